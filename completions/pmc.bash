@@ -58,11 +58,20 @@ _pmc() {
             pmc,kallsyms)
                 cmd="pmc__subcmd__kallsyms"
                 ;;
+            pmc,latency)
+                cmd="pmc__subcmd__latency"
+                ;;
             pmc,list)
                 cmd="pmc__subcmd__list"
                 ;;
+            pmc,lock)
+                cmd="pmc__subcmd__lock"
+                ;;
             pmc,persist)
                 cmd="pmc__subcmd__persist"
+                ;;
+            pmc,probe)
+                cmd="pmc__subcmd__probe"
                 ;;
             pmc,profile)
                 cmd="pmc__subcmd__profile"
@@ -75,6 +84,9 @@ _pmc() {
                 ;;
             pmc,reserve)
                 cmd="pmc__subcmd__reserve"
+                ;;
+            pmc,sched)
+                cmd="pmc__subcmd__sched"
                 ;;
             pmc,script)
                 cmd="pmc__subcmd__script"
@@ -97,11 +109,23 @@ _pmc() {
             pmc,top)
                 cmd="pmc__subcmd__top"
                 ;;
+            pmc,trace)
+                cmd="pmc__subcmd__trace"
+                ;;
             pmc,version)
                 cmd="pmc__subcmd__version"
                 ;;
             pmc__subcmd__data,convert)
                 cmd="pmc__subcmd__data__subcmd__convert"
+                ;;
+            pmc__subcmd__lock,contention)
+                cmd="pmc__subcmd__lock__subcmd__contention"
+                ;;
+            pmc__subcmd__lock,record)
+                cmd="pmc__subcmd__lock__subcmd__record"
+                ;;
+            pmc__subcmd__lock,user)
+                cmd="pmc__subcmd__lock__subcmd__user"
                 ;;
             pmc__subcmd__persist,add)
                 cmd="pmc__subcmd__persist__subcmd__add"
@@ -133,6 +157,21 @@ _pmc() {
             pmc__subcmd__persist,snapshot)
                 cmd="pmc__subcmd__persist__subcmd__snapshot"
                 ;;
+            pmc__subcmd__sched,latency)
+                cmd="pmc__subcmd__sched__subcmd__latency"
+                ;;
+            pmc__subcmd__sched,map)
+                cmd="pmc__subcmd__sched__subcmd__map"
+                ;;
+            pmc__subcmd__sched,record)
+                cmd="pmc__subcmd__sched__subcmd__record"
+                ;;
+            pmc__subcmd__sched,script)
+                cmd="pmc__subcmd__sched__subcmd__script"
+                ;;
+            pmc__subcmd__sched,timehist)
+                cmd="pmc__subcmd__sched__subcmd__timehist"
+                ;;
             *)
                 ;;
         esac
@@ -140,7 +179,7 @@ _pmc() {
 
     case "${cmd}" in
         pmc)
-            opts="-p -h -V --buildid-dir --paginate --no-pager --help --version profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info persist start stop reserve version help"
+            opts="-p -h -V --buildid-dir --paginate --no-pager --help --version profile latency stat stat-record stat-report record report top trace annotate diff script lock probe sched export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info persist start stop reserve version help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -158,7 +197,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__annotate)
-            opts="-i -s -d -c -C -n -M -l -P -j -k -q -f -v -m -D -h --no-pager --input --symbol --dso --dsos --comms --pid --tid --cpu --time --no-join --functions --percent-limit --percent-type --show-nr-samples --show-total-period --skip-missing --max-rows --disassembler-style --asm-raw --no-asm-raw --source --no-source --source-only --print-line --full-paths --prefix --prefix-strip --group --demangle --no-demangle --tui --theme --stdio --stdio2 --color --stdio-color --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --kcore --quiet --force --verbose --modules --demangle-kernel --itrace --objdump --addr2line --dump-raw-trace --code-with-type --data-type --insn-stat --type-stat --skip-empty --ignore-vmlinux --help"
+            opts="-i -s -d -c -C -n -M -l -P -j -k -q -f -v -m -D -h --no-pager --input --symbol --dso --dsos --comms --pid --tid --cpu --time --idle --no-join --functions --percent-limit --percent-type --show-nr-samples --show-total-period --skip-missing --max-rows --disassembler-style --asm-raw --no-asm-raw --source --no-source --source-only --print-line --full-paths --prefix --prefix-strip --group --demangle --no-demangle --tui --theme --stdio --stdio2 --color --stdio-color --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --kcore --quiet --force --verbose --modules --demangle-kernel --itrace --objdump --addr2line --dump-raw-trace --code-with-type --data-type --insn-stat --type-stat --skip-empty --ignore-vmlinux --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -628,7 +667,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__export)
-            opts="-i -o -e -c -C -d -S -U -p -x -k -q -h --no-pager --type --format --input --output --event --diff --comms --pid --tid --cpu --time --no-join --max-stack --stitch-lbr --dsos --symbols --symbol-filter --hide-unresolved --parent --exclude-other --ignore-callees --socket-filter --inline --no-inline --demangle --no-demangle --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --quiet --help"
+            opts="-i -o -e -c -C -d -S -U -p -x -k -q -h --no-pager --type --format --input --output --event --diff --comms --pid --tid --cpu --time --idle --no-join --max-stack --stitch-lbr --dsos --symbols --symbol-filter --hide-unresolved --state --parent --exclude-other --ignore-callees --socket-filter --inline --no-inline --demangle --no-demangle --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -722,6 +761,10 @@ _pmc() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --state)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --parent)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -766,7 +809,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__flamegraph)
-            opts="-i -o -e -c -C -d -S -U -p -x -k -q -h --no-pager --input --output --event --diff --comms --pid --tid --cpu --time --no-join --max-stack --stitch-lbr --dsos --symbols --symbol-filter --hide-unresolved --parent --exclude-other --ignore-callees --socket-filter --inline --no-inline --demangle --no-demangle --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --quiet --help"
+            opts="-i -o -e -c -C -d -S -U -p -x -k -q -h --no-pager --input --output --event --diff --comms --pid --tid --cpu --time --idle --no-join --max-stack --stitch-lbr --dsos --symbols --symbol-filter --hide-unresolved --state --parent --exclude-other --ignore-callees --socket-filter --inline --no-inline --demangle --no-demangle --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -852,6 +895,10 @@ _pmc() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --state)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --parent)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -896,7 +943,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__help)
-            opts="-a -m -i -w -h --no-pager --all --man --info --web --help profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info persist start stop reserve version help"
+            opts="-a -m -i -w -h --no-pager --all --man --info --web --help profile latency stat stat-record stat-report record report top trace annotate diff script lock probe sched export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info persist start stop reserve version help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1007,6 +1054,132 @@ _pmc() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        pmc__subcmd__latency)
+            opts="-k -i -a -C -p -t -u -I -g -m -v -q -h --no-pager --filter --key --nest --input --time --all-cpus --cpu --pid --tid --uid --no-inherit --duration --timeout --interval-print --slowest --heatmap --call-graph --max-stack --flamegraph --folded --json --mmap-pages --symfs --kallsyms --vmlinux --verbose --quiet --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --filter)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --key)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -k)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --input)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -i)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --time)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpu)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -p)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -t)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --uid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -u)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --duration)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --interval-print)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -I)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --slowest)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --call-graph)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-stack)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --flamegraph)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --folded)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --mmap-pages)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -m)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --symfs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --kallsyms)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --vmlinux)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         pmc__subcmd__list)
             opts="-l -d -o -j -h --no-pager --long --desc --no-desc --unit --deprecated --import --output --json --raw-dump --names --debug --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -1027,6 +1200,318 @@ _pmc() {
                     return 0
                     ;;
                 -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__lock)
+            opts="-h --no-pager --help record contention user"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__lock__subcmd__contention)
+            opts="-i -t -l -o -k -F -Y -L -S -E -M -b -f -v -x -q -a -p -C -m -h --input --threads --lock-addr --lock-owner --key --field --type-filter --lock-filter --callstack-filter --entries --map-nr-entries --use-bpf --force --verbose --max-stack --stack-skip --field-separator --json --output --quiet --symfs --kallsyms --vmlinux --all-cpus --pid --tid --cpu --timeout --duration --mmap-pages --no-pager --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --input)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -i)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --key)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -k)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --field)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -F)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --type-filter)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -Y)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --lock-filter)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -L)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --callstack-filter)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -S)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --entries)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -E)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --map-nr-entries)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -M)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-stack)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --stack-skip)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --field-separator)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -x)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --symfs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --kallsyms)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --vmlinux)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -p)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpu)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --duration)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --mmap-pages)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -m)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__lock__subcmd__record)
+            opts="-o -q -a -p -C -m -h --user --output --max-stack --quiet --all-cpus --pid --tid --cpu --timeout --duration --mmap-pages --no-pager --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-stack)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -p)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpu)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --duration)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --mmap-pages)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -m)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__lock__subcmd__user)
+            opts="-i -o -E -v -q -a -p -C -m -h --input --output --entries --verbose --max-stack --json --quiet --symfs --kallsyms --vmlinux --all-cpus --pid --tid --cpu --timeout --duration --mmap-pages --no-pager --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --input)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -i)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --entries)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -E)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-stack)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --symfs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --kallsyms)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --vmlinux)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -p)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpu)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --duration)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --mmap-pages)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -m)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1311,8 +1796,148 @@ _pmc() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        pmc__subcmd__probe)
+            opts="-x -m -a -d -l -L -V -F -D -n -f -q -v -k -s -h --no-pager --exec --module --add --del --list --line --vars --funcs --definition --dry-run --force --externs --no-inlines --max-probes --filter --quiet --verbose --bootconfig --cache --demangle --demangle-kernel --range --symfs --target-ns --vmlinux --source --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --exec)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                -x)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                --module)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -m)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --add)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -a)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --del)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -d)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --list)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -l)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --line)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -L)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --vars)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -V)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --funcs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -F)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --definition)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -D)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-probes)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --filter)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --symfs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --target-ns)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --vmlinux)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -k)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -s)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         pmc__subcmd__profile)
-            opts="-p -a -F -e -o -q -h --no-pager --pid --all-cpus --timeout --duration --freq --event --call-graph --output --html --format --stdio --theme --no-runtime-env --quiet --help"
+            opts="-p -a -F -e -o -q -h --no-pager --pid --all-cpus --timeout --duration --freq --on-cpu --wall --wakers --event --call-graph --output --html --format --stdio --theme --no-runtime-env --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1382,7 +2007,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__record)
-            opts="-e -F -c -g -a -C -p -t -u -G -i -o -r -S -z -B -N -v -q -m -D -n -T -P -d -W -s -R -b -j -I -k -h --no-pager --event --pfm-events --filter --exclude-perf --freq --count --strict-freq --strict --call-graph --max-stack --kernel-callchains --user-callchains --all-cpus --cpu --pid --tid --uid --cgroup --no-inherit --per-thread --output --duration --timeout --unwind --no-join --realtime --snapshot --switch-output --switch-output-event --switch-max-files --max-size --compression-level --synth --no-buildid --no-buildid-cache --buildid-all --control --timestamp-filename --verbose --json --quiet --mmap-pages --no-buffering --delay --no-samples --timestamp --period --no-period --data --sample-mem-info --data-mmap --phys-data --data-page-size --code-page-size --weight --transaction --stat --sample-cpu --raw-samples --branch-any --branch-filter --intr-regs --user-regs --switch-events --latency --namespaces --all-cgroups --all-user --all-kernel --clockid --aux-sample --overwrite --backlog --buildid-mmap --group --running-time --sample-identifier --reserve --dry-run --threads --tail-synthesize --no-bpf-event --aio --affinity --mmap-flush --num-thread-synthesize --proc-map-timeout --vmlinux --debuginfod --timestamp-boundary --off-cpu --off-cpu-thresh --setup-filter --kcore --help"
+            opts="-e -F -c -g -a -C -p -t -u -G -i -o -r -S -z -B -N -v -q -m -D -n -T -P -d -W -s -R -b -j -I -k -h --no-pager --event --pfm-events --filter --exclude-perf --freq --count --strict-freq --strict --call-graph --max-stack --kernel-callchains --user-callchains --all-cpus --cpu --pid --tid --uid --cgroup --no-inherit --per-thread --output --duration --timeout --unwind --no-join --realtime --snapshot --switch-output --switch-output-event --switch-max-files --max-size --compression-level --synth --no-buildid --no-buildid-cache --buildid-all --control --timestamp-filename --verbose --json --quiet --mmap-pages --no-buffering --delay --off-cpu --off-cpu-thresh --wakers --wall --no-samples --timestamp --period --no-period --data --sample-mem-info --data-mmap --phys-data --data-page-size --code-page-size --weight --transaction --stat --sample-cpu --raw-samples --branch-any --branch-filter --intr-regs --user-regs --switch-events --latency --namespaces --all-cgroups --all-user --all-kernel --clockid --aux-sample --overwrite --backlog --buildid-mmap --group --running-time --sample-identifier --reserve --dry-run --threads --tail-synthesize --no-bpf-event --aio --affinity --mmap-flush --num-thread-synthesize --proc-map-timeout --vmlinux --debuginfod --timestamp-boundary --setup-filter --kcore --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1552,6 +2177,10 @@ _pmc() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --off-cpu-thresh)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --branch-filter)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1620,10 +2249,6 @@ _pmc() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --off-cpu-thresh)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 --setup-filter)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1636,7 +2261,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__report)
-            opts="-i -s -F -g -G -n -c -C -d -S -U -p -x -b -I -D -T -H -t -j -w -k -q -f -v -m -M -h --no-pager --input --sort --fields --call-graph --inverted --tree --children --no-children --show-nr-samples --show-total-period --show-cpu-utilization --percent-limit --percentage --top --max-rows --comms --pid --tid --cpu --time --no-join --max-stack --stitch-lbr --dsos --symbols --symbol-filter --hide-unresolved --parent --exclude-other --ignore-callees --socket-filter --inline --no-inline --demangle --no-demangle --branch-stack --no-branch-stack --mem-mode --latency --parallelism --time-quantum --ns --header --header-only --stats --dump-raw-trace --tasks --mmaps --threads --full-names --full-source-path --raw-trace --hierarchy --collapse-recursion --field-separator --group --no-group --group-sort-idx --stdio --color --stdio-color --theme --json --csv --column-widths --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --quiet --force --verbose --modules --demangle-kernel --itrace --switch-on --switch-off --show-on-off-events --addr2line --addr2line-style --unwind-style --tui --skip-empty --disable-order --pretty --samples --ignore-vmlinux --disassembler-style --asm-raw --source --objdump --prefix --prefix-strip --percent-type --total-cycles --branch-history --show-ref-call-graph --help"
+            opts="-i -s -F -g -G -n -c -C -d -S -U -p -x -b -I -D -T -H -t -j -w -k -q -f -v -m -M -h --no-pager --input --sort --fields --call-graph --inverted --tree --children --no-children --show-nr-samples --show-total-period --show-cpu-utilization --percent-limit --percentage --top --max-rows --comms --pid --tid --cpu --time --idle --no-join --max-stack --stitch-lbr --dsos --symbols --symbol-filter --hide-unresolved --state --parent --exclude-other --ignore-callees --socket-filter --inline --no-inline --demangle --no-demangle --branch-stack --no-branch-stack --mem-mode --latency --parallelism --time-quantum --ns --header --header-only --stats --dump-raw-trace --tasks --mmaps --threads --full-names --full-source-path --raw-trace --hierarchy --collapse-recursion --field-separator --group --no-group --group-sort-idx --stdio --color --stdio-color --theme --json --csv --column-widths --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --quiet --force --verbose --modules --demangle-kernel --itrace --switch-on --switch-off --show-on-off-events --addr2line --addr2line-style --unwind-style --tui --skip-empty --disable-order --pretty --samples --ignore-vmlinux --disassembler-style --asm-raw --source --objdump --prefix --prefix-strip --percent-type --total-cycles --branch-history --show-ref-call-graph --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1739,6 +2364,10 @@ _pmc() {
                     return 0
                     ;;
                 --symbol-filter)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --state)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1899,8 +2528,504 @@ _pmc() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        pmc__subcmd__sched)
+            opts="-i -f -v -D -h --no-pager --input --force --verbose --dump-raw-trace --help record latency timehist map script"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --input)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -i)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__sched__subcmd__latency)
+            opts="-i -p -s -C -j -f -v -D -h --input --pids --sort --cpu --json --force --verbose --dump-raw-trace --no-pager --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --input)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -i)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --sort)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -s)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpu)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__sched__subcmd__map)
+            opts="-i -f -v -D -h --input --compact --cpus --color-cpus --color-pids --task-name --fuzzy-name --force --verbose --dump-raw-trace --no-pager --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --input)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -i)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpus)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color-cpus)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color-pids)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --task-name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__sched__subcmd__record)
+            opts="-e -F -c -g -a -C -p -t -u -G -i -o -r -S -z -B -N -v -q -m -D -n -T -P -d -W -s -R -b -j -I -k -h --event --pfm-events --filter --exclude-perf --freq --count --strict-freq --strict --call-graph --max-stack --kernel-callchains --user-callchains --all-cpus --cpu --pid --tid --uid --cgroup --no-inherit --per-thread --output --duration --timeout --unwind --no-join --realtime --snapshot --switch-output --switch-output-event --switch-max-files --max-size --compression-level --synth --no-buildid --no-buildid-cache --buildid-all --control --timestamp-filename --verbose --json --quiet --mmap-pages --no-buffering --delay --off-cpu --off-cpu-thresh --wakers --wall --no-samples --timestamp --period --no-period --data --sample-mem-info --data-mmap --phys-data --data-page-size --code-page-size --weight --transaction --stat --sample-cpu --raw-samples --branch-any --branch-filter --intr-regs --user-regs --switch-events --latency --namespaces --all-cgroups --all-user --all-kernel --clockid --aux-sample --overwrite --backlog --buildid-mmap --group --running-time --sample-identifier --reserve --dry-run --no-pager --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --event)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -e)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pfm-events)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --filter)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --freq)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -F)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --count)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -c)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --call-graph)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-stack)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpu)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -p)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -t)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --uid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -u)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cgroup)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -G)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --duration)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --unwind)
+                    COMPREPLY=($(compgen -W "live deferred" -- "${cur}"))
+                    return 0
+                    ;;
+                --realtime)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -r)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --snapshot)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -S)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --switch-output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --switch-output-event)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --switch-max-files)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-size)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --compression-level)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -z)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --synth)
+                    COMPREPLY=($(compgen -W "no all task mmap cgroup" -- "${cur}"))
+                    return 0
+                    ;;
+                --control)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --mmap-pages)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -m)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --delay)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -D)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --off-cpu-thresh)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --branch-filter)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -j)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --intr-regs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -I)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --user-regs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --clockid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -k)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --aux-sample)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --reserve)
+                    COMPREPLY=($(compgen -W "auto check require yield off" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__sched__subcmd__script)
+            opts="-i -F -G -S -c -C -D -I -j -k -h --input --fields --hide-call-graph --stop-bt --symbols --dsos --max-stack --max-blocks --stitch-lbr --comms --pid --tid --cpu --time --idle --no-join --ns --reltime --deltatime --show-task-events --show-mmap-events --show-switch-events --show-lost-events --show-namespace-events --show-cgroup-events --show-bpf-events --show-text-poke-events --show-round-events --dump-raw-trace --dump-unsorted-raw-trace --header --header-only --inline --no-inline --demangle --no-demangle --full-source-path --per-event-dump --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --no-pager --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --input)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -i)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fields)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -F)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --stop-bt)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --symbols)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -S)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --dsos)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-stack)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-blocks)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --comms)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -c)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpu)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --time)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --symfs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --kallsyms)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --vmlinux)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -k)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --debuginfod)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__sched__subcmd__timehist)
+            opts="-i -w -M -n -V -g -G -P -s -S -I -p -t -C -j -k -f -v -D -h --input --wakeups --migrations --next --cpu-visual --call-graph --no-call-graph --max-stack --state --pre-migrations --show-prio --blame --summary --with-summary --idle-hist --pid --tid --cpu --prio --time --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --force --verbose --dump-raw-trace --no-pager --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --input)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -i)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-stack)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -p)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -t)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpu)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --prio)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --time)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --symfs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --kallsyms)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --vmlinux)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -k)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --debuginfod)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         pmc__subcmd__script)
-            opts="-i -F -G -S -c -C -D -I -j -k -f -v -a -s -g -l -L -d -h --no-pager --input --fields --hide-call-graph --stop-bt --symbols --dsos --max-stack --max-blocks --stitch-lbr --comms --pid --tid --cpu --time --no-join --ns --reltime --deltatime --show-task-events --show-mmap-events --show-switch-events --show-lost-events --show-namespace-events --show-cgroup-events --show-bpf-events --show-text-poke-events --show-round-events --dump-raw-trace --dump-unsorted-raw-trace --header --header-only --inline --no-inline --demangle --no-demangle --full-source-path --per-event-dump --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --force --verbose --demangle-kernel --itrace --switch-on --switch-off --show-on-off-events --addr2line --unwind-style --all-cpus --show-kernel-path --script --gen-script --list --dlfilter --list-dlfilters --dlarg --guest-code --guestkallsyms --guestmodules --guestmount --guestvmlinux --merge-callchains --Latency --debug-mode --insn-trace --call-trace --call-ret-trace --graph-function --xed --addr-range --help"
+            opts="-i -F -G -S -c -C -D -I -j -k -f -v -a -s -g -l -L -d -h --no-pager --input --fields --hide-call-graph --stop-bt --symbols --dsos --max-stack --max-blocks --stitch-lbr --comms --pid --tid --cpu --time --idle --no-join --ns --reltime --deltatime --show-task-events --show-mmap-events --show-switch-events --show-lost-events --show-namespace-events --show-cgroup-events --show-bpf-events --show-text-poke-events --show-round-events --dump-raw-trace --dump-unsorted-raw-trace --header --header-only --inline --no-inline --demangle --no-demangle --full-source-path --per-event-dump --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --force --verbose --demangle-kernel --itrace --switch-on --switch-off --show-on-off-events --addr2line --unwind-style --all-cpus --show-kernel-path --script --gen-script --list --dlfilter --list-dlfilters --dlarg --guest-code --guestkallsyms --guestmodules --guestmount --guestvmlinux --merge-callchains --Latency --debug-mode --insn-trace --call-trace --call-ret-trace --graph-function --xed --addr-range --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2616,7 +3741,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__top)
-            opts="-e -F -c -g -a -C -p -t -u -G -i -m -K -U -d -z -s -H -w -n -f -E -M -r -k -v -q -b -j -D -h --no-pager --event --pfm-events --filter --freq --count --call-graph --max-stack --all-cpus --cpu --pid --tid --uid --cgroup --no-inherit --mmap-pages --hide-kernel-symbols --hide-user-symbols --idle --delay --zero --accumulate --sort --fields --hierarchy --group --group-sort-idx --column-widths --show-nr-samples --show-total-period --percent-limit --count-filter --percentage --entries --children --no-children --ignore-callees --comms --dsos --symbols --no-demangle --disassembler-style --prefix --prefix-strip --realtime --stdio --tui --theme --json --duration --timeout --vmlinux --kallsyms --reserve --verbose --quiet --demangle-kernel --objdump --addr2line --force --source --asm-raw --all-cgroups --namespaces --no-bpf-event --num-thread-synthesize --proc-map-timeout --overwrite --raw-trace --switch-on --switch-off --show-on-off-events --stitch-lbr --branch-any --branch-filter --branch-history --dump-symtab --sym-annotate --ignore-vmlinux --help"
+            opts="-e -F -c -g -a -C -p -t -u -G -i -m -K -U -d -z -s -H -w -n -f -E -M -r -k -v -q -b -j -D -h --no-pager --event --pfm-events --filter --freq --count --call-graph --max-stack --all-cpus --cpu --pid --tid --uid --cgroup --no-inherit --mmap-pages --hide-kernel-symbols --hide-user-symbols --off-cpu --wall --idle --delay --zero --accumulate --sort --fields --hierarchy --group --group-sort-idx --column-widths --show-nr-samples --show-total-period --percent-limit --count-filter --percentage --entries --children --no-children --ignore-callees --comms --dsos --symbols --no-demangle --disassembler-style --prefix --prefix-strip --realtime --stdio --tui --theme --json --duration --timeout --vmlinux --kallsyms --reserve --verbose --quiet --demangle-kernel --objdump --addr2line --force --source --asm-raw --all-cgroups --namespaces --no-bpf-event --num-thread-synthesize --proc-map-timeout --overwrite --raw-trace --switch-on --switch-off --show-on-off-events --stitch-lbr --branch-any --branch-filter --branch-history --dump-symtab --sym-annotate --ignore-vmlinux --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2877,6 +4002,176 @@ _pmc() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        pmc__subcmd__trace)
+            opts="-e -s -S -c -T -g -p -t -u -a -C -G -i -o -D -m -r -v -q -f -F -h --no-pager --event --expr --failure --duration --summary --with-summary --summary-only --time --string-limit --max-events --summary-mode --max-summary --errno-summary --call-graph --max-stack --pid --tid --uid --all-cpus --cpu --cgroup --filter-pids --no-inherit --input --output --delay --timeout --mmap-pages --realtime --json --verbose --quiet --force --comm --syscalls --sort-events --force-btf --libtraceevent_print --min-stack --proc-map-timeout --tool_stats --show-cpu --print-sample --bpf-summary --filter --kernel-syscall-graph --pf --sched --switch-on --switch-off --show-on-off-events --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --expr)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --event)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -e)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --duration)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --string-limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-events)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --summary-mode)
+                    COMPREPLY=($(compgen -W "thread total" -- "${cur}"))
+                    return 0
+                    ;;
+                --max-summary)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --call-graph)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-stack)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -p)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -t)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --uid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -u)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpu)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cgroup)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -G)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --filter-pids)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --input)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -i)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --delay)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -D)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --mmap-pages)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -m)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --realtime)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -r)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --min-stack)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --proc-map-timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --filter)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pf)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -F)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --switch-on)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --switch-off)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         pmc__subcmd__version)
             opts="-v -h --no-pager --build-options --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -2967,8 +4262,8 @@ _pmc_value() {
     case $command:$option in
         profile:-e | profile:--event | stat:-e | stat:--event | stat-record:-e | stat-record:--event | record:-e | record:--event | top:-e | top:--event | export:-e | export:--event | flamegraph:-e | flamegraph:--event) candidates=$(_pmc_events "$value") ;;
         stat:-M | stat:--metrics | stat-record:-M | stat-record:--metrics | stat-report:-M | stat-report:--metrics) candidates=$(_pmc_metrics "$value") ;;
-        profile:-p | profile:--pid | stat:-p | stat:--pid | stat-record:-p | stat-record:--pid | record:-p | record:--pid | report:--pid | top:-p | top:--pid | annotate:--pid | diff:--pid | script:--pid | export:--pid | flamegraph:--pid) candidates=$(_pmc_numbers "$value" /proc/[0-9]*) ;;
-        stat:-t | stat:--tid | stat-record:-t | stat-record:--tid | record:-t | record:--tid | report:--tid | top:-t | top:--tid | annotate:--tid | diff:--tid | script:--tid | export:--tid | flamegraph:--tid) candidates=$(_pmc_numbers "$value" /proc/[0-9]*/task/[0-9]*) ;;
+        profile:-p | profile:--pid | latency:-p | latency:--pid | stat:-p | stat:--pid | stat-record:-p | stat-record:--pid | record:-p | record:--pid | report:--pid | top:-p | top:--pid | trace:-p | trace:--pid | annotate:--pid | diff:--pid | script:--pid | export:--pid | flamegraph:--pid) candidates=$(_pmc_numbers "$value" /proc/[0-9]*) ;;
+        latency:-t | latency:--tid | stat:-t | stat:--tid | stat-record:-t | stat-record:--tid | record:-t | record:--tid | report:--tid | top:-t | top:--tid | trace:-t | trace:--tid | annotate:--tid | diff:--tid | script:--tid | export:--tid | flamegraph:--tid) candidates=$(_pmc_numbers "$value" /proc/[0-9]*/task/[0-9]*) ;;
         *) return 1 ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$candidates" -- "$value")

@@ -25,55 +25,92 @@ function __fish_pmc_using_subcommand
 end
 
 complete -c pmc -n "__fish_pmc_needs_command" -l buildid-dir -d 'Build-id cache directory [default: $PERF_BUILDID_DIR, else ~/.debug]' -r -F
-complete -c pmc -n "__fish_pmc_needs_command" -s p -l paginate -d 'Use a pager for long text, overriding the setting `pager.COMMAND`'
+complete -c pmc -n "__fish_pmc_needs_command" -s p -l paginate -d 'Use a pager for long text, regardless of the setting `pager.COMMAND`'
 complete -c pmc -n "__fish_pmc_needs_command" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_needs_command" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_needs_command" -s V -l version -d 'Print version'
-complete -c pmc -n "__fish_pmc_needs_command" -f -a "profile" -d 'Record a command or running processes, and show where the time went'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "profile" -d 'Record a command or running processes, and show where their time went'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "latency" -d 'Measure the time between two events: system calls, functions, disk requests, waiting for a CPU'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "stat" -d 'Count events'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "stat-record" -d 'Write counts to a file (`pmc stat record`)'
-complete -c pmc -n "__fish_pmc_needs_command" -f -a "stat-report" -d 'Show the counts in such a file (`pmc stat report`)'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "stat-report" -d 'Show the counts in a file written by `pmc stat record` (`pmc stat report`)'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "record" -d 'Sample a command, running processes or whole CPUs into a file'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "report" -d 'Show where the time went in a recording'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "top" -d 'Show where time goes right now'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "trace" -d 'Show the system calls of a command, of processes or of the whole machine'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "annotate" -d 'Show the cost of each instruction and source line of a function'
-complete -c pmc -n "__fish_pmc_needs_command" -f -a "diff" -d 'Compare recordings, and distinguish differences from noise'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "diff" -d 'Compare recordings, and tell differences from noise'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "script" -d 'Print the samples of a recording one by one'
-complete -c pmc -n "__fish_pmc_needs_command" -f -a "export" -d 'Convert a recording to a form that people or other programs can read'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "lock" -d 'Show waits for locks: for kernel locks, and for user-space locks with the threads that hold them'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "probe" -d 'Define probes in functions and lines, with the variables to read there'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "sched" -d 'Show which tasks wait for a CPU, how long, and which run meanwhile (`pmc sched record` records them)'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "export" -d 'Export a recording for other tools: as flame graph, HTML, Firefox Profiler profile, pprof and more'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "flamegraph" -d 'Draw a flame graph of a recording'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "evlist" -d 'List the events of a recording'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "buildid-list" -d 'List the build-ids of the files in a recording'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "inject" -d 'Rewrite a recording: add build-ids, add JIT code as files, unwind stacks, decompress'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "data" -d 'Convert a recording to another data format'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "buildid-cache" -d 'Manage the build-id cache: add, list and remove files'
-complete -c pmc -n "__fish_pmc_needs_command" -f -a "archive" -d 'Archive the files needed to resolve a recording\'s symbols'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "archive" -d 'Pack the files that provide a recording\'s symbols'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "kallsyms" -d 'Show the addresses of symbols in the running kernel'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "config" -d 'Show and change the perf settings that pmc uses'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "list" -d 'List the events that this machine can count; pmc tries each one'
-complete -c pmc -n "__fish_pmc_needs_command" -f -a "info" -d 'Show what this machine can measure, which processes use its counters, and what this user may do'
-complete -c pmc -n "__fish_pmc_needs_command" -f -a "persist" -d 'Keep events running without a recorder, to be read later'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "info" -d 'Show what this machine can measure, which processes use its counters, and what you are permitted to do'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "persist" -d 'Keep events running without a recorder, to read them later'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "start" -d 'Count on all CPUs in the background until `pmc stop`'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "stop" -d 'Show the counts since `pmc start`, and stop counting'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "reserve" -d 'Reserve the hardware counters'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "version" -d 'Show the version'
-complete -c pmc -n "__fish_pmc_needs_command" -f -a "help" -d 'List the commands, or show the options of one'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "help" -d 'List the commands, or show the options of one command'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -s p -l pid -d 'Profile these running processes, by number or name' -r
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -l duration -l timeout -d 'Stop after this time, in milliseconds or with a unit (10s, 2m)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -s F -l freq -d 'Sample frequency in Hz, or `max`' -r
-complete -c pmc -n "__fish_pmc_using_subcommand profile" -s e -l event -d 'Event to sample [default: cycles, or cpu-clock without hardware counters]' -r
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -s e -l event -d 'Event to sample; implies --on-cpu' -r
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -l call-graph -d 'Call-chain method: auto, fp, dwarf or lbr; MODE,BYTES sets the size of stack copies' -r
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -s o -l output -d 'Recording to write, for pmc report and perf report' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -l html -d 'Also write the result to this self-contained HTML page' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand profile" -l format -d 'Also export the result next to the recording: svg, folded, firefox, speedscope, pprof, callgrind, … (see pmc export)' -r
-complete -c pmc -n "__fish_pmc_using_subcommand profile" -l theme -d 'Colours for a dark or light terminal; auto queries the terminal [default: $PMC_THEME, else auto]' -r -f -a "auto\t''
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -l format -d 'Also export the recording, to a file next to it: svg, folded, firefox, speedscope, pprof, callgrind, … (see pmc export)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -l theme -d 'Colours for a dark or light terminal; auto asks the terminal [default: $PMC_THEME, else auto]' -r -f -a "auto\t''
 dark\t''
 light\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -s a -l all-cpus -d 'Profile everything on all CPUs'
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -l on-cpu -d 'Profile only time on a CPU, by sampling an event: cycles, or cpu-clock without hardware counters (the default with -a)'
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -l wall -d 'Include waiting time, even with -a (the default for commands and processes)'
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -l wakers -d 'Record who wakes the waiting threads, and who runs while they wait for a CPU'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -l stdio -d 'Print plain text even on a terminal'
-complete -c pmc -n "__fish_pmc_using_subcommand profile" -l no-runtime-env -d 'Do not set environment variables that make runtimes (Python, Node.js, JVM, .NET) name their generated code'
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -l no-runtime-env -d 'Do not set environment variables that make runtimes (Python, Node.js, JVM, .NET) report the names of generated code'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -s q -l quiet -d 'Print errors only'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand latency" -l filter -d 'Filter expression for the preceding event (tracepoints only), or for both events of a preset' -r
+complete -c pmc -n "__fish_pmc_using_subcommand latency" -s k -l key -d 'What pairs a begin event with its end event: tid, process, cpu, or tracepoint fields; BEGIN=END if the fields have different names [default: tid]' -r
+complete -c pmc -n "__fish_pmc_using_subcommand latency" -s i -l input -d 'Read a pmc or perf recording that contains both events; `-` is stdin' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand latency" -l time -d 'Include only this time range: FROM,TO in seconds of the recording\'s clock, or 10%-20%' -r
+complete -c pmc -n "__fish_pmc_using_subcommand latency" -s C -l cpu -d 'Measure on these CPUs, such as 0-3,8' -r
+complete -c pmc -n "__fish_pmc_using_subcommand latency" -s p -l pid -d 'Measure these running processes, by pid or name, with all their threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand latency" -s t -l tid -d 'Measure these running threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand latency" -s u -l uid -d 'Measure all processes of this user (name or uid)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand latency" -l timeout -l duration -d 'Stop after this time, in milliseconds or with a unit (30s, 5m)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand latency" -s I -l interval-print -d 'Also print the durations once per period of this length, in milliseconds or with a unit' -r
+complete -c pmc -n "__fish_pmc_using_subcommand latency" -l slowest -d 'Number of slowest intervals to show' -r
+complete -c pmc -n "__fish_pmc_using_subcommand latency" -l call-graph -d 'The same, with this method: auto, dwarf or fp, and the size of stack copies as in dwarf,2048' -r
+complete -c pmc -n "__fish_pmc_using_subcommand latency" -l max-stack -d 'Maximum number of frames in a call chain' -r
+complete -c pmc -n "__fish_pmc_using_subcommand latency" -l flamegraph -d 'Draw the call chains of begin events as a flame graph, weighted by time (SVG; implies -g)' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand latency" -l folded -d 'Write these call chains as folded stacks; `-` writes them to stdout instead of the text' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand latency" -s m -l mmap-pages -d 'Size of each ring buffer: pages, or bytes with B, K, M or G (a power of two)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand latency" -l symfs -d 'Root directory of the recorded machine, for programs' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand latency" -l kallsyms -d 'Copy of the recorded machine\'s /proc/kallsyms' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand latency" -l vmlinux -d 'Kernel image with symbols (vmlinux)' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand latency" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand latency" -l nest -d 'Nest intervals with equal keys, as for recursive functions; by default, a second begin event replaces the first'
+complete -c pmc -n "__fish_pmc_using_subcommand latency" -s a -l all-cpus -d 'Measure on all CPUs'
+complete -c pmc -n "__fish_pmc_using_subcommand latency" -l no-inherit -d 'Do not measure child processes'
+complete -c pmc -n "__fish_pmc_using_subcommand latency" -l heatmap -d 'Show the durations over time'
+complete -c pmc -n "__fish_pmc_using_subcommand latency" -s g -d 'Sample call chains of begin events (--call-graph auto); the slowest intervals show them'
+complete -c pmc -n "__fish_pmc_using_subcommand latency" -l json -d 'Print JSON: one object for the whole measurement; with -I, also one per period, each on its own line'
+complete -c pmc -n "__fish_pmc_using_subcommand latency" -s v -l verbose -d 'Print details about the opened events'
+complete -c pmc -n "__fish_pmc_using_subcommand latency" -s q -l quiet -d 'Print errors only'
+complete -c pmc -n "__fish_pmc_using_subcommand latency" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s e -l event -d 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l pfm-events -d 'Events by libpfm4 name, such as inst_retired:any_p:u (repeatable)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l perfevent-conf -d 'Count the events in this configuration file of PCP\'s pmdaperfevent (perfevent.conf)' -r -F
@@ -93,7 +130,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat" -l post -d 'Run this shell
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s I -l interval-print -d 'Print counts at this interval, in milliseconds or with a unit (1s)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l interval-count -d 'With -I: stop after this many intervals' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l timeout -l duration -d 'Stop counting after this time, in milliseconds or with a unit (10s, 2m)' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -s D -l delay -d 'Delay before counting, in milliseconds or with a unit (2s); -1 waits for --control' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s D -l delay -d 'Delay before counting, in milliseconds or with a unit (2s); -1 waits for a --control command' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l vs -d 'Compare commands, run alternately (repeatable)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l listen -d 'Serve OpenMetrics over HTTP at this address (with -I)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l control -d 'Read commands (enable, disable, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]' -r
@@ -105,7 +142,7 @@ off\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s o -l output -d 'Write to this file instead of stderr' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-cache -d 'Print one row per cache of this level (L2) [default: the last level]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s x -l field-separator -d 'Print CSV with this separator and perf\'s fields' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -s j -l json -d 'Print JSON: one object per line with perf\'s fields (1), or one document with real numbers (2)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s j -l json -d 'Print JSON: one object per line with perf\'s fields (1), or one document with numbers (2)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l log-fd -d 'Write to this open descriptor instead of stderr' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s M -l metrics -d 'Metrics by name or group, such as IPC, GHz, TopdownL1 or tma_memory_bound (see pmc list metric)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l metric -d 'Define a metric: \'name=expression over events\'' -r
@@ -127,10 +164,10 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat" -s S -l sync -d 'Call sync
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l table -d 'With -r: show a table with the time of each run'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s n -l null -d 'Measure only the time, without events'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l interval-clear -d 'With -I: clear the screen before each interval'
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l exact -d 'Never scale: if the events do not fit on the counters, split them over several runs'
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l show-output -d 'Show the command\'s output of every run of -r, --vs and --exact, not only of the first'
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l log-exit -d 'Record each thread\'s counts at its end (to perf.data, or with `stat record` to -o FILE)'
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l log-cswitch -d 'Record each thread\'s counts between context switches and at its end'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l exact -d 'Never scale counts: if there are more events than counters, spread the events over several runs'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l show-output -d 'Show the command\'s output in every run of -r, --vs and --exact, not only in the first'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l log-exit -d 'Record each thread\'s counts when it exits (to perf.data, or with `stat record` to -o FILE)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l log-cswitch -d 'Record each thread\'s counts between context switches and when it exits'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l append -d 'With -o: append to the file'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s A -l no-aggr -d 'Print one row per CPU instead of the sum (with -a or -C)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-thread -d 'Print one row per thread'
@@ -140,8 +177,8 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-die -d 'Print one r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-socket -d 'Print one row per socket'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-node -d 'Print one row per NUMA node'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s v -l verbose -d 'Print details: opened events, unscaled counts'
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -s q -l quiet -d 'Print no counts of the run, only those of -I, --vs or an output file'
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -s B -l big-num -d 'Group the digits of large numbers if the locale does (default; see --no-big-num)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s q -l quiet -d 'Omit the counts of the whole run; print only intervals (-I), the comparison (--vs) or the output file'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s B -l big-num -d 'Group the digits of large numbers as the locale does (default; see --no-big-num)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l no-big-num -d 'Do not group digits'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l scale -d 'Scale counts of multiplexed events to the full time (default; see --no-scale)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s c -l no-scale -d 'Show raw counts'
@@ -149,7 +186,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat" -l summary -d 'With -I: al
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l no-csv-summary -d 'Do not prefix the CSV lines of totals with `summary`'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l no-merge -d 'Print one row per PMU instance instead of their sum'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l metric-only -d 'Print only metrics, no counts'
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l topdown -d 'Show how pipeline slots are spent, as a top-down tree (see --td-level)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l topdown -d 'Show how pipeline slots are used, as a top-down tree (see --td-level)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l metric-no-threshold -d 'Do not count events that only metric thresholds need'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l affinity
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l hybrid-merge
@@ -177,7 +214,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l post -d 'Run thi
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s I -l interval-print -d 'Print counts at this interval, in milliseconds or with a unit (1s)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l interval-count -d 'With -I: stop after this many intervals' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l timeout -l duration -d 'Stop counting after this time, in milliseconds or with a unit (10s, 2m)' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s D -l delay -d 'Delay before counting, in milliseconds or with a unit (2s); -1 waits for --control' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s D -l delay -d 'Delay before counting, in milliseconds or with a unit (2s); -1 waits for a --control command' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l vs -d 'Compare commands, run alternately (repeatable)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l listen -d 'Serve OpenMetrics over HTTP at this address (with -I)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l control -d 'Read commands (enable, disable, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]' -r
@@ -189,7 +226,7 @@ off\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s o -l output -d 'Write the counts to this file; `-` is stdout' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l per-cache -d 'Print one row per cache of this level (L2) [default: the last level]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s x -l field-separator -d 'Print CSV with this separator and perf\'s fields' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s j -l json -d 'Print JSON: one object per line with perf\'s fields (1), or one document with real numbers (2)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s j -l json -d 'Print JSON: one object per line with perf\'s fields (1), or one document with numbers (2)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l log-fd -d 'Write to this open descriptor instead of stderr' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s M -l metrics -d 'Metrics by name or group, such as IPC, GHz, TopdownL1 or tma_memory_bound (see pmc list metric)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l metric -d 'Define a metric: \'name=expression over events\'' -r
@@ -211,10 +248,10 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s S -l sync -d 'Ca
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l table -d 'With -r: show a table with the time of each run'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s n -l null -d 'Measure only the time, without events'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l interval-clear -d 'With -I: clear the screen before each interval'
-complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l exact -d 'Never scale: if the events do not fit on the counters, split them over several runs'
-complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l show-output -d 'Show the command\'s output of every run of -r, --vs and --exact, not only of the first'
-complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l log-exit -d 'Record each thread\'s counts at its end (to perf.data, or with `stat record` to -o FILE)'
-complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l log-cswitch -d 'Record each thread\'s counts between context switches and at its end'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l exact -d 'Never scale counts: if there are more events than counters, spread the events over several runs'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l show-output -d 'Show the command\'s output in every run of -r, --vs and --exact, not only in the first'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l log-exit -d 'Record each thread\'s counts when it exits (to perf.data, or with `stat record` to -o FILE)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l log-cswitch -d 'Record each thread\'s counts between context switches and when it exits'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s A -l no-aggr -d 'Print one row per CPU instead of the sum (with -a or -C)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l per-thread -d 'Print one row per thread'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l per-core -d 'Print one row per core'
@@ -223,8 +260,8 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l per-die -d 'Prin
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l per-socket -d 'Print one row per socket'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l per-node -d 'Print one row per NUMA node'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s v -l verbose -d 'Print details: opened events, unscaled counts'
-complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s q -l quiet -d 'Print no counts of the run, only those of -I, --vs or an output file'
-complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s B -l big-num -d 'Group the digits of large numbers if the locale does (default; see --no-big-num)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s q -l quiet -d 'Omit the counts of the whole run; print only intervals (-I), the comparison (--vs) or the output file'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s B -l big-num -d 'Group the digits of large numbers as the locale does (default; see --no-big-num)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l no-big-num -d 'Do not group digits'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l scale -d 'Scale counts of multiplexed events to the full time (default; see --no-scale)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s c -l no-scale -d 'Show raw counts'
@@ -232,7 +269,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l summary -d 'With
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l no-csv-summary -d 'Do not prefix the CSV lines of totals with `summary`'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l no-merge -d 'Print one row per PMU instance instead of their sum'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l metric-only -d 'Print only metrics, no counts'
-complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l topdown -d 'Show how pipeline slots are spent, as a top-down tree (see --td-level)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l topdown -d 'Show how pipeline slots are used, as a top-down tree (see --td-level)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l metric-no-threshold -d 'Do not count events that only metric thresholds need'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l affinity
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l hybrid-merge
@@ -242,11 +279,11 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l smi-cost
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s T -l transaction
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l append
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s i -l input -d 'The same' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s i -l input -d 'The recording' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s o -l output -d 'Write to this file instead of stderr' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l per-cache -d 'Print one row per cache of this level (L2) [default: the last level]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s x -l field-separator -d 'Print CSV with this separator and perf\'s fields' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s j -l json -d 'Print JSON: one object per line with perf\'s fields (1), or one document with real numbers (2)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s j -l json -d 'Print JSON: one object per line with perf\'s fields (1), or one document with numbers (2)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l log-fd -d 'Write to this open descriptor instead of stderr' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s M -l metrics -d 'Metrics by name or group, such as IPC, GHz, TopdownL1 or tma_memory_bound (see pmc list metric)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l metric -d 'Define a metric: \'name=expression over events\'' -r
@@ -254,7 +291,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l td-level -d 'Num
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l openmetrics -d 'Update an OpenMetrics scrape file (with -I); without a file, print the result in OpenMetrics format' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l append -d 'With -o: append to the file'
-complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l log-exit -d 'Show each thread\'s counts at its end (recorded by stat --log-exit or record -s)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l log-exit -d 'Show each thread\'s counts when it exits (recorded by stat --log-exit or record -s)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l log-cswitch -d 'Show each thread\'s counts between context switches (recorded by stat --log-cswitch)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s A -l no-aggr -d 'Print one row per CPU instead of the sum (with -a or -C)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l per-thread -d 'Print one row per thread'
@@ -264,8 +301,8 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l per-die -d 'Prin
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l per-socket -d 'Print one row per socket'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l per-node -d 'Print one row per NUMA node'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s v -l verbose -d 'Print details: opened events, unscaled counts'
-complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s q -l quiet -d 'Print no counts of the run, only those of -I, --vs or an output file'
-complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s B -l big-num -d 'Group the digits of large numbers if the locale does (default; see --no-big-num)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s q -l quiet -d 'Omit the counts of the whole run; print only intervals (-I), the comparison (--vs) or the output file'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s B -l big-num -d 'Group the digits of large numbers as the locale does (default; see --no-big-num)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l no-big-num -d 'Do not group digits'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l scale -d 'Scale counts of multiplexed events to the full time (default; see --no-scale)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s c -l no-scale -d 'Show raw counts'
@@ -273,7 +310,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l summary -d 'With
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l no-csv-summary -d 'Do not prefix the CSV lines of totals with `summary`'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l no-merge -d 'Print one row per PMU instance instead of their sum'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l metric-only -d 'Print only metrics, no counts'
-complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l topdown -d 'Show how pipeline slots are spent, as a top-down tree (see --td-level)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l topdown -d 'Show how pipeline slots are used, as a top-down tree (see --td-level)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l metric-no-threshold -d 'Do not count events that only metric thresholds need'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s e -l event -d 'Events to sample (repeatable) [default: cycles, as precise as possible]' -r
@@ -293,7 +330,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l timeout -l duration -
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l unwind -d 'With dwarf and auto: live unwinds stacks while recording; deferred writes stack copies, as perf does, and unwinds them when the file is read' -r -f -a "live\t''
 deferred\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s r -l realtime -d 'Real-time priority (SCHED_FIFO) of the recorder' -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -s S -l snapshot -d 'Keep the newest records in memory and write a file on SIGUSR2, a --control snapshot and at the end; SIZE limits the trace data' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -s S -l snapshot -d 'Keep the newest records in memory; write a file on SIGUSR2, on the --control command snapshot, and at the end; SIZE limits the trace data' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l switch-output -d 'Start a new file on SIGUSR2 (signal), at this size (100M), or after this time (30s, 5m)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l switch-output-event -d 'Start a new file when one of these events occurs; the events themselves are not recorded' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l switch-max-files -d 'With --switch-output: keep only the newest N files' -r
@@ -307,6 +344,7 @@ cgroup\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l control -d 'Read commands (enable, disable, freq, period, move, snapshot, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s m -l mmap-pages -d 'Size of each ring buffer: pages, or bytes with B, K, M or G (a power of two); AREA sizes the AUX buffer' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s D -l delay -d 'Delay before recording, in milliseconds or with a unit (2s); -1 waits for --control; 10-20,30-40 records only these ranges and then ends' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l off-cpu-thresh -d 'Sum up waits shorter than this, without their stacks, in milliseconds or with a unit [default: 0]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s j -l branch-filter -d 'Record branches of these kinds: any, any_call, any_ret, ind_call, cond, u, k, …' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s I -l intr-regs -d 'Record the registers at the interrupt: all, or a list; `?` prints the names' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l user-regs -d 'Record the user-space registers: all, or a list; `?` prints the names' -r
@@ -325,10 +363,9 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l num-thread-synthesize
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l proc-map-timeout -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l vmlinux -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l debuginfod -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l off-cpu-thresh -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l setup-filter -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l exclude-perf -d 'Exclude pmc\'s own events from tracepoints'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l exclude-perf -d 'Do not record tracepoint events that pmc itself causes'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l strict-freq -d 'Fail if the kernel does not allow this frequency'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l strict -d 'Fail instead of falling back to another event or frequency'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s g -d 'Record call chains by frame pointers (-g dwarf is --call-graph dwarf)'
@@ -340,12 +377,15 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l per-thread -d 'Use on
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l no-join -d 'Do not complete truncated stacks from earlier samples of the thread (with --unwind live)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s B -l no-buildid -d 'Do not collect build-ids'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s N -l no-buildid-cache -d 'Do not copy the sampled files to the build-id cache (see pmc buildid-cache)'
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l buildid-all -d 'Record the build-ids of all mapped files, not only of those with samples'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l buildid-all -d 'Record the build-ids of all mapped files, not only of files with samples'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l timestamp-filename -d 'Append the date and time to the file name'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s v -l verbose -d 'Print details about the opened events'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l json -d 'Print a JSON summary to stdout when done'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s q -l quiet -d 'Print errors only'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l no-buffering -d 'Read each record as soon as it is written'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l off-cpu -d 'Also record where threads wait: off-CPU time, with the stack of each wait'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l wakers -d 'Record who wakes the waiting threads, and who runs while they wait for a CPU (requires --off-cpu or --wall)'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l wall -d 'Record all of each thread\'s time, running and waiting; short for --off-cpu -e cpu-clock'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s n -l no-samples -d 'Record no samples, only mappings and processes'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s T -l timestamp -d 'Record the time of each sample (default)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s P -l period -d 'Record the period of each sample (default if it varies)'
@@ -360,7 +400,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -s W -l weight -d 'Recor
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l transaction -d 'Record the flags of memory transactions'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s s -l stat -d 'Record each thread\'s counts when it ends'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l sample-cpu -d 'Record the CPU of each sample'
-complete -c pmc -n "__fish_pmc_using_subcommand record" -s R -l raw-samples -d 'Record the raw data of all events that provide it'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -s R -l raw-samples -d 'Record raw data for all events that provide it'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s b -l branch-any -d 'Record taken branches'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l switch-events -d 'Record context switches'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l latency -d 'Record when each thread ran, so that report can show shares of wall-clock time'
@@ -369,16 +409,15 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l all-cgroups -d 'Recor
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l all-user -d 'Record in user mode only'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l all-kernel -d 'Record in the kernel only'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l overwrite -d 'Keep the newest records in memory and write them at the end'
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l backlog -d 'For persistent events, include the records that are already held'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l backlog -d 'For persistent events, include the records that they already hold'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l buildid-mmap -d 'Same as -N: mappings carry build-ids by default if the kernel provides them'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l group -d 'Put all events into one group'
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l running-time -d 'Record how long events were enabled and running, with recorded counts (:S)'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l running-time -d 'With recorded counts (:S), also record how long events were enabled and running'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l sample-identifier -d 'Start each sample with the event id, even with a single event'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l dry-run -d 'Open the events but do not record'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l tail-synthesize
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l no-bpf-event
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l timestamp-boundary
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l off-cpu
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l kcore
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s i -l input -d 'The recording' -r -F
@@ -386,7 +425,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -s s -l sort -d 'Sort ke
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s F -l fields -d 'Columns, in order: overhead, overhead_children, latency, latency_children, sample, period, and sort keys; +FIELD adds a column to the default' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s g -l call-graph -d 'Print call chains under each row: order (caller, callee, none), style (graph, fractal, flat, folded), value (percent, period, count), minimum percentage' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l percent-limit -d 'Hide rows and tree branches below this percentage' -r
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l percentage -d 'Base of percentages: all samples (absolute) or those that pass the filters (relative)' -r -f -a "absolute\t''
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l percentage -d 'What percentages refer to: all samples (absolute) or those that pass the filters (relative)' -r -f -a "absolute\t''
 relative\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l max-rows -l top -d 'Maximum rows of text; 0 shows all [default: 20; all in a pipe, with -t, --csv and --json]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s c -l comms -d 'Include only threads with these names' -r
@@ -394,10 +433,11 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l pid -d 'Include only 
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l tid -d 'Include only these threads' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s C -l cpu -d 'Include only samples on these CPUs, such as 0-3,8' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l time -d 'Include only this time range: FROM,TO in seconds of the recording\'s clock, or 10%-20%' -r
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l max-stack -d 'Maximum number of frames in a call chain; outer frames are dropped' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l max-stack -d 'Maximum number of frames in a call chain; outer frames beyond this are dropped' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s d -l dsos -d 'Include only these programs and libraries' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s S -l symbols -d 'Include only these functions' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l symbol-filter -d 'Include only functions whose names contain this' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l state -d 'Include only time in these thread states: running, runnable (waiting for a CPU), blocked, or waiting (both)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s p -l parent -d 'Also sort by the innermost caller that matches this pattern' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l ignore-callees -d 'Attribute the cost of callees to these functions' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l socket-filter -d 'Include only samples on the CPUs of this socket' -r
@@ -408,14 +448,14 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l group-sort-idx -d 'So
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l stdio-color -l color -d 'When to colour the output: always (also selects the terminal\'s text format in a pipe), never, or auto (on a terminal)' -r -f -a "always\t''
 never\t''
 auto\t''"
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l theme -d 'Colours for a dark or light terminal; auto queries the terminal [default: $PMC_THEME, else auto]' -r -f -a "auto\t''
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l theme -d 'Colours for a dark or light terminal; auto asks the terminal [default: $PMC_THEME, else auto]' -r -f -a "auto\t''
 dark\t''
 light\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s w -l column-widths -d 'Column widths' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l symfs -d 'Root directory of the recorded machine, for programs and sources' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l kallsyms -d 'Copy of the recorded machine\'s /proc/kallsyms' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s k -l vmlinux -d 'Recorded kernel\'s image with symbols (vmlinux)' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l debuginfod -d 'Servers for missing files, instead of those in DEBUGINFOD_URLS' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l debuginfod -d 'debuginfod servers to ask for missing files, instead of those in DEBUGINFOD_URLS' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l itrace -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l switch-on -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l switch-off -r
@@ -437,17 +477,18 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-children -d 'Show 
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s n -l show-nr-samples -d 'Show the number of samples'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l show-total-period -d 'Show the sum of periods'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l show-cpu-utilization -d 'Show the kernel and user share of each row'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l idle -d 'Include the waiting time of idle threads, such as the workers of a pool'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-join -d 'Do not complete truncated stacks from other samples of the thread'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l stitch-lbr -d 'Complete LBR call chains (record --call-graph lbr) from earlier samples of the thread'
-complete -c pmc -n "__fish_pmc_using_subcommand report" -s U -l hide-unresolved -d 'Include only functions with a known name'
-complete -c pmc -n "__fish_pmc_using_subcommand report" -s x -l exclude-other -d 'Include only samples with a matching parent'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s U -l hide-unresolved -d 'Include only functions with known names'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s x -l exclude-other -d 'Include only samples with a caller that matches --parent'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l inline -d 'Show inlined functions and source lines (default)'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-inline -d 'Do not look for inlined functions'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l demangle -d 'Demangle symbol names (default)'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-demangle -d 'Show mangled symbol names'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s b -l branch-stack -d 'Count each branch of the recorded branch stacks (default if there are any)'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-branch-stack -d 'Count samples instead of branches'
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l mem-mode -d 'Show memory accesses by cost, with all sort keys for data and caches by default'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l mem-mode -d 'Show memory accesses by cost; by default, with all sort keys for data and caches'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l latency -d 'Sort by wall-clock time instead of CPU time (requires pmc record --latency)'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l ns -d 'Show times in nanoseconds'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s I -l header -d 'Print the recording\'s header first'
@@ -456,7 +497,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l stats -d 'Print only 
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s D -l dump-raw-trace -d 'Dump all records, as bytes and fields, and the number of records of each kind'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l tasks -d 'Print only the processes and threads'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l mmaps -d 'Print only the processes and threads with their mappings'
-complete -c pmc -n "__fish_pmc_using_subcommand report" -s T -l threads -d 'Also show each thread\'s counts at its end (requires pmc record -s)'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s T -l threads -d 'Also show each thread\'s counts when it exits (requires pmc record -s)'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l full-names -d 'Print full function names; by default text on a terminal omits template arguments, return types and compiler suffixes'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l full-source-path -d 'Show full paths of source files'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l raw-trace -d 'Show tracepoint fields one by one instead of the formatted text'
@@ -468,7 +509,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l stdio -d 'Print plain
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s j -l json -d 'Print one JSON document'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l csv -d 'Print the table as CSV'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-cache -d 'Do not cache symbol lookups for later runs'
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-debuginfod -d 'Do not use debuginfod servers or files fetched from them earlier'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-debuginfod -d 'Use neither debuginfod servers nor files fetched from them earlier'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s q -l quiet -d 'Print rows without headings, and no messages except errors'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s f -l force
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s v -l verbose
@@ -505,7 +546,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand top" -l group-sort-idx -d 'Sort 
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s w -l column-widths -d 'Column widths of the text' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l percent-limit -d 'Hide rows and tree branches below this percentage' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s f -l count-filter -d 'Hide rows with this many samples or fewer' -r
-complete -c pmc -n "__fish_pmc_using_subcommand top" -l percentage -d 'Base of percentages: all samples (absolute) or those that pass the filters (relative)' -r -f -a "absolute\t''
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l percentage -d 'What percentages refer to: all samples (absolute) or those that pass the filters (relative)' -r -f -a "absolute\t''
 relative\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s E -l entries -d 'Maximum rows per table in text [default: 20]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l ignore-callees -d 'Attribute the cost of callees to these functions' -r
@@ -517,7 +558,7 @@ intel\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l prefix -d 'Directory that replaces the start of source paths; --prefix-strip sets how many components' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l prefix-strip -d 'Number of leading components to strip from source paths' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s r -l realtime -d 'Real-time priority (1 to 99) of the thread that reads the ring buffers' -r
-complete -c pmc -n "__fish_pmc_using_subcommand top" -l theme -d 'Colours for a dark or light terminal; auto queries the terminal [default: $PMC_THEME, else auto]' -r -f -a "auto\t''
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l theme -d 'Colours for a dark or light terminal; auto asks the terminal [default: $PMC_THEME, else auto]' -r -f -a "auto\t''
 dark\t''
 light\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l timeout -l duration -d 'Stop after this time, in milliseconds or with a unit (30s, 5m)' -r
@@ -542,7 +583,9 @@ complete -c pmc -n "__fish_pmc_using_subcommand top" -s a -l all-cpus -d 'Sample
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s i -l no-inherit -d 'Do not sample child processes'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s K -l hide-kernel-symbols -d 'Hide kernel samples'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s U -l hide-user-symbols -d 'Hide user samples'
-complete -c pmc -n "__fish_pmc_using_subcommand top" -l idle -d 'Also show the kernel\'s idle functions'
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l off-cpu -d 'Measure where threads wait, too: off-CPU time, with the stack of each wait'
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l wall -d 'Measure all time of each thread, running (cpu-clock) and waiting: --off-cpu -e cpu-clock'
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l idle -d 'Also show the kernel\'s idle functions, and threads that wait for work'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s z -l zero -d 'Reset counts after each update instead of letting older samples decay'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l accumulate -d 'Keep all samples since the start instead of letting older ones decay'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s H -l hierarchy -d 'Group rows by the first sort key, then by the next, as a hierarchy (text only)'
@@ -554,7 +597,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand top" -l no-children -d 'Show onl
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l no-demangle -d 'Show mangled symbol names'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l stdio -d 'Print plain tables, as in a pipe'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l tui -d 'Use the full-screen interface (default on a terminal)'
-complete -c pmc -n "__fish_pmc_using_subcommand top" -l json -d 'Print one JSON object per interval and line, with all rows'
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l json -d 'Print a JSON object with all rows on a separate line for each interval'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s v -l verbose -d 'Print details about the opened events'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s q -l quiet -d 'Print errors only'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l demangle-kernel
@@ -573,6 +616,60 @@ complete -c pmc -n "__fish_pmc_using_subcommand top" -l branch-history
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s D -l dump-symtab
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l ignore-vmlinux
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -s e -l expr -l event -d 'Trace only these calls: names, %CLASS as in strace, /REGEX/, NAME*; a leading ! excludes them' -r
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -l duration -d 'Show only calls that take at least this long, in milliseconds or with a unit (50us)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -l string-limit -d 'Maximum number of bytes to print of a string or buffer; paths are printed in full' -r
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -l max-events -d 'Stop after this many calls' -r
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -l summary-mode -d 'Tables that -s prints: one per thread plus one for all threads, or only the latter' -r -f -a "thread\t''
+total\t''"
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -l max-summary -d 'Maximum number of calls in each table' -r
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -l call-graph -d 'Print the stack of each call, unwound with this method: auto, dwarf or fp; dwarf,16384 sets the size of stack copies' -r
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -l max-stack -d 'Maximum number of frames in a stack' -r
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -s p -l pid -d 'Trace these running processes, by pid or name, with all their threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -s t -l tid -d 'Trace these running threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -s u -l uid -d 'Trace all processes of this user (name or uid)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -s C -l cpu -d 'Trace these CPUs, such as 0-3,8' -r
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -s G -l cgroup -d 'Trace only processes in this cgroup (with -a)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -l filter-pids -d 'Exclude these threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -s i -l input -d 'Read this recording instead of tracing; `-` reads standard input' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -s o -l output -d 'Write to this file instead of stderr (stdout if no command is run)' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -s D -l delay -d 'Delay before tracing, in milliseconds or with a unit (2s)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -l timeout -d 'Stop after this time, in milliseconds or with a unit (10s, 2m)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -s m -l mmap-pages -d 'Size of each ring buffer: pages, or bytes with B, K, M or G (a power of two) [default: 8M]' -r
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -s r -l realtime -d 'Real-time priority of pmc, which avoids losing calls on a busy machine; 0: none [default: 1, if permitted]' -r
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -l min-stack -r
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -l proc-map-timeout -r
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -l filter -r
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -s F -l pf -r
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -l switch-on -r
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -l switch-off -r
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -l failure -d 'Show only calls that fail'
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -s s -l summary -d 'Print only tables: one of each thread\'s calls, and one of all calls'
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -s S -l with-summary -d 'Print each call, then the tables of -s'
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -s c -l summary-only -d 'Print only one table of all calls, with the columns of strace -c'
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -s T -l time -d 'Print timestamps of the clock, in milliseconds, instead of times since the first call'
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -l errno-summary -d 'In tables, show how often each error occurred'
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -s g -d 'Print the stack of each call, after tracing has ended; short for --call-graph auto'
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -s a -l all-cpus -d 'Trace the whole machine, except pmc itself'
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -l no-inherit -d 'Do not trace child processes'
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -l json -d 'Print one JSON object per call; with -s or -c, one document'
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -s v -l verbose -d 'Print details about the opened events'
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -s q -l quiet -d 'Print only calls and errors'
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -s f -l force
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -l comm
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -l syscalls
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -l sort-events
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -l force-btf
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -l libtraceevent_print
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -l tool_stats
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -l show-cpu
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -l print-sample
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -l bpf-summary
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -l kernel-syscall-graph
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -l sched
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -l show-on-off-events
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s i -l input -d 'Recording to read; `-` is stdin [default: stdin if it is a pipe or file, else perf.data]' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s s -l symbol -d 'The function' -r
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s d -l dsos -l dso -d 'Only functions of these programs and libraries' -r
@@ -583,7 +680,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s C -l cpu -d 'Includ
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l time -d 'Include only this time range: FROM,TO in seconds of the recording\'s clock, or 10%-20%' -r
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l functions -d 'Number of functions to show if none is named; 0 shows all' -r
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l percent-limit -d 'Hide functions below this percentage of the event' -r
-complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l percent-type -d 'Base of percentages: the function (local) or all samples (global), by period or by hits' -r -f -a "local-period\t''
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l percent-type -d 'What percentages refer to: the function (local) or all samples (global), by period or by hits' -r -f -a "local-period\t''
 local-hits\t''
 global-period\t''
 global-hits\t''
@@ -591,12 +688,12 @@ period-local\t''
 period-global\t''
 hits-local\t''
 hits-global\t''"
-complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l max-rows -d 'Rows to show of each function, around its hottest row; 0 shows all' -r
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l max-rows -d 'Number of rows to show per function, around its hottest row; 0 shows all' -r
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s M -l disassembler-style -d 'x86 assembly syntax: att or intel' -r -f -a "att\t''
 intel\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l prefix -d 'Directory that replaces the start of source paths; --prefix-strip sets how many components' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l prefix-strip -d 'Number of leading components to strip from source paths' -r
-complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l theme -d 'Colours for a dark or light terminal; auto queries the terminal [default: $PMC_THEME, else auto]' -r -f -a "auto\t''
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l theme -d 'Colours for a dark or light terminal; auto asks the terminal [default: $PMC_THEME, else auto]' -r -f -a "auto\t''
 dark\t''
 light\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l stdio-color -l color -d 'When to colour the output: always, never, or auto (on a terminal)' -r -f -a "always\t''
@@ -605,16 +702,17 @@ auto\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l symfs -d 'Root directory of the recorded machine, for programs and sources' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l kallsyms -d 'Copy of the recorded machine\'s /proc/kallsyms' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s k -l vmlinux -d 'Recorded kernel\'s image with symbols (vmlinux)' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l debuginfod -d 'Servers for missing files, instead of those in DEBUGINFOD_URLS' -r
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l debuginfod -d 'debuginfod servers to ask for missing files, instead of those in DEBUGINFOD_URLS' -r
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l kcore -d 'Copy of the recorded machine\'s /proc/kcore' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l itrace -r
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l objdump -r
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l addr2line -r
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l data-type -r
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l idle -d 'Include the waiting time of idle threads, such as the workers of a pool'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-join -d 'Do not complete truncated stacks from other samples of the thread'
-complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s n -l show-nr-samples -d 'Also show the number of samples (in rows, instead of percentages)'
-complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l show-total-period -d 'Also show the sum of periods (in rows, instead of percentages)'
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s n -l show-nr-samples -d 'Show the number of samples, too (in perf\'s row format: instead of percentages)'
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l show-total-period -d 'Show the sum of periods, too (in perf\'s row format: instead of percentages)'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l skip-missing -d 'Skip functions that cannot be disassembled'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l asm-raw -d 'Show the bytes of each instruction'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-asm-raw -d 'Do not show the bytes of each instruction (default)'
@@ -623,15 +721,15 @@ complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-source -d 'Show 
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l source-only -d 'Show source lines only'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s l -l print-line -d 'Show the file name before each line number'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s P -l full-paths -d 'Show full paths of source files'
-complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l group -d 'In rows, show all events side by side, not only those recorded as a group'
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l group -d 'In perf\'s row format, show all events side by side, not only those recorded as a group'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l demangle -d 'Demangle symbol names (default)'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-demangle -d 'Show mangled symbol names'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l tui -d 'Use the full-screen interface (default on a terminal)'
-complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l stdio -d 'Print text even on a terminal (implied by options of the text output such as --max-rows); a pipe gets rows in perf\'s format'
-complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l stdio2 -d 'Print pmc\'s own listing even to a pipe, with jump arrows and the error of each percentage'
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l stdio -d 'Print text even on a terminal (implied by text options such as --max-rows); in a pipe, print perf\'s row format'
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l stdio2 -d 'Print pmc\'s own listing even in a pipe, with jump arrows and the error of each percentage'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s j -l json -d 'Print one JSON document'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-cache -d 'Do not cache symbol lookups for later runs'
-complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-debuginfod -d 'Do not use debuginfod servers or files fetched from them earlier'
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-debuginfod -d 'Use neither debuginfod servers nor files fetched from them earlier'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s q -l quiet -d 'Print no messages except errors'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s f -l force
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s v -l verbose
@@ -646,10 +744,10 @@ complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l ignore-vmlinux
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s s -l sort -d 'Sort keys: dso, sym, srcline, srcfile, comm, pid, tgid, tid, cpu and the other keys of pmc report' -r
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s c -l compute -d 'Comparison: delta, delta-abs, time, ratio, or wdiff:W1,W2 [default: time in text if all recordings have it, else delta-abs]' -r
-complete -c pmc -n "__fish_pmc_using_subcommand diff" -s o -l order -d 'Sort by the baseline (0) or by the change in the first, second … recording after it' -r
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -s o -l order -d 'Sort by the baseline (0), or by the change in the Nth recording after it' -r
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l percent-limit -d 'Hide rows below this percentage in all recordings' -r
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l max-rows -l top -d 'Maximum rows of text; 0 shows all [default: 20; all with -t, --csv and --json]; with --stream, call chains per recording [default: 10]' -r
-complete -c pmc -n "__fish_pmc_using_subcommand diff" -l percentage -d 'Base of percentages: all samples (absolute) or those that pass the filters (relative)' -r -f -a "absolute\t''
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -l percentage -d 'What percentages refer to: all samples (absolute) or those that pass the filters (relative)' -r -f -a "absolute\t''
 relative\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s C -l comms -d 'Include only threads with these names' -r
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s d -l dsos -d 'Include only these programs and libraries' -r
@@ -662,18 +760,18 @@ complete -c pmc -n "__fish_pmc_using_subcommand diff" -s t -l field-separator -d
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l symfs -d 'Root directory of the recorded machine, for programs and sources' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l kallsyms -d 'Copy of the recorded machine\'s /proc/kallsyms' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s k -l vmlinux -d 'Recorded kernel\'s image with symbols (vmlinux)' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand diff" -l debuginfod -d 'Servers for missing files, instead of those in DEBUGINFOD_URLS' -r
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -l debuginfod -d 'debuginfod servers to ask for missing files, instead of those in DEBUGINFOD_URLS' -r
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
-complete -c pmc -n "__fish_pmc_using_subcommand diff" -s b -l baseline-only -d 'Show only rows that the baseline has'
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -s b -l baseline-only -d 'Show only rows that exist in the baseline'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s p -l period -d 'Show the sum of periods'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s F -l formula -d 'Show how each value was computed'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l tree -d 'Compare the call trees'
-complete -c pmc -n "__fish_pmc_using_subcommand diff" -l stream -d 'Compare the hottest call chains frame by frame, by function and source line (or by -s)'
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -l stream -d 'Compare the hottest call chains frame by frame, by function and source line (or by the keys of -s)'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l stdio -d 'Print plain text (the default)'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s j -l json -d 'Print one JSON document'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l csv -d 'Print the rows as CSV'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l no-cache -d 'Do not cache symbol lookups for later runs'
-complete -c pmc -n "__fish_pmc_using_subcommand diff" -l no-debuginfod -d 'Do not use debuginfod servers or files fetched from them earlier'
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -l no-debuginfod -d 'Use neither debuginfod servers nor files fetched from them earlier'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l no-demangle -d 'Show mangled symbol names'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s q -l quiet -d 'Print no messages except errors'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s f -l force
@@ -688,7 +786,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand script" -l stop-bt -d 'Stop call
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s S -l symbols -d 'Print only samples in these functions' -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l dsos -d 'Print only samples in these programs and libraries' -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l max-stack -d 'Maximum number of frames in a call chain' -r
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l max-blocks -d 'Maximum number of blocks of code between branches, for the brstackinsn fields' -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l max-blocks -d 'Maximum number of code blocks between branches to print, for the brstackinsn fields' -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s c -l comms -d 'Include only threads with these names' -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l pid -d 'Include only these processes' -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l tid -d 'Include only these threads' -r
@@ -697,7 +795,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand script" -l time -d 'Include only
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l symfs -d 'Root directory of the recorded machine, for programs and sources' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l kallsyms -d 'Copy of the recorded machine\'s /proc/kallsyms' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s k -l vmlinux -d 'Recorded kernel\'s image with symbols (vmlinux)' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l debuginfod -d 'Servers for missing files, instead of those in DEBUGINFOD_URLS' -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l debuginfod -d 'debuginfod servers to ask for missing files, instead of those in DEBUGINFOD_URLS' -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l itrace -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l switch-on -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l switch-off -r
@@ -717,6 +815,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand script" -l addr-range -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s G -l hide-call-graph -d 'Do not print call chains'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l stitch-lbr -d 'Complete LBR call chains (record --call-graph lbr) from earlier samples of the thread'
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l idle -d 'Include the waiting time of idle threads, such as the workers of a pool'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l no-join -d 'Do not complete truncated stacks from other samples of the thread'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l ns -d 'Show times in nanoseconds'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l reltime -d 'Print times relative to the first line'
@@ -729,7 +828,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-namespace-events
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-cgroup-events -d 'Also print cgroups, if recorded'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-bpf-events -d 'Also print BPF program loads and unloads, if recorded'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-text-poke-events -d 'Also print changes of kernel code, if recorded'
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-round-events -d 'Also print the ends of the recorder\'s rounds'
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-round-events -d 'Also print the records that end each of the recorder\'s rounds'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s D -l dump-raw-trace -d 'Also dump all records, as bytes and fields'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l dump-unsorted-raw-trace -d 'Same as -D, but in file order instead of time order'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s I -l header -d 'Print the recording\'s header first'
@@ -742,7 +841,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand script" -l full-source-path -d '
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l per-event-dump -d 'Write each event\'s lines to a separate file next to the recording: FILE.EVENT.dump'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s j -l json -d 'Print one JSON object per line'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l no-cache -d 'Do not cache symbol lookups for later runs'
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l no-debuginfod -d 'Do not use debuginfod servers or files fetched from them earlier'
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l no-debuginfod -d 'Use neither debuginfod servers nor files fetched from them earlier'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s f -l force
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s v -l verbose
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l demangle-kernel
@@ -759,7 +858,307 @@ complete -c pmc -n "__fish_pmc_using_subcommand script" -l call-trace
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l call-ret-trace
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l xed
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand export" -l format -l type -d 'Format: html, svg, folded, firefox, speedscope, pprof, callgrind, gmon (a directory, for gprof), json or csv [default: from the file name]' -r
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and not __fish_seen_subcommand_from record contention user" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and not __fish_seen_subcommand_from record contention user" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and not __fish_seen_subcommand_from record contention user" -f -a "record" -d 'Record waits for locks into a file'
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and not __fish_seen_subcommand_from record contention user" -f -a "contention" -d 'Show waits for kernel locks'
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and not __fish_seen_subcommand_from record contention user" -f -a "user" -d 'Show waits for user-space locks, and which threads hold them'
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from record" -s o -l output -d 'Output file; `-` writes a stream to stdout' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from record" -l max-stack -d 'Maximum number of frames in the call chains of kernel locks' -r
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from record" -s p -l pid -d 'Record these running processes, by pid or name, with all their threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from record" -l tid -d 'Record these running threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from record" -s C -l cpu -d 'Record system-wide on these CPUs, such as 0-3,8' -r
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from record" -l duration -l timeout -d 'Stop recording after this time, in milliseconds or with a unit (10s, 2m)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from record" -s m -l mmap-pages -d 'Size of each ring buffer: pages, or bytes with B, K, M or G (a power of two)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from record" -l user -d 'Record user-space locks instead of kernel locks'
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from record" -s q -l quiet -d 'Print errors only'
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from record" -s a -l all-cpus -d 'Record system-wide, on all CPUs'
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from record" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from record" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s i -l input -d 'Recording to read instead of making one [default: stdin if it is a pipe or file, else perf.data]' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s k -l key -d 'Sort by: contended, wait_total, wait_max, wait_min or avg_wait' -r
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s F -l field -d 'Columns, from the same names [default: contended,wait_total,wait_max,avg_wait]' -r
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s Y -l type-filter -d 'Only locks of these types: spinlock, rwlock, rwlock:R, rwsem, mutex, …' -r
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s L -l lock-filter -d 'Only these locks, by address or symbol' -r
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s S -l callstack-filter -d 'Only waits with such a function in their stack, by a part of its name' -r
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s E -l entries -d 'Number of rows to print' -r
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s M -l map-nr-entries -d 'Size of perf\'s BPF maps (accepted; pmc needs none)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -l max-stack -d 'Maximum number of frames in a call chain' -r
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -l stack-skip -d 'Number of innermost functions that are not the caller' -r
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s x -l field-separator -d 'Print comma-separated values, with this separator' -r
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -l output -d 'Write the table to this file' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -l symfs -d 'Root directory of the recorded machine, for programs and sources' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -l kallsyms -d 'Copy of the recorded machine\'s /proc/kallsyms' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -l vmlinux -d 'Recorded kernel\'s image with symbols' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s p -l pid -d 'Record these running processes, by pid or name, with all their threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -l tid -d 'Record these running threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s C -l cpu -d 'Record system-wide on these CPUs, such as 0-3,8' -r
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -l duration -l timeout -d 'Stop recording after this time, in milliseconds or with a unit (10s, 2m)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s m -l mmap-pages -d 'Size of each ring buffer: pages, or bytes with B, K, M or G (a power of two)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s t -l threads -d 'Show the threads that wait'
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s l -l lock-addr -d 'Show the locks, by address and symbol'
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s o -l lock-owner -d 'Show the threads that release the locks for which others wait'
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s b -l use-bpf -d 'Count while recording (accepted; pmc records events, and needs no BPF)'
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s f -l force -d 'Read recordings of other users (accepted; pmc always does)'
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s v -l verbose -d 'Print the stacks'
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -l json -d 'Print one JSON document'
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s q -l quiet -d 'Print errors only'
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s a -l all-cpus -d 'Record system-wide, on all CPUs'
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -s i -l input -d 'Recording to read instead of making one [default: stdin if it is a pipe or file, else perf.data]' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -s o -l output -d 'Recording to write' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -s E -l entries -d 'Number of locks to print [default: 10; 0: all]' -r
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -l max-stack -d 'Maximum number of frames in a call chain' -r
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -l symfs -d 'Root directory of the recorded machine, for programs and sources' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -l kallsyms -d 'Copy of the recorded machine\'s /proc/kallsyms' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -l vmlinux -d 'Recorded kernel\'s image with symbols' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -s p -l pid -d 'Record these running processes, by pid or name, with all their threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -l tid -d 'Record these running threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -s C -l cpu -d 'Record system-wide on these CPUs, such as 0-3,8' -r
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -l duration -l timeout -d 'Stop recording after this time, in milliseconds or with a unit (10s, 2m)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -s m -l mmap-pages -d 'Size of each ring buffer: pages, or bytes with B, K, M or G (a power of two)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -s v -l verbose -d 'Print all waiting and holding functions, not only the three with the longest times'
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -l json -d 'Print one JSON document'
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -s q -l quiet -d 'Print errors only'
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -s a -l all-cpus -d 'Record system-wide, on all CPUs'
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand probe" -s x -l exec -d 'Program or library to probe; without it, the kernel' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand probe" -s m -l module -d 'Kernel module to probe' -r
+complete -c pmc -n "__fish_pmc_using_subcommand probe" -s a -l add -d 'Add a probe: [[GROUP:]EVENT=]PLACE [[NAME=]VALUE[:TYPE] …]' -r
+complete -c pmc -n "__fish_pmc_using_subcommand probe" -s d -l del -d 'Delete probes: [GROUP:]EVENT, or a pattern' -r
+complete -c pmc -n "__fish_pmc_using_subcommand probe" -s l -l list -d 'List probes: all, or [GROUP:]EVENT, or a pattern' -r
+complete -c pmc -n "__fish_pmc_using_subcommand probe" -s L -l line -d 'Show the lines that can be probed: FUNCTION, FILE, or FUNCTION:FIRST-LAST' -r
+complete -c pmc -n "__fish_pmc_using_subcommand probe" -s V -l vars -d 'Show the variables that can be read at a place' -r
+complete -c pmc -n "__fish_pmc_using_subcommand probe" -s F -l funcs -d 'List the functions that can be probed: those that match a pattern' -r
+complete -c pmc -n "__fish_pmc_using_subcommand probe" -s D -l definition -d 'Print the definitions for uprobe_events or kprobe_events instead of writing them' -r
+complete -c pmc -n "__fish_pmc_using_subcommand probe" -l max-probes -d 'Maximum number of places of a probe' -r
+complete -c pmc -n "__fish_pmc_using_subcommand probe" -l filter -d 'With -F or -V, only names that match: patterns with !, & and |' -r
+complete -c pmc -n "__fish_pmc_using_subcommand probe" -l symfs -r
+complete -c pmc -n "__fish_pmc_using_subcommand probe" -l target-ns -r
+complete -c pmc -n "__fish_pmc_using_subcommand probe" -s k -l vmlinux -r
+complete -c pmc -n "__fish_pmc_using_subcommand probe" -s s -l source -r
+complete -c pmc -n "__fish_pmc_using_subcommand probe" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand probe" -s n -l dry-run -d 'Only print what would be added or deleted'
+complete -c pmc -n "__fish_pmc_using_subcommand probe" -s f -l force -d 'Add a suffix to names of events that exist'
+complete -c pmc -n "__fish_pmc_using_subcommand probe" -l externs -d 'With -V, also show the variables outside of functions'
+complete -c pmc -n "__fish_pmc_using_subcommand probe" -l no-inlines -d 'Do not probe inlined functions'
+complete -c pmc -n "__fish_pmc_using_subcommand probe" -s q -l quiet -d 'Print errors only'
+complete -c pmc -n "__fish_pmc_using_subcommand probe" -s v -l verbose -d 'Also print the definitions that are written'
+complete -c pmc -n "__fish_pmc_using_subcommand probe" -l bootconfig
+complete -c pmc -n "__fish_pmc_using_subcommand probe" -l cache
+complete -c pmc -n "__fish_pmc_using_subcommand probe" -l demangle
+complete -c pmc -n "__fish_pmc_using_subcommand probe" -l demangle-kernel
+complete -c pmc -n "__fish_pmc_using_subcommand probe" -l range
+complete -c pmc -n "__fish_pmc_using_subcommand probe" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and not __fish_seen_subcommand_from record latency timehist map script" -s i -l input -d 'Recording to read [default: perf.data]' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and not __fish_seen_subcommand_from record latency timehist map script" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and not __fish_seen_subcommand_from record latency timehist map script" -s f -l force -d 'No effect: pmc reads recordings of any owner'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and not __fish_seen_subcommand_from record latency timehist map script" -s v -l verbose -d 'No effect: damage and losses are always reported'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and not __fish_seen_subcommand_from record latency timehist map script" -s D -l dump-raw-trace -d 'Not supported: pmc script -D dumps all records'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and not __fish_seen_subcommand_from record latency timehist map script" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and not __fish_seen_subcommand_from record latency timehist map script" -f -a "record" -d 'Record the scheduler\'s events; options as for pmc record'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and not __fish_seen_subcommand_from record latency timehist map script" -f -a "latency" -d 'Show the delays of each task between waking and running'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and not __fish_seen_subcommand_from record latency timehist map script" -f -a "timehist" -d 'Show each time that a task ran, and how long it had waited'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and not __fish_seen_subcommand_from record latency timehist map script" -f -a "map" -d 'Show which task each CPU runs after each switch'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and not __fish_seen_subcommand_from record latency timehist map script" -f -a "script" -d 'Print the events one by one; options as for pmc script'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s e -l event -d 'Events to sample (repeatable) [default: cycles, as precise as possible]' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l pfm-events -d 'Events by libpfm4 name, such as inst_retired:any_p:u (repeatable)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l filter -d 'Filter expression for the tracepoints of the preceding -e' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s F -l freq -d 'Sample frequency in Hz, or `max`' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s c -l count -d 'Sample every N events; `auto` uses the vendor\'s recommended period' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l call-graph -d 'Record call chains: auto[,BYTES] (stack copies and frame pointers), dwarf[,BYTES] (stack copies), fp (frame pointers), fp,defer (frame pointers, on return to user mode), lbr (branch records)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l max-stack -d 'Maximum number of frames in a call chain' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s C -l cpu -d 'Record system-wide on these CPUs, such as 0-3,8' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s p -l pid -d 'Record these running processes, by pid or name, with all their threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s t -l tid -d 'Record these running threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s u -l uid -d 'Record all processes of this user (name or uid)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s G -l cgroup -d 'Record only in this cgroup; a list assigns one cgroup to each event (requires -a or -C)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s o -l output -d 'Output file; `-` writes a stream to stdout' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l timeout -l duration -d 'Stop recording after this time, in milliseconds or with a unit (10s, 2m)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l unwind -d 'With dwarf and auto: live unwinds stacks while recording; deferred writes stack copies, as perf does, and unwinds them when the file is read' -r -f -a "live\t''
+deferred\t''"
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s r -l realtime -d 'Real-time priority (SCHED_FIFO) of the recorder' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s S -l snapshot -d 'Keep the newest records in memory; write a file on SIGUSR2, on the --control command snapshot, and at the end; SIZE limits the trace data' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l switch-output -d 'Start a new file on SIGUSR2 (signal), at this size (100M), or after this time (30s, 5m)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l switch-output-event -d 'Start a new file when one of these events occurs; the events themselves are not recorded' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l switch-max-files -d 'With --switch-output: keep only the newest N files' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l max-size -d 'Stop recording when the file reaches this size, such as 100M' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s z -l compression-level -d 'Compress the file with zstd at this level, 1 to 22' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l synth -d 'Synthesize records for running tasks: task, mmap (includes task), cgroup, all, or no' -r -f -a "no\t''
+all\t''
+task\t''
+mmap\t''
+cgroup\t''"
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l control -d 'Read commands (enable, disable, freq, period, move, snapshot, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s m -l mmap-pages -d 'Size of each ring buffer: pages, or bytes with B, K, M or G (a power of two); AREA sizes the AUX buffer' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s D -l delay -d 'Delay before recording, in milliseconds or with a unit (2s); -1 waits for --control; 10-20,30-40 records only these ranges and then ends' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l off-cpu-thresh -d 'Sum up waits shorter than this, without their stacks, in milliseconds or with a unit [default: 0]' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s j -l branch-filter -d 'Record branches of these kinds: any, any_call, any_ret, ind_call, cond, u, k, …' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s I -l intr-regs -d 'Record the registers at the interrupt: all, or a list; `?` prints the names' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l user-regs -d 'Record the user-space registers: all, or a list; `?` prints the names' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s k -l clockid -d 'Clock of the timestamps: monotonic, monotonic_raw, boottime, realtime, tai, or a number' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l aux-sample -d 'Attach the newest SIZE bytes of the trace to samples of events in its group [default: 4K]' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l reserve -d 'How to handle a reservation of the hardware counters: auto, check, require, yield, off' -r -f -a "auto\t''
+check\t''
+require\t''
+yield\t''
+off\t''"
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l exclude-perf -d 'Do not record tracepoint events that pmc itself causes'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l strict-freq -d 'Fail if the kernel does not allow this frequency'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l strict -d 'Fail instead of falling back to another event or frequency'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s g -d 'Record call chains by frame pointers (-g dwarf is --call-graph dwarf)'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l kernel-callchains -d 'Record only the kernel part of call chains'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l user-callchains -d 'Record only the user part of call chains'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s a -l all-cpus -d 'Record system-wide, on all CPUs'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s i -l no-inherit -d 'Do not record child processes'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l per-thread -d 'Use one ring buffer per thread instead of per CPU; excludes child processes'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l no-join -d 'Do not complete truncated stacks from earlier samples of the thread (with --unwind live)'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s B -l no-buildid -d 'Do not collect build-ids'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s N -l no-buildid-cache -d 'Do not copy the sampled files to the build-id cache (see pmc buildid-cache)'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l buildid-all -d 'Record the build-ids of all mapped files, not only of files with samples'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l timestamp-filename -d 'Append the date and time to the file name'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s v -l verbose -d 'Print details about the opened events'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l json -d 'Print a JSON summary to stdout when done'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s q -l quiet -d 'Print errors only'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l no-buffering -d 'Read each record as soon as it is written'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l off-cpu -d 'Also record where threads wait: off-CPU time, with the stack of each wait'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l wakers -d 'Record who wakes the waiting threads, and who runs while they wait for a CPU (requires --off-cpu or --wall)'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l wall -d 'Record all of each thread\'s time, running and waiting; short for --off-cpu -e cpu-clock'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s n -l no-samples -d 'Record no samples, only mappings and processes'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s T -l timestamp -d 'Record the time of each sample (default)'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s P -l period -d 'Record the period of each sample (default if it varies)'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l no-period -d 'Do not record the period of samples'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s d -l data -d 'Record data addresses and data sources'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l sample-mem-info -d 'Record the data source of memory accesses'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l data-mmap -d 'Also record data mappings'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l phys-data -d 'Record physical addresses of data'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l data-page-size -d 'Record the page size of data addresses'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l code-page-size -d 'Record the page size of code addresses'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s W -l weight -d 'Record the cost of each sampled instruction, if the hardware reports it'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l transaction -d 'Record the flags of memory transactions'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s s -l stat -d 'Record each thread\'s counts when it ends'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l sample-cpu -d 'Record the CPU of each sample'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s R -l raw-samples -d 'Record raw data for all events that provide it'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s b -l branch-any -d 'Record taken branches'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l switch-events -d 'Record context switches'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l latency -d 'Record when each thread ran, so that report can show shares of wall-clock time'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l namespaces -d 'Record namespaces'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l all-cgroups -d 'Record cgroups'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l all-user -d 'Record in user mode only'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l all-kernel -d 'Record in the kernel only'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l overwrite -d 'Keep the newest records in memory and write them at the end'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l backlog -d 'For persistent events, include the records that they already hold'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l buildid-mmap -d 'Same as -N: mappings carry build-ids by default if the kernel provides them'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l group -d 'Put all events into one group'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l running-time -d 'With recorded counts (:S), also record how long events were enabled and running'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l sample-identifier -d 'Start each sample with the event id, even with a single event'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l dry-run -d 'Open the events but do not record'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from latency" -s i -l input -d 'Recording to read; `-` is stdin [default: stdin if it is a pipe or file, else perf.data]' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from latency" -s s -l sort -d 'Sort by these keys, highest first: avg, max, switch, runtime, p99, pid' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from latency" -s C -l cpu -d 'Include only delays that ended on these CPUs, such as 0-3,8' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from latency" -s p -l pids -d 'Show each task instead of each name'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from latency" -s j -l json -d 'Print a JSON document'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from latency" -s f -l force -d 'No effect: pmc reads recordings of any owner'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from latency" -s v -l verbose -d 'No effect: damage and losses are always reported'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from latency" -s D -l dump-raw-trace -d 'Not supported: pmc script -D dumps all records'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from latency" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from latency" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from timehist" -s i -l input -d 'Recording to read; `-` is stdin [default: stdin if it is a pipe or file, else perf.data]' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from timehist" -l max-stack -d 'Maximum number of functions in a call chain' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from timehist" -s p -l pid -d 'Include only these processes' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from timehist" -s t -l tid -d 'Include only these threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from timehist" -s C -l cpu -d 'Include only these CPUs, such as 0-3,8' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from timehist" -l prio -d 'Include only tasks with these kernel priorities, such as 0-99,120' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from timehist" -l time -d 'Include only this time range: FROM,TO in seconds of the recording\'s clock, or 10%-20%' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from timehist" -l symfs -d 'Root directory of the recorded machine, for programs and sources' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from timehist" -l kallsyms -d 'Copy of the recorded machine\'s /proc/kallsyms' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from timehist" -s k -l vmlinux -d 'Recorded kernel\'s image with symbols (vmlinux)' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from timehist" -l debuginfod -d 'debuginfod servers to ask for missing files, instead of those in DEBUGINFOD_URLS' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from timehist" -s w -l wakeups -d 'Show wake-ups'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from timehist" -s M -l migrations -d 'Show migrations'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from timehist" -s n -l next -d 'Show the next task'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from timehist" -s V -l cpu-visual -d 'Mark the CPU of each line in a column per CPU'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from timehist" -s g -l call-graph -d 'Show call chains, if recorded (default)'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from timehist" -s G -l no-call-graph -d 'Do not show call chains'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from timehist" -l state -d 'Show the state in which each task left its CPU'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from timehist" -s P -l pre-migrations -d 'Show the time between waking and migration'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from timehist" -l show-prio -d 'Show priorities'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from timehist" -l blame -d 'Show which tasks ran on the CPU during each delay'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from timehist" -s s -l summary -d 'Show only each task\'s totals'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from timehist" -s S -l with-summary -d 'Show all lines, then each task\'s totals'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from timehist" -s I -l idle-hist -d 'Show only the times when a CPU was idle'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from timehist" -s j -l json -d 'Print one JSON object per line'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from timehist" -l no-cache -d 'Do not cache symbol lookups for later runs'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from timehist" -l no-debuginfod -d 'Use neither debuginfod servers nor files fetched from them earlier'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from timehist" -s f -l force -d 'No effect: pmc reads recordings of any owner'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from timehist" -s v -l verbose -d 'No effect: damage and losses are always reported'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from timehist" -s D -l dump-raw-trace -d 'Not supported: pmc script -D dumps all records'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from timehist" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from timehist" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from map" -s i -l input -d 'Recording to read; `-` is stdin [default: stdin if it is a pipe or file, else perf.data]' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from map" -l cpus -d 'Show only switches on these CPUs' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from map" -l color-cpus -d 'Highlight these CPUs' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from map" -l color-pids -d 'Highlight these threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from map" -l task-name -d 'Show only switches of tasks with these names' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from map" -l compact -d 'Show a column only for CPUs that have switched'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from map" -l fuzzy-name -d 'Match parts of names'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from map" -s f -l force -d 'No effect: pmc reads recordings of any owner'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from map" -s v -l verbose -d 'No effect: damage and losses are always reported'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from map" -s D -l dump-raw-trace -d 'Not supported: pmc script -D dumps all records'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from map" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from map" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -s i -l input -d 'The recording' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -s F -l fields -d 'Fields to print; +NAME and -NAME change the default; a prefix hw:, sw:, trace: or raw: selects the event type' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -l stop-bt -d 'Stop call chains after these functions' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -s S -l symbols -d 'Print only samples in these functions' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -l dsos -d 'Print only samples in these programs and libraries' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -l max-stack -d 'Maximum number of frames in a call chain' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -l max-blocks -d 'Maximum number of code blocks between branches to print, for the brstackinsn fields' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -s c -l comms -d 'Include only threads with these names' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -l pid -d 'Include only these processes' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -l tid -d 'Include only these threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -s C -l cpu -d 'Include only samples on these CPUs, such as 0-3,8' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -l time -d 'Include only this time range: FROM,TO in seconds of the recording\'s clock, or 10%-20%' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -l symfs -d 'Root directory of the recorded machine, for programs and sources' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -l kallsyms -d 'Copy of the recorded machine\'s /proc/kallsyms' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -s k -l vmlinux -d 'Recorded kernel\'s image with symbols (vmlinux)' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -l debuginfod -d 'debuginfod servers to ask for missing files, instead of those in DEBUGINFOD_URLS' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -s G -l hide-call-graph -d 'Do not print call chains'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -l stitch-lbr -d 'Complete LBR call chains (record --call-graph lbr) from earlier samples of the thread'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -l idle -d 'Include the waiting time of idle threads, such as the workers of a pool'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -l no-join -d 'Do not complete truncated stacks from other samples of the thread'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -l ns -d 'Show times in nanoseconds'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -l reltime -d 'Print times relative to the first line'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -l deltatime -d 'Print times relative to the previous line'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -l show-task-events -d 'Also print forks, exits and name changes'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -l show-mmap-events -d 'Also print mappings'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -l show-switch-events -d 'Also print context switches, if recorded'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -l show-lost-events -d 'Also print lost records'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -l show-namespace-events -d 'Also print namespaces, if recorded'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -l show-cgroup-events -d 'Also print cgroups, if recorded'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -l show-bpf-events -d 'Also print BPF program loads and unloads, if recorded'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -l show-text-poke-events -d 'Also print changes of kernel code, if recorded'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -l show-round-events -d 'Also print the records that end each of the recorder\'s rounds'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -s D -l dump-raw-trace -d 'Also dump all records, as bytes and fields'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -l dump-unsorted-raw-trace -d 'Same as -D, but in file order instead of time order'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -s I -l header -d 'Print the recording\'s header first'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -l header-only -d 'Print only the recording\'s header'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -l inline -d 'Show inlined functions (default with stack copies, as in perf)'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -l no-inline -d 'Do not look for inlined functions'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -l demangle -d 'Demangle symbol names (default)'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -l no-demangle -d 'Show mangled symbol names'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -l full-source-path -d 'Show full paths of source files'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -l per-event-dump -d 'Write each event\'s lines to a separate file next to the recording: FILE.EVENT.dump'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -s j -l json -d 'Print one JSON object per line'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -l no-cache -d 'Do not cache symbol lookups for later runs'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -l no-debuginfod -d 'Use neither debuginfod servers nor files fetched from them earlier'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l format -l type -d 'Format: html, svg, folded, firefox, perfetto, speedscope, pprof, callgrind, gmon (a directory, for gprof), json or csv [default: from the file name]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand export" -s i -l input -d 'The recording' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand export" -s o -l output -d 'File to write (gmon: directory); its extension selects the format; `-` is stdout' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand export" -s e -l event -d 'Export only this event [default: all if the format supports several, else the first]' -r
@@ -769,28 +1168,30 @@ complete -c pmc -n "__fish_pmc_using_subcommand export" -l pid -d 'Include only 
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l tid -d 'Include only these threads' -r
 complete -c pmc -n "__fish_pmc_using_subcommand export" -s C -l cpu -d 'Include only samples on these CPUs, such as 0-3,8' -r
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l time -d 'Include only this time range: FROM,TO in seconds of the recording\'s clock, or 10%-20%' -r
-complete -c pmc -n "__fish_pmc_using_subcommand export" -l max-stack -d 'Maximum number of frames in a call chain; outer frames are dropped' -r
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l max-stack -d 'Maximum number of frames in a call chain; outer frames beyond this are dropped' -r
 complete -c pmc -n "__fish_pmc_using_subcommand export" -s d -l dsos -d 'Include only these programs and libraries' -r
 complete -c pmc -n "__fish_pmc_using_subcommand export" -s S -l symbols -d 'Include only these functions' -r
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l symbol-filter -d 'Include only functions whose names contain this' -r
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l state -d 'Include only time in these thread states: running, runnable (waiting for a CPU), blocked, or waiting (both)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand export" -s p -l parent -d 'Also sort by the innermost caller that matches this pattern' -r
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l ignore-callees -d 'Attribute the cost of callees to these functions' -r
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l socket-filter -d 'Include only samples on the CPUs of this socket' -r
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l symfs -d 'Root directory of the recorded machine, for programs and sources' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l kallsyms -d 'Copy of the recorded machine\'s /proc/kallsyms' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand export" -s k -l vmlinux -d 'Recorded kernel\'s image with symbols (vmlinux)' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand export" -l debuginfod -d 'Servers for missing files, instead of those in DEBUGINFOD_URLS' -r
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l debuginfod -d 'debuginfod servers to ask for missing files, instead of those in DEBUGINFOD_URLS' -r
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l idle -d 'Include the waiting time of idle threads, such as the workers of a pool'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l no-join -d 'Do not complete truncated stacks from other samples of the thread'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l stitch-lbr -d 'Complete LBR call chains (record --call-graph lbr) from earlier samples of the thread'
-complete -c pmc -n "__fish_pmc_using_subcommand export" -s U -l hide-unresolved -d 'Include only functions with a known name'
-complete -c pmc -n "__fish_pmc_using_subcommand export" -s x -l exclude-other -d 'Include only samples with a matching parent'
+complete -c pmc -n "__fish_pmc_using_subcommand export" -s U -l hide-unresolved -d 'Include only functions with known names'
+complete -c pmc -n "__fish_pmc_using_subcommand export" -s x -l exclude-other -d 'Include only samples with a caller that matches --parent'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l inline -d 'Show inlined functions and source lines (default)'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l no-inline -d 'Do not look for inlined functions'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l demangle -d 'Demangle symbol names (default)'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l no-demangle -d 'Show mangled symbol names'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l no-cache -d 'Do not cache symbol lookups for later runs'
-complete -c pmc -n "__fish_pmc_using_subcommand export" -l no-debuginfod -d 'Do not use debuginfod servers or files fetched from them earlier'
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l no-debuginfod -d 'Use neither debuginfod servers nor files fetched from them earlier'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -s q -l quiet -d 'Print no messages except errors'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s i -l input -d 'The recording' -r -F
@@ -802,31 +1203,33 @@ complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l pid -d 'Include o
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l tid -d 'Include only these threads' -r
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s C -l cpu -d 'Include only samples on these CPUs, such as 0-3,8' -r
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l time -d 'Include only this time range: FROM,TO in seconds of the recording\'s clock, or 10%-20%' -r
-complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l max-stack -d 'Maximum number of frames in a call chain; outer frames are dropped' -r
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l max-stack -d 'Maximum number of frames in a call chain; outer frames beyond this are dropped' -r
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s d -l dsos -d 'Include only these programs and libraries' -r
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s S -l symbols -d 'Include only these functions' -r
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l symbol-filter -d 'Include only functions whose names contain this' -r
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l state -d 'Include only time in these thread states: running, runnable (waiting for a CPU), blocked, or waiting (both)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s p -l parent -d 'Also sort by the innermost caller that matches this pattern' -r
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l ignore-callees -d 'Attribute the cost of callees to these functions' -r
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l socket-filter -d 'Include only samples on the CPUs of this socket' -r
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l symfs -d 'Root directory of the recorded machine, for programs and sources' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l kallsyms -d 'Copy of the recorded machine\'s /proc/kallsyms' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s k -l vmlinux -d 'Recorded kernel\'s image with symbols (vmlinux)' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l debuginfod -d 'Servers for missing files, instead of those in DEBUGINFOD_URLS' -r
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l debuginfod -d 'debuginfod servers to ask for missing files, instead of those in DEBUGINFOD_URLS' -r
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l idle -d 'Include the waiting time of idle threads, such as the workers of a pool'
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l no-join -d 'Do not complete truncated stacks from other samples of the thread'
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l stitch-lbr -d 'Complete LBR call chains (record --call-graph lbr) from earlier samples of the thread'
-complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s U -l hide-unresolved -d 'Include only functions with a known name'
-complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s x -l exclude-other -d 'Include only samples with a matching parent'
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s U -l hide-unresolved -d 'Include only functions with known names'
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s x -l exclude-other -d 'Include only samples with a caller that matches --parent'
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l inline -d 'Show inlined functions and source lines (default)'
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l no-inline -d 'Do not look for inlined functions'
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l demangle -d 'Demangle symbol names (default)'
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l no-demangle -d 'Show mangled symbol names'
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l no-cache -d 'Do not cache symbol lookups for later runs'
-complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l no-debuginfod -d 'Do not use debuginfod servers or files fetched from them earlier'
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l no-debuginfod -d 'Use neither debuginfod servers nor files fetched from them earlier'
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s q -l quiet -d 'Print no messages except errors'
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s i -l input -d 'The same' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s i -l input -d 'The recording' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s v -l verbose -d 'Show every field of each event\'s perf_event_attr'
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s F -l freq -d 'Show the sample frequency or period'
@@ -834,7 +1237,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s g -l group -d 'Show g
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -l trace-fields -d 'Show tracepoint fields'
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s f -l force
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s i -l input -d 'The same' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s i -l input -d 'The recording' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s H -l with-hits -d 'List only files with samples'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s k -l kernel -d 'Print the running kernel\'s build-id'
@@ -844,7 +1247,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s v -l verbose
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -s i -l input -d 'Recording to read; `-` is stdin [default: stdin if it is a pipe or file, else perf.data]' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -s o -l output -d 'Output file; `-` is stdout. An existing file is renamed to FILE.old' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand inject" -l known-build-ids -d 'Use these build-ids for the files at these paths; file://LIST contains one pair per line' -r
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -l known-build-ids -d 'Use these build-ids for the files at these paths; file://LIST reads one pair per line' -r
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -l symfs -d 'Look up the recorded files below this directory' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -l itrace -r
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -s k -l vmlinux -r
@@ -875,7 +1278,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand
 complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand_from convert" -l to-ctf -d 'Not supported: pmc does not write CTF' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand_from convert" -l time -d 'Include only samples from FROM to TO, in seconds or percent of the recording' -r
 complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand_from convert" -l tod -d 'Write wall-clock times, in nanoseconds since 1970 (recordings made with -k)'
-complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand_from convert" -l all -d 'Not supported: the document holds samples only'
+complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand_from convert" -l all -d 'Not supported: the document contains only samples'
 complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand_from convert" -s f -l force -d 'Overwrite an existing file'
 complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand_from convert" -s v -l verbose -d 'No effect: damage in a recording is always reported'
 complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand_from convert" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
@@ -883,7 +1286,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s a -l add -d 'Add these files' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s r -l remove -d 'Remove the entries with the build-ids of these files' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s p -l purge -d 'Remove all builds cached under these paths' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s u -l update -d 'Update the entries of these files' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s u -l update -d 'Update the cached copies of these files' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s M -l missing -d 'List the build-ids of this recording that are not in the cache' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -l target-ns -d 'With -a and -u: look up the files in the mount namespace of this process' -r
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -l debuginfod -d 'With -a and -u: also fetch debug information from DEBUGINFOD_URLS and cache it' -r
@@ -891,7 +1294,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s k -l kcore -r
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s P -l purge-all -d 'Remove everything'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s l -l list -d 'List the cache'
-complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s v -l verbose -d 'Print what happens to each file'
+complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s v -l verbose -d 'Print the action taken for each file'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s f -l force
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand archive" -l exclude-buildids -d 'Exclude the build-ids listed in this file, one per line' -r -F
@@ -908,22 +1311,22 @@ complete -c pmc -n "__fish_pmc_using_subcommand config" -l system -d 'Use only /
 complete -c pmc -n "__fish_pmc_using_subcommand config" -l user -d 'Use only ~/.perfconfig'
 complete -c pmc -n "__fish_pmc_using_subcommand config" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -l unit -d 'List only events of this PMU' -r
-complete -c pmc -n "__fish_pmc_using_subcommand list" -l import -d 'Import events and metrics from a copy of Intel\'s perfmon, Arm\'s data or the kernel\'s pmu-events' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand list" -l import -d 'Import events and metrics from a copy of Intel\'s perfmon repository, Arm\'s data or the kernel\'s pmu-events' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand list" -s o -l output -d 'Write the list to this file' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand list" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -s l -l long -d 'Show attr fields, aliases, units, tracepoint fields and metric formulas'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -s d -l desc -d 'Show descriptions (default; --no-desc shows only names)'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -l no-desc -d 'Do not show descriptions'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -l deprecated -d 'Include deprecated events'
-complete -c pmc -n "__fish_pmc_using_subcommand list" -s j -l json -d 'Print one JSON document (its `version` changes if a field changes its meaning)'
+complete -c pmc -n "__fish_pmc_using_subcommand list" -s j -l json -d 'Print one JSON document (`version` changes when the meaning of a field changes)'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -l raw-dump -d 'Print the names of usable events on one line, as perf does for shell completion'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -l names -d 'Print names only, one per line, without trying them (for shell completion)'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -l debug
 complete -c pmc -n "__fish_pmc_using_subcommand list" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand info" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand info" -l header -d 'Show only the recording\'s header, like perf report --header-only'
-complete -c pmc -n "__fish_pmc_using_subcommand info" -l counters -d 'Show only the counters: number, class, width, how many are free, and the processes that use them'
-complete -c pmc -n "__fish_pmc_using_subcommand info" -s j -l json -d 'Print one JSON document (its `version` changes if a field changes its meaning)'
+complete -c pmc -n "__fish_pmc_using_subcommand info" -l counters -d 'Show only the counters: their number, class and width, how many are free, and which processes use them'
+complete -c pmc -n "__fish_pmc_using_subcommand info" -s j -l json -d 'Print one JSON document (`version` changes when the meaning of a field changes)'
 complete -c pmc -n "__fish_pmc_using_subcommand info" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt rm hold attach" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt rm hold attach" -s h -l help -d 'Print help'
@@ -933,14 +1336,14 @@ complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_sub
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt rm hold attach" -f -a "read" -d 'Show the counts of an entry since it was added'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt rm hold attach" -f -a "snapshot" -d 'Write the current records of an entry to a file for report, script and perf'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt rm hold attach" -f -a "rename" -d 'Rename an entry; its id does not change'
-complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt rm hold attach" -f -a "adopt" -d 'Take over the events of a running `pmc record` or `pmc stat`, which then ends'
-complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt rm hold attach" -f -a "rm" -d 'Close entries, or forget lost ones'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt rm hold attach" -f -a "adopt" -d 'Take over the events of a running `pmc record` or `pmc stat`, which then exits'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt rm hold attach" -f -a "rm" -d 'Close entries, or remove lost ones from the list'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt rm hold attach" -f -a "hold" -d 'Run the holder in the foreground, as a service'
-complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt rm hold attach" -f -a "attach" -d 'Take over an entry: record what it holds and all later records, until the end'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt rm hold attach" -f -a "attach" -d 'Take over an entry: record its held records and all later ones, until the recording ends'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from add" -s e -l event -d 'Event with modifiers and qualifiers, as for record' -r
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from add" -l pages -d 'Pages per ring buffer [default: 512 KiB]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from add" -s C -l cpu -d 'Measure on these CPUs [default: all online CPUs]' -r
-complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from add" -s p -l pid -d 'Measure these running processes with all threads and new children' -r
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from add" -s p -l pid -d 'Measure these running processes, with all threads and new children' -r
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from add" -l call-graph -d 'Sample call chains by frame pointers' -r -f -a "fp\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from add" -l filter -d 'Filter expression for the tracepoint' -r
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from add" -l share -d 'What other users may read' -r -f -a "nothing\t''
@@ -978,7 +1381,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcomm
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -l unwind -d 'With dwarf and auto: live unwinds stacks while recording; deferred writes stack copies, as perf does, and unwinds them when the file is read' -r -f -a "live\t''
 deferred\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -s r -l realtime -d 'Real-time priority (SCHED_FIFO) of the recorder' -r
-complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -s S -l snapshot -d 'Keep the newest records in memory and write a file on SIGUSR2, a --control snapshot and at the end; SIZE limits the trace data' -r
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -s S -l snapshot -d 'Keep the newest records in memory; write a file on SIGUSR2, on the --control command snapshot, and at the end; SIZE limits the trace data' -r
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -l switch-output -d 'Start a new file on SIGUSR2 (signal), at this size (100M), or after this time (30s, 5m)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -l switch-output-event -d 'Start a new file when one of these events occurs; the events themselves are not recorded' -r
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -l switch-max-files -d 'With --switch-output: keep only the newest N files' -r
@@ -993,7 +1396,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcomm
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -l no-join -d 'Do not complete truncated stacks from earlier samples of the thread (with --unwind live)'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -s B -l no-buildid -d 'Do not collect build-ids'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -s N -l no-buildid-cache -d 'Do not copy the sampled files to the build-id cache (see pmc buildid-cache)'
-complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -l buildid-all -d 'Record the build-ids of all mapped files, not only of those with samples'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -l buildid-all -d 'Record the build-ids of all mapped files, not only of files with samples'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -l timestamp-filename -d 'Append the date and time to the file name'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -s v -l verbose -d 'Print details about the opened events'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -l json -d 'Print a JSON summary to stdout when done'
@@ -1010,8 +1413,8 @@ complete -c pmc -n "__fish_pmc_using_subcommand stop" -s h -l help -d 'Print hel
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s f -d 'Lock file to use instead of PCP\'s' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s D -d 'Stay in the foreground (the default)'
-complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s d -d 'Run in the background once the lock is held; failures are reported first'
-complete -c pmc -n "__fish_pmc_using_subcommand reserve" -l create -d 'Create a missing lock file, for an agent that starts later (requires root in PCP\'s directory)'
+complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s d -d 'Go to the background once the lock is held; any failure is reported before that'
+complete -c pmc -n "__fish_pmc_using_subcommand reserve" -l create -d 'Create the lock file if it is missing, for an agent that starts later (PCP\'s directory requires root)'
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -l json -d 'Print a JSON object to stdout once the lock is held: file, holder, other holders, agents'
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s v -l version -d 'Print the version'
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s h -l help -d 'Print help'
@@ -1096,21 +1499,25 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat" -s M -l metrics -x -a '(__
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s M -l metrics -x -a '(__pmc_metrics)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s M -l metrics -x -a '(__pmc_metrics)'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -s p -l pid -x -a '(__pmc_numbers /proc/*)'
+complete -c pmc -n "__fish_pmc_using_subcommand latency" -s p -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s p -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s p -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s p -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s p -l pid -x -a '(__pmc_numbers /proc/*)'
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -s p -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l pid -x -a '(__pmc_numbers /proc/*)'
+complete -c pmc -n "__fish_pmc_using_subcommand latency" -s t -l tid -x -a '(__pmc_numbers /proc/*/task/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s t -l tid -x -a '(__pmc_numbers /proc/*/task/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s t -l tid -x -a '(__pmc_numbers /proc/*/task/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s t -l tid -x -a '(__pmc_numbers /proc/*/task/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l tid -x -a '(__pmc_numbers /proc/*/task/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s t -l tid -x -a '(__pmc_numbers /proc/*/task/*)'
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -s t -l tid -x -a '(__pmc_numbers /proc/*/task/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l tid -x -a '(__pmc_numbers /proc/*/task/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l tid -x -a '(__pmc_numbers /proc/*/task/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l tid -x -a '(__pmc_numbers /proc/*/task/*)'

@@ -13,13 +13,15 @@
 //!       children                      without a value: true
 //! ```
 
+use std::collections::HashMap;
 use std::fs;
 use std::io::ErrorKind::{NotFound, PermissionDenied};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use pmc_sys::error::{Error, Result};
+use pmc_sys::sys::regular_file::{is_trusted_owner, open_regular};
 use pmc_sys::sys::replacement::Replacement;
 
 /// The system's file, in the location that distributions use for perf.
@@ -29,15 +31,19 @@ const MOST: u64 = 1 << 20;
 
 /// The settings, with each key once.
 #[derive(Debug, Default)]
-pub(crate) struct Config {
-    settings: Vec<Setting>,
+pub struct Config {
+    /// By key.
+    settings: HashMap<String, Setting>,
+    /// Number of settings read, including those that a later one replaced.
+    read: usize,
     /// Descriptions of skipped input: lines that are not settings, and files that cannot be read.
     pub(crate) left_out: Vec<String>,
 }
 
 #[derive(Debug)]
 struct Setting {
-    key: String,
+    /// Number of this setting among all that were read.
+    number: usize,
     value: String,
     file: PathBuf,
 }
@@ -88,15 +94,17 @@ impl Config {
         config
     }
 
-    fn add(&mut self, text: &str, file: &Path) {
+    /// Adds the settings in the text of a file.
+    pub fn add(&mut self, text: &str, file: &Path) {
         let mut section = None;
         for line in lines(text) {
             match parse(&line.text) {
                 Some(ConfigLine::Section(name)) => section = Some(name),
                 Some(ConfigLine::Value(name, value)) if section.is_some() => {
                     let key = format!("{}.{name}", section.as_deref().unwrap_or_default());
-                    self.settings.retain(|setting| setting.key != key);
-                    self.settings.push(Setting { key, value, file: file.to_owned() });
+                    self.read += 1;
+                    let setting = Setting { number: self.read, value, file: file.to_owned() };
+                    self.settings.insert(key, setting);
                 }
                 Some(ConfigLine::Empty) => {}
                 _ => self.left_out.push(format!("{}, line {}: not a setting", file.display(), line.number)),
@@ -104,27 +112,24 @@ impl Config {
         }
     }
 
-    /// Returns all keys and values, grouped by section.
-    pub(crate) fn all(&self) -> impl Iterator<Item = (&str, &str)> {
-        let section =
-            |key: &str| key.rsplit_once('.').map_or(String::new(), |(section, _)| section.to_owned());
-        let mut sections: Vec<String> = Vec::new();
-        for name in self.settings.iter().map(|setting| section(&setting.key)) {
-            if !sections.contains(&name) {
-                sections.push(name);
-            }
+    /// Returns all keys and values in the order of the files, grouped by section.
+    pub fn all(&self) -> impl Iterator<Item = (&str, &str)> {
+        let section = |key: &str| key.rsplit_once('.').map_or(0, |(section, _)| section.len());
+        let mut all: Vec<(&str, &Setting)> =
+            self.settings.iter().map(|(key, setting)| (key.as_str(), setting)).collect();
+        all.sort_unstable_by_key(|(_, setting)| setting.number);
+        // The number of each section's first setting.
+        let mut first: HashMap<&str, usize> = HashMap::new();
+        for (key, setting) in &all {
+            first.entry(&key[..section(key)]).or_insert(setting.number);
         }
-        sections.into_iter().flat_map(move |name| {
-            self.settings
-                .iter()
-                .filter(move |setting| section(&setting.key) == name)
-                .map(|setting| (setting.key.as_str(), setting.value.as_str()))
-        })
+        all.sort_by_key(|(key, _)| first[&key[..section(key)]]);
+        all.into_iter().map(|(key, setting)| (key, setting.value.as_str()))
     }
 
     /// Returns the value of a key.
-    pub(crate) fn get(&self, key: &str) -> Option<&str> {
-        self.settings.iter().find(|setting| setting.key == key).map(|setting| setting.value.as_str())
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.settings.get(key).map(|setting| setting.value.as_str())
     }
 
     /// Returns the value of a boolean key.
@@ -149,7 +154,7 @@ impl Config {
         expected: &str,
         parse: impl FnOnce(&str) -> Option<T>,
     ) -> Result<Option<T>> {
-        let Some(setting) = self.settings.iter().find(|setting| setting.key == key) else { return Ok(None) };
+        let Some(setting) = self.settings.get(key) else { return Ok(None) };
         parse(&setting.value).map(Some).ok_or_else(|| {
             Error::usage(format!("{key}={}: expected {expected}", setting.value))
                 .why(format!("it is set in {}", setting.file.display()))
@@ -163,6 +168,13 @@ impl Config {
 /// # Errors
 /// When the key has no section, or the file cannot be read or written.
 pub(crate) fn set(file: &Path, key: &str, value: &str) -> Result<()> {
+    // Another user's link could lead to one of root's files (`sudo -E`).
+    let is_foreign_link = |about: fs::Metadata| about.is_symlink() && !is_trusted_owner(about.uid());
+    if fs::symlink_metadata(file).is_ok_and(is_foreign_link) {
+        return Err(Error::new(format!("{} was not changed", file.display()))
+            .why("it is a link created by another user")
+            .try_this("remove the link, or set HOME"));
+    }
     // Keeps a link, and writes to its target.
     let file = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
     let doing = |error| Error::io(format!("writing {}", file.display()), error);
@@ -189,7 +201,7 @@ pub(crate) fn set(file: &Path, key: &str, value: &str) -> Result<()> {
 
 /// Returns the text with the key set: in its current place, or else at the end of its section, or else in a
 /// new section.
-fn changed(text: &str, key: &str, value: &str) -> String {
+pub fn changed(text: &str, key: &str, value: &str) -> String {
     let (section, name) = key.rsplit_once('.').unwrap_or(("", key));
     let new = format!("\t{name} = {}", quoted(value));
     let mut out: Vec<String> = Vec::new();
@@ -205,6 +217,10 @@ fn changed(text: &str, key: &str, value: &str) -> String {
             last = Some(out.len());
         }
         out.push(line.text);
+    }
+    // A line added after it must not continue it.
+    if let Some(unfinished) = out.last_mut().filter(|line| is_continued(line)) {
+        unfinished.push('\n');
     }
     match (own, last) {
         (Some(at), _) => out[at] = new,
@@ -227,11 +243,11 @@ fn quoted(value: &str) -> String {
 /// Reads the first [`MOST`] bytes of a file.
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
-    let file =
-        fs::File::options().read(true).custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32).open(path)?;
-    let owner = file.metadata()?.uid();
-    // Any other owner could decide where our files go.
-    if owner != 0 && owner != rustix::process::geteuid().as_raw() {
+    if path == Path::new("/dev/null") {
+        return Ok(text);
+    }
+    let file = open_regular(path, true)?;
+    if !is_trusted_owner(file.metadata()?.uid()) {
         return Err(io::Error::from(io::ErrorKind::PermissionDenied));
     }
     file.take(MOST).read_to_end(&mut text)?;
@@ -244,15 +260,23 @@ struct JoinedLine {
     text: String,
 }
 
+/// Whether the next line belongs to this one. An even number of backslashes belongs to the value.
+fn is_continued(line: &str) -> bool {
+    (line.len() - line.trim_end_matches('\\').len()) % 2 == 1
+}
+
 fn lines(text: &str) -> impl Iterator<Item = JoinedLine> + '_ {
-    let mut rest = text.lines().enumerate();
+    // A carriage return that is left at the end of a line would become part of a line end when the line is
+    // written.
+    let mut rest = text.lines().map(|line| line.trim_end_matches('\r')).enumerate();
     std::iter::from_fn(move || {
-        let (number, line) = rest.next()?;
+        let (number, mut line) = rest.next()?;
         let mut text = line.to_owned();
-        // An even number of backslashes belongs to the value.
-        while (text.len() - text.trim_end_matches('\\').len()) % 2 == 1 {
+        while is_continued(line) {
             let Some((_, next)) = rest.next() else { break };
-            text = format!("{text}\n{next}");
+            text.push('\n');
+            text.push_str(next);
+            line = next;
         }
         Some(JoinedLine { number: number + 1, text })
     })
@@ -268,12 +292,12 @@ enum ConfigLine {
 /// Parses a line; returns `None` if it is not a setting.
 fn parse(line: &str) -> Option<ConfigLine> {
     let line = line.trim();
-    if line.is_empty() || line.starts_with(['#', ';']) {
+    if is_blank(line) {
         return Some(ConfigLine::Empty);
     }
     if let Some(section) = line.strip_prefix('[') {
         let (name, rest) = section.split_once(']')?;
-        let is_end = matches!(parse(rest), Some(ConfigLine::Empty));
+        let is_end = is_blank(rest);
         return match name.split_once(char::is_whitespace) {
             Some((name, part)) => {
                 let part = part.trim().strip_prefix('"')?.strip_suffix('"')?;
@@ -287,10 +311,14 @@ fn parse(line: &str) -> Option<ConfigLine> {
     let name = Some(name.to_ascii_lowercase()).filter(|name| !name.is_empty())?;
     match rest.trim_start().strip_prefix('=') {
         Some(text) => Some(ConfigLine::Value(name, value(text)?)),
-        None => {
-            matches!(parse(rest), Some(ConfigLine::Empty)).then(|| ConfigLine::Value(name, "true".to_owned()))
-        }
+        None => is_blank(rest).then(|| ConfigLine::Value(name, "true".to_owned())),
     }
+}
+
+/// Whether the text is empty or only a remark.
+fn is_blank(text: &str) -> bool {
+    let text = text.trim_start();
+    text.is_empty() || text.starts_with(['#', ';'])
 }
 
 /// Parses the value after an equals sign; returns `None` if a quote is not closed.
@@ -308,13 +336,14 @@ fn value(text: &str) -> Option<String> {
                     out.push(' ');
                 }
                 match (c, c == '\\') {
-                    (_, true) => match rest.next()? {
-                        't' => out.push('\t'),
-                        'n' => out.push('\n'),
-                        'b' => out.push('\u{8}'),
-                        '\n' => {}
-                        c @ ('"' | '\\') => out.push(c),
-                        _ => return None,
+                    (_, true) => match rest.next() {
+                        Some('t') => out.push('\t'),
+                        Some('n') => out.push('\n'),
+                        Some('b') => out.push('\u{8}'),
+                        // As in perf, the end of the file ends a line.
+                        Some('\n') | None => {}
+                        Some(c @ ('"' | '\\')) => out.push(c),
+                        Some(_) => return None,
                     },
                     _ => out.push(c),
                 }
@@ -367,6 +396,23 @@ mod tests {
         assert_eq!(numbers, ["1:", "2:", "4:", "5:", "6:", "7:", "9:", "10:"]);
     }
 
+    /// Each text once took minutes or overflowed the stack.
+    #[test]
+    fn large_files_take_time_in_proportion() {
+        let most = MOST as usize;
+        let many: String = (0..most / 12).map(|number| format!("k{number:08} = 1\n")).collect();
+        assert_eq!(config(&format!("[a]\n{many}")).all().count(), most / 12);
+        for (text, settings) in [
+            ("[a]\nb = \\\n".to_owned() + &"\\\n".repeat(most / 2), 1),
+            ("[a]".repeat(most / 3), 0),
+            ("[a]\n".to_owned() + &"b ".repeat(most / 2), 0),
+            ("[a]\nb = 1".to_owned() + &"\\".repeat(most), 1),
+        ] {
+            assert_eq!(config(&text).all().count(), settings, "{}", &text[..12]);
+            assert_eq!(config(&changed(&text, "c.d", "2")).get("c.d"), Some("2"));
+        }
+    }
+
     #[test]
     fn setting_a_key_keeps_other_lines_unchanged() {
         let text = "# mine\n[a]\n\tx = 1 \\\n  2  # why\n\n[b]\n\ty = 3\n";
@@ -376,6 +422,10 @@ mod tests {
             "# mine\n[a]\n\tx = 1 \\\n  2  # why\n\tz = 4\n\n[b]\n\ty = 3\n"
         );
         assert_eq!(changed("", "c.z", "4"), "[c]\n\tz = 4\n");
+        for end in ["", "\r", "\r\r", "\r\r\n\n"] {
+            let unfinished = config(&changed(&format!("[a]\nx = 1\\{end}"), "a.z", "4"));
+            assert_eq!(unfinished.all().collect::<Vec<_>>(), [("a.x", "1"), ("a.z", "4")]);
+        }
         for odd in ["a # b", " x ", "say \"no\"", "tab\there", "back\\slash", "two\nlines", "", "a  b"] {
             assert_eq!(config(&changed(text, "b.y", odd)).get("b.y"), Some(odd));
         }

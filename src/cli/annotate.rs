@@ -48,15 +48,15 @@ pub struct AnnotateArgs {
     #[arg(long, value_name = "PERCENT")]
     pub(crate) percent_limit: Option<f64>,
 
-    /// Base of percentages: the function (local) or all samples (global), by period or by hits
+    /// What percentages refer to: the function (local) or all samples (global), by period or by hits
     #[arg(long, value_name = "OF", default_value = "local-period", value_parser = ["local-period", "local-hits", "global-period", "global-hits", "period-local", "period-global", "hits-local", "hits-global"])]
     pub(crate) percent_type: String,
 
-    /// Also show the number of samples (in rows, instead of percentages)
+    /// Show the number of samples, too (in perf's row format: instead of percentages)
     #[arg(short = 'n', long)]
     pub(crate) show_nr_samples: bool,
 
-    /// Also show the sum of periods (in rows, instead of percentages)
+    /// Show the sum of periods, too (in perf's row format: instead of percentages)
     #[arg(long)]
     pub(crate) show_total_period: bool,
 
@@ -64,7 +64,7 @@ pub struct AnnotateArgs {
     #[arg(long)]
     pub(crate) skip_missing: bool,
 
-    /// Rows to show of each function, around its hottest row; 0 shows all
+    /// Number of rows to show per function, around its hottest row; 0 shows all
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) max_rows: usize,
 
@@ -108,7 +108,7 @@ pub struct AnnotateArgs {
     #[arg(long, value_name = "N", default_value_t = 0, requires = "prefix")]
     pub(crate) prefix_strip: usize,
 
-    /// In rows, show all events side by side, not only those recorded as a group
+    /// In perf's row format, show all events side by side, not only those recorded as a group
     #[arg(long)]
     pub(crate) group: bool,
 
@@ -128,12 +128,12 @@ pub struct AnnotateArgs {
     #[allow(missing_docs, reason = "explained there")]
     pub(crate) screen: ScreenOptions,
 
-    /// Print text even on a terminal (implied by options of the text output such as --max-rows); a pipe gets
-    /// rows in perf's format
+    /// Print text even on a terminal (implied by text options such as --max-rows); in a pipe, print perf's
+    /// row format
     #[arg(long)]
     pub(crate) stdio: bool,
 
-    /// Print pmc's own listing even to a pipe, with jump arrows and the error of each percentage
+    /// Print pmc's own listing even in a pipe, with jump arrows and the error of each percentage
     #[arg(long, conflicts_with = "stdio")]
     pub(crate) stdio2: bool,
 

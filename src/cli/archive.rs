@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// Pack the files that a recording needs for symbols, to analyse it on another machine.
+/// Pack the files that provide a recording's symbols, so that it can be analysed on another machine.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

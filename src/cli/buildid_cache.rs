@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// Manage the build-id cache: add, list and remove the files that recordings need.
+/// Manage the build-id cache: add, list and remove the files that recordings refer to.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   pmc buildid-cache -a ./program          recordings find this build even after the next one
   pmc buildid-cache -l                    list the cache
-  pmc buildid-cache -M perf.data          what a recording needs and the cache lacks
+  pmc buildid-cache -M perf.data          files that a recording refers to and the cache lacks
   pmc buildid-cache -p ./program          remove all cached builds of this path
 pmc uses perf's cache: --buildid-dir DIR before the command, $PERF_BUILDID_DIR, the setting buildid.dir, or ~/.debug.")]
 pub struct BuildidCacheArgs {
@@ -30,7 +30,7 @@ pub struct BuildidCacheArgs {
     #[arg(short = 'P', long)]
     pub(crate) purge_all: bool,
 
-    /// Update the entries of these files
+    /// Update the cached copies of these files
     #[arg(short, long, value_name = "FILE,…", value_delimiter = ',')]
     pub(crate) update: Vec<PathBuf>,
 
@@ -50,7 +50,7 @@ pub struct BuildidCacheArgs {
     #[arg(long, value_name = "URLS", num_args = 0..=1, require_equals = true)]
     pub(crate) debuginfod: Option<Option<String>>,
 
-    /// Print what happens to each file
+    /// Print the action taken for each file
     #[arg(short, long, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
 }

@@ -7,12 +7,12 @@ use clap::{Args, Subcommand};
 /// Convert a recording to another format.
 #[derive(Debug, Args)]
 pub struct DataArgs {
-    /// What to do.
+    /// The action to perform.
     #[command(subcommand)]
     pub(crate) command: DataCommand,
 }
 
-/// What can be done.
+/// Actions of `pmc data`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum DataCommand {
     /// Convert the samples to another format
@@ -47,7 +47,7 @@ pub(crate) struct ConvertArgs {
     #[arg(long, value_name = "FROM,TO", allow_hyphen_values = true)]
     pub(crate) time: Option<String>,
 
-    /// Not supported: the document holds samples only
+    /// Not supported: the document contains only samples
     #[arg(long)]
     pub(crate) all: bool,
 

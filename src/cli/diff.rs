@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::symbol_files::SymbolFiles;
 
-/// Compare recordings: each function's share in both, the difference, and whether it exceeds sampling noise.
+/// Compare recordings: each function's share in each, the difference, and whether it exceeds sampling noise.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -31,11 +31,11 @@ pub struct DiffArgs {
     #[arg(short, long, value_name = "HOW")]
     pub(crate) compute: Option<String>,
 
-    /// Sort by the baseline (0) or by the change in the first, second … recording after it
+    /// Sort by the baseline (0), or by the change in the Nth recording after it
     #[arg(short, long, value_name = "N", default_value_t = 1)]
     pub(crate) order: usize,
 
-    /// Show only rows that the baseline has
+    /// Show only rows that exist in the baseline
     #[arg(short, long)]
     pub(crate) baseline_only: bool,
 
@@ -51,7 +51,7 @@ pub struct DiffArgs {
     #[arg(long)]
     pub(crate) tree: bool,
 
-    /// Compare the hottest call chains frame by frame, by function and source line (or by -s)
+    /// Compare the hottest call chains frame by frame, by function and source line (or by the keys of -s)
     #[arg(long, conflicts_with = "tree")]
     pub(crate) stream: bool,
 
@@ -64,7 +64,7 @@ pub struct DiffArgs {
     #[arg(long, visible_alias = "top", value_name = "N")]
     pub(crate) max_rows: Option<usize>,
 
-    /// Base of percentages: all samples (absolute) or those that pass the filters (relative)
+    /// What percentages refer to: all samples (absolute) or those that pass the filters (relative)
     #[arg(long, value_name = "OF", default_value = "absolute", value_parser = ["absolute", "relative"])]
     pub(crate) percentage: String,
 

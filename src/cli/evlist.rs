@@ -11,7 +11,7 @@ pub struct EvlistArgs {
     #[arg(value_name = "FILE", conflicts_with = "input")]
     pub(crate) file: Option<PathBuf>,
 
-    /// The same
+    /// The recording
     #[arg(short, long, value_name = "FILE", hide = true)]
     pub(crate) input: Option<PathBuf>,
 

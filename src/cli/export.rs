@@ -8,19 +8,19 @@ use super::sample_filter::SampleFilter;
 use super::stack_options::StackOptions;
 use super::symbol_files::SymbolFiles;
 
-/// Export a recording for other tools: flame graphs, HTML, Firefox Profiler, pprof and more.
+/// Export a recording for other tools: as flame graph, HTML, Firefox Profiler profile, pprof and more.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
   pmc export -o perf.html                      a page for any browser: flame graph, functions, code, time
   pmc export -o perf.pb.gz                     for go tool pprof; .firefox.json, .speedscope.json, .callgrind
   pmc export -c make --time 10%-20% -o a.svg   part of the recording
-  pmc export --diff old.data -o diff.svg       what grew is red, what shrank is blue
+  pmc export --diff old.data -o diff.svg       increases in red, decreases in blue
   pmc record -o - -g -- make | pmc export -o make.svg
 docs/export.md describes the formats.")]
 pub struct ExportArgs {
-    /// Format: html, svg, folded, firefox, speedscope, pprof, callgrind, gmon (a directory, for gprof), json
-    /// or csv [default: from the file name]
+    /// Format: html, svg, folded, firefox, perfetto, speedscope, pprof, callgrind, gmon (a directory, for
+    /// gprof), json or csv [default: from the file name]
     #[arg(long, visible_alias = "type", value_name = "FORMAT")]
     pub(crate) format: Option<String>,
 
@@ -35,14 +35,14 @@ pub struct ExportArgs {
 Examples:
   pmc flamegraph                          perf.data as flamegraph.svg
   pmc flamegraph -c make -o make.svg      one program
-  pmc flamegraph --diff old.data          what grew is red, what shrank is blue")]
+  pmc flamegraph --diff old.data          increases in red, decreases in blue")]
 pub struct FlamegraphArgs {
     #[command(flatten)]
     #[allow(missing_docs, reason = "explained there")]
     pub(crate) source: ExportSource,
 }
 
-/// What is written, and where.
+/// The output and its destination.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ExportSource {
     /// Recording to read (also -i); `-` is stdin [default: stdin if it is a pipe or file, else perf.data]

@@ -1,7 +1,7 @@
-//! Parses single-letter options like getopt(3), for pmc's personalities.
+//! Parses single-letter options as getopt(3) does, for pmc's personalities.
 //!
-//! Receives the words after the program's name, and the letters. Passes on each option in order, and
-//! returns the operands. Each program words its own errors.
+//! Receives the words after the program's name, and the option letters. Passes each option to the caller in
+//! order, and returns the operands. Each personality formats its own error messages.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -15,20 +15,20 @@ pub(crate) enum InvalidOption {
     NoValue(char),
 }
 
-/// Whether options may follow the first operand.
+/// Where options may appear in relation to operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OperandOrder {
-    /// Yes, as in glibc.
+    /// Options may follow operands, as in glibc.
     Permuted,
-    /// No, as in BSD and POSIX.
+    /// Options end at the first operand, as in BSD and POSIX.
     OptionsFirst,
 }
 
-/// Parses words. Calls `take` with each option and its value, in order, and returns the operands. In
-/// `letters`, a colon marks an option with a value. Words after `--` are operands.
+/// Parses `words`. Calls `take` with each option and its value, in order, and returns the operands. In
+/// `letters`, a colon follows each option that takes a value. Words after `--` are operands.
 ///
 /// # Errors
-/// The first error of `wrong` or `take`; parsing stops there.
+/// Stops at the first error that `wrong` or `take` returns, and returns it.
 pub(crate) fn read<E>(
     words: impl IntoIterator<Item = OsString>,
     letters: &str,

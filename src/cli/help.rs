@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Args, Error};
 
-/// List the commands, or show the options of one.
+/// List the commands, or show the options of one command.
 #[derive(Debug, Args)]
 pub struct HelpArgs {
     /// Command, such as `record` or `stat report`
@@ -13,8 +13,8 @@ pub struct HelpArgs {
     pub(crate) command: Vec<String>,
 }
 
-/// Accepts any word, since perf's commands have answers too. Shells complete the names of pmc's
-/// commands.
+/// Accepts any word, because `pmc help` also explains what to use instead of perf's other commands. Shells
+/// complete only the names of pmc's commands.
 #[derive(Debug, Clone)]
 struct CommandName;
 

@@ -1,17 +1,17 @@
-//! Arrangement of the help: the headings of a command's options in `--help`, and the options that `-h`
+//! Layout of the help: the headings under which `--help` lists a command's options, and the options that `-h`
 //! shows.
 //!
-//! Options are listed by their long name, or by their letter if they have none. Options without a group
-//! come first, under clap's own heading.
+//! The tables identify options by their long names, or by their letters if there is no long name. Options
+//! without a group come first, under clap's default heading.
 
 use clap::{Arg, Command};
 
-/// Arrangement of a command's help.
+/// Layout of a command's help.
 struct HelpLayout {
     command: &'static str,
     /// The common options, which `-h` shows.
     usual: &'static [&'static str],
-    /// Headings and their options.
+    /// The headings, each with the options under it.
     groups: &'static [(&'static str, &'static [&'static str])],
 }
 
@@ -24,6 +24,7 @@ const HELPS: &[HelpLayout] = &[
             "count",
             "g",
             "call-graph",
+            "wall",
             "all-cpus",
             "cpu",
             "pid",
@@ -70,6 +71,7 @@ const HELPS: &[HelpLayout] = &[
                     "backlog",
                 ],
             ),
+            ("Waiting time", &["wall", "off-cpu", "off-cpu-thresh", "wakers"]),
             ("Targets", &["all-cpus", "cpu", "pid", "tid", "uid", "cgroup", "no-inherit", "per-thread"]),
             ("Duration", &["duration", "delay", "control", "snapshot", "overwrite", "dry-run"]),
             (
@@ -287,6 +289,7 @@ const HELPS: &[HelpLayout] = &[
                     "no-children",
                     "max-stack",
                     "stitch-lbr",
+                    "idle",
                     "no-join",
                     "parent",
                     "ignore-callees",
@@ -348,6 +351,44 @@ const HELPS: &[HelpLayout] = &[
         ],
     },
     HelpLayout {
+        command: "trace",
+        usual: &[
+            "expr",
+            "failure",
+            "duration",
+            "summary",
+            "with-summary",
+            "summary-only",
+            "errno-summary",
+            "g",
+            "pid",
+            "tid",
+            "uid",
+            "all-cpus",
+            "input",
+            "output",
+            "timeout",
+            "json",
+        ],
+        groups: &[
+            (
+                "Calls",
+                &["expr", "failure", "duration", "g", "call-graph", "max-stack", "time", "string-limit"],
+            ),
+            (
+                "Tables",
+                &["summary", "with-summary", "summary-only", "summary-mode", "max-summary", "errno-summary"],
+            ),
+            (
+                "Targets",
+                &["pid", "tid", "uid", "all-cpus", "cpu", "cgroup", "filter-pids", "no-inherit", "input"],
+            ),
+            ("Duration", &["delay", "timeout", "max-events"]),
+            ("Output", &["output", "json", "verbose", "quiet"]),
+            ("Resources", &["mmap-pages", "realtime"]),
+        ],
+    },
+    HelpLayout {
         command: "top",
         usual: &[
             "event",
@@ -367,6 +408,7 @@ const HELPS: &[HelpLayout] = &[
             "dsos",
             "symbols",
             "hide-kernel-symbols",
+            "wall",
             "idle",
             "stdio",
             "duration",
@@ -386,6 +428,7 @@ const HELPS: &[HelpLayout] = &[
                     "reserve",
                 ],
             ),
+            ("Waiting time", &["wall", "off-cpu"]),
             ("Targets", &["all-cpus", "cpu", "pid", "tid", "uid", "cgroup", "no-inherit"]),
             (
                 "Rows and columns",
@@ -451,6 +494,7 @@ const HELPS: &[HelpLayout] = &[
                     "ns",
                     "reltime",
                     "deltatime",
+                    "idle",
                     "no-join",
                     "stitch-lbr",
                     "full-source-path",
@@ -561,7 +605,7 @@ fn is_named(arg: &Arg, name: &str) -> bool {
     }
 }
 
-/// Puts the command's options under headings.
+/// Puts the command's options under their headings.
 pub(super) fn grouped(command: Command) -> Command {
     let Some(help) = of(&command) else { return command };
     command.mut_args(|arg| {
@@ -573,7 +617,7 @@ pub(super) fn grouped(command: Command) -> Command {
     })
 }
 
-/// Returns the command with only the options that `-h` shows; `None` if it shows all.
+/// Returns the command with only the options that `-h` shows; `None` if `-h` shows all options.
 pub(crate) fn brief(command: Command) -> Option<Command> {
     let help = of(&command)?;
     let all = "All options: pmc help ";

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// Show what this machine can measure, which processes use its counters, and what this user may do; or
+/// Show what this machine can measure, which processes use its counters, and what you are permitted to do; or
 /// describe a recording.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-pmc tests everything: it opens events to count the counters, and it derives each
-verdict from the requests that the command would make. docs/info-and-list.md
+pmc tests everything: it opens events to count the counters, and it bases each
+verdict on the requests that the command would make. docs/info-and-list.md
 explains each line and the fields of --json.")]
 pub struct InfoArgs {
     /// Show the header, events, records and build-ids of this recording instead
@@ -20,11 +20,11 @@ pub struct InfoArgs {
     #[arg(long, requires = "file")]
     pub(crate) header: bool,
 
-    /// Show only the counters: number, class, width, how many are free, and the processes that use them
+    /// Show only the counters: their number, class and width, how many are free, and which processes use them
     #[arg(long, conflicts_with = "file")]
     pub(crate) counters: bool,
 
-    /// Print one JSON document (its `version` changes if a field changes its meaning)
+    /// Print one JSON document (`version` changes when the meaning of a field changes)
     #[arg(short = 'j', long)]
     pub(crate) json: bool,
 }

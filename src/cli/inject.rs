@@ -37,7 +37,7 @@ pub struct InjectArgs {
     #[arg(long)]
     pub(crate) mmap2_buildid_all: bool,
 
-    /// Use these build-ids for the files at these paths; file://LIST contains one pair per line
+    /// Use these build-ids for the files at these paths; file://LIST reads one pair per line
     #[arg(long, value_name = "ID PATH,…")]
     pub(crate) known_build_ids: Option<String>,
 

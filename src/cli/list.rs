@@ -39,7 +39,8 @@ pub struct ListArgs {
     #[arg(long)]
     pub(crate) deprecated: bool,
 
-    /// Import events and metrics from a copy of Intel's perfmon, Arm's data or the kernel's pmu-events
+    /// Import events and metrics from a copy of Intel's perfmon repository, Arm's data or the kernel's
+    /// pmu-events
     #[arg(long, value_name = "DIR", conflicts_with_all = ["words", "json", "long", "unit", "output", "raw_dump"])]
     pub(crate) import: Option<PathBuf>,
 
@@ -47,7 +48,7 @@ pub struct ListArgs {
     #[arg(short = 'o', long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Print one JSON document (its `version` changes if a field changes its meaning)
+    /// Print one JSON document (`version` changes when the meaning of a field changes)
     #[arg(short = 'j', long)]
     pub(crate) json: bool,
 

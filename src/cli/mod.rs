@@ -1,6 +1,6 @@
-//! The command line: the clap parser, one file per command, without logic.
+//! The command line as clap definitions, one file per command, without logic.
 //!
-//! Commands interpret the parsed options. No other layer uses clap.
+//! The commands interpret the parsed options; no other layer uses clap.
 
 pub(crate) mod annotate;
 pub(crate) mod archive;
@@ -17,19 +17,23 @@ pub(crate) mod help_groups;
 pub(crate) mod info;
 pub(crate) mod inject;
 pub(crate) mod kallsyms;
+pub(crate) mod latency;
 pub(crate) mod list;
+pub(crate) mod lock;
 pub mod netbsd;
 pub mod perf_only;
 pub mod perf_options;
 pub mod perfalloc;
 pub(crate) mod persist;
 pub mod pmcstat;
+pub(crate) mod probe;
 pub(crate) mod profile;
 pub(crate) mod record;
 pub(crate) mod recording_options;
 pub(crate) mod report;
 pub(crate) mod reserve;
 pub(crate) mod sample_filter;
+pub(crate) mod sched;
 pub(crate) mod screen_options;
 pub(crate) mod script;
 pub(crate) mod stack_options;
@@ -38,12 +42,13 @@ pub(crate) mod stat;
 pub(crate) mod symbol_files;
 pub(crate) mod top;
 pub mod tprof;
+pub(crate) mod trace;
 pub(crate) mod version;
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Error, FromArgMatches, Parser, Subcommand};
 
-/// A profiler for Linux: counts, samples and explains.
+/// A profiler for Linux: counts events, samples programs, and explains the results.
 #[derive(Debug, Parser)]
 #[command(name = "pmc", version, about, infer_long_args = true, disable_help_subcommand = true)]
 pub struct Cli {
@@ -51,7 +56,7 @@ pub struct Cli {
     #[arg(long, value_name = "DIR")]
     pub(crate) buildid_dir: Option<std::path::PathBuf>,
 
-    /// Use a pager for long text, overriding the setting `pager.COMMAND`
+    /// Use a pager for long text, regardless of the setting `pager.COMMAND`
     #[arg(short, long)]
     pub(crate) paginate: bool,
 
@@ -59,15 +64,15 @@ pub struct Cli {
     #[arg(long, global = true, display_order = 999)]
     pub(crate) no_pager: bool,
 
-    /// What to do.
+    /// The command to run.
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
 /// Defines the enum of commands and its parser.
 ///
-/// Not derived, since it needs `defer`: the derived parser describes every option of every command
-/// before it looks at the first word. That would take most of the start-up time and code pages.
+/// The parser is not derived, because a derived parser builds every option of every command before it looks
+/// at the first word, which would dominate start-up time and memory. This parser uses `defer`.
 macro_rules! commands {
     ($($(#[doc = $about:literal])+ $variant:ident($typed:ty) = $name:literal,)+) => {
         /// The commands.
@@ -120,8 +125,8 @@ macro_rules! commands {
     };
 }
 
-/// Adds a command's options, including perf's, when it is used; keeps the description from the list of
-/// commands.
+/// Adds a command's options, including perf's, when the command is used. Keeps the description from the list
+/// of commands.
 fn filled<A: Args>(command: clap::Command) -> clap::Command {
     let about = command.get_about().cloned();
     let filled = help_groups::grouped(perf_options::add(A::augment_args(command)));
@@ -131,7 +136,7 @@ fn filled<A: Args>(command: clap::Command) -> clap::Command {
     }
 }
 
-/// Whether the typed option, such as `-F` or `--freq`, is one of these.
+/// Whether the options of `A` include this one, which the user typed as `-F` or `--freq`, for example.
 pub(crate) fn has_option<A: Args>(typed: &str) -> bool {
     let command = A::augment_args(clap::Command::new("pmc"));
     let is_it = |arg: &clap::Arg| match typed.strip_prefix("--") {
@@ -143,9 +148,9 @@ pub(crate) fn has_option<A: Args>(typed: &str) -> bool {
     command.get_arguments().any(is_it)
 }
 
-/// Inserts `=` before the value of a short option with an optional value: perf accepts `-z3`, clap
-/// `-z=3`. `words` are those after the command's name. Stops at the first word that is not an option: a
-/// command to run.
+/// Inserts `=` before the value of a short option with an optional value: perf accepts `-z3`, but clap
+/// requires `-z=3`. `words` are the words after the command's name. Stops at the first word that is not an
+/// option, which starts the command to run.
 pub(crate) fn part_glued_values<A: Args>(words: &mut [std::ffi::OsString]) {
     let command = A::augment_args(clap::Command::new("pmc"));
     let mut at = 0;
@@ -174,7 +179,8 @@ fn takes_next_word(command: &clap::Command, long: &str) -> bool {
     option.is_some_and(|option| option.get_action().takes_values() && !option.is_require_equals_set())
 }
 
-/// Returns the option among short ones (`-ab`) that takes a value, the word up to its letter, and the rest.
+/// Finds the option that takes a value in a word of short options (`-ab`). Returns the option, the part of
+/// the word up to and including its letter, and the rest.
 fn short_value<'c, 'w>(
     command: &'c clap::Command,
     word: &'w str,
@@ -189,11 +195,12 @@ fn short_value<'c, 'w>(
     })
 }
 
-/// Returns these options as if none of them was typed. Commands and personalities that run another command
-/// set its options in the returned value.
+/// Returns the options of `A` with their default values. Commands and personalities that run another command
+/// start from this value and set individual options.
 ///
 /// # Panics
-/// One of the options is required. In debug builds, also if one refers to an option that `A` lacks.
+/// Panics if one of the options is required. In debug builds, also panics if one of them refers to an option
+/// that `A` does not have.
 pub(crate) fn defaults<A: Args>() -> A {
     let parser = A::augment_args(clap::Command::new("pmc").no_binary_name(true));
     let untyped = parser.try_get_matches_from(std::iter::empty::<&str>());
@@ -201,13 +208,15 @@ pub(crate) fn defaults<A: Args>() -> A {
 }
 
 commands! {
-    /// Record a command or running processes, and show where the time went
+    /// Record a command or running processes, and show where their time went
     Profile(Box<profile::ProfileArgs>) = "profile",
+    /// Measure the time between two events: system calls, functions, disk requests, waiting for a CPU
+    Latency(Box<latency::LatencyArgs>) = "latency",
     /// Count events
     Stat(Box<stat::StatArgs>) = "stat",
     /// Write counts to a file (`pmc stat record`)
     StatRecord(Box<stat::StatRecordArgs>) = "stat-record",
-    /// Show the counts in such a file (`pmc stat report`)
+    /// Show the counts in a file written by `pmc stat record` (`pmc stat report`)
     StatReport(Box<stat::StatReportArgs>) = "stat-report",
     /// Sample a command, running processes or whole CPUs into a file
     Record(Box<record::RecordArgs>) = "record",
@@ -215,13 +224,21 @@ commands! {
     Report(Box<report::ReportArgs>) = "report",
     /// Show where time goes right now
     Top(Box<top::TopArgs>) = "top",
+    /// Show the system calls of a command, of processes or of the whole machine
+    Trace(Box<trace::TraceArgs>) = "trace",
     /// Show the cost of each instruction and source line of a function
     Annotate(Box<annotate::AnnotateArgs>) = "annotate",
-    /// Compare recordings, and distinguish differences from noise
+    /// Compare recordings, and tell differences from noise
     Diff(Box<diff::DiffArgs>) = "diff",
     /// Print the samples of a recording one by one
     Script(Box<script::ScriptArgs>) = "script",
-    /// Convert a recording to a form that people or other programs can read
+    /// Show waits for locks: for kernel locks, and for user-space locks with the threads that hold them
+    Lock(lock::LockArgs) = "lock",
+    /// Define probes in functions and lines, with the variables to read there
+    Probe(Box<probe::ProbeArgs>) = "probe",
+    /// Show which tasks wait for a CPU, how long, and which run meanwhile (`pmc sched record` records them)
+    Sched(Box<sched::SchedArgs>) = "sched",
+    /// Export a recording for other tools: as flame graph, HTML, Firefox Profiler profile, pprof and more
     Export(Box<export::ExportArgs>) = "export",
     /// Draw a flame graph of a recording
     Flamegraph(Box<export::FlamegraphArgs>) = "flamegraph",
@@ -235,7 +252,7 @@ commands! {
     Data(data::DataArgs) = "data",
     /// Manage the build-id cache: add, list and remove files
     BuildidCache(buildid_cache::BuildidCacheArgs) = "buildid-cache",
-    /// Archive the files needed to resolve a recording's symbols
+    /// Pack the files that provide a recording's symbols
     Archive(archive::ArchiveArgs) = "archive",
     /// Show the addresses of symbols in the running kernel
     Kallsyms(kallsyms::KallsymsArgs) = "kallsyms",
@@ -243,9 +260,9 @@ commands! {
     Config(config::ConfigArgs) = "config",
     /// List the events that this machine can count; pmc tries each one
     List(list::ListArgs) = "list",
-    /// Show what this machine can measure, which processes use its counters, and what this user may do
+    /// Show what this machine can measure, which processes use its counters, and what you are permitted to do
     Info(info::InfoArgs) = "info",
-    /// Keep events running without a recorder, to be read later
+    /// Keep events running without a recorder, to read them later
     Persist(persist::PersistArgs) = "persist",
     /// Count on all CPUs in the background until `pmc stop`
     Start(start::StartArgs) = "start",
@@ -255,6 +272,6 @@ commands! {
     Reserve(reserve::ReserveArgs) = "reserve",
     /// Show the version
     Version(version::VersionArgs) = "version",
-    /// List the commands, or show the options of one
+    /// List the commands, or show the options of one command
     Help(help::HelpArgs) = "help",
 }

@@ -1,4 +1,5 @@
-//! Options of the `pmc` of NetBSD 2 to 7: `-c EVENT COMMAND` and `-C`. (`-h` is also pmc's.)
+//! Options of the `pmc` command of NetBSD 2 to 7: `-c EVENT COMMAND` and `-C`. (`-h` is also an option of
+//! this pmc.)
 //!
 //! Receives the words after the program's name, and returns the parsed command.
 
@@ -7,21 +8,21 @@ use std::ffi::OsString;
 /// A parsed command line.
 #[derive(Debug, PartialEq, Eq)]
 pub enum NetbsdCommand {
-    /// `-C`: remove what a killed `pmc` left behind.
+    /// `-C`: clean up after a `pmc` that was killed.
     Cancel,
     /// `-c EVENT COMMAND …`.
     Count {
-        /// The typed event.
+        /// The event as the user typed it.
         event: String,
         /// The command with its arguments.
         command: Vec<OsString>,
     },
 }
 
-/// Parses the words; returns `None` if they are not of this kind.
+/// Parses the words. Returns `None` if they do not have the form of NetBSD's command.
 ///
 /// # Errors
-/// The message about an invalid command line.
+/// Returns the message to print for an invalid command line.
 pub fn parse(words: &[OsString]) -> Option<Result<NetbsdCommand, &'static str>> {
     match words.split_first()? {
         (first, []) if first == "-C" => Some(Ok(NetbsdCommand::Cancel)),

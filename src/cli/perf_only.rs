@@ -1,42 +1,44 @@
-//! Commands of perf and of FreeBSD's pmc(8) that pmc does not have.
+//! Commands of perf and of FreeBSD's pmc(8) that do not exist in pmc.
 
-/// Commands of perf that pmc does not have: their names, their purpose and the nearest pmc equivalent.
+/// perf commands that do not exist in pmc: names, purpose, and the nearest equivalent in pmc.
 pub const PERF_ONLY: &[(&[&str], &str, &str)] = &[
     (
-        &["sched", "kwork"],
-        "follows the scheduler's tracepoints",
-        "pmc record -e 'sched:*' -a, then pmc script; perf sched reads that file too",
-    ),
-    (
-        &["lock"],
-        "analyses the tracepoints of locks",
-        "pmc record -e 'lock:*' -a -g, then pmc report; perf lock reads that file too",
+        &["kwork"],
+        "measures interrupts and work queues",
+        "pmc latency irq, or pmc latency softirq; pmc latency workqueue:workqueue_execute_start \
+         workqueue:workqueue_execute_end -k work -a, for work queues; pmc record -e 'irq:*,workqueue:*' -a: \
+         perf kwork report reads that file",
     ),
     (
         &["mem", "c2c"],
         "samples memory accesses",
         "pmc record -d -W -e EVENT, then pmc report --mem-mode; perf mem report and perf c2c report read that file too",
     ),
+    (&["iostat"], "counts PCIe traffic by device", "pmc latency block measures the requests of disks"),
     (
-        &["trace"],
-        "prints system calls as they happen",
-        "pmc stat -e 'syscalls:*' counts them; pmc record -e 'syscalls:*' then pmc script prints them",
+        &["kmem"],
+        "shows who allocates kernel memory",
+        "pmc record -g -e kmem:kmalloc,kmem:kmem_cache_alloc -a, then pmc report; \
+         pmc latency kmem:kmalloc kmem:kfree -k ptr -a, for how long allocations live",
     ),
     (
-        &["probe"],
-        "defines probes in tracefs",
-        "uprobe:FILE:FUNCTION, kprobe:FUNCTION and sdt_PROVIDER:NAME are events of pmc's, and pmc counts and samples what perf probe defined",
+        &["kvm"],
+        "shows what virtual machines do",
+        "pmc record -e 'kvm:*' -a, then pmc script; perf reads that file too",
     ),
     (
-        &["kvm", "iostat", "kmem"],
-        "follows tracepoints of one subsystem",
-        "pmc record -e 'SYSTEM:*' -a, then pmc script; perf reads that file too",
+        &["ftrace"],
+        "drives the kernel's function tracer",
+        "pmc latency BEGIN END, for the time between two events (ftrace latency -e); \
+         pmc latency kprobe:FUNCTION kprobe:FUNCTION%return -a, for a function (ftrace latency -T); \
+         pmc record -e 'SYSTEM:*' -a, then pmc script, for tracepoints",
     ),
-    (&["ftrace"], "drives the kernel's function tracer", "pmc record -e 'SYSTEM:*' for tracepoints"),
     (
         &["timechart"],
-        "draws what each CPU did",
-        "pmc record -e 'sched:*,power:*' -a; perf timechart reads that file",
+        "draws what each CPU and each thread did",
+        "pmc sched record, then pmc sched map, for CPUs; \
+         pmc record --wall -- COMMAND, then pmc export --format perfetto, for threads; \
+         pmc record -e 'sched:*,power:*' -a: perf timechart reads that file",
     ),
     (
         &["bench", "test"],
@@ -50,7 +52,8 @@ pub const PERF_ONLY: &[(&[&str], &str, &str)] = &[
     ),
 ];
 
-/// Commands of FreeBSD's pmc(8) with another name in pmc: their names, their purpose and what to type.
+/// Commands of FreeBSD's pmc(8) that have a different name in pmc: names, purpose, and the command to type
+/// instead.
 pub(crate) const FREEBSD_ONLY: &[(&[&str], &str, &str)] = &[
     (&["list-events"], "lists the events", "pmc list [TEXT]; pmc list --long TEXT for -u, -U and -f"),
     (&["stat-system"], "counts on the whole machine", "pmc stat -a -- COMMAND"),
@@ -62,7 +65,7 @@ pub(crate) const FREEBSD_ONLY: &[(&[&str], &str, &str)] = &[
     (
         &["summary"],
         "shows the processes with the most samples of each event",
-        "pmc report -s tgid,comm -i LOG; --percent-limit PERCENT leaves out the rest",
+        "pmc report -s tgid,comm -i LOG; --percent-limit PERCENT hides the rest",
     ),
     (&["view"], "shows a recording", "pmc report -i LOG"),
 ];

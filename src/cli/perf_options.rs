@@ -1,20 +1,21 @@
-//! Options of perf that pmc accepts without implementing them, and their answers. This table is the
-//! source of the parser's options, of the answers, and of the lines of docs/perf-options.md.
+//! perf options that pmc does not implement, and how pmc responds to them. The parser, the responses and
+//! docs/perf-options.md are all generated from this table.
 //!
-//! If a command implements an option, remove it here: clap rejects duplicate options.
+//! When you implement one of these options in a command, remove it from this table, because clap rejects
+//! duplicate options.
 
 use clap::builder::ValueParser;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches};
 
-/// The treatment of a perf option.
+/// How pmc responds to a perf option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OptionTreatment {
-    /// Accepted silently, because pmc already behaves that way; the text is the reason.
+    /// Accepted silently, because pmc always behaves that way. The string describes the behaviour.
     IsSo(&'static str),
-    /// Accepted with a note that it has no effect; the text is the reason.
+    /// Accepted with a note that it has no effect. The string gives the reason.
     Ignored(&'static str),
-    /// Refused: the reason, and what to do instead.
+    /// Rejected. The strings give the reason and the alternative.
     Refused(&'static str, &'static str),
 }
 
@@ -23,15 +24,15 @@ use OptionTreatment::{Ignored, IsSo, Refused};
 /// A perf option in the syntax of `perf -h`: `-f, --force`, `--objdump <path>`, `--itrace[=<opts>]`.
 #[derive(Debug, Clone, Copy)]
 pub struct PerfOption {
-    /// The commands with this option, separated by commas.
+    /// The commands that have this option, separated by commas.
     commands: &'static str,
     spelling: &'static str,
-    /// The answer to the option.
+    /// How pmc responds to the option.
     pub answer: OptionTreatment,
 }
 
 impl PerfOption {
-    /// Returns the commands with this option.
+    /// Returns the commands that have this option.
     pub fn commands(&self) -> impl Iterator<Item = &'static str> {
         self.commands.split(", ")
     }
@@ -51,13 +52,13 @@ impl PerfOption {
         self.typed().strip_prefix("--")
     }
 
-    /// Returns the option as typed: `--force`.
+    /// Returns the option as users type it: `--force`.
     pub fn typed(&self) -> &'static str {
         let typed = &self.spelling[self.spelling.find("--").unwrap_or(0)..];
         &typed[..typed.find([' ', '[']).unwrap_or(typed.len())]
     }
 
-    /// Whether the option takes a value. The value is optional if the syntax has a `[=`.
+    /// Whether the option takes a value. The value is optional if the syntax contains `[=`.
     pub fn takes_value(&self) -> bool {
         self.spelling.contains('<')
     }
@@ -74,14 +75,14 @@ impl PerfOption {
     }
 }
 
-/// Adds the accepted perf options to the command.
+/// Adds perf's options to the command.
 pub(crate) fn add(command: clap::Command) -> clap::Command {
     let name = command.get_name().to_owned();
     let all = OPTIONS.iter().filter(|option| option.is_of(&name));
     all.fold(command, |command, option| command.arg(option.argument()))
 }
 
-/// Returns the perf options that were typed.
+/// Returns the perf options on this command line.
 pub(crate) fn typed<'a>(
     command: &'a str,
     matches: &'a ArgMatches,
@@ -99,10 +100,6 @@ const NO_TRACES: OptionTreatment = Refused(
     "pmc does not decode instruction traces (Intel PT, CoreSight)",
     "use perf, which reads the same file",
 );
-const NO_OFF_CPU: OptionTreatment = Refused(
-    "it requires a BPF program in the kernel (perf: built with BUILD_BPF_SKEL=1)",
-    "-e sched:sched_switch -g shows where tasks start to wait; or use --switch-events",
-);
 const NO_SWITCH: OptionTreatment =
     Refused("pmc does not read samples in order", "select a time range: --time FROM,TO");
 const NO_SWITCH_LIVE: OptionTreatment =
@@ -112,7 +109,7 @@ const NO_BRANCHES_LIVE: OptionTreatment =
 const NO_DUMP: OptionTreatment =
     Refused("it does not print records", "pmc report -D or pmc script -D, which dump every record");
 const NO_OBJDUMP: OptionTreatment = Ignored("pmc has its own disassembler");
-const NO_ADDR2LINE: OptionTreatment = Ignored("pmc has its own line reader");
+const NO_ADDR2LINE: OptionTreatment = Ignored("pmc reads line tables itself");
 const NO_TYPES: OptionTreatment = Refused(
     "pmc does not track data types",
     "perf annotate --data-type, which reads pmc's files; pmc annotate shows variable names next to the code",
@@ -128,12 +125,16 @@ const NO_GUEST_DATA: OptionTreatment = Refused(
 );
 const NO_GUESTS: OptionTreatment =
     Refused("pmc does not look up guest symbols", "perf kvm --guest report, which reads the same file");
+const NO_KERNEL_LINES: OptionTreatment = Refused(
+    "pmc does not read the kernel's debug information",
+    "perf probe, whose probes pmc records; or a function, with %REGISTER or $argN",
+);
 const NO_BOOK: OptionTreatment =
     Refused("pmc has no info pages and no web pages", "pmc help COMMAND, or man pmc-COMMAND");
 
 /// All options, sorted by command.
 pub const OPTIONS: &[PerfOption] = &[
-    // Options of several commands.
+    // Options that several commands share.
     row(
         "annotate, buildid-cache, buildid-list, diff, evlist, inject, report, script",
         "-f, --force",
@@ -156,7 +157,7 @@ pub const OPTIONS: &[PerfOption] = &[
     row("report", "--addr2line-style <style>", NO_ADDR2LINE),
     row("report, script", "--unwind-style <style>", IsSo("pmc unwinds without libdw and libunwind")),
     row("annotate, diff", "-D, --dump-raw-trace", NO_DUMP),
-    // Options before the command.
+    // Options in front of the command's name.
     row("pmc", "--debug <variable>", Ignored("pmc has no debug output; warnings are always printed")),
     row("pmc", "--debug-file <file>", Ignored("pmc has no debug output; warnings are always printed")),
     row("pmc", "--debugfs-dir <path>", Ignored("pmc finds tracefs automatically")),
@@ -217,13 +218,67 @@ pub const OPTIONS: &[PerfOption] = &[
     row(
         "top",
         "-D, --dump-symtab",
-        Refused("top does not print symbol tables", "nm -n FILE; sort /proc/kallsyms for the kernel's"),
+        Refused("top does not print symbol tables", "nm -n FILE; sort /proc/kallsyms for the kernel"),
     ),
     row(
         "top",
         "--sym-annotate <symbol name>",
         Refused("press a on a row to see its code", "pmc record, then pmc annotate SYMBOL"),
     ),
+    // trace
+    row("trace", "-f, --force", IsSo("trace reads files of any owner")),
+    row("trace", "--comm", IsSo("each line contains the thread's name")),
+    row("trace", "--syscalls", IsSo("system calls are always traced")),
+    row("trace", "--sort-events", IsSo("events are always sorted by time")),
+    row("trace", "--force-btf", Ignored("pmc has its own tables of arguments")),
+    row("trace", "--libtraceevent_print", Ignored("pmc has its own tables of arguments")),
+    row("trace", "--min-stack <n>", Ignored("stacks of any depth are shown")),
+    row("trace", "--proc-map-timeout <n>", Ignored("reading mappings has no time limit")),
+    row(
+        "trace",
+        "--tool_stats",
+        Ignored("tables end with the number of calls, lost records and unmatched events"),
+    ),
+    row(
+        "trace",
+        "--show-cpu",
+        Refused("a call may end on another CPU", "pmc record -e 'raw_syscalls:*', then pmc script"),
+    ),
+    row("trace", "--print-sample", NO_DUMP),
+    row(
+        "trace",
+        "--bpf-summary",
+        Refused(
+            "it requires a BPF program in the kernel",
+            "-s, which adds up the calls as they arrive, without a file",
+        ),
+    ),
+    row(
+        "trace",
+        "--filter <filter>",
+        Refused(
+            "trace supports only system calls",
+            "-e CALL,…, which filters in the kernel, or --filter-pids",
+        ),
+    ),
+    row(
+        "trace",
+        "--kernel-syscall-graph",
+        Refused("a stack ends at the system call", "pmc record -g -e raw_syscalls:sys_exit, then pmc report"),
+    ),
+    row(
+        "trace",
+        "-F, --pf <all|maj|min>",
+        Refused("trace shows system calls only", "pmc record -e page-faults -c 1 -d, then pmc script"),
+    ),
+    row(
+        "trace",
+        "--sched",
+        Refused("trace shows system calls only", "pmc record -e 'sched:*' -a, then pmc script"),
+    ),
+    row("trace", "--switch-on <event>", NO_SWITCH_LIVE),
+    row("trace", "--switch-off <event>", NO_SWITCH_LIVE),
+    row("trace", "--show-on-off-events", NO_SWITCH_LIVE),
     // record
     row("record", "--threads[=<spec>]", Ignored("one thread reads all ring buffers and is rarely busy")),
     row("record", "--tail-synthesize", Ignored("running tasks are described at the start of every file")),
@@ -236,8 +291,6 @@ pub const OPTIONS: &[PerfOption] = &[
     row("record", "--vmlinux <file>", Ignored("symbols are looked up when the file is read")),
     row("record", "--debuginfod[=<debuginfod urls>]", Ignored("symbols are looked up when the file is read")),
     row("record", "--timestamp-boundary", IsSo("the first and last timestamps are always recorded")),
-    row("record", "--off-cpu", NO_OFF_CPU),
-    row("record", "--off-cpu-thresh <ms>", NO_OFF_CPU),
     row(
         "record",
         "--setup-filter <pin|unpin>",
@@ -267,7 +320,7 @@ pub const OPTIONS: &[PerfOption] = &[
         "inject",
         "--aslr",
         Refused(
-            "inject keeps addresses unchanged; symbols need them",
+            "inject keeps addresses unchanged, because symbol lookup needs them",
             "perf inject --aslr, which reads the same file",
         ),
     ),
@@ -353,6 +406,28 @@ pub const OPTIONS: &[PerfOption] = &[
         "--show-ref-call-graph",
         Refused("each event shows its own call chains", "pmc record -g with all events"),
     ),
+    // probe
+    row(
+        "probe",
+        "--bootconfig",
+        Refused("it prints no boot configuration", "pmc probe -D prints definitions"),
+    ),
+    row("probe", "--cache", Refused("static markers need no probe", "pmc record -e sdt_PROVIDER:NAME")),
+    row("probe", "--demangle", IsSo("names are always demangled; mangled names work, too")),
+    row("probe", "--demangle-kernel", Ignored("kernel symbols are always demangled")),
+    row(
+        "probe",
+        "--range",
+        Refused("pmc does not print ranges of locations", "pmc probe -V FUNCTION:LINE, for each line"),
+    ),
+    row("probe", "--symfs <directory>", Refused("a probe is in a file of this machine", "-x FILE")),
+    row(
+        "probe",
+        "--target-ns <pid>",
+        Refused("it does not enter mount namespaces", "-x /proc/PID/root/FILE"),
+    ),
+    row("probe", "-k, --vmlinux <file>", NO_KERNEL_LINES),
+    row("probe", "-s, --source <directory>", NO_KERNEL_LINES),
     // script
     row("script", "-a, --all-cpus", IsSo("all CPUs are printed unless -C is given")),
     row("script", "--show-kernel-path", IsSo("samples show the recorded path of the kernel image")),

@@ -1,9 +1,9 @@
-//! Options of the `perfalloc` personality: those of its getopt string `dDf:hv`, not clap's.
+//! Options of the `perfalloc` personality, parsed with the getopt string `dDf:hv` instead of clap.
 //!
 //! Receives the words after the program's name, and returns the parsed command. As in glibc, options may
-//! stand between operands. Options of COMMAND are therefore parsed as pmc's, unless `--` precedes them
-//! or `POSIXLY_CORRECT` is set. An option that ends the program (`-h`, `-v` or an invalid one) takes
-//! effect immediately; the rest is not parsed.
+//! appear between operands. The options of COMMAND are therefore interpreted as options of perfalloc, unless
+//! `--` precedes them or `POSIXLY_CORRECT` is set. An option that ends the program (`-h`, `-v` or an invalid
+//! one) takes effect immediately, and the words after it are not parsed.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ pub enum PerfallocCommand {
     Help,
     /// `-v`.
     Version,
-    /// An invalid option, with getopt's message but without the program's name.
+    /// An invalid option. The string is getopt's message without the program's name.
     Wrong(String),
     /// Reserve the counters.
     Reserve(PerfallocOptions),
@@ -26,7 +26,7 @@ pub enum PerfallocCommand {
 /// Settings of the reservation.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct PerfallocOptions {
-    /// Whether `-d` came after any `-D`.
+    /// Whether to run in the background: whether `-d` is the last of the options `-d` and `-D`.
     pub(crate) background: bool,
     /// `-f FILE`.
     pub(crate) file: Option<PathBuf>,

@@ -10,22 +10,22 @@ use super::recording_options::RecordingOptions;
 /// Keep events running without a recorder, to read them later.
 #[derive(Debug, Args)]
 pub struct PersistArgs {
-    /// What to do.
+    /// The action to perform.
     #[command(subcommand)]
     pub(crate) command: PersistCommand,
 }
 
-/// What can be done.
+/// Actions of `pmc persist`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PersistCommand {
-    /// What leaves the events with the holder.
+    /// Actions after which the holder keeps the events.
     #[command(flatten)]
     Holding(HoldingCommand),
-    /// Take over an entry: record what it holds and all later records, until the end
+    /// Take over an entry: record its held records and all later ones, until the recording ends
     Attach(Box<AttachArgs>),
 }
 
-/// What can be done with what is held.
+/// Actions on the holder's entries.
 #[derive(Debug, Subcommand)]
 pub(crate) enum HoldingCommand {
     /// Open an event and keep it running until it is removed
@@ -40,15 +40,15 @@ pub(crate) enum HoldingCommand {
     Snapshot(SnapshotArgs),
     /// Rename an entry; its id does not change
     Rename(RenameArgs),
-    /// Take over the events of a running `pmc record` or `pmc stat`, which then ends
+    /// Take over the events of a running `pmc record` or `pmc stat`, which then exits
     Adopt(AdoptArgs),
-    /// Close entries, or forget lost ones
+    /// Close entries, or remove lost ones from the list
     Rm(RemoveArgs),
     /// Run the holder in the foreground, as a service
     Hold(HoldArgs),
 }
 
-/// Open an event and keep it.
+/// Open an event and keep it running.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -81,7 +81,7 @@ pub(crate) struct AddArgs {
     #[arg(short = 'C', long = "cpu", value_name = "LIST", conflicts_with = "pids")]
     pub(crate) cpus: Option<String>,
 
-    /// Measure these running processes with all threads and new children
+    /// Measure these running processes, with all threads and new children
     #[arg(short, long = "pid", value_name = "PID|NAME,…", value_delimiter = ',')]
     pub(crate) pids: Vec<String>,
 
@@ -102,7 +102,7 @@ pub(crate) struct AddArgs {
     pub(crate) share: String,
 }
 
-/// List what is held.
+/// List the entries.
 #[derive(Debug, Args)]
 pub(crate) struct ListHeldArgs {
     /// Print one JSON document
@@ -142,7 +142,7 @@ pub(crate) struct RenameArgs {
     pub(crate) new: String,
 }
 
-/// Keep the events of a running recording.
+/// Keep the events of a running recording after its recorder exits.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The recorder ends and completes its file. The holder continues its events and ring buffers without a gap.
@@ -157,7 +157,7 @@ pub(crate) struct AdoptArgs {
     pub(crate) from: u32,
 }
 
-/// Record what an entry holds and what follows.
+/// Record the held and all later records of an entry.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -168,7 +168,7 @@ pub(crate) struct AttachArgs {
     /// Name or id of the entry
     pub(crate) name: String,
 
-    /// What becomes of the records.
+    /// How to handle the records.
     #[command(flatten)]
     pub(crate) recording: RecordingOptions,
 

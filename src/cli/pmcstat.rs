@@ -1,25 +1,26 @@
-//! Options of the `pmcstat` personality: FreeBSD's letters and their order.
+//! Options of the `pmcstat` personality: FreeBSD's letters, whose order matters.
 //!
-//! A setting applies to the `-p`, `-s`, `-P` and `-S` after it. Letters without a value toggle. Parses the
-//! arguments into a [`PmcstatCommandLine`]. Checks only what does not depend on the machine.
+//! A setting applies to every `-p`, `-s`, `-P` and `-S` after it, and a letter without a value toggles its
+//! setting. This module parses the arguments into a [`PmcstatCommandLine`], and checks only the rules that
+//! apply on every machine.
 
 use std::ffi::OsString;
 
 use super::getopt::{self, InvalidOption, OperandOrder};
 
-/// Option letters; a colon marks an option with a value.
+/// Option letters; a colon follows each option that takes a value.
 const LETTERS: &str = "ACD:EF:G:ILM:NO:P:R:S:TUWZa:c:def:gi:k:l:m:n:o:p:qr:s:t:u:vw:z:";
 
-/// A requested counter, with the settings before it.
+/// A requested counter, with the settings that precede it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct PmcstatCounter {
-    /// The typed event.
+    /// The event as the user typed it.
     pub(crate) spec: String,
-    /// `-s`, `-S`: counts system-wide.
+    /// Whether the counter is system-wide (`-s`, `-S`).
     pub(crate) system: bool,
-    /// `-P`, `-S`: samples.
+    /// Whether the counter samples (`-P`, `-S`).
     pub(crate) samples: bool,
-    /// `-c`: a list, or `*`.
+    /// CPUs (`-c`): a list, or `*`.
     pub(crate) cpus: Option<String>,
     /// `-d`.
     pub(crate) descendants: bool,
@@ -31,12 +32,12 @@ pub(crate) struct PmcstatCounter {
     pub(crate) chains: bool,
     /// `-C`.
     pub(crate) cumulative: bool,
-    /// `-n`; `None` for FreeBSD's choice, which depends on the event.
+    /// Sampling rate (`-n`). `None` selects FreeBSD's default, which depends on the event.
     pub(crate) rate: Option<u64>,
 }
 
 impl PmcstatCounter {
-    /// Returns the letter of the option for this counter.
+    /// Returns the letter of the option that requests this kind of counter.
     pub(crate) fn letter(&self) -> char {
         match (self.system, self.samples) {
             (false, false) => 'p',
@@ -50,7 +51,7 @@ impl PmcstatCounter {
 /// A parsed command line.
 #[derive(Debug, Default, PartialEq)]
 pub struct PmcstatCommandLine {
-    /// The counters in typed order.
+    /// The counters, in the order of the command line.
     pub(crate) counters: Vec<PmcstatCounter>,
     /// `-t`: process ids and name patterns.
     pub(crate) targets: Vec<String>,
@@ -58,11 +59,11 @@ pub struct PmcstatCommandLine {
     pub(crate) interval: Option<f64>,
     #[allow(missing_docs, reason = "explained above")]
     pub(crate) seconds: Option<f64>,
-    /// The last `-c`: the CPUs of a log to read.
+    /// The value of the last `-c`, which selects CPUs when a log is read.
     pub(crate) cpus: Option<String>,
-    /// The values of the other letters, in order; the last one counts.
+    /// The values of the other letters, in order. If a letter is repeated, its last value counts.
     pub(crate) values: Vec<(char, String)>,
-    /// Letters without a value.
+    /// Option letters that take no value.
     pub(crate) flags: Vec<char>,
     /// The command with its arguments.
     pub(crate) command: Vec<OsString>,
@@ -100,7 +101,7 @@ impl PmcstatCommandLine {
     /// Parses the words after the program's name.
     ///
     /// # Errors
-    /// The message about the first invalid option or combination.
+    /// Returns the message to print for the first invalid option or combination.
     pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, String> {
         let mut typed = Self::default();
         let mut next = PmcstatCounter { chains: true, ..PmcstatCounter::default() };
@@ -160,7 +161,7 @@ impl PmcstatCommandLine {
         Ok(())
     }
 
-    /// Checks the rules of pmcstat(8), in its order.
+    /// Checks the rules of pmcstat(8), in the same order as pmcstat(8).
     fn check(&self) -> Result<(), String> {
         let any = |of: fn(&PmcstatCounter) -> bool| self.counters.iter().any(of);
         let [process, system] = [any(|one| !one.system), any(|one| one.system)];

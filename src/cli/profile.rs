@@ -38,7 +38,20 @@ pub struct ProfileArgs {
     #[arg(short = 'F', long = "freq", value_name = "HZ", default_value = "999")]
     pub(crate) freq: String,
 
-    /// Event to sample [default: cycles, or cpu-clock without hardware counters]
+    /// Profile only time on a CPU, by sampling an event: cycles, or cpu-clock without hardware counters (the
+    /// default with -a)
+    #[arg(long, conflicts_with = "wall")]
+    pub(crate) on_cpu: bool,
+
+    /// Include waiting time, even with -a (the default for commands and processes)
+    #[arg(long, conflicts_with = "event")]
+    pub(crate) wall: bool,
+
+    /// Record who wakes the waiting threads, and who runs while they wait for a CPU
+    #[arg(long, conflicts_with_all = ["on_cpu", "event"])]
+    pub(crate) wakers: bool,
+
+    /// Event to sample; implies --on-cpu
     #[arg(short = 'e', long = "event", value_name = "EVENT")]
     pub(crate) event: Option<String>,
 
@@ -54,7 +67,7 @@ pub struct ProfileArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "stdio"])]
     pub(crate) html: Option<PathBuf>,
 
-    /// Also export the result next to the recording: svg, folded, firefox, speedscope, pprof, callgrind, …
+    /// Also export the recording, to a file next to it: svg, folded, firefox, speedscope, pprof, callgrind, …
     /// (see pmc export)
     #[arg(long, value_name = "FORMAT", conflicts_with = "stdio")]
     pub(crate) format: Option<String>,
@@ -67,8 +80,8 @@ pub struct ProfileArgs {
     #[allow(missing_docs, reason = "explained there")]
     pub(crate) screen: ScreenOptions,
 
-    /// Do not set environment variables that make runtimes (Python, Node.js, JVM, .NET) name their generated
-    /// code
+    /// Do not set environment variables that make runtimes (Python, Node.js, JVM, .NET) report the names of
+    /// generated code
     #[arg(long)]
     pub(crate) no_runtime_env: bool,
 

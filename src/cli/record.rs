@@ -32,12 +32,12 @@ pub struct RecordArgs {
     #[arg(long, value_name = "EXPR", action = ArgAction::Append, allow_hyphen_values = true)]
     pub(crate) filter: Vec<String>,
 
-    /// Exclude pmc's own events from tracepoints
+    /// Do not record tracepoint events that pmc itself causes
     #[arg(long)]
     pub(crate) exclude_perf: bool,
 
-    /// For each filter, how many `-e` stand before it. Places are not the parser's to hand on: whoever has
-    /// its matches fills them in.
+    /// Number of `-e` options before each filter. The parsed struct contains no positions, so the caller
+    /// takes them from clap's matches.
     #[arg(skip)]
     pub(crate) filter_places: Vec<usize>,
 
@@ -110,7 +110,7 @@ pub struct RecordArgs {
     #[arg(long, conflicts_with_all = ["all_cpus", "cpus"])]
     pub(crate) per_thread: bool,
 
-    /// When it ends, and what becomes of the records.
+    /// When to stop recording, and how to handle the records.
     #[command(flatten)]
     pub(crate) recording: RecordingOptions,
 
@@ -127,6 +127,23 @@ pub struct RecordArgs {
     /// records only these ranges and then ends
     #[arg(short = 'D', long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) delay: Option<String>,
+
+    /// Also record where threads wait: off-CPU time, with the stack of each wait
+    #[arg(long)]
+    pub(crate) off_cpu: bool,
+
+    /// Sum up waits shorter than this, without their stacks, in milliseconds or with a unit [default: 0]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) off_cpu_thresh: Option<String>,
+
+    /// Record who wakes the waiting threads, and who runs while they wait for a CPU (requires --off-cpu or
+    /// --wall)
+    #[arg(long)]
+    pub(crate) wakers: bool,
+
+    /// Record all of each thread's time, running and waiting; short for --off-cpu -e cpu-clock
+    #[arg(long, conflicts_with = "events")]
+    pub(crate) wall: bool,
 
     /// Record no samples, only mappings and processes
     #[arg(short = 'n', long)]
@@ -184,7 +201,7 @@ pub struct RecordArgs {
     #[arg(long)]
     pub(crate) sample_cpu: bool,
 
-    /// Record the raw data of all events that provide it
+    /// Record raw data for all events that provide it
     #[arg(short = 'R', long)]
     pub(crate) raw_samples: bool,
 
@@ -240,7 +257,7 @@ pub struct RecordArgs {
     #[arg(long)]
     pub(crate) overwrite: bool,
 
-    /// For persistent events, include the records that are already held
+    /// For persistent events, include the records that they already hold
     #[arg(long)]
     pub(crate) backlog: bool,
 
@@ -252,7 +269,7 @@ pub struct RecordArgs {
     #[arg(long)]
     pub(crate) group: bool,
 
-    /// Record how long events were enabled and running, with recorded counts (:S)
+    /// With recorded counts (:S), also record how long events were enabled and running
     #[arg(long)]
     pub(crate) running_time: bool,
 
@@ -268,7 +285,7 @@ pub struct RecordArgs {
     #[arg(long)]
     pub(crate) dry_run: bool,
 
-    /// Variables that the command has besides ours: nobody types them.
+    /// Additional environment variables for the command; no option sets them.
     #[arg(skip)]
     pub(crate) environment: Vec<(std::ffi::OsString, std::ffi::OsString)>,
 

@@ -1,11 +1,11 @@
-//! Options shared by `record` and `persist attach`: end of the recording, unwinding and output. They
-//! also apply to events that are already open.
+//! Options shared by `record` and `persist attach`: when to stop, how to unwind, and what to write. They also
+//! work for events that are already open.
 
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
 
-/// What becomes of records, whoever opened the events.
+/// How to handle records, no matter which process opened the events.
 #[derive(Debug, Args)]
 pub(crate) struct RecordingOptions {
     /// Output file; `-` writes a stream to stdout
@@ -29,8 +29,8 @@ pub(crate) struct RecordingOptions {
     #[arg(short = 'r', long, value_name = "PRIORITY", value_parser = clap::value_parser!(i32).range(1..=99))]
     pub(crate) realtime: Option<i32>,
 
-    /// Keep the newest records in memory and write a file on SIGUSR2, a --control snapshot and at the end;
-    /// SIZE limits the trace data
+    /// Keep the newest records in memory; write a file on SIGUSR2, on the --control command snapshot, and at
+    /// the end; SIZE limits the trace data
     #[arg(short = 'S', long, value_name = "SIZE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub(crate) snapshot: Option<String>,
 
@@ -68,7 +68,7 @@ pub(crate) struct RecordingOptions {
     #[arg(short = 'N', long)]
     pub(crate) no_buildid_cache: bool,
 
-    /// Record the build-ids of all mapped files, not only of those with samples
+    /// Record the build-ids of all mapped files, not only of files with samples
     #[arg(long)]
     pub(crate) buildid_all: bool,
 

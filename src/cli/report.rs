@@ -78,7 +78,7 @@ pub struct ReportArgs {
     #[arg(long, value_name = "PERCENT")]
     pub(crate) percent_limit: Option<f64>,
 
-    /// Base of percentages: all samples (absolute) or those that pass the filters (relative)
+    /// What percentages refer to: all samples (absolute) or those that pass the filters (relative)
     #[arg(long, value_name = "OF", default_value = "absolute", value_parser = ["absolute", "relative"])]
     pub(crate) percentage: String,
 
@@ -102,7 +102,7 @@ pub struct ReportArgs {
     #[arg(long)]
     pub(crate) no_branch_stack: bool,
 
-    /// Show memory accesses by cost, with all sort keys for data and caches by default
+    /// Show memory accesses by cost; by default, with all sort keys for data and caches
     #[arg(long, conflicts_with = "branch_stack")]
     pub(crate) mem_mode: bool,
 
@@ -147,7 +147,7 @@ pub struct ReportArgs {
     #[arg(long)]
     pub(crate) mmaps: bool,
 
-    /// Also show each thread's counts at its end (requires pmc record -s)
+    /// Also show each thread's counts when it exits (requires pmc record -s)
     #[arg(short = 'T', long)]
     pub(crate) threads: bool,
 
@@ -156,11 +156,11 @@ pub struct ReportArgs {
     #[arg(long)]
     pub(crate) full_names: bool,
 
-    /// Text is for a person, wherever it goes: what `pmc profile` asks for.
+    /// Whether to print the terminal's text format even in a pipe; set by `pmc profile`.
     #[arg(skip)]
     pub(crate) is_page: bool,
 
-    /// Text goes to standard error: standard output is the profiled command's.
+    /// Whether to write text to standard error, because the profiled command uses standard output.
     #[arg(skip)]
     pub(crate) to_stderr: bool,
 

@@ -30,7 +30,7 @@ pub struct ReserveArgs {
     #[arg(short = 'D', overrides_with = "background")]
     pub(crate) foreground: bool,
 
-    /// Run in the background once the lock is held; failures are reported first
+    /// Go to the background once the lock is held; any failure is reported before that
     #[arg(short = 'd', overrides_with = "foreground")]
     pub(crate) background: bool,
 
@@ -38,7 +38,7 @@ pub struct ReserveArgs {
     #[arg(short = 'f', value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
 
-    /// Create a missing lock file, for an agent that starts later (requires root in PCP's directory)
+    /// Create the lock file if it is missing, for an agent that starts later (PCP's directory requires root)
     #[arg(long)]
     pub(crate) create: bool,
 

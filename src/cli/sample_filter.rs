@@ -1,9 +1,9 @@
-//! Options shared by `report`, `script` and `annotate`: selection of samples, and completion of their
-//! stacks.
+//! Options shared by `report`, `script` and `annotate`: which samples to include, and whether to complete
+//! their stacks.
 
 use clap::Args;
 
-/// Filters; what none is given for counts whole.
+/// Filters for samples. Without filters, all samples count.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct SampleFilter {
     /// Include only threads with these names
@@ -25,6 +25,10 @@ pub(crate) struct SampleFilter {
     /// Include only this time range: FROM,TO in seconds of the recording's clock, or 10%-20%
     #[arg(long, value_name = "SPAN")]
     pub(crate) time: Option<String>,
+
+    /// Include the waiting time of idle threads, such as the workers of a pool
+    #[arg(long)]
+    pub(crate) idle: bool,
 
     /// Do not complete truncated stacks from other samples of the thread
     #[arg(long)]

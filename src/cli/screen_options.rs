@@ -1,11 +1,11 @@
-//! Options shared by all commands with a screen: its appearance.
+//! Appearance options shared by all commands with a full-screen interface.
 
 use clap::Args;
 
 /// Colours.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ScreenOptions {
-    /// Colours for a dark or light terminal; auto queries the terminal [default: $PMC_THEME, else auto]
+    /// Colours for a dark or light terminal; auto asks the terminal [default: $PMC_THEME, else auto]
     #[arg(long, value_name = "THEME", value_parser = ["auto", "dark", "light"])]
     pub(crate) theme: Option<String>,
 }

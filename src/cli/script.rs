@@ -55,7 +55,7 @@ pub struct ScriptArgs {
     #[arg(long, value_name = "FRAMES", default_value_t = 127)]
     pub(crate) max_stack: usize,
 
-    /// Maximum number of blocks of code between branches, for the brstackinsn fields
+    /// Maximum number of code blocks between branches to print, for the brstackinsn fields
     #[arg(long, value_name = "N")]
     pub(crate) max_blocks: Option<usize>,
 
@@ -111,7 +111,7 @@ pub struct ScriptArgs {
     #[arg(long)]
     pub(crate) show_text_poke_events: bool,
 
-    /// Also print the ends of the recorder's rounds
+    /// Also print the records that end each of the recorder's rounds
     #[arg(long)]
     pub(crate) show_round_events: bool,
 

@@ -1,11 +1,11 @@
-//! Options shared by `report` and `export`: selection of functions and callers, and the form of names.
+//! Options shared by `report` and `export`: which functions and callers to include, and how to print names.
 
 use clap::Args;
 
-/// What of the stacks counts; what nothing is said about counts whole.
+/// Which parts of stacks to count. Without these options, whole stacks count.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct StackOptions {
-    /// Maximum number of frames in a call chain; outer frames are dropped
+    /// Maximum number of frames in a call chain; outer frames beyond this are dropped
     #[arg(long, value_name = "FRAMES", default_value_t = 127)]
     pub(crate) max_stack: usize,
 
@@ -25,15 +25,20 @@ pub(crate) struct StackOptions {
     #[arg(long, value_name = "PART")]
     pub(crate) symbol_filter: Option<String>,
 
-    /// Include only functions with a known name
+    /// Include only functions with known names
     #[arg(short = 'U', long)]
     pub(crate) hide_unresolved: bool,
+
+    /// Include only time in these thread states: running, runnable (waiting for a CPU), blocked, or waiting
+    /// (both)
+    #[arg(long, value_name = "STATE,…", value_delimiter = ',')]
+    pub(crate) state: Vec<String>,
 
     /// Also sort by the innermost caller that matches this pattern
     #[arg(short = 'p', long, value_name = "REGEX")]
     pub(crate) parent: Option<String>,
 
-    /// Include only samples with a matching parent
+    /// Include only samples with a caller that matches --parent
     #[arg(short = 'x', long)]
     pub(crate) exclude_other: bool,
 

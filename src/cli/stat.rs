@@ -15,11 +15,11 @@ Examples:
   pmc stat --vs './old' --vs './new' -r 20      which command is faster, beyond noise?
 Event syntax: docs/event-syntax.md, or `pmc list`.")]
 pub struct StatArgs {
-    /// What is counted.
+    /// The events and targets to count.
     #[command(flatten)]
     pub(crate) counted: CountArgs,
 
-    /// The destination of the text.
+    /// Where to write the text output.
     #[command(flatten)]
     pub(crate) to: OutputFileArgs,
 
@@ -41,7 +41,7 @@ Examples:
   pmc stat record -o - -a sleep 1 | pmc stat report --per-socket"
 )]
 pub struct StatRecordArgs {
-    /// What is counted.
+    /// The events and targets to count.
     #[command(flatten)]
     pub(crate) counted: CountArgs,
 
@@ -49,7 +49,7 @@ pub struct StatRecordArgs {
     #[arg(short = 'o', long, value_name = "FILE", default_value = "perf.data")]
     pub(crate) output: PathBuf,
 
-    /// How it is shown.
+    /// Output options.
     #[command(flatten)]
     pub(crate) shown: StatDisplayArgs,
 }
@@ -62,15 +62,15 @@ pub struct StatReportArgs {
     #[arg(value_name = "FILE", conflicts_with = "input")]
     pub(crate) file: Option<PathBuf>,
 
-    /// The same
+    /// The recording
     #[arg(short, long, value_name = "FILE", hide = true)]
     pub(crate) input: Option<PathBuf>,
 
-    /// Where the text goes.
+    /// Where to write the text output.
     #[command(flatten)]
     pub(crate) to: OutputFileArgs,
 
-    /// Show each thread's counts at its end (recorded by stat --log-exit or record -s)
+    /// Show each thread's counts when it exits (recorded by stat --log-exit or record -s)
     #[arg(long, conflicts_with_all = ["aggregation", "log_cswitch"])]
     pub(crate) log_exit: bool,
 
@@ -78,12 +78,12 @@ pub struct StatReportArgs {
     #[arg(long, conflicts_with = "aggregation")]
     pub(crate) log_cswitch: bool,
 
-    /// How it is shown.
+    /// Output options.
     #[command(flatten)]
     pub(crate) shown: StatDisplayArgs,
 }
 
-/// A file for what is printed.
+/// Output file for text.
 #[derive(Debug, Args)]
 pub(crate) struct OutputFileArgs {
     /// Write to this file instead of stderr
@@ -95,7 +95,7 @@ pub(crate) struct OutputFileArgs {
     pub(crate) append: bool,
 }
 
-/// How counts are added up, and what is printed of them.
+/// Aggregation and display of counts.
 #[derive(Debug, Args)]
 pub(crate) struct StatDisplayArgs {
     /// Print one row per CPU instead of the sum (with -a or -C)
@@ -134,11 +134,11 @@ pub(crate) struct StatDisplayArgs {
     #[arg(short = 'v', long, action = ArgAction::Count)]
     pub(crate) verbose: u8,
 
-    /// Print no counts of the run, only those of -I, --vs or an output file
+    /// Omit the counts of the whole run; print only intervals (-I), the comparison (--vs) or the output file
     #[arg(short = 'q', long)]
     pub(crate) quiet: bool,
 
-    /// Group the digits of large numbers if the locale does (default; see --no-big-num)
+    /// Group the digits of large numbers as the locale does (default; see --no-big-num)
     #[arg(short = 'B', long, overrides_with = "no_big_num")]
     pub(crate) big_num: bool,
 
@@ -158,7 +158,7 @@ pub(crate) struct StatDisplayArgs {
     #[arg(short = 'x', long = "field-separator", value_name = "SEP", conflicts_with = "json")]
     pub(crate) field_separator: Option<String>,
 
-    /// Print JSON: one object per line with perf's fields (1), or one document with real numbers (2)
+    /// Print JSON: one object per line with perf's fields (1), or one document with numbers (2)
     #[arg(short = 'j', long, alias = "json-output", value_name = "VERSION", num_args = 0..=1, require_equals = true, default_missing_value = "1",
           value_parser = clap::value_parser!(u8).range(1..=2))]
     pub(crate) json: Option<u8>,
@@ -191,7 +191,7 @@ pub(crate) struct StatDisplayArgs {
     #[arg(long = "metric", value_name = "NAME=EXPR", action = ArgAction::Append)]
     pub(crate) expressions: Vec<String>,
 
-    /// Show how pipeline slots are spent, as a top-down tree (see --td-level)
+    /// Show how pipeline slots are used, as a top-down tree (see --td-level)
     #[arg(long)]
     pub(crate) topdown: bool,
 
@@ -208,7 +208,7 @@ pub(crate) struct StatDisplayArgs {
     pub(crate) openmetrics: Option<PathBuf>,
 }
 
-/// What is counted, on whom, when, and how often.
+/// What to count: events, targets, times, and repetitions of the run.
 #[derive(Debug, Args)]
 pub(crate) struct CountArgs {
     /// Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)
@@ -227,8 +227,8 @@ pub(crate) struct CountArgs {
     #[arg(long, value_name = "EXPR", action = ArgAction::Append, allow_hyphen_values = true)]
     pub(crate) filter: Vec<String>,
 
-    /// For each filter, how many `-e` stand before it. Places are not the parser's to hand on: whoever has
-    /// its matches fills them in.
+    /// Number of `-e` options before each filter. The parsed struct contains no positions, so the caller
+    /// takes them from clap's matches.
     #[arg(skip)]
     pub(crate) filter_places: Vec<usize>,
 
@@ -350,11 +350,11 @@ pub(crate) struct CountArgs {
     #[arg(long, visible_alias = "duration", value_name = "TIME")]
     pub(crate) timeout: Option<String>,
 
-    /// Delay before counting, in milliseconds or with a unit (2s); -1 waits for --control
+    /// Delay before counting, in milliseconds or with a unit (2s); -1 waits for a --control command
     #[arg(short = 'D', long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) delay: Option<String>,
 
-    /// Never scale: if the events do not fit on the counters, split them over several runs
+    /// Never scale counts: if there are more events than counters, spread the events over several runs
     #[arg(long)]
     pub(crate) exact: bool,
 
@@ -362,15 +362,15 @@ pub(crate) struct CountArgs {
     #[arg(long, value_name = "COMMAND", action = ArgAction::Append)]
     pub(crate) vs: Vec<String>,
 
-    /// Show the command's output of every run of -r, --vs and --exact, not only of the first
+    /// Show the command's output in every run of -r, --vs and --exact, not only in the first
     #[arg(long)]
     pub(crate) show_output: bool,
 
-    /// Record each thread's counts at its end (to perf.data, or with `stat record` to -o FILE)
+    /// Record each thread's counts when it exits (to perf.data, or with `stat record` to -o FILE)
     #[arg(long)]
     pub(crate) log_exit: bool,
 
-    /// Record each thread's counts between context switches and at its end
+    /// Record each thread's counts between context switches and when it exits
     #[arg(long)]
     pub(crate) log_cswitch: bool,
 

@@ -1,10 +1,10 @@
-//! Options shared by `report`, `script`, `annotate` and `diff`: sources of names and lines.
+//! Options shared by `report`, `script`, `annotate` and `diff`: where to find symbols and source lines.
 
 use std::path::PathBuf;
 
 use clap::Args;
 
-/// Files with symbols, and what is kept of them.
+/// Where to find symbols, and whether to cache lookups.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct SymbolFiles {
     /// Root directory of the recorded machine, for programs and sources
@@ -23,11 +23,11 @@ pub(crate) struct SymbolFiles {
     #[arg(long)]
     pub(crate) no_cache: bool,
 
-    /// Servers for missing files, instead of those in DEBUGINFOD_URLS
+    /// debuginfod servers to ask for missing files, instead of those in DEBUGINFOD_URLS
     #[arg(long, value_name = "URLS", num_args = 0..=1, require_equals = true)]
     pub(crate) debuginfod: Option<Option<String>>,
 
-    /// Do not use debuginfod servers or files fetched from them earlier
+    /// Use neither debuginfod servers nor files fetched from them earlier
     #[arg(long, conflicts_with = "debuginfod")]
     pub(crate) no_debuginfod: bool,
 }

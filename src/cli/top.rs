@@ -18,6 +18,7 @@ Examples:
   pmc top -s comm,dso --stdio      programs and libraries, as text
   pmc top --stdio --duration 10s -d 5 | cat
   pmc top --json -d 1 | jq .rate   one object per second
+  pmc top --wall -p 1234           running and waiting time of one process
 docs/top.md explains keys, columns and numbers.")]
 pub struct TopArgs {
     /// Events to sample (repeatable) [default: cycles, as precise as possible]
@@ -92,7 +93,15 @@ pub struct TopArgs {
     #[arg(short = 'U', long, alias = "hide_user_symbols", conflicts_with = "hide_kernel_symbols")]
     pub(crate) hide_user_symbols: bool,
 
-    /// Also show the kernel's idle functions
+    /// Measure where threads wait, too: off-CPU time, with the stack of each wait
+    #[arg(long)]
+    pub(crate) off_cpu: bool,
+
+    /// Measure all time of each thread, running (cpu-clock) and waiting: --off-cpu -e cpu-clock
+    #[arg(long, conflicts_with = "events")]
+    pub(crate) wall: bool,
+
+    /// Also show the kernel's idle functions, and threads that wait for work
     #[arg(long)]
     pub(crate) idle: bool,
 
@@ -148,7 +157,7 @@ pub struct TopArgs {
     #[arg(short = 'f', long, value_name = "N")]
     pub(crate) count_filter: Option<u64>,
 
-    /// Base of percentages: all samples (absolute) or those that pass the filters (relative)
+    /// What percentages refer to: all samples (absolute) or those that pass the filters (relative)
     #[arg(long, value_name = "OF", default_value = "absolute", value_parser = ["absolute", "relative"])]
     pub(crate) percentage: String,
 
@@ -212,7 +221,7 @@ pub struct TopArgs {
     #[allow(missing_docs, reason = "explained there")]
     pub(crate) screen: ScreenOptions,
 
-    /// Print one JSON object per interval and line, with all rows
+    /// Print a JSON object with all rows on a separate line for each interval
     #[arg(long, conflicts_with = "tui")]
     pub(crate) json: bool,
 

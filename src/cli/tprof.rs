@@ -6,7 +6,7 @@ use std::ffi::OsString;
 
 use super::getopt::{self, InvalidOption, OperandOrder};
 
-/// Default file for samples, written and read.
+/// Default file for writing and reading samples.
 pub(crate) const FILE: &str = "tprof.out";
 
 /// A parsed command line.
@@ -22,7 +22,7 @@ pub struct TprofCommandLine {
     pub(crate) interval_ms: Option<u64>,
     /// `-p`.
     pub(crate) pid: Option<u32>,
-    /// Letters without a value.
+    /// Option letters that take no value.
     pub(crate) flags: Vec<char>,
     /// The command or the file.
     pub(crate) operands: Vec<OsString>,
@@ -41,7 +41,7 @@ pub(crate) enum TprofAction {
     Top,
 }
 
-/// The subcommands with their option letters; a colon marks an option with a value.
+/// The subcommands with their option letters; a colon follows each option that takes a value.
 const ACTIONS: [(&str, TprofAction, &str); 6] = [
     ("-h", TprofAction::Help, ""),
     ("list", TprofAction::List, ""),
@@ -72,7 +72,7 @@ impl TprofCommandLine {
     /// Parses the words after the program's name.
     ///
     /// # Errors
-    /// The message about the first invalid word.
+    /// Returns the message to print for the first invalid word.
     pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, String> {
         let mut words = words.into_iter();
         let name = words.next().ok_or("one of list, monitor, count, analyze, top is required")?;
@@ -121,8 +121,9 @@ impl TprofCommandLine {
     }
 }
 
-/// Converts `NAME[:uk][,SCALE|,=N]` to pmc's syntax. A scale says how much rarer than cycles an event
-/// is, so that it interrupts as often. Linux adjusts the period automatically.
+/// Converts `NAME[:uk][,SCALE|,=N]` to pmc's syntax. In tprof, a scale states how much rarer an event is than
+/// cycles, so that both cause the same number of interrupts. On Linux, the kernel adjusts the period
+/// automatically.
 fn event(text: &str) -> Result<String, String> {
     let Some((name, rate)) = text.rsplit_once(',') else { return Ok(text.to_owned()) };
     match rate.strip_prefix('=') {

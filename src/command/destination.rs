@@ -1,4 +1,5 @@
-//! Output of a document: to standard output, or to a file that is replaced only when complete.
+//! Writes a document to standard output, or to a file. An existing file is replaced only when the document is
+//! complete.
 
 use std::fs;
 use std::io::{self, BufWriter, Write, stdout};
@@ -15,18 +16,19 @@ use pmc_sys::sys::standard_output;
 pub(super) struct Destination<'a> {
     /// The path; `-` is standard output.
     pub(super) path: &'a Path,
-    /// The option that contains the path.
+    /// The option that set the path.
     pub(super) option: AdvisedOption,
-    /// Whether to refuse to replace an existing file, because `-f` was not given.
+    /// Whether to refuse to overwrite an existing file, because `-f` was not given.
     pub(super) keeps: bool,
 }
 
 impl Destination<'_> {
     /// Calls `write` with the output. A new file gets the permissions of the file that it replaces, or else
-    /// the umask's. Pipes, terminals and other special files are written directly.
+    /// default permissions. Pipes, terminals and other special files are written directly.
     ///
     /// # Errors
-    /// `write` fails, or the file cannot be written. An existing file then stays unchanged.
+    /// Fails if `write` fails or the file cannot be written. In both cases, an existing file is left
+    /// unchanged.
     pub(super) fn write(&self, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
         let Self { path, option, keeps } = *self;
         if is_standard(path) {
@@ -41,7 +43,7 @@ impl Destination<'_> {
             let error = refused(io::Error::from(rustix::io::Errno::EXIST));
             return Err(error.try_this("-f overwrites it"));
         }
-        // Follows the user's own symbolic links and replaces the target, not the link.
+        // Follow symbolic links that the user owns, and replace the target instead of the link.
         let place = output_file::look(path).map_err(refused)?;
         if matches!(place.standing, ExistingFile::Fifo | ExistingFile::Special) {
             return all(output_file::create(path, 0o600, false).map_err(refused)?, write, failed);
@@ -59,7 +61,7 @@ impl Destination<'_> {
     /// Checks that the output does not overwrite the input.
     ///
     /// # Errors
-    /// The output is the file `input`.
+    /// Fails if the output is the file `input`.
     pub(super) fn is_not(&self, input: &Path) -> Result<()> {
         let same =
             self.path.canonicalize().ok().is_some_and(|own| input.canonicalize().is_ok_and(|it| own == it));

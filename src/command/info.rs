@@ -1,6 +1,6 @@
-//! `pmc info`: examines the machine, its kernel and the current user, and shows the results.
+//! `pmc info`: examines the machine, its kernel and the user's permissions, and prints the results.
 //!
-//! Collects the findings of `host`, `sys` and `counter` into a [`MachineReport`]. Does not format or judge
+//! Collects the findings of `host`, `sys` and `counter` in a [`MachineReport`]. The view formats and rates
 //! them.
 
 use std::io::Write;
@@ -30,7 +30,7 @@ use pmc_sys::text::as_json;
 /// Runs the command.
 ///
 /// # Errors
-/// A write fails. A feature that the machine lacks is a result, not an error.
+/// Fails if a write fails. A missing feature of the machine is a result, not an error.
 pub(super) fn run(typed: &InfoArgs) -> Result<Exit> {
     if let Some(file) = &typed.file {
         return recording(typed, file);
@@ -170,7 +170,8 @@ fn pmu(pmu: &pmc_sys::host::pmu::Pmu) -> shown::PmuReport {
     }
 }
 
-/// Describes both sources of counter numbers in one line. The kernel's number takes precedence.
+/// Describes in one line the number of counters according to each of the two sources. The kernel's number
+/// takes precedence.
 fn counters(unit: &CoreUnit) -> shown::CoreCounterReport {
     let (claimed, probed) = (unit.claimed, unit.probed);
     let mut how = Vec::new();
@@ -280,7 +281,7 @@ fn settings(facts: &MachineFacts) -> shown::KernelSettings {
 fn user(host: &Host, facts: &MachineFacts, limits: Limits) -> shown::UserReport {
     let who = &facts.credentials;
     let allowed = facts.settings.allowance(who.perfmon());
-    // The limit is per CPU. It does not apply to users who may lock any amount of memory.
+    // The limit is per CPU. It does not apply to users with permission to lock any amount of memory.
     let ring_kb = facts.settings.mlock_kb.filter(|_| !who.ipc_lock());
     shown::UserReport {
         uid: who.uid,

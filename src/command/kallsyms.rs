@@ -1,6 +1,6 @@
 //! `pmc kallsyms`: prints the addresses of symbols in the running kernel.
 //!
-//! Connects the kernel's symbol list and the view.
+//! Passes the kernel's symbol list to the view.
 
 use super::pager::PagedOutput;
 use crate::view;
@@ -10,7 +10,7 @@ use pmc_sys::error::{Error, Exit, Result};
 /// Runs the command. Succeeds if every name was found.
 ///
 /// # Errors
-/// The symbol list cannot be read or hides its addresses, or a write fails.
+/// Fails if the symbol list cannot be read or hides its addresses, or a write fails.
 pub(super) fn run(names: &[String]) -> Result<Exit> {
     let found = kernel::running_symbols(names).map_err(|error| {
         Error::new(format!("looking up {}: {error}", names.join(", ")))

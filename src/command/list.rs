@@ -1,6 +1,6 @@
 //! `pmc list`: finds the requested events, tries to open each event, and prints the results one by one.
 //!
-//! Connects `event::listing` (finds events), `counter::open` (tests whether an event opens) and the view.
+//! Connects `event::listing`, which finds events, `counter::open`, which tries to open them, and the view.
 //! Does not format.
 
 use std::collections::BTreeMap;
@@ -22,19 +22,19 @@ use pmc_events::counter::facts::MachineFacts;
 use pmc_events::counter::open::{OpenCache, TrialOpen};
 use pmc_events::counter::refusal::Refusal;
 use pmc_events::event::listing::{self, EventKind, ListedEvent, ListingSources, MarkersByFile, Precise};
+use pmc_events::event::parse;
 use pmc_events::event::vendor::{self, Vendor};
-use pmc_events::event::{glob, parse};
 use pmc_symbols::symbol::build_id_cache::BuildIdCache;
 use pmc_sys::error::{AdvisedOption, Error, Exit, Result};
 use pmc_sys::host::Host;
 use pmc_sys::sys::process;
 use pmc_sys::terminal::Stream;
-use pmc_sys::text;
+use pmc_sys::text::{self, glob};
 
 /// Runs the command.
 ///
 /// # Errors
-/// Nothing matches (the error suggests similar names), or a write fails.
+/// Fails if nothing matches (the error suggests similar names), or a write fails.
 pub(super) fn run(typed: &ListArgs) -> Result<Exit> {
     let host = Host::live();
     if let Some(from) = &typed.import {
@@ -61,11 +61,11 @@ pub(super) fn run(typed: &ListArgs) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Imports event tables of other programs, and prints the result.
+/// Imports event tables from other programs' data, and prints the result.
 fn import(from: &Path, host: &Host) -> Result<Exit> {
     let Some(into) = host.imported_events() else {
         return Err(Error::new("no directory for imported events")
-            .why("neither XDG_DATA_HOME nor HOME is set")
+            .why("neither XDG_DATA_HOME nor HOME is set, or the directory belongs to another user")
             .try_this("XDG_DATA_HOME=FOLDER pmc list --import …"));
     };
     let summary = vendor::import::import(from, &into)?;
@@ -94,7 +94,7 @@ fn import(from: &Path, host: &Host) -> Result<Exit> {
 }
 
 /// The parsed request. Kinds and PMUs select events, `--unit` narrows the selection, and words and patterns
-/// search it.
+/// filter it.
 struct ListRequest<'h> {
     sources: ListingSources<'h>,
     kinds: Vec<EventKind>,
@@ -111,20 +111,20 @@ struct ListRequest<'h> {
 /// The metrics to show.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum MetricChoice {
-    /// No metrics, because only events are requested.
+    /// None, because only events are requested.
     None,
-    /// Every metric, including metrics without events.
+    /// All metrics, including those without events.
     Each,
-    /// The names of the metric groups.
+    /// Only the names of the metric groups.
     Groups,
 }
 
 /// The PMUs that `--unit` selects; all other PMUs are hidden.
 struct UnitFilter {
-    /// The typed name, without control characters.
+    /// The name as typed, without control characters.
     name: String,
     pmus: Vec<String>,
-    /// The event kinds of the kernel's own PMUs, whose events have generic names.
+    /// The event kinds of the kernel's built-in PMUs, whose events have generic names.
     kinds: Vec<EventKind>,
 }
 
@@ -147,13 +147,13 @@ impl UnitFilter {
         Ok(unit)
     }
 
-    /// Whether events of this kind can match.
+    /// Whether events of this kind can belong to the selected PMUs.
     fn has_kind(&self, kind: EventKind) -> bool {
         self.kinds.contains(&kind) || is_a_pmus(kind) && !self.pmus.is_empty()
     }
 }
 
-/// Whether events of this kind name their PMU.
+/// Whether the names of this kind of events include the PMU.
 fn is_a_pmus(kind: EventKind) -> bool {
     matches!(kind, EventKind::Pmu | EventKind::Vendor | EventKind::Raw)
 }
@@ -178,7 +178,7 @@ impl<'h> ListRequest<'h> {
         let pmus = &wanted.sources.pmus;
         for word in &typed.words {
             match (EventKind::named(word), word.as_str()) {
-                // In perf this word selects all named events of PMUs.
+                // In perf, this word selects all named events of all PMUs.
                 (Some(EventKind::Pmu), _) => wanted.kinds.extend([EventKind::Pmu, EventKind::Vendor]),
                 (Some(kind), "sdt") => wanted.kinds.extend([kind, EventKind::Marker]),
                 (Some(kind), _) => wanted.kinds.push(kind),
@@ -209,7 +209,7 @@ impl<'h> ListRequest<'h> {
         is_named && self.unit.as_ref().is_none_or(|unit| unit.has_kind(kind))
     }
 
-    /// Whether a word occurs in the names or the text, or a pattern matches a name.
+    /// Whether the names or the text contain one of the words, or a pattern matches a name.
     fn has_word<'a>(&self, names: impl Iterator<Item = &'a str> + Clone, text: &'a str) -> bool {
         let is_found = |word: &String| match glob::is_pattern(word) {
             true => names.clone().any(|name| glob::matches(word, name)),
@@ -222,13 +222,13 @@ impl<'h> ListRequest<'h> {
     fn metrics(&self) -> impl Iterator<Item = &'static MetricDefinition<'static>> {
         let fits = |metric: &&MetricDefinition<'_>| {
             let names = [metric.name, metric.groups].into_iter().chain(metric.aliases.iter().copied());
-            // Built-in metrics are independent of the PMU that supplies their events.
+            // Built-in metrics do not depend on a particular PMU.
             self.metrics != MetricChoice::None && self.unit.is_none() && self.has_word(names, metric.help)
         };
         NAMED.iter().filter(fits)
     }
 
-    /// Returns the selected metrics of the vendor's tables for the cores of this machine.
+    /// Returns the selected metrics from the vendor's tables for this machine's cores.
     fn vendor_metrics(&self) -> impl Iterator<Item = vendor::VendorMetric<'_>> {
         let ListingSources { pmus: here, vendor, .. } = &self.sources;
         let metrics = (self.metrics != MetricChoice::None).then(|| vendor.metrics()).into_iter().flatten();
@@ -244,7 +244,7 @@ impl<'h> ListRequest<'h> {
     }
 
     fn takes(&self, listed: &ListedEvent) -> bool {
-        // A PMU filter restricts only PMU events. Other requested kinds are listed in full.
+        // A PMU filter applies only to PMU events. Other requested kinds are listed in full.
         let is_of = |pmus: &[String]| listed.pmu.as_ref().is_some_and(|pmu| is_among(pmus, pmu));
         let pmu_fits = (self.pmus.is_empty() || self.kinds.contains(&listed.kind) || is_of(&self.pmus))
             && self.unit.as_ref().is_none_or(|unit| unit.kinds.contains(&listed.kind) || is_of(&unit.pmus));
@@ -255,7 +255,7 @@ impl<'h> ListRequest<'h> {
         pmu_fits && self.has_word(names, &listed.text)
     }
 
-    /// Returns the error for an empty result, with suggestions.
+    /// Returns the error for an empty list, with suggestions.
     fn nothing(&self) -> Error {
         let ListingSources { host, vendor, .. } = &self.sources;
         let all: Vec<String> = self.sources.names().map(|name| cleaned(&name)).collect();
@@ -301,7 +301,7 @@ impl<'h> ListRequest<'h> {
     }
 }
 
-/// Returns the markers of the files in the build-id cache, by file.
+/// Returns the markers in the files of the build-id cache, by file.
 fn markers() -> MarkersByFile {
     let cached = BuildIdCache::usual().map(|cache| cache.markers()).unwrap_or_default();
     let is_here = |path: &Path| path.exists();
@@ -312,7 +312,7 @@ fn markers() -> MarkersByFile {
         .collect()
 }
 
-/// Whether `text` contains `word`. Ignores the case of ASCII letters, which suffices for event names.
+/// Whether `text` contains `word`. Ignores ASCII case only, which suffices for event names.
 fn contains(text: &str, word: &str) -> bool {
     let (text, word) = (text.as_bytes(), word.as_bytes());
     word.is_empty() || text.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word))
@@ -334,7 +334,7 @@ fn names(wanted: &ListRequest<'_>, out: &mut dyn Write) -> io::Result<bool> {
         found = true;
     }
     if wanted.only_metrics {
-        // The arguments of -M: metrics and metric groups.
+        // The words that -M accepts: metrics and metric groups.
         let groups = (wanted.metrics == MetricChoice::Each)
             .then(|| groups(wanted).into_iter().map(|(group, _)| group));
         for name in metric_names(wanted).into_iter().chain(groups.into_iter().flatten()) {
@@ -345,14 +345,14 @@ fn names(wanted: &ListRequest<'_>, out: &mut dyn Write) -> io::Result<bool> {
     Ok(found)
 }
 
-/// Prints the names of all events that open on this machine. As in perf, all names are on one line, which
-/// shells split at the spaces.
+/// Prints the names of all events that can be opened on this machine. As in perf, all names are on one line,
+/// separated by spaces, for use in shells.
 fn raw_dump(wanted: &ListRequest<'_>, out: &mut dyn Write) -> io::Result<bool> {
     let host = wanted.sources.host;
     let facts = MachineFacts::own(host);
     let mut trier = EventTrier::new(host, &facts);
     let mut found = false;
-    // perf does not print FreeBSD's names.
+    // perf does not print FreeBSD's event names.
     for listed in select(wanted).filter(|listed| !listed.form && listed.kind != EventKind::FreeBsd) {
         let entry = trier.entry(&listed, false, false);
         if entry.opens != EventAvailability::No {
@@ -388,7 +388,7 @@ fn metric_names(wanted: &ListRequest<'_>) -> Vec<String> {
     names
 }
 
-/// Returns the metric groups and their members: first the built-in ones, then those of the vendor's
+/// Returns the metric groups and their members: first the built-in groups, then those from the vendor's
 /// tables.
 fn groups(wanted: &ListRequest<'_>) -> Vec<(String, Vec<String>)> {
     let mut own: Vec<(String, Vec<String>)> = Vec::new();
@@ -412,7 +412,7 @@ fn groups(wanted: &ListRequest<'_>) -> Vec<(String, Vec<String>)> {
     own
 }
 
-/// Returns the metrics as list entries. Metrics themselves are not opened; only their events are.
+/// Returns the metrics as list entries. Only events can be opened, so the entries have no availability.
 fn metrics(wanted: &ListRequest<'_>) -> Vec<CatalogEntry> {
     let entry = |name: &str, kind, text: String, means| CatalogEntry {
         name: cleaned(name),
@@ -473,13 +473,13 @@ fn select<'a>(wanted: &'a ListRequest<'_>) -> impl Iterator<Item = ListedEvent> 
     kinds.flat_map(|kind| wanted.sources.of_kind(kind)).filter(|listed| wanted.takes(listed))
 }
 
-/// Writes the events; returns `false` if there are none.
+/// Writes the requested events. Returns `false` if no event matches the request.
 fn events(wanted: &ListRequest<'_>, typed: &ListArgs, out: &mut dyn Write) -> io::Result<bool> {
     let host = wanted.sources.host;
     let facts = MachineFacts::own(host);
     let mut trier = EventTrier::new(host, &facts);
-    // Reading the attributes of tracepoints takes thousands of files, so read them only if they are
-    // shown.
+    // Read the attributes of tracepoints only if they are shown, because this requires opening thousands of
+    // files.
     let exact = typed.long || typed.json;
     let events = select(wanted).map(|listed| trier.entry(&listed, exact, typed.long));
     let mut entries = events.chain(metrics(wanted)).map(|mut entry| {
@@ -497,7 +497,7 @@ fn events(wanted: &ListRequest<'_>, typed: &ListArgs, out: &mut dyn Write) -> io
             .into_iter()
             .collect()
     };
-    // Unreadable tracepoints are only of interest if tracepoints were requested.
+    // Unreadable tracepoints matter only if tracepoints were requested.
     let asked_for_them = wanted.words.is_empty() || wanted.words.iter().any(|word| word.contains(':'));
     if typed.json {
         let catalog =
@@ -505,7 +505,7 @@ fn events(wanted: &ListRequest<'_>, typed: &ListArgs, out: &mut dyn Write) -> io
         writeln!(out, "{:#}", text::as_json(&catalog))?;
         return Ok(!catalog.events.is_empty() || asked_for_them && !catalog.unreadable.is_empty());
     }
-    // Files have no width limit.
+    // The line width is limited only on a terminal, not in files.
     let terminal = Stream::Output.size().filter(|_| typed.output.is_none());
     let columns = terminal.map(|(columns, _)| usize::from(columns).max(60));
     let mut writer = view::list::ListWriter::new(out, columns, typed.long);
@@ -521,7 +521,7 @@ fn events(wanted: &ListRequest<'_>, typed: &ListArgs, out: &mut dyn Write) -> io
         writer.finish(&unreadable)?;
         found = true;
     }
-    // Closes the tried events after everything is printed, in the background.
+    // Once everything is printed, close the tried events in the background.
     out.flush()?;
     if slow {
         process::close_behind();
@@ -529,13 +529,14 @@ fn events(wanted: &ListRequest<'_>, typed: &ListArgs, out: &mut dyn Write) -> io
     Ok(found)
 }
 
-/// Converts listed events into entries, and tries to open them.
+/// Converts listed events to entries, and tries to open them.
 struct EventTrier<'a> {
     host: &'a Host,
     pmus: Vec<String>,
     facts: &'a MachineFacts,
     cache: OpenCache,
-    /// Results of the representative events: one per PMU for vendor events, and one for all tracepoints.
+    /// Results for the events that were tried as representatives: one per PMU for vendor events, and one for
+    /// all tracepoints.
     tried: BTreeMap<String, (EventAvailability, Option<MissingReason>)>,
 }
 
@@ -565,7 +566,7 @@ impl<'a> EventTrier<'a> {
         if listed.form {
             return entry;
         }
-        // Tries one representative event, since a PMU may have thousands of events.
+        // Try only one representative event, since a PMU may have thousands of events.
         let stands_for = match listed.kind {
             EventKind::Tracepoint => Some(String::new()),
             EventKind::Vendor => listed.pmu.clone(),
@@ -573,7 +574,7 @@ impl<'a> EventTrier<'a> {
             _ => None,
         };
         let earlier = stands_for.as_ref().and_then(|all| self.tried.get(all).cloned());
-        // If the user selected another CPU model, the reason for one event applies to all.
+        // If the user selected another CPU model, all its events are unavailable for the same reason.
         let is_absent = listed.kind == EventKind::Vendor
             && listed
                 .pmu
@@ -585,8 +586,8 @@ impl<'a> EventTrier<'a> {
         match (earlier, stands_for) {
             (Some(earlier), _) if entry.reason.is_none() => (entry.opens, entry.reason) = earlier,
             (None, Some(all)) => {
-                // For events that were not tried, the result shows that the PMU opens, but not that the
-                // encodings are valid.
+                // For events that were not tried themselves, the result shows that the PMU is usable, but not
+                // that the encoding is valid.
                 let (opens, reason) = (entry.opens, entry.reason.clone());
                 if entry.encoding.is_some() || is_absent {
                     let opens =
@@ -599,17 +600,17 @@ impl<'a> EventTrier<'a> {
         entry
     }
 
-    /// Fills in the encoding and, with `try_it`, whether the event opens.
+    /// Fills in the encoding and, if `try_it` is set, whether the event can be opened.
     fn resolve(&mut self, listed: &ListedEvent, entry: &mut CatalogEntry, try_it: bool) {
-        // Resolves a vendor event by its encoding, which avoids a search among thousands of names.
+        // Resolve a vendor event by its encoding, which avoids a search through thousands of names.
         let text = match listed.kind {
             EventKind::Vendor | EventKind::Marker => listed.means.as_ref().unwrap_or(&listed.name),
             _ => &listed.name,
         };
         let groups = match parse(text, self.host) {
             Ok(groups) => groups,
-            // If the Linux equivalent of a FreeBSD event is not available, the equivalent's error explains
-            // more.
+            // If the Linux equivalent of a FreeBSD event is not available, the equivalent's error is more
+            // helpful.
             Err(wrong) => {
                 let wrong =
                     listed.means.as_ref().and_then(|means| parse(means, self.host).err()).unwrap_or(wrong);

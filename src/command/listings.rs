@@ -1,6 +1,6 @@
-//! Options that replace a command and print a list for shells and scripts, as in perf.
+//! Options that are used instead of a command and print a list for shells and scripts, as in perf.
 //!
-//! Receives the first word of the command line and prints to stdout. The parser supplies the lists.
+//! Receives the first word of the command line, and prints a list from the parser to stdout.
 
 use std::ffi::OsStr;
 use std::io::Write;
@@ -24,7 +24,7 @@ pub(super) fn answer(
             let names = parser.get_arguments().filter_map(clap::Arg::get_long);
             names.map(|name| format!("--{name}")).collect::<Vec<_>>().join(" ")
         }
-        // pmc's executable contains all of its commands.
+        // All commands are part of pmc's executable.
         "--exec-path" => match std::env::current_exe() {
             Ok(file) => file.parent()?.display().to_string(),
             Err(error) => return Some(Err(Error::io("finding pmc itself", error))),

@@ -1,12 +1,12 @@
-//! The commands: each parses its options into a plan, runs it, and passes the result to a view.
+//! The commands. Each converts its options into a plan, runs the plan, and passes the result to a view.
 //!
-//! Each command is one file or folder. Commands connect the layers; they compute and format nothing.
+//! Each command has its own file or folder. Commands connect the layers; they do not compute or format
+//! anything themselves.
 
 mod annotate;
 mod archive;
 mod buildid_cache;
 mod buildid_list;
-mod columns;
 mod config;
 mod data;
 mod destination;
@@ -16,8 +16,10 @@ mod export;
 mod info;
 mod inject;
 mod kallsyms;
+mod latency;
 mod list;
 mod listings;
+mod lock;
 mod netbsd;
 mod pager;
 mod perfalloc;
@@ -25,6 +27,7 @@ mod persist;
 mod plan;
 mod pmccontrol;
 mod pmcstat;
+mod probe;
 mod profile;
 mod progress;
 mod reasons;
@@ -32,15 +35,20 @@ mod record;
 mod recording_screen;
 mod report;
 mod reserve;
+mod row_options;
 mod sampling_options;
+mod sched;
 mod screen;
 mod script;
 mod stat;
+mod temporary;
 mod time_span;
 mod top;
 mod tprof;
+mod trace;
 mod usage;
 mod version;
+mod warning;
 
 use std::env::ArgsOs;
 use std::ffi::{OsStr, OsString};
@@ -55,12 +63,14 @@ use crate::cli::perf_only::{FREEBSD_ONLY, PERF_ONLY};
 use crate::cli::perf_options::{self, OptionTreatment};
 use crate::cli::persist::PersistCommand;
 use crate::cli::record::RecordArgs;
+use crate::cli::sched::SchedCommand;
 use crate::cli::{Cli, Command, has_option, part_glued_values};
 use crate::config::{Config, ConfigFiles};
-use pmc_sys::error::{Error, Exit, Result, Warning, say};
+use pmc_sys::error::{Error, Exit, Result, say};
 use pmc_sys::host::Host;
 use pmc_sys::sys::signal;
 use pmc_sys::units;
+use warning::CommandWarning;
 
 /// Parses the command line, runs one command, prints its error, and returns the exit status.
 pub fn main() -> Exit {
@@ -94,7 +104,7 @@ pub fn main() -> Exit {
     }
 }
 
-/// Returns the words after the program's name if this process was started under `name`.
+/// Returns the command-line words after the program's name, if this process was started under `name`.
 fn words_of(name: &str) -> Option<ArgsOs> {
     let mut words = std::env::args_os();
     let program = words.next()?;
@@ -114,8 +124,9 @@ fn carry_out_typed(command: Command, columns: Option<&pmcstat::PmcstatColumns>) 
     ended(load_settings(&mut cli, None).and_then(|settings| run(cli, &settings, columns)))
 }
 
-/// Runs a command line.
-fn carry_out(words: Vec<OsString>) -> Exit {
+/// Parses and runs the command line `words`, which begin with the program's name. Prints its error, and
+/// returns the exit status.
+pub fn carry_out(words: Vec<OsString>) -> Exit {
     if let Some(exit) = words.get(1..).and_then(netbsd::if_old) {
         return exit;
     }
@@ -138,7 +149,7 @@ fn carry_out(words: Vec<OsString>) -> Exit {
     ended(ran)
 }
 
-/// Prints the error, if there is one. Returns the exit status.
+/// Prints the error, if there is one, and returns the exit status.
 fn ended(ran: Result<Exit>) -> Exit {
     ran.unwrap_or_else(|error| {
         say::error(&error);
@@ -146,8 +157,8 @@ fn ended(ran: Result<Exit>) -> Exit {
     })
 }
 
-/// Returns the parser that prints the short help (`-h`, only common options), if the command line requests
-/// it.
+/// If the command line requests the short help (`-h`, which lists only common options), returns the parser
+/// that prints it.
 fn brief_help(words: &[OsString]) -> Option<clap::Command> {
     let own = words.split(|word| word == "--").next()?;
     if !own.iter().any(|word| word == "-h") {
@@ -161,8 +172,8 @@ fn brief_help(words: &[OsString]) -> Option<clap::Command> {
 
 /// Prints the parser's output: help, the version or an error.
 fn show(answer: &clap::Error) -> Exit {
-    // Help and the version are not errors. The list of commands, shown if the command is missing, is not an
-    // error either.
+    // It is not an error to print the help or the version, or to print the list of commands if no command is
+    // given.
     let wants_command = matches!(
         answer.kind(),
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
@@ -183,7 +194,8 @@ fn help(command: &[String]) -> Exit {
     let words = ["pmc"].into_iter().chain(command.iter().map(String::as_str)).chain(["--help"]);
     match parser().try_get_matches_from(joined_words(words.map(OsString::from).collect())) {
         Err(answer) => show(&answer),
-        // `--help` was an argument of a command to run: the second word is not a pmc command.
+        // The second word is a command to run rather than a pmc command, and `--help` was an argument of that
+        // command.
         Ok(_) => {
             say::error(
                 &Error::usage(format!("pmc has no command {}", command.join(" "))).try_this("pmc help"),
@@ -193,11 +205,14 @@ fn help(command: &[String]) -> Exit {
     }
 }
 
-/// Parses the command line. Also returns clap's matches, which contain the position of each value.
+/// Parses the command line. Also returns clap's matches, which include the positions of values.
 fn parse(words: Vec<OsString>) -> std::result::Result<(Cli, ArgMatches), clap::Error> {
     let mut words = joined_words(words);
-    if let Some(first) = first_word(&words).filter(|at| words[*at] == "record") {
-        part_glued_values::<RecordArgs>(&mut words[first + 1..]);
+    let first = first_word(&words);
+    let is_sched = first.is_some_and(|at| words[at] == "sched");
+    let record = first.map(|at| at + usize::from(is_sched));
+    if let Some(at) = record.filter(|at| words.get(*at).is_some_and(|word| word == "record")) {
+        part_glued_values::<RecordArgs>(&mut words[at + 1..]);
     }
     let mut matches = parser().try_get_matches_from(&words)?;
     if let Some(at) = mode_behind_g(&words, &matches) {
@@ -217,13 +232,21 @@ fn parse(words: Vec<OsString>) -> std::result::Result<(Cli, ArgMatches), clap::E
             Command::Record(typed) => typed.filter_places = places(matches),
             Command::Stat(typed) => typed.counted.filter_places = places(matches),
             Command::StatRecord(typed) => typed.counted.filter_places = places(matches),
+            Command::Latency(typed) => typed.filter_places = places(matches),
+            Command::Sched(typed) => {
+                if let (SchedCommand::Record(typed), Some((_, matches))) =
+                    (&mut typed.command, matches.subcommand())
+                {
+                    typed.filter_places = places(matches);
+                }
+            }
             _ => {}
         }
     }
     Ok((cli, matches))
 }
 
-/// Returns the parser, including perf's options that precede the command.
+/// Returns the parser, including perf's global options.
 fn parser() -> clap::Command {
     perf_options::add(Cli::command())
 }
@@ -235,8 +258,8 @@ fn first_word(words: &[OsString]) -> Option<usize> {
     (1..words.len()).find(|&at| !words[at].as_encoded_bytes().starts_with(b"-") && !is_value(at))
 }
 
-/// Returns the index of a call-chain mode directly after `-g`. Such a word is an argument of `--call-graph`,
-/// not a command.
+/// Returns the index of a call-chain mode directly after `-g`, if there is one. Such a word is a value for
+/// `--call-graph`, not a command.
 fn mode_behind_g(words: &[OsString], matches: &ArgMatches) -> Option<usize> {
     let ("record" | "top", typed) = matches.subcommand()? else { return None };
     let command = typed.indices_of("command")?;
@@ -247,10 +270,10 @@ fn mode_behind_g(words: &[OsString], matches: &ArgMatches) -> Option<usize> {
     (is_behind_g && is_mode && words[at - 1] != "--").then_some(at)
 }
 
-/// Handles perf-only options: ignores or rejects them.
+/// Handles options that perf implements and pmc does not: ignores or rejects them.
 ///
 /// # Errors
-/// An option requests something that pmc does not support.
+/// Fails if an option requests something that pmc does not support.
 fn answer_perf_options(matches: &ArgMatches) -> Result<()> {
     let Some((command, typed)) = matches.subcommand() else { return Ok(()) };
     let innermost = typed.subcommand().map_or(typed, |(_, typed)| typed);
@@ -261,7 +284,7 @@ fn answer_perf_options(matches: &ArgMatches) -> Result<()> {
         match option.answer {
             OptionTreatment::IsSo(_) => {}
             OptionTreatment::Ignored(why) => {
-                say::warn(&Warning::OptionIgnored { option: option.typed(), why })
+                say::warn(CommandWarning::OptionIgnored { option: option.typed(), why })
             }
             OptionTreatment::Refused(why, instead) => {
                 let name = ["pmc", command].join(" ");
@@ -273,14 +296,20 @@ fn answer_perf_options(matches: &ArgMatches) -> Result<()> {
     Ok(())
 }
 
-/// Joins `stat … record` and `stat … report` into one word each; options may precede the second word.
+/// Joins the two words of `stat record` and of `stat report`, between which options may appear. Replaces
+/// `trace record` with `record` and its options.
 fn joined_words(mut words: Vec<OsString>) -> Vec<OsString> {
     let is_second = |word: &OsString| word == "record" || word == "report";
     let Some(first) = first_word(&words) else { return words };
+    if words[first] == "trace" && words.get(first + 1).is_some_and(|word| word == "record") {
+        let record = ["record", "-e", "raw_syscalls:sys_enter,raw_syscalls:sys_exit"];
+        words.splice(first..first + 2, record.map(OsString::from));
+        return words;
+    }
     if words[first] != "stat" || !words.iter().skip(first + 1).any(is_second) {
         return words;
     }
-    // Only the parser can tell which word is the first positional argument.
+    // Only the parser knows which word is the first positional argument.
     let Ok(Command::Stat(typed)) = Cli::try_parse_from(&words).map(|cli| cli.command) else { return words };
     let at = words.len() - typed.counted.command.len();
     if let Some(second) = typed.counted.command.first().filter(|_| words[at - 1] != "--")
@@ -295,10 +324,13 @@ fn joined_words(mut words: Vec<OsString>) -> Vec<OsString> {
 /// Applies perf's settings to options that were not given on the command line.
 ///
 /// # Errors
-/// A setting has an invalid value.
+/// Fails if a setting has an invalid value.
 fn load_settings(cli: &mut Cli, matches: Option<&ArgMatches>) -> Result<Config> {
     let settings = Config::load(ConfigFiles::Usual);
-    settings.left_out.iter().for_each(|what| say::warn(&Warning::SettingLeftOut { what: what.clone() }));
+    settings
+        .left_out
+        .iter()
+        .for_each(|what| say::warn(CommandWarning::SettingLeftOut { what: what.clone() }));
     match &cli.command {
         // A broken setting must not block `config`.
         Command::Config(_) => pager::allow(!cli.no_pager),
@@ -334,9 +366,36 @@ fn run(cli: Cli, settings: &Config, columns: Option<&pmcstat::PmcstatColumns>) -
         Command::Info(typed) => info::run(&typed),
         Command::Report(typed) => report::run(report::ReportPlan::new(&typed)?),
         Command::Top(typed) => top::run(top::TopPlan::new(&typed, &Host::live())?),
+        Command::Trace(typed) => {
+            let mut plan = trace::TraceCommandPlan::new(&typed, &Host::live())?;
+            let Some((record, _file)) = plan.take_recording() else { return trace::run(&plan) };
+            say::be_quiet(true);
+            let recorded = record::RecordPlan::new(record, &Host::live())
+                .and_then(|recorded| record::run(recorded, None));
+            say::be_quiet(typed.quiet);
+            signal::release();
+            recorded.and_then(|exit| trace::run(&plan).map(|_| exit))
+        }
         Command::Annotate(typed) => annotate::run(annotate::AnnotatePlan::new(&typed)?),
         Command::Diff(typed) => diff::run(&diff::DiffPlan::new(&typed)?),
+        Command::Latency(typed) => latency::run(&latency::LatencyPlan::new(*typed, &Host::live())?),
+        Command::Sched(typed) => match sched::SchedPlan::new(*typed, &Host::live())? {
+            sched::SchedPlan::Record(mut typed) => {
+                config::apply_recording(settings, &mut typed)?;
+                record::run(record::RecordPlan::new(*typed, &Host::live())?, None)
+            }
+            sched::SchedPlan::Script(typed) => script::run(&script::ScriptPlan::new(&typed)?),
+            sched::SchedPlan::Show(plan) => sched::show(&plan),
+        },
         Command::Script(typed) => script::run(&script::ScriptPlan::new(&typed)?),
+        Command::Lock(typed) => {
+            lock::run(lock::LockPlan::new(typed, &Host::live())?, &|typed, prints_perf_summary| {
+                let is_quiet = typed.recording.quiet;
+                let mut plan = record::RecordPlan::new(typed, &Host::live())?;
+                plan.prints_perf_summary = prints_perf_summary && !is_quiet;
+                record::run(plan, None)
+            })
+        }
         Command::Export(typed) => {
             export::run(&export::ExportPlan::new(&typed.source, typed.format.as_deref())?)
         }
@@ -346,7 +405,7 @@ fn run(cli: Cli, settings: &Config, columns: Option<&pmcstat::PmcstatColumns>) -
         Command::Profile(typed) => {
             let mut plan = profile::ProfilePlan::new(*typed)?;
             config::apply_recording(settings, &mut plan.record)?;
-            // Reports invalid display options before the recording starts.
+            // Report invalid display options before the recording starts.
             let show: Box<dyn FnOnce() -> Result<Exit>> = match plan.answer {
                 profile::ViewCommand::Report(mut typed) => {
                     config::apply_reporting(settings, &mut typed, false)?;
@@ -363,7 +422,7 @@ fn run(cli: Cli, settings: &Config, columns: Option<&pmcstat::PmcstatColumns>) -
             let exit = record::run(recorded, None)?;
             signal::release();
             match show() {
-                // If the user closes the output early, pmc still exits with the command's status.
+                // If the reader closes the output early, pmc still exits with the command's status.
                 Err(error) if !error.is_quiet() => Err(error),
                 _ => Ok(exit),
             }
@@ -372,6 +431,7 @@ fn run(cli: Cli, settings: &Config, columns: Option<&pmcstat::PmcstatColumns>) -
         Command::Inject(typed) => inject::run(&inject::InjectPlan::new(typed)?),
         Command::BuildidCache(typed) => buildid_cache::run(&buildid_cache::BuildidCachePlan::new(typed)?),
         Command::Archive(typed) => archive::run(&archive::ArchivePlan::new(typed)?),
+        Command::Probe(typed) => probe::run(&probe::ProbePlan::new(*typed)?),
         Command::Kallsyms(typed) => kallsyms::run(&typed.symbols),
         Command::Config(typed) => config::run(&config::ConfigPlan::new(&typed)?),
         Command::Help(typed) => Ok(help(&typed.command)),

@@ -1,5 +1,6 @@
-//! `pmc -c EVENT COMMAND` and `pmc -C` of NetBSD 2 to 7. They count an event in user mode and in the kernel,
-//! and print one line. Exit statuses are those of NetBSD's tool; the command's status is not passed on.
+//! `pmc -c EVENT COMMAND` and `pmc -C` from NetBSD 2 to 7, which count an event in user mode and in the
+//! kernel, and print one line. Exit statuses match those of NetBSD's tool, which does not pass on the
+//! command's status.
 
 use std::ffi::OsString;
 
@@ -48,14 +49,14 @@ fn count(event: &str, command: Vec<OsString>) -> Result<Exit> {
     let host = &Host::live();
     let scope = MeasurementScope::Command;
     let mut parser = EventParser::new(host).measuring(launch::subject(&scope, &command));
-    // An appended level applies only to the last event.
+    // A privilege level appended to the text applies only to the last event.
     let whole = parser.parse_single(event, &format!("pmc stat --user-kernel -e {event} -- COMMAND"))?;
     plan::check_levels("-c", whole.iter().flat_map(|group| &group.events))?;
     let mut groups = Vec::new();
     for level in ["usr", "os"] {
         groups.extend(parser.parse(&format!("{event},{level}"))?.into_iter().map(|group| (group, None)));
     }
-    // The command receives keyboard signals; pmc continues until it has ended.
+    // Keyboard signals are meant for the command, so pmc continues until the command has ended.
     let signals = launch::signals(&[])?;
     let setup = CountingSetup {
         host,
@@ -74,7 +75,8 @@ fn count(event: &str, command: Vec<OsString>) -> Result<Exit> {
         watcher: None,
     };
     let run = measure(setup, &mut RefusalCheck { host, event })?;
-    // The first half of the events counts user mode. On a hybrid machine each half has several events.
+    // The first half of the events counts in user mode. On a hybrid machine, each half consists of several
+    // events.
     let users = run.set.specs().len() / 2;
     let sum = |is_user: bool| {
         let own = |reading: &&CounterReading| (reading.event < users) == is_user;
@@ -88,7 +90,7 @@ fn count(event: &str, command: Vec<OsString>) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Reports before the command starts if an event cannot be counted.
+/// Reports an event that cannot be counted, before the command starts.
 struct RefusalCheck<'a> {
     host: &'a Host,
     event: &'a str,

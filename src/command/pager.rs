@@ -1,14 +1,15 @@
-//! Prints results through a pager if they do not fit the terminal.
+//! Passes results to a pager if they do not fit on the terminal.
 //!
-//! Receives the output of views, and the options and settings for paging. Prints directly if the text fits
-//! the terminal, or if the output is not a terminal. The pager is selected as in perf: `PERF_PAGER`, `PAGER`,
-//! then `pager` and `less`, with `LESS=FRSX`.
+//! Receives the views' output, and the options and settings for paging. Prints directly if the text fits on
+//! the terminal, or if the output is not a terminal. As in perf, the pager is `PERF_PAGER` or else `PAGER`.
+//! If neither is set, it is the first installed one of `pager` and `less`, with `LESS=FRSX`.
 
 use std::io::{self, BufWriter, ErrorKind, Write, stderr, stdout};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pmc_sys::error::say;
+use pmc_sys::sys::helper_program::helper;
 use pmc_sys::sys::signal;
 use pmc_sys::terminal::Stream;
 
@@ -19,13 +20,13 @@ pub(super) fn allow(yes: bool) {
     ALLOWED.store(yes, Ordering::Relaxed);
 }
 
-/// Output for results. Dropping it writes the rest, unless it was [finished](PagedOutput::finish).
+/// Output for results. When dropped without [`PagedOutput::finish`], it still writes the remaining text.
 pub(super) struct PagedOutput(PagedState);
 
 enum PagedState {
-    /// Direct output: not a terminal, no pager, or the pager did not start.
+    /// Direct output, because there is no terminal or no pager, or the pager did not start.
     Plain(BufWriter<Box<dyn Write>>),
-    /// The text fits the terminal so far; `left` lines remain.
+    /// The text still fits on the terminal, which has room for `left` more lines.
     Held {
         text: Vec<u8>,
         left: usize,
@@ -35,8 +36,8 @@ enum PagedState {
 }
 
 impl PagedOutput {
-    /// Returns standard output, paged if it is a terminal, or standard error. Standard error is never paged,
-    /// since pagers write to standard output.
+    /// Returns standard output or standard error. Standard output is paged if it is a terminal. Standard
+    /// error is never paged, since pagers write to standard output.
     pub(super) fn to(stream: Stream) -> Self {
         match stream {
             Stream::Error => Self(plain(stderr())),
@@ -49,7 +50,7 @@ impl PagedOutput {
         let is_paged = ALLOWED.load(Ordering::Relaxed)
             && Stream::Output.is_screen()
             && said(|name| std::env::var(name).ok()).is_none_or(|command| !command.is_empty());
-        // The last line of the terminal is left for the shell's prompt.
+        // The terminal's last line is reserved for the shell's prompt.
         let lines = Stream::Output.size().map_or(24, |(_, lines)| lines).saturating_sub(1);
         Self(match is_paged {
             true => PagedState::Held { text: Vec::new(), left: lines.into() },
@@ -57,10 +58,10 @@ impl PagedOutput {
         })
     }
 
-    /// Writes the rest, and waits until the pager exits.
+    /// Writes the remaining text, and waits until the pager exits.
     ///
     /// # Errors
-    /// A write fails; closing the pager early is a broken pipe.
+    /// Fails if a write fails; if the user closes the pager early, the error is a broken pipe.
     pub(super) fn finish(mut self) -> io::Result<()> {
         self.end()
     }
@@ -103,7 +104,7 @@ impl Write for PagedOutput {
         match &mut self.0 {
             PagedState::Plain(out) => out.flush(),
             PagedState::Paged(pager) => pager.text.flush(),
-            // Text that fits so far may still outgrow the terminal.
+            // The text may still become longer than the terminal.
             PagedState::Held { .. } | PagedState::Finished => Ok(()),
         }
     }
@@ -119,10 +120,10 @@ fn plain(to: impl Write + 'static) -> PagedState {
     PagedState::Plain(BufWriter::with_capacity(1 << 16, Box::new(to)))
 }
 
-/// Keyboard signals that pmc leaves to the pager while the pager runs.
+/// Keyboard signals that pmc ignores while the pager runs, because they are meant for the pager.
 const ITS_OWN: [i32; 2] = [signal::INT, signal::QUIT];
 
-/// A running pager. It owns the terminal and the keyboard, and pmc holds back messages.
+/// A running pager. It owns the terminal and the keyboard, so pmc delays its messages.
 struct Pager {
     text: BufWriter<ChildStdin>,
     process: Child,
@@ -130,7 +131,7 @@ struct Pager {
 }
 
 impl Pager {
-    /// Starts the configured pager, or else the first usual pager that is installed.
+    /// Starts the configured pager, or else the first installed default pager.
     fn start() -> io::Result<Self> {
         match said(|name| std::env::var(name).ok()) {
             Some(command) => Self::spawn(&command),
@@ -139,24 +140,24 @@ impl Pager {
     }
 
     fn spawn(command: &str) -> io::Result<Self> {
-        // A command with shell syntax needs a shell. Without a shell, a missing program is detected
+        // Use a shell only for commands with shell syntax. Without a shell, a missing program is detected
         // immediately.
         let is_plain = |c: char| c.is_alphanumeric() || " /-_.,+:=%@".contains(c);
         let mut words = command.split_ascii_whitespace();
         let sets = words.clone().next().is_some_and(|word| word.contains('='));
         let is_words = !sets && command.chars().all(is_plain);
         let mut pager = match words.next() {
-            Some(program) if is_words => Command::new(program),
-            _ => Command::new("sh"),
+            Some(program) if is_words => helper(program),
+            _ => helper("sh"),
         };
         match is_words {
             true => pager.args(words),
             false => pager.args(["-c", command]),
         };
-        // Colours require -R, so add it to the user's `LESS`.
+        // less shows colours only with -R, so add this option to the user's `LESS`.
         pager.env("LESS", std::env::var("LESS").map_or("FRSX".to_owned(), |own| format!("-R {own}")));
         if ["LESSCHARSET", "LESSCHARDEF"].iter().all(|name| std::env::var_os(name).is_none()) {
-            // The output is UTF-8 in every locale.
+            // pmc's output is UTF-8 in all locales.
             pager.env("LESSCHARSET", "utf-8");
         }
         let mut process = pager.stdin(Stdio::piped()).spawn()?;
@@ -179,7 +180,7 @@ impl Pager {
     }
 }
 
-/// Returns the pager command from the environment variables; empty if paging is turned off.
+/// Returns the pager command from the environment variables. An empty string turns paging off.
 fn said(variable: impl Fn(&str) -> Option<String>) -> Option<String> {
     let command = variable("PERF_PAGER").or_else(|| variable("PAGER"))?;
     let command = command.trim();

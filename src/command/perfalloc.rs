@@ -1,11 +1,11 @@
-//! The `perfalloc` personality. Started under that name, pmc behaves like PCP's `perfalloc`, option for
-//! option. Existing scripts therefore continue to work. The personality keeps pitfalls on which a script
-//! could rely. The command starts without waiting for the lock, `-d` succeeds before the lock is tried, and
-//! getopt takes the command's options. `pmc reserve` has none of these pitfalls.
+//! The `perfalloc` personality: started under that name, pmc accepts the options of PCP's `perfalloc`, so
+//! existing scripts continue to work. It also reproduces the original's pitfalls, since scripts may depend on
+//! them: the command starts without waiting for the lock, `-d` reports success before it tries the lock, and
+//! getopt consumes the command's options. `pmc reserve` does not have these pitfalls.
 //!
-//! With COMMAND the roles are as in the original: the started process becomes COMMAND, and a child holds the
-//! lock. One bug of the original is fixed, since no script can rely on it. In the original, the holder runs
-//! forever if the command ends before the holder has registered for the notification.
+//! With COMMAND, the processes have the same roles as in the original: the started process becomes COMMAND,
+//! and a child holds the lock. One bug is fixed, since no script can rely on it: in the original, the child
+//! runs forever if the command exits before the child has asked to be notified.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
@@ -15,7 +15,7 @@ use std::process::Command;
 
 use crate::cli::perfalloc::{PerfallocCommand, PerfallocOptions, parse};
 use pmc_events::counter::reservation::{self, LockFile};
-use pmc_sys::error::{Error, Exit, Result, say};
+use pmc_sys::error::{Error, Exit, Result, message, say};
 use pmc_sys::host::Host;
 use pmc_sys::sys::background::{self, BackgroundSide};
 use pmc_sys::sys::signal::{self, Signals};
@@ -87,8 +87,8 @@ fn reserve(typed: PerfallocOptions) -> Result<Exit> {
     }
 }
 
-/// Executes the command in this process. A child holds the lock and ends with the command. The command cannot
-/// detect whether the lock is held.
+/// Executes the command in this process, while a child holds the lock and exits with the command. The command
+/// cannot detect whether the lock is held.
 fn beside(command: &OsStr, arguments: &[OsString], path: &Path) -> Result<Exit> {
     let parent = std::process::id();
     match background::fork().map_err(|error| failed("fork", &error))? {
@@ -108,8 +108,8 @@ fn beside(command: &OsStr, arguments: &[OsString], path: &Path) -> Result<Exit> 
     }
 }
 
-/// Detaches like `daemon(3)`. A relative lock file is then relative to the root directory, as in the
-/// original.
+/// Detaches like `daemon(3)`. As in the original, a relative path of the lock file is then relative to the
+/// root directory.
 fn settle_in_background(path: &Path) -> Result<()> {
     background::leave_session().map_err(|error| failed("daemon", &error))?;
     background::close_standard_streams().map_err(|error| failed(&path.to_string_lossy(), &error))
@@ -119,7 +119,7 @@ fn hold(path: &Path) -> Result<Exit> {
     hold_file(&LockFile::open(path).map_err(words)?)
 }
 
-/// Holds the lock until SIGINT or SIGHUP; other signals keep their default action.
+/// Holds the lock until SIGINT or SIGHUP arrives; other signals keep their default action.
 fn hold_file(file: &LockFile) -> Result<Exit> {
     let _reservation = file.reserve().map_err(words)?;
     let ending = [signal::INT, signal::HUP];
@@ -128,7 +128,7 @@ fn hold_file(file: &LockFile) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Converts the error to the original's message: the failed call and the system's error.
+/// Converts the error to the original's message, which names the failed call and the system's error.
 fn words(error: reservation::ReservationError) -> Error {
     match error {
         reservation::ReservationError::Missing(path) => {
@@ -145,6 +145,5 @@ fn words(error: reservation::ReservationError) -> Error {
 }
 
 fn failed(call: &str, error: &io::Error) -> Error {
-    let text = error.to_string();
-    Error::new(format!("{call}: {}", text.split(" (os error").next().unwrap_or(&text)))
+    Error::new(format!("{call}: {}", message(error)))
 }

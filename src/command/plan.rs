@@ -1,5 +1,5 @@
-//! Options shared by several commands: selection of samples, sources of symbols, and checks for events that
-//! are counted in parts.
+//! Options shared by several commands: the selection of samples, the sources of symbols, and checks for
+//! events that are counted in parts.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use pmc_analysis::analysis::request::{NamePattern, SampleSelection, StackChanges
 use pmc_analysis::profile::sampled::SortKey;
 use pmc_analysis::profile::sampled::sort::REFUSED;
 use pmc_analysis::profile::sampled::table::RowSelection;
+use pmc_analysis::session::thread_time::ThreadState;
 use pmc_events::event::EventSpec;
 use pmc_recording::recording::plan::Delay;
 use pmc_symbols::symbol::{Debuginfod, SymbolOptions};
@@ -22,37 +23,39 @@ use pmc_sys::terminal::theme::Background;
 use pmc_sys::text;
 use pmc_sys::units::{self, MS, S, parse_duration};
 
-/// Default number of call tree lines in text output. Longer trees are hard to read.
+/// Default number of lines of a call tree in text output. Longer trees are hard to read.
 pub(super) const TREE_LINES: usize = 40;
 
-/// Returns the recording to read: the named file, or else data on standard input, or else `perf.data`.
+/// Returns the recording to read: the named file, or else standard input if it has data, or else `perf.data`.
 pub(super) fn input(typed: Option<&PathBuf>) -> PathBuf {
     let waiting = || say::note("waiting for a recording on standard input; -i perf.data reads that file");
     let unnamed = || if standard_input::brings_something(waiting) { "-" } else { "perf.data" }.into();
     typed.cloned().unwrap_or_else(unnamed)
 }
 
-/// Rejects events that cannot distinguish user mode from kernel mode. The error names `option`.
+/// Rejects events that cannot distinguish user mode from kernel mode. `option` is the option that requires
+/// the distinction.
 ///
 /// # Errors
-/// An event cannot distinguish the two modes. The error names the first such event.
+/// Fails if an event cannot distinguish the two modes. The error names the first such event.
 pub(super) fn check_levels<'e>(option: &str, mut events: impl Iterator<Item = &'e EventSpec>) -> Result<()> {
     let why = "its text selects privilege levels, or it counts at all levels, as clocks do (use user_time \
                and system_time)";
     events.find(|event| !event.has_levels()).map_or(Ok(()), |event| Err(no_parts(option, event, why)))
 }
 
-/// Returns the error for an event that lacks the parts that `option` shows.
+/// Returns the error for an event that cannot be split into the parts that `option` requests.
 pub(super) fn no_parts(option: &str, event: &EventSpec, why: &str) -> Error {
     Error::usage(format!("{option}: {} cannot be split this way", event.name))
         .why(why)
         .try_this("use a separate run")
 }
 
-/// Returns the background from `--theme`, or else from `PMC_THEME`; `None` means to ask the terminal.
+/// Returns the background selected by `--theme`, or else by `PMC_THEME`. If the result is `None`, ask the
+/// terminal.
 ///
 /// # Errors
-/// The variable has an invalid value.
+/// Fails if the variable has an invalid value.
 pub(super) fn background(theme: Option<&str>) -> Result<Option<Background>> {
     let variable = std::env::var("PMC_THEME").unwrap_or_default();
     match theme.unwrap_or(&variable) {
@@ -64,7 +67,7 @@ pub(super) fn background(theme: Option<&str>) -> Result<Option<Background>> {
     }
 }
 
-/// Parses `--stdio-color`. `None` means that the terminal decides.
+/// Parses `--stdio-color`. Returns `None` if the choice depends on the terminal.
 pub(super) fn colour(when: &str) -> Option<bool> {
     match when {
         "always" => Some(true),
@@ -85,10 +88,10 @@ pub(super) fn tracepoint_filters(places: Vec<usize>, filters: Vec<String>) -> Re
     places.into_iter().zip(filters).map(of).collect()
 }
 
-/// Combines the options for symbol files with the environment's settings.
+/// Combines the options for symbol files with the environment variables.
 ///
 /// # Errors
-/// debuginfod is requested, but no server is configured.
+/// Fails if debuginfod is requested, but no server is configured.
 pub(super) fn symbol_options(typed: &SymbolFiles) -> Result<SymbolOptions> {
     let environment = SymbolOptions::from_environment();
     let servers = if typed.no_debuginfod { None } else { debuginfod(typed.debuginfod.as_ref())? };
@@ -106,7 +109,7 @@ pub(super) fn symbol_options(typed: &SymbolFiles) -> Result<SymbolOptions> {
 /// Returns the debuginfod servers from `--debuginfod`, or else from the environment.
 ///
 /// # Errors
-/// debuginfod is requested, but no server is configured.
+/// Fails if debuginfod is requested, but no server is configured.
 pub(super) fn debuginfod(typed: Option<&Option<String>>) -> Result<Option<Arc<Debuginfod>>> {
     let servers = match typed {
         Some(Some(urls)) => Debuginfod::at(urls),
@@ -123,7 +126,7 @@ pub(super) fn debuginfod(typed: Option<&Option<String>>) -> Result<Option<Arc<De
 /// Returns the selection of samples.
 ///
 /// # Errors
-/// The list of CPUs or the time range is invalid.
+/// Fails if the list of CPUs or the time range is invalid.
 pub(super) fn selection(typed: &SampleFilter) -> Result<SampleSelection> {
     Ok(SampleSelection {
         comms: typed.comms.clone(),
@@ -136,6 +139,7 @@ pub(super) fn selection(typed: &SampleFilter) -> Result<SampleSelection> {
         socket: None,
         time: typed.time.as_deref().map(time_span).transpose()?,
         parallelism: None,
+        states: None,
     })
 }
 
@@ -144,16 +148,29 @@ pub(super) fn selection(typed: &SampleFilter) -> Result<SampleSelection> {
 /// # Errors
 /// See [`selection`].
 pub(super) fn selection_of_stacks(typed: &SampleFilter, stacks: &StackOptions) -> Result<SampleSelection> {
-    Ok(SampleSelection { socket: stacks.socket_filter, ..selection(typed)? })
+    let states = (!stacks.state.is_empty()).then(|| states(&stacks.state)).transpose()?;
+    Ok(SampleSelection { socket: stacks.socket_filter, states, ..selection(typed)? })
 }
 
-/// perf's default pattern for parents: kernel entry points.
+fn states(words: &[String]) -> Result<Vec<ThreadState>> {
+    let mut all = Vec::new();
+    for word in words {
+        let named = ThreadState::named(word.trim()).ok_or_else(|| {
+            Error::usage(format!("--state {word:?} is not a thread state"))
+                .try_this("one of running, runnable, blocked, waiting")
+        })?;
+        all.extend(named);
+    }
+    Ok(all)
+}
+
+/// perf's default pattern for parent functions, which matches kernel entry points.
 const PARENT: &str = "^sys_|^do_page_fault";
 
-/// Returns the changes to stacks that depend on names.
+/// Returns the changes to stacks that depend on function names.
 ///
 /// # Errors
-/// A pattern is invalid.
+/// Fails if a pattern is invalid.
 pub(super) fn stack_changes(typed: &StackOptions) -> Result<StackChanges> {
     Ok(StackChanges {
         ignore_callees: typed.ignore_callees.as_deref().map(NamePattern::new).transpose()?,
@@ -166,7 +183,7 @@ pub(super) fn stack_changes(typed: &StackOptions) -> Result<StackChanges> {
     })
 }
 
-/// Returns the selected modules and functions.
+/// Returns the modules and functions to include.
 pub(super) fn only(typed: &StackOptions) -> RowSelection {
     RowSelection {
         dsos: listed(&typed.dsos),
@@ -177,28 +194,32 @@ pub(super) fn only(typed: &StackOptions) -> RowSelection {
     }
 }
 
-/// Size of the smallest branch of the tree in a document, in percent.
+/// Minimum size of a call tree branch in a JSON document, in percent.
 pub(super) const BRANCH_IN_JSON: f64 = 0.05;
 
-fn cpus(list: &str) -> Result<CpuList> {
+/// Parses a list of CPUs.
+///
+/// # Errors
+/// Fails if the text is not a list of numbers.
+pub(super) fn cpus(list: &str) -> Result<CpuList> {
     list.parse()
         .map_err(|_| Error::usage(format!("{list:?} is not a list of CPUs")).try_this("a list such as 0-3,8"))
 }
 
-/// Parses a list of numbers of threads that run in parallel.
+/// Parses a list that selects samples by the number of threads that ran in parallel.
 ///
 /// # Errors
-/// The text is not a list of numbers.
+/// Fails if the text is not a list of numbers.
 pub(super) fn parallelism(list: &str) -> Result<CpuList> {
     list.parse().map_err(|_| {
         Error::usage(format!("{list:?} is not a list of thread counts")).try_this("a list such as 1-2,8")
     })
 }
 
-/// Parses a time, in nanoseconds, of at least `least`. A number without a unit is multiplied by `bare`.
+/// Parses a time and returns it in nanoseconds. The default unit is `bare` nanoseconds.
 ///
 /// # Errors
-/// The text is not a time, or the time is shorter than `least`.
+/// Fails if the text is not a time, or the time is shorter than `least`.
 pub(super) fn duration(option: &str, text: &str, bare: u64, least: u64) -> Result<u64> {
     parse_duration(text, Some(bare)).filter(|&ns| ns >= least).ok_or_else(|| {
         let (shortest, unit) =
@@ -211,7 +232,7 @@ pub(super) fn duration(option: &str, text: &str, bare: u64, least: u64) -> Resul
 /// Parses `--timeout`, in nanoseconds.
 ///
 /// # Errors
-/// The text is not a time.
+/// Fails if the text is not a time.
 pub(super) fn timeout(typed: Option<&str>) -> Result<Option<u64>> {
     typed.map(|text| duration("--timeout", text, MS, MS)).transpose()
 }
@@ -219,7 +240,7 @@ pub(super) fn timeout(typed: Option<&str>) -> Result<Option<u64>> {
 /// Parses `-D`: a time, or -1.
 ///
 /// # Errors
-/// The text is neither, or it is -1 without a control channel.
+/// Fails if the text is neither, or it is -1 without a control channel.
 pub(super) fn delay(typed: Option<&str>, has_control: bool) -> Result<Delay> {
     match typed {
         None => Ok(Delay::None),
@@ -234,11 +255,11 @@ pub(super) fn delay(typed: Option<&str>, has_control: bool) -> Result<Delay> {
     }
 }
 
-/// Parses the argument of `-D`: either ranges, or a delay as in [`delay`]. The first range begins after the
-/// delay. The returned times alternately turn counting off and on.
+/// Parses the argument of `-D`: either ranges, or a delay as in [`delay`]. With ranges, the delay is the
+/// start of the first range, and at the returned times recording is alternately turned off and on.
 ///
 /// # Errors
-/// See [`delay`]; also if a range is invalid, or the ranges are not in order.
+/// Fails in the same cases as [`delay`], and if a range is invalid or the ranges are not in order.
 pub(super) fn delay_or_ranges(typed: Option<&str>, has_control: bool) -> Result<(Delay, Vec<u64>)> {
     let Some(text) = typed.filter(|text| text.get(1..).is_some_and(|rest| rest.contains('-'))) else {
         return Ok((delay(typed, has_control)?, Vec::new()));
@@ -258,15 +279,15 @@ pub(super) fn delay_or_ranges(typed: Option<&str>, has_control: bool) -> Result<
     }
 }
 
-/// Returns the selected names, or `None` for all if the list is empty.
+/// Returns the selected names, or `None`, which selects all names, if the list is empty.
 pub(super) fn listed(names: &[String]) -> Option<Vec<String>> {
     (!names.is_empty()).then(|| names.to_vec())
 }
 
-/// Returns the sort key of a name.
+/// Returns the sort key with this name.
 ///
 /// # Errors
-/// There is no such key; the error suggests similar ones.
+/// Fails if there is no such key; the error suggests similar ones.
 pub(super) fn sort_key(name: &str) -> Result<SortKey> {
     let name = name.trim();
     if let Some(key) = SortKey::of(name) {
@@ -283,8 +304,8 @@ pub(super) fn sort_key(name: &str) -> Result<SortKey> {
     })
 }
 
-/// Whether a name that is not a sort key may be a tracepoint field: it has a field's syntax, or
-/// resembles no key.
+/// Whether a name that is not a sort key may be a tracepoint field. It may be one if it has the syntax of a
+/// field or does not resemble any sort key.
 pub(super) fn may_be_trace_field(name: &str) -> bool {
     let is_refused = REFUSED.iter().any(|(known, _)| *known == name);
     name.contains(['.', '/'])
@@ -292,8 +313,8 @@ pub(super) fn may_be_trace_field(name: &str) -> bool {
         || !is_refused && text::nearest(name, SortKey::names(), 1).is_empty()
 }
 
-/// Returns the number of rows to show: the typed number (0 for all), or else `usual` for text and all for
-/// programs.
+/// Returns the number of rows to show. This is the number that the user typed, where 0 means all rows, or
+/// else `usual` for text and all rows for machine-readable output.
 pub(super) fn rows(typed: Option<usize>, is_text: bool, usual: usize) -> usize {
     match typed {
         Some(0) => usize::MAX,

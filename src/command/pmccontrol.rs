@@ -1,5 +1,5 @@
 //! The `pmccontrol` personality: under that name, pmc prints the lists of FreeBSD's pmccontrol(8). For the
-//! tool's other functions, it names the replacements on Linux. Exit statuses are those of sysexits(3).
+//! other functions of that tool, it names the Linux equivalents. Exit statuses are those of sysexits(3).
 
 use std::ffi::OsString;
 
@@ -13,7 +13,7 @@ const USAGE: u8 = 64;
 const UNAVAILABLE: u8 = 69;
 
 const NAME: &str = "pmccontrol";
-/// Option letters; a colon marks an option with a value.
+/// Option letters; a colon follows each option that takes a value.
 const LETTERS: &str = "c:d:e:lLs";
 
 /// Returns the pmc command to run if this process was started under the name `pmccontrol`; `None` otherwise.

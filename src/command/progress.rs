@@ -1,4 +1,4 @@
-//! A progress bar on the terminal for work that takes longer than half a second.
+//! A progress bar for tasks that take longer than half a second.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -9,10 +9,10 @@ use pmc_analysis::analysis::{ProgressMeter, ProgressSink};
 use pmc_sys::error::say;
 use pmc_sys::terminal::Stream;
 
-/// Minimum duration of work that shows a bar.
+/// Minimum duration of a task before the bar appears.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Shows the progress of each piece of work as a bar.
+/// Shows the progress of each task as a bar.
 pub(super) struct Bars;
 
 impl ProgressSink for Bars {
@@ -22,7 +22,7 @@ impl ProgressSink for Bars {
     }
 }
 
-/// Progress of one piece of work.
+/// The progress of one task.
 struct Bar {
     what: &'static str,
     total: u64,

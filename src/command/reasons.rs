@@ -1,6 +1,6 @@
-//! Reasons why a feature is not available, in the form that `info` and `list` show.
+//! Reasons why a feature is not available, for `info` and `list`.
 //!
-//! Receives explanations of refusals, and tracefs errors. Returns them as the views' types, without control
+//! Converts explanations of refusals, and errors from tracefs, to the types of the views, without control
 //! characters.
 
 use pmc_analysis::profile::machine as shown;
@@ -13,7 +13,7 @@ pub(super) fn why(missing: &'static str, why: Explanation) -> shown::MissingReas
     shown::MissingReason { missing, errno, cause: cleaned(why.cause), remedy: cleaned(why.remedy) }
 }
 
-/// Explains why tracepoints have no ids here.
+/// Explains why tracepoint ids are not available on this machine.
 pub(super) fn no_tracepoint(error: TracepointError) -> Explanation {
     let (kind, remedy) = match &error {
         TracepointError::NotMounted => (

@@ -1,13 +1,13 @@
-//! `pmc reserve`: holds the reservation while a command runs, or until a signal arrives.
+//! `pmc reserve`: reserves the counters while a command runs, or until a signal arrives.
 //!
 //! ```text
 //! signals ─► (-d: fork) ─► lock ─► agent's time ─┬─► COMMAND ─► its status
 //!                                                └─► (-d: notify starter)   ─► INT, HUP, TERM ─► 0
 //! ```
 //! The command is a child process, and pmc keeps running. Other processes therefore see pmc's pid as the
-//! lock's owner. The lock ends with the command, even if the command leaves a daemon behind. If pmc replaced
-//! itself with the command, it would need an open-file-description lock. That kind of lock shows no pid, and
-//! leftover grandchildren would keep it.
+//! lock's owner, and the lock is released when the command exits, even if the command leaves a daemon behind.
+//! If pmc replaced itself with the command, it would need an open-file-description lock, which does not show
+//! a pid, and which a leftover daemon would keep.
 
 use std::io::{self, PipeWriter, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -15,10 +15,11 @@ use std::path::Path;
 
 use serde_json::json;
 
+use super::warning::CommandWarning;
 use crate::cli;
 use pmc_events::counter::reservation::{LockFile, PreparedReservation, acquire};
 use pmc_recording::recording::launch;
-use pmc_sys::error::{Error, Exit, Result, Warning, say};
+use pmc_sys::error::{Error, Exit, Result, say};
 use pmc_sys::host::Host;
 use pmc_sys::sys::background::{self, BackgroundSide};
 use pmc_sys::sys::signal::{self, Signals};
@@ -33,7 +34,7 @@ pub(super) fn run(typed: cli::reserve::ReserveArgs) -> Result<Exit> {
     }
     if !typed.command.is_empty() {
         if typed.background {
-            say::warn(&Warning::BackgroundIgnored);
+            say::warn(CommandWarning::BackgroundIgnored);
         }
         let signals = launch::signals(&[signal::QUIT, signal::USR1, signal::USR2])?;
         let _prepared = reserve(&path, typed.json)?;
@@ -54,10 +55,10 @@ pub(super) fn run(typed: cli::reserve::ReserveArgs) -> Result<Exit> {
         None if typed.json => {}
         None => say::note("the hardware counters are reserved; Ctrl-C releases them"),
         Some(mut starter) => {
-            let failed = |error| Error::io("going to the background", error);
+            let failed = |error| Error::io("moving to the background", error);
             background::leave_session().map_err(failed)?;
             background::close_standard_streams().map_err(failed)?;
-            // The write fails if the starter has died, which is harmless.
+            // The write fails only if the starter has died, which is harmless.
             let _ = starter.write_all(b"!");
         }
     }
@@ -65,13 +66,14 @@ pub(super) fn run(typed: cli::reserve::ReserveArgs) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Version of the JSON object; incremented when a field changes its meaning.
+/// Version of the JSON format; increases when the meaning of a field changes.
 const VERSION: u32 = 1;
 
-/// Acquires the reservation and reports it, as text or as JSON (`json`). The caller must keep the result.
+/// Acquires the reservation and reports it, as text or JSON. The reservation lasts until the returned value
+/// is dropped.
 fn reserve(path: &Path, json: bool) -> Result<PreparedReservation> {
     let prepared = LockFile::open(path).and_then(|file| acquire(&file));
-    let prepared =
+    let mut prepared =
         prepared.map_err(|error| error.explain("omit pmc reserve to count without a reservation"))?;
     if json {
         let others: Vec<_> = prepared.others.iter().map(ToString::to_string).collect();
@@ -82,15 +84,14 @@ fn reserve(path: &Path, json: bool) -> Result<PreparedReservation> {
         writeln!(io::stdout(), "{}", as_json(&object))
             .map_err(|error| Error::output("the reservation", error))?;
     } else {
-        prepared.findings.iter().for_each(say::warn);
+        prepared.findings.drain(..).for_each(say::warn);
     }
     Ok(prepared)
 }
 
-/// Runs the command until it ends.
+/// Runs the command until it exits.
 fn beside(command: &[std::ffi::OsString], signals: &Signals) -> Result<Exit> {
-    // pmc may have received an ending signal while it waited for the agent. In that case the command is not
-    // started.
+    // If pmc received a terminating signal while it waited for the agent, it does not start the command.
     while let Some(caught) = signals.next() {
         if signal::ENDING.contains(&caught.signal) {
             return Ok(Exit::Interrupted(caught.signal));
@@ -103,31 +104,31 @@ fn beside(command: &[std::ffi::OsString], signals: &Signals) -> Result<Exit> {
             return Ok(launch::exit_of(outcome.ended));
         }
         let caught = signals.wait().map_err(failed)?;
-        // The terminal sends signals from the keyboard to the command as well.
+        // The terminal sends keyboard signals to the command as well, so do not forward them.
         if caught.signal != signal::CHLD && !caught.from_terminal {
             running.kill(caught.signal);
         }
     }
 }
 
-/// The side of the fork that this process is on.
+/// The side of the fork on which this process runs.
 enum ForkSide {
     /// The process that the user started, with its exit status.
     Starter(Exit),
-    /// The background process. It writes a byte to the pipe to report success to the starter.
+    /// The background process, which writes a byte to the pipe to report success to the starter.
     Background(PipeWriter),
 }
 
-/// Forks before the lock is taken, since a POSIX lock stays with the parent. The starter waits for the
+/// Forks before the lock is taken, since a child does not inherit a POSIX lock. The starter waits for the
 /// outcome.
 fn leave() -> Result<ForkSide> {
-    let failed = |error| Error::io("going to the background", error);
+    let failed = |error| Error::io("moving to the background", error);
     let (mut outcome, report) = io::pipe().map_err(failed)?;
     match background::fork().map_err(failed)? {
         BackgroundSide::Child => Ok(ForkSide::Background(report)),
         BackgroundSide::Parent => {
             drop(report);
-            // End of file without a byte: the child has failed and has printed the reason.
+            // End of file without a byte means that the child has failed and has printed the reason.
             let mut byte = [0];
             let reserved = outcome.read(&mut byte).map_err(failed)? == 1;
             Ok(ForkSide::Starter(if reserved { Exit::Done } else { Exit::Failure }))
@@ -135,8 +136,8 @@ fn leave() -> Result<ForkSide> {
     }
 }
 
-/// Creates an empty, world-readable lock file; keeps an existing one. In PCP's folder it also creates
-/// the agent's folder `perfevent`, but no folder above it, since the path may be mistyped.
+/// Creates an empty, world-readable lock file, unless it exists. In PCP's folder, also creates the agent's
+/// folder `perfevent`. Does not create any folder above it, since the path may be mistyped.
 fn create(path: &Path, is_chosen: bool) -> Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let failed = |error: io::Error| {
@@ -154,7 +155,7 @@ fn create(path: &Path, is_chosen: bool) -> Result<()> {
             kind => error
                 .why(match kind {
                     io::ErrorKind::ReadOnlyFilesystem => "its file system is mounted read-only",
-                    _ => "its directory belongs to root, as PCP installs it",
+                    _ => "its directory belongs to root, as installed by PCP",
                 })
                 .try_this("run it once as root, or use another file with -f (also set PCP_PMDAS_DIR for PCP's agent)"),
         }

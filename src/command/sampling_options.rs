@@ -1,8 +1,9 @@
-//! Options shared by `record`, `top` and `stat`: the targets. `record` and `top` also share the rate,
-//! the call chains and the ring buffer size.
+//! Options that select targets, shared by `record`, `top` and `stat`, and options for the rate, call chains
+//! and ring buffer size, shared by `record` and `top`.
 //!
-//! Converts each typed option into a part of a plan. Invalid values are usage errors (status 2).
+//! Converts the parsed options into parts of a plan. Invalid values are usage errors (exit status 2).
 
+use super::warning::CommandWarning;
 use pmc_events::counter::request::sampling::{CallGraph, DEFAULT_STACK, Rate};
 use pmc_events::counter::rings::pages_of;
 use pmc_events::counter::target;
@@ -11,15 +12,15 @@ use pmc_recording::recording::launch;
 use pmc_recording::recording::plan::MeasurementScope;
 use pmc_sys::abi::attr::LARGEST_STACK_COPY;
 use pmc_sys::abi::sample_type;
-use pmc_sys::error::{AdvisedOption, Error, Result, Warning};
+use pmc_sys::error::{AdvisedOption, Error, Result};
 use pmc_sys::host::{CpuList, Host};
 use pmc_sys::sys::page_size;
 
-/// The sample field for costs that this architecture supports.
+/// The sample field in which this architecture reports the cost of a sample.
 pub(super) const WEIGHT: u64 =
     if cfg!(target_arch = "x86_64") { sample_type::WEIGHT_STRUCT } else { sample_type::WEIGHT };
 
-/// Returns the events of `--pfm-events` as event text.
+/// Converts the events of `--pfm-events` to pmc's event syntax.
 pub(super) fn pfm_events(lists: &[String]) -> impl Iterator<Item = String> {
     lists.iter().map(|list| event_text(list))
 }
@@ -35,17 +36,17 @@ pub(super) struct TargetArgs<'a> {
 }
 
 /// Returns a warning if `-p`, `-t` or `-u` override `-a` or `-C`, as in perf.
-pub(super) fn overridden(typed: TargetArgs<'_>) -> Option<Warning> {
+pub(super) fn overridden(typed: TargetArgs<'_>) -> Option<CommandWarning> {
     let named =
         [("-p", !typed.pids.is_empty()), ("-t", !typed.tids.is_empty()), ("-u", typed.user.is_some())];
     let whole = [("-a", typed.all_cpus), ("-C", typed.cpus.is_some())];
     let (by, _) = named.into_iter().find(|(_, is_typed)| *is_typed)?;
     let (option, _) = whole.into_iter().find(|(_, is_typed)| *is_typed)?;
-    Some(Warning::TargetOverridden { option, by })
+    Some(CommandWarning::TargetOverridden { option, by })
 }
 
-/// Whether all of these events are persistent. The targets of persistent events are chosen when the events
-/// are added.
+/// Whether all of these events are persistent, so that their targets were already chosen when they were added
+/// to the holder.
 pub(super) fn are_held(events: &[String]) -> bool {
     let is_held = |events: &String| events.split(',').all(|event| event.starts_with("persistent/"));
     !events.is_empty() && events.iter().all(is_held)
@@ -82,7 +83,7 @@ pub(super) fn scope(typed: TargetArgs<'_>, host: &Host) -> Result<MeasurementSco
     Ok(MeasurementScope::Command)
 }
 
-/// Returns the target to use if no command is given: all CPUs, as in perf.
+/// Returns the target if no command is given: all CPUs, as in perf.
 pub(super) fn whole_machine(host: &Host) -> Result<MeasurementScope> {
     Ok(MeasurementScope::Cpus(target::cpus(host, None).map_err(launch::no_target)?))
 }
@@ -91,7 +92,7 @@ fn number(word: &str) -> Option<u32> {
     word.trim().parse().ok().filter(|&id| id > 0)
 }
 
-/// Parses a process id, or finds all processes with this name, as `pgrep -x` does.
+/// Parses a process id, or finds all processes with this exact name, as `pgrep -x` does.
 pub(super) fn processes(word: &str, host: &Host) -> Result<Vec<u32>> {
     /// The kernel truncates names to this length (`TASK_COMM_LEN`).
     const MOST: usize = 15;
@@ -130,7 +131,7 @@ pub(super) fn rate(freq: Option<&str>, count: Option<&str>, host: &Host) -> Resu
             let most = host.number("/proc/sys/kernel/perf_event_max_sample_rate");
             most.map(Rate::Frequency).ok_or_else(|| {
                 Error::usage("-F max: /proc/sys/kernel/perf_event_max_sample_rate cannot be read")
-                    .try_this("give a number")
+                    .try_this("use a number")
             })
         }
         (Some(text), _) => Ok(Rate::Frequency(number("-F", text)?)),
@@ -155,7 +156,7 @@ pub(super) fn call_graph(text: Option<&str>, stacks: bool) -> Result<Option<Call
         ("fp", Some("defer")) => Ok(Some(CallGraph::FpDeferred)),
         ("lbr", None) => Ok(Some(CallGraph::Lbr)),
         ("dwarf" | "auto", size) => {
-            // The kernel requires a multiple of 8 that leaves room for the rest of the record.
+            // The size must be a multiple of 8 and leave room for the rest of the record.
             let bytes: u32 = size.map_or(Ok(DEFAULT_STACK), str::parse).map_err(|_| wrong())?;
             let rounded = bytes.next_multiple_of(8);
             match (mode, bytes == 0 || rounded > LARGEST_STACK_COPY) {

@@ -1,5 +1,5 @@
-//! The screen's environment: checks for a terminal, handles signals and ends the command. All commands
-//! with a screen use it.
+//! Sets up the full-screen interface for all commands that have one: checks the terminal, handles signals,
+//! and returns the exit status.
 
 use std::fs::OpenOptions;
 use std::io::{BufWriter, Write};
@@ -15,19 +15,20 @@ use pmc_sys::sys::signal::{self, Signals};
 use pmc_sys::terminal::Stream;
 use pmc_sys::terminal::theme::Background;
 
-/// Environment variable that makes the screen panic while it draws. Tests of the cleanup set it.
+/// Environment variable that makes the screen panic while drawing. Tests use it to check that the terminal is
+/// restored.
 const PANIC: &str = "PMC_TEST_PANIC";
 
-/// Whether the terminal supports a screen.
+/// Whether the terminal supports the full-screen interface.
 pub(in crate::command) fn is_there() -> bool {
     Stream::Input.is_terminal() && Stream::Output.is_screen()
 }
 
-/// Catches the signals that the screen handles. Call it before starting any thread, so that no thread
-/// receives these signals.
+/// Catches the signals that the screen handles. Must be called before any thread is started, so that other
+/// threads do not receive these signals.
 ///
 /// # Errors
-/// The kernel refuses to catch the signals.
+/// Fails if the kernel refuses to catch the signals.
 pub(in crate::command) fn catch_signals(waker: Waker) -> Result<()> {
     let signals = Signals::catch(&[&signal::ENDING_AND_QUIT[..], &[signal::TSTP, signal::WINCH]].concat())
         .map_err(|error| Error::io("catching signals", error))?;
@@ -43,10 +44,10 @@ pub(in crate::command) fn catch_signals(waker: Waker) -> Result<()> {
     Ok(())
 }
 
-/// Shows the screen until the user leaves it.
+/// Shows the screen until the user quits.
 ///
 /// # Errors
-/// The terminal or the engine fails.
+/// Fails if the terminal or the engine fails.
 pub(in crate::command) fn show(
     engine: &EngineHandle,
     inbox: Inbox,
@@ -66,10 +67,10 @@ pub(in crate::command) fn show(
     }
 }
 
-/// Writes the screen's contents (the stacks of this event, or a table's rows) to a new file.
+/// Exports the screen's contents (the stacks of this event, or the rows of a table) to a new file.
 ///
 /// # Errors
-/// The file exists already or cannot be written.
+/// Fails if the file already exists or cannot be written.
 pub(in crate::command) fn export(
     (stacks, event): (&StackProfile<'_>, Option<usize>),
     answer: &Profile,

@@ -1,14 +1,14 @@
-//! The value of `--time`: a part of a recording.
+//! Parses the argument of `--time`, which selects a part of a recording.
 
 use pmc_analysis::analysis::request::TimeSpan;
 use pmc_sys::error::{Error, Result};
 use pmc_sys::units::parse_duration;
 
-/// Parses the value of `--time`: two times in seconds or with a unit (either may be omitted: `1.5,`, `5s,`),
-/// or two percentages (`10%-20%`).
+/// Parses the argument of `--time`: two times in seconds or with a unit, either of which may be omitted
+/// (`1.5,`, `5s,`), or two percentages (`10%-20%`).
 ///
 /// # Errors
-/// When the text is neither.
+/// Fails if the text does not have one of these forms.
 pub(super) fn time_span(text: &str) -> Result<TimeSpan> {
     let bad = || {
         Error::usage(format!("invalid time range {text:?}"))
@@ -26,7 +26,7 @@ pub(super) fn time_span(text: &str) -> Result<TimeSpan> {
     Ok(TimeSpan::Clock(time(from, 0)?, time(to, u64::MAX)?))
 }
 
-/// Parses seconds with a fraction, exact to the nanosecond (unlike a float).
+/// Parses seconds with a fraction. Unlike a float, the result is exact to the nanosecond.
 fn nanoseconds(text: &str) -> Option<u64> {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     if part.len() > 9 || !part.bytes().all(|byte| byte.is_ascii_digit()) {

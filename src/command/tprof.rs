@@ -1,5 +1,5 @@
-//! The `tprof` personality: under that name, pmc takes the subcommands of NetBSD's tprof(8) and
-//! translates each into a pmc command.
+//! The `tprof` personality: under that name, pmc accepts the subcommands of NetBSD's tprof(8), and translates
+//! each into a pmc command.
 
 use super::words_of;
 use crate::cli::tprof::{FILE, TprofAction, TprofCommandLine, USAGE};
@@ -33,7 +33,7 @@ fn command(typed: TprofCommandLine) -> Command {
     let interval = interval_ms.map(|ms| format!("{ms}ms"));
     match action {
         TprofAction::Help | TprofAction::List => Command::List(defaults()),
-        // Like tprof, `record` prints a summary at the end.
+        // `record` prints a summary at the end, as tprof does.
         TprofAction::Monitor => Command::Record(Box::new(record::RecordArgs {
             all_cpus: true,
             events,
@@ -51,8 +51,8 @@ fn command(typed: TprofCommandLine) -> Command {
             Command::Stat(Box::new(stat::StatArgs { counted, to, shown }))
         }
         TprofAction::Analyze => {
-            // Sums up samples over the attributes that the options ignore. Without -s each address has a
-            // separate row.
+            // Samples that differ only in attributes that no option selects are added up. Without -s, each
+            // address has its own row.
             let place = if has('s') { "sym" } else { "symoff" };
             let keys =
                 [(!has('P'), "pid"), (!has('L'), "tid"), (!has('C'), "cpu"), (true, "dso"), (true, place)];

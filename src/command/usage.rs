@@ -1,20 +1,20 @@
-//! Usage errors, in pmc's own form.
+//! Formats usage errors in pmc's own style.
 //!
-//! Converts clap's errors to an [`Error`]. Suggests the nearest word, or pmc's replacement for a command that
-//! pmc lacks.
+//! Converts a clap error to an [`Error`]. Suggests the most similar word, or the pmc equivalent of a command
+//! that pmc does not have.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use pmc_sys::error::Error;
 
-/// Names of commands that pmc does not have, their purpose, and the nearest pmc equivalent.
+/// Commands that pmc does not have: names, purpose, and the nearest equivalent in pmc.
 type MissingCommands = (&'static [&'static str], &'static str, &'static str);
 
-/// The command that records events that are already open.
+/// The command for recording events that are already open.
 const ATTACH: &str = "pmc persist attach";
 
-/// Converts clap's error. `of_perf` and `of_freebsd` list commands of perf and of FreeBSD's pmc that
-/// pmc does not have. `is_of_record` tests for an option of `pmc record`.
+/// Converts a clap error. `of_perf` and `of_freebsd` list commands of perf and of FreeBSD's pmc that pmc does
+/// not have. `is_of_record` checks whether a word is an option of `pmc record`.
 pub(super) fn error(
     complaint: &clap::Error,
     [of_perf, of_freebsd]: [&[MissingCommands]; 2],
@@ -29,9 +29,9 @@ pub(super) fn error(
     let error = match (&texts(ContextKind::InvalidSubcommand)[..], &texts(ContextKind::InvalidArg)[..]) {
         ([name], _) => match (find(of_perf, name), find(of_freebsd, name)) {
             (Some((_, what, instead)), _) => {
-                return Error::usage(format!("pmc has no command {name}"))
-                    .why(format!("perf {name} {what}; pmc counts, samples and shows"))
-                    .try_this(*instead);
+                let error =
+                    Error::usage(format!("pmc has no command {name}")).why(format!("perf {name} {what}"));
+                return instead.split("; ").fold(error, Error::try_this);
             }
             (None, Some((_, what, instead))) => {
                 return Error::usage(format!("pmc has no command {name}"))
@@ -48,7 +48,8 @@ pub(super) fn error(
         (_, [name]) if complaint.kind() == ErrorKind::UnknownArgument => {
             Error::usage(format!("{command} has no option {name}"))
         }
-        // The first paragraph states the error. The tips and the usage that follow are also in --help.
+        // Keep only the first paragraph, which states the error. The tips and the usage after it are also in
+        // --help.
         _ => {
             let whole = complaint.render().to_string();
             let whole = whole.strip_prefix("error: ").unwrap_or(&whole);
@@ -66,7 +67,7 @@ fn find<'a>(list: &'a [MissingCommands], name: &&str) -> Option<&'a MissingComma
     list.iter().find(|(names, ..)| names.contains(name))
 }
 
-/// Returns the valid part of the typed command: `pmc`, `pmc record`.
+/// Returns the valid command words, such as `pmc` or `pmc record`.
 fn command(complaint: &clap::Error) -> String {
     let usage = complaint.get(ContextKind::Usage).map(ToString::to_string).unwrap_or_default();
     let words = usage.split_whitespace().skip_while(|word| *word != "pmc").skip(1);

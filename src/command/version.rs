@@ -1,11 +1,11 @@
-//! `pmc version`: prints pmc's version, and which optional features of perf it supports.
+//! `pmc version`: prints pmc's version, and which of perf's optional features it supports.
 
 use std::io::{Write, stdout};
 
 use pmc_sys::error::{Error, Exit, Result};
 
-/// Optional features of perf: their name, their macro (scripts search for both) and whether pmc has
-/// them.
+/// perf's optional features: the name, the macro (scripts search for either), and whether pmc supports the
+/// feature.
 const FEATURES: &[(&str, &str, bool)] = &[
     ("dwarf", "HAVE_DWARF_SUPPORT", true),
     ("dwarf-unwind-support", "HAVE_DWARF_UNWIND_SUPPORT", true),
@@ -26,7 +26,7 @@ const FEATURES: &[(&str, &str, bool)] = &[
 /// Runs the command.
 ///
 /// # Errors
-/// A write fails.
+/// Fails if a write fails.
 pub(super) fn run(build_options: bool) -> Result<Exit> {
     let mut text = format!("pmc version {}\n", env!("CARGO_PKG_VERSION"));
     if build_options {

@@ -1,10 +1,10 @@
-//! Separates the terminal's reply to the background colour query from typed keys.
+//! Separates typed keys from the terminal's reply to the query for its background colour.
 //!
 //! ```text
 //!   ESC ]11;rgb:ffff/ffff/ffff ESC \     arrives as keys: Alt-], 1, 1, ;, r, g, b, …, Alt-\
 //! ```
-//! Receives events; passes on typed events and the background colour. It never waits, so a terminal that does
-//! not reply, or replies late, causes no delay and no lost keys.
+//! Separates the user's input from the terminal's replies. Returns the input events and the background
+//! colour. It never waits, so a late or missing reply neither causes a delay nor loses keys.
 
 use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
@@ -28,13 +28,13 @@ impl AnswerFilter {
         Self { is_due, held: Vec::new(), text: String::new() }
     }
 
-    /// Returns the messages for an event. Typed keys are passed on, in order, as soon as they cannot be a
-    /// reply.
+    /// Processes an event and returns the resulting messages. Typed keys are returned in order, as soon as
+    /// they can no longer be part of a reply.
     pub(super) fn take(&mut self, event: Event) -> Vec<ScreenMessage> {
         let key = match &event {
             Event::Key(key) if self.is_due => *key,
             Event::Key(_) => return vec![ScreenMessage::Input(event)],
-            // Other events may arrive between the keys of a reply, without being part of it.
+            // Events other than keys may arrive in the middle of a reply; they are not part of it.
             _ => return vec![ScreenMessage::Input(event)],
         };
         self.held.push(event);
@@ -69,7 +69,7 @@ fn is(key: &KeyEvent, c: char, with: KeyModifiers) -> bool {
     key.code == KeyCode::Char(c) && key.modifiers.contains(with)
 }
 
-/// Whether a reply can continue with this character.
+/// Whether `c` can be the next character of a reply that starts with `text`.
 fn could_be(text: &str, c: char) -> bool {
     const BEGINNING: &str = "11;rgb";
     match BEGINNING.chars().nth(text.len()) {
@@ -87,7 +87,7 @@ fn answered(text: &str) -> Option<Background> {
     });
     let mut next = || parts.next()?;
     let light = luminance([next()?, next()?, next()?]);
-    // Above this luminance, black has more contrast than white.
+    // Above this luminance, black text has more contrast than white text.
     Some(if light > 0.18 { Background::Light } else { Background::Dark })
 }
 
@@ -115,7 +115,7 @@ mod tests {
         events
     }
 
-    /// Returns the typed events, and the background from the terminal's reply.
+    /// Returns the user's input events, and the background colour from the terminal's reply.
     fn told(is_due: bool, came: &str) -> (Vec<Event>, Option<Background>) {
         let mut filter = AnswerFilter::new(is_due);
         let (mut typed, mut background) = (Vec::new(), None);

@@ -6,8 +6,8 @@
 //!      ^                                        |        engine's other threads
 //!      '── wake ── Board: updates <────── put ──'────────────────'
 //! ```
-//! Decides which waiting jobs still run: only the last query, the last function history and the last function
-//! code. The engine decides how to answer.
+//! Of the waiting jobs, only the last query, the last function history and the last function code are run.
+//! The engine decides how to answer.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -21,15 +21,15 @@ use pmc_sys::error::Error;
 /// A job from the screen for the engine.
 #[derive(Debug)]
 pub(crate) enum Job {
-    /// Answer this query from now on.
+    /// Switch to this query and answer it.
     Answer(Box<Query>),
     /// Answer the last query again, because the engine has more data.
     Refresh,
-    /// Get a function's own periods over time.
+    /// Get the history of a function's own periods.
     History(FunctionRef),
-    /// Get a function's code with its costs.
+    /// Get a function's code, with the cost of each line.
     Code(FunctionRef),
-    /// Write the view of the last query to this file.
+    /// Export the view of the last query to this file.
     Export(ViewFormat, PathBuf),
     /// Run a command that only live engines support.
     Command(LiveCommand),
@@ -45,12 +45,12 @@ pub(crate) struct Board {
 #[derive(Debug, Default)]
 struct BoardUpdates {
     poll: EngineUpdates,
-    /// The latest header facts.
+    /// The latest information to show in the header.
     status: EngineStatus,
 }
 
 impl Board {
-    /// Returns a board with the first header facts.
+    /// Returns a board with this initial header information.
     pub(crate) fn new(waker: Waker, status: EngineStatus) -> Arc<Self> {
         let poll = EngineUpdates { status: Some(status.clone()), ..EngineUpdates::default() };
         Arc::new(Self { news: Mutex::new(BoardUpdates { poll, status }), waker })
@@ -66,7 +66,7 @@ impl Board {
         self.waker.wake();
     }
 
-    /// Changes the header facts and wakes the screen.
+    /// Changes the header information and wakes the screen.
     pub(crate) fn status(&self, change: impl FnOnce(&mut EngineStatus)) {
         let mut news = self.lock();
         change(&mut news.status);
@@ -80,7 +80,7 @@ impl Board {
         self.put(|poll| poll.failed = Some(error));
     }
 
-    /// Ends the screen because the engine's time is over.
+    /// Ends the screen because the engine's time limit has been reached.
     pub(crate) fn end(&self) {
         self.waker.end();
     }
@@ -91,8 +91,8 @@ impl Board {
     }
 }
 
-/// The screen's end of the connection. The engine's job thread ends when the handle and all clones of its
-/// sender are dropped.
+/// The screen's end of the connection. The engine's job thread exits when the handle and all clones of its
+/// sender have been dropped.
 #[derive(Debug)]
 pub(crate) struct EngineHandle {
     pub(super) board: Arc<Board>,
@@ -100,19 +100,19 @@ pub(crate) struct EngineHandle {
 }
 
 impl EngineHandle {
-    /// Returns a handle, and the receiver of its jobs for [`serve`].
+    /// Returns a handle, and the job receiver to pass to [`serve`].
     pub(crate) fn new(board: Arc<Board>) -> (Self, Receiver<Job>) {
         let (jobs, receiver) = channel();
         (Self { board, jobs }, receiver)
     }
 
-    /// Returns a sender for engine threads that create jobs.
+    /// Returns a job sender, for engine threads that submit jobs themselves.
     pub(crate) fn sender(&self) -> Sender<Job> {
         self.jobs.clone()
     }
 
     pub(super) fn send(&self, job: Job) {
-        // An engine that has ended has already reported that on the board.
+        // Ignore the error: an engine that has exited has already reported this on the board.
         let _ = self.jobs.send(job);
     }
 }
@@ -132,7 +132,7 @@ pub(crate) fn serve(engine: &mut impl Engine, jobs: &Receiver<Job>, board: &Boar
     }
 }
 
-/// Waits for a value and returns the last one sent. `None` if all senders are dropped.
+/// Waits for a value, and returns the most recently sent one; `None` if all senders have been dropped.
 pub(crate) fn latest<T>(receiver: &Receiver<T>) -> Option<T> {
     let first = receiver.recv().ok()?;
     Some(receiver.try_iter().last().unwrap_or(first))

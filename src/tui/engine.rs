@@ -1,8 +1,8 @@
 //! The interface between the screen and an engine that provides samples.
 //!
-//! An engine (a recording being read, or the live view) works in separate threads, so that the screen never
-//! waits. It puts updates on the [`Board`](super::board::Board) and wakes the screen with the [`Waker`], so
-//! that no thread polls.
+//! An engine (the recording loader, or the live view) works in its own threads, so the screen never waits. It
+//! puts updates on the [`Board`](super::board::Board) and wakes the screen with the [`Waker`], so no thread
+//! has to poll.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,15 +17,15 @@ use pmc_sys::error::{Error, Result};
 /// Commands for a live engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LiveCommand {
-    /// Clear all counts so far.
+    /// Reset all counts.
     Zero,
-    /// Pause or resume updates; the screen keeps its contents.
+    /// Pause or resume updates. While paused, the screen keeps its contents.
     Freeze,
-    /// Toggle between fading old samples and adding up all samples.
+    /// Toggle between giving old samples less weight and adding up all samples.
     Decay,
-    /// Refresh half as often (`false`) or twice as often (`true`).
+    /// Halve (`false`) or double (`true`) the refresh rate.
     Faster(bool),
-    /// Sample the shown event half as often (`false`) or twice as often (`true`).
+    /// Halve (`false`) or double (`true`) the sampling rate of the shown event.
     SampleMore(bool),
 }
 
@@ -38,10 +38,10 @@ pub enum ViewFormat {
     PerfData,
 }
 
-/// Progress of work.
+/// Progress of a long task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobProgress {
-    /// The kind of work: "reading samples".
+    /// Description of the task, such as "reading samples".
     pub(crate) what: &'static str,
     /// Amount of work done.
     pub(crate) done: u64,
@@ -49,7 +49,7 @@ pub struct JobProgress {
     pub(crate) total: u64,
 }
 
-/// Shares of all CPUs' time, 0 to 1.
+/// Shares of the time of all CPUs, from 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct CpuTimeSplit {
     /// Kernel mode.
@@ -59,14 +59,14 @@ pub struct CpuTimeSplit {
     pub(crate) idle: f64,
 }
 
-/// Facts in the header.
+/// Information in the header.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct EngineStatus {
-    /// The source of samples: the file, "all CPUs", "pid 17". Untrusted text.
+    /// The source of samples: a file name, "all CPUs" or "pid 17". Untrusted text.
     pub title: String,
     /// Whether the engine is sampling and supports live commands.
     pub is_live: bool,
-    /// Progress of the current work, if any.
+    /// Progress of the current task, if any.
     pub progress: Option<JobProgress>,
     /// Samples per second.
     pub rate: Option<f64>,
@@ -74,37 +74,37 @@ pub struct EngineStatus {
     pub lost: u64,
     /// Where the CPUs spent their time.
     pub split: Option<CpuTimeSplit>,
-    /// CPU usage of this program; 1 is one whole CPU.
+    /// CPU usage of pmc itself; 1 means one full CPU.
     pub own_cpu: Option<f64>,
-    /// Memory of this program in bytes.
+    /// Memory usage of pmc itself, in bytes.
     pub own_memory: Option<u64>,
     /// Whether updates are paused.
     pub frozen: bool,
-    /// Why no more samples arrive, temporarily or permanently.
+    /// Why no samples arrive, either temporarily or permanently.
     pub halted: Option<&'static str>,
-    /// Whether old samples fade.
-    pub decays: bool,
-    /// Notes on the data, worst first. Untrusted text.
+    /// How long older samples count, as text for the user.
+    pub retention: &'static str,
+    /// Notes about the data, most serious first. Untrusted text.
     pub notes: Vec<String>,
 }
 
-/// Updates since the last poll.
+/// Updates since the screen last polled.
 #[derive(Debug, Default)]
 pub struct EngineUpdates {
-    /// The answer to the last query, new or updated with newer samples.
+    /// The answer to the last query, either its first one or one that includes newer samples.
     pub answer: Option<Arc<QueryAnswer>>,
-    /// New facts for the header.
+    /// New information for the header.
     pub status: Option<EngineStatus>,
     /// A function's code, or the reason why it is not available.
     pub listing: Option<(FunctionRef, Result<Arc<Listing>, String>)>,
-    /// The function whose code the screen shows first. An empty name selects the most expensive function, an
-    /// empty module matches any.
+    /// The function whose code the screen shows first. An empty name selects the most expensive function; an
+    /// empty module matches any module.
     pub opens: Option<FunctionRef>,
     /// A function's periods over time, oldest first.
     pub history: Option<(FunctionRef, Vec<u64>)>,
-    /// Result of a command or an export: a sentence for the last line.
+    /// Result of a command or an export: a sentence to show in the last line.
     pub said: Option<String>,
-    /// The error that ended the engine.
+    /// The error that stopped the engine.
     pub failed: Option<Error>,
 }
 
@@ -119,12 +119,12 @@ impl Waker {
         let _ = self.0.send(super::ScreenMessage::Woken);
     }
 
-    /// Tells the screen that the engine's time has run out.
+    /// Tells the screen that the engine's time limit has been reached.
     pub(super) fn end(&self) {
         let _ = self.0.send(super::ScreenMessage::Quit);
     }
 
-    /// Tells the screen that a signal ends it.
+    /// Tells the screen that a fatal signal has arrived.
     pub(crate) fn end_by(&self, signal: i32) {
         let _ = self.0.send(super::ScreenMessage::EndBy(signal));
     }
@@ -134,16 +134,16 @@ impl Waker {
         let _ = self.0.send(super::ScreenMessage::Resized);
     }
 
-    /// Tells the screen to stop the program (external SIGTSTP).
+    /// Tells the screen to suspend the program, after a SIGTSTP from outside.
     pub(crate) fn stop(&self) {
         let _ = self.0.send(super::ScreenMessage::Stop);
     }
 }
 
-/// A source of samples. It runs in its job thread ([`board::serve`](super::board::serve)), so its methods may
-/// be slow.
+/// A source of samples. Its methods run in the job thread ([`board::serve`](super::board::serve)), so they
+/// may be slow.
 pub trait Engine {
-    /// Sets the query to answer from now on.
+    /// Sets the query that subsequent calls answer.
     fn ask(&mut self, query: Query);
 
     /// Returns the answer to the query; `None` while there is no data.
@@ -152,19 +152,19 @@ pub trait Engine {
     /// Returns a function's own periods over time, oldest first.
     fn history(&mut self, function: &FunctionRef) -> Option<Vec<u64>>;
 
-    /// Gets a function's code with its costs, and puts it on the board when it is ready.
+    /// Starts to get a function's code with its costs; the code is put on the board when it is ready.
     fn annotate(&mut self, function: FunctionRef);
 
     /// Writes the view of the last query to a new file.
     ///
     /// # Errors
-    /// Fails if writing fails or if the view cannot be exported in this form.
+    /// Fails if writing fails, or if the view cannot be exported in this format.
     fn export(&mut self, form: ViewFormat, path: &Path) -> Result<()>;
 
-    /// Runs the command. Returns a message for the last line, if any.
+    /// Runs the command. Returns a message to show in the last line, if any.
     fn command(&mut self, command: LiveCommand) -> Option<String>;
 
-    /// Time at which the engine needs a call of [`look`](Engine::look).
+    /// The time at which [`look`](Engine::look) must be called.
     fn deadline(&self) -> Option<Instant> {
         None
     }

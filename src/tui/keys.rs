@@ -1,14 +1,14 @@
-//! The table of keys: action, panes and description of each key.
+//! The key table: action, panes and description of each key.
 //!
-//! Maps a key and the pane in which it was pressed to a [`KeyAction`]. The help page, the hints in the last
-//! line and the table in `docs/tui.md` are generated from the same rows, so they cannot become outdated.
+//! Maps a key, and the pane in which it was pressed, to a [`KeyAction`]. The help page, the hints in the last
+//! line and the table in `docs/tui.md` are generated from the same rows, so they are always up to date.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// A pane with its own key bindings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Pane {
-    /// The table of functions, or of rows with other sort keys.
+    /// The function table, or a table with other sort keys.
     Functions,
     /// The call tree.
     Tree,
@@ -18,12 +18,12 @@ pub enum Pane {
     Code,
     /// Processes and threads.
     Threads,
-    /// Events and the quality of the data.
+    /// Events and data quality.
     Events,
 }
 
 impl Pane {
-    /// All panes in the order of their numbers.
+    /// All panes, ordered by number.
     pub const ALL: [Self; 6] =
         [Self::Functions, Self::Tree, Self::Flame, Self::Code, Self::Threads, Self::Events];
 
@@ -76,6 +76,8 @@ pub enum KeyAction {
     InFunction,
     HideKernel,
     HideUser,
+    States,
+    Idle,
     Relative,
     Latency,
     TimeStrip,
@@ -103,14 +105,14 @@ pub enum KeyAction {
     Suspend,
 }
 
-/// A key in the table.
+/// A key in the key table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BoundKey {
-    /// A character; upper case requires Shift.
+    /// A character. An upper-case letter requires Shift.
     Char(char),
     /// A character with Control.
     Ctrl(char),
-    /// A named key.
+    /// A key with a name, such as Enter.
     Named(KeyCode, &'static str),
 }
 
@@ -136,18 +138,18 @@ impl BoundKey {
     }
 }
 
-/// A row of the table.
+/// A row of the key table.
 #[derive(Debug)]
 pub struct KeyBinding {
-    /// The keys, starting with the one for the hint line.
+    /// The keys. The first one is shown in the hint line.
     pub keys: &'static [BoundKey],
     /// The action.
     pub action: KeyAction,
-    /// The panes in which the keys work; empty for all panes.
+    /// The panes in which the keys work; empty if they work in all panes.
     pub panes: &'static [Pane],
     /// Whether the keys work only in the live view.
     pub live: bool,
-    /// One or two words for the hint line; empty for no hint.
+    /// One or two words for the hint line; empty if there is no hint.
     pub(crate) hint: &'static str,
     /// Description on the help page.
     pub(crate) help: &'static str,
@@ -216,7 +218,7 @@ const fn live(
 
 use BoundKey::{Char, Ctrl};
 
-/// The table. If several rows match a key, the first one for the pane wins.
+/// The key table. If several rows match a key, the first row that applies to the pane wins.
 pub const CHAPTERS: &[HelpChapter] = &[
     HelpChapter {
         title: "Moving",
@@ -273,6 +275,8 @@ pub const CHAPTERS: &[HelpChapter] = &[
             row(&[Char('t')], KeyAction::InThread, "", "only samples of threads with its name"),
             row(&[Char('K')], KeyAction::HideKernel, "", "hide or show kernel samples"),
             row(&[Char('U')], KeyAction::HideUser, "", "hide or show user samples"),
+            row(&[Char('W')], KeyAction::States, "", "all time, only running, or only waiting"),
+            row(&[Char('I')], KeyAction::Idle, "", "show or fold the waits of idle threads"),
             row(
                 &[Char('T')],
                 KeyAction::TimeStrip,
@@ -421,7 +425,7 @@ pub(crate) fn needs_chains(action: KeyAction, pane: Pane) -> bool {
     action == KeyAction::Callers || action == KeyAction::Enter && pane == Pane::Functions
 }
 
-/// Returns the rows of the help page: a chapter's title, or keys and their description.
+/// Returns the rows of the help page. Each is a chapter title, or keys with their description.
 pub(crate) fn help() -> Vec<(String, String)> {
     let mut rows = Vec::new();
     for chapter in CHAPTERS {
@@ -434,7 +438,8 @@ pub(crate) fn help() -> Vec<(String, String)> {
     rows
 }
 
-/// Returns the pane of a row as a prefix of its description; empty for all panes or if the chapter names it.
+/// Returns the pane of a row as a prefix for its description. The prefix is empty if the row applies to all
+/// panes or if the chapter title already names the pane.
 fn place(binding: &KeyBinding) -> String {
     let is_enter = binding.keys.first() == Some(&ENTER);
     match binding.panes {
@@ -443,7 +448,7 @@ fn place(binding: &KeyBinding) -> String {
     }
 }
 
-/// Returns the table in Markdown, for the documentation.
+/// Returns the key table in Markdown, for the documentation.
 pub fn markdown() -> String {
     let mut out = String::new();
     for chapter in CHAPTERS {

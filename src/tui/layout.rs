@@ -17,10 +17,10 @@ use ratatui::layout::Rect;
 pub(crate) const LEAST_WIDTH: u16 = 60;
 /// Minimum height of the screen.
 pub(crate) const LEAST_HEIGHT: u16 = 15;
-/// Minimum height for the time strip.
+/// Minimum screen height at which the time strip is shown.
 const ROOMY: u16 = 20;
 
-/// Minimum height for two lines of detail.
+/// Minimum screen height at which the details get two lines.
 const TALL: u16 = 24;
 
 /// The parts of the screen.
@@ -36,7 +36,7 @@ pub(crate) struct ScreenAreas {
     pub(crate) footer: Rect,
 }
 
-/// Returns the parts of a screen; `None` if it is too small.
+/// Returns the parts of the screen; `None` if the screen is too small.
 pub(crate) fn areas(
     (width, height): (u16, u16),
     wants_strip: bool,
@@ -61,7 +61,7 @@ pub(crate) fn areas(
     Some(ScreenAreas { header, tabs, strip, heading, body, detail: line(details), footer: line(1) })
 }
 
-/// Returns the position of each pane's name in the tabs: first column and end column.
+/// Returns the start and end column of each pane's tab.
 fn tab_places() -> impl Iterator<Item = (Pane, u16, u16)> {
     let mut x = 0;
     Pane::ALL.into_iter().enumerate().map(move |(number, pane)| {

@@ -1,7 +1,7 @@
 //! The interactive screen: tables, trees, flame graphs and code, controlled with keys and the mouse.
 //!
-//! Receives answers from the [`Board`] of an [`Engine`] and the user's input; decides what to show and what
-//! to ask next. It does not access samples or files: `report` and `top` provide the engines.
+//! Receives answers from the [`Board`] of an [`Engine`] and the user's input. Decides what to show and which
+//! query to send next. It does not access samples or files; `report` and `top` provide the engines.
 //!
 //! ```text
 //!   keyboard thread ──┐
@@ -38,7 +38,8 @@ use theme::ScreenTheme;
 
 /// Minimum time between two frames.
 const FRAME: Duration = Duration::from_millis(50);
-/// Time after continuing within which a stop request counts as an echo of our own.
+/// A stop request that arrives within this time after pmc resumes is treated as an echo of the stop signal
+/// that pmc sent to itself.
 const ECHO: Duration = Duration::from_millis(200);
 
 /// Events that wake the screen.
@@ -46,22 +47,22 @@ const ECHO: Duration = Duration::from_millis(200);
 pub enum ScreenMessage {
     /// The engine has an update.
     Woken,
-    /// The user typed something or used the mouse.
+    /// The user pressed a key or used the mouse.
     Input(Event),
     /// The terminal reported its background colour.
     Background(Background),
     /// The terminal was resized.
     Resized,
-    /// The terminal has closed, or the engine's time is over.
+    /// The terminal has closed, or the engine's time limit has been reached.
     Quit,
-    /// A deadly signal arrived.
+    /// A fatal signal arrived.
     EndBy(i32),
-    /// The program must stop until it is continued.
+    /// The program must suspend itself until it is resumed.
     Stop,
 }
 
-/// Receives the engine's wake-ups. Create it first, give the [`Waker`] to the engine's [`Board`], then call
-/// [`run`].
+/// Receives the engine's wake-ups. Create the inbox first, pass its [`Waker`] to the engine's [`Board`], then
+/// call [`run`].
 #[derive(Debug)]
 pub(crate) struct Inbox {
     waker: Waker,
@@ -82,14 +83,14 @@ impl Inbox {
     }
 }
 
-/// Environment of the screen.
+/// Settings that the caller passes to the screen.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ScreenContext {
-    /// Stops this program until it is continued.
+    /// Suspends this program until it is resumed.
     pub(crate) stop: fn(),
-    /// The terminal's background, if the user specified it; otherwise the terminal is queried.
+    /// The terminal's background, if the user specified it. Otherwise, the screen queries the terminal.
     pub(crate) background: Option<Background>,
-    /// Whether to panic while drawing, for a test of the clean-up.
+    /// Whether to panic while drawing, to test that the terminal is restored.
     pub(crate) panics: bool,
 }
 
@@ -98,13 +99,13 @@ pub(crate) struct ScreenContext {
 pub(crate) enum ScreenEnd {
     /// The user quit, or the terminal has closed.
     Quit,
-    /// This signal ended the screen; the terminal is restored.
+    /// This signal ended the screen. The terminal has been restored.
     Signal(i32),
     /// The engine failed with this error.
     Failed(Error),
 }
 
-/// Shows the screen on standard input and output until it ends. `first` is the first query.
+/// Runs the screen on standard input and output until it ends. `first` is the first query.
 ///
 /// # Errors
 /// Fails if the terminal cannot be read or written.
@@ -225,7 +226,7 @@ impl Screen {
         Ok(())
     }
 
-    /// Carries out the effects; returns whether the screen ends.
+    /// Carries out the effects. Returns whether the screen ends.
     fn carry_out(
         &mut self,
         engine: &EngineHandle,
@@ -253,7 +254,8 @@ impl Screen {
         Ok(ScreenInput::Resize(width, height))
     }
 
-    /// Restores the terminal, stops, and takes the terminal over again.
+    /// Restores the terminal, suspends the program, and takes over the terminal again when the program
+    /// resumes.
     fn stop(&mut self, state: &mut ScreenState) -> io::Result<()> {
         terminal::give_back();
         (self.context.stop)();
@@ -265,8 +267,8 @@ impl Screen {
         Ok(())
     }
 
-    /// Clears the terminal and makes the next frame draw all cells. `Terminal::clear` would also ask the
-    /// terminal where its cursor is, and fail if the reply takes longer than two seconds.
+    /// Clears the terminal, so that the next frame draws all cells. `Terminal::clear` would also query the
+    /// cursor position, and fail if the reply takes longer than two seconds.
     fn clear(&mut self) -> io::Result<()> {
         let area = self.out.get_frame().area();
         self.out.resize(area)

@@ -1,4 +1,4 @@
-//! Numbers in columns: shares, their errors, bars and sparks.
+//! Formats numbers for columns: shares, their errors, bars and sparklines.
 
 use pmc_sys::text::right;
 
@@ -7,7 +7,7 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{:6.2}%", share * 100.0)
 }
 
-/// Formats half the width of a share's confidence interval, six columns wide.
+/// Formats a share's error (half the width of its confidence interval), six columns wide.
 pub(crate) fn error(half: f64) -> String {
     let percent = half * 100.0;
     let text = if percent >= 9.95 {
@@ -20,8 +20,8 @@ pub(crate) fn error(half: f64) -> String {
     right(&text, 6)
 }
 
-/// Returns a bar of `width` columns. The function's own share is solid, in steps of an eighth of a column;
-/// the share of its callees is lighter.
+/// Returns a bar of `width` columns. The part for the function's own share is solid, with a resolution of an
+/// eighth of a column. The part for its callees is lighter.
 pub(crate) fn bar(own: f64, total: f64, width: usize) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let part = |share: f64| share.clamp(0.0, 1.0) * width as f64;
@@ -35,7 +35,7 @@ pub(crate) fn bar(own: f64, total: f64, width: usize) -> String {
     out
 }
 
-/// Returns the heights of numbers, one column each. Zero is a blank; other numbers are always visible.
+/// Returns a sparkline with one column per number. Zero is a blank; any other number is visible.
 pub(crate) fn sparks(values: &[u64]) -> String {
     const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let most = values.iter().copied().max().unwrap_or(0).max(1);

@@ -1,8 +1,8 @@
 //! Takes over and restores the terminal.
 //!
-//! Raw mode, the alternate screen and the mouse are switched on together. They are switched off together when
-//! the screen ends, when the user suspends it, and on a panic. Decides nothing about the contents. Typed keys
-//! and the terminal's replies arrive in the same stream; [`AnswerFilter`] separates them.
+//! Raw mode, the alternate screen and mouse input are switched on together. They are switched off together
+//! when the screen ends, when the user suspends it, and on a panic. Typed keys and the terminal's replies
+//! arrive in the same stream; [`AnswerFilter`] separates them.
 
 use std::io::{self, BufWriter, Stdout, Write, stdout};
 use std::mem::ManuallyDrop;
@@ -27,19 +27,19 @@ use super::ScreenMessage;
 use super::answer::AnswerFilter;
 use pmc_sys::terminal::Stream;
 
-/// The output for frames. It is never dropped: ratatui's drop prints to stderr if it cannot show the cursor,
-/// and that panics if the terminal has closed. [`give_back`] shows the cursor.
+/// The output for frames. It is never dropped, because ratatui's `Drop` prints to stderr if it cannot show
+/// the cursor, and that panics if the terminal has closed. [`give_back`] shows the cursor instead.
 pub(super) type FrameOutput = ManuallyDrop<Terminal<CrosstermBackend<BufWriter<Stdout>>>>;
 
-/// Whether the terminal is currently taken over.
+/// Whether the screen currently controls the terminal.
 static OURS: AtomicBool = AtomicBool::new(false);
 
-/// Guard of the taken-over terminal; restores it when dropped.
+/// Guard that holds the terminal while the screen uses it, and restores it when dropped.
 #[derive(Debug)]
 pub(super) struct TakenTerminal;
 
 impl TakenTerminal {
-    /// Takes the terminal over.
+    /// Takes over the terminal.
     pub(super) fn take() -> io::Result<Self> {
         give_back_on_panic();
         take()?;
@@ -53,7 +53,7 @@ impl Drop for TakenTerminal {
     }
 }
 
-/// Takes the terminal over (again).
+/// Takes over the terminal, for the first time or after a suspension.
 pub(super) fn take() -> io::Result<()> {
     enable_raw_mode()?;
     OURS.store(true, Ordering::SeqCst);
@@ -62,7 +62,8 @@ pub(super) fn take() -> io::Result<()> {
     out.flush()
 }
 
-/// Restores the terminal if it is taken over. A terminal that has closed cannot be restored.
+/// Restores the terminal if the screen controls it. Ignores errors, because a closed terminal cannot be
+/// restored.
 pub(super) fn give_back() {
     if OURS.swap(false, Ordering::SeqCst) {
         let _ = execute!(
@@ -77,7 +78,7 @@ pub(super) fn give_back() {
     }
 }
 
-/// Restores the terminal on a panic, so that the message is legible and the shell usable.
+/// Installs a panic hook that restores the terminal, so that the message is legible and the shell is usable.
 fn give_back_on_panic() {
     static SET: AtomicBool = AtomicBool::new(false);
     if SET.swap(true, Ordering::SeqCst) {
@@ -90,37 +91,38 @@ fn give_back_on_panic() {
     }));
 }
 
-/// Tells the terminal to show the following output only when it is complete (DEC mode 2026), to prevent
-/// partial frames. Terminals without this mode ignore it.
+/// Starts a synchronized update (DEC mode 2026): the terminal shows the following output only when it is
+/// complete, so there are no partial frames. Terminals without this mode ignore the request.
 pub(super) fn begin_frame(out: &mut FrameOutput) -> io::Result<()> {
     queue!(out.backend_mut(), BeginSynchronizedUpdate)
 }
 
-/// Ends the frame, which the terminal then shows.
+/// Ends the synchronized update, so that the terminal shows the frame.
 pub(super) fn end_frame(out: &mut FrameOutput) -> io::Result<()> {
     execute!(out.backend_mut(), EndSynchronizedUpdate)
 }
 
-/// Whether a panic in another thread restored the terminal, in builds that survive it.
+/// Whether a panic in another thread has restored the terminal. This can happen only in builds that survive
+/// such a panic.
 pub(super) fn is_lost() -> bool {
     !OURS.load(Ordering::SeqCst)
 }
 
-/// Returns a terminal to draw on.
+/// Returns the output on which frames are drawn.
 pub(super) fn out() -> io::Result<FrameOutput> {
     Terminal::new(CrosstermBackend::new(BufWriter::with_capacity(1 << 14, stdout()))).map(ManuallyDrop::new)
 }
 
-/// Asks the terminal for its background colour (xterm's OSC 11). Does not wait: a reply arrives among the
-/// typed keys.
+/// Asks the terminal for its background colour (xterm's OSC 11). Does not wait, because the reply arrives in
+/// the same stream as typed keys.
 pub(super) fn ask_background() -> io::Result<()> {
     let mut out = stdout();
     out.write_all(b"\x1b]11;?\x1b\\")?;
     out.flush()
 }
 
-/// Reads input in a separate thread until the terminal closes. `asked` says whether the terminal was asked
-/// for its background.
+/// Reads input in a separate thread until the terminal closes. `asked` is true if the terminal was asked for
+/// its background colour.
 pub(super) fn read(sender: Sender<ScreenMessage>, asked: bool) {
     let read = move || {
         let mut filter = AnswerFilter::new(asked);
@@ -136,8 +138,8 @@ pub(super) fn read(sender: Sender<ScreenMessage>, asked: bool) {
             if gone {
                 break;
             }
-            // Read all available input together. A single Escape is distinguished from the start of a
-            // sequence by the bytes that follow.
+            // Read all available input in one go, because only the bytes after an Escape show whether it
+            // starts a sequence.
             loop {
                 match event::poll(Duration::ZERO) {
                     Ok(true) => {}

@@ -1,8 +1,8 @@
-//! Converts the terminal's theme to ratatui's styles.
+//! Converts pmc's terminal theme to ratatui styles.
 
 use ratatui::style::{Color, Modifier, Style};
 
-use pmc_analysis::profile::sampled::CodeKind;
+use pmc_analysis::profile::sampled::{CodeKind, ThreadState};
 use pmc_sys::terminal::Colours;
 use pmc_sys::terminal::theme::{self, Background, Colour, HueFamily, TextRole, TextStyle};
 
@@ -10,7 +10,7 @@ use pmc_sys::terminal::theme::{self, Background, Colour, HueFamily, TextRole, Te
 #[derive(Debug, Clone, Copy)]
 pub struct ScreenTheme(theme::Theme);
 
-/// Share from which a cost is highlighted; perf's threshold.
+/// Minimum share at which a cost is highlighted, as in perf.
 const COSTLY: f64 = 0.05;
 
 impl ScreenTheme {
@@ -43,7 +43,7 @@ impl ScreenTheme {
         self.style(TextRole::Heading)
     }
 
-    /// The line of the cursor. It overrides all other colours in the line.
+    /// The cursor's line. This style overrides all other colours in the line.
     pub(crate) fn cursor(self) -> Style {
         let over = self.style(TextRole::Cursor).fg(Color::Reset).bg(Color::Reset);
         over.remove_modifier(Modifier::DIM)
@@ -69,7 +69,7 @@ impl ScreenTheme {
         self.style(TextRole::Key)
     }
 
-    /// A share, 0 to 1; shares that round to zero are dimmed.
+    /// A share, from 0 to 1. Shares that round to zero are dimmed.
     pub(crate) fn share(self, share: f64) -> Style {
         self.style(match share {
             COSTLY.. => TextRole::Costly,
@@ -78,16 +78,16 @@ impl ScreenTheme {
         })
     }
 
-    /// A function's name, by kind of code.
+    /// A function's name, coloured by kind of code.
     pub(crate) fn function(self, kind: CodeKind) -> Style {
         self.style(match kind {
             CodeKind::Kernel => TextRole::Kernel,
             CodeKind::Generated => TextRole::Generated,
-            _ => TextRole::Plain,
+            CodeKind::Program | CodeKind::Library | CodeKind::Unknown => TextRole::Plain,
         })
     }
 
-    /// The bar of a share.
+    /// The bar that shows a share.
     pub(crate) fn bar(self) -> Style {
         self.style(TextRole::Bar)
     }
@@ -107,6 +107,22 @@ impl ScreenTheme {
             CodeKind::Unknown => HueFamily::Unknown,
         };
         style(self.0.flame(name, family))
+    }
+
+    /// A box of a flame graph with waiting time.
+    pub(crate) fn flame_with_waits(self, name: &str, kind: CodeKind, state: ThreadState) -> Style {
+        let family = match (state, kind) {
+            (ThreadState::Runnable, _) => HueFamily::Runnable,
+            (ThreadState::Blocked, _) => HueFamily::Blocked,
+            (ThreadState::Running, CodeKind::Kernel) => HueFamily::KernelAmongWaits,
+            (ThreadState::Running, _) => return self.flame(name, kind),
+        };
+        style(self.0.flame(name, family))
+    }
+
+    /// A thread state, in the colours of flame graphs.
+    pub(crate) fn state(self, state: ThreadState) -> Style {
+        self.flame_with_waits("", CodeKind::Program, state)
     }
 
     /// A box of the flame graph that matches the search.

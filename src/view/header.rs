@@ -2,18 +2,19 @@
 
 use std::io::{self, Write};
 
+use super::table::{self, left, right};
 use pmc_analysis::profile::header::{RecordingHeader, RequestedEvent};
 use pmc_sys::text::clean;
 use pmc_sys::units::thousands;
 
-/// Writes the comment lines above a report or script.
+/// Writes the comment lines that precede the output of `report` or `script`.
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
 pub(crate) fn write(out: &mut dyn Write, recording: &RecordingHeader) -> io::Result<()> {
     writeln!(out, "# ========")?;
     for (label, value) in &recording.facts {
-        // As in perf, align the colons in lines about the file itself.
+        // Like perf, align the colons in lines about the file itself.
         let wide = if ["captured on", "data offset", "data size"].contains(&label.as_str()) { 14 } else { 0 };
         writeln!(out, "# {:wide$} : {}", clean(label), clean(value))?;
     }
@@ -30,7 +31,7 @@ fn attr(event: &RequestedEvent, is: &str) -> String {
     fields.join(", ")
 }
 
-/// Details to show for each event.
+/// Which details to show for each event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EventDetail {
     /// The event's name.
@@ -39,7 +40,7 @@ pub(crate) enum EventDetail {
     Attrs,
     /// The event's name, and its frequency or period.
     Rate,
-    /// The event names, with the events of a group in braces.
+    /// The events' names, with braces around the events of a group.
     Groups,
     /// A tracepoint's name and the names of its fields.
     TraceFields,
@@ -87,7 +88,7 @@ fn groups(out: &mut dyn Write, recording: &RecordingHeader) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes one build-id per line, followed by the file name unless that is empty.
+/// Writes one build-id per line, followed by the file name if there is one.
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
@@ -103,19 +104,17 @@ pub(crate) fn build_ids(out: &mut dyn Write, rows: &[(String, String)]) -> io::R
 /// # Errors
 /// Fails if writing to `out` fails.
 pub(crate) fn everything(out: &mut dyn Write, recording: &RecordingHeader) -> io::Result<()> {
-    let wide = recording.facts.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
-    for (label, value) in &recording.facts {
-        writeln!(out, "{:wide$}  {}", clean(label), clean(value))?;
-    }
+    let facts = recording.facts.iter();
+    let facts = facts.map(|(label, value)| vec![clean(label).into_owned(), clean(value).into_owned()]);
+    table::write(out, &[left(0, 0), left(2, 0)], None, facts)?;
     writeln!(out, "\nEvents")?;
     for event in &recording.events {
         writeln!(out, "  {}: {}", clean(&event.name), attr(event, " = "))?;
     }
     if !recording.records.is_empty() {
         writeln!(out, "\nRecords")?;
-        for (kind, count) in &recording.records {
-            writeln!(out, "  {:>14}  {kind}", thousands(*count))?;
-        }
+        let records = recording.records.iter().map(|(kind, count)| vec![thousands(*count), kind.clone()]);
+        table::write(out, &[right(2, 14), left(2, 0)], None, records)?;
     }
     if !recording.build_ids.is_empty() {
         writeln!(out, "\nBuild-ids")?;

@@ -1,6 +1,6 @@
 //! `pmc info` as text for human readers, in 80 columns. This module only formats a [`MachineReport`].
 //!
-//! A reason that applies to several rows is printed once, as a numbered note below the table:
+//! A reason that applies to several rows is printed only once, as a numbered note below the table:
 //!
 //! ```text
 //! What works
@@ -37,7 +37,7 @@ pub(crate) fn write(out: &mut dyn Write, machine: &MachineReport) -> io::Result<
     verdicts(out, &machine.verdicts)
 }
 
-/// Writes a table of the hardware counters, the state of each generic event, and the processes that use
+/// Writes a table of the hardware counters, whether each generic event works, and the processes that use
 /// counters.
 ///
 /// # Errors
@@ -386,7 +386,7 @@ fn heading(out: &mut dyn Write, title: &str) -> io::Result<()> {
     hanging(out, "", "    ", title)
 }
 
-/// Column shapes for a label and its text.
+/// Shapes of two columns: a label and its text.
 const ENTRY: [ColumnShape; 2] = [left(2, 13), left(2, 0)];
 
 fn entries(out: &mut dyn Write, shapes: &[ColumnShape; 2], rows: Vec<(&str, String)>) -> io::Result<()> {
@@ -398,7 +398,7 @@ fn wrapped(out: &mut dyn Write, indent: &str, text: &str) -> io::Result<()> {
     hanging(out, indent, &format!("{indent}  "), text)
 }
 
-/// Cleans, wraps and writes `text`. The first line begins with `first`, and all other lines begin with
+/// Cleans, wraps and writes `text`. The first line starts with `first`, and all other lines start with
 /// `rest`.
 fn hanging(out: &mut dyn Write, first: &str, rest: &str, text: &str) -> io::Result<()> {
     wrap(first, rest, text, COLUMNS).iter().try_for_each(|line| writeln!(out, "{line}"))

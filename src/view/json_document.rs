@@ -1,4 +1,4 @@
-//! Lists in JSON documents, written incrementally.
+//! Writes lists in JSON documents incrementally.
 
 use std::io::{self, Write};
 
@@ -19,7 +19,7 @@ pub(super) fn list(out: &mut dyn Write, items: impl IntoIterator<Item = impl Ser
     list_with(out, items, |out, item| write_json(out, &item))
 }
 
-/// Writes a list, one item per line. `write` writes a single item.
+/// Writes a list, one item per line. `write` is called to write each item.
 ///
 /// # Errors
 /// Fails if writing to `out` fails.

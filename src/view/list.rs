@@ -1,9 +1,9 @@
-//! `pmc list` as text: one event per line. Numbers refer to reasons that are explained at the end.
+//! `pmc list` as text: one event per line. Numbers refer to the reasons that are listed at the end.
 //!
 //! Receives one [`CatalogEntry`] at a time and only formats it. The lines under a heading form a section,
-//! which is written as soon as it is complete. Its name column is as wide as the longest name. On a terminal,
-//! names get at most half of the width, and long lines wrap within their column. In a file or pipe, each
-//! event takes one line, which is easy to `grep`.
+//! which is written when it is complete. The name column of a section is as wide as its longest name. On a
+//! terminal, names get at most half of the width, and long lines wrap within their column. In a file or pipe,
+//! each event is on one line, for `grep`.
 //!
 //! ```text
 //! software
@@ -18,10 +18,11 @@
 
 use std::io::{self, Write};
 
+use super::table::{self, left};
 use pmc_analysis::profile::catalog::{
     CatalogEntry, EventAvailability, ImportSummary, MissingReason, UnreadableKind,
 };
-use pmc_sys::text::{padded, width, wrap};
+use pmc_sys::text::{width, wrap};
 use pmc_sys::units::thousands;
 
 pub(crate) struct ListWriter<'o> {
@@ -33,7 +34,7 @@ pub(crate) struct ListWriter<'o> {
     /// Lines under the current heading that have not been written yet.
     lines: Vec<ListLine>,
     notes: Vec<MissingReason>,
-    /// Kinds of events for which pmc tried only one event instead of all. A note explains each kind.
+    /// Kinds of events of which pmc tried to open only one. A note explains each kind.
     as_another: Vec<&'static str>,
     user_only: Option<MissingReason>,
 }
@@ -51,7 +52,7 @@ struct ListLine {
 const NAME: usize = 32;
 
 impl<'o> ListWriter<'o> {
-    /// Returns a writer to `out`; `long` shows all details of each event.
+    /// Returns a writer to `out`. If `long` is set, it writes all details of each event.
     pub(crate) fn new(out: &'o mut dyn Write, columns: Option<usize>, long: bool) -> Self {
         Self {
             out,
@@ -72,7 +73,7 @@ impl<'o> ListWriter<'o> {
     pub(crate) fn entry(&mut self, entry: &CatalogEntry) -> io::Result<()> {
         match &entry.manual {
             None => self.heading(entry.kind)?,
-            // Vendor manuals have thousands of events. They are grouped by PMU and by table.
+            // Vendor manuals list thousands of events, so group them by PMU and by table.
             Some(manual) => {
                 let pmu = entry.pmu.as_deref().map(|pmu| format!(" {pmu}")).unwrap_or_default();
                 let imported = if manual.imported { ", imported" } else { "" };
@@ -110,13 +111,13 @@ impl<'o> ListWriter<'o> {
         let longest = lines.iter().map(|line| width(&line.name)).max().unwrap_or(0).max(NAME);
         let names = longest.min(self.columns.map_or(longest, |columns| (columns / 2).max(NAME)));
         for ListLine { name, state, text, details } in lines {
-            let mut first = format!("  {}  {state:5}  ", padded(&name, names));
-            let rest = " ".repeat(2 + names + 2 + 5 + 2);
-            if width(&name) > names {
+            let is_wide = width(&name) > names;
+            if is_wide {
                 writeln!(self.out, "  {name}")?;
-                first = format!("  {}  {state:5}  ", padded("", names));
             }
-            self.hanging(&first, &rest, &text)?;
+            let shapes = [left(2, names), left(2, 5), left(2, 0)];
+            let first = table::line(&shapes, [if is_wide { "" } else { &name }, &state, ""]);
+            self.hanging(&first, &" ".repeat(table::width(&shapes)), &text)?;
             for (label, text) in details {
                 self.hanging(&format!("      {label:7}  "), &" ".repeat(15), &text)?;
             }
@@ -166,7 +167,7 @@ impl<'o> ListWriter<'o> {
             writeln!(self.out)?;
         }
         heading.clone_into(&mut self.heading);
-        // Show the events found so far; reading the next kind of events may take a while.
+        // Show the events found so far, because reading the next kind of events may take a while.
         self.out.flush()?;
         writeln!(self.out, "{heading}")
     }

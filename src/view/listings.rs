@@ -1,13 +1,15 @@
-//! Lists of a recording's contents other than samples: record kinds, tasks, mappings, in perf's columns.
+//! Lists of a recording's contents other than samples, in perf's formats: record kinds, tasks and mappings.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
+use super::table::{self, left, right};
 use pmc_analysis::profile::header::{FinalCount, RecordedTask};
 use pmc_symbols::symbol::kernel::{KernelMap, KernelSymbol};
 use pmc_sys::text::clean;
 
-/// Writes the number and share of records by kind.
+/// Writes the number and share of the records of each kind.
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
@@ -16,13 +18,10 @@ pub(crate) fn stats(out: &mut dyn Write, kinds: &[(String, u64)], unknown: u64) 
     writeln!(out, "\nAggregated stats:")?;
     writeln!(out, "{:>16} events: {all:10}", "TOTAL")?;
     let share = |count: u64| count as f64 / all.max(1) as f64 * 100.0;
-    for (name, count) in kinds {
-        writeln!(out, "{:>16} events: {count:10}  ({:4.1}%)", clean(name), share(*count))?;
-    }
-    if unknown > 0 {
-        writeln!(out, "{:>16} events: {unknown:10}  ({:4.1}%)", "UNKNOWN", share(unknown))?;
-    }
-    Ok(())
+    let unknown = Some(("UNKNOWN".to_owned(), unknown)).filter(|(_, count)| *count > 0);
+    kinds.iter().chain(&unknown).try_for_each(|(name, count)| {
+        writeln!(out, "{:>16} events: {count:10}  ({:4.1}%)", clean(name), share(*count))
+    })
 }
 
 /// Writes the addresses of kernel symbols in the format of `perf kallsyms`, in the order of `names`. For
@@ -67,7 +66,7 @@ pub(crate) fn kernel_maps(out: &mut dyn Write, maps: &[KernelMap]) -> io::Result
     })
 }
 
-/// Writes a tree of tasks, each below its parent, with their mappings.
+/// Writes the tasks as a tree, each below its parent, with their mappings.
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
@@ -94,7 +93,7 @@ pub(crate) fn tasks(out: &mut dyn Write, tasks: &[RecordedTask]) -> io::Result<(
             let children = below.get(&task.tid).into_iter().flatten().rev();
             open.extend(children.map(|child| (*child, depth + 1)));
         }
-        // The remaining tasks are their own ancestors, which happens only in damaged recordings.
+        // The remaining tasks are their own ancestors. This happens only in damaged recordings.
         match tasks.iter().find(|task| !shown.contains(&task.tid)) {
             Some(task) => open.push((task, root_depth(task))),
             None => return Ok(()),
@@ -136,18 +135,13 @@ pub(crate) fn counts(out: &mut dyn Write, counts: &[FinalCount]) -> io::Result<(
         let sum = rows.entry((count.pid, count.tid)).or_default().entry(&count.event).or_default();
         *sum = sum.saturating_add(count.value);
     }
-    write!(out, "\n# {:>8} {:>8}", "PID", "TID")?;
-    for event in &events {
-        write!(out, "  {:>14}", clean(event))?;
-    }
+    let head = ["#", "PID", "TID"].map(Cow::from).into_iter().chain(events.iter().map(|event| clean(event)));
+    let row = |((pid, tid), values): ((i32, i32), BTreeMap<&str, u64>)| {
+        let values = events.iter().map(|event| values.get(event).copied().unwrap_or(0).to_string());
+        [String::new(), pid.to_string(), tid.to_string()].into_iter().chain(values).collect()
+    };
+    let shapes = [vec![left(0, 1), right(1, 8), right(1, 8)], vec![right(2, 14); events.len()]].concat();
+    let rows = std::iter::once(head.map(Cow::into_owned).collect()).chain(rows.into_iter().map(row));
     writeln!(out)?;
-    for ((pid, tid), values) in rows {
-        write!(out, "  {pid:8} {tid:8}")?;
-        for event in &events {
-            let width = clean(event).chars().count().max(14);
-            write!(out, "  {:>width$}", values.get(event).copied().unwrap_or(0))?;
-        }
-        writeln!(out)?;
-    }
-    Ok(())
+    table::write(out, &shapes, None, rows)
 }

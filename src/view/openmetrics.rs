@@ -1,8 +1,8 @@
 //! OpenMetrics 1.0 text, for scrapers that read a file or a socket.
 //!
-//! Receives cumulative [`StatCounts`] (since the start, not per interval) and returns the whole exposition.
-//! Decides families, units and labels, but does not open files or sockets. Source: OpenMetrics 1.0.0,
-//! sections "Text format" and "Metric types".
+//! Receives cumulative [`StatCounts`] (since the start, not per interval) and returns the whole exposition,
+//! and the answers to HTTP requests for it. Chooses families, units and labels, but does not open files or
+//! sockets. Source: OpenMetrics 1.0.0, sections "Text format" and "Metric types".
 //!
 //! ```text
 //! # TYPE pmc_events counter
@@ -19,7 +19,28 @@ use std::fmt::Write;
 use pmc_analysis::profile::counts::{MissingValueReason, PlaceLabel, StatCounts, StatEvent, StatValue};
 use pmc_sys::units::seconds;
 
-/// The metric family of an event. A family has one unit, so each kind of unit needs a separate family.
+/// Answers an HTTP request, which may be incomplete, with the page or an error.
+pub fn http_response(request: &[u8], page: &str) -> Vec<u8> {
+    let line = request.split(|&byte| byte == b'\r' || byte == b'\n').next().unwrap_or_default();
+    let mut words = line.split(|&byte| byte == b' ');
+    let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let path = path.split(|&byte| byte == b'?').next().unwrap_or_default();
+    let (status, kind, body) = match (method, path) {
+        (b"GET" | b"HEAD", b"/metrics" | b"/") => {
+            ("200 OK", "application/openmetrics-text; version=1.0.0; charset=utf-8", page)
+        }
+        (b"GET" | b"HEAD", _) => ("404 Not Found", "text/plain", "the page is /metrics\n"),
+        _ => ("405 Method Not Allowed", "text/plain", "GET /metrics\n"),
+    };
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    let body = if method == b"HEAD" { "" } else { body };
+    [head.as_bytes(), body.as_bytes()].concat()
+}
+
+/// The metric family of an event. A family has only one unit, so each unit needs a separate family.
 struct MetricFamily {
     name: &'static str,
     kind: &'static str,
@@ -37,19 +58,19 @@ const TIME: MetricFamily = MetricFamily {
     name: "pmc_event_time_seconds",
     kind: "counter",
     unit: "seconds",
-    help: "Time that a clock event measured.",
+    help: "Time measured by a clock event.",
 };
 const ENERGY: MetricFamily = MetricFamily {
     name: "pmc_event_energy_joules",
     kind: "counter",
     unit: "joules",
-    help: "Energy that an event measured.",
+    help: "Energy measured by an event.",
 };
 const BYTES: MetricFamily = MetricFamily {
     name: "pmc_event_data_bytes",
     kind: "counter",
     unit: "bytes",
-    help: "Amount of data that an event measured.",
+    help: "Amount of data measured by an event.",
 };
 const OTHER: MetricFamily = MetricFamily {
     name: "pmc_event_amount",

@@ -1,4 +1,4 @@
-//! Persistent events as text: the held entries, their counts, and lost entries.
+//! Persistent events as text: the entries that the holder keeps open, their counts, and lost entries.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -10,7 +10,7 @@ use pmc_sys::abi::read_format;
 use pmc_sys::text::clean;
 use pmc_sys::units::{Count, bytes, thousands, thousands_f64};
 
-/// Writes one line per held entry, then the lost entries.
+/// Writes one line per entry that is open, then the lost entries.
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
@@ -49,7 +49,7 @@ pub(crate) fn list(
     Ok(())
 }
 
-/// Describes the processes and CPUs that an entry counts.
+/// Describes the processes and CPUs for which an entry counts.
 fn target(entry: &PersistentEntry) -> String {
     let pids: Vec<String> = entry.definition.pids.iter().map(u32::to_string).collect();
     let cpus = entry.definition.cpus.as_ref().map(|cpus| format!("CPU {}", clean(cpus)));
@@ -110,7 +110,7 @@ const READ_FORMAT: usize = 4;
 /// Fails if writing to `out` fails.
 pub(crate) fn counts(out: &mut dyn Write, entry: &PersistentEntry, counts: &EntryCounts) -> io::Result<()> {
     let head = ["CPU", "COUNT", "COUNTED", "LOST RECORDS"].map(str::to_owned).to_vec();
-    // The read format of an event opened by a recording may lack the enabled and running times.
+    // If a recorder opened the event, its read format may lack the enabled and running times.
     let format = entry
         .attr
         .get(READ_FORMAT)

@@ -12,11 +12,18 @@
 //!             75.00%  [30]       leaf @ /bin/program
 //!              100.0%  [30]        main
 //! ```
+//! Also prints pmcstat's counter table, which has one column per counter and one line per interval:
+//!
+//! ```text
+//! #             p/instructions               p/branches
+//!                      1234567                    12345
+//! ```
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 use std::sync::Arc;
 
+use super::table::{self, ColumnShape, right};
 use pmc_analysis::profile::script::{AddressFunction, AddressFunctions, ScriptEntry};
 use pmc_perfdata::record::{Record, kind};
 use pmc_sys::text::clean;
@@ -31,7 +38,7 @@ const GREATEST_DEPTH: usize = 1024;
 pub(crate) enum PmcstatFormat {
     /// The log's records.
     Records,
-    /// Each sampled address, with its function and the function's bounds.
+    /// Each sampled address, with its function and the function's start and end.
     Functions(LeafName),
     /// Each address in each call chain, with its function and source line.
     Lines,
@@ -73,14 +80,14 @@ pub(crate) struct LogWriter<'a> {
     form: PmcstatFormat,
     events: Vec<LoggedEvent>,
     places: &'a AddressFunctions,
-    /// Counts of each process at exit, by event.
+    /// Each process's counts at exit, by event.
     exits: BTreeMap<i32, BTreeMap<usize, u64>>,
     /// One tree of callers per event.
     callers: Vec<CallerNode>,
 }
 
 impl<'a> LogWriter<'a> {
-    /// Returns a writer for this format. `exits` holds the counts of each process at exit, by event.
+    /// Returns a writer for this format. `exits` holds each process's counts at exit, by event.
     pub(crate) fn new(
         form: PmcstatFormat,
         events: Vec<LoggedEvent>,
@@ -319,6 +326,54 @@ impl CallerNode {
         self.sorted()
             .into_iter()
             .try_for_each(|(key, node)| node.write(out, key, depth + 1, self.samples, dso))
+    }
+}
+
+/// Number of digits of the largest 64-bit number, by pmcstat's formula.
+const WIDTH: usize = (64.0 / std::f64::consts::LOG2_10) as usize + 1;
+/// If the terminal's height is unknown, the header is repeated after this number of lines.
+const SCREEN: usize = 23;
+
+/// The counter table. A column is at least as wide as its title and the largest 64-bit number.
+#[derive(Debug, Default)]
+pub(crate) struct CounterTable {
+    titles: Vec<String>,
+    shapes: Vec<ColumnShape>,
+    /// Lines printed since the last header.
+    lines: usize,
+}
+
+impl CounterTable {
+    /// Returns a table for these counters. System-wide counters have a CPU.
+    pub(crate) fn new<'c>(counters: impl Iterator<Item = (&'c str, Option<u32>)>) -> Self {
+        let title = |(spec, cpu): (&str, Option<u32>)| {
+            cpu.map_or_else(|| format!("p/{spec}"), |cpu| format!("s/{cpu:02}/{spec}"))
+        };
+        let titles: Vec<String> = counters.map(title).collect();
+        let shapes = table::fitted(&vec![right(1, WIDTH); titles.len()], [titles.as_slice()]);
+        Self { titles, shapes, lines: 0 }
+    }
+
+    /// Writes a line. Before it, writes a header if the previous header has scrolled off the terminal, which
+    /// has `screen` lines. Shows `-` instead of 0 if the counter did not run.
+    ///
+    /// # Errors
+    /// Fails if writing to `out` fails.
+    pub(crate) fn write(
+        &mut self,
+        out: &mut dyn Write,
+        screen: Option<usize>,
+        values: impl Iterator<Item = Option<u64>>,
+    ) -> io::Result<()> {
+        let cells = values.map(|value| value.map_or_else(|| "-".to_owned(), |value| value.to_string()));
+        let mut text = format!(" {}\n", table::line(&self.shapes, cells));
+        if self.lines == 0 || self.lines >= screen.map_or(SCREEN, |lines| lines.max(2) - 1) {
+            text = format!("#{}\n{text}", table::line(&self.shapes, &self.titles));
+            self.lines = 0;
+        }
+        self.lines += 1;
+        out.write_all(text.as_bytes())?;
+        out.flush()
     }
 }
 

@@ -1,18 +1,18 @@
 //! Text around table rows: headlines, data quality, advice.
 //!
-//! Wraps lines for a human reader, or writes them as comments for a program.
+//! Wraps the text for human readers, or writes it as comment lines for programs.
 
 use std::io::{self, Write};
 
 use pmc_sys::text::{width, wrap_remark};
 
-/// Writer for text outside of table rows. Wraps lines for human readers and writes comments for programs.
+/// Writer for text around table rows. Wraps it for human readers, or writes it as comment lines for programs.
 pub(super) struct Remarks<'a> {
     /// The output. Table rows are written to it directly.
     pub(super) out: &'a mut dyn Write,
     is_commented: bool,
     width: usize,
-    /// The unfinished line.
+    /// The current line, which is not complete yet.
     line: Vec<u8>,
 }
 
@@ -28,7 +28,7 @@ impl<'a> Remarks<'a> {
             self.out.write_all(if line.is_empty() { b"#" } else { b"# " })?;
         }
         let text = String::from_utf8_lossy(&line);
-        // Coloured text is always short enough to fit.
+        // Coloured text is always short enough to fit, so it is not wrapped.
         if text.contains('\x1b') || width(&text) <= self.width {
             self.out.write_all(&line)?;
             return self.out.write_all(b"\n");

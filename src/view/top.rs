@@ -1,4 +1,5 @@
-//! `pmc top` as text: one line about the sampling, then the tables of a report, once per interval.
+//! The output of `pmc top` without the screen: for each interval, one line about the sampling, followed by
+//! the tables of a report.
 //!
 //! ```text
 //! 12.0 s: 7,998 samples/s of cpu-clock, none lost; kernel 12.3%, user 80.1%, idle 7.6%; pmc: 0.9% CPU

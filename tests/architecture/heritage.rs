@@ -1,10 +1,11 @@
-//! Checks `docs/heritage.md`: each test that a row names exists, and each command parses.
+//! Checks that each test named by `docs/heritage.md` and `docs/reliability.md` exists, and that each command in
+//! `docs/heritage.md` parses.
 //!
-//! A row is `| there | with pmc | proof |`. Quoted text in the second column that begins with the name of one
-//! of our programs must parse as that program's command line. Event text must parse on one of the recorded
-//! machines in `tests/data/sysfs`. The third column names tests as cargo prints them, after the name of their
-//! binary (`unit` for tests in `src`). A row that begins with **No:** explains why Linux cannot support the
-//! feature, and needs no test.
+//! A row is `| original | with pmc | test |`. Quoted text in the second column that begins with the name of
+//! one of our programs must parse as that program's command line. Event text must parse on one of the
+//! recorded machines in `tests/data/sysfs`. The third column names tests as cargo prints them, after the name
+//! of their binary (`unit` for tests in `src`). A row that begins with **No:** explains why Linux cannot
+//! support the feature, and needs no test.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -47,7 +48,7 @@ fn rows<'a>(page: &'a str, heading: &str) -> Vec<Row<'a>> {
         lines.take_while(|(_, line)| !line.starts_with("## ")).filter(|(_, line)| line.starts_with('|'));
     lines
         .map(|(at, line)| Row { line: at + 1, columns: columns(line) })
-        .filter(|row| row.columns[0] != "there" && !row.columns[0].starts_with("---"))
+        .filter(|row| row.columns[0] != "original" && !row.columns[0].starts_with("---"))
         .collect()
 }
 
@@ -205,13 +206,26 @@ fn heritage_page_is_correct() {
     }
 }
 
+/// Each test that the page on reliability names as proof exists.
+#[test]
+fn reliability_page_names_existing_tests() {
+    let root = root();
+    let page = fs::read_to_string(root.join("docs/reliability.md")).expect("the page");
+    let binaries = ["unit::", "counting::", "reading::", "recording::"];
+    let named = page.split('`').filter(|word| binaries.iter().any(|binary| word.starts_with(binary)));
+    let (named, tests) = (named.collect::<Vec<_>>(), tests(&root));
+    assert!(named.len() >= 10, "{named:?}");
+    let missing: Vec<_> = named.into_iter().filter(|name| !tests.contains(*name)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
 #[test]
 fn incorrect_heritage_page_is_detected() {
     let tests = BTreeSet::from(["counting::stat::counts".to_owned()]);
     let hosts = [Host::rooted(root().join("tests/data/sysfs/virtual"))];
     let wrong = |row: &str| {
         faults(
-            &rows(&format!("## S\n\n| there | with pmc | proof |\n|---|---|---|\n{row}\n"), "## S"),
+            &rows(&format!("## S\n\n| original | with pmc | test |\n|---|---|---|\n{row}\n"), "## S"),
             &tests,
             &hosts,
         )

@@ -6,8 +6,10 @@
 //! edge here when you need it, and remove an edge with its last use. `planted` breaks each rule in every way
 //! we thought of and checks that the break is found. An offence is printed as `file:line: what is wrong`.
 //!
-//! `heritage`, `links` and `examples` check the documentation, and `words` checks prose and names.
+//! `heritage`, `links` and `examples` check the documentation, `words` checks prose and names, and
+//! `dependencies` checks the external crates.
 
+mod dependencies;
 mod examples;
 mod heritage;
 mod links;
@@ -39,7 +41,7 @@ use sources::Tree;
 ///            perfdata
 ///            record          host
 ///              sys  abi
-///      error  terminal  units  text  sort         config (of the program)
+///      error  terminal  units  text               config (of the program)
 /// ```
 const FLOORS: &[(&str, &[&str])] = &[
     // The top.
@@ -69,25 +71,25 @@ const FLOORS: &[(&str, &[&str])] = &[
             "terminal",
             "units",
             "text",
-            "sort",
         ],
     ),
     ("cli", &[]),
-    ("tui", &["view", "profile", "error", "terminal", "units", "text", "sort"]),
+    ("tui", &["view", "profile", "session", "error", "terminal", "units", "text"]),
     (
         "view",
         &[
             "profile",
+            "interval",
             "persistent",
             "symbol",
             "session",
+            "interval",
             "record",
             "abi",
             "error",
             "terminal",
             "units",
             "text",
-            "sort",
         ],
     ),
     // Keeps events open for other processes to read: a server around the first engine's rings.
@@ -102,24 +104,27 @@ const FLOORS: &[(&str, &[&str])] = &[
             "host",
             "symbol",
             "unwind",
+            "worker_threads",
             "session",
+            "interval",
             "perfdata",
             "sys",
             "record",
             "abi",
             "error",
             "units",
-            "sort",
         ],
     ),
     (
         "analysis",
         &[
             "profile",
+            "interval",
             "host",
             "symbol",
             "unwind",
             "worker_threads",
+            "interval",
             "session",
             "perfdata",
             "sys",
@@ -129,22 +134,24 @@ const FLOORS: &[(&str, &[&str])] = &[
             "units",
             "text",
             "address",
-            "sort",
         ],
     ),
-    ("profile", &["symbol", "session", "record", "abi", "error", "units", "text", "sort"]),
+    ("profile", &["symbol", "interval", "session", "record", "abi", "error", "units", "text"]),
+    ("profile", &["interval", "symbol", "session", "record", "abi", "error", "units", "text"]),
     // The measuring wing. `persistent` is shared by the holder and its clients.
-    ("persistent", &["host", "sys", "error", "sort"]),
-    ("counter", &["event", "host", "sys", "abi", "error", "units", "text", "sort"]),
-    ("event", &["host", "abi", "error", "text", "sort"]),
-    ("host", &["sys", "abi", "units", "sort"]),
+    ("persistent", &["host", "sys", "error"]),
+    ("counter", &["event", "host", "sys", "abi", "error", "units", "text"]),
+    ("event", &["host", "sys", "abi", "error", "text"]),
+    ("host", &["sys", "abi", "error", "units"]),
     // The reading wing.
-    ("symbol", &["worker_threads", "sys", "abi", "error", "text", "address", "sort"]),
+    ("symbol", &["worker_threads", "sys", "abi", "error", "text", "address"]),
     ("unwind", &["abi", "record", "address"]),
     ("worker_threads", &[]),
+    // Pairs of events; pure.
+    ("interval", &[]),
     ("session", &["symbol", "worker_threads", "perfdata", "record", "abi", "address"]),
     // Uses `sys` to open files safely in places where other users can create files.
-    ("perfdata", &["sys", "record", "abi", "error", "units", "sort"]),
+    ("perfdata", &["sys", "record", "abi", "error", "units"]),
     // The ground: the kernel's interfaces and bytes, words and numbers. `error` asks `sys` for errno names.
     ("sys", &["abi", "units"]),
     ("record", &["abi", "units", "text"]),
@@ -153,9 +160,8 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("config", &["sys", "error"]),
     ("terminal", &[]),
     ("units", &[]),
-    ("text", &["sort"]),
+    ("text", &[]),
     ("address", &[]),
-    ("sort", &[]),
 ];
 
 /// Floors that may use each external crate, and each part of the standard library with effects outside the
@@ -178,7 +184,6 @@ const OUTSIDE: &[(&str, &[&str])] = &[
             "symbol",
             "perfdata",
             "sys",
-            "config",
             "terminal",
         ],
     ),
@@ -231,7 +236,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
             "terminal",
         ],
     ),
-    ("std::net", &["command", "record"]),
+    ("std::net", &["command", "view", "record"]),
     // User input and output.
     ("clap", &["command", "cli"]),
     ("std::io::stdin", &["tui", "perfdata", "terminal"]),
@@ -272,6 +277,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
             "view",
             "recording",
             "analysis",
+            "interval",
             "profile",
             "symbol",
             "unwind",
@@ -280,7 +286,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
             "record",
         ],
     ),
-    ("smallvec", &["session"]),
+    ("smallvec", &["analysis", "interval", "session"]),
     ("typed_arena", &["symbol"]),
     ("rayon", &["symbol", "unwind", "session", "worker_threads"]),
     ("thiserror", &["counter", "host", "symbol", "perfdata"]),
@@ -289,16 +295,18 @@ const OUTSIDE: &[(&str, &[&str])] = &[
 const HANDED_OUT: &[(&str, &str)] = &[("sys", "libc")];
 /// Modules below `command` that several commands share.
 const SHARED_BY_COMMANDS: &[&str] = &[
-    "columns",
     "destination",
     "recording_screen",
     "pager",
     "plan",
     "progress",
     "reasons",
+    "row_options",
     "sampling_options",
     "screen",
+    "temporary",
     "time_span",
+    "warning",
 ];
 /// Commands that still receive the typed options and do not build a plan from them.
 const WITHOUT_PLAN: &[&str] = &[

@@ -225,6 +225,46 @@ fn import_cycles_are_found() {
 }
 
 #[test]
+fn names_through_a_parents_import_are_rejected() {
+    let line = |name: &str| {
+        format!("`{name}` is not defined in `read`, which only imports it: name the module that defines it")
+    };
+    for import in
+        ["pub use line::Line;", "use line::Line;", "pub(crate) use line::*;", "use self::line::Line;"]
+    {
+        let parent = format!(
+            "//! R\nmod file;\nmod line;\n{import}\nuse crate::words::Word;\npub fn read(_: Word) {{}}"
+        );
+        for (way, name) in [
+            ("use super::Line;", "super::Line"),
+            ("use super::{Line as L, line};", "super::Line"),
+            ("use crate::read::Line;", "crate::read::Line"),
+            ("use super::*;\nfn f(_: Line) {}", "Line"),
+            ("fn f() { super::Line::new(); }", "super::Line::new"),
+        ] {
+            let file = format!("//! F\n{way}");
+            let found = offences(&[("read/mod.rs", &parent), ("read/file.rs", &file)]);
+            assert!(found.iter().all(|found| found.ends_with(&line(name))), "{import} {way}: {found:#?}");
+            assert_eq!(found.len(), 1, "{import} {way}: {found:#?}");
+        }
+        // Tests are exempt. Code outside the folder uses re-exports.
+        let found = offences(&[
+            ("read/mod.rs", &parent),
+            ("read/line.rs", "//! L\npub struct Line;\n#[cfg(test)]\nmod tests { use super::super::Line; }"),
+            (
+                "command/list.rs",
+                "//! L\npub fn run() { crate::read::read(crate::words::Word); crate::read::Line; }",
+            ),
+        ]);
+        assert_eq!(found, Vec::<String>::new(), "{import}");
+    }
+    // A type alias is a definition, not an import.
+    let parent = "//! R\nmod file;\nmod line;\npub type Row = line::Line;\nuse crate::words::Word;\npub fn read(_: Word) {}";
+    let found = offences(&[("read/mod.rs", parent), ("read/file.rs", "//! F\nuse super::Row;")]);
+    assert_eq!(found, Vec::<String>::new());
+}
+
+#[test]
 fn commands_must_not_import_each_other() {
     caught("command/list.rs", "use super::stat;", "the command `list` must not name the command `stat`");
     caught("command/stat/plan.rs", "use crate::command::list;", "`stat` must not name the command `list`");

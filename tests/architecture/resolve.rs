@@ -12,6 +12,8 @@ use crate::sources::{BINARY, Tree};
 pub(crate) struct Found {
     /// Modules that define or re-export the target, in the order visited.
     pub(crate) through: Vec<usize>,
+    /// Those of them that only import the target, or re-export it.
+    pub(crate) importers: Vec<usize>,
     /// Full path, starting with the crate's name, for a target outside this package.
     pub(crate) outside: Option<Vec<String>>,
 }
@@ -81,15 +83,15 @@ impl Tree {
         if matches!(name.as_str(), "core" | "alloc") {
             "std".clone_into(&mut path[0]);
         }
-        is_linked.then_some(Found { through: Vec::new(), outside: Some(path) })
+        is_linked.then_some(Found { outside: Some(path), ..Found::default() })
     }
 
     fn walk(&self, module: usize, path: &[String], seen: &mut Seen) -> Option<Found> {
         let Some((name, rest)) = path.split_first() else {
-            return Some(Found { through: vec![module], outside: None });
+            return Some(Found { through: vec![module], ..Found::default() });
         };
         // Macro-generated names are not visible here, so assume that they exist.
-        let made = Found { through: vec![module], outside: None };
+        let made = Found { through: vec![module], ..Found::default() };
         Some(self.named(module, name, rest, seen).unwrap_or(made))
     }
 
@@ -100,10 +102,13 @@ impl Tree {
         }
         let own = &self.modules[module];
         if own.items.contains(name) {
-            return Some(Found { through: vec![module], outside: None });
+            return Some(Found { through: vec![module], ..Found::default() });
         }
         let through_here = |mut found: Found| {
             found.through.insert(0, module);
+            if !own.type_aliases.contains(name) {
+                found.importers.push(module);
+            }
             found
         };
         if let Some(alias) = own.aliases.get(name) {

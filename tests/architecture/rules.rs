@@ -3,7 +3,7 @@
 //!
 //! Receives a [`Tree`] and the [`Tables`] of allowed imports. Returns [`Offence`]s, which print as
 //! `file:line: what is wrong`. Test code must respect the floors, but is exempt from the rules about cycles,
-//! printing and page sizes.
+//! imports of parents, printing and page sizes.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -48,6 +48,7 @@ const RULES: &[Rule] = &[
     floors,
     outside,
     cycles,
+    detours,
     commands,
     constructs,
     opens_with_doc,
@@ -80,6 +81,8 @@ enum Target {
     File(usize),
     /// A path that begins with a crate's name.
     Outside(String),
+    /// A path that leads through an import of this module, which is above the file.
+    ImportAbove(usize, String),
 }
 
 fn edges(tree: &Tree, tables: &Tables) -> Vec<Edge> {
@@ -93,6 +96,17 @@ fn edges(tree: &Tree, tables: &Tables) -> Vec<Edge> {
         let edge = |to| Edge { from, line: reference.line, in_test: reference.in_test, to };
         let files: Vec<usize> = found.through.iter().map(|&module| tree.modules[module].file).collect();
         edges.extend(files.iter().filter(|&&to| to != from).map(|&to| edge(Target::File(to))));
+        let module = &tree.modules[reference.module];
+        // A name that the file itself imports counts where it is imported.
+        if !module.aliases.contains_key(&reference.path[0]) {
+            let is_above = |importer: &&usize| {
+                let importer = &tree.modules[**importer];
+                importer.file != from && module.path.starts_with(&importer.path)
+            };
+            let path = || reference.path.join("::");
+            let above = found.importers.iter().filter(is_above);
+            edges.extend(above.map(|&importer| edge(Target::ImportAbove(importer, path()))));
+        }
         let Some(path) = &found.outside else { continue };
         let hands_out =
             |file: &usize| tables.handed_out.contains(&(tree.files[*file].floor(), path[0].as_str()));
@@ -223,7 +237,7 @@ fn outside(tree: &Tree, tables: &Tables, edges: &[Edge]) -> Vec<Offence> {
 }
 
 /// Returns the deepest folder that contains both files, and the entry of that folder that each file is in.
-/// Returns `None` if one is the other's ancestor: a module and its own children may name each other.
+/// Returns `None` if one is the other's ancestor: a module and its own children may name each other's items.
 fn common_folder(tree: &Tree, from: usize, to: usize) -> Option<(PathBuf, &str, &str)> {
     let (from, to) = (&tree.files[from].path, &tree.files[to].path);
     let mut folder = PathBuf::new();
@@ -263,6 +277,21 @@ fn cycles(tree: &Tree, _: &Tables, edges: &[Edge]) -> Vec<Offence> {
                 offences.push(offence(tree, *file, *line, what));
             }
         }
+    }
+    offences
+}
+
+/// No module names an item through an import or a re-export of a module above it: re-exports are for code
+/// outside the folder. Inside, they hide which sibling a file needs.
+fn detours(tree: &Tree, _: &Tables, edges: &[Edge]) -> Vec<Offence> {
+    let mut offences = Vec::new();
+    for edge in edges.iter().filter(|edge| !edge.in_test) {
+        let Target::ImportAbove(importer, path) = &edge.to else { continue };
+        let importer = tree.modules[*importer].path.join("::");
+        let what = format!(
+            "`{path}` is not defined in `{importer}`, which only imports it: name the module that defines it"
+        );
+        offences.push(offence(tree, edge.from, edge.line, what));
     }
     offences
 }
@@ -425,6 +454,7 @@ pub(crate) fn tables_in_use(tree: &Tree, tables: &Tables) -> String {
                     floors.entry(from).or_default().insert(to);
                 }
             }
+            Target::ImportAbove(..) => {}
             Target::Outside(path) => {
                 let row = row_of(tables, path).map(|(row, _)| (*row).to_owned());
                 let name = path.split("::").next().unwrap_or_default();

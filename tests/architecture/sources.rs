@@ -47,6 +47,8 @@ pub(crate) struct Module {
     /// Index of its file.
     pub(crate) file: usize,
     pub(crate) items: BTreeSet<String>,
+    /// Type aliases: they are also in `aliases`, but defined here.
+    pub(crate) type_aliases: BTreeSet<String>,
     /// Names for other paths: imports, renames, re-exports, type aliases.
     pub(crate) aliases: BTreeMap<String, Vec<String>>,
     /// Modules with a glob import (`use path::*`).
@@ -500,8 +502,10 @@ impl<'ast> Visit<'ast> for Collector<'_> {
             let name = item.ident.to_string();
             let words = words_of(&path.path);
             if words.last() != Some(&name) || words.len() > 1 {
-                self.here().items.remove(&name);
-                self.here().aliases.insert(name, words);
+                let here = self.here();
+                here.items.remove(&name);
+                here.type_aliases.insert(name.clone());
+                here.aliases.insert(name, words);
             }
         }
         visit::visit_item_type(self, item);

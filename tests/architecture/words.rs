@@ -1,7 +1,6 @@
 //! The prose and the names: a word list for sentences to rewrite, and one name for one type.
 //!
-//! Both are ratchets. The tables state what is left; a change may lower the numbers and must then lower them
-//! here.
+//! Both are ratchets. The tables state what is left; no change may raise a number.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -53,26 +52,24 @@ const HINTS: &[&str] = &[
 
 /// Hint words left in each floor, in all tests, and in the documentation.
 const LEFT: &[(&str, usize)] = &[
-    ("docs", 15),
+    ("docs", 5),
     ("analysis", 4),
-    ("cli", 23),
-    ("command", 16),
-    ("counter", 27),
-    ("error", 3),
-    ("event", 15),
+    ("cli", 5),
+    ("command", 12),
+    ("counter", 26),
+    ("error", 2),
+    ("event", 7),
     ("holder", 1),
-    ("host", 8),
-    ("perfdata", 1),
+    ("host", 4),
     ("persistent", 13),
-    ("profile", 14),
+    ("profile", 11),
     ("recording", 8),
-    ("session", 20),
-    ("symbol", 19),
-    ("sys", 11),
+    ("session", 13),
+    ("symbol", 15),
+    ("sys", 10),
     ("tui", 5),
-    ("unwind", 1),
-    ("view", 3),
-    ("tests", 135),
+    ("view", 2),
+    ("tests", 122),
 ];
 
 /// Types that share a name, with the number of their definitions.
@@ -112,8 +109,9 @@ fn hint_words_do_not_increase() {
         .map(|(folder, texts)| (folder, texts.iter().map(|text| hints.find_iter(text).count()).sum()))
         .filter(|(_, count)| *count > 0)
         .collect();
-    let left = LEFT.iter().map(|(folder, count)| ((*folder).to_owned(), *count)).collect();
-    assert!(counts == left, "the table LEFT as the texts have it (never raise a number):\n{}", rows(counts));
+    let limit = |folder: &str| LEFT.iter().find(|(known, _)| *known == folder).map_or(0, |(_, limit)| *limit);
+    let is_worse = counts.iter().any(|(folder, count)| *count > limit(folder));
+    assert!(!is_worse, "more hint words than the table LEFT allows. The texts have:\n{}", rows(counts));
 }
 
 #[test]

@@ -21,7 +21,7 @@ fn settings_are_stored_where_perf_stores_them() {
     pmc(home, &["config", "--user", "-l"]).expect(0);
     pmc(home, &["config", "report.children"]).expect(1).says(&["is not set"]);
     pmc(home, &["config", "report.children=false", "Call-Graph.order=callee"]).expect(0);
-    pmc(home, &["config", "colors.top=red, default"]).expect(0).says(&["colors.top", "used by perf only"]);
+    pmc(home, &["config", "colors.top=red, default"]).expect(0).says(&["colors.top", "only perf uses"]);
     let list = "report.children=false\ncall-graph.order=callee\ncolors.top=red, default\n";
     assert_eq!(pmc(home, &["config", "--user", "-l"]).expect(0).stdout, list);
     assert_eq!(pmc(home, &["config", "report.children"]).expect(0).stdout, "report.children=false\n");

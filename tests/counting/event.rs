@@ -304,7 +304,7 @@ fn unused_words_are_rejected() {
         ("cycles,usr,percore", "percore", "cannot sum", "pmc stat -a --per-core"),
         ("cycles/percore/", "percore", "cannot sum", "pmc stat -a --per-core"),
         ("cpu/event=1,percore/", "percore", "cannot sum", "pmc stat -a --per-core"),
-        ("cycles/@driver=word/", "@driver", "PMU drivers", "omit it"),
+        ("cycles/@driver=word/", "@driver", "driver-specific terms", "omit it"),
         ("cycles:b", "b", "BPF programs", "omit it"),
         ("{cycles,instructions}:Wb", "b", "BPF programs", "omit it"),
     ] {
@@ -648,7 +648,7 @@ fn kprobes_resolve_kernel_functions() {
 
     assert_eq!(read("kprobe:vfs_raed").unwrap_err().suggestions, ["vfs_read"]);
     assert!(read("kprobe:jiffies").unwrap_err().message.contains("no function `jiffies`"));
-    assert!(read("kprobe:btrfs:show").unwrap_err().message.contains("no loaded module `btrfs`"));
+    assert!(read("kprobe:btrfs:show").unwrap_err().message.contains("no loaded module named `btrfs`"));
     assert_eq!(
         read("kprobe:show").unwrap_err().expected.unwrap(),
         "one of _stext+0x200, _stext+0x300, ext4:show"

@@ -7,6 +7,7 @@
 //! `@PID@` and `@TID@` become the parser's options that take such values.
 
 mod options;
+mod syscalls;
 mod table;
 
 use crate::kit;

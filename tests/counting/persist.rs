@@ -336,7 +336,7 @@ fn stat_counts_persistent_events() {
     let none = Run::new();
     none.pmc(&["stat", "-e", "persistent/x/", "true"])
         .expect(2)
-        .says(&["no holder runs", "pmc persist add x"]);
+        .says(&["no holder is running", "pmc persist add x"]);
     drop(worker);
     run.pmc(&["persist", "read", "execs"]).expect(0).prints(&["have ended", "9"]);
 }

@@ -16,6 +16,7 @@ use std::process::{ChildStdin, Command, Output, Stdio};
 use std::time::Duration;
 
 use pmc_events::counter::reservation::{self, Policy, ReservationState, Watcher};
+use pmc_sys::error::Warning;
 use pmc_sys::sys::lock::{self, LockKind};
 use rustix::process::{Flock, FlockType, Pid, Signal, fcntl_getlk, kill_process};
 use tempfile::TempDir;
@@ -121,7 +122,7 @@ fn send(pid: u32, signal: Signal) {
 
 fn findings(policy: Policy, place: &Place) -> String {
     let prepared = reservation::prepare(policy, &place.lock_file()).unwrap();
-    prepared.findings.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    prepared.findings.into_iter().map(|one| Warning::from(one).to_string()).collect::<Vec<_>>().join("\n")
 }
 
 #[test]

@@ -384,7 +384,7 @@ fn counting_breakpoint_can_be_moved() {
     ran.says(&[
         "`move page-faults 0x1000`: only breakpoints (mem:…) have an address",
         "`move w 0x1001`: the kernel refuses it: Invalid argument",
-        "`period w 5`: it counts without sampling",
+        "`period w 5`: it is counted, not sampled",
         "`move nobody 0x1000`: unknown event name",
     ]);
 }
@@ -482,7 +482,7 @@ fn rejected_control_commands_get_an_error_reply() {
     for (order, answer) in [
         ("enable nosuch", "refused: unknown event name"),
         ("disable nosuch", "refused: unknown event name"),
-        ("period page-faults 5", "refused: it counts without sampling"),
+        ("period page-faults 5", "refused: it is counted, not sampled"),
         ("ping", "ack"),
         ("stop", "ack"),
     ] {

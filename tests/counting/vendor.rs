@@ -403,7 +403,7 @@ fn values_too_large_for_a_field_are_rejected() {
     assert_eq!(beyond.len(), 4);
     for event in beyond {
         let said = refused(&host, event.name);
-        assert!(said.contains("0x3e0") && said.contains("Linux has no terms for"), "{said}");
+        assert!(said.contains("0x3e0") && said.contains("Linux has no terms"), "{said}");
     }
     assert!(refused(&tree("neoverse-n1"), "CHAIN").contains("does not count anything"));
     let said = refused(&tree("skylake-x"), "mem_load_retired.l3_mis");

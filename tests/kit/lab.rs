@@ -26,6 +26,7 @@ volatile unsigned long sink;
 "#;
 
 /// Temporary folder of a test.
+#[derive(Debug)]
 pub struct Lab(tempfile::TempDir);
 
 impl Lab {

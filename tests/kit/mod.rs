@@ -331,6 +331,12 @@ pub fn wait_until_idle(pid: u32) {
     });
 }
 
+/// Returns the largest resident set of a process in KiB, from the text of its `/proc/PID/status`.
+pub fn peak_kib(status: &str) -> u64 {
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
+    peak.trim().trim_end_matches(" kB").parse().expect("a number")
+}
+
 /// Returns the path of a program found on the PATH.
 pub fn on_path(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
@@ -374,6 +380,12 @@ pub fn as_nobody(args: &[&str]) -> Option<Ran> {
     if !need("paranoid", level >= 2, "kernel.perf_event_paranoid is below 2") {
         return None;
     }
+    Some(run_as_nobody(args))
+}
+
+/// Runs pmc as user 65534, with a run directory owned by that user. Requires root and `setpriv`.
+#[track_caller]
+pub fn run_as_nobody(args: &[&str]) -> Ran {
     // User nobody may not be able to reach the build directory.
     let dir =
         tempfile::Builder::new().permissions(PermissionsExt::from_mode(0o755)).tempdir().expect("a folder");
@@ -384,7 +396,7 @@ pub fn as_nobody(args: &[&str]) -> Option<Ran> {
     let mut command = Command::new("setpriv");
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&pmc).args(args);
     command.env("LC_ALL", "C").env("PMC_PERSISTENT_DIR", &run).current_dir(&run).stdin(Stdio::null());
-    Some(command.output().expect("setpriv starts").into())
+    command.output().expect("setpriv starts").into()
 }
 
 /// Requires a working `perf_event_open(2)` for our own process.

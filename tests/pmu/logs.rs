@@ -90,6 +90,6 @@ fn time_slice_counts_add_up_to_the_total() {
 #[test]
 fn kernel_without_thread_exit_counts_is_reported() {
     let (Some(refused), Some(warned)) = (guest("no_exits"), guest("no_exits_sampled")) else { return };
-    refused.expect(1).says(&["log-exit", "does not report a thread's counts at its end", "Linux 6.19"]);
-    warned.expect(0).says(&["-s: this kernel does not report a thread's counts at its end"]);
+    refused.expect(1).says(&["log-exit", "does not report a thread's counts when it exits", "Linux 6.19"]);
+    warned.expect(0).says(&["-s: this kernel does not report a thread's counts when it exits"]);
 }

@@ -229,11 +229,11 @@ fn traces_work_with_compression_pipes_and_rotation() {
 fn full_trace_buffer_is_reported_and_tracing_continues() {
     let Some(ran) = guest("trace_small") else { return };
     let ran = ran.expect(0);
-    assert!(ran.stderr.contains("trace cut off ") && ran.stderr.contains("-m RING,AREA"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("trace truncated ") && ran.stderr.contains("-m RING,AREA"), "{}", ran.stderr);
     is_hot(&decoded("trace_small_decoded").expect("it has run"));
     // System-wide, no context switch would restart the trace of a CPU.
     let system = guest("trace_small_system").expect("it has run").expect(0);
-    assert!(system.stderr.contains("trace cut off "), "{}", system.stderr);
+    assert!(system.stderr.contains("trace truncated "), "{}", system.stderr);
     is_hot(&decoded("trace_small_system_decoded").expect("it has run"));
 }
 

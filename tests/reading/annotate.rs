@@ -104,7 +104,7 @@ fn shares_per_function_and_line_are_correct() {
     annotate(&file, &["chain"])
         .expect(0)
         .prints(&["fifty  in shares", "chain is inlined into this function"]);
-    annotate(&file, &["chain", "-d", "libc.so.6"]).expect(1).says(&["no sample hit a function named"]);
+    annotate(&file, &["chain", "-d", "libc.so.6"]).expect(1).says(&["no function named"]);
     let source = annotate(&file, &["fifty", "--source-only"]).expect(0);
     let hot =
         source.stdout.lines().find(|line| line.contains('│') && line.contains("volatile(\"imul")).unwrap();
@@ -371,7 +371,7 @@ fn unavailable_annotations_are_explained() {
     let file = lab.record("perf.data", &["-e", "cpu-clock:u", "-F", "2000"], &program);
     annotate(&file, &["fiftty"])
         .expect(1)
-        .says(&["no sample hit a function named \"fiftty\"", "did you mean fifty?"]);
+        .says(&["no function named \"fiftty\" has samples", "did you mean fifty?"]);
     annotate(&file, &["no\u{1b}[31msuch"]).expect(1).says(&["no?[31msuch"]);
     annotate(&file, &["fifty", "-d", "libc.so.6"]).expect(1).says(&["-d shares"]);
     annotate(&file, &["--percent-type", "all"]).expect(2);
@@ -396,5 +396,5 @@ fn unavailable_annotations_are_explained() {
     assert_eq!((ended.clone().expect(0).stderr.as_str(), ended.stdout.as_str()), ("", ""));
     // Without the program there are no symbols, and the error says so.
     std::fs::remove_file(&program).unwrap();
-    annotate(&file, &["fifty"]).expect(1).says(&["no sample"]);
+    annotate(&file, &["fifty"]).expect(1).says(&["has samples"]);
 }

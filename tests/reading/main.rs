@@ -12,6 +12,8 @@ mod languages;
 mod memory;
 mod records;
 mod report;
+mod sched;
 mod symbol;
 mod tui;
 mod unwind;
+mod wall_export;

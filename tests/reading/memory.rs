@@ -69,8 +69,7 @@ fn peak(file: &Path, way: &[&str]) -> u64 {
     output.read_to_end(&mut rest).unwrap();
     assert!(rest.len() > 128 << 10, "{way:?}: the output of {} bytes fits into the pipe", rest.len());
     assert!(kit::wait_for_end("pmc", &mut child).success());
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
-    peak.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+    kit::peak_kib(&status) << 10
 }
 
 #[track_caller]

@@ -11,7 +11,9 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::kit::{self, Ran};
 
-const NOBODY: u32 = 65534;
+const OTHER_USER: u32 = 65534;
+/// A shell script that runs long enough for a few samples.
+const BUSY: &str = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
 
 /// A folder owned by the user `nobody`, and a file of root outside it.
 struct Scene {
@@ -26,7 +28,7 @@ impl Scene {
         }
         let mut builder = tempfile::Builder::new();
         let folder = builder.permissions(PermissionsExt::from_mode(0o755)).tempdir().unwrap();
-        chown(folder.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+        chown(folder.path(), Some(OTHER_USER), Some(OTHER_USER)).unwrap();
         let root = tempfile::tempdir().unwrap();
         fs::write(root.path().join("victim"), "root's own").unwrap();
         Some(Self { folder, root })
@@ -41,9 +43,13 @@ impl Scene {
     }
 
     fn link(&self, name: &str) {
+        self.link_to(&self.victim(), name);
+    }
+
+    fn link_to(&self, target: &Path, name: &str) {
         let _ = fs::remove_file(self.at(name));
-        symlink(self.victim(), self.at(name)).unwrap();
-        lchown(self.at(name), Some(NOBODY), Some(NOBODY)).unwrap();
+        symlink(target, self.at(name)).unwrap();
+        lchown(self.at(name), Some(OTHER_USER), Some(OTHER_USER)).unwrap();
     }
 
     #[track_caller]
@@ -154,7 +160,7 @@ fn links_of_other_users_are_replaced_not_followed() {
         // An empty file of another user, who could read what root writes into it.
         fs::remove_file(scene.at(name)).unwrap();
         fs::write(scene.at(name), "").unwrap();
-        chown(scene.at(name), Some(NOBODY), None).unwrap();
+        chown(scene.at(name), Some(OTHER_USER), None).unwrap();
         scene.pmc(words).expect(0);
         scene.check_replaced(name);
     }
@@ -178,16 +184,11 @@ fn own_links_are_followed() {
 #[test]
 fn fifo_at_the_default_path_receives_nothing() {
     let Some(scene) = Scene::new() else { return };
-    let make = |name: &str| {
-        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
-        rustix::fs::mknodat(rustix::fs::CWD, scene.at(name), rustix::fs::FileType::Fifo, mode, 0).unwrap();
-        chown(scene.at(name), Some(NOBODY), None).unwrap();
-    };
-    make("perf.data");
+    make_fifo(&scene.at("perf.data"));
     scene.pmc(&["record", "-e", "cpu-clock", "--", "true"]).expect(0).says(&["was a pipe"]);
     scene.check_replaced("perf.data");
     // pmc writes to a pipe that `-o` names. While pmc waits for a reader, it can be interrupted.
-    make("chosen");
+    make_fifo(&scene.at("chosen"));
     let words = ["record", "-e", "cpu-clock", "-o", "chosen", "--", "true"];
     let mut waits = kit::pmc();
     waits.current_dir(scene.folder.path()).args(words).stderr(Stdio::null()).stdout(Stdio::null());
@@ -201,6 +202,149 @@ fn fifo_at_the_default_path_receives_nothing() {
     let reader = Command::new("cat").arg(scene.at("chosen")).stdout(Stdio::piped()).spawn().unwrap();
     scene.pmc(&words).expect(0);
     assert!(reader.wait_with_output().unwrap().stdout.starts_with(b"PERFILE2"));
+}
+
+/// The folder has programs, settings and recordings with the names that pmc looks for.
+#[test]
+fn traps_in_the_current_folder_are_not_used() {
+    let Some(scene) = Scene::new() else { return };
+    let run = |words: &[&str]| {
+        let mut command = kit::pmc();
+        command.current_dir(scene.folder.path()).args(words).env("PATH", ":/usr/bin:/bin:.");
+        command.env("DEBUGINFOD_URLS", "http://127.0.0.1:1").env("HOME", scene.root.path());
+        command.env_remove("PERF_CONFIG").env_remove("PERF_BUILDID_DIR");
+        Ran::from(command.output().unwrap())
+    };
+    for program in ["debuginfod-find", "dpkg-query", "tar", "less", "pager", "sh", "git", "addr2line"] {
+        let script = format!("#!/bin/sh\necho {program} >> {}\n", scene.at("ran").display());
+        fs::write(scene.at(program), script).unwrap();
+        fs::set_permissions(scene.at(program), PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    fs::write(scene.at(".perfconfig"), "[report]\n\tpercent-limit = 200\n").unwrap();
+    // `pmc` runs the command that the user typed, as a shell would.
+    run(&["record", "-e", "cpu-clock:u", "-F", "2000", "-o", "own.data", "--", "/bin/sh", "-c", BUSY])
+        .expect(0);
+    run(&["report", "--stdio", "--debuginfod", "-i", "own.data"]).expect(0).prints(&["%"]);
+    if kit::need_program("bzip2") && kit::need_program("tar") {
+        run(&["archive", "own.data"]).expect(0);
+    }
+    assert!(!scene.at("ran").exists(), "{:?}", fs::read_to_string(scene.at("ran")));
+
+    make_fifo(&scene.at("perf.data"));
+    run(&["report", "--stdio"]).expect(1).says(&["perf.data", "a FIFO of another user"]);
+    fs::remove_file(scene.at("perf.data")).unwrap();
+    symlink("/dev/zero", scene.at("perf.data")).unwrap();
+    run(&["report", "--stdio"]).expect(1).says(&["a device, not a perf.data file"]);
+    for name in ["data", "data.0"] {
+        let _ = fs::remove_dir_all(scene.at("directory"));
+        fs::create_dir(scene.at("directory")).unwrap();
+        fs::copy(scene.at("own.data"), scene.at("directory/data")).unwrap();
+        let _ = fs::remove_file(scene.at("directory").join(name));
+        make_fifo(&scene.at("directory").join(name));
+        let ran = run(&["report", "--stdio", "-i", "directory"]);
+        assert!(ran.status != Some(0) && ran.stderr.contains("directory"), "{name}: {ran:?}");
+    }
+}
+
+/// `sudo` may keep the user's `HOME`. The user redirects everything that pmc usually reads and writes there.
+#[test]
+fn root_trusts_nothing_in_the_home_of_another_user() {
+    let Some(scene) = Scene::new() else { return };
+    let run = |words: &[&str]| {
+        let mut command = kit::pmc();
+        command.current_dir(scene.root.path()).args(words).env("HOME", scene.folder.path());
+        for name in ["PERF_CONFIG", "PERF_BUILDID_DIR", "XDG_CACHE_HOME"] {
+            command.env_remove(name);
+        }
+        Ran::from(command.output().unwrap())
+    };
+    let taken = scene.root.path().join("taken");
+    fs::create_dir(&taken).unwrap();
+    for name in [".debug", ".cache"] {
+        scene.link_to(&taken, name);
+    }
+    let record = ["record", "-e", "cpu-clock", "-F", "2000", "--", "/bin/sh", "-c", BUSY];
+    for settings in ["/dev/zero", "/dev/full", "fifo"] {
+        let _ = fs::remove_file(scene.at(".perfconfig"));
+        match settings {
+            "fifo" => make_fifo(&scene.at(".perfconfig")),
+            device => symlink(device, scene.at(".perfconfig")).unwrap(),
+        }
+        run(&record).expect(0).says(&[".perfconfig: not a regular file"]);
+    }
+    scene.link(".perfconfig");
+    run(&["config", "report.percent-limit=1"]).expect(1).says(&["a link created by another user"]);
+    assert_eq!(fs::read_to_string(scene.victim()).unwrap(), "root's own");
+    fs::remove_file(scene.at(".perfconfig")).unwrap();
+    run(&["list", "--import", "/usr/share"]).expect(1).says(&["belongs to another user"]);
+    run(&record).expect(0);
+    run(&["report", "--stdio"]).expect(0);
+    run(&["annotate", "--stdio"]).expect(0);
+    let written: Vec<_> = fs::read_dir(&taken).unwrap().flatten().map(|entry| entry.path()).collect();
+    assert!(written.is_empty(), "{written:?}");
+    run(&["buildid-cache", "-l"]).expect(1).says(&["belongs to another user"]);
+}
+
+fn make_fifo(path: &Path) {
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    chown(path, Some(OTHER_USER), None).unwrap();
+}
+
+/// Capabilities of the threads of a process (`CapEff`), and their names.
+fn capabilities(pid: u32) -> Vec<(String, u64)> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
+    tasks
+        .filter_map(|task| {
+            let status = fs::read_to_string(task.path().join("status")).ok()?;
+            let field =
+                |name: &str| Some(status.lines().find_map(|line| line.strip_prefix(name))?.trim().to_owned());
+            Some((field("Name:")?, u64::from_str_radix(&field("CapEff:")?, 16).ok()?))
+        })
+        .collect()
+}
+
+/// `record` opens its events, and then keeps only what reading other processes' files requires.
+#[test]
+fn capabilities_are_dropped_after_opening() {
+    let Some(scene) = Scene::new() else { return };
+    const DROPPED: [u32; 8] = [7, 12, 16, 21, 22, 25, 38, 39];
+    const KEPT: [u32; 4] = [2, 5, 19, 34];
+    let has = |set: u64, number: &u32| set >> number & 1 == 1;
+    let all = capabilities(std::process::id())[0].1;
+    if !kit::need("root", has(all, &38) && has(all, &19), "root has no CAP_PERFMON or CAP_SYS_PTRACE") {
+        return;
+    }
+    let words =
+        ["record", "-e", "cpu-clock", "--call-graph", "dwarf", "-o", "own.data", "--", "sleep", "600"];
+    let mut command = kit::pmc();
+    command.current_dir(scene.root.path()).args(words).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut pmc = command.spawn().unwrap();
+    let threads = kit::wait_for_some("dropped capabilities", || {
+        let threads = capabilities(pmc.id());
+        let is_done = threads.iter().all(|(_, set)| !DROPPED.iter().any(|number| has(*set, number)));
+        (is_done && !threads.is_empty()).then_some(threads)
+    });
+    for (name, set) in &threads {
+        assert!(KEPT.iter().all(|number| has(*set, number)), "{name} has {set:x}");
+    }
+    // The command is not restricted.
+    for child in kit::children(pmc.id()).into_iter().filter(|child| kit::has_name(*child, "sleep")) {
+        assert_eq!(capabilities(child)[0].1, all);
+    }
+    rustix::process::kill_process(Pid::from_child(&pmc), Signal::INT).unwrap();
+    kit::wait_for_end("pmc", &mut pmc);
+    // The samples of another user's program, in a folder that only that user can enter, get names.
+    kit::copy_program("/bin/sh", scene.at("shell"));
+    fs::set_permissions(scene.folder.path(), PermissionsExt::from_mode(0o700)).unwrap();
+    let _busy = scene
+        .spawn_as_nobody("while :; do ./shell -c 'i=0; while [ $i -lt 9000 ]; do i=$((i+1)); done'; done");
+    let data = scene.root.path().join("all.data");
+    let data = data.to_str().unwrap();
+    scene.pmc(&["record", "-a", "-e", "cpu-clock:u", "-o", data, "--", "sleep", "1"]).expect(0);
+    let ran = scene.pmc(&["report", "--stdio", "-s", "dso,sym", "-i", data]).expect(0);
+    assert!(ran.stdout.contains("shell"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("EACCES") && !ran.stderr.contains("EACCES"), "{ran:?}");
 }
 
 /// Whether the process is waiting for a pipe reader.
@@ -226,7 +370,7 @@ fn endless_input_is_rejected_by_its_header() {
         let ran = Command::new("sh").args(["-c", &script]).output().unwrap();
         Ran::from(ran).expect(1).says(&["not a perf.data file"]);
     }
-    kit::run(&["report", "-i", "/dev/zero"]).expect(1).says(&["not a perf.data file"]);
+    kit::run(&["report", "-i", "/dev/zero"]).expect(1).says(&["a device, not a perf.data file"]);
 }
 
 #[test]

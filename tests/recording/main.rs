@@ -3,11 +3,25 @@
 #[path = "../kit/mod.rs"]
 mod kit;
 
+/// The mutations and checks of the fuzz targets.
+#[allow(dead_code, unreachable_pub, reason = "the fuzz targets use the rest")]
+#[path = "../../fuzz/src"]
+mod fuzz {
+    pub mod in_process;
+    pub mod mutation;
+    pub mod recordings;
+}
+
 mod attacked;
 mod build_id_cache;
+mod latency;
+mod lock;
 mod perfdata;
 mod perfdata_hostile;
+mod probe;
 mod profile;
 mod readme;
 mod record;
 mod top;
+mod trace;
+mod wall;

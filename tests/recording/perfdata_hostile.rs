@@ -1,12 +1,14 @@
 //! Damaged, hostile and foreign recordings: no panic, no hang, and little more memory than the file's size.
 
+use crate::fuzz::mutation::{self, Random};
+use crate::fuzz::recordings::{self, read_all};
 use crate::kit;
 
-use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+use rustix::time::{ClockId, clock_gettime};
 
 use pmc_perfdata::perfdata::{Buffer, FeatureNumber, PerfdataError, Reader, RecordingLayout, RecordingNote};
-use pmc_perfdata::record::tracepoint::{KernelNames, Payload, TracingData};
 use pmc_perfdata::record::{ChainEntry, MappedFileId, Record, SampleId, Thread, kind, sample::chain_entries};
 use pmc_sys::abi::{Context, CpuMode, sample_type};
 use pmc_sys::units::PerfTime;
@@ -15,56 +17,6 @@ const SAVED: [&str; 5] = ["fp", "dwarf", "packed", "stream", "traces"];
 
 fn saved(name: &str) -> Vec<u8> {
     std::fs::read(kit::data(&format!("perfdata/{name}.data"))).expect("a saved recording")
-}
-
-/// Reads all data of a file and returns the number of records.
-fn read_all(path: &Path) -> Result<u64, PerfdataError> {
-    let reader = Reader::open(path)?;
-    let tracing = reader.features().tracing_data.as_ref().and_then(|data| TracingData::parse(&data.0));
-    for &feature in pmc_perfdata::perfdata::FeatureNumber::ALL {
-        let _ = reader.features().section(feature);
-    }
-    let index = reader.scan(|_| {})?;
-    let mut buffer = Buffer::default();
-    let mut records = 0;
-    for chunk in &index.chunks {
-        for raw in reader.load(chunk, &mut buffer)? {
-            records += 1;
-            match raw.parse() {
-                Some(Record::CpuMap(map)) => drop(map.cpus()),
-                Some(Record::IdIndex(rows)) => drop(rows.iter().count()),
-                Some(Record::ThreadMap(rows)) => drop(rows.iter().count()),
-                _ => {}
-            }
-            let _ = reader.layouts().sample_id(&raw);
-            let Some((event, sample)) = reader.layouts().sample(&raw) else { continue };
-            let _ =
-                (sample.callchain().map(|chain| chain_entries(chain).count()), sample.time(), sample.cpu());
-            let Some(parts) = sample.parts() else { continue };
-            let _ = parts.read.map(|read| (read.iter().count(), read.enabled_ns(), read.running_ns()));
-            let _ =
-                parts.branches.map(|branches| branches.iter().map(|b| b.flags.kind().len()).sum::<usize>());
-            let _ = parts.user_regs.map(|regs| (0..70).filter_map(|r| regs.get(r)).count());
-            if let (Some(bytes), Some(tracing)) = (parts.raw, &tracing)
-                && let Some(format) = tracing.format(reader.events()[event].attr.config())
-            {
-                let payload = Payload { bytes, is_foreign: tracing.is_foreign };
-                format.print(payload, KernelNames::NONE, &mut String::new());
-            }
-        }
-    }
-    Ok(records)
-}
-
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self, below: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % below.max(1) as u64) as usize
-    }
 }
 
 #[test]
@@ -76,42 +28,39 @@ fn stored_recordings_are_complete() {
     }
 }
 
+/// Whether this process runs only one test. Otherwise, runs this test in such a process, where it must pass.
+fn is_own_process(test: &str) -> bool {
+    const NAME: &str = "PMC_TEST_OWN_PROCESS";
+    let is_own = std::env::var_os(NAME).is_some();
+    if !is_own {
+        let mut own = std::process::Command::new(std::env::current_exe().expect("our own file"));
+        own.args(["--exact", &format!("perfdata_hostile::{test}")]).env(NAME, "1");
+        own.env("PERF_CONFIG", "/dev/null").env("PERF_BUILDID_DIR", "/dev/null").env("LC_ALL", "C");
+        kit::Ran::from(own.output().expect("it starts")).expect(0).prints(&["1 passed"]);
+    }
+    is_own
+}
+
 #[test]
 fn damaged_recordings_do_no_harm() {
-    // Use a separate process: the peak of this one includes the memory of other tests.
-    const ALONE: &str = "PMC_TEST_ALONE";
-    if std::env::var_os(ALONE).is_none() {
-        let mut alone = std::process::Command::new(std::env::current_exe().expect("our own file"));
-        alone.args(["--exact", "perfdata_hostile::damaged_recordings_do_no_harm"]).env(ALONE, "1");
-        kit::Ran::from(alone.output().expect("it starts")).expect(0).prints(&["1 passed"]);
+    // The peak of this process includes the memory of other tests.
+    if !is_own_process("damaged_recordings_do_no_harm") {
         return;
     }
     let lab = tempfile::tempdir().expect("a temporary folder");
     let file = lab.path().join("damaged");
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut random = Random::new(1);
     let (mut read, mut refused) = (0, 0);
     for name in SAVED {
         let whole = saved(name);
         for round in 0..400 {
             let mut bytes = whole.clone();
-            for _ in 0..1 + random.next(12) {
-                // Half of the changes hit the header and the attrs, where they do the most damage.
-                let reach = if random.next(2) == 0 { bytes.len().min(700) } else { bytes.len() };
-                let at = random.next(reach);
-                match random.next(4) {
-                    0 => bytes[at] = 0xff,
-                    1 => bytes[at] = 0,
-                    2 => bytes[at] ^= 1 << random.next(8),
-                    _ => {
-                        let wild = [u64::MAX, 1 << 63, 1 << 40, u64::from(u32::MAX), 0x7fff_ffff_ffff_fff8]
-                            [random.next(5)];
-                        let end = (at + 8).min(bytes.len());
-                        bytes[at..end].copy_from_slice(&wild.to_ne_bytes()[..end - at]);
-                    }
-                }
+            match random.below(2) {
+                0 => mutation::bytes(&mut bytes, 1 << 20, &mut random),
+                _ => mutation::perfdata::mutate(&mut bytes, 1 << 20, &mut random),
             }
             if round % 4 == 0 {
-                bytes.truncate(random.next(whole.len()));
+                bytes.truncate(random.below(whole.len()));
             }
             std::fs::write(&file, &bytes).expect("it can be written");
             let begun = Instant::now();
@@ -126,10 +75,70 @@ fn damaged_recordings_do_no_harm() {
         }
     }
     assert!(read > 500 && refused > 50, "{read} read, {refused} refused");
-    let status = std::fs::read_to_string("/proc/self/status").expect("our status");
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
-    let peak: u64 = peak.trim().trim_end_matches(" kB").parse().expect("a number");
+    let peak = kit::peak_kib(&std::fs::read_to_string("/proc/self/status").expect("our status"));
     assert!(peak < 300 << 10, "{peak} KiB at the peak");
+}
+
+/// Number of mutations of each of the two halves, which run at the same time.
+const MUTATIONS: usize = 10_000;
+/// The program itself reads each Nth mutation, too.
+const EACH: usize = 100;
+
+#[test]
+fn mutated_recordings_do_no_harm() {
+    if is_own_process("mutated_recordings_do_no_harm") {
+        run_on_mutations(1);
+    }
+}
+
+#[test]
+fn more_mutated_recordings_do_no_harm() {
+    if is_own_process("more_mutated_recordings_do_no_harm") {
+        run_on_mutations(2);
+    }
+}
+
+/// Runs the commands on mutations of the recordings in `fuzz/corpus`, in this process, whose standard output
+/// they use. `recordings::verify` checks each result: no panic, no control characters, and no success if
+/// samples are missing.
+fn run_on_mutations(seed: u64) {
+    const MOST_CPU: Duration = Duration::from_secs(10);
+    let lab = tempfile::tempdir().expect("a temporary folder");
+    let file = lab.path().join("mutated");
+    let folder = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/corpus/recording"));
+    let mut seeds: Vec<_> = folder.expect("seeds").map(|entry| entry.expect("an entry").path()).collect();
+    seeds.sort();
+    let seeds: Vec<Vec<u8>> = seeds.iter().map(|seed| std::fs::read(seed).expect("a seed")).collect();
+    let used = || Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).expect("a time");
+    let mut random = Random::new(seed);
+    for number in 0..MUTATIONS {
+        let mut input = seeds[random.below(seeds.len())].clone();
+        mutation::perfdata::mutate(&mut input, 1 << 20, &mut random);
+        let commands = recordings::ALL[number % recordings::ALL.len()];
+        let begun = used();
+        let (line, exit) = recordings::check(commands, &input);
+        assert!(used() - begun < MOST_CPU, "mutation {number}");
+        if number % EACH == 0 && !line.starts_with("diff") {
+            std::fs::write(&file, &input).expect("it can be written");
+            let mut pmc = kit::pmc();
+            let status = pmc.args(line.split_whitespace()).arg("-i").arg(&file).output().expect("it starts");
+            let code = Some(i32::from(exit.code()));
+            assert_eq!(status.status.code(), code, "mutation {number}: {line}: {status:?}");
+        }
+    }
+    let peak = kit::peak_kib(&std::fs::read_to_string("/proc/self/status").expect("our status"));
+    assert!(peak < 128 << 10, "{peak} KiB at the peak");
+}
+
+#[test]
+fn file_without_events_is_rejected() {
+    let lab = tempfile::tempdir().expect("a temporary folder");
+    let file = lab.path().join("eventless");
+    let mut bytes = saved("fp");
+    bytes[32..40].fill(0);
+    std::fs::write(&file, &bytes).expect("it can be written");
+    let text = file.display().to_string();
+    kit::run(&["inject", "-o", "-", "-i", &text]).expect(1).says(&["the header describes no events"]);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::kit;
 mod keys;
 pub(crate) mod screen;
 
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -420,23 +420,36 @@ fn perf_options_select_columns_rows_and_events() {
     let lab = Lab::new();
     let shares = Running::start(&mut Command::new(lab.compile("shares", SHARES)));
     let pid = shares.pid();
-    let tables = |options: &[&str]| {
-        top(&[&["-p", &pid, "-d", "500ms", "--timeout", "600ms"], options].concat()).expect(0).stdout
+    // Prints tables until a busy machine has given the program time for enough samples.
+    let tables = |options: &[&str], is_enough: &dyn Fn(&str) -> bool| {
+        let mut pmc = kit::pmc();
+        pmc.args(["top", "--stdio", "-e", "cpu-clock", "-p", &pid, "-d", "200ms"]).args(options);
+        let mut top = kit::ProcessGuard::start(pmc.stdout(Stdio::piped()));
+        let mut lines = BufReader::new(top.0.stdout.take().expect("a pipe")).lines();
+        let mut printed = String::new();
+        while !is_enough(&printed) {
+            printed += &lines.next().expect("another line").expect("a line");
+            printed.push('\n');
+        }
+        printed
     };
+    let has = |words: &'static str| move |printed: &str| printed.contains(words);
     // The requested columns, in this order.
-    let columns = tables(&["--fields", "sample,sym"]);
+    let columns = tables(&["--fields", "sample,sym"], &has("Symbol"));
     let heading = columns.lines().find(|line| line.contains("Symbol")).expect("a heading");
     assert_eq!(heading.split_whitespace().collect::<Vec<_>>(), ["Samples", "Symbol"], "{columns}");
     // Rows below rows.
-    let below = tables(&["-H", "-s", "comm,sym"]);
+    let below = tables(&["-H", "-s", "comm,sym"], &has("[.] fifty"));
     let program = below.lines().position(|line| line.trim_end().ends_with("shares")).expect("the program");
     let function = below.lines().position(|line| line.contains("[.] fifty")).expect("a function");
     assert!(program < function, "{below}");
     // No function has that many samples, and no row is from the kernel if the kernel is hidden.
-    assert!(!tables(&["-f", "1000000"]).contains("fifty"));
-    let user = tables(&["--hide_kernel_symbols", "--percentage", "relative", "-s", "sym"]);
-    assert!(user.contains("[.] fifty") && !user.contains("[k]"), "{user}");
+    let has_three = |printed: &str| printed.matches(" samples/s of ").count() > 3;
+    assert!(!tables(&["-f", "1000000"], &has_three).contains("fifty"));
+    let user = tables(&["--hide_kernel_symbols", "--percentage", "relative", "-s", "sym"], &has("[.] fifty"));
+    assert!(!user.contains("[k]"), "{user}");
     // Callees count as the function's self cost.
-    let callees = tables(&["-g", "--no-children", "--ignore-callees", "^main$", "-s", "sym", "-r", "1"]);
-    assert!(callees.contains("[.] main") && !callees.contains("[.] fifty"), "{callees}");
+    let options = ["-g", "--no-children", "--ignore-callees", "^main$", "-s", "sym", "-r", "1"];
+    let callees = tables(&options, &has("[.] main"));
+    assert!(!callees.contains("[.] fifty"), "{callees}");
 }

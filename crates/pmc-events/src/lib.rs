@@ -1,4 +1,4 @@
-//! From the text of events to running counters.
+//! Resolves event text and opens performance counters.
 //!
 //! - [`event`]: resolves event text, as perf and FreeBSD write it, into `perf_event_attr`.
 //! - [`counter`]: opens counters, groups and sampling rings for a target, and explains the kernel's refusals.

@@ -1,6 +1,6 @@
-//! Measures: from a plan to a recording, to live batches, or to counts.
+//! Runs measurements: turns a plan into a recording, live batches, or counts.
 //!
-//! - [`recording`]: the measurement loop and what it serves.
+//! - [`recording`]: the measurement loop, and the measurements that it runs.
 //! - [`persistent`]: the protocol between the holder of persistent events and its clients.
 //! - [`holder`]: the process that keeps events open for others.
 

@@ -1,9 +1,9 @@
-//! From addresses to functions, lines, inlined frames and call stacks.
+//! Resolves addresses to functions, source lines and inlined frames, and unwinds call stacks.
 //!
 //! - [`symbol`]: names of code in programs, libraries, the kernel and generated code.
 //! - [`unwind`]: call stacks from copied stack memory.
 //! - [`address`]: types for addresses that must not be mixed up.
-//! - [`worker_threads`]: the threads for parallel work.
+//! - [`worker_threads`]: threads for parallel work.
 
 pub mod address;
 pub mod symbol;

@@ -1,7 +1,7 @@
 //! The worker threads for reading and symbolizing in parallel: one per CPU, or as many as can be started.
 //!
-//! rayon's default pool panics if a thread cannot be started (process limits). This one starts the threads
-//! first and then adds them to the pool. If no thread can be started, the calling thread does all the work.
+//! rayon's default pool panics if a thread cannot be started (process limits). pmc starts the threads first
+//! and then adds them to the pool. If no thread can be started, the calling thread does all the work.
 
 use std::sync::OnceLock;
 use std::sync::mpsc::{Sender, channel};
@@ -16,7 +16,7 @@ pub const STACK: usize = 64 << 20;
 /// stack.
 ///
 /// # Errors
-/// If rayon fails to create the pool.
+/// Fails if rayon fails to create the pool.
 pub fn start() -> Result<bool, String> {
     static STARTED: OnceLock<Result<bool, String>> = OnceLock::new();
     STARTED.get_or_init(build).clone()
@@ -30,7 +30,7 @@ pub(crate) fn inside<T: Send>(work: impl FnOnce() -> T + Send) -> T {
 
 fn build() -> Result<bool, String> {
     let wanted = available_parallelism().map_or(1, usize::from);
-    let mut threads: Vec<Sender<ThreadBuilder>> = (0..wanted).map_while(thread).collect();
+    let mut threads: Vec<Sender<ThreadBuilder>> = (0..wanted).filter_map(thread).collect();
     let builder = ThreadPoolBuilder::new().num_threads(threads.len().max(1));
     let is_alone = threads.is_empty();
     let built = if is_alone {

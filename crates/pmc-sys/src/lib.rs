@@ -1,10 +1,10 @@
-//! The ground of pmc: the Linux kernel's interfaces, and words and numbers.
+//! The base crate of pmc: Linux kernel interfaces, and the display of text and numbers.
 //!
-//! - [`sys`]: system calls, ring memory, signals. All `unsafe` code and all uses of libc are here.
+//! - [`sys`]: system calls, ring buffers, signals. All `unsafe` code and all uses of libc are here.
 //! - [`abi`]: the numbers and layouts of `perf_event_open(2)`.
-//! - [`host`]: `/proc` and `/sys` as values, read from any root directory.
-//! - [`error`], [`terminal`], [`text`], [`units`], [`mod@sort`]: messages, terminal capabilities, text for
-//!   people, quantities, and sorting.
+//! - [`host`]: the contents of `/proc` and `/sys`, read below any root directory.
+//! - [`error`], [`terminal`], [`text`], [`units`]: error messages, terminal capabilities, text utilities, and
+//!   the formatting of quantities.
 
 pub mod abi;
 pub mod error;
@@ -12,7 +12,6 @@ pub mod host;
 #[cfg(test)]
 #[path = "../../../tests/kit/unit.rs"]
 mod kit;
-pub mod sort;
 pub mod sys;
 pub mod terminal;
 pub mod text;

@@ -1,7 +1,8 @@
-//! The terminal: whether a stream is a terminal, and what it can display. All such decisions are made here.
+//! Terminal capabilities: whether a stream is a terminal, and what the terminal can display. All such
+//! decisions are made here.
 //!
-//! Reads the environment (`NO_COLOR`, `TERM`, `COLORTERM`, `COLORFGBG`, the standard streams). Does not
-//! draw.
+//! The decisions depend on the standard streams and on the environment (`NO_COLOR`, `TERM`, `COLORTERM`,
+//! `COLORFGBG`). This module does not draw.
 
 mod paint;
 pub mod theme;
@@ -15,10 +16,10 @@ use rustix::termios::tcgetwinsize;
 pub use paint::Paint;
 use theme::{Background, Theme};
 
-/// Number of colours that can be displayed.
+/// How many colours the terminal can display.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Colours {
-    /// No colours: no terminal, a dumb one, or colours are disabled.
+    /// No colours: the stream is not a terminal, the terminal is dumb, or colours are disabled.
     None,
     /// The 16 colours of every terminal.
     Sixteen,
@@ -49,8 +50,8 @@ impl Stream {
         }
     }
 
-    /// Whether the stream is a terminal with a movable cursor, on which lines can be cleared and screens
-    /// drawn.
+    /// Whether the stream is a terminal that can move the cursor, as required to clear lines and draw full
+    /// screens.
     pub fn is_screen(self) -> bool {
         self.is_terminal() && !is_dumb(std::env::var_os("TERM").as_deref())
     }
@@ -60,7 +61,7 @@ impl Stream {
         self.is_screen() && !forbids_colour(std::env::var_os("NO_COLOR").as_deref())
     }
 
-    /// Returns the colours to use.
+    /// Returns how many colours to use.
     pub fn colours(self) -> Colours {
         let variable = |name| std::env::var(name).unwrap_or_default();
         match self.has_colour() {
@@ -69,8 +70,8 @@ impl Stream {
         }
     }
 
-    /// Returns the columns and lines of the terminal; `None` if there is no terminal or its size is
-    /// unknown.
+    /// Returns the terminal's size in columns and lines; `None` if the stream is not a terminal or the size
+    /// is unknown.
     pub fn size(self) -> Option<(u16, u16)> {
         match self {
             Self::Input => size(std::io::stdin()),
@@ -80,14 +81,15 @@ impl Stream {
     }
 }
 
-/// Returns the columns and lines of the terminal that an open file refers to.
+/// Returns the size, in columns and lines, of the terminal that an open file refers to.
 pub fn size(file: impl AsFd) -> Option<(u16, u16)> {
     let size = tcgetwinsize(file).ok()?;
     Some((size.ws_col, size.ws_row)).filter(|&(columns, lines)| columns > 0 && lines > 0)
 }
 
-/// Returns the styles for text on a stream. `wanted` is the user's option; by default, colours are used if
-/// the stream supports them. `said` is the background if specified; the terminal is not queried.
+/// Returns the styles for text on a stream. `wanted` is the user's choice; without one, colours are used if
+/// the stream supports them. `said` is the background that the user specified, because the terminal itself is
+/// not queried.
 pub fn paint(stream: Stream, wanted: Option<bool>, said: Option<Background>) -> Paint {
     let variable = |name| std::env::var(name).unwrap_or_default();
     match wanted.unwrap_or_else(|| stream.has_colour()) {
@@ -106,7 +108,7 @@ pub fn columns(stream: Stream) -> usize {
 }
 
 fn line_width(said: Option<&str>, size: Option<(u16, u16)>) -> usize {
-    /// Default width without a terminal.
+    /// Default width if there is no terminal.
     const USUAL: usize = 100;
     /// Minimum width for a table.
     const LEAST: usize = 40;
@@ -114,9 +116,10 @@ fn line_width(said: Option<&str>, size: Option<(u16, u16)>) -> usize {
     said.unwrap_or(size.map_or(USUAL, |(columns, _)| columns.into())).max(LEAST)
 }
 
-/// Returns the colours that the terminal's name and `COLORTERM` indicate.
+/// Returns how many colours the terminal supports, according to its name and `COLORTERM`.
 fn colours(term: &str, colorterm: &str) -> Colours {
-    /// Terminals that have all colours but cannot always report it: ssh does not pass on `COLORTERM`.
+    /// Terminals with RGB colours that may not be able to announce them, because ssh does not forward
+    /// `COLORTERM`.
     const KNOWN: &[&str] = &["direct", "kitty", "alacritty", "foot", "ghostty", "wezterm", "iterm2"];
     if matches!(colorterm, "truecolor" | "24bit") || KNOWN.iter().any(|known| term.contains(known)) {
         Colours::All
@@ -127,8 +130,8 @@ fn colours(term: &str, colorterm: &str) -> Colours {
     }
 }
 
-/// Returns the background from `COLORFGBG`, a variable introduced by rxvt: numbers of the 16 colours,
-/// starting with the text's and ending with the background's.
+/// Returns the background according to `COLORFGBG`, a variable introduced by rxvt. It lists numbers of the 16
+/// colours: the text colour first, and the background last.
 pub fn background() -> Background {
     std::env::var("COLORFGBG").map_or(Background::Unknown, |value| background_of(&value))
 }
@@ -141,12 +144,13 @@ fn background_of(colorfgbg: &str) -> Background {
     }
 }
 
-/// Whether the terminal cannot move a cursor. Cron and the shells of editors set no `TERM`.
+/// Whether the terminal cannot move the cursor. cron and the shells inside editors do not set `TERM`.
 fn is_dumb(term: Option<&OsStr>) -> bool {
     term.is_none_or(|term| term.is_empty() || term == "dumb")
 }
 
-/// As defined by <https://no-color.org>: set, and not empty.
+/// Whether the user disabled colours, as defined by <https://no-color.org>: the variable is set, and not
+/// empty.
 fn forbids_colour(no_color: Option<&OsStr>) -> bool {
     no_color.is_some_and(|value| !value.is_empty())
 }
@@ -215,7 +219,7 @@ mod tests {
 
     #[test]
     fn non_terminals_get_no_colour() {
-        // The harness may run on a terminal; the implication is true in both cases.
+        // The tests may or may not run on a terminal; the assertion holds in both cases.
         for stream in [Stream::Input, Stream::Output, Stream::Error] {
             assert!(stream.is_terminal() || !(stream.has_colour() || stream.is_screen()));
         }

@@ -1,15 +1,15 @@
-//! Numbers: counts, times and dates, and their formatting for display.
+//! Counts, times and dates, and their formatting for display.
 //!
-//! Receives raw values; returns text without colour or alignment.
+//! Formatted values have no colour or alignment.
 
 use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// One reading of a counter, as returned by the kernel.
 ///
-/// `enabled_ns` is the time during which the event was enabled, `running_ns` the time during which it was
-/// on a counter. They differ when more events than counters share the hardware (`perf_event_open(2)`,
-/// `PERF_FORMAT_TOTAL_TIME_ENABLED`/`RUNNING`). All three only grow.
+/// `enabled_ns` is the time during which the event was enabled, and `running_ns` the time during which it was
+/// on a counter. They differ if there are more events than hardware counters, because the events then take
+/// turns (`perf_event_open(2)`, `PERF_FORMAT_TOTAL_TIME_ENABLED`/`RUNNING`). All three values only increase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Count {
     /// Unscaled number of occurrences (nanoseconds for clocks).
@@ -31,8 +31,8 @@ impl Count {
         }
     }
 
-    /// Returns the share of the enabled time in which the event was counted, 0 to 1; 1 if it was never
-    /// enabled.
+    /// Returns the fraction of the enabled time during which the event was on a counter (0 to 1). Returns 1
+    /// if the event was never enabled.
     pub fn share(self) -> f64 {
         if self.enabled_ns == 0 { 1.0 } else { (self.running_ns as f64 / self.enabled_ns as f64).min(1.0) }
     }
@@ -49,8 +49,8 @@ impl Count {
 }
 
 impl Count {
-    /// Adds a counter that alternates with this one on the same task (on another CPU or type of core). Both
-    /// were enabled during the same time, so that time is not added.
+    /// Adds the count of another counter that takes turns with this one on the same task, on another CPU or
+    /// core type. Both were enabled over the same period, so their enabled times are not added up.
     pub fn take_turns(&mut self, other: Self) {
         let enabled_ns = self.enabled_ns.max(other.enabled_ns);
         *self += other;
@@ -66,21 +66,21 @@ impl std::ops::AddAssign for Count {
     }
 }
 
-/// A time on the clock of a recording: nanoseconds since an arbitrary start, usually boot. The attr's
+/// A timestamp on the clock of a recording: nanoseconds since an arbitrary start, usually boot. The attr's
 /// `clockid` selects the clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct PerfTime(pub u64);
 
 impl PerfTime {
-    /// Returns the time in nanoseconds.
+    /// Returns the timestamp in nanoseconds.
     pub fn ns(self) -> u64 {
         self.0
     }
 }
 
 impl std::fmt::Display for PerfTime {
-    /// Formats the time like perf: seconds, a point, microseconds (truncated, not rounded). `{:.9}` prints
-    /// nanoseconds; a width pads on the left.
+    /// Formats the timestamp like perf: in seconds with six decimal places, truncated rather than rounded.
+    /// `{:.9}` prints nanoseconds; a width pads on the left.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let digits = f.precision().unwrap_or(6).min(9);
         let part = self.0 % S / 10u64.pow(9 - digits as u32);
@@ -91,6 +91,11 @@ impl std::fmt::Display for PerfTime {
 /// Converts nanoseconds to seconds.
 pub fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
+}
+
+/// Converts nanoseconds to milliseconds.
+pub fn milliseconds(ns: u64) -> f64 {
+    ns as f64 / 1e6
 }
 
 /// A date and time of day in the Gregorian calendar. Prints as `2026-11-21 04:05:06`.
@@ -107,7 +112,7 @@ pub struct CalendarTime {
 }
 
 impl CalendarTime {
-    /// Converts seconds since 1970, in UTC.
+    /// Converts seconds since 1970 to a date and time in UTC.
     pub fn new(seconds: i64) -> Self {
         let (days, of_day) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
         // Days since 0000-03-01: years start in March, so a leap day is the last day of its year (Howard
@@ -138,8 +143,8 @@ impl std::fmt::Display for CalendarTime {
     }
 }
 
-/// Formats numbers as in the kernel's lists: `0-3,8`. Consecutive ascending numbers become a range.
-pub fn ranges(numbers: impl IntoIterator<Item = impl Into<i64>>) -> String {
+/// Groups consecutive ascending numbers. Returns the first and the last number of each group.
+pub fn consecutive(numbers: impl IntoIterator<Item = impl Into<i64>>) -> Vec<(i64, i64)> {
     let mut ranges: Vec<(i64, i64)> = Vec::new();
     for number in numbers.into_iter().map(Into::into) {
         match ranges.last_mut() {
@@ -147,26 +152,33 @@ pub fn ranges(numbers: impl IntoIterator<Item = impl Into<i64>>) -> String {
             _ => ranges.push((number, number)),
         }
     }
+    ranges
+}
+
+/// Formats numbers in the kernel's list notation, such as `0-3,8`. Consecutive ascending numbers become a
+/// range.
+pub fn ranges(numbers: impl IntoIterator<Item = impl Into<i64>>) -> String {
     let shown = |(first, last): &(i64, i64)| match first == last {
         true => first.to_string(),
         false => format!("{first}-{last}"),
     };
-    ranges.iter().map(shown).collect::<Vec<_>>().join(",")
+    consecutive(numbers).iter().map(shown).collect::<Vec<_>>().join(",")
 }
 
-/// Whether large numbers have separators. True unless [`follow_locale`] finds a locale without them.
+/// Whether to print thousands separators. True unless [`follow_locale`] finds a locale without them.
 static GROUPED: AtomicBool = AtomicBool::new(true);
 
 /// Enables or disables digit grouping for the whole process, depending on the locale in the environment.
 ///
-/// The C locale has plain digits, which scripts can read. Only the locale's name matters: pmc also runs as
-/// a static binary, which cannot load a locale, so digits are also grouped for a locale that is not
+/// The C locale has plain digits, which scripts can parse. Only the name of the locale matters: pmc also runs
+/// as a static binary, which cannot load locale data. Digits are therefore grouped even if the locale is not
 /// installed. The separator is always a comma, because the decimal point is always a point.
 pub fn follow_locale(variable: impl Fn(&str) -> Option<OsString>) {
     GROUPED.store(groups(variable), Ordering::Relaxed);
 }
 
-/// Whether the locale for numbers has separators (`locale(7)`: the first nonempty variable of the three).
+/// Whether the locale for numbers has separators. The first nonempty variable of the three names the locale
+/// (`locale(7)`).
 fn groups(variable: impl Fn(&str) -> Option<OsString>) -> bool {
     let mut named = ["LC_ALL", "LC_NUMERIC", "LANG"].into_iter().filter_map(variable);
     let locale = named.find(|name| !name.is_empty()).unwrap_or_default();
@@ -181,8 +193,7 @@ pub fn thousands(value: u64) -> String {
     group_digits(&value.to_string())
 }
 
-/// Formats a number with `decimals` digits after the point, and commas before it as in [`thousands`]:
-/// `1,234.57`.
+/// Formats a number with `decimals` decimal places, and commas as in [`thousands`]: `1,234.57`.
 pub fn thousands_f64(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     let (sign, text) = text.strip_prefix('-').map_or(("", text.as_str()), |t| ("-", t));
@@ -206,8 +217,8 @@ fn group_digits(digits: &str) -> String {
     out
 }
 
-/// Formats a time in the largest unit that leaves at least one digit before the point: `1.50 ms`, `12.3 s`,
-/// `2 min 5 s`.
+/// Formats a duration in the largest unit that leaves at least one digit before the decimal point: `1.50 ms`,
+/// `12.3 s`, `2 min 5 s`.
 pub fn duration(ns: f64) -> String {
     let ns_abs = ns.abs();
     if ns_abs >= 120e9 {
@@ -232,9 +243,9 @@ pub const MS: u64 = 1_000_000;
 /// A second in nanoseconds.
 pub const S: u64 = 1_000 * MS;
 
-/// Parses a time such as `5s`, `100ms` or `1.5h` into nanoseconds. Units are ns, us, ms, s, m (min), h and
-/// d. `bare` is the unit in nanoseconds for a number without unit; with `None`, a unit is required. Returns
-/// `None` if the text is not a time, or the time is too long.
+/// Parses a duration such as `5s`, `100ms` or `1.5h` into nanoseconds. Units are ns, us, ms, s, m (min), h
+/// and d. A number without a unit is multiplied by `bare`, the default unit in nanoseconds; with `None`, a
+/// unit is required. Returns `None` if the text is not a duration, or if the duration is too long.
 pub fn parse_duration(text: &str, bare: Option<u64>) -> Option<u64> {
     let text = text.trim();
     let at = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -251,14 +262,15 @@ pub fn parse_duration(text: &str, bare: Option<u64>) -> Option<u64> {
     };
     let ns = match text[..at].parse::<u64>() {
         Ok(whole) => whole.checked_mul(unit)?,
-        // Rounds to the nearest nanosecond: 0.1 is not a binary fraction.
+        // Rounds to the nearest nanosecond, because a decimal such as 0.1 is not exact in binary.
         Err(_) => (text[..at].parse::<f64>().ok()? * unit as f64).round() as u64,
     };
-    // Times are added to the clock, so they must leave room.
+    // Durations are added to clock readings, so the sum must not overflow.
     (ns <= i64::MAX as u64).then_some(ns)
 }
 
-/// Formats a size in the largest binary unit: `1.5 MiB`.
+/// Formats a size in bytes, in the largest binary unit that leaves at least one digit before the point: `1.5
+/// MiB`.
 pub fn bytes(value: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     if value < 1024 {
@@ -276,7 +288,7 @@ pub fn bytes(value: u64) -> String {
     format!("{} {unit}", significant(scaled))
 }
 
-/// Formats a number with three significant digits below a thousand: `1.23`, `12.3`, `123`.
+/// Formats a number with three significant digits, or as an integer from 100 up: `1.23`, `12.3`, `123`.
 fn significant(value: f64) -> String {
     match value.abs() {
         v if v < 9.995 => format!("{value:.2}"),
@@ -349,7 +361,7 @@ mod tests {
         {
             assert_eq!(read(text), None, "{text}");
         }
-        // Without its required unit, a number may mean something else, such as a size.
+        // Without its required unit, a number could mean something else, such as a size.
         assert_eq!((parse_duration("30", None), parse_duration("30s", None)), (None, Some(30 * S)));
     }
 

@@ -19,7 +19,8 @@ use pmc_sys::error::{Error, Exit, Result};
 /// Runs the command.
 ///
 /// # Errors
-/// The recording cannot be read, no function of that name has samples, or the output cannot be written.
+/// Fails if the recording cannot be read, if no function with the given name has samples, or if the output
+/// cannot be written.
 pub(super) fn run(plan: AnnotatePlan) -> Result<Exit> {
     let reader = Reader::open(&plan.input)?;
     if plan.browses && screen::is_there() {

@@ -1,4 +1,4 @@
-//! `pmc annotate`: turns the parsed options into a plan without clap's types.
+//! Converts the parsed options of `pmc annotate` into a plan without clap's types.
 
 use std::path::PathBuf;
 
@@ -24,7 +24,8 @@ const FUNCTIONS: usize = 3;
 #[derive(Debug)]
 pub(in crate::command) struct AnnotatePlan {
     pub(super) input: PathBuf,
-    /// Whether to show the screen on a terminal, because no typed option requires text output.
+    /// Whether to open the full-screen interface if the output is a terminal, because no option requires text
+    /// output.
     pub(super) browses: bool,
     pub(super) background: Option<Background>,
     pub(super) request: AnalysisRequest,
@@ -34,7 +35,7 @@ pub(in crate::command) struct AnnotatePlan {
 
 impl AnnotatePlan {
     /// # Errors
-    /// An option is invalid.
+    /// Fails if an option is invalid.
     pub(in crate::command) fn new(typed: &AnnotateArgs) -> Result<Self> {
         let function = typed.function.clone().or_else(|| typed.symbol.clone());
         let of_text = typed.stdio
@@ -54,6 +55,7 @@ impl AnnotatePlan {
                 selection: plan::selection(&typed.filter)?,
                 callers: false,
                 joins: !typed.filter.no_join,
+                idle: typed.filter.idle,
                 raw_names: typed.no_demangle,
                 ..AnalysisRequest::new(plan::symbol_options(&typed.symbol_files)?)
             },
@@ -101,7 +103,8 @@ impl AnnotatePlan {
         })
     }
 
-    /// Converts to a plan for the screen of `pmc report`, which then starts with the function's code.
+    /// Converts the plan to one for the full-screen interface of `pmc report`, which then starts with the
+    /// function's code.
     pub(super) fn screen(self) -> ScreenPlan {
         let request = AnalysisRequest {
             usual_keys: true,

@@ -17,22 +17,23 @@ use pmc_analysis::analysis::header;
 use pmc_perfdata::perfdata::Reader;
 use pmc_symbols::symbol::{BuildId, BuildIdCache, SymbolModule, SymbolOptions};
 use pmc_sys::error::{Error, Exit, Result, say};
+use pmc_sys::sys::helper_program::helper;
 use pmc_sys::sys::replacement::Replacement;
 use pmc_sys::sys::{clock, output_file};
 
-/// Name of the archive of symbol files within the archive of `--all`.
+/// Name of the symbol archive inside the archive that `--all` creates.
 const SYMBOLS: &str = "perf.symbols.tar.bz2";
-/// Name prefix of the archives of `--all`.
+/// Name prefix of the archives that `--all` creates.
 const ALL: &str = "perf.all";
 
 /// Runs the command.
 ///
 /// # Errors
-/// The recording cannot be read or has no build IDs, there is no cache, or tar fails.
+/// Fails if the recording cannot be read or has no build IDs, there is no cache, or tar fails.
 pub(super) fn run(plan: &ArchivePlan) -> Result<Exit> {
     let cache = BuildIdCache::usual().ok_or_else(|| {
         Error::new("no build-id cache directory")
-            .why("HOME is not set, or is not a directory")
+            .why("HOME is not set, is not a directory, or belongs to another user")
             .try_this("pmc --buildid-dir DIR archive …")
     })?;
     match plan {
@@ -70,8 +71,8 @@ fn pack(recording: &Path, all: bool, excluded: &HashSet<String>, cache: &BuildId
     std::io::stdout().write_all(said.as_bytes()).map_err(|error| Error::output("how to unpack it", error))
 }
 
-/// Returns the paths to archive, relative to the cache. First adds files that the cache lacks, if they still
-/// exist.
+/// Returns the paths to archive, relative to the cache. Before that, copies missing files into the cache if
+/// they still exist.
 fn places(recording: &Path, excluded: &HashSet<String>, cache: &BuildIdCache) -> Result<Vec<PathBuf>> {
     let rows = header::build_ids(&Reader::open(recording)?, true)?;
     if rows.is_empty() {
@@ -119,7 +120,7 @@ fn pack_into(archive: &Path, words: &[&OsStr], input: &[u8]) -> Result<()> {
     let failed = |error| Error::io(format!("creating {}", archive.display()), error);
     let new = Replacement::new(&output_file::look(archive).map_err(failed)?.path);
     let file = new.create(0o600).map_err(failed)?;
-    let mut command = Command::new("tar");
+    let mut command = helper("tar");
     run_tar(command.arg("-cj").args(words).stdout(file), archive, input)?;
     new.put().map_err(failed)
 }
@@ -127,7 +128,7 @@ fn pack_into(archive: &Path, words: &[&OsStr], input: &[u8]) -> Result<()> {
 /// Runs the system's tar on an existing archive.
 fn tar(what: &str, archive: &Path, words: &[&OsStr], input: &[u8]) -> Result<()> {
     // tar would interpret a name such as host:file as a file on another machine.
-    let mut command = Command::new("tar");
+    let mut command = helper("tar");
     run_tar(command.arg("--force-local").arg(what).arg(archive).args(words), archive, input)
 }
 
@@ -135,11 +136,11 @@ fn run_tar(command: &mut Command, archive: &Path, input: &[u8]) -> Result<()> {
     let run = || -> std::io::Result<bool> {
         let mut tar = command.stdin(Stdio::piped()).spawn()?;
         if let Some(mut pipe) = tar.stdin.take() {
-            // If tar has exited early, its exit status reports the failure.
+            // If tar exits early, its exit status reports the failure.
             let _ = pipe.write_all(input);
         }
-        // Status 1 is a warning that a file changed. Each new hard link to a cached file changes the file's
-        // metadata.
+        // Status 1 only warns that a file changed, which happens because each new hard link to a cached file
+        // changes the file's metadata.
         tar.wait().map(|status| matches!(status.code(), Some(0 | 1)))
     };
     let error = match { run }() {

@@ -1,4 +1,4 @@
-//! Options of `pmc archive`, as a plan.
+//! Converts the parsed options of `pmc archive` into a plan.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -24,7 +24,8 @@ impl ArchivePlan {
     /// Converts the parsed options.
     ///
     /// # Errors
-    /// No archive is named and the directory has no unique archive, or the list cannot be read.
+    /// Fails if the list of build IDs cannot be read, or if no archive is named and the current directory
+    /// does not contain exactly one.
     pub(in crate::command) fn new(typed: ArchiveArgs) -> Result<Self> {
         if typed.unpack {
             return Ok(Self::Unpack { archive: typed.file.map_or_else(only_archive, Ok)? });
@@ -42,7 +43,7 @@ impl ArchivePlan {
     }
 }
 
-/// Returns the only archive in this directory.
+/// Returns the only archive in the current directory.
 fn only_archive() -> Result<PathBuf> {
     let entries =
         std::fs::read_dir(".").map_err(|error| Error::io("reading the current directory", error))?;

@@ -1,7 +1,7 @@
-//! `pmc buildid-cache`: caches files of recordings by build ID in perf's cache directory.
+//! `pmc buildid-cache`: manages perf's cache of programs and libraries by build ID.
 //!
-//! Connects the cache, the reader of recordings and the view. Reports a file that fails, and continues with
-//! the next file. The exit status then shows the failure.
+//! Connects the cache, the reader of recordings and the view. If a step fails for one file, pmc reports the
+//! error and continues with the next file, and the exit status indicates failure.
 
 mod plan;
 
@@ -20,11 +20,11 @@ use pmc_sys::error::{Error, Exit, Result, say};
 /// Runs the command.
 ///
 /// # Errors
-/// No cache directory is known, a recording cannot be read, or a write fails.
+/// Fails if no cache directory is known, a recording cannot be read, or a write fails.
 pub(super) fn run(plan: &BuildidCachePlan) -> Result<Exit> {
     let cache = BuildIdCache::usual().ok_or_else(|| {
         Error::new("no build-id cache directory")
-            .why("HOME is not set")
+            .why("HOME is not set, or belongs to another user")
             .try_this("pmc --buildid-dir DIR buildid-cache …")
     })?;
     let mut exit = Exit::Done;
@@ -42,7 +42,7 @@ pub(super) fn run(plan: &BuildidCachePlan) -> Result<Exit> {
     Ok(exit)
 }
 
-/// Performs one step; returns one line per file.
+/// Performs one step and returns one line of output per file.
 fn done(step: &CacheStep, plan: &BuildidCachePlan, cache: &BuildIdCache) -> Result<Vec<String>> {
     let line = |what: &str, id: BuildId, path: &Path| vec![format!("{what} {id} {}", path.display())];
     match step {
@@ -101,7 +101,7 @@ fn nothing_kept(path: &Path) -> Error {
     Error::new(format!("the cache has no entry for {}", path.display())).try_this("pmc buildid-cache -l")
 }
 
-/// Opens a file, in the process's root directory if one is selected.
+/// Opens a file. If a process is selected, the path is relative to the root directory of that process.
 fn module(path: &Path, plan: &BuildidCachePlan) -> Result<(SymbolModule, BuildId)> {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let root = plan.pid.map(|pid| Path::new("/proc").join(pid.to_string()).join("root"));

@@ -1,4 +1,4 @@
-//! Options of `pmc buildid-cache`, as a plan.
+//! Converts the parsed options of `pmc buildid-cache` into a plan.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ pub(super) enum CacheStep {
     Remove(PathBuf),
     Purge(PathBuf),
     PurgeAll,
-    /// List the files that a recording needs and the cache lacks.
+    /// List the files that a recording refers to and that are not in the cache.
     Missing(PathBuf),
     Update(PathBuf),
     List,
@@ -23,7 +23,7 @@ pub(super) enum CacheStep {
 /// Settings of `pmc buildid-cache`; the steps run in order.
 pub(in crate::command) struct BuildidCachePlan {
     pub(super) steps: Vec<CacheStep>,
-    /// The process whose view of the file system is used.
+    /// Look up files in the mount namespace of this process.
     pub(super) pid: Option<u32>,
     pub(super) symbols: SymbolOptions,
     /// Whether to print each step.
@@ -34,7 +34,7 @@ impl BuildidCachePlan {
     /// Converts the parsed options.
     ///
     /// # Errors
-    /// pmc does not support one of perf's options.
+    /// Fails if pmc does not support one of perf's options.
     pub(in crate::command) fn new(typed: BuildidCacheArgs) -> Result<Self> {
         let asks_nothing = typed.add.is_empty() && typed.remove.is_empty() && typed.update.is_empty();
         if asks_nothing
@@ -51,7 +51,7 @@ impl BuildidCachePlan {
             .chain(typed.missing.map(CacheStep::Missing))
             .chain(all(typed.update, CacheStep::Update))
             .chain(typed.list.then_some(CacheStep::List));
-        // debuginfod servers are used only on request.
+        // Contact the debuginfod servers only on request.
         let servers = match &typed.debuginfod {
             Some(urls) => plan::debuginfod(Some(urls))?,
             None => None,

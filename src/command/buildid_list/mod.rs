@@ -1,6 +1,6 @@
 //! `pmc buildid-list`: lists the build IDs of a recording's files.
 //!
-//! Connects the reader, the recording's header and the view.
+//! Connects the reader of recordings and the view.
 
 mod plan;
 
@@ -19,7 +19,7 @@ use pmc_sys::text::hex;
 /// Runs the command.
 ///
 /// # Errors
-/// A file cannot be read or has no build ID, or a write fails.
+/// Fails if a file cannot be read or has no build ID, or a write fails.
 pub(super) fn run(plan: &BuildidListPlan) -> Result<Exit> {
     let mut out = PagedOutput::new();
     let rows = match plan {

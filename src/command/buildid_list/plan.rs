@@ -1,4 +1,4 @@
-//! Options of `pmc buildid-list`, as a plan.
+//! Converts the parsed options of `pmc buildid-list` into a plan.
 
 use std::path::PathBuf;
 
@@ -11,10 +11,10 @@ pub(in crate::command) enum BuildidListPlan {
     Kernel,
     /// The running kernel and its modules, with their addresses.
     KernelMaps,
-    /// The files of a recording, or a program.
+    /// The files of a recording, or a single program or library.
     File {
         path: PathBuf,
-        /// Lists only files that samples hit.
+        /// Whether to list only files with samples.
         with_hits: bool,
     },
 }

@@ -1,6 +1,6 @@
-//! `pmc config`: shows and changes perf's settings.
+//! `pmc config`: shows and changes settings in perf's configuration files.
 //!
-//! Reads and writes the settings files, and prints to standard output.
+//! Reads and writes these files, and prints to standard output.
 
 pub(super) mod plan;
 
@@ -17,7 +17,7 @@ use pmc_sys::text::clean;
 /// Runs the command. Succeeds if every requested key is set.
 ///
 /// # Errors
-/// There is no file to write, or reading or writing fails.
+/// Fails if there is no file to write, or if reading or writing fails.
 pub(super) fn run(plan: &ConfigPlan) -> Result<Exit> {
     let config = Config::load(plan.files);
     let line = |key: &str, value: &str| format!("{}={}\n", clean(key), clean(value));
@@ -40,7 +40,7 @@ pub(super) fn run(plan: &ConfigPlan) -> Result<Exit> {
                 })?;
                 config::set(file, key, value)?;
                 if !plan::is_supported(key) {
-                    say::note(format!("{key} is used by perf only; pmc ignores it"));
+                    say::note(format!("only perf uses {key}; pmc ignores it"));
                 }
             }
         }

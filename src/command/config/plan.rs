@@ -1,7 +1,7 @@
-//! Options of `pmc config`, and the effect of settings on the other commands.
+//! Converts the options of `pmc config` into a plan, and applies settings to the other commands.
 //!
-//! Each setting replaces an option that was not typed. [`apply`] fills in the settings before a command makes
-//! its plan. The plan therefore cannot distinguish settings from typed options.
+//! A setting provides the value of an option that is not on the command line. [`apply`] fills in the settings
+//! before a command makes its plan, so the plan cannot distinguish settings from options on the command line.
 
 use std::path::PathBuf;
 
@@ -33,7 +33,7 @@ impl ConfigPlan {
     /// Converts the parsed options.
     ///
     /// # Errors
-    /// A key has no section, or no value after its equals sign.
+    /// Fails if a key has no section, or no value after its equals sign.
     pub(in crate::command) fn new(typed: &cli::ConfigArgs) -> Result<Self> {
         let step = |text: &String| {
             let (key, value) =
@@ -96,19 +96,21 @@ pub(super) fn is_supported(key: &str) -> bool {
     SUPPORTED.contains(&key) || pages(key)
 }
 
-/// Whether to page text: by the typed option, or else by the setting `pager.COMMAND`.
+/// Whether to use a pager for text. The command-line option takes precedence over the setting
+/// `pager.COMMAND`.
 ///
 /// # Errors
-/// The value is neither on nor off.
+/// Fails if the value is neither on nor off.
 pub(in crate::command) fn pages(config: &Config, cli: &Cli) -> Result<bool> {
     let key = format!("pager.{}", cli.command.name());
     Ok(!cli.no_pager && (cli.paginate || config.is(&key)?.unwrap_or(true)))
 }
 
-/// Applies the settings to options that were not typed. `matches` tells which were, if they were parsed.
+/// Applies the settings to options that are not on the command line. If a command line was parsed, `matches`
+/// shows which options it contains.
 ///
 /// # Errors
-/// A setting has an invalid value.
+/// Fails if a setting has an invalid value.
 pub(in crate::command) fn apply(config: &Config, cli: &mut Cli, matches: Option<&ArgMatches>) -> Result<()> {
     let typed = |id: &str| {
         let of = matches.and_then(ArgMatches::subcommand);
@@ -120,7 +122,7 @@ pub(in crate::command) fn apply(config: &Config, cli: &mut Cli, matches: Option<
         Command::Top(top) => {
             top.no_children |= config.is("top.children")? == Some(false) && !top.children;
             if top.stacks && top.call_graph.is_none() {
-                // top does not unwind stack copies.
+                // `top` does not unwind stack copies.
                 top.call_graph = stacks(config, "top.call-graph").filter(|mode| !mode.starts_with("dwarf"));
             }
         }
@@ -159,10 +161,10 @@ pub(in crate::command) fn apply(config: &Config, cli: &mut Cli, matches: Option<
     Ok(())
 }
 
-/// Like [`apply`], for the options of a recording.
+/// Like [`apply`], for the options of `pmc record`.
 ///
 /// # Errors
-/// A setting has an invalid value.
+/// Fails if a setting has an invalid value.
 pub(in crate::command) fn apply_recording(config: &Config, record: &mut RecordArgs) -> Result<()> {
     if record.stacks && record.call_graph.is_none() {
         record.call_graph = stacks(config, "record.call-graph");
@@ -181,10 +183,10 @@ pub(in crate::command) fn apply_recording(config: &Config, record: &mut RecordAr
     Ok(())
 }
 
-/// Like [`apply`], for the options of a report.
+/// Like [`apply`], for the options of `pmc report`.
 ///
 /// # Errors
-/// A setting has an invalid value.
+/// Fails if a setting has an invalid value.
 pub(in crate::command) fn apply_reporting(
     config: &Config,
     report: &mut ReportArgs,
@@ -216,7 +218,7 @@ fn apply_counts(config: &Config, shown: &mut StatDisplayArgs) -> Result<()> {
     Ok(())
 }
 
-/// Reads a setting that must be one of these words.
+/// Reads a setting whose value must be one of `words`.
 fn word<'a>(config: &Config, key: &str, words: &'a [&'a str]) -> Result<Option<&'a str>> {
     config.read(key, &words.join(", "), |value| words.iter().find(|word| **word == value).copied())
 }
@@ -230,7 +232,8 @@ fn percentage(config: &Config) -> Result<Option<&'static str>> {
     word(config, "hist.percentage", &["absolute", "relative"])
 }
 
-/// Returns the call-chain mode for `-g`. `own` is the command's key for this setting.
+/// Returns the call-chain method for `-g`. `own` is the command's key for this setting, which takes
+/// precedence over the general one.
 fn stacks(config: &Config, own: &str) -> Option<String> {
     let mode = config.get(own).or_else(|| config.get("call-graph.record-mode"))?.to_owned();
     match config.get("call-graph.dump-size") {

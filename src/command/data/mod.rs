@@ -1,5 +1,4 @@
-//! `pmc data convert`: opens a recording, symbolizes and sorts its samples, and writes them as one
-//! document.
+//! `pmc data convert`: opens a recording, symbolizes and sorts its samples, and writes one JSON document.
 
 mod plan;
 
@@ -18,7 +17,7 @@ use pmc_sys::error::{Error, Exit, Result};
 /// Runs the command.
 ///
 /// # Errors
-/// The recording cannot be read, or the document cannot be written.
+/// Fails if the recording cannot be read, or the document cannot be written.
 pub(super) fn run(plan: &DataPlan) -> Result<Exit> {
     let session = Arc::new(Session::open(Reader::open(&plan.input)?)?);
     let shift = if plan.time_of_day { plan::time_of_day(&session.reader)? } else { 0 };

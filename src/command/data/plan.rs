@@ -1,4 +1,4 @@
-//! Options of `pmc data convert`, as a plan.
+//! Converts the parsed options of `pmc data convert` into a plan.
 
 use std::path::PathBuf;
 
@@ -19,7 +19,7 @@ pub(in crate::command) struct DataPlan {
     pub(super) input: PathBuf,
     /// The output file; `-` is standard output.
     pub(super) output: PathBuf,
-    /// Whether to keep an existing file.
+    /// Whether to refuse to overwrite an existing file.
     keeps: bool,
     pub(super) time_of_day: bool,
     pub(super) request: ScriptRequest,
@@ -29,7 +29,7 @@ impl DataPlan {
     /// Converts the parsed options.
     ///
     /// # Errors
-    /// No format is requested, or the format is not supported.
+    /// Fails if no format is requested, or the format is not supported.
     pub(in crate::command) fn new(typed: &DataArgs) -> Result<Self> {
         let DataCommand::Convert(typed) = &typed.command;
         if typed.to_ctf.is_some() {
@@ -56,36 +56,26 @@ impl DataPlan {
                     ..SampleSelection::default()
                 },
                 fields: ["+ip", "+sym", "+dso"].map(str::to_owned).to_vec(),
-                everything: false,
                 trace_fields: true,
-                callers: true,
-                max_stack: MAX_STACK,
                 max_blocks: usize::MAX,
-                joins: true,
-                stitches: false,
-                functions: Vec::new(),
-                dsos: Vec::new(),
                 inlines: Some(false),
-                raw_names: false,
-                records: Vec::new(),
-                dump: None,
-                symbols: SymbolOptions::from_environment(),
+                ..ScriptRequest::with_callers(MAX_STACK, SymbolOptions::from_environment())
             },
         };
         plan.destination().is_not(&plan.input)?;
         Ok(plan)
     }
 
-    /// Returns the document's destination.
+    /// Returns where to write the document.
     pub(super) fn destination(&self) -> Destination<'_> {
         Destination { path: &self.output, option: AdvisedOption::Named("--to-json"), keeps: self.keeps }
     }
 }
 
-/// Returns the offset from the recording's clock to the time of day, in nanoseconds.
+/// Returns the offset from the recording's clock to wall-clock time, in nanoseconds.
 ///
 /// # Errors
-/// The recording does not contain this offset.
+/// Fails if the recording does not contain this offset.
 pub(super) fn time_of_day(reader: &Reader) -> Result<i64> {
     let clock = reader.features().clock_data.as_ref();
     let shift = clock.map(ClockData::to_wall_ns);

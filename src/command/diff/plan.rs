@@ -1,4 +1,4 @@
-//! `pmc diff`: turns the parsed options into a plan without clap's types.
+//! Converts the parsed options of `pmc diff` into a plan without clap's types.
 
 use crate::cli::diff::DiffArgs;
 use crate::cli::sample_filter::SampleFilter;
@@ -14,7 +14,7 @@ use pmc_sys::terminal::{self, Stream};
 
 /// Default number of rows in text output.
 const ROWS: usize = 20;
-/// Default number of call chains of each recording to compare.
+/// Default number of call chains to compare per recording.
 const STREAMS: usize = 10;
 
 /// Settings of `pmc diff`.
@@ -28,7 +28,7 @@ pub(in crate::command) struct DiffPlan {
 
 impl DiffPlan {
     /// # Errors
-    /// An option is invalid.
+    /// Fails if an option is invalid.
     pub(in crate::command) fn new(typed: &DiffArgs) -> Result<Self> {
         let files = match typed.files.as_slice() {
             [] => vec!["perf.data.old".into(), "perf.data".into()],
@@ -112,7 +112,8 @@ impl DiffPlan {
                 streams: typed.stream.then(|| plan::rows(typed.max_rows, true, STREAMS)),
                 compute: match (&typed.compute, &layout.form) {
                     (Some(how), _) => Some(compute(how)?),
-                    // Programs that read the output expect shares, so only text output has another default.
+                    // Programs that read the output expect shares, so the default differs only for text
+                    // output.
                     (None, ReportFormat::Text) if !typed.stream => None,
                     (None, _) => Some(Compute::default()),
                 },

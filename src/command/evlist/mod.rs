@@ -15,7 +15,7 @@ use pmc_sys::error::{Error, Exit, Result};
 /// Runs the command.
 ///
 /// # Errors
-/// The file cannot be read, or a write fails.
+/// Fails if the file cannot be read, or a write fails.
 pub(super) fn run(plan: &EvlistPlan) -> Result<Exit> {
     let reader = Reader::open(&plan.file)?;
     let recording = header::of(&reader);

@@ -1,4 +1,4 @@
-//! Options of `pmc evlist`, as a plan.
+//! Converts the parsed options of `pmc evlist` into a plan.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,5 @@
-//! `pmc export` and `pmc flamegraph`: opens a recording, aggregates and symbolizes its samples, and
-//! passes stacks or a report's profile to a view.
+//! `pmc export` and `pmc flamegraph`: opens a recording, aggregates and symbolizes its samples, and passes
+//! stacks, or the profile that `report` would show, to a view.
 
 mod plan;
 
@@ -12,8 +12,9 @@ use std::sync::Arc;
 
 use super::destination::Destination;
 use super::progress::Bars;
+use crate::view::export::folded::{self, FoldedMarks};
 use crate::view::export::gmon::{self, LinkAddresses};
-use crate::view::export::{self, ExportContents, RecordingCircumstances, folded};
+use crate::view::export::{self, ExportContents, RecordingCircumstances};
 pub(super) use plan::ExportPlan;
 use pmc_analysis::analysis::{Analysis, NamedSamples, header, recording_quality};
 use pmc_analysis::profile::sampled::{Query, StackProfile, StringTable};
@@ -27,7 +28,7 @@ use pmc_sys::text::clean;
 /// Runs the command.
 ///
 /// # Errors
-/// A recording cannot be read, or the file cannot be written.
+/// Fails if a recording cannot be read, or the file cannot be written.
 pub(super) fn run(plan: &ExportPlan) -> Result<Exit> {
     let (before, of_before) = plan.before.as_deref().map(|path| before(plan, path)).transpose()?.unzip();
     let of_before = of_before.unwrap_or_default();
@@ -68,7 +69,7 @@ pub(super) fn run(plan: &ExportPlan) -> Result<Exit> {
     Ok(recording_quality::warn(analysis.session()))
 }
 
-/// Writes one file per program for gprof, and prints which file belongs to which program.
+/// Writes one gprof file per program, and prints which file belongs to which program.
 fn folder(plan: &ExportPlan, analysis: &Analysis, named: &NamedSamples, query: &Query) -> Result<Exit> {
     let files = named.with_stacks(query, |stacks| gmon::files(stacks, &LinkTimeAddresses(analysis)));
     if files.is_empty() {
@@ -85,7 +86,7 @@ fn folder(plan: &ExportPlan, analysis: &Analysis, named: &NamedSamples, query: &
             .mode(0o700)
             .create(&folder)
             .map_err(|error| Error::create(AdvisedOption::ExportFolder, &folder, error))?;
-        // Numbers the files of programs with the same name in different directories.
+        // Programs with the same name in different directories get numbered files.
         let numbered = |number: usize| match number {
             0 => folder.join(format!("{name}.gmon")),
             _ => folder.join(format!("{name}.{number}.gmon")),
@@ -98,13 +99,13 @@ fn folder(plan: &ExportPlan, analysis: &Analysis, named: &NamedSamples, query: &
     }
     if !plan.is_quiet {
         let written = io::Write::write_all(&mut io::stdout(), lines.as_bytes());
-        written.map_err(|error| Error::output("which file is of which program", error))?;
+        written.map_err(|error| Error::output("which file belongs to which program", error))?;
     }
     recording_quality::warn_of_names(analysis.name_failures());
     Ok(recording_quality::warn(analysis.session()))
 }
 
-/// Link-time addresses from an analysis that has resolved its locations.
+/// Looks up link-time addresses in an analysis whose locations are resolved.
 struct LinkTimeAddresses<'a>(&'a Analysis);
 
 impl LinkAddresses for LinkTimeAddresses<'_> {
@@ -117,8 +118,8 @@ impl LinkAddresses for LinkTimeAddresses<'_> {
     }
 }
 
-/// Returns the recording's metadata and date. The date comes from the recording's clocks, or else from the
-/// file's modification time.
+/// Returns the recording's metadata and date. The date is computed from the recorded clocks if possible;
+/// otherwise, it is the file's modification time.
 fn circumstances(analysis: &Analysis, path: &Path) -> RecordingCircumstances {
     let reader = &analysis.session().reader;
     let span = analysis.span();
@@ -144,7 +145,7 @@ impl LoadedRecording {
         let session = Arc::new(Session::open(Reader::open(path)?)?);
         let mut request = plan.request.clone();
         request.resolve(&session.reader)?;
-        // If samples have no times, all of them would seem simultaneous.
+        // Without timestamps, all samples would seem to be simultaneous.
         request.apart.retain(|one| session.has_time || !matches!(one, SampleAttribute::Time(_)));
         let question = request.question(&plan.query, &session.reader);
         let query = Query { event: plan.event(&session.reader)?, ..question };
@@ -155,17 +156,19 @@ impl LoadedRecording {
     }
 }
 
-/// Returns the event for formats that can contain only one.
+/// Returns the event to export if the format can contain only one.
 fn event(query: &Query, stacks: &StackProfile<'_>) -> usize {
     query.event.unwrap_or(stacks.first_event())
 }
 
-/// Stacks, each with its count of the selected event.
+/// Folded stacks, each with its count of the selected event.
 type FoldedStacks = Vec<(String, u64)>;
 
-/// Returns the folded stacks of the recording to compare with, and the errors from reading symbol files.
+/// Returns the folded stacks of the recording to compare with, and the errors that occurred while reading
+/// symbol files.
 fn before(plan: &ExportPlan, path: &Path) -> Result<(FoldedStacks, Vec<MissingDataReason>)> {
     let LoadedRecording { analysis, named, query } = LoadedRecording::new(plan, path)?;
-    let stacks = named.with_stacks(&query, |stacks| folded::with_marks(stacks, event(&query, stacks)));
+    let stacks = named
+        .with_stacks(&query, |stacks| folded::with_marks(stacks, event(&query, stacks), FoldedMarks::Code));
     Ok((stacks, analysis.name_failures()))
 }

@@ -1,4 +1,4 @@
-//! `pmc export` and `pmc flamegraph`: turns the parsed options into a plan without clap's types.
+//! Converts the parsed options of `pmc export` and `pmc flamegraph` into a plan without clap's types.
 
 use std::path::{Path, PathBuf};
 
@@ -19,9 +19,9 @@ use pmc_symbols::symbol::source_text::SourceFolders;
 use pmc_sys::error::{AdvisedOption, Error, Result};
 use pmc_sys::text::{clean, nearest};
 
-/// Maximum number of functions whose code is shown.
+/// Maximum number of functions whose code is included.
 const MOST_CODE: usize = 12;
-/// Minimum cost of a function whose code is shown, in percent.
+/// Minimum cost of a function for its code to be included, in percent.
 const LEAST_CODE: f64 = 1.0;
 
 /// Settings of `pmc export`.
@@ -38,11 +38,11 @@ pub(in crate::command) struct ExportPlan {
     pub(super) request: AnalysisRequest,
     /// The query, except for the event; see [`ExportPlan::event`].
     pub(super) query: Query,
-    /// Level of detail of names, if specified.
+    /// Level of detail for names, if specified.
     pub(super) depth: Option<Depth>,
     /// Layout of tables.
     pub(super) layout: ReportLayout,
-    /// The functions whose code is shown.
+    /// The functions whose code is included.
     pub(super) code: AnnotationRequest,
     /// Whether to print errors only.
     pub(super) is_quiet: bool,
@@ -54,7 +54,7 @@ impl ExportPlan {
     /// Converts the options of `pmc export`.
     ///
     /// # Errors
-    /// An option is invalid.
+    /// Fails if an option is invalid.
     pub(in crate::command) fn new(typed: &ExportSource, format: Option<&str>) -> Result<Self> {
         let input = input(typed);
         let format = match (format, &typed.output) {
@@ -78,7 +78,7 @@ impl ExportPlan {
     /// Converts the options of `pmc flamegraph`.
     ///
     /// # Errors
-    /// An option is invalid.
+    /// Fails if an option is invalid.
     pub(in crate::command) fn flame_graph(typed: &ExportSource) -> Result<Self> {
         let output = typed.output.clone().unwrap_or_else(|| "flamegraph.svg".into());
         let format = if is_standard(&output) { ExportFormat::Svg } else { ExportFormat::of_file(&output)? };
@@ -103,10 +103,11 @@ impl ExportPlan {
         let request = AnalysisRequest {
             selection: plan::selection_of_stacks(&typed.filter, &typed.stacks)?,
             usual_keys: true,
-            // Tables match those of `pmc report`, which may count branches. Stacks always count samples.
+            // Tables count what `pmc report` counts, which may be branches. Stacks always count samples.
             measure: if format.is_table() { CostMeasure::BranchesIfRecorded } else { CostMeasure::Period },
             max_stack: typed.stacks.max_stack,
             joins: !typed.filter.no_join,
+            idle: typed.filter.idle,
             stitches: typed.stacks.stitch_lbr,
             stack_changes: plan::stack_changes(&typed.stacks)?,
             raw_names: typed.stacks.no_demangle,
@@ -152,7 +153,7 @@ impl ExportPlan {
         })
     }
 
-    /// Returns the output's destination.
+    /// Returns where to write the output.
     pub(super) fn destination(&self) -> Destination<'_> {
         to(&self.output, self.format)
     }
@@ -160,11 +161,11 @@ impl ExportPlan {
     /// Returns the index of the selected event, or `None` if no event is selected.
     ///
     /// # Errors
-    /// The recording has no event of this name.
+    /// Fails if the recording has no event with this name.
     pub(super) fn event(&self, reader: &Reader) -> Result<Option<usize>> {
         let Some(wanted) = self.event.as_deref().map(str::trim) else { return Ok(None) };
         let names: Vec<String> = reader.events().iter().map(|event| event.name()).collect();
-        // The name also matches without its modifiers.
+        // An event name also matches without its modifiers.
         let plain = |name: &str| name.rsplit_once(':').map(|(plain, _)| plain == wanted).unwrap_or(false);
         let found = names.iter().position(|name| name == wanted);
         match found.or_else(|| names.iter().position(|name| plain(name))) {
@@ -179,12 +180,13 @@ impl ExportPlan {
     }
 }
 
-/// Returns the attributes that distinguish rows, in addition to those of the request's facets.
+/// Returns the additional attributes by which rows are distinguished.
 fn apart(detail: RowDetail) -> Vec<SampleAttribute> {
     let all = [
         (RowDetail::Threads, SampleAttribute::Pid),
         (RowDetail::Threads, SampleAttribute::Tid),
         (RowDetail::Times, SampleAttribute::Time(1)),
+        (RowDetail::Times, SampleAttribute::WaitPartner),
         (RowDetail::Payloads, SampleAttribute::Payload),
     ];
     let least = |least: RowDetail| detail != RowDetail::Slices && detail >= least;

@@ -13,7 +13,7 @@ use pmc_sys::terminal::Stream;
 /// Runs the command.
 ///
 /// # Errors
-/// The recording cannot be read or converted, or the new one cannot be written.
+/// Fails if the recording cannot be read or converted, or the new recording cannot be written.
 pub(super) fn run(plan: &InjectPlan) -> Result<Exit> {
     if plan.request.output.as_os_str() == "-" && Stream::Output.is_terminal() {
         return Err(Error::usage("a recording is binary, and standard output is a terminal")

@@ -1,4 +1,4 @@
-//! Options of `pmc inject`, as a plan.
+//! Converts the parsed options of `pmc inject` into a plan.
 
 use std::io::Read as _;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use crate::command::plan::input;
 use pmc_analysis::analysis::inject::{FileSelection, InjectRequest};
 use pmc_symbols::symbol::{BuildId, SymbolOptions};
 use pmc_sys::error::{Error, Result};
-use pmc_sys::sys::file_map::open_regular;
+use pmc_sys::sys::regular_file::open_regular;
 
 /// Settings of `pmc inject`.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ impl InjectPlan {
     /// Converts the parsed options.
     ///
     /// # Errors
-    /// The list of build IDs is invalid.
+    /// Fails if the list of build IDs is invalid.
     pub(in crate::command) fn new(typed: InjectArgs) -> Result<Self> {
         let files = |all, hit| match (all, hit) {
             (true, _) => Some(FileSelection::All),

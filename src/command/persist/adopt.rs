@@ -18,7 +18,7 @@ use pmc_sys::sys::signal;
 /// Maximum time for the handover.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Makes a recorder hand its events over, and renames them to `name`.
+/// Makes a recorder hand over its events, and renames the new entry to `name`.
 pub(super) fn adopt(name: &str, pid: u32, host: &Host) -> Result<()> {
     check_name(name)?;
     let refused = |why: &str| Error::new(format!("process {pid} has no events to hand over")).why(why);
@@ -26,7 +26,7 @@ pub(super) fn adopt(name: &str, pid: u32, host: &Host) -> Result<()> {
         return Err(Error::usage(format!("a persistent event named {name} already exists"))
             .try_this(format!("use another name, or first: pmc persist rm {name}")));
     }
-    // The pidfd refers to the same process from here on.
+    // The pidfd continues to refer to the same process, even if its pid is reused.
     let process = i32::try_from(pid).ok().and_then(Pid::from_raw);
     let process = process.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
     let Some(process) = process.filter(|_| hears(host, pid)) else {
@@ -38,7 +38,8 @@ pub(super) fn adopt(name: &str, pid: u32, host: &Host) -> Result<()> {
     sent.map_err(|error| Error::io(format!("asking process {pid}"), error))?;
     let (given, begun) = (handover::names(pid), Instant::now());
     let (directory, entry) = loop {
-        // Check the process first, since a process that has ended has already published its events.
+        // Check whether the process exists before looking up the entries, since a recorder publishes its
+        // events before it exits.
         let is_there = hears(host, pid);
         if let Some(found) = given.iter().find_map(|given| find(given, host).ok()) {
             break found;
@@ -49,8 +50,8 @@ pub(super) fn adopt(name: &str, pid: u32, host: &Host) -> Result<()> {
         }
         sleep(Duration::from_millis(10));
     };
-    // Renames the entry by its original name. If two commands adopt the same events, only one rename then
-    // succeeds.
+    // Look up the entry by its original name, so that only one of two commands that adopt the same events can
+    // rename it.
     let given = entry.definition.name.clone();
     let renamed = ask(&directory, &HolderRequest::Rename { entry: given.clone(), name: name.to_owned() });
     if let Err(error) = renamed {
@@ -63,7 +64,7 @@ pub(super) fn adopt(name: &str, pid: u32, host: &Host) -> Result<()> {
     Ok(())
 }
 
-/// Checks that the recorder uses the same holder as this process. Runs before the signal is sent, so a
+/// Checks that the recorder uses the same holder as this process. Called before the signal is sent, so that a
 /// refusal does not affect the recorder.
 fn serves_us(pid: u32, host: &Host) -> Result<()> {
     let (theirs, ours) = (host.run_directory_of(pid), host.own_run_directory());
@@ -91,8 +92,8 @@ fn serves_us(pid: u32, host: &Host) -> Result<()> {
     })
 }
 
-/// Whether a process handles SIGUSR1, as `pmc record` and `pmc stat` do. The signal would kill other
-/// processes.
+/// Whether a process handles SIGUSR1, as `pmc record` and `pmc stat` do. Any other process would be killed by
+/// the signal.
 fn hears(host: &Host, pid: u32) -> bool {
     let is_perf = |file: fs::DirEntry| {
         fs::read_link(file.path()).is_ok_and(|to| to.as_os_str() == "anon_inode:[perf_event]")

@@ -1,8 +1,7 @@
-//! `pmc start` and `pmc stop`: unattended counters on all CPUs, as entries of the holder.
+//! `pmc start` and `pmc stop`: counters that run unattended on all CPUs, as entries of the holder.
 //!
-//! Receives the typed options. Prints a table with a row per counter and a column per CPU; with
-//! `--profile` it also writes a recording. The entries have fixed names, so `pmc stop` needs no
-//! arguments.
+//! `pmc stop` prints a table with one row per counter and one column per CPU, and with `--profile` also
+//! writes a recording. The entries have fixed names, so `pmc stop` does not need arguments.
 
 use std::path::Path;
 
@@ -18,19 +17,19 @@ use pmc_recording::persistent::directory::RunDirectory;
 use pmc_recording::persistent::message::{EntryCounts, HolderAnswer, HolderRequest};
 use pmc_recording::persistent::{EntryDefinition, PersistentEntry, RingMode, SharingLevel};
 use pmc_recording::recording::file::snapshot;
-use pmc_sys::error::{Error, Result, Warning, say};
+use pmc_recording::recording::warning::RecordingWarning;
+use pmc_sys::error::{Error, Result, say};
 use pmc_sys::host::Host;
-use pmc_sys::sort;
 
 /// Name of the sampling entry.
 const PROFILE: &str = "profile";
 /// Name prefix of the counting entries; a number follows.
 const COUNTER: &str = "counter";
 
-/// Starts all counters, or no counter if one of them fails.
+/// Starts all counters, or none if one of them fails.
 ///
 /// # Errors
-/// Counters are already running, an event is invalid, or the holder refuses.
+/// Fails if counters are already running, an event is invalid, or the holder refuses.
 pub(super) fn start(typed: &[String], profile: Option<&str>, host: &Host) -> Result<()> {
     let directory = own(host)?;
     if let Some(entry) = started(&directory).first() {
@@ -63,15 +62,15 @@ pub(super) fn start(typed: &[String], profile: Option<&str>, host: &Host) -> Res
     };
     let together = HolderRequest::AddTogether(events.into_iter().map(definition).collect());
     if let (HolderAnswer::Started { user_only: true }, _) = ask_or_start(&directory, &together)? {
-        say::warn(&Warning::UserModeOnly { doing: "counting" });
+        say::warn(RecordingWarning::UserModeOnly { doing: "counting" });
     }
     Ok(())
 }
 
-/// Shows the counts and stops the counters.
+/// Prints the counts and stops the counters.
 ///
 /// # Errors
-/// No counters are running, the holder refuses, or the recording cannot be written.
+/// Fails if no counters are running, the holder refuses, or the recording cannot be written.
 pub(super) fn stop(output: &Path, as_json: bool, host: &Host) -> Result<()> {
     let directory = own(host)?;
     let entries = started(&directory);
@@ -92,7 +91,7 @@ pub(super) fn stop(output: &Path, as_json: bool, host: &Host) -> Result<()> {
     end(&directory, &entries)
 }
 
-/// Returns the running entries, in the order they were started.
+/// Returns the running entries in the order in which they were started.
 fn started(directory: &RunDirectory) -> Vec<PersistentEntry> {
     let number = |entry: &PersistentEntry| {
         let name = &entry.definition.name;
@@ -101,7 +100,7 @@ fn started(directory: &RunDirectory) -> Vec<PersistentEntry> {
     };
     let mut entries: Vec<PersistentEntry> =
         directory.entries().into_iter().filter(|entry| number(entry).is_some()).collect();
-    sort::by_key(&mut entries, number);
+    entries.sort_by_key(number);
     entries
 }
 

@@ -1,8 +1,8 @@
-//! `pmc persist`: events that a holder keeps open.
+//! `pmc persist`: manages events that a holder keeps open.
 //!
-//! Connects the run directories ([`persistent`](pmc_recording::persistent)), the holder, the evaluation of
-//! the holder's snapshots, and the view. New entries go to the user's own holder. Existing entries are
-//! searched for in the user's run directory, then in root's.
+//! Connects the run directories ([`persistent`](pmc_recording::persistent)), the holder, the code that
+//! evaluates snapshots, and the view. New entries are added to the user's own holder. Existing entries are
+//! looked up first in the user's run directory, then in root's.
 
 mod adopt;
 mod detached;
@@ -16,6 +16,7 @@ pub(super) use plan::PersistPlan;
 
 use super::pager::PagedOutput;
 use crate::view;
+use pmc_events::counter::rings::RingLimit;
 use pmc_events::event::EventParser;
 use pmc_recording::holder;
 use pmc_recording::persistent::client::{ask, ask_or_start, directories, find, misunderstood};
@@ -23,7 +24,8 @@ use pmc_recording::persistent::directory::{RunDirectory, is_called};
 use pmc_recording::persistent::message::{EntryCounts, HolderAnswer, HolderRequest};
 use pmc_recording::persistent::{EntryDefinition, LostEntry, PersistentEntry};
 use pmc_recording::recording::file::snapshot;
-use pmc_sys::error::{Error, Exit, Result, RingLimit, Warning, say};
+use pmc_recording::recording::warning::RecordingWarning;
+use pmc_sys::error::{Error, Exit, Result, say};
 use pmc_sys::host::Host;
 use pmc_sys::host::persistent::RUN_DIRECTORY;
 use pmc_sys::sys::page_size;
@@ -32,7 +34,7 @@ use pmc_sys::units;
 /// Runs the command.
 ///
 /// # Errors
-/// There is no holder, no entry has this name, the holder refuses, or a write fails.
+/// Fails if there is no holder, no entry has this name, the holder refuses, or a write fails.
 pub(super) fn run(plan: PersistPlan) -> Result<Exit> {
     let host = Host::live();
     match plan {
@@ -62,7 +64,7 @@ pub(super) fn run(plan: PersistPlan) -> Result<Exit> {
         }
         PersistPlan::Remove(names) => {
             for word in names {
-                // The holder does not know about lost entries.
+                // The holder does not know about lost entries, so read them from the run directory.
                 let directory = find(&word, &host).map(|(directory, _)| directory);
                 let directory = directory.or_else(|error| {
                     let is_lost =
@@ -87,21 +89,21 @@ fn own(host: &Host) -> Result<RunDirectory> {
 }
 
 fn add(definition: EntryDefinition, as_json: bool, host: &Host) -> Result<()> {
-    // Reports errors in the event text here, with a caret under the word.
+    // Parse the event here, so that errors show a caret under the invalid word.
     EventParser::new(host).parse(&definition.event)?;
     let asked = definition.pages;
     let (answer, _) = ask_or_start(&own(host)?, &HolderRequest::Add(definition))?;
     let HolderAnswer::Held(entry) = answer else { return Err(misunderstood()) };
     let asked = asked.map(|pages| pages.next_power_of_two() as u64 * page_size() as u64);
     if let Some(asked) = asked.filter(|&asked| asked > entry.ring_bytes) {
-        say::warn(&Warning::RingsSmaller {
+        say::warn(RecordingWarning::RingsSmaller {
             bytes: units::bytes(entry.ring_bytes),
             asked: units::bytes(asked),
             limit: RingLimit::LockedMemory,
         });
     }
     if entry.user_only {
-        say::warn(&Warning::UserModeOnly { doing: "counting" });
+        say::warn(RecordingWarning::UserModeOnly { doing: "counting" });
     }
     if as_json {
         return print(Some(json!(entry)), |_| Ok(()));
@@ -146,7 +148,7 @@ fn list(host: &Host, as_json: bool) -> Result<()> {
     print(as_json.then(document), |out| view::persist::list(out, &entries, &lost))
 }
 
-/// Prints the document, or else the output of `text`.
+/// Prints the JSON document if there is one, otherwise the output of `text`.
 fn print(document: Option<Value>, text: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
     let mut out = PagedOutput::new();
     let written = match document {

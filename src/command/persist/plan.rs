@@ -1,4 +1,4 @@
-//! Options of `pmc persist`, as a plan.
+//! Converts the parsed options of `pmc persist` into a plan.
 
 use std::path::PathBuf;
 
@@ -40,7 +40,7 @@ impl PersistPlan {
     /// Converts the parsed options.
     ///
     /// # Errors
-    /// An entry name is invalid, or a process does not exist.
+    /// Fails if an entry name is invalid, or a process does not exist.
     pub(in crate::command) fn new(typed: HoldingCommand, host: &Host) -> Result<Self> {
         Ok(match typed {
             HoldingCommand::Add(typed) => {

@@ -1,14 +1,14 @@
-//! The `pmcstat` personality: under that name, pmc takes FreeBSD's options ([`plan`]). pmc's own commands do
-//! the sampling, reading and event listing. Only the counters in [`columns`] are implemented here.
+//! The `pmcstat` personality: under that name, pmc accepts FreeBSD's options ([`plan`]). pmc's own commands
+//! sample, read recordings and list events. Only pmcstat's counter table ([`counters`]) is implemented here.
 
-mod columns;
+mod counters;
 mod plan;
 
 use std::ffi::OsString;
 use std::io::{BufWriter, Write};
 use std::net::TcpStream;
 
-pub(super) use self::columns::beside;
+pub(super) use self::counters::beside;
 pub(super) use self::plan::PmcstatAction;
 pub(super) use self::plan::PmcstatColumns;
 use self::plan::{PmcstatOutput, PmcstatPlan, PmcstatStep};
@@ -19,7 +19,7 @@ use pmc_sys::host::Host;
 use pmc_sys::sys::{output_file, standard_output};
 
 const NAME: &str = "pmcstat";
-/// pmcstat's letters for the options that advice names.
+/// pmcstat's letters for the options that pmc's advice mentions.
 const LETTERS: OptionLetters = &[
     (AdvisedOption::Period, "-n"),
     (AdvisedOption::Input, "-R"),
@@ -29,11 +29,11 @@ const LETTERS: OptionLetters = &[
     (AdvisedOption::ExportFolder, "-D"),
 ];
 
-/// The work that remains after parsing.
+/// What remains to be done after the options have been parsed.
 pub(super) enum Personality {
-    /// No work remains.
+    /// Nothing.
     Done(Exit),
-    /// Commands of pmc to run, and counters to print during the recording.
+    /// pmc commands to run, and counters to print during the recording.
     Steps(Vec<PmcstatStep>, Option<PmcstatColumns>),
 }
 
@@ -47,7 +47,7 @@ fn act(words: impl Iterator<Item = OsString>) -> Result<Personality> {
     let plan = plan::answer(words, &host)?;
     say::spell_options(LETTERS);
     Ok(match plan {
-        PmcstatPlan::Columns(plan) => Personality::Done(columns::run(&plan, &host)?),
+        PmcstatPlan::Columns(plan) => Personality::Done(counters::run(&plan, &host)?),
         PmcstatPlan::Steps(steps, columns) => Personality::Steps(steps, columns),
     })
 }
@@ -57,14 +57,13 @@ fn failed(error: &Error) -> Exit {
     status(error.exit_status())
 }
 
-/// Runs the steps until one fails; returns the exit status of the last one. `run` does one of them, and may
-/// print to the given output.
+/// Runs the steps until one fails, and returns the exit status of the last one. `run` performs one step.
 pub(super) fn carry_out(
     steps: Vec<PmcstatStep>,
     run: impl Fn(PmcstatAction, &mut dyn Write) -> Result<Exit>,
 ) -> Exit {
     let mut exit = Exit::Done;
-    // Several steps may share an output file, which then gets the output of all of them.
+    // If several steps have the same output file, it receives the output of all of them.
     let mut begun = Vec::new();
     for PmcstatStep { action, output, log: _log } in steps {
         let done = send_output(&output, &mut begun).and_then(|()| match output {
@@ -82,7 +81,7 @@ pub(super) fn carry_out(
     exit
 }
 
-/// Redirects standard output to a file or a connection.
+/// Redirects standard output to a file or a network connection.
 fn send_output(output: &PmcstatOutput, begun: &mut Vec<String>) -> Result<()> {
     let cannot = |what: &str, error| {
         Error::io(format!("ERROR: Cannot open \"{what}\" for writing"), error).exit(Exit::NotCreated)

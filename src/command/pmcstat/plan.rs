@@ -1,11 +1,9 @@
 //! `pmcstat`: converts FreeBSD's options to pmc commands.
 //!
-//! Receives the command line and finds the processes of `-t`. Returns pmc commands with their options and
-//! output files, or the counters of a table in columns. Reports all options that Linux or pmc does not
-//! support.
+//! Receives the command line, and finds the processes that `-t` selects. Returns pmc commands with their
+//! options and output files, or the counters for a table. Rejects options that Linux or pmc does not support.
 
 use std::ffi::OsString;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 
 use super::{NO_TARGETS, OS_ERROR};
@@ -15,6 +13,7 @@ use crate::cli::{
     Command, defaults, list, record, recording_options, report, sample_filter, script, stack_options, stat,
     symbol_files, top,
 };
+use crate::command::temporary::TemporaryRecording;
 use crate::view::pmcstat::{DEPTH, LeafName, PmcstatFormat};
 use pmc_analysis::analysis::request::NamePattern;
 use pmc_events::event::EventParser;
@@ -22,22 +21,21 @@ use pmc_recording::recording::launch;
 use pmc_recording::recording::plan::MeasurementScope;
 use pmc_sys::error::{Error, Exit, Result};
 use pmc_sys::host::{CpuList, Host};
-use pmc_sys::sort;
 use pmc_sys::units::S;
 
-/// The work that the options request.
+/// What the options request.
 pub(super) enum PmcstatPlan {
-    /// Commands to run in turn, and counters to print during the recording.
+    /// Commands to run one after another, and counters to print during the recording.
     Steps(Vec<PmcstatStep>, Option<PmcstatColumns>),
     Columns(PmcstatColumns),
 }
 
-/// Something to run, and the target of its standard output.
+/// A step to run, and where its standard output goes.
 pub(in crate::command) struct PmcstatStep {
     pub(super) action: PmcstatAction,
     pub(super) output: PmcstatOutput,
-    /// A temporary log to remove after the step.
-    pub(super) log: Option<TemporaryLog>,
+    /// The log of a step without a named one.
+    pub(super) log: Option<TemporaryRecording>,
 }
 
 /// A pmc command, or a log to print in one of pmcstat's formats.
@@ -46,36 +44,7 @@ pub(in crate::command) enum PmcstatAction {
     Print(Box<script::ScriptArgs>, PmcstatFormat),
 }
 
-/// A log without a user-supplied name, in its own folder, removed after it is printed.
-pub(in crate::command) struct TemporaryLog(PathBuf);
-
-impl TemporaryLog {
-    fn new() -> Result<Self> {
-        let folder = std::env::temp_dir().join(format!("pmcstat-{}", std::process::id()));
-        // Fails on a folder that an earlier process of the same pid left or that another user created.
-        let made = std::fs::DirBuilder::new().mode(0o700).create(&folder);
-        made.map_err(|error| {
-            let doing = format!("ERROR: Cannot open \"{}\" for writing", folder.display());
-            Error::io(doing, error)
-                .exit(Exit::NotCreated)
-                .try_this("-O FILE, or set TMPDIR to another directory")
-        })?;
-        Ok(Self(folder))
-    }
-
-    fn path(&self) -> String {
-        self.0.join("log").display().to_string()
-    }
-}
-
-impl Drop for TemporaryLog {
-    fn drop(&mut self) {
-        // A folder that cannot be removed is harmless.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-/// The target of standard output.
+/// Where standard output goes.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::command) enum PmcstatOutput {
     Standard,
@@ -84,7 +53,7 @@ pub(in crate::command) enum PmcstatOutput {
     Socket(String),
 }
 
-/// Counters printed in columns.
+/// Counters to print in columns.
 pub(in crate::command) struct PmcstatColumns {
     pub(super) counters: Vec<PmcstatColumn>,
     pub(super) pids: Vec<u32>,
@@ -94,22 +63,22 @@ pub(in crate::command) struct PmcstatColumns {
     pub(super) file: Option<String>,
 }
 
-/// A counter of the table.
+/// A counter in the table.
 pub(super) struct PmcstatColumn {
-    /// The typed text.
+    /// The event as the user typed it.
     pub(super) spec: String,
     /// The event in pmc's syntax.
     pub(super) event: String,
     /// Whether it counts system-wide.
     pub(super) system: bool,
-    /// Whether to show totals instead of the difference to the previous line.
+    /// Whether to print totals instead of differences from the previous line.
     pub(super) cumulative: bool,
 }
 
 /// Converts the command line, without the program's name.
 ///
 /// # Errors
-/// Options break the rules or are not available (status 64), or `-t` matches no process (65).
+/// Fails if the options conflict or are not available (status 64), or `-t` matches no process (65).
 pub(super) fn answer(words: impl Iterator<Item = OsString>, host: &Host) -> Result<PmcstatPlan> {
     let typed = PmcstatCommandLine::parse(words).map_err(|why| {
         let error = Error::usage(format!("ERROR: {why}"));
@@ -150,8 +119,8 @@ pub(super) fn answer(words: impl Iterator<Item = OsString>, host: &Host) -> Resu
         return Err(Error::usage("ERROR: -T shows processes or CPUs")
             .try_this("-O FILE in place of -T; or pmcstat -T -S …"));
     }
-    // Logged counters get a separate table at the end, which requires no second counter. Without a log, `-o`
-    // names the file for the table.
+    // Logged counters are shown in a separate table at the end, so they do not need a second counter for this
+    // table. Without a log, `-o` names the file for the table.
     let has_columns = counted.iter().any(|one| !logs(one))
         || typed.interval.is_some()
         || typed.has('o') && typed.has('O')
@@ -174,9 +143,13 @@ pub(super) fn answer(words: impl Iterator<Item = OsString>, host: &Host) -> Resu
             PmcstatPlan::Steps(vec![record(typed, &recorded, &pids, typed.value('O'), false)?], columns)
         }
         columns => {
-            let log = TemporaryLog::new()?;
-            let path = log.path();
-            // The text output includes the information of the summary line.
+            let log = TemporaryRecording::new().map_err(|error| {
+                Error::io("ERROR: Cannot create a temporary log", error)
+                    .exit(Exit::NotCreated)
+                    .try_this("-O FILE, or set TMPDIR to another directory")
+            })?;
+            let path = log.path().display().to_string();
+            // The text output already includes the information in the summary line.
             let recording = record(typed, &recorded, &pids, Some(&path), true)?;
             let output = typed.value('o').filter(|file| *file != "-").map(str::to_owned);
             let output = output.map_or(PmcstatOutput::Error, PmcstatOutput::File);
@@ -187,8 +160,8 @@ pub(super) fn answer(words: impl Iterator<Item = OsString>, host: &Host) -> Resu
     })
 }
 
-/// Checks the typed counters before settings are appended to their text. Adds the default rate, which FreeBSD
-/// takes from its tables, or else 65536. A clock is sampled at each tick.
+/// Checks the requested counters before settings are appended to their text. Adds the default rate, which
+/// comes from FreeBSD's tables or else is 65536. A clock is sampled at each tick.
 fn check(typed: &mut PmcstatCommandLine, pids: &[u32], host: &Host) -> Result<()> {
     let scope =
         if pids.is_empty() { MeasurementScope::Command } else { MeasurementScope::Processes(pids.to_vec()) };
@@ -211,7 +184,7 @@ fn check(typed: &mut PmcstatCommandLine, pids: &[u32], host: &Host) -> Result<()
     if !pids.is_empty() && of_processes.any(|one| one.descendants != first) {
         return Err(Error::usage("ERROR: -d applies to only some of the counters")
             .why("processes of -t must all include or all exclude existing children")
-            .try_this("-d before the first of them"));
+            .try_this("put -d before the first of them"));
     }
     Ok(())
 }
@@ -219,7 +192,7 @@ fn check(typed: &mut PmcstatCommandLine, pids: &[u32], host: &Host) -> Result<()
 fn column(counter: &PmcstatCounter) -> PmcstatColumn {
     PmcstatColumn {
         spec: counter.spec.clone(),
-        // The log opens its own counters.
+        // The log opens separate counters.
         event: text(&PmcstatCounter { log_exit: false, log_cswitch: false, ..counter.clone() }),
         system: counter.system,
         cumulative: counter.cumulative,
@@ -230,7 +203,7 @@ fn nanoseconds(seconds: f64) -> u64 {
     (seconds * S as f64) as u64
 }
 
-/// Converts `-R`. Returns the commands that read recordings, one for each output.
+/// Converts `-R` to commands that read the recording, one command per output.
 fn read(typed: &PmcstatCommandLine, file: &str) -> Result<Vec<PmcstatStep>> {
     let refused = [
         ('C', "a log has no counters to show in columns", "pmcstat -C -p …"),
@@ -314,9 +287,9 @@ fn read(typed: &PmcstatCommandLine, file: &str) -> Result<Vec<PmcstatStep>> {
             .why("each output reads the log again")
             .try_this("-R FILE"));
     }
-    // Redirecting standard output to a file is permanent, so steps that use the original standard output run
+    // Redirecting standard output to a file is permanent, so steps that need the original standard output run
     // first.
-    sort::by_key(&mut steps, |step| step.output != PmcstatOutput::Standard);
+    steps.sort_by_key(|step| step.output != PmcstatOutput::Standard);
     Ok(steps)
 }
 
@@ -326,7 +299,7 @@ impl PmcstatStep {
     }
 }
 
-/// Returns the step that converts a log to another format.
+/// Returns the step that exports a log to another format.
 fn exported(log: &ExportSource, format: &str, to: &str, output: Option<PmcstatOutput>) -> PmcstatStep {
     let format = Some(format.to_owned());
     let source = ExportSource { output: Some(to.into()), quiet: output.is_none(), ..log.clone() };
@@ -353,7 +326,7 @@ fn printed(log: &ExportSource, form: PmcstatFormat, output: PmcstatOutput) -> Pm
     PmcstatStep { action: PmcstatAction::Print(script, form), output, log: None }
 }
 
-/// Returns the percentage of `-f`.
+/// Returns the percentage given with `-f`.
 fn threshold(typed: &PmcstatCommandLine) -> Result<Option<f64>> {
     let percent = |setting: &str| {
         let percent = setting.strip_prefix("threshold=").ok_or_else(|| {
@@ -367,8 +340,8 @@ fn threshold(typed: &PmcstatCommandLine) -> Result<Option<f64>> {
     Ok(settings.collect::<Result<Vec<f64>>>()?.pop())
 }
 
-/// Returns the step for sampling or for logs of counts: a recording, or top. `is_quiet` is for a recording
-/// whose text follows.
+/// Returns the step that samples or logs counts: `pmc record` or `pmc top`. `is_quiet` suppresses the summary
+/// line of a recording that is printed as text afterwards.
 fn record(
     typed: &PmcstatCommandLine,
     counters: &[&PmcstatCounter],
@@ -423,7 +396,7 @@ fn record(
     Ok(PmcstatStep::command(command, target))
 }
 
-/// Returns the event with all its settings in pmc's syntax.
+/// Returns the event with all its settings, in pmc's syntax.
 fn text(counter: &PmcstatCounter) -> String {
     let mut text = counter.spec.clone();
     let mut add = |is_said: bool, qualifier: &str| {
@@ -436,11 +409,11 @@ fn text(counter: &PmcstatCounter) -> String {
         add(counter.log_exit, "log-exit");
         add(counter.log_cswitch, "log-cswitch");
     }
-    // The flag is needed if other counters count processes. Otherwise -a already selects all CPUs.
+    // The flag has an effect only if other counters count processes. Otherwise, -a already selects all CPUs.
     add(counter.system, "system");
     add(counter.samples, &format!("period={}", counter.rate.unwrap_or(65536)));
     add(counter.samples, if counter.chains { "callchain" } else { "callchain=0" });
-    // `-c` applies to system-wide counters; later per-process counters ignore it.
+    // `-c` applies only to system-wide counters. Per-process counters ignore it.
     if let Some(cpus) = counter.cpus.as_ref().filter(|_| counter.system) {
         add(true, &format!("cpu={cpus}"));
     }

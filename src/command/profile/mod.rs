@@ -1,7 +1,7 @@
-//! `pmc profile`: records and shows the result in one step.
+//! `pmc profile`: makes a recording and shows it, in one step.
 //!
-//! [`plan`] converts the options into those of `pmc record` and of `pmc report` or `pmc export`. The
-//! dispatcher runs both commands in turn.
+//! [`plan`] converts the options to options of `pmc record`, and of `pmc report` or `pmc export`. The caller
+//! runs these two commands one after the other.
 
 mod plan;
 

@@ -1,7 +1,7 @@
-//! `pmc profile`: turns the options into those of two other commands.
+//! Converts the options of `pmc profile` to options of two other commands.
 //!
-//! Receives the parsed options. Returns the options of `pmc record` and of `pmc report` or `pmc export`. Also
-//! selects the language runtimes that are asked to write the names of generated code.
+//! Receives the parsed options. Returns the options of `pmc record`, and of `pmc report` or `pmc export`.
+//! Also determines which language runtime to ask for the names of generated code.
 
 use std::ffi::OsString;
 
@@ -12,11 +12,12 @@ use crate::cli::record::RecordArgs;
 use crate::cli::recording_options::RecordingOptions;
 use crate::cli::report::ReportArgs;
 use crate::command::screen;
+use crate::command::warning::CommandWarning;
 use pmc_recording::recording::runtime::{self, MissingRuntimeNames, RuntimeDetection};
-use pmc_sys::error::{Error, Result, Warning, say};
+use pmc_sys::error::{Error, Result, say};
 use pmc_sys::terminal::Stream;
 
-/// The two commands that `pmc profile` runs in turn.
+/// The two commands that `pmc profile` runs one after the other.
 #[derive(Debug)]
 pub(in crate::command) struct ProfilePlan {
     pub(in crate::command) record: RecordArgs,
@@ -32,7 +33,7 @@ pub(in crate::command) enum ViewCommand {
 
 impl ProfilePlan {
     /// # Errors
-    /// No target to profile is given.
+    /// Fails if no target to profile is given.
     pub(in crate::command) fn new(asked: ProfileArgs) -> Result<Self> {
         if asked.command.is_empty() && asked.pids.is_none() && !asked.all_cpus {
             return Err(Error::usage("nothing to profile: no command, process or CPU given")
@@ -40,10 +41,15 @@ impl ProfilePlan {
         }
         let environment = if asked.no_runtime_env { Vec::new() } else { environment(&asked.command) };
         let has_command = !asked.command.is_empty();
+        // On a whole machine, the waiting time of all threads would dwarf the time for which the CPUs are
+        // busy.
+        let is_wall = asked.wall || !asked.on_cpu && asked.event.is_none() && !asked.all_cpus;
         let record = RecordArgs {
             call_graph: Some(asked.call_graph),
             freq: Some(asked.freq),
             events: asked.event.into_iter().collect(),
+            wall: is_wall,
+            wakers: asked.wakers,
             pids: asked.pids.iter().flat_map(|list| list.split(',')).map(str::to_owned).collect(),
             all_cpus: asked.all_cpus,
             recording: RecordingOptions {
@@ -62,7 +68,8 @@ impl ProfilePlan {
             let source = ExportSource { input, output: asked.html, quiet: asked.quiet, ..defaults() };
             return Ok(Self { record, answer: ViewCommand::Export(Box::new(ExportArgs { format, source })) });
         }
-        // Text output is a single page of self costs. The screen and `pmc report` also show callers.
+        // The text output is a single page of self costs. The full-screen interface and `pmc report` also
+        // show callers.
         let is_page = asked.stdio || !screen::is_there();
         let report = ReportArgs {
             input,
@@ -72,7 +79,7 @@ impl ProfilePlan {
             screen: asked.screen,
             quiet: asked.quiet,
             is_page,
-            // In a pipe or a file, the command's own output must stay unchanged.
+            // If standard output is a pipe or a file, leave it to the command.
             to_stderr: has_command && !Stream::Output.is_terminal(),
             ..defaults()
         };
@@ -80,8 +87,8 @@ impl ProfilePlan {
     }
 }
 
-/// Returns the environment variables that make the command's runtime write names. Prints a note about the
-/// variables that are set, and about names that are not available.
+/// Returns the environment variables that make the command's language runtime report the names of generated
+/// code. Prints a note about the variables, or about names that will not be available.
 fn environment(command: &[OsString]) -> Vec<(OsString, OsString)> {
     match runtime::of(command) {
         Some(RuntimeDetection::Writes(runtime)) => {
@@ -96,7 +103,7 @@ fn environment(command: &[OsString]) -> Vec<(OsString, OsString)> {
             asked.into_iter().collect()
         }
         Some(RuntimeDetection::Lacks(MissingRuntimeNames { language, why, remedy })) => {
-            say::warn(&Warning::RuntimeNameless { language, why, remedy });
+            say::warn(CommandWarning::RuntimeNameless { language, why, remedy });
             Vec::new()
         }
         None => Vec::new(),

@@ -1,9 +1,9 @@
-//! `pmc record`: samples into a file that pmc and perf can read.
+//! `pmc record`: writes samples to a file that pmc and perf can read.
 //!
 //! ```text
 //! plan ── recording: rings ──► one file, or several in turn ──► summary line
 //! ```
-//! [`plan`] interprets the options, [`recording`](pmc_recording::recording) records, and [`status`] shows the
+//! [`plan`] interprets the options, [`recording`](pmc_recording::recording) records, and [`status`] shows
 //! progress.
 
 pub(in crate::command) mod plan;
@@ -13,6 +13,7 @@ use std::io::Write;
 
 pub(super) use self::plan::RecordPlan;
 use self::status::RecordStatusLine;
+use super::warning::CommandWarning;
 use pmc_events::counter::request::sampling::CallGraph;
 use pmc_perfdata::perfdata::RecordedEvent;
 use pmc_recording::recording::attached::HandedOverEntry;
@@ -25,9 +26,10 @@ use pmc_recording::recording::file::result::{RecordingResult, lost};
 use pmc_recording::recording::plan::BuildIdChoice;
 use pmc_recording::recording::reservation::reserve;
 use pmc_recording::recording::sources::{self, RecordSources};
+use pmc_recording::recording::warning::RecordingWarning;
 use pmc_recording::recording::{launch, no_samples, open, targets, trace};
 use pmc_sys::abi::attr::LARGEST_STACK_COPY;
-use pmc_sys::error::{AdvisedOption, Error, Exit, Result, Warning, say};
+use pmc_sys::error::{AdvisedOption, Error, Exit, Result, say};
 use pmc_sys::host::Host;
 use pmc_sys::sys::process::Streams;
 use pmc_sys::sys::signal;
@@ -36,8 +38,8 @@ use pmc_sys::terminal::Stream;
 use pmc_sys::text::as_json;
 use pmc_sys::units;
 
-/// Runs the command. `counted` holds the events to count during the recording, and the observer that receives
-/// the counts.
+/// Runs the command. `counted` contains the events to count during the recording, and the observer of the
+/// counts.
 pub(super) fn run(mut plan: RecordPlan, counted: Option<(CountPlan, &mut dyn Observer)>) -> Result<Exit> {
     let host = Host::live();
     if plan.file.is_stream() && Stream::Output.is_terminal() {
@@ -46,7 +48,7 @@ pub(super) fn run(mut plan: RecordPlan, counted: Option<(CountPlan, &mut dyn Obs
             "{option} FILE, or {option} - with a pipe: pmc record -o - … | perf script -i -",
         ));
     }
-    plan.warnings.iter().for_each(say::warn);
+    plan.warnings.drain(..).for_each(say::warn);
     open::check_frequency(&mut plan.sample, &host)?;
     let attached = plan.attached.take();
     let mut attached = attached
@@ -55,7 +57,8 @@ pub(super) fn run(mut plan: RecordPlan, counted: Option<(CountPlan, &mut dyn Obs
     let mut groups = if attached.is_some() { Vec::new() } else { open::groups(&plan.sample, &host)? };
     trace::adjust_to_trace(&mut plan.sample, &mut groups, &host)?;
     if plan.sample.trace.is_some() && plan.file.build_ids == BuildIdChoice::Hit {
-        // Only the decoder can tell which files a trace passes through.
+        // Store the build IDs of all files, because a trace must be decoded to find out which files it passes
+        // through.
         plan.file.build_ids = BuildIdChoice::All;
     }
     sources::adjust_to_held_events(&mut plan.sample, &groups, &host)?;
@@ -63,7 +66,8 @@ pub(super) fn run(mut plan: RecordPlan, counted: Option<(CountPlan, &mut dyn Obs
     let mut prepared = reserve(plan.sample.reserve, groups.iter().map(|(group, _)| group), &host)?;
     let signals = launch::signals(&[signal::USR1, signal::USR2])?;
     let mut control = plan.control.as_deref().map(Control::open).transpose()?;
-    // Only pmc may write to the stream: the command's output would be read as records.
+    // If the recording is a stream, only pmc may write to it, because the reader would parse the command's
+    // output as records.
     let streams = if plan.file.is_stream() { Streams::OutputToError } else { Streams::Shared };
     let held = launch::hold_for(&plan.sample.run_schedule, streams)?;
     let (sources, threads) = match &mut attached {
@@ -82,7 +86,8 @@ pub(super) fn run(mut plan: RecordPlan, counted: Option<(CountPlan, &mut dyn Obs
         features::at_the_start(&host, plan.sample.options.clock, &sources.groups(), &events.written);
     let output =
         RecordOutput::create(&plan.file, plan.sample.options.max_stack, events, features, sources.owners())?;
-    // The command and the unwinding thread keep their normal priority.
+    // The command has already been forked and the unwinding thread has been started, so both keep their
+    // normal priority.
     open::run_in_real_time(plan.realtime)?;
     let mut status = RecordStatusLine::new(!plan.quiet && plan.sample.run_schedule.command.is_empty());
     let recording = PreparedRecording {
@@ -99,7 +104,7 @@ pub(super) fn run(mut plan: RecordPlan, counted: Option<(CountPlan, &mut dyn Obs
         control: control.as_mut(),
         watcher: prepared.watcher.as_mut(),
         status: &mut status,
-        // Rebuilds the option, because the observer has a longer lifetime than this struct.
+        // Rebuild the option, because the observer's lifetime is longer than this struct's.
         counted: match counted {
             Some((counted, observer)) => Some((counted, observer)),
             None => None,
@@ -114,7 +119,7 @@ pub(super) fn run(mut plan: RecordPlan, counted: Option<(CountPlan, &mut dyn Obs
 /// Prints the summary line; returns the exit status.
 fn report(plan: &RecordPlan, events: &[RecordedEvent], run: RecordingResult) -> Result<Exit> {
     if run.is_full {
-        say::warn(&Warning::SizeReached);
+        say::warn(CommandWarning::SizeReached);
     }
     let exit = run.exit(!plan.sample.run_schedule.command.is_empty());
     let lost = lost(&run.totals, &run.readings);
@@ -135,30 +140,30 @@ fn report(plan: &RecordPlan, events: &[RecordedEvent], run: RecordingResult) -> 
         status::perf_summary(&run, plan.file.is_stream()).iter().for_each(say::plainly);
     }
     if let Some(reason) = reason {
-        say::warn(&reason);
+        say::warn(reason);
     }
     if run.kept > 0 {
-        say::warn(&Warning::CopiesKept { samples: units::thousands(run.kept) });
+        say::warn(CommandWarning::CopiesKept { samples: units::thousands(run.kept) });
     }
     if run.ends.cut * 100 >= run.ends.walked.max(1) {
         let percent = run.ends.cut as f64 / run.ends.walked as f64 * 100.0;
         let copied = plan.sample.options.call_graph.map_or(0, CallGraph::copied_bytes);
-        say::warn(&Warning::StacksCut { percent, are_largest: copied == LARGEST_STACK_COPY });
+        say::warn(CommandWarning::StacksCut { percent, are_largest: copied == LARGEST_STACK_COPY });
     }
     if run.yielded_ns > 0 {
         let [off, of] = [run.yielded_ns, run.elapsed_ns].map(|ns| units::duration(ns as f64));
-        say::warn(&Warning::CountersYielded { off, of });
+        say::warn(CommandWarning::CountersYielded { off, of });
     }
     if lost > 0 {
-        say::warn(&Warning::RecordsLost);
+        say::warn(CommandWarning::RecordsLost);
     }
     if run.totals.truncated > 0 {
-        say::warn(&Warning::TraceCutOff);
+        say::warn(CommandWarning::TraceCutOff);
     }
-    // The recording is complete, even if caching its files fails.
+    // The recording is complete even if its files cannot be cached.
     if run.failed.is_none() && !run.identified.is_empty() {
         let kept = features::keep(&run.identified);
-        kept.unwrap_or_else(|error| say::warn(&Warning::FilesNotKept { why: error.headline() }));
+        kept.unwrap_or_else(|error| say::warn(RecordingWarning::FilesNotKept { why: error.headline() }));
     }
     run.failed.map_or(Ok(exit), Err)
 }

@@ -1,6 +1,7 @@
-//! `pmc record`: turns the parsed options into a [`RecordPlan`] without clap's types.
+//! Converts the parsed options of `pmc record` into a [`RecordPlan`] without clap's types.
 //!
-//! Checks what clap cannot. Opens nothing. Every error here is a usage error (status 2).
+//! Checks the rules that clap cannot express. Does not open any files or events. All errors are usage errors
+//! (exit status 2).
 
 use crate::cli::persist::AttachArgs;
 use crate::cli::record::RecordArgs;
@@ -10,6 +11,7 @@ use crate::command::sampling_options::{
     TargetArgs, WEIGHT, are_held, call_graph, overridden, pfm_events, rate, ring_pages, scope, size,
     whole_machine,
 };
+use crate::command::warning::CommandWarning;
 use pmc_events::counter::Levels;
 use pmc_events::counter::request::sampling::SampleOptions;
 use pmc_events::counter::reservation::Policy;
@@ -18,33 +20,34 @@ use pmc_recording::persistent::PersistentEntry;
 use pmc_recording::persistent::client::find;
 use pmc_recording::persistent::directory::RunDirectory;
 use pmc_recording::recording::plan::{
-    BuildIdChoice, FilePlan, MeasurementScope, Rotation, RunSchedule, SamplePlan, Synthesis,
+    BuildIdChoice, FilePlan, MeasurementScope, OffCpuPlan, Rotation, RunSchedule, SamplePlan, SelfExclusion,
+    Synthesis,
 };
 use pmc_sys::abi::attr::LARGEST_AUX_SAMPLE;
 use pmc_sys::abi::{branch_sample_type, sample_type};
-use pmc_sys::error::{Error, Result, Warning};
+use pmc_sys::error::{Error, Result};
 use pmc_sys::host::Host;
 use pmc_sys::sys::arch::{REGISTER_NAMES, REGISTERS};
 use pmc_sys::sys::clock;
-use pmc_sys::units::parse_duration;
+use pmc_sys::units::{MS, parse_duration};
 
 /// Settings of `pmc record`.
 pub(in crate::command) struct RecordPlan {
     pub(super) sample: SamplePlan,
     pub(super) file: FilePlan,
     /// Warnings about the options, printed before recording begins.
-    pub(super) warnings: Vec<Warning>,
+    pub(super) warnings: Vec<CommandWarning>,
     pub(super) control: Option<String>,
-    /// The real-time priority of the thread that empties the ring buffers.
+    /// Real-time priority of the thread that reads the ring buffers.
     pub(super) realtime: Option<i32>,
     pub(super) dry_run: bool,
     pub(super) quiet: bool,
-    /// Whether to print perf's lines about the files even if stderr is not a terminal, because scripts search
-    /// for these lines.
+    /// Whether to print perf's lines about the files even if stderr is not a terminal, for scripts that
+    /// search for these lines.
     pub(in crate::command) prints_perf_summary: bool,
     /// Whether to print a JSON summary.
     pub(super) json: bool,
-    /// The held entry that supplies the events.
+    /// The persistent entry that provides the events, if any.
     pub(super) attached: Option<(RunDirectory, PersistentEntry)>,
 }
 
@@ -52,6 +55,10 @@ impl RecordPlan {
     /// Converts the parsed options.
     pub(in crate::command) fn new(mut typed: RecordArgs, host: &Host) -> Result<Self> {
         typed.events.extend(pfm_events(&typed.pfm_events));
+        if typed.wall {
+            typed.events.push("cpu-clock".to_owned());
+        }
+        let off_cpu = off_cpu(&typed)?;
         let targets = TargetArgs {
             pids: &typed.pids,
             tids: &typed.tids,
@@ -67,10 +74,10 @@ impl RecordPlan {
             // The targets were chosen when the events were added to the holder.
             scope = MeasurementScope::Cpus(host.online_cpus());
         }
-        let mut warnings: Vec<Warning> = overridden.into_iter().collect();
+        let mut warnings: Vec<CommandWarning> = overridden.into_iter().collect();
         if typed.command.is_empty() && matches!(scope, MeasurementScope::Command) {
             scope = whole_machine(host)?;
-            warnings.push(Warning::WholeMachine);
+            warnings.push(CommandWarning::WholeMachine);
         }
         if typed.cgroups.is_some() && !matches!(scope, MeasurementScope::Cpus(_)) {
             return Err(
@@ -81,49 +88,7 @@ impl RecordPlan {
             return Err(Error::usage("--per-thread requires threads, not CPUs").try_this("-p PID or -t TID"));
         }
         let (delay, switches) = delay_or_ranges(typed.delay.as_deref(), typed.recording.control.is_some())?;
-        let filters = typed.branch_filter.iter().map(|text| branches(text)).collect::<Result<Vec<_>>>()?;
-        let mut branches = filters.into_iter().reduce(|all, one| all | one);
-        if typed.branch_any {
-            branches = Some(branches.unwrap_or(0) | branch_sample_type::ANY);
-        }
-        let options = SampleOptions {
-            rate: rate(typed.freq.as_deref(), typed.count.as_deref(), host)?,
-            call_graph: call_graph(typed.call_graph.as_deref(), typed.stacks)?,
-            max_stack: typed.max_stack,
-            kernel_callchains: typed.kernel_callchains,
-            user_callchains: typed.user_callchains,
-            fields: fields(&typed),
-            period: match (typed.period, typed.no_period) {
-                (true, _) => Some(true),
-                (_, true) => Some(false),
-                _ => None,
-            },
-            data_mappings: typed.data || typed.data_mmap,
-            branches,
-            intr_regs: typed.intr_regs.as_deref().map(|text| registers("--intr-regs", text)).transpose()?,
-            user_regs: typed.user_regs.as_deref().map(|text| registers("--user-regs", text)).transpose()?,
-            clock: match typed.clockid.as_deref() {
-                Some(text) => Some(clock_of(text)?),
-                // pmc records the times of gaps, so it needs a clock that it can read, unlike the kernel's
-                // default clock.
-                None => (typed.reserve == "yield").then_some(clock::MONOTONIC),
-            },
-            namespaces: typed.namespaces,
-            cgroups: typed.all_cgroups,
-            switches: typed.switch_events || typed.latency,
-            stat: typed.stat,
-            running_time: typed.running_time,
-            no_samples: typed.no_samples,
-            levels: match (typed.all_user, typed.all_kernel) {
-                (true, _) => Levels::User,
-                (_, true) => Levels::Kernel,
-                _ => Levels::AsWritten,
-            },
-            inherit: !typed.no_inherit && !typed.per_thread && !matches!(scope, MeasurementScope::Threads(_)),
-            backward: typed.overwrite || typed.recording.snapshot.is_some(),
-            wakes_always: typed.no_buffering,
-            ..SampleOptions::default()
-        };
+        let options = sample_options(&typed, &scope, host)?;
         let (ring, area) = match typed.mmap_pages.as_deref().map(|text| text.split_once(',').ok_or(text)) {
             None => (None, None),
             Some(Err(ring)) => (Some(ring), None),
@@ -147,11 +112,12 @@ impl RecordPlan {
             },
             filters: tracepoint_filters(typed.filter_places, typed.filter)?,
             cgroups: typed.cgroups.iter().flat_map(|names| names.split(',')).map(str::to_owned).collect(),
-            excludes_self: typed.exclude_perf,
+            excludes_self: if typed.exclude_perf { SelfExclusion::Tracepoints } else { SelfExclusion::Never },
             freq_max: typed.freq.as_deref() == Some("max"),
             strict_freq: typed.strict_freq,
             strict: typed.strict,
-            with_id: typed.sample_identifier,
+            with_id: typed.sample_identifier || off_cpu.is_some(),
+            off_cpu,
             per_thread: typed.per_thread,
             backlog: typed.backlog,
             ring_pages: ring.filter(|text| !text.is_empty()).map(ring_pages).transpose()?,
@@ -171,8 +137,7 @@ impl RecordPlan {
         Ok(Self { warnings, dry_run: typed.dry_run, ..plan })
     }
 
-    /// Converts the options of `pmc persist attach`, which lacks the options that apply when events are
-    /// opened.
+    /// Converts the options of `pmc persist attach`, which has no options for opening events.
     pub(in crate::command) fn attaching(typed: AttachArgs, host: &Host) -> Result<Self> {
         let AttachArgs { name, recording, command } = typed;
         if let Some(size) = recording.snapshot.as_deref().filter(|size| !size.is_empty()) {
@@ -188,11 +153,11 @@ impl RecordPlan {
         Ok(Self { prints_perf_summary: false, attached: Some(find(&name, host)?), ..plan })
     }
 
-    /// Adds the options that also apply to open events. `carries_ids` tells whether mmap records contain
-    /// build IDs.
+    /// Adds the options that also apply to events that are already open. `carries_ids` is true if mmap
+    /// records contain build IDs.
     fn with(typed: RecordingOptions, carries_ids: bool, mut sample: SamplePlan) -> Result<Self> {
         sample.synthesis = synthesis(&typed.synth);
-        // Samples of an overwritten ring buffer may be older than the known mappings of their processes.
+        // Samples in an overwritable ring buffer may be older than the known mappings of their processes.
         sample.unwinds = typed.unwind != "deferred" && !sample.options.backward;
         sample.joins = !typed.no_join;
         sample.verbose = typed.verbose > 0;
@@ -212,7 +177,54 @@ impl RecordPlan {
     }
 }
 
-/// Returns the plan for the output files. `carries_ids` tells whether mmap records contain build IDs.
+/// Converts the options that determine the contents of samples.
+fn sample_options(typed: &RecordArgs, scope: &MeasurementScope, host: &Host) -> Result<SampleOptions> {
+    let filters = typed.branch_filter.iter().map(|text| branches(text)).collect::<Result<Vec<_>>>()?;
+    let mut branches = filters.into_iter().reduce(|all, one| all | one);
+    if typed.branch_any {
+        branches = Some(branches.unwrap_or(0) | branch_sample_type::ANY);
+    }
+    Ok(SampleOptions {
+        rate: rate(typed.freq.as_deref(), typed.count.as_deref(), host)?,
+        call_graph: call_graph(typed.call_graph.as_deref(), typed.stacks)?,
+        max_stack: typed.max_stack,
+        kernel_callchains: typed.kernel_callchains,
+        user_callchains: typed.user_callchains,
+        fields: fields(typed),
+        period: match (typed.period, typed.no_period) {
+            (true, _) => Some(true),
+            (_, true) => Some(false),
+            _ => None,
+        },
+        data_mappings: typed.data || typed.data_mmap,
+        branches,
+        intr_regs: typed.intr_regs.as_deref().map(|text| registers("--intr-regs", text)).transpose()?,
+        user_regs: typed.user_regs.as_deref().map(|text| registers("--user-regs", text)).transpose()?,
+        clock: match typed.clockid.as_deref() {
+            Some(text) => Some(clock_of(text)?),
+            // pmc itself records the times of gaps, and ends the remaining waits when the recording ends.
+            // Both require a clock that pmc can read, unlike the kernel's default clock.
+            None => (typed.reserve == "yield" || measures_waits(typed)).then_some(clock::MONOTONIC),
+        },
+        namespaces: typed.namespaces,
+        cgroups: typed.all_cgroups,
+        switches: typed.switch_events || typed.latency || measures_waits(typed),
+        stat: typed.stat,
+        running_time: typed.running_time,
+        no_samples: typed.no_samples,
+        levels: match (typed.all_user, typed.all_kernel) {
+            (true, _) => Levels::User,
+            (_, true) => Levels::Kernel,
+            _ => Levels::AsWritten,
+        },
+        inherit: !typed.no_inherit && !typed.per_thread && !matches!(scope, MeasurementScope::Threads(_)),
+        backward: typed.overwrite || typed.recording.snapshot.is_some(),
+        wakes_always: typed.no_buffering,
+        ..SampleOptions::default()
+    })
+}
+
+/// Returns the plan for the output files. `carries_ids` is true if mmap records contain build IDs.
 fn file(typed: &RecordingOptions, carries_ids: bool) -> Result<FilePlan> {
     let is_stream = typed.output.as_os_str() == "-";
     let rotation = typed.switch_output.as_deref().map(rotation).transpose()?;
@@ -258,7 +270,7 @@ fn aux_sample(text: &str) -> Result<u32> {
     })
 }
 
-/// Parses `--switch-output`. A number without a unit is in bytes, as in perf.
+/// Parses `--switch-output`. As in perf, the default unit is bytes.
 fn rotation(text: &str) -> Result<Rotation> {
     if text == "signal" {
         return Ok(Rotation::Signal);
@@ -282,7 +294,61 @@ fn synthesis(words: &[String]) -> Synthesis {
     }
 }
 
-/// Returns the sample fields that individual options request.
+/// Whether the recording includes the waiting time of threads.
+fn measures_waits(typed: &RecordArgs) -> bool {
+    typed.off_cpu || typed.wall
+}
+
+/// Returns the plan for recording off-CPU time, if an option requests it.
+fn off_cpu(typed: &RecordArgs) -> Result<Option<OffCpuPlan>> {
+    if !measures_waits(typed) {
+        return match (typed.off_cpu_thresh.is_some(), typed.wakers) {
+            (false, false) => Ok(None),
+            (true, _) => Err(Error::usage("--off-cpu-thresh requires --off-cpu or --wall")),
+            (_, true) => Err(Error::usage("--wakers requires --off-cpu or --wall")),
+        };
+    }
+    let option = if typed.wall { "--wall" } else { "--off-cpu" };
+    let refused = [
+        (
+            typed.overwrite || typed.recording.snapshot.is_some(),
+            "--overwrite",
+            "a wait may have begun in overwritten records",
+        ),
+        (
+            typed
+                .clockid
+                .as_deref()
+                .map(clock_of)
+                .transpose()?
+                .is_some_and(|clock| clock != clock::MONOTONIC),
+            "-k",
+            "waits are measured with the clock `monotonic`",
+        ),
+        (typed.per_thread, "--per-thread", "measuring a thread's waits requires the records of all CPUs"),
+        (typed.delay.is_some(), "-D", "context switches are recorded from the start"),
+        (typed.cgroups.is_some(), "-G", "the kernel also reports the switches of other cgroups"),
+        (typed.all_user, "--all-user", "a thread leaves its CPU in the kernel"),
+        (
+            typed.recording.unwind == "deferred",
+            "--unwind deferred",
+            "waits are written with their call chains",
+        ),
+    ];
+    if let Some((_, other, why)) = refused.iter().find(|(is_set, ..)| *is_set) {
+        return Err(Error::usage(format!("{option} cannot be combined with {other}")).why(*why));
+    }
+    let threshold_ns = match typed.off_cpu_thresh.as_deref() {
+        None => 0,
+        Some(text) => parse_duration(text, Some(MS)).ok_or_else(|| {
+            Error::usage(format!("--off-cpu-thresh {text}: expected a time"))
+                .try_this("--off-cpu-thresh 1ms (us, ms, s)")
+        })?,
+    };
+    Ok(Some(OffCpuPlan { threshold_ns, has_wakers: typed.wakers }))
+}
+
+/// Returns the sample fields requested by individual options.
 fn fields(typed: &RecordArgs) -> u64 {
     let chosen = [
         (typed.data, sample_type::ADDR | sample_type::DATA_SRC),
@@ -292,7 +358,7 @@ fn fields(typed: &RecordArgs) -> u64 {
         (typed.code_page_size, sample_type::CODE_PAGE_SIZE),
         (typed.weight, WEIGHT),
         (typed.transaction, sample_type::TRANSACTION),
-        (typed.sample_cpu, sample_type::CPU),
+        (typed.sample_cpu || measures_waits(typed), sample_type::CPU),
         (typed.raw_samples, sample_type::RAW),
     ];
     chosen.iter().filter(|(on, _)| *on).fold(0, |all, (_, field)| all | field)

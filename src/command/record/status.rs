@@ -1,7 +1,7 @@
 //! The status line during a recording, and the summary line at the end.
 //!
-//! Receives the totals, and shows them only on a terminal. A command that pmc runs shares pmc's stderr and
-//! may use the terminal, so there is no status line in this case.
+//! Receives the totals, and shows them on a terminal. There is no status line while a command runs, because
+//! the command shares pmc's stderr and may use the terminal.
 
 use serde_json::{Value as Json, json};
 
@@ -22,12 +22,12 @@ pub(super) struct RecordStatusLine {
     is_on: bool,
     start: u64,
     last: u64,
-    /// Number of samples at the last update.
+    /// Number of samples at the previous update.
     samples: u64,
 }
 
 impl RecordStatusLine {
-    /// Creates a status line. It appears only if `may_show` is set and stderr is a terminal.
+    /// Creates a status line, which appears only if `may_show` is set and stderr is a terminal.
     pub(super) fn new(may_show: bool) -> Self {
         let now = monotonic_ns();
         let is_on = may_show && Stream::Error.is_screen();
@@ -56,7 +56,7 @@ impl StatusLine for RecordStatusLine {
     }
 }
 
-/// Version of [`document`]; incremented when a field changes its meaning.
+/// Version of [`document`]; increases when the meaning of a field changes.
 const VERSION: u32 = 1;
 
 /// Returns the JSON summary of a recording. docs/record.md explains the fields.
@@ -96,7 +96,7 @@ pub(super) fn document(
     })
 }
 
-/// Returns perf's lines about a recording, with the real names of its files.
+/// Returns the lines that perf prints about a recording, with the actual names of its files.
 pub(super) fn perf_summary(run: &RecordingResult, is_stream: bool) -> Vec<String> {
     let totals = &run.totals;
     let names: Vec<String> = run.files.iter().map(|file| file.display().to_string()).collect();
@@ -143,7 +143,7 @@ pub(super) fn truth(to: &str, totals: &Totals, readings: &[InstanceReading]) -> 
     let unwritten = unless_none(totals.unwritten, format!(", {more} more could not be written"));
     let throttled = unless_none(totals.throttled, format!(", throttled {throttles} times"));
     let traced = unless_none(totals.traced, format!(", {} of trace", units::bytes(totals.traced)));
-    let truncated = unless_none(totals.truncated, format!(", trace cut off {cuts} times"));
+    let truncated = unless_none(totals.truncated, format!(", trace truncated {cuts} times"));
     let each = match totals.samples {
         0 => format!("{} of CPU", units::duration(totals.cpu_ns as f64)),
         samples => format!("{} of CPU a sample", units::duration(totals.cpu_ns as f64 / samples as f64)),

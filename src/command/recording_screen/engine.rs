@@ -1,4 +1,4 @@
-//! The screen's engine for a recording: answers queries from the newest stage.
+//! Answers the queries of the full-screen interface with the newest stage of the recording.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub(super) struct RecordingEngine {
     newest: NewestStage,
     query: Option<Query>,
     answer: Option<Arc<QueryAnswer>>,
-    /// Channel to the thread that owns the symbolizer.
+    /// Channel to the loader thread, which owns the symbolizer.
     code: Sender<FunctionRef>,
     layout: ReportLayout,
     title: String,
@@ -61,7 +61,7 @@ impl Engine for RecordingEngine {
         let Some((stage, query)) = self.newest.get().zip(self.query.as_ref()) else {
             return Err(Error::new("nothing to write yet"));
         };
-        // Writes all rows, including those too small for the screen.
+        // Write all rows, including those that are too small for the screen.
         let query = Query { limit: 0.0, row_limit: 0.0, ..query.clone() };
         let answer = if format.is_table() { stage.answer(&query).profile } else { stage.quality() };
         stage.with_stacks(&query, |stacks| {

@@ -1,8 +1,8 @@
-//! The thread that loads the recording: first samples, then names, then inlined functions, then the code
-//! of functions.
+//! The thread that loads the recording: first samples, then names, then inlined functions, and finally the
+//! code of functions.
 //!
-//! Publishes each stage as soon as it is complete, and reports progress to the board. The thread owns
-//! the symbolizer (part of the [`Analysis`]), so it also fetches the code of functions.
+//! Publishes each stage as soon as it is complete, and reports progress to the board. This thread owns the
+//! symbolizer (in the [`Analysis`]), so it also fetches the code of functions.
 
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -68,12 +68,13 @@ impl Loader {
             status.lost = recording_quality::lost(&session);
             status.notes = recording_quality::notes(&session);
         });
-        // Asks the debuginfod servers after the first results are on the screen, since downloads take time.
+        // Contact the debuginfod servers only after the first results are on the screen, because downloads
+        // take time.
         let mut request = request.clone();
         let servers = request.symbols.debuginfod.take();
         let mut analysis = Analysis::load(session, &request, &progress)?;
-        // Sort keys may require lines and inlined functions right away. Otherwise these are resolved after
-        // the names.
+        // Some sort keys require lines and inlined functions from the start. Otherwise, these are resolved
+        // after the names.
         let first = if request.needs_deep_names() { *depth } else { Depth::Names };
         self.stage(&mut analysis, first);
         let open = |analysis: &mut Analysis| -> Result<()> {
@@ -108,7 +109,7 @@ impl Loader {
         Ok(())
     }
 
-    /// Resolves names at this level of detail, and requests a new answer to the current query.
+    /// Resolves names at this level of detail, then has the current query answered again.
     fn stage(&self, analysis: &mut Analysis, depth: Depth) {
         let mut named = analysis.name(depth, StringTable::default(), &BoardProgress(&self.board));
         analysis.assess(&mut named, depth == Depth::Inlines);
@@ -117,7 +118,7 @@ impl Loader {
     }
 }
 
-/// Returns the code to show first, or the reason why there is none.
+/// Returns the code that the screen shows first, or the reason why it is not available.
 fn first_listing(
     analysis: &mut Analysis,
     opening: &AnnotationRequest,
@@ -130,7 +131,7 @@ fn first_listing(
     })
 }
 
-/// Reports progress to the board at a limited rate.
+/// Reports progress to the board, at most once per [`PROGRESS`].
 struct BoardProgress<'a>(&'a Board);
 
 struct BoardMeter<'a> {

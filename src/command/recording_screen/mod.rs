@@ -1,15 +1,15 @@
-//! The screen of a recording. `report` uses it to show tables, and `annotate` to show a function's code.
+//! The full-screen interface for a recording. `report` opens it with a table, `annotate` with a function's
+//! code.
 //!
 //! ```text
 //!   loader thread     file ─> samples ─> names ─stage─> inlines ─stage─> then the code of functions
 //!                                          │               │
 //!   job thread        questions ───────────┴───────────────┴──> answers, histories, exports
 //!                                                                  │
-//!   screen            ask … <──────────── what is new ─────────────'
+//!   screen            ask … <──────────── the changes ─────────────'
 //! ```
-//! The screen opens immediately. Each stage of [`NamedSamples`] can answer any query, with more detail
-//! than the previous stage. The job thread answers from the newest stage. `analysis` defines the
-//! contents of the stages.
+//! The screen opens immediately. Each stage of [`NamedSamples`] can answer any query, in more detail than the
+//! previous stage. The job thread uses the newest stage. `analysis` defines the contents of each stage.
 //!
 //! [`NamedSamples`]: pmc_analysis::analysis::NamedSamples
 
@@ -33,7 +33,7 @@ use pmc_symbols::symbol::Depth;
 use pmc_sys::error::{Exit, Result};
 use pmc_sys::terminal::theme::Background;
 
-/// Size of the smallest branch in the tree on the screen, as a fraction of the event's total period.
+/// Minimum size of a branch in the tree on the screen, as a fraction of the event's total period.
 const BRANCH: f64 = 0.0002;
 
 /// Initial state of the screen.
@@ -41,9 +41,9 @@ const BRANCH: f64 = 0.0002;
 pub(super) struct ScreenPlan {
     pub(super) title: String,
     pub(super) request: AnalysisRequest,
-    /// The first query. It uses the request's sort keys.
+    /// The first query, with the sort keys of the request.
     pub(super) query: Query,
-    /// Final level of detail of names.
+    /// Final level of detail for names.
     pub(super) depth: Depth,
     /// Layout of exported files.
     pub(super) layout: ReportLayout,
@@ -73,10 +73,10 @@ impl ScreenPlan {
         }
     }
 
-    /// Returns the first query for a recording, once the request is resolved.
+    /// Returns the first query for a recording. The request must be resolved first.
     fn first(&self, reader: &Reader) -> Query {
         let question = self.request.question(&self.query, reader);
-        // Keeps the direction of the tree. The screen requests a tree only when it shows one.
+        // Keep only the direction of the tree, because the screen requests a tree when it shows one.
         let tree = self.query.tree.filter(|_| !self.request.counts_branches());
         let row_limit = self.layout.row_limit / 100.0;
         Query { event: Some(0), limit: BRANCH, row_limit, tree, ..question }
@@ -86,16 +86,19 @@ impl ScreenPlan {
 /// Shows a recording on the terminal.
 ///
 /// # Errors
-/// The recording cannot be read, lacks the requested branches, or lacks the function to start with.
+/// Fails if the recording cannot be read, lacks the requested branches, or has no samples in the function to
+/// show first.
 pub(super) fn run(mut plan: ScreenPlan, reader: Reader) -> Result<Exit> {
     plan.request.facets = true;
+    // The waits of idle threads must remain available, so hide them in the query instead of the request.
+    plan.query.idle = std::mem::take(&mut plan.request.idle);
     plan.request.resolve(&reader)?;
     let first = plan.first(&reader);
     let inbox = Inbox::default();
     screen::catch_signals(inbox.waker())?;
     let board =
         Board::new(inbox.waker(), EngineStatus { title: plan.title.clone(), ..EngineStatus::default() });
-    // The name that the screen shows until the function is found.
+    // The screen shows the function's name until the function is found.
     board.put(|poll| poll.opens = plan.opening.as_ref().map(function_of));
     let (handle, jobs) = EngineHandle::new(board.clone());
     let newest = NewestStage::default();

@@ -23,7 +23,7 @@ use pmc_sys::error::{Error, Exit, Result};
 /// Runs the command.
 ///
 /// # Errors
-/// The recording cannot be read, or the output cannot be written.
+/// Fails if the recording cannot be read, or the output cannot be written.
 pub(super) fn run(mut plan: ReportPlan) -> Result<Exit> {
     let reader = Reader::open(&plan.input)?;
     if plan.browses && screen::is_there() {
@@ -49,19 +49,15 @@ pub(super) fn run(mut plan: ReportPlan) -> Result<Exit> {
         } else {
             let (profile, failures) = profile(&mut plan, session.clone())?;
             view::report::write(&mut out, &profile, &plan.layout).map_err(written)?;
+            // Text for a reader shows most failures next to the missing names. But kernel names may be
+            // complete even without the file that the user specified, so report its failure here.
+            let is_shown = |failure: &MissingDataReason| {
+                plan.layout.shows_missing_names() && !matches!(failure, MissingDataReason::GivenVmlinux(_))
+            };
+            recording_quality::warn_of_names(failures.into_iter().filter(|failure| !is_shown(failure)));
             exit = match plan.layout.form.is_bare() {
-                true => {
-                    recording_quality::warn_of_names(failures);
-                    recording_quality::warn(&session)
-                }
-                false => {
-                    // The report shows other failures next to the missing names. Names of the kernel may be
-                    // complete even without the file that the user gave.
-                    let is_given =
-                        |failure: &MissingDataReason| matches!(failure, MissingDataReason::GivenVmlinux(_));
-                    recording_quality::warn_of_names(failures.into_iter().filter(is_given));
-                    recording_quality::warn_of_damage(&session)
-                }
+                true => recording_quality::warn(&session),
+                false => recording_quality::warn_of_damage(&session),
             };
             if plan.thread_counts {
                 view::listings::counts(&mut out, &tasks::counts(&session)).map_err(written)?;
@@ -92,7 +88,7 @@ fn list(out: &mut dyn Write, session: &Session, listing: ListKind) -> Result<()>
     .map_err(written)
 }
 
-/// Returns the profile, and the errors from reading symbol files.
+/// Returns the profile, and the errors that occurred while reading symbol files.
 fn profile(plan: &mut ReportPlan, session: Arc<Session>) -> Result<(Profile, Vec<MissingDataReason>)> {
     plan.request.resolve(&session.reader)?;
     let query = plan.request.question(&plan.query, &session.reader);

@@ -1,16 +1,16 @@
-//! `pmc report`: turns the parsed options into a plan without clap's types.
+//! Converts the parsed options of `pmc report` into a plan without clap's types.
 
 use std::path::PathBuf;
 
 use crate::cli::report::ReportArgs;
-use crate::command::columns::{RowLayout, rows};
 use crate::command::plan::{self, duration};
 use crate::command::recording_screen::ScreenPlan;
+use crate::command::row_options::{RowLayout, rows};
 use crate::view::report::{
     ChainPosition, ChainShape, ChainUnit, EventGrouping, ReportColumn, ReportFormat, ReportLayout,
 };
 use pmc_analysis::analysis::AnalysisRequest;
-use pmc_analysis::analysis::request::{CostMeasure, LatencyMode};
+use pmc_analysis::analysis::request::{CostMeasure, LatencyMode, TraceField};
 use pmc_analysis::profile::sampled::chains::ChainRequest;
 use pmc_analysis::profile::sampled::table::RowSelection;
 use pmc_analysis::profile::sampled::{Filter, Query, ShareOf, SortKey, StackDirection};
@@ -30,9 +30,10 @@ pub(in crate::command) struct ReportPlan {
     pub(super) header: HeaderChoice,
     /// The list to show instead of a profile.
     pub(super) listing: Option<ListKind>,
-    /// Whether to also show the threads' final counts.
+    /// Whether to also show each thread's final counts.
     pub(super) thread_counts: bool,
-    /// Whether to show the screen on a terminal, because no typed option requires text output.
+    /// Whether to open the full-screen interface if the output is a terminal, because no option requires text
+    /// output.
     pub(super) browses: bool,
     /// The terminal's background, if specified.
     pub(super) background: Option<Background>,
@@ -63,7 +64,7 @@ pub(super) enum ListKind {
 
 impl ReportPlan {
     /// # Errors
-    /// An option is invalid.
+    /// Fails if an option is invalid.
     pub(in crate::command) fn new(typed: &ReportArgs) -> Result<Self> {
         let RowLayout { mut keys, trace_fields, columns, mut added, ranks, are_usual } =
             rows(&typed.sort, &typed.fields)?;
@@ -75,7 +76,6 @@ impl ReportPlan {
         }
         let CallGraphOptions { order, limit, shape, unit, lines } = call_graph(typed)?;
         let children = !typed.no_children;
-        let of_branch = keys.iter().any(|key| key.is_of_branch());
         let form = match &typed.field_separator {
             Some(separator) => ReportFormat::Separated(separator.clone()),
             None if typed.csv => ReportFormat::Csv,
@@ -87,14 +87,8 @@ impl ReportPlan {
         let colour = plan::colour(&typed.stdio_color);
         let stream = if typed.to_stderr { Stream::Error } else { Stream::Output };
         let is_piped = !stream.is_terminal() && !typed.is_page && colour != Some(true);
-        let is_asked_for = typed.call_graph.is_some() || typed.inverted;
-        let under_rows = match &form {
-            ReportFormat::Text => is_piped || is_asked_for,
-            ReportFormat::Separated(_) => is_asked_for,
-            ReportFormat::Csv | ReportFormat::Json => false,
-        };
-        let under_rows = under_rows && !typed.tree && !typed.hierarchy && !typed.is_page;
-        // perf's default order. Trees have the caller at the root.
+        let under_rows = shows_chains_under_rows(typed, &form, is_piped);
+        // perf's default order, except that trees have the caller at the root.
         let order = match order {
             ChainOrder::Typed(order) => Some(order),
             ChainOrder::Usual if under_rows && !children => Some(StackDirection::Callee),
@@ -142,39 +136,8 @@ impl ReportPlan {
             is_quiet: typed.quiet,
             single_values: if has_perfs_form { single_values(typed) } else { Vec::new() },
         };
-        let stack_changes = plan::stack_changes(&typed.stacks)?;
-        let mut selection = plan::selection_of_stacks(&typed.filter, &typed.stacks)?;
-        selection.parallelism = match typed.parallelism.as_deref() {
-            Some(list) => Some(plan::parallelism(list)?.iter().collect()),
-            None => None,
-        };
-        let wants_latency = typed.latency
-            || selection.parallelism.is_some()
-            || keys.contains(&SortKey::Parallelism)
-            || layout.columns.iter().flatten().chain(&layout.added).any(|column| column.is_latency());
-        let request = AnalysisRequest {
-            selection,
-            usual_keys: are_usual,
-            slice: duration("--time-quantum", &typed.time_quantum, MS, 1)?,
-            measure: match (typed.branch_stack || of_branch, typed.mem_mode, typed.no_branch_stack) {
-                (true, ..) => CostMeasure::Branches,
-                (_, true, _) => CostMeasure::Weight,
-                (_, _, true) => CostMeasure::Period,
-                _ => CostMeasure::BranchesIfRecorded,
-            },
-            latency: if wants_latency { LatencyMode::Wanted } else { LatencyMode::IfRecorded },
-            // The page of `pmc profile` does not show callers, but it shows how many stacks are complete.
-            callers: order.is_some() || children || stack_changes.changes_any() || typed.is_page,
-            max_stack: typed.stacks.max_stack,
-            joins: !typed.filter.no_join,
-            stitches: typed.stacks.stitch_lbr,
-            stack_changes,
-            raw_names: typed.stacks.no_demangle,
-            raw_traces: typed.raw_trace,
-            keys,
-            trace_fields,
-            ..AnalysisRequest::new(plan::symbol_options(&typed.symbol_files)?)
-        };
+        let has_stacks = order.is_some() || children;
+        let request = request(typed, &layout, (keys, trace_fields, are_usual), has_stacks)?;
         let (input, part) = match positional(typed) {
             PositionalMeaning::Input(input) => (input, typed.stacks.symbol_filter.clone()),
             PositionalMeaning::Symbol(part) => (typed.input.as_ref(), Some(part)),
@@ -195,9 +158,9 @@ impl ReportPlan {
             }),
             collapse: typed.collapse_recursion,
             limit: layout.branch_limit / 100.0,
-            // Only on terminals; in a pipe, rows must match perf's.
+            // Show them only on terminals, because rows in a pipe must match perf's.
             language_functions: !parseable && !is_piped && !typed.quiet && request.callers,
-            // The report excludes samples without names, as in perf.
+            // As in perf, percentages then exclude samples without names.
             relative: typed.percentage == "relative" || typed.stacks.hide_unresolved,
             filter: Filter { only: RowSelection { part, ..plan::only(&typed.stacks) }, ..Filter::default() },
             ..Query::default()
@@ -210,29 +173,10 @@ impl ReportPlan {
                 (_, true) => HeaderChoice::First,
                 _ => HeaderChoice::No,
             },
-            listing: match (typed.dump_raw_trace, typed.stats, typed.tasks || typed.mmaps) {
-                (true, ..) => Some(ListKind::Dump),
-                (_, true, _) => Some(ListKind::Records),
-                (.., true) => Some(ListKind::Tasks { maps: typed.mmaps }),
-                _ => None,
-            },
+            listing: listing(typed),
             thread_counts: typed.threads && !parseable,
             background,
-            browses: !(typed.stdio
-                || parseable
-                || typed.header
-                || typed.header_only
-                || typed.group
-                || typed.no_group)
-                && !(typed.dump_raw_trace
-                    || typed.stats
-                    || typed.tasks
-                    || typed.mmaps
-                    || typed.threads
-                    || typed.hierarchy)
-                && typed.max_rows.is_none()
-                && typed.fields.is_empty()
-                && typed.column_widths.is_empty(),
+            browses: browses(typed, parseable),
             request,
             query,
             depth: typed.stacks.no_inline.then_some(Depth::Names),
@@ -240,15 +184,15 @@ impl ReportPlan {
         })
     }
 
-    /// Returns the level of detail of names.
+    /// Returns the level of detail at which names are resolved.
     pub(super) fn depth(&self, reader: &Reader) -> Depth {
         self.depth.unwrap_or(self.request.depth(reader))
     }
 
-    /// Converts to a plan for the screen.
+    /// Converts the plan to one for the full-screen interface.
     pub(super) fn screen(self) -> ScreenPlan {
         let Self { input, background, request, query, depth, layout, .. } = self;
-        // Exports are independent of this terminal's width, and the screen shows a tree.
+        // Exports do not depend on the terminal's width, and the screen always shows call chains as a tree.
         let tree = query.tree.or(query.chains.map(|chains| chains.order));
         let query = Query { tree, chains: None, ..query };
         let chains = ChainPosition::Below;
@@ -259,15 +203,93 @@ impl ReportPlan {
     }
 }
 
-/// Meaning of the positional argument.
+/// Returns the samples to load, and the properties by which rows are distinguished.
+fn request(
+    typed: &ReportArgs,
+    layout: &ReportLayout,
+    (keys, trace_fields, usual_keys): (Vec<SortKey>, Vec<TraceField>, bool),
+    has_stacks: bool,
+) -> Result<AnalysisRequest> {
+    let stack_changes = plan::stack_changes(&typed.stacks)?;
+    let mut selection = plan::selection_of_stacks(&typed.filter, &typed.stacks)?;
+    selection.parallelism = match typed.parallelism.as_deref() {
+        Some(list) => Some(plan::parallelism(list)?.iter().collect()),
+        None => None,
+    };
+    let wants_latency = typed.latency
+        || selection.parallelism.is_some()
+        || keys.contains(&SortKey::Parallelism)
+        || layout.columns.iter().flatten().chain(&layout.added).any(|column| column.is_latency());
+    Ok(AnalysisRequest {
+        selection,
+        usual_keys,
+        slice: duration("--time-quantum", &typed.time_quantum, MS, 1)?,
+        measure: match (
+            typed.branch_stack || keys.iter().any(|key| key.is_of_branch()),
+            typed.mem_mode,
+            typed.no_branch_stack,
+        ) {
+            (true, ..) => CostMeasure::Branches,
+            (_, true, _) => CostMeasure::Weight,
+            (_, _, true) => CostMeasure::Period,
+            _ => CostMeasure::BranchesIfRecorded,
+        },
+        latency: if wants_latency { LatencyMode::Wanted } else { LatencyMode::IfRecorded },
+        // The page that `pmc profile` prints does not show callers, but it shows how many stacks are
+        // complete.
+        callers: has_stacks || stack_changes.changes_any() || typed.is_page,
+        max_stack: typed.stacks.max_stack,
+        joins: !typed.filter.no_join,
+        idle: typed.filter.idle,
+        stitches: typed.stacks.stitch_lbr,
+        stack_changes,
+        raw_names: typed.stacks.no_demangle,
+        raw_traces: typed.raw_trace,
+        keys,
+        trace_fields,
+        ..AnalysisRequest::new(plan::symbol_options(&typed.symbol_files)?)
+    })
+}
+
+/// Whether to print call chains under their rows, as in perf, instead of in one tree.
+fn shows_chains_under_rows(typed: &ReportArgs, form: &ReportFormat, is_piped: bool) -> bool {
+    let is_asked_for = typed.call_graph.is_some() || typed.inverted;
+    let is_fitting = match form {
+        ReportFormat::Text => is_piped || is_asked_for,
+        ReportFormat::Separated(_) => is_asked_for,
+        ReportFormat::Csv | ReportFormat::Json => false,
+    };
+    is_fitting && !typed.tree && !typed.hierarchy && !typed.is_page
+}
+
+/// Returns the list that replaces the profile, if one is requested.
+fn listing(typed: &ReportArgs) -> Option<ListKind> {
+    match (typed.dump_raw_trace, typed.stats, typed.tasks || typed.mmaps) {
+        (true, ..) => Some(ListKind::Dump),
+        (_, true, _) => Some(ListKind::Records),
+        (.., true) => Some(ListKind::Tasks { maps: typed.mmaps }),
+        _ => None,
+    }
+}
+
+/// Whether to open the full-screen interface, because no option requests text output.
+fn browses(typed: &ReportArgs, parseable: bool) -> bool {
+    let is_for_text =
+        listing(typed).is_some() || typed.header || typed.header_only || typed.threads || typed.hierarchy;
+    let has_groups = typed.group || typed.no_group;
+    let has_layout = typed.max_rows.is_some() || !typed.fields.is_empty() || !typed.column_widths.is_empty();
+    !(typed.stdio || parseable || is_for_text || has_groups || has_layout)
+}
+
+/// The meaning of the positional argument.
 enum PositionalMeaning<'a> {
-    /// The recording; `None` is the default file.
+    /// The recording; `None` for the default file.
     Input(Option<&'a PathBuf>),
-    /// A part of function names, as in perf.
+    /// Part of a function name, as in perf.
     Symbol(String),
 }
 
-/// Interprets the positional argument: a part of function names, as in perf, unless it can be the
+/// Interprets the positional argument. As in perf, it is part of a function name unless it can be a
 /// recording.
 fn positional(typed: &ReportArgs) -> PositionalMeaning<'_> {
     let Some(word) = &typed.file else { return PositionalMeaning::Input(typed.input.as_ref()) };
@@ -281,7 +303,7 @@ fn positional(typed: &ReportArgs) -> PositionalMeaning<'_> {
     }
 }
 
-/// Returns the sort keys that a filter restricts to one value.
+/// Returns the sort keys that a filter restricts to a single value.
 fn single_values(typed: &ReportArgs) -> Vec<(SortKey, String)> {
     let filters = [
         (SortKey::Comm, &typed.filter.comms),
@@ -297,7 +319,8 @@ fn single_values(typed: &ReportArgs) -> Vec<(SortKey, String)> {
         .collect()
 }
 
-/// Whether rows start with function names. As in perf, checks that the first `-s` key begins with `sym`.
+/// Whether rows start with function names. As in perf, this is the case if the first key of `-s` begins with
+/// `sym`.
 fn names_functions_first(typed: &ReportArgs) -> bool {
     typed.fields.is_empty() && typed.sort.first().is_some_and(|key| key.starts_with("sym"))
 }
@@ -312,7 +335,7 @@ enum ChainOrder {
 /// Options of `-g` and `-G`.
 struct CallGraphOptions {
     order: ChainOrder,
-    /// Size of the smallest branch, in percent.
+    /// Minimum size of a branch, in percent.
     limit: Option<f64>,
     shape: ChainShape,
     unit: ChainUnit,

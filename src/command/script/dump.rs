@@ -53,16 +53,16 @@ impl<'a> EventDump<'a> {
     }
 }
 
-/// Writes the files and prints their names. Other records go into the file of their event's samples.
-/// Events with the same name share a file.
+/// Writes the files and prints their names. Records other than samples are written to the file of their
+/// event. Events with the same name share a file.
 ///
 /// # Errors
-/// A file cannot be written, or the recording cannot be read.
+/// Fails if a file cannot be written, or the recording cannot be read.
 pub(super) fn write(script: &NamedRecording<'_>, layout: &ScriptLayout, input: &Path) -> Result<()> {
     let recording = if input.as_os_str() == "-" { Path::new("perf.data") } else { input };
     let path = |event: usize| {
         let mut path = recording.as_os_str().to_owned();
-        // An event name must not select another directory.
+        // A slash in an event's name must not select another directory.
         path.push(format!(".{}.dump", clean(&layout.events[event]).replace('/', "_")));
         PathBuf::from(path)
     };

@@ -26,7 +26,7 @@ use pmc_sys::error::{Error, Exit, Result};
 /// Runs the command.
 ///
 /// # Errors
-/// The recording cannot be read, or the output cannot be written.
+/// Fails if the recording cannot be read, or the output cannot be written.
 pub(super) fn run(plan: &ScriptPlan) -> Result<Exit> {
     let reader = Reader::open(&plan.input)?;
     let mut out = PagedOutput::new();
@@ -67,7 +67,7 @@ pub(super) fn run(plan: &ScriptPlan) -> Result<Exit> {
 /// Prints a recording in one of pmcstat's formats.
 ///
 /// # Errors
-/// The recording cannot be read, or the output cannot be written.
+/// Fails if the recording cannot be read, or the output cannot be written.
 pub(super) fn print_for_pmcstat(
     mut plan: ScriptPlan,
     form: view::pmcstat::PmcstatFormat,
@@ -110,7 +110,7 @@ pub(super) fn print_for_pmcstat(
     Ok(())
 }
 
-/// Prints the counts of `stat record`, round by round.
+/// Prints the counts in a recording that `stat record` made, round by round.
 fn print_counts(session: &Session, is_json: bool, out: &mut dyn Write) -> Result<()> {
     counts::check_rounds(session)?;
     let recorded = RecordedCounts::load(session, false)?;
@@ -120,8 +120,8 @@ fn print_counts(session: &Session, is_json: bool, out: &mut dyn Write) -> Result
     }
     let print = if is_json { view::script::counts::json } else { view::script::counts::line };
     let mut line = |tid, at_ns, event: usize, cpu, count| {
-        // A recording may also contain events that only supply task records. They are not in
-        // `recorded.events`.
+        // A recording may also contain events that only provide records about tasks. `recorded.events` does
+        // not include these.
         let Some(CountsEvent { name: event, .. }) = recorded.events.get(event) else { return Ok(()) };
         print(out, &CountLine { cpu, tid, count, at_ns, event }).map_err(written)
     };

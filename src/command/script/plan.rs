@@ -1,4 +1,4 @@
-//! `pmc script`: turns the parsed options into a plan without clap's types.
+//! Converts the parsed options of `pmc script` into a plan without clap's types.
 
 use std::path::PathBuf;
 
@@ -21,16 +21,16 @@ pub(in crate::command) struct ScriptPlan {
     pub(super) header: bool,
     /// Whether to print only the header.
     pub(super) header_only: bool,
-    /// Whether each event gets its own file.
+    /// Whether to write a separate file for each event.
     pub(super) per_event: bool,
     pub(super) request: ScriptRequest,
-    /// The layout, without the parts that depend on the recording; see [`ScriptPlan::layout`].
+    /// The layout, except for the parts that depend on the recording; see [`ScriptPlan::layout`].
     layout: ScriptLayout,
 }
 
 impl ScriptPlan {
     /// # Errors
-    /// An option is invalid.
+    /// Fails if an option is invalid.
     pub(in crate::command) fn new(typed: &ScriptArgs) -> Result<Self> {
         let request = ScriptRequest {
             selection: plan::selection(&typed.filter)?,
@@ -56,7 +56,7 @@ impl ScriptPlan {
                 (_, true) => Some(DumpOrder::Time),
                 _ => None,
             },
-            // Scripts for perf parse this text, so names that perf does not show are omitted.
+            // Scripts for perf parse this text, so omit names that perf would not show.
             symbols: SymbolOptions { placeholders: false, ..plan::symbol_options(&typed.symbol_files)? },
         };
         let layout = ScriptLayout {
@@ -69,7 +69,7 @@ impl ScriptPlan {
             full_paths: typed.full_source_path,
             stop_at: typed.stop_bt.clone(),
             json: typed.json,
-            // Programs that parse perf's text rely on its number of lines.
+            // Programs that parse perf's text rely on the number of lines.
             joins_unknown: Stream::Output.is_terminal() && !typed.per_event_dump,
             ..ScriptLayout::default()
         };

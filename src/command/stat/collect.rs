@@ -1,7 +1,7 @@
-//! Builds tables from counters: selects the events to show and assigns counters to them.
+//! Builds tables from counters: selects the events to show, and assigns the counters to them.
 //!
-//! Receives the opened set and its readings; returns [`StatCounts`]. `profile::tally` adds the counts up;
-//! this module only decides which counts belong together.
+//! Receives the opened counter set and its readings, and returns [`StatCounts`]. This module decides which
+//! counts belong together; `profile::tally` adds them up.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -26,15 +26,15 @@ use pmc_sys::host::cpu::{self, Topology};
 use pmc_sys::host::process::ThreadInfo;
 use pmc_sys::units::Count;
 
-/// Facts about the machine, read on demand.
+/// Information about the machine, read on demand.
 pub(super) struct StatMachine<'a> {
     pub(super) host: &'a Host,
     facts: OnceCell<MachineFacts>,
     topology: OnceCell<Topology>,
     first_cpu: OnceCell<Option<u32>>,
-    /// Level and index of each CPU's cache, for rows per cache.
+    /// The level and index of each CPU's cache, for tables with one row per cache.
     caches: OnceCell<BTreeMap<u32, (u32, u32)>>,
-    /// Whether the counts come from a recording. The current state of this machine then explains no missing
+    /// Whether the counts come from a recording. If so, the state of this machine cannot explain missing
     /// values.
     is_elsewhere: bool,
 }
@@ -51,7 +51,7 @@ impl<'a> StatMachine<'a> {
         }
     }
 
-    /// Reconstructs the recorded machine, as far as the recording describes it.
+    /// Describes the recorded machine, as far as the recording contains this information.
     pub(super) fn recorded(host: &'a Host, topology: Topology, first_cpu: Option<u32>) -> Self {
         let (topology, first_cpu) = (topology.into(), first_cpu.into());
         Self { topology, first_cpu, is_elsewhere: true, ..Self::new(host) }
@@ -71,7 +71,7 @@ impl<'a> StatMachine<'a> {
         *self.first_cpu.get_or_init(|| self.host.online_cpus().first())
     }
 
-    /// Returns a CPU's cache of this level. A command requests only one level.
+    /// Returns a CPU's cache at this level. All calls must request the same level.
     fn cache(&self, cpu: u32, level: Option<u32>) -> Option<(u32, u32)> {
         let all = || {
             let caches = |cpu| Some((cpu, cpu::cache(self.host, cpu, level)?));
@@ -85,25 +85,27 @@ impl<'a> StatMachine<'a> {
     }
 }
 
-/// The events of a table, and the sources of their counts.
+/// The events of a table, and where their counts come from.
 pub(super) struct ShownEvents {
     events: Vec<StatEvent>,
-    /// Column of each event of the set, and how its counts join the counts of other events in the column.
+    /// For each event of the set, its column, and how to combine its counts with those of other events in the
+    /// column.
     columns: Vec<(usize, CountJoin)>,
-    /// Reason why the kernel refused each event of the set, if it did.
+    /// For each event of the set, why the kernel refused it, if it did.
     refused: Vec<Option<MissingValueReason>>,
-    /// Whether each event of the set always counts 0.
+    /// For each event of the set, whether it always counts 0.
     blind: Vec<bool>,
-    /// Whether each event of the set may wait for a hardware counter, so that its count is scaled.
+    /// For each event of the set, whether it may have to wait for a hardware counter. If so, its count is
+    /// scaled.
     waits: Vec<bool>,
-    /// The event of each column, used to find out why it never ran.
+    /// The event of each column, used to explain why it never ran.
     specs: Vec<EventSpec>,
     /// Values that pmc measures itself: event, column and kind.
     tools: Vec<(usize, usize, Tool)>,
     aggregation: Aggregation,
-    /// The part that each event of the set counts, if rows are parts.
+    /// For each event of the set, the part that it counts, if the table has a row for each part.
     parts: Vec<Option<CountPart>>,
-    /// Whether to scale counts of multiplexed events to the whole time.
+    /// Whether to scale the counts of multiplexed events to the full time.
     scale: bool,
 }
 
@@ -114,21 +116,21 @@ pub(super) struct TablePeriod<'a> {
     pub(super) timestamp_ns: Option<u64>,
     pub(super) elapsed_ns: u64,
     pub(super) cpu_time: Option<CpuTime>,
-    /// Time during which the hardware was yielded to another process's reservation, in nanoseconds.
+    /// Nanoseconds during which the counters were yielded to a process that had reserved them.
     pub(super) yielded_ns: u64,
-    /// Whether counting was off the whole time.
+    /// Whether counting was disabled the whole time.
     pub(super) off: bool,
 }
 
-/// An event to show in a table, counted either by this run or in a recording.
+/// An event to show in a table, counted live or in a recording.
 pub(super) struct EventColumn<'a> {
     pub(super) spec: Cow<'a, EventSpec>,
     /// Events with the same number were counted over exactly the same time.
     pub(super) group: usize,
     pub(super) cgroup: Option<&'a str>,
-    /// The reason why the kernel refused the event, if it did.
+    /// Why the kernel refused the event, if it did.
     pub(super) refused: Option<MissingValueReason>,
-    /// Whether the kernel part was excluded.
+    /// Whether the kernel was excluded.
     pub(super) user_only: bool,
     /// Whether the event counts in kernel mode.
     pub(super) sees_kernel: bool,
@@ -145,13 +147,13 @@ impl EventColumn<'_> {
         }
     }
 
-    /// Returns the factor from the count to its unit, and the unit.
+    /// Returns the factor that converts the count to the displayed unit, and that unit.
     pub(super) fn quantity(&self) -> (f64, &str) {
         quantity(&self.spec)
     }
 }
 
-/// Returns the factor from an event's count to the unit shown, and the unit.
+/// Returns the factor that converts an event's count to the displayed unit, and that unit.
 pub(super) fn quantity(spec: &EventSpec) -> (f64, &str) {
     match (spec.unit.as_str(), role(spec).shown_in()) {
         ("", Some(clock)) => clock,
@@ -159,7 +161,7 @@ pub(super) fn quantity(spec: &EventSpec) -> (f64, &str) {
     }
 }
 
-/// Returns the events of an opened set, in order. `cgroups` names the cgroup of each.
+/// Returns the events of an opened set, in order. `cgroups` contains each event's cgroup.
 pub(super) fn columns<'a>(
     set: &'a CounterSet,
     cgroups: &'a [Option<String>],
@@ -255,7 +257,8 @@ impl ShownEvents {
                 continue;
             }
             let seen = reading.count.filter(|_| !self.blind[reading.event]);
-            // A process that only waited for its children has a known count of zero.
+            // If a process only waited for its children, its own count was never enabled, but is known to be
+            // zero.
             let has_parts = self.aggregation == Aggregation::Children && !span.off && span.yielded_ns == 0;
             let seen = seen.map(|count| match count.enabled_ns {
                 0 if has_parts => Count { enabled_ns: 1, running_ns: 1, ..count },
@@ -272,11 +275,11 @@ impl ShownEvents {
             tally.row(self.place(0, self.tool_slot(machine), span, machine));
         }
         for (event, column, value) in self.measured(span) {
-            // The readings already contain values that another recorder measured.
+            // If another recorder measured the value, it is already among the readings.
             if readings.iter().any(|reading| reading.event == event) {
                 continue;
             }
-            // A clock's count is exactly its running time. A time of 0 is a valid count.
+            // A clock's count is also its running time. A time of 0 is a valid count.
             let count =
                 value.map(|value| Count { value, enabled_ns: value.max(1), running_ns: value.max(1) });
             let slot = self.tool_slot(machine);
@@ -304,7 +307,8 @@ impl ShownEvents {
         }
     }
 
-    /// Returns the values that pmc measures itself: event, column and the value, if there is one.
+    /// Returns the values that pmc measures itself, each with its event and column; `None` if there is no
+    /// value.
     pub(super) fn measured(
         &self,
         span: &TablePeriod<'_>,
@@ -319,7 +323,7 @@ impl ShownEvents {
         })
     }
 
-    /// Returns the row of a reading, by the selected aggregation.
+    /// Returns the row of a reading, according to the selected aggregation.
     fn place(
         &self,
         event: usize,
@@ -332,15 +336,12 @@ impl ShownEvents {
             return PlaceLabel { part: self.parts[event], ..none };
         }
         if self.aggregation == Aggregation::Thread {
-            // Values that are not per thread are shown with the first thread.
+            // Show values that do not belong to a thread in the first thread's row.
             let Some(tid) = slot.tid.or(span.threads.first().map(|t| t.tid)) else { return none };
             let comm = span.threads.iter().find(|t| t.tid == tid).map(|t| t.comm.clone()).unwrap_or_default();
             return PlaceLabel { thread: Some((comm, tid)), ..none };
         }
         let Some(cpu) = slot.cpu else { return none };
-        if self.aggregation == Aggregation::Global {
-            return none;
-        }
         if self.aggregation == Aggregation::Cpu {
             return PlaceLabel { cpu: Some(cpu), ..none };
         }
@@ -367,12 +368,16 @@ impl ShownEvents {
             Aggregation::Die => PlaceLabel { socket: Some(location.socket), die: Some(location.die), ..none },
             Aggregation::Socket => PlaceLabel { socket: Some(location.socket), ..none },
             Aggregation::Node => PlaceLabel { node: location.node, ..none },
-            _ => none,
+            Aggregation::Global
+            | Aggregation::Cpu
+            | Aggregation::Thread
+            | Aggregation::Children
+            | Aggregation::Levels => none,
         }
     }
 
-    /// Returns the slot for values that have no CPU: the first row. The slot does not increase that row's
-    /// number of CPUs.
+    /// Returns the slot for values that do not belong to a CPU. They are shown in the first row, but do not
+    /// increase that row's number of CPUs.
     fn tool_slot(&self, machine: &StatMachine<'_>) -> TargetSlot {
         let cpu = if self.aggregation == Aggregation::Global { None } else { machine.first_cpu() };
         TargetSlot { tid: None, cpu }
@@ -387,7 +392,10 @@ impl ShownEvents {
             if machine.is_elsewhere {
                 return MissingValueReason::new("the recording does not contain its value", "");
             }
-            return MissingValueReason::new("no command to measure the time of", "give a command to run");
+            return MissingValueReason::new(
+                "no command whose time could be measured",
+                "specify a command to run",
+            );
         };
         if span.off {
             return MissingValueReason::new(
@@ -421,13 +429,13 @@ fn reason(why: Explanation) -> MissingValueReason {
     MissingValueReason { errno: why.errno_name(), cause: why.cause, remedy: why.remedy }
 }
 
-/// Whether each of these events may wait for a hardware counter. Groups with only software events do not
-/// wait. While such a group was off (a cgroup that did not run), there was nothing to count.
+/// Returns, for each event, whether it may have to wait for a hardware counter. A group of software events
+/// never waits: if it was off, its cgroup did not run, so there was nothing to count.
 fn wait_for_counters(events: &[EventColumn<'_>]) -> Vec<bool> {
     let is_software = |spec: &EventSpec| match &spec.source {
         EventSource::Kernel(attr) => matches!(attr.kind(), kind::SOFTWARE | kind::TRACEPOINT),
         EventSource::Tool(_) => true,
-        // The holder reports events that never wait as counted all the time.
+        // The holder reports events that never wait as running all the time.
         EventSource::Held(_) => false,
     };
     let waits = |event: &EventColumn<'_>| {
@@ -449,7 +457,7 @@ fn level(spec: &EventSpec, user_only: bool) -> String {
     }
 }
 
-/// Returns the event's role in metrics. The encoding decides, not the name.
+/// Returns the event's role in metrics, which depends on its encoding, not on its name.
 fn role(spec: &EventSpec) -> EventRole {
     let attr = match &spec.source {
         EventSource::Tool(Tool::DurationTime) => return EventRole::DurationTime,
@@ -501,7 +509,7 @@ fn spot_number(slot: TargetSlot) -> u64 {
     u64::from(slot.tid.unwrap_or_default()) << 32 | u64::from(slot.cpu.map_or(0, |cpu| cpu + 1))
 }
 
-/// Returns the difference to earlier readings of the same counters. Some counters may be new.
+/// Returns the differences from earlier readings of the same counters. `now` may include new counters.
 pub(super) fn since(now: &[CounterReading], earlier: &[CounterReading]) -> Vec<CounterReading> {
     let before: HashMap<_, _> = earlier.iter().map(|e| ((e.event, e.slot), e.count)).collect();
     let since = |reading: &CounterReading| {

@@ -1,8 +1,8 @@
-//! Selects the events that `pmc stat` counts: the requested events, the events of metrics, or the machine's
-//! default set.
+//! Selects the events that `pmc stat` counts: the requested events, the events of metrics, or the default set
+//! for this machine.
 //!
-//! Receives the event specifications of the plan. Returns parsed groups bound to their cgroups, and the
-//! metrics to derive.
+//! Receives the plan's event specifications. Returns parsed groups with their cgroups, and the metrics to
+//! derive.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -11,6 +11,7 @@ use super::collect::quantity;
 use super::metrics::{CountSource, TableMetrics};
 use super::parts;
 use super::plan::{CgroupChoice, EventSelection, StatPlan};
+use crate::command::warning::CommandWarning;
 use pmc_analysis::profile::counts::{Aggregation, MissingValueReason};
 use pmc_analysis::profile::metrics::formula::{Formula, Operand};
 use pmc_events::counter::Mode;
@@ -22,16 +23,16 @@ use pmc_events::event::perfevent_conf::{DerivedEvent, PerfeventConf, SkippedLine
 use pmc_events::event::{EventGroup, EventParser, EventSpec, ParseError, perfevent_conf};
 use pmc_recording::recording::plan::MeasurementScope;
 use pmc_recording::recording::{filters, launch};
-use pmc_sys::error::{Error, Result, Warning};
+use pmc_sys::error::{Error, Result};
 use pmc_sys::host::Host;
 
 /// The events and metrics to count.
 pub(super) struct ResolvedSelection {
     pub(super) groups: Vec<(EventGroup, Option<Rc<TargetCgroup>>)>,
     pub(super) metrics: TableMetrics,
-    /// Warnings about requested events and metrics that are skipped.
-    pub(super) left_out: Vec<Warning>,
-    /// The kernel's refusal of `cycles`, if no counters exist for the hardware events of the default set.
+    /// Warnings about events and metrics that were requested but are skipped.
+    pub(super) left_out: Vec<CommandWarning>,
+    /// Why the kernel refused `cycles`, if there are no counters for the hardware events of the default set.
     pub(super) no_hardware: Option<Box<Refusal>>,
 }
 
@@ -49,7 +50,7 @@ impl ResolvedSelection {
 /// Determines the events to count.
 ///
 /// # Errors
-/// An event is invalid, a metric is unknown, or a cgroup cannot be opened.
+/// Fails if an event is invalid, a metric is unknown, or a cgroup cannot be opened.
 pub(super) fn wanted(plan: &StatPlan, host: &Host) -> Result<ResolvedSelection> {
     let EventSelection { events, detailed, null, metrics, .. } = &plan.selection;
     let mut parser = EventParser::new(host).measuring(launch::subject(&plan.scope, &plan.command));
@@ -61,15 +62,15 @@ pub(super) fn wanted(plan: &StatPlan, host: &Host) -> Result<ResolvedSelection> 
         chosen.extend(conf.groups);
         sums.extend(conf.sums.iter().map(|sum| derived(sum, &chosen)));
         left_out.extend(conf.left_out.into_iter().map(|SkippedLine { line, entry, why }| {
-            Warning::LineLeftOut { line: format!("{}:{line}", path.display()), entry, why }
+            CommandWarning::LineLeftOut { line: format!("{}:{line}", path.display()), entry, why }
         }));
     }
     let mut no_hardware = None;
     if events.is_empty() && plan.selection.perfevent_conf.is_none() && !null && metrics.is_empty() {
         no_hardware = cycles(Mode::TaskCounting).err();
         let whole_cpus = matches!(plan.scope, MeasurementScope::Cpus(_) | MeasurementScope::AllThreads);
-        // Text output has a single note about missing hardware. Data output has a row for each event, as in
-        // perf.
+        // Text output has a single note about missing counters. Machine-readable output has a row for each
+        // event, as in perf.
         let hardware = no_hardware.is_none() || plan.output.is_data();
         let set = default_set(*detailed, whole_cpus, hardware, host).into_iter();
         // Clocks do not distinguish privilege levels.
@@ -89,7 +90,7 @@ pub(super) fn wanted(plan: &StatPlan, host: &Host) -> Result<ResolvedSelection> 
     let found = add(&mut chosen, &metrics.formulas, &plan.selection, &mut parser, host);
     if chosen.is_empty() && metrics.shares.is_none() && !null {
         lacks_all(&metrics.formulas, &found)?;
-        // A metric without events (`#num_cpus`) needs a row. As in perf, this event provides it.
+        // A metric without events (`#num_cpus`) needs a row too, which this event provides, as in perf.
         if !metrics.formulas.is_empty() {
             chosen.extend(parser.parse("duration_time")?);
         }
@@ -105,10 +106,10 @@ pub(super) fn wanted(plan: &StatPlan, host: &Host) -> Result<ResolvedSelection> 
     Ok(ResolvedSelection { groups: bind(chosen, &plan.cgroups, host)?, metrics, left_out, no_hardware })
 }
 
-/// Reads a configuration of PCP's agent for this machine.
+/// Reads a configuration file of PCP's agent, and selects the parts for this machine.
 ///
 /// # Errors
-/// The file cannot be read or parsed, or has nothing to count here.
+/// Fails if the file cannot be read or parsed, or if it configures no event that this machine can count.
 fn perfevent_conf(path: &Path, host: &Host, parser: &mut EventParser<'_>) -> Result<PerfeventConf> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| Error::io(format!("--perfevent-conf: reading {}", path.display()), error))?;
@@ -127,8 +128,8 @@ fn perfevent_conf(path: &Path, host: &Host, parser: &mut EventParser<'_>) -> Res
     .try_this("a `[perf]` section with events that `pmc list` shows"))
 }
 
-/// Converts a derived event into a metric. Metrics use the shown values, but the derived event's factors
-/// apply to raw counts.
+/// Converts a derived event into a metric. A derived event's factors apply to raw counts, but the metric is
+/// computed from displayed values.
 fn derived(sum: &DerivedEvent, chosen: &[EventGroup]) -> Formula {
     let quantity =
         |name: &str| of_groups(chosen).find(|event| event.name == name).map_or((1.0, ""), quantity);
@@ -141,10 +142,10 @@ fn derived(sum: &DerivedEvent, chosen: &[EventGroup]) -> Formula {
     Formula::sum(&sum.name, unit, terms)
 }
 
-/// Removes the cores and PMUs that are not selected.
+/// Removes the events of cores and PMUs that are not selected.
 ///
 /// # Errors
-/// Nothing is left.
+/// Fails if no event is left.
 fn narrow(groups: &mut Vec<EventGroup>, selection: &EventSelection, host: &Host) -> Result<()> {
     let EventSelection { core_kind, pmu, .. } = selection;
     if let Some(kind) = core_kind
@@ -164,7 +165,7 @@ fn narrow(groups: &mut Vec<EventGroup>, selection: &EventSelection, host: &Host)
         group.events.retain(|spec| {
             let own = spec.pmu.as_deref();
             let is_core = |kind: &String| own.is_some_and(|own| own == kind || own == format!("cpu_{kind}"));
-            // Events of a single PMU, or without a PMU, were requested explicitly.
+            // Keep events without alternatives on other PMUs, because the user requested them explicitly.
             let fits_core = spec.core_cpus.is_none() || core_kind.as_ref().is_none_or(is_core);
             let fits_pmu =
                 spec.merge.is_none() || spec.core_cpus.is_some() || pmu.is_none() || own == pmu.as_deref();
@@ -186,8 +187,8 @@ fn narrow(groups: &mut Vec<EventGroup>, selection: &EventSelection, host: &Host)
     Ok(())
 }
 
-/// Adds the missing events of the formulas. Returns for each formula the reason why it has no value on
-/// this machine.
+/// Adds the events that the formulas need, unless they are already counted. For each formula that cannot be
+/// computed on this machine, returns the reason.
 fn add(
     groups: &mut Vec<EventGroup>,
     formulas: &[Formula],
@@ -204,7 +205,8 @@ fn add(
         } else {
             Vec::new()
         };
-        // With top-down analysis, the shares matter more than the threshold marks.
+        // In a top-down analysis, the shares are more important than the threshold marks, so the events of
+        // thresholds are optional.
         let (threshold, optional) =
             if selection.metrics.topdown.is_some() { (Vec::new(), more) } else { (more, Vec::new()) };
         metric_events::MetricEventTexts { value: names(Formula::operands(formula)), threshold, optional }
@@ -261,7 +263,8 @@ fn default_set(detailed: u8, whole_cpus: bool, hardware: bool, host: &Host) -> V
     set
 }
 
-/// Binds groups to cgroups: either pairwise in order, or each group to every cgroup.
+/// Assigns cgroups to groups of events: either one cgroup to each group, in order, or all cgroups to every
+/// group.
 fn bind(
     groups: Vec<EventGroup>,
     cgroups: &CgroupChoice,
@@ -287,7 +290,7 @@ fn bind(
                     opened.len(),
                     groups.len()
                 ))
-                .try_this("--for-each-cgroup counts every event in each of them"));
+                .try_this("--for-each-cgroup counts every event in each cgroup"));
             }
             let single = opened.len() == 1;
             let of =
@@ -337,7 +340,7 @@ mod tests {
         assert_eq!(pmus(Some("cpu_atom")), [named("cpu_atom"), None]);
         let error = left("cycles", Some("gold"), None).unwrap_err().to_string();
         assert!(error.contains("--cputype gold"), "{error}");
-        // Keeps events that have no other PMU of their kind.
+        // An event that only one PMU provides must be kept.
         assert_eq!(left("cycles", None, Some("x")).unwrap().len(), 2);
     }
 }

@@ -1,8 +1,8 @@
-//! `pmc stat --log-exit` and `--log-cswitch`: records the counts of each thread.
+//! `pmc stat --log-exit` and `--log-cswitch`, which log the counts of each thread.
 //!
-//! Connects the plan and its events to the recorder ([`PreparedRecording`]), whose ring buffers receive the
-//! kernel's records about threads. Prints the sums of the counters at the end. [`report`](super::report)
-//! shows the log.
+//! Passes the plan and its events to the recorder ([`PreparedRecording`]), to whose ring buffers the kernel
+//! writes records with the counts of threads. Prints the totals at the end. [`report`](super::report) shows
+//! the log.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -11,6 +11,7 @@ use super::collect::{self, EventColumn, ShownEvents, StatMachine, TablePeriod};
 use super::events::ResolvedSelection;
 use super::plan::{OutputTarget, StatPlan};
 use super::print::StatPrinter;
+use crate::command::warning::CommandWarning;
 use pmc_analysis::analysis::counts;
 use pmc_analysis::profile::counts::CpuTime;
 use pmc_events::counter::counter_set;
@@ -30,14 +31,14 @@ use pmc_recording::recording::plan::{FilePlan, RunSchedule, SamplePlan, Synthesi
 use pmc_recording::recording::sources::RecordSources;
 use pmc_recording::recording::{launch, time_slices};
 use pmc_sys::abi::attr::Flag;
-use pmc_sys::error::{Error, Exit, Result, Warning, say};
+use pmc_sys::error::{Error, Exit, Result, say};
 use pmc_sys::sys::process::Streams;
 use pmc_sys::units;
 
 /// Applies the options to the events. Returns whether any event is logged.
 ///
 /// # Errors
-/// The log conflicts with another option.
+/// Fails if the log conflicts with another option.
 pub(super) fn apply_log_options(plan: &StatPlan, wanted: &mut ResolvedSelection) -> Result<bool> {
     let events = || wanted.groups.iter().flat_map(|(group, _)| &group.events);
     let is_logged = plan.logs.contains(&true) || events().any(|event| event.qualifiers.logs());
@@ -52,7 +53,7 @@ pub(super) fn apply_log_options(plan: &StatPlan, wanted: &mut ResolvedSelection)
     if let (None, OutputTarget::File(file)) = (&plan.recording, &plan.output.to)
         && file.as_os_str() != "-"
     {
-        return Err(Error::usage("counts are not logged with -o, which names the file of the table")
+        return Err(Error::usage("counts are not logged with -o, which sets the output file for the table")
             .why("the log would replace perf.data")
             .try_this(format!("pmc stat record -o {} …, whose -o names the log", file.display())));
     }
@@ -66,7 +67,7 @@ pub(super) fn apply_log_options(plan: &StatPlan, wanted: &mut ResolvedSelection)
     Ok(true)
 }
 
-/// Counts, and records the counts of threads.
+/// Counts events, and logs the counts of threads.
 pub(super) fn run(
     plan: &StatPlan,
     wanted: ResolvedSelection,
@@ -82,28 +83,7 @@ pub(super) fn run(
     if groups.is_empty() {
         return Err(Error::usage("no event supports logging").try_this("-e page-faults"));
     }
-    let sample = SamplePlan {
-        synthesis: Synthesis { tasks: true, mappings: false, cgroups: false },
-        reserve: plan.reserve,
-        strict: true,
-        run_schedule: RunSchedule {
-            command: plan.command.clone(),
-            delay: plan.timing.delay,
-            timeout_ns: plan.timing.timeout_ns,
-            ..RunSchedule::default()
-        },
-        verbose: plan.verbose > 0,
-        ..SamplePlan::on(
-            plan.scope.clone(),
-            SampleOptions {
-                no_samples: true,
-                running_time: true,
-                inherit: plan.inherit,
-                levels: plan.levels,
-                ..SampleOptions::default()
-            },
-        )
-    };
+    let sample = sample_plan(plan);
     let file = FilePlan {
         stat_config: counts::config(plan.aggregation, 0, plan.output.scale),
         ..FilePlan::of(path)
@@ -134,7 +114,7 @@ pub(super) fn run(
         control: control.as_mut(),
         watcher: watcher.as_mut(),
         status: &mut (),
-        // Rebuilds the option, because the observer has a longer lifetime than this struct.
+        // Rebuild the option, because the observer's lifetime is longer than this struct's.
         counted: match counted {
             Some((counted, observer)) => Some((counted, observer)),
             None => None,
@@ -160,7 +140,7 @@ pub(super) fn run(
         printer.whole(&counts)?;
     }
     if run.totals.lost > 0 {
-        say::warn(&Warning::RecordsLost);
+        say::warn(CommandWarning::RecordsLost);
     }
     if let Some(error) = run.failed {
         return Err(error);
@@ -173,6 +153,32 @@ pub(super) fn run(
         (None, Some(outcome)) if !run.timed_out => launch::exit_of(outcome.ended),
         _ => Exit::Done,
     })
+}
+
+/// Returns the plan for a recording with the counts of threads but without samples.
+fn sample_plan(plan: &StatPlan) -> SamplePlan {
+    SamplePlan {
+        synthesis: Synthesis { tasks: true, mappings: false, cgroups: false },
+        reserve: plan.reserve,
+        strict: true,
+        run_schedule: RunSchedule {
+            command: plan.command.clone(),
+            delay: plan.timing.delay,
+            timeout_ns: plan.timing.timeout_ns,
+            ..RunSchedule::default()
+        },
+        verbose: plan.verbose > 0,
+        ..SamplePlan::on(
+            plan.scope.clone(),
+            SampleOptions {
+                no_samples: true,
+                running_time: true,
+                inherit: plan.inherit,
+                levels: plan.levels,
+                ..SampleOptions::default()
+            },
+        )
+    }
 }
 
 /// Separates the events that the kernel counts from those that pmc measures itself.
@@ -188,7 +194,7 @@ fn apart(groups: impl Iterator<Item = EventGroup>) -> (Vec<EventGroup>, Vec<Even
     (kernel, tools)
 }
 
-/// Returns the events of the ring buffers in order, then those that pmc measures.
+/// Returns the events of the ring buffers in order, followed by those that pmc measures itself.
 fn columns(rings: &Rings, tools: Vec<EventSpec>) -> Vec<EventColumn<'static>> {
     let column = |spec: EventSpec, group, user_only, sees_kernel| EventColumn {
         spec: Cow::Owned(spec),

@@ -1,13 +1,14 @@
-//! Selects the metrics that `pmc stat` shows: metrics and groups by name, the user's own expressions,
-//! and levels of the top-down analysis.
+//! Selects the metrics that `pmc stat` shows: metrics and groups by name, user-defined expressions, and
+//! levels of the top-down analysis.
 //!
-//! Receives the request. Returns formulas for this machine and a description of their tree. `profile`
+//! Receives the request. Returns formulas for this machine, and a description of the top-down tree. `profile`
 //! evaluates the formulas; `counter` counts their events.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashSet};
 
 use super::plan::RequestedMetrics;
+use crate::command::warning::CommandWarning;
 use crate::view::stat::TopdownTree;
 use pmc_analysis::analysis::counts::{CountsEvent, RecordedCounts};
 use pmc_analysis::profile::counts::{MissingValueReason, StatCounts};
@@ -19,15 +20,15 @@ use pmc_analysis::profile::metrics::{self, topdown};
 use pmc_events::event::EventParser;
 use pmc_events::event::vendor::{Vendor, VendorMetric};
 use pmc_recording::recording::plan::MeasurementScope;
-use pmc_sys::error::{Error, Result, Warning};
+use pmc_sys::error::{Error, Result};
 use pmc_sys::host::cpu::{self, Topology};
 use pmc_sys::host::{CpuList, Host};
 use pmc_sys::text;
 
 pub(super) enum CountSource<'a> {
-    /// Live counters on this machine.
+    /// The counts come from counters on this machine.
     Here(&'a MeasurementScope),
-    /// A recording, and the CPU id in its header, if there is one.
+    /// The counts come from a recording, whose header may contain a CPU id.
     Recorded { counts: &'a RecordedCounts, cpuid: Option<&'a str> },
 }
 
@@ -35,22 +36,23 @@ pub(super) enum CountSource<'a> {
 #[derive(Default)]
 pub(super) struct TableMetrics {
     pub(super) formulas: Vec<Formula>,
-    /// For each formula, the reason why it has no value on this machine. Empty until its events are
-    /// looked up.
+    /// Why each formula cannot be computed on this machine; `None` if it can. The list is empty until the
+    /// events have been looked up.
     pub(super) lacking: Vec<Option<MissingValueReason>>,
-    /// The kernel's events for the top-down analysis, if the tables have no formulas for it.
+    /// The kernel's top-down events, used if the tables contain no formulas for the top-down analysis.
     pub(super) shares: Option<&'static [&'static str]>,
     /// The tree of the top-down analysis, if requested.
     pub(super) tree: Option<TopdownTree>,
-    /// Invalid metrics in the tables (which may be imported), if other metrics are requested too.
-    pub(super) left_out: Vec<Warning>,
+    /// Warnings about invalid metrics in the tables, which may have been imported. Only present if other
+    /// metrics were requested as well.
+    pub(super) left_out: Vec<CommandWarning>,
 }
 
 impl TableMetrics {
-    /// Determines the requested metrics.
+    /// Looks up the requested metrics.
     ///
     /// # Errors
-    /// A metric, group or level does not exist, or an expression is invalid.
+    /// Fails if a metric, group or level does not exist, or an expression is invalid.
     pub(super) fn new(asked: &RequestedMetrics, of: &CountSource<'_>, host: &Host) -> Result<Self> {
         if asked.is_empty() {
             return Ok(Self::default());
@@ -81,7 +83,7 @@ impl TableMetrics {
                     let levels = (1..=level).map(|level| format!("TopdownL{level}"));
                     levels.for_each(|group| chosen.extend(library.of_group(&group)));
                 }
-                // A later lookup shows which of the events the recording contains.
+                // A later step looks up which of these events the recording contains.
                 None if matches!(of, CountSource::Recorded { .. }) => found.shares = Some(&[]),
                 None => {
                     let shares = topdown::events(|name| EventParser::new(host).parse(name).is_ok());
@@ -108,7 +110,7 @@ impl TableMetrics {
             },
             source_count: &|text| match of {
                 CountSource::Here(_) => specs(text),
-                // The recording does not contain the number of PMUs.
+                // Recordings do not contain the number of PMUs.
                 CountSource::Recorded { .. } => None,
             },
             retire_latency: &|event| vendor.retire_latency(event),
@@ -127,7 +129,7 @@ impl TableMetrics {
                 }
                 Err(error) if one.raw && chosen.len() > 1 => {
                     let why = error.headline();
-                    found.left_out.push(Warning::MetricLeftOut { why });
+                    found.left_out.push(CommandWarning::MetricLeftOut { why });
                     wrong = wrong.or(Some(error));
                 }
                 Err(error) => return Err(error),
@@ -156,7 +158,7 @@ impl TableMetrics {
     }
 }
 
-/// Converts a vendor's metric to a definition for the metric library.
+/// Converts a vendor's metric into a definition for the metric library.
 fn definition(metric: VendorMetric<'_>) -> MetricDefinition<'_> {
     let VendorMetric { name, pmu, scale, groups, level, parent, expr, threshold, locate, text, .. } = metric;
     let help = text.unwrap_or_default();
@@ -176,10 +178,10 @@ fn definition(metric: VendorMetric<'_>) -> MetricDefinition<'_> {
     }
 }
 
-/// Returns the description of the tree to this level.
+/// Returns the description of the top-down tree, down to this level.
 ///
 /// # Errors
-/// The tables do not have this level.
+/// Fails if the tables do not have this level.
 fn tree(level: u8, library: &MetricLibrary<'_>) -> Result<TopdownTree> {
     let levels =
         library.groups().into_iter().filter_map(|group| group.strip_prefix("TopdownL")?.parse::<u8>().ok());
@@ -206,8 +208,8 @@ fn no_shares() -> Error {
 }
 
 impl CountSource<'_> {
-    /// Returns the values of `#literals` for the machine and the targets. A recording contains its CPU
-    /// topology. The other values are known only if the recording is read on a machine of the same kind.
+    /// Returns the values of `#literals` for the machine and the targets. A recording contains only the CPU
+    /// topology; the other values are known only if it is read on a machine of the same kind.
     fn literals(&self, host: &Host, vendor: &Vendor) -> Literals {
         let (topology, whole_cpus, is_here) = match self {
             Self::Here(MeasurementScope::Cpus(cpus)) => (Topology::read(host), Some(cpus.clone()), true),
@@ -218,7 +220,7 @@ impl CountSource<'_> {
                 (counts.topology.clone(), cpus, is_here)
             }
         };
-        // Whether all threads of each measured core are measured.
+        // Whether all hardware threads of each measured core are measured.
         let is_core_wide = |cpus: &CpuList| {
             let core =
                 |cpu| topology.location(cpu).map(|location| (location.socket, location.die, location.core));

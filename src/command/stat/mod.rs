@@ -3,9 +3,9 @@
 //! ```text
 //! plan ── wanted ──► run (once, -r N times, each --vs command, each pass of --exact) ──► shown ──► output
 //! ```
-//! [`plan`] interprets the options and [`events`] selects the events.
-//! [`counting`](pmc_recording::recording::counting) measures once, [`collect`] converts readings to tables,
-//! and [`sink`] and [`serve`] output text. This file repeats runs, compares commands and prints.
+//! [`plan`] interprets the options, and [`events`] selects the events.
+//! [`counting`](pmc_recording::recording::counting) performs one measurement, [`collect`] converts readings
+//! to tables, and [`sink`] and [`serve`] output the text. This file repeats runs and compares commands.
 
 mod collect;
 mod events;
@@ -28,6 +28,7 @@ pub(super) use self::plan::{StatPlan, StatReportPlan};
 use self::print::{StatPrinter, subject};
 pub(super) use self::report::run as report;
 use super::progress::Bars;
+use super::warning::CommandWarning;
 use pmc_analysis::analysis::{ProgressMeter, ProgressSink as _, counts};
 use pmc_analysis::profile::counts::{CpuTime, StatCounts};
 use pmc_analysis::profile::repeats;
@@ -46,8 +47,9 @@ use pmc_recording::recording::file::counts::{CountsFile, EventDisplay};
 use pmc_recording::recording::output_pipe::OutputPipe;
 use pmc_recording::recording::plan::{MeasurementScope, RunSchedule};
 use pmc_recording::recording::reservation::reserve;
+use pmc_recording::recording::warning::RecordingWarning;
 use pmc_recording::recording::{launch, targets};
-use pmc_sys::error::{Error, Exit, Result, Warning, say};
+use pmc_sys::error::{Error, Exit, Result, say};
 use pmc_sys::host::Host;
 use pmc_sys::host::process::ThreadInfo;
 use pmc_sys::sys::errno;
@@ -55,15 +57,16 @@ use pmc_sys::sys::process::{self, Ended, PausedChild, Streams};
 use pmc_sys::sys::signal::{self, Signals};
 use pmc_sys::units::{self, MS};
 
-/// Number of open tracepoints that take noticeably long to close (about 0.3 s), and so delay the prompt.
+/// Number of tracepoints that take so much time to close (about 0.3 s) that the shell's prompt is noticeably
+/// delayed.
 const MANY_TRACEPOINTS: usize = 8;
 
-/// Maximum number of tracepoints of earlier runs to leave open with `-r`, instead of waiting until they are
-/// closed.
+/// With `-r`, maximum number of tracepoints that earlier runs may leave open, so that the next run need not
+/// wait until they are closed.
 const MOST_LEFT_OPEN: usize = 20_000;
 
-/// Runs the command. `counted` holds events to count alongside a log of counts, and the observer that
-/// receives those counts instead of the table.
+/// Runs the command. `counted` contains events to count while counts are logged, and an observer that
+/// receives these counts; they are not shown in the table.
 pub(super) fn run(mut plan: StatPlan, counted: Option<(CountPlan, &mut dyn Observer)>) -> Result<Exit> {
     let host = Host::live();
     let mut wanted = events::wanted(&plan, &host)?;
@@ -74,7 +77,7 @@ pub(super) fn run(mut plan: StatPlan, counted: Option<(CountPlan, &mut dyn Obser
     if plan.output.takes_stderr() && plan.verbose == 0 {
         say::be_quiet(true);
     }
-    // Events without hardware need no reservation.
+    // If only software events are counted, no reservation is required.
     let takers = wanted.groups.iter().map(|(group, _)| group).filter(|_| wanted.no_hardware.is_none());
     let mut prepared = reserve(plan.reserve, takers, &host)?;
     let groups: Vec<&EventGroup> = wanted.groups.iter().map(|(group, _)| group).collect();
@@ -86,7 +89,7 @@ pub(super) fn run(mut plan: StatPlan, counted: Option<(CountPlan, &mut dyn Obser
     plan.warning.iter().chain(&wanted.left_out).for_each(|warning| printer.warn(warning.clone()));
     if passes.len() > 1 && !plan.repeat.exact {
         let times = passes.len();
-        printer.warn(Warning::TimeShared { times });
+        printer.warn(CommandWarning::TimeShared { times });
     }
     if is_logged {
         return log::run(&plan, wanted, &machine, printer, (prepared.watcher.take(), counted));
@@ -106,7 +109,7 @@ pub(super) fn run(mut plan: StatPlan, counted: Option<(CountPlan, &mut dyn Obser
     if plan.repeat.versus.is_empty() { session.repeat() } else { session.versus() }
 }
 
-/// Refuses call chains for events that only count, like `pmc_allocate(3)`.
+/// Refuses call chains for events that only count, as `pmc_allocate(3)` does.
 fn check_flags(wanted: &ResolvedSelection, host: &Host) -> Result<()> {
     let events = || wanted.groups.iter().flat_map(|(group, _)| &group.events);
     let Some(spec) = events().find(|spec| spec.qualifiers.callchain) else { return Ok(()) };
@@ -115,8 +118,8 @@ fn check_flags(wanted: &ResolvedSelection, host: &Host) -> Result<()> {
     refused.map_or(Ok(()), |refusal| Err(targets::explain(*refusal, host)))
 }
 
-/// Whether the events may have to share counters. Two hardware events fit on any PMU. More events may have to
-/// share if the machine has their PMU.
+/// Whether the events may have to share counters. Two hardware events fit on any PMU; more events may have to
+/// share counters, if the machine has their PMU at all.
 fn may_share(groups: &[&EventGroup], machine: &StatMachine<'_>) -> bool {
     let hardware = || groups.iter().flat_map(|g| &g.events).filter(|event| event.takes_counter());
     let there = |event: &EventSpec| event.attr().and_then(|attr| machine.facts().pmu_of(attr)).is_some();
@@ -130,14 +133,15 @@ struct StatSession<'a> {
     machine: &'a StatMachine<'a>,
     signals: Signals,
     control: Option<Control>,
-    /// With `--reserve=yield`, watches for other processes that reserve the hardware counters.
+    /// With `--reserve=yield`, watches for processes that reserve the hardware counters.
     watcher: Option<Watcher>,
     printer: StatPrinter,
     /// The cgroup of each event.
     cgroups: Vec<Option<String>>,
-    /// For each run of a command, the indices of the groups that are counted.
+    /// For each pass of `--exact`, the indices of the groups to count.
     passes: Vec<Vec<usize>>,
-    /// Whether this run's output is shown. Set only if repeated runs on a terminal show their output once.
+    /// Whether this run's output is shown. `None` unless repeated runs on a terminal show the command's
+    /// output only once.
     is_heard: Option<bool>,
 }
 
@@ -145,14 +149,14 @@ struct StatSession<'a> {
 struct RunOutcome {
     counts: StatCounts,
     exit: Exit,
-    /// Whether to stop: a signal or a timeout.
+    /// Whether to stop, because of a signal or a timeout.
     over: bool,
-    /// The counters of the run, closed after everything is printed.
+    /// The counters of the run, which are closed once everything has been printed.
     sets: Vec<CounterSet>,
 }
 
 impl StatSession<'_> {
-    /// Runs the command the requested number of times, and prints the result.
+    /// Runs the command as often as requested, and prints the result.
     fn repeat(&mut self) -> Result<Exit> {
         let mut runs = Vec::new();
         let mut exit = Exit::Done;
@@ -164,7 +168,7 @@ impl StatSession<'_> {
             let ran = self.run_passes(&self.plan.command, number)?;
             progress.iter().for_each(|progress| progress.more(1));
             exit = ran.exit;
-            // Counters that are slow to close stay open until everything is printed, up to a limit.
+            // Up to a limit, counters that are slow to close stay open until everything is printed.
             open.extend(ran.sets.into_iter().filter(|set| set.slow_to_close() > 0));
             if open.iter().map(CounterSet::slow_to_close).sum::<usize>() > MOST_LEFT_OPEN {
                 open.clear();
@@ -182,7 +186,7 @@ impl StatSession<'_> {
         if !forever {
             self.finish(repeats::join(runs))?;
         }
-        // Everything is printed. The kernel is slow to close tracepoints, so close them in the
+        // Everything has been printed. The kernel is slow to close tracepoints, so close them in the
         // background.
         if open.iter().map(CounterSet::slow_to_close).sum::<usize>() >= MANY_TRACEPOINTS {
             process::close_behind();
@@ -200,7 +204,7 @@ impl StatSession<'_> {
             texts.push(words.join(" "));
             commands.push(self.plan.command.clone());
         }
-        // A shell adds time, so either all commands use a shell, or none does.
+        // Starting a shell takes time, so run either all commands in a shell or none of them.
         let shell = self.plan.repeat.versus.iter().any(|text| needs_shell(text));
         for text in &self.plan.repeat.versus {
             texts.push(text.clone());
@@ -212,7 +216,7 @@ impl StatSession<'_> {
         if let Some(first) = commands.first_mut().filter(|_| shell && !self.plan.command.is_empty()) {
             first.splice(0..0, ["sh", "-c", "\"$@\"", "sh"].map(OsString::from));
         }
-        // A spread requires at least three runs.
+        // To compute a spread, at least three runs are needed.
         let rounds = if self.plan.repeat.asked { self.plan.repeat.runs.max(1) } else { 3 };
         let mut runs: Vec<Vec<StatCounts>> = commands.iter().map(|_| Vec::new()).collect();
         let mut exit = Exit::Done;
@@ -225,7 +229,10 @@ impl StatSession<'_> {
                 if ran.exit.code() != 0 && exit == Exit::Done {
                     let words: Vec<_> = command.iter().map(|w| w.to_string_lossy()).collect();
                     let name = words.last().map(|w| w.as_ref()).unwrap_or_default();
-                    say::warn(&Warning::CommandFailed { name: name.to_owned(), status: ran.exit.code() });
+                    say::warn(CommandWarning::CommandFailed {
+                        name: name.to_owned(),
+                        status: ran.exit.code(),
+                    });
                 }
                 exit = if ran.exit.code() == 0 { exit } else { ran.exit };
                 runs.push(ran.counts);
@@ -249,7 +256,7 @@ impl StatSession<'_> {
         Ok(exit)
     }
 
-    /// Runs a command without counting and with its output hidden, including `--pre` and `--post`.
+    /// Runs a command, including `--pre` and `--post`, without counting and with its output hidden.
     fn warm_up(&self, command: &[OsString]) -> Result<()> {
         let Repeat { warm_ups, pre, post, .. } = &self.plan.repeat;
         for _ in 0..*warm_ups {
@@ -304,7 +311,7 @@ impl StatSession<'_> {
                 None if run.timed_out || run.is_handed_over => (Exit::Done, true),
                 None => (run.outcome.map_or(Exit::Done, |o| launch::exit_of(o.ended)), false),
             };
-            // Does not repeat a command that the user interrupted.
+            // Do not repeat a command that the user interrupted.
             ended.1 |= matches!(run.outcome.map(|o| o.ended), Some(Ended::Killed(signal::INT)));
             if ended.1 {
                 break;
@@ -317,7 +324,7 @@ impl StatSession<'_> {
         Ok(RunOutcome { counts, exit: ended.0, over: ended.1, sets })
     }
 
-    /// Returns the indices of these groups' events among all events.
+    /// Returns the indices of the events in these groups.
     fn events_of(&self, groups: &[usize]) -> Vec<usize> {
         let mut first = 0;
         let mut numbers = Vec::new();
@@ -403,7 +410,7 @@ impl StatSession<'_> {
             off: run.off,
         };
         if run.yielded_ns > 0 {
-            self.printer.warn(Warning::CountersYielded {
+            self.printer.warn(CommandWarning::CountersYielded {
                 off: units::duration(run.yielded_ns as f64),
                 of: units::duration(run.elapsed_ns as f64),
             });
@@ -412,7 +419,7 @@ impl StatSession<'_> {
             tell_raw(&run);
         }
         if let Some(mut file) = file {
-            // With intervals, the last interval has the totals.
+            // With intervals, the last interval contains the totals.
             if plan.timing.interval_ns.is_none() {
                 file.round(&run.readings, measured(&shown, &span), run.elapsed_ns, true)?;
             }
@@ -444,8 +451,8 @@ fn needs_shell(text: &str) -> bool {
         || text.split_whitespace().next().is_none_or(|first| first.contains('='))
 }
 
-/// Runs `--pre` or `--post`. A failure ends pmc, as in perf. The hook is started like the command. It must
-/// not inherit pmc's blocked signals, because Ctrl-C must end it.
+/// Runs the hook of `--pre` or `--post`. As in perf, pmc exits if the hook fails. The hook is started like
+/// the command, so that it does not inherit pmc's blocked signals and Ctrl-C can end it.
 fn hook(option: &str, command: Option<&str>) -> Result<()> {
     let Some(command) = command else { return Ok(()) };
     let failed = |error| Error::io(format!("{option}: running `{command}`"), error);
@@ -464,7 +471,7 @@ fn hook(option: &str, command: Option<&str>) -> Result<()> {
     }
 }
 
-/// Prints the unscaled value, time enabled and time running of every event (`-v`).
+/// Prints every event's unscaled value, and how long it was enabled and running (`-v`).
 fn tell_raw(run: &MeasurementResult) {
     let names: Vec<&str> = run.set.specs().map(|spec| spec.name.as_str()).collect();
     for reading in &run.readings {
@@ -484,7 +491,7 @@ fn tell_raw(run: &MeasurementResult) {
     }
 }
 
-/// Observes one run: checks the opened events and prints intervals.
+/// Observes one run: checks the opened events, and prints intervals.
 struct StatObserver<'a> {
     plan: &'a StatPlan,
     machine: &'a StatMachine<'a>,
@@ -494,15 +501,15 @@ struct StatObserver<'a> {
     shown: Option<ShownEvents>,
     /// The file that also receives the counts.
     file: Option<CountsFile>,
-    /// The totals at the last interval.
+    /// The totals at the end of the previous interval.
     before: Vec<CounterReading>,
     before_ns: u64,
-    /// Time for which the hardware had been yielded at the last interval.
+    /// Nanoseconds for which the counters had been yielded by the end of the previous interval.
     yielded_before_ns: u64,
 }
 
 impl Observer for StatObserver<'_> {
-    /// Ends the run before it begins if missing permissions or resources prevent all counting.
+    /// Cancels the run if no event can be counted, for lack of permissions or resources.
     fn opened(&mut self, set: &CounterSet, threads: &[ThreadInfo]) -> Result<()> {
         let hopeless = |errno: i32| matches!(errno, errno::EMFILE | errno::ENFILE | errno::ENOMEM);
         let denied = |errno: i32| matches!(errno, errno::EACCES | errno::EPERM | errno::ENOSYS);
@@ -517,14 +524,15 @@ impl Observer for StatObserver<'_> {
         }
         if let Some(error) = self.wanted.no_hardware.as_ref().filter(|_| !self.plan.output.is_data()) {
             let why = error.explain(self.machine.facts()).cause;
-            self.printer
-                .warn(Warning::NoHardware { why: format!("no cycles, instructions, branches: {why}") });
+            self.printer.warn(CommandWarning::NoHardware {
+                why: format!("no cycles, instructions, branches: {why}"),
+            });
         }
         if set.user_only().any(|only| only) {
-            self.printer.warn(Warning::UserModeOnly { doing: "counting" });
+            self.printer.warn(RecordingWarning::UserModeOnly { doing: "counting" });
         }
         if set.broken_groups() > 0 && self.plan.verbose > 0 {
-            say::warn(&Warning::GroupsSplit { groups: set.broken_groups() });
+            say::warn(CommandWarning::GroupsSplit { groups: set.broken_groups() });
         }
         let shown = arrange(set, self.cgroups, self.plan, self.machine);
         if let Some(path) = &self.plan.recording {

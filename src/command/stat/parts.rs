@@ -1,16 +1,16 @@
-//! Counts in parts: `--children` (self, children, sum) and `--user-kernel`.
+//! Counts that are split into parts: `--children` (self, children, sum) and `--user-kernel`.
 //!
-//! Receives the groups to count. Returns each group together with a group that counts the other part. Both
-//! have the same `merge` number, so they share a row.
+//! Receives the groups to count. Returns each group together with a second group that counts the other part.
+//! Both have the same `merge` number, so they share a row.
 //!
 //! ```text
 //! --children      {cycles}            inherited by threads and processes  sum
 //!                 {cycles}            inherited by threads only           self      children = sum - self
 //! --user-kernel   {cycles:u, cycles:k}
 //! ```
-//! The copy (`inherit_thread`) is a separate group, because the kernel inherits all members of a group in the
-//! same way as the leader. If a child does not inherit some event, the kernel cannot swap the contexts of
-//! parent and child, which would mix up their counts.
+//! The second group has `inherit_thread` set. It must be a separate group, because all members of a group are
+//! inherited in the same way as the leader. If a child does not inherit an event, the kernel does not swap
+//! the event contexts of parent and child, so their counts do not get mixed up.
 
 use crate::command::plan;
 use pmc_analysis::profile::counts::Aggregation;
@@ -22,7 +22,7 @@ use pmc_sys::error::Result;
 /// Returns the groups that count the parts, or the groups unchanged if there are no parts.
 ///
 /// # Errors
-/// An event cannot be split into these parts.
+/// Fails if an event cannot be split into these parts.
 pub(super) fn split(groups: Vec<EventGroup>, aggregation: Aggregation) -> Result<Vec<EventGroup>> {
     let events = || groups.iter().flat_map(|group| &group.events);
     match aggregation {
@@ -39,7 +39,7 @@ pub(super) fn split(groups: Vec<EventGroup>, aggregation: Aggregation) -> Result
     let mut parted = Vec::new();
     for mut group in groups {
         for event in &mut group.events {
-            // The events of a hybrid pair already share a row.
+            // The events of a pair on a hybrid machine already share a row.
             if event.merge.is_none() && event.attr().is_some() {
                 event.merge = Some(free);
                 free += 1;
@@ -66,7 +66,7 @@ pub(super) fn split(groups: Vec<EventGroup>, aggregation: Aggregation) -> Result
         let pairs: Vec<Vec<EventSpec>> = group.events.iter().map(levels).collect();
         match group.braces {
             true => parted.push(EventGroup { events: pairs.concat(), ..group }),
-            // Counts both parts at the same time if the hardware has enough counters.
+            // In one group, both parts are counted at the same time if the hardware has enough counters.
             false => parted.extend(pairs.into_iter().map(|events| EventGroup {
                 braces: events.len() > 1,
                 weak: true,

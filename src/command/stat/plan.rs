@@ -1,7 +1,7 @@
-//! `pmc stat`: turns the parsed options into a [`StatPlan`] without clap's types.
+//! Converts the parsed options of `pmc stat` into a [`StatPlan`] without clap's types.
 //!
-//! Checks what clap cannot. Resolves the names of the control channel and the output, but opens no other
-//! files. Every error here is a usage error (status 2).
+//! Checks the rules that clap cannot express. Does not open any files. All errors are usage errors (exit
+//! status 2).
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -11,12 +11,13 @@ use crate::cli::stat::{
 };
 use crate::command::plan::{self, delay, duration};
 use crate::command::sampling_options::{self, TargetArgs, overridden, pfm_events};
+use crate::command::warning::CommandWarning;
 use pmc_analysis::profile::counts::Aggregation;
 use pmc_events::counter::Levels;
 use pmc_events::counter::metric_events::MetricEventGrouping;
 use pmc_events::counter::reservation::Policy;
 use pmc_recording::recording::plan::{Delay, MeasurementScope};
-use pmc_sys::error::{Error, Result, Warning};
+use pmc_sys::error::{Error, Result};
 use pmc_sys::host::Host;
 use pmc_sys::terminal::Stream;
 use pmc_sys::units::MS;
@@ -26,7 +27,7 @@ pub(in crate::command) struct StatPlan {
     pub(super) selection: EventSelection,
     pub(super) scope: MeasurementScope,
     /// A warning about the target.
-    pub(super) warning: Option<Warning>,
+    pub(super) warning: Option<CommandWarning>,
     pub(super) cgroups: CgroupChoice,
     pub(super) levels: Levels,
     pub(super) inherit: bool,
@@ -43,29 +44,29 @@ pub(in crate::command) struct StatPlan {
     pub(super) output: StatOutput,
     /// The file that also receives the counts.
     pub(super) recording: Option<PathBuf>,
-    /// Whether every event logs its counts when threads end (`log-exit`) and at context switches
+    /// Whether every event logs its counts when threads exit (`log-exit`) and at context switches
     /// (`log-cswitch`).
     pub(super) logs: [bool; 2],
-    /// A given option that conflicts with logs.
+    /// An option on the command line that cannot be combined with logging counts.
     pub(super) no_log: Option<&'static str>,
 }
 
 /// The events and metrics to count.
 pub(super) struct EventSelection {
-    /// The typed events; empty for the default set.
+    /// The events as the user typed them. If empty, the default set is counted.
     pub(super) events: Vec<String>,
-    /// A configuration of PCP's agent, whose events are added.
+    /// A configuration file of PCP's agent, whose events are added.
     pub(super) perfevent_conf: Option<PathBuf>,
     /// Tracepoint filters, each with the index of its event text.
     pub(super) filters: Vec<(usize, String)>,
-    /// The selected type of cores.
+    /// The type of cores to count on, on a hybrid machine.
     pub(super) core_kind: Option<String>,
-    /// The selected PMU among those with the same events.
+    /// The PMU to use for events that several PMUs provide.
     pub(super) pmu: Option<String>,
     /// How to group the events of metrics.
     pub(super) grouping: MetricEventGrouping,
     pub(super) detailed: u8,
-    /// Measure only the time.
+    /// Whether to measure only time.
     pub(super) null: bool,
     /// The metrics, whose events are added.
     pub(super) metrics: RequestedMetrics,
@@ -101,13 +102,13 @@ impl RequestedMetrics {
 /// The cgroups of the events.
 pub(super) enum CgroupChoice {
     None,
-    /// In the order of the events. A single name applies to all events; an empty name means no cgroup.
+    /// One cgroup per event, in order. A single name applies to all events; an empty name means no cgroup.
     InOrder(Vec<String>),
-    /// Every event in each cgroup.
+    /// Every event is counted in each of these cgroups.
     Each(Vec<String>),
 }
 
-/// When to print and when to stop.
+/// When to start, print and stop.
 pub(super) struct StatTiming {
     pub(super) interval_ns: Option<u64>,
     pub(super) interval_count: Option<u32>,
@@ -115,14 +116,14 @@ pub(super) struct StatTiming {
     pub(super) delay: Delay,
 }
 
-/// How often to run the command, and how.
+/// Repetition and comparison of runs.
 pub(super) struct Repeat {
     /// Number of runs; 0 repeats until interrupted.
     pub(super) runs: u32,
     /// Whether `-r` was given.
     pub(super) asked: bool,
     pub(super) exact: bool,
-    /// Shell commands to compare with each other, and with COMMAND if there is one.
+    /// Shell commands to compare with each other, and with COMMAND if it is given.
     pub(super) versus: Vec<String>,
     /// Whether the commands' output is shown only in the first run.
     pub(super) hushes: bool,
@@ -134,7 +135,7 @@ pub(super) struct Repeat {
     pub(super) post: Option<String>,
 }
 
-/// Target and format of the results.
+/// Where to write the results, and in which format.
 #[derive(Debug, Clone)]
 pub(super) struct StatOutput {
     pub(super) form: StatFormat,
@@ -148,13 +149,13 @@ pub(super) struct StatOutput {
     pub(super) csv_summary: bool,
     pub(super) quiet: bool,
     pub(super) table: bool,
-    /// Scrape file; `-` makes OpenMetrics the result's format.
+    /// Scrape file; `-` makes OpenMetrics the format of the result.
     pub(super) openmetrics: Option<PathBuf>,
     pub(super) listen: Option<String>,
 }
 
 impl StatOutput {
-    /// Creates the part that live counting and recordings have in common.
+    /// Creates the settings that `stat` and `stat report` have in common.
     fn new(typed: StatDisplayArgs, to: OutputFileArgs) -> Result<Self> {
         if to.append && to.output.is_none() {
             return Err(Error::usage("--append requires a file").try_this("add -o FILE"));
@@ -185,17 +186,18 @@ impl StatOutput {
         })
     }
 
-    /// Whether OpenMetrics is the format of the result (`--openmetrics` without a file).
+    /// Whether the result is printed in OpenMetrics format (`--openmetrics` without a file).
     pub(super) fn openmetrics_is_the_form(&self) -> bool {
         self.openmetrics.as_ref().is_some_and(|path| path.as_os_str() == "-")
     }
 
-    /// Whether the result is for programs. The result then also contains all warnings, in the same format.
+    /// Whether the result is machine-readable. If so, it also contains all warnings.
     pub(super) fn is_data(&self) -> bool {
         self.form != StatFormat::Text || self.openmetrics_is_the_form()
     }
 
-    /// Whether data goes to stderr but not to a terminal, so that pmc's messages would get mixed with it.
+    /// Whether data is written to stderr and stderr is not a terminal. If so, pmc's messages would be mixed
+    /// with the data.
     pub(super) fn takes_stderr(&self) -> bool {
         let to_stderr = matches!(self.to, OutputTarget::Stderr | OutputTarget::Descriptor(2));
         self.is_data() && to_stderr && !Stream::Error.is_terminal()
@@ -212,7 +214,7 @@ pub(super) enum StatFormat {
     Document,
 }
 
-/// Target of the result.
+/// Where to write the result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum OutputTarget {
     Stderr,
@@ -226,7 +228,7 @@ impl StatPlan {
         Self::make(typed.counted, typed.shown, typed.to, None, host)
     }
 
-    /// Converts the options of `stat record`: one run, whose counts are also written to a file.
+    /// Converts the options of `stat record`, which does one run and also writes the counts to a file.
     pub(in crate::command) fn recording(typed: StatRecordArgs, host: &Host) -> Result<Self> {
         let StatRecordArgs { counted, output, shown } = typed;
         if let Some((_, option)) = part_options(&counted).into_iter().find(|(is_asked, _)| *is_asked) {
@@ -243,7 +245,7 @@ impl StatPlan {
                 .try_this("make a recording for each run, or use -r without `record`"));
         }
         if counted.cgroups.is_some() || counted.for_each_cgroup.is_some() {
-            return Err(Error::usage("a recording cannot contain cgroups of events")
+            return Err(Error::usage("a recording cannot contain events that are limited to a cgroup")
                 .why("perf's records identify only events, CPUs and threads")
                 .try_this("pmc stat -I TIME -x, or -j, which print them"));
         }
@@ -270,29 +272,11 @@ impl StatPlan {
         }
         if no_command && matches!(scope, MeasurementScope::Command) {
             scope = sampling_options::whole_machine(host)?;
-            warning = Some(Warning::WholeMachine);
+            warning = Some(CommandWarning::WholeMachine);
         }
         let cgroups = cgroups(&typed)?;
-        if !matches!(cgroups, CgroupChoice::None) && !matches!(scope, MeasurementScope::Cpus(_)) {
-            return Err(
-                Error::usage("cgroups can only be counted on whole CPUs").try_this("add -a, or -C CPUS")
-            );
-        }
         let aggregation = parts(&typed)?.map_or_else(|| aggregation(&shown), Ok)?;
-        let per_cpu =
-            !matches!(aggregation, Aggregation::Global | Aggregation::Thread) && !aggregation.is_parted();
-        if per_cpu && !matches!(scope, MeasurementScope::Cpus(_)) {
-            return Err(Error::usage(
-                "per-CPU, core, cache, die, socket or node rows require counting whole CPUs",
-            )
-            .try_this("add -a, or -C CPUS"));
-        }
-        if aggregation == Aggregation::Thread
-            && matches!(scope, MeasurementScope::Command | MeasurementScope::Cpus(_))
-        {
-            return Err(Error::usage("--per-thread requires running threads")
-                .try_this("-p PID, -t TID, -u USER, -a, or only --per-thread for all threads"));
-        }
+        check(&typed, &shown, &scope, aggregation)?;
         let runs = typed.repeat.unwrap_or(1);
         let no_log = [
             (typed.repeat.is_some(), "-r"),
@@ -307,26 +291,7 @@ impl StatPlan {
                 "-a, -C and --per-thread",
             ),
         ];
-        if typed.warmup > 0 && typed.repeat.is_none() && typed.vs.is_empty() {
-            return Err(Error::usage("--warmup requires -r or --vs").try_this("add -r N"));
-        }
-        if typed.table && typed.repeat.is_none() {
-            return Err(Error::usage("--table requires -r").try_this("add -r N"));
-        }
-        if !typed.vs.is_empty() && typed.vs.len() + usize::from(!typed.command.is_empty()) < 2 {
-            return Err(Error::usage("--vs requires two commands")
-                .try_this("--vs 'OLD' --vs 'NEW', or --vs 'OLD' -- NEW"));
-        }
-        if !typed.vs.is_empty() && typed.interval.is_some() {
-            return Err(Error::usage("--vs cannot be combined with -I"));
-        }
         let delay = delay(typed.delay.as_deref(), typed.control.is_some())?;
-        if !typed.vs.is_empty() && shown.field_separator.is_some() {
-            return Err(Error::usage("--vs does not support CSV").try_this("--json"));
-        }
-        if shown.summary && typed.interval.is_none() {
-            return Err(Error::usage("--summary requires -I").try_this("add -I TIME"));
-        }
         Ok(Self {
             warning,
             selection: EventSelection {
@@ -388,12 +353,60 @@ impl StatPlan {
     }
 }
 
+/// Rejects mutually exclusive options, and options without another option that they require.
+fn check(
+    typed: &CountArgs,
+    shown: &StatDisplayArgs,
+    scope: &MeasurementScope,
+    aggregation: Aggregation,
+) -> Result<()> {
+    if (typed.cgroups.is_some() || typed.for_each_cgroup.is_some())
+        && !matches!(scope, MeasurementScope::Cpus(_))
+    {
+        return Err(Error::usage("cgroups can only be counted on whole CPUs").try_this("add -a, or -C CPUS"));
+    }
+    let per_cpu =
+        !matches!(aggregation, Aggregation::Global | Aggregation::Thread) && !aggregation.is_parted();
+    if per_cpu && !matches!(scope, MeasurementScope::Cpus(_)) {
+        return Err(Error::usage(
+            "per-CPU, core, cache, die, socket or node rows require counting whole CPUs",
+        )
+        .try_this("add -a, or -C CPUS"));
+    }
+    if aggregation == Aggregation::Thread
+        && matches!(scope, MeasurementScope::Command | MeasurementScope::Cpus(_))
+    {
+        return Err(Error::usage("--per-thread requires running threads")
+            .try_this("-p PID, -t TID, -u USER, -a, or only --per-thread for all threads"));
+    }
+    if typed.warmup > 0 && typed.repeat.is_none() && typed.vs.is_empty() {
+        return Err(Error::usage("--warmup requires -r or --vs").try_this("add -r N"));
+    }
+    if typed.table && typed.repeat.is_none() {
+        return Err(Error::usage("--table requires -r").try_this("add -r N"));
+    }
+    if !typed.vs.is_empty() && typed.vs.len() + usize::from(!typed.command.is_empty()) < 2 {
+        return Err(Error::usage("--vs requires two commands")
+            .try_this("--vs 'OLD' --vs 'NEW', or --vs 'OLD' -- NEW"));
+    }
+    if !typed.vs.is_empty() && typed.interval.is_some() {
+        return Err(Error::usage("--vs cannot be combined with -I"));
+    }
+    if !typed.vs.is_empty() && shown.field_separator.is_some() {
+        return Err(Error::usage("--vs does not support CSV").try_this("--json"));
+    }
+    if shown.summary && typed.interval.is_none() {
+        return Err(Error::usage("--summary requires -I").try_this("add -I TIME"));
+    }
+    Ok(())
+}
+
 /// Settings of `pmc stat report`.
 pub(in crate::command) struct StatReportPlan {
     pub(super) input: PathBuf,
     /// `None` keeps the recording's aggregation.
     pub(super) aggregation: Option<Aggregation>,
-    /// The log to show, if any: threads at their end, or time slices.
+    /// The logged counts to show, if any: counts at the exit of each thread, or between context switches.
     pub(super) log: Option<LogPart>,
     pub(super) no_merge: bool,
     pub(super) metrics: RequestedMetrics,
@@ -419,7 +432,7 @@ impl StatReportPlan {
     }
 }
 
-/// Part of a log of counts to show.
+/// Which logged counts to show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LogPart {
     Exits,
@@ -461,7 +474,7 @@ fn part_options(typed: &CountArgs) -> [(bool, &'static str); 2] {
     [(typed.children, "--children"), (typed.user_kernel, "--user-kernel")]
 }
 
-/// Returns the aggregation by parts, if requested.
+/// Returns the aggregation for `--children` or `--user-kernel`, if one of them is given.
 fn parts(typed: &CountArgs) -> Result<Option<Aggregation>> {
     let Some((_, option)) = part_options(typed).into_iter().find(|(is_asked, _)| *is_asked) else {
         return Ok(None);
@@ -498,7 +511,7 @@ fn aggregation(typed: &StatDisplayArgs) -> Result<Aggregation> {
     Ok(chosen.into_iter().find(|(on, _)| *on).map_or(Aggregation::Global, |(_, aggregation)| aggregation))
 }
 
-/// Parses `L2`, `l2` or `2`; an empty text means the last level.
+/// Parses `L2`, `l2` or `2`. An empty string selects the last level.
 fn cache_level(text: &str) -> Result<Option<u32>> {
     if text.is_empty() {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Selects the view for the requested format, and writes its text to the sink.
+//! Formats results as requested, and writes the text to the sink.
 
 use super::plan::{StatFormat, StatOutput, StatPlan};
 use super::serve::MetricsServer;
@@ -10,7 +10,7 @@ use pmc_analysis::profile::versus::CommandComparison;
 use pmc_recording::recording::plan::MeasurementScope;
 use pmc_sys::error::{Result, Warning, say};
 
-/// The output of one `pmc stat` command.
+/// Prints the results of one `pmc stat` command.
 pub(super) struct StatPrinter {
     output: StatOutput,
     subject: StatSubject,
@@ -46,10 +46,11 @@ impl StatPrinter {
         Ok(Self { output, subject, style, sink, server, intervals: 0, warnings: Vec::new() })
     }
 
-    /// Prints each warning once. The document of `--json=2` contains it too.
-    pub(super) fn warn(&mut self, warning: Warning) {
+    /// Prints each warning once. The document of `--json=2` also contains the warnings.
+    pub(super) fn warn(&mut self, warning: impl Into<Warning>) {
+        let warning = warning.into();
         if !self.warnings.contains(&warning) {
-            say::warn(&warning);
+            say::warn(warning.clone());
             self.warnings.push(warning);
         }
     }
@@ -85,7 +86,7 @@ impl StatPrinter {
                 if clear {
                     out.write_all(b"\x1b[H\x1b[2J")?;
                 }
-                // A cleared screen needs the title in every interval.
+                // After the screen is cleared, the heading must be printed again.
                 text::interval(out, counts, if clear { 0 } else { number }, style)
             }),
             StatFormat::Csv(_) => sink.print(|out| {
@@ -104,7 +105,7 @@ impl StatPrinter {
         }
     }
 
-    /// Prints a whole run, or the totals after intervals if they are needed.
+    /// Prints the results of a whole run or, if requested, the totals after intervals.
     pub(super) fn whole(&mut self, counts: &StatCounts) -> Result<()> {
         if self.wants_totals() {
             self.totals(counts)?;

@@ -1,7 +1,7 @@
-//! `pmc stat report`: shows a recording's counts in the tables of `pmc stat`.
+//! `pmc stat report`: shows the counts in a recording as tables of `pmc stat`.
 //!
-//! Receives a plan. Connects [`analysis::counts`](pmc_analysis::analysis::counts) to the tables and the
-//! printer of live counters.
+//! Passes the counts from [`analysis::counts`](pmc_analysis::analysis::counts) to the same tables and printer
+//! as live counts.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ use pmc_sys::host::process::ThreadInfo;
 /// Runs the command.
 ///
 /// # Errors
-/// The recording has no counts, or lacks the requested counts.
+/// Fails if the recording has no counts, or lacks the requested counts.
 pub(in crate::command) fn run(plan: &StatReportPlan) -> Result<Exit> {
     let session = Session::open(Reader::open(&plan.input)?)?;
     if plan.log.is_none() {
@@ -88,7 +88,7 @@ pub(in crate::command) fn run(plan: &StatReportPlan) -> Result<Exit> {
     Ok(exit)
 }
 
-/// Shows the counts of threads: one row per thread at its end, or one interval per time slice.
+/// Shows the logged counts of threads, with one row per thread at its exit, or one interval per time slice.
 fn show_log(
     log: LogPart,
     plan: &StatReportPlan,
@@ -148,14 +148,15 @@ fn show_log(
         return Ok(Exit::Done);
     }
     for slice in logged {
-        // The length of a slice is unknown, so rates per elapsed time would be wrong.
+        // Pass 0 as the elapsed time, because the length of a slice is unknown and rates per second would be
+        // wrong.
         printer.interval(&table(std::slice::from_ref(slice), Some(slice.at_ns), 0))?;
     }
     printer.whole(&table(logged, None, recorded.elapsed_ns))?;
     Ok(Exit::Done)
 }
 
-/// Refuses an aggregation that the recording does not support.
+/// Rejects an aggregation that the recording does not support.
 fn can_show(aggregation: Aggregation, recorded: &RecordedCounts) -> Result<()> {
     let by_cpu = !matches!(aggregation, Aggregation::Global | Aggregation::Thread);
     let by_seat = by_cpu && aggregation != Aggregation::Cpu;
@@ -187,7 +188,7 @@ fn columns(events: &[CountsEvent]) -> Vec<EventColumn<'static>> {
         let attr = &event.attr;
         let sees_kernel = !attr.get(Flag::ExcludeKernel);
         let source = tool(event).map_or_else(|| EventSource::Kernel(attr.clone()), EventSource::Tool);
-        // The instances of a PMU share one name, and the first instance represents all of them.
+        // The instances of a PMU have the same event name, and the first one represents all of them.
         let same = |other: &&CountsEvent| other.name == event.name && other.attr.kind() != attr.kind();
         let first = events.iter().position(|other| other.name == event.name).unwrap_or(index);
         let spec = EventSpec {
@@ -202,7 +203,7 @@ fn columns(events: &[CountsEvent]) -> Vec<EventColumn<'static>> {
             cgroup: None,
             refused: is_refused(event).then(|| {
                 MissingValueReason::new(
-                    "the recording does not contain its count: the kernel there refused the event",
+                    "the recording does not contain its count: the kernel on that machine refused the event",
                     "pmc stat -e EVENT on that machine shows the reason",
                 )
             }),
@@ -213,11 +214,11 @@ fn columns(events: &[CountsEvent]) -> Vec<EventColumn<'static>> {
     events.iter().enumerate().map(column).collect()
 }
 
-/// PMU type of tool events in newer versions of perf.
+/// The PMU type that newer versions of perf use for tool events.
 const TOOL_PMU: u32 = 0xffff_fffe;
 
-/// Returns the kind of value that the recorder measures itself. Newer versions of perf do not store such
-/// values.
+/// Returns the kind of value that the event represents, if the recorder measured it itself. Newer versions of
+/// perf do not store such values.
 fn tool(event: &CountsEvent) -> Option<Tool> {
     let attr = &event.attr;
     let is_measured =
@@ -230,7 +231,7 @@ fn is_refused(event: &CountsEvent) -> bool {
     !event.is_counted && tool(event).is_none()
 }
 
-/// Returns readings of refused events on all threads and CPUs that should have counted them.
+/// Returns readings of refused events, for all threads and CPUs for which they should have been counted.
 fn refused(recorded: &RecordedCounts) -> Vec<CounterReading> {
     let all =
         |some: Vec<u32>| if some.is_empty() { vec![None] } else { some.into_iter().map(Some).collect() };
@@ -248,7 +249,7 @@ fn reading(total: &CounterTotal) -> CounterReading {
     CounterReading { event, slot: TargetSlot { tid, cpu }, count: Some(count) }
 }
 
-/// Returns the target: the whole machine, or the command line's target.
+/// Returns the target of the recording: the whole machine, or the target on its command line.
 fn subject(session: &Session, recorded: &RecordedCounts) -> StatSubject {
     let tids = || recorded.threads.iter().map(|(tid, _)| tid.to_string()).collect::<Vec<_>>().join(",");
     match &session.reader.features().cmdline {

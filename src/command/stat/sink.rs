@@ -1,7 +1,7 @@
-//! Outputs of `pmc stat`: stderr, a file or a descriptor, and also a scrape file or a small web server.
+//! The outputs of `pmc stat`: stderr, a file or a descriptor, and the scrape file.
 //!
-//! Receives finished text. A failed write is reported once and ends the run with status 1. A broken pipe ends
-//! the run silently.
+//! Receives formatted text. A failed write is reported once and ends the run with exit status 1. A broken
+//! pipe ends the run silently.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -12,7 +12,7 @@ use pmc_sys::sys::replacement::Replacement;
 use pmc_sys::sys::{clock, descriptor, output_file};
 use pmc_sys::terminal::{self, Paint, Stream};
 
-/// The target of the results.
+/// The output for results.
 pub(super) struct ResultSink {
     to: Box<dyn Write>,
     name: String,
@@ -44,7 +44,7 @@ impl ResultSink {
                 (Box::new(io::stdout()), "the results".to_owned(), Some(Stream::Output))
             }
             OutputTarget::File(path) => {
-                // Only the owner may read the file.
+                // Make the file readable only by its owner.
                 let create = |path: &Path| {
                     output_file::create(path, 0o600, output.append)
                         .map_err(|error| Error::create(AdvisedOption::Named("-o"), path, error))
@@ -67,7 +67,7 @@ impl ResultSink {
         self.stream.is_some_and(Stream::has_colour)
     }
 
-    /// Returns the styles of text in the sink.
+    /// Returns the text styles that the sink supports.
     pub(super) fn paint(&self) -> Paint {
         self.stream.map(|stream| terminal::paint(stream, None, None)).unwrap_or_default()
     }
@@ -77,12 +77,12 @@ impl ResultSink {
         self.stream.filter(|stream| stream.is_terminal()).map(terminal::columns)
     }
 
-    /// Whether the sink can be cleared.
+    /// Whether the sink is a screen that can be cleared.
     pub(super) fn is_screen(&self) -> bool {
         self.stream.is_some_and(Stream::is_screen)
     }
 
-    /// Writes one piece of output in a single write, so that other writers cannot interleave lines.
+    /// Writes a piece of output in a single write, so that other writers cannot insert lines into it.
     pub(super) fn print(&mut self, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
         let mut text = Vec::new();
         fill(&mut text)
@@ -95,7 +95,7 @@ impl ResultSink {
 /// Replaces a file atomically: readers see either the old or the new text.
 pub(super) fn replace(path: &Path, text: &str) -> Result<()> {
     let new = Replacement::new(path);
-    // A scraper of another user must be able to read the file.
+    // A scraper that runs as another user must be able to read the file.
     let written = new.create(0o666).and_then(|mut file| file.write_all(text.as_bytes()));
     let written = written.and_then(|()| new.put());
     written.map_err(|error| Error::output(format_args!("the metrics to {}", path.display()), error))

@@ -23,13 +23,13 @@ pub(super) fn write(
     path: &Path,
 ) -> Result<()> {
     let ViewFormat::Format(format) = form else {
-        // The recording omits data that the view hides.
+        // A recording must not contain data that the view hides.
         let kernel = |host: &Host, out: &mut Encoder| {
             synthesize::kernel(host, out);
         };
         return export::write(maker, snapshot, &kernel, path);
     };
-    // Writes all rows, including those too small for the screen.
+    // Write all rows, including those that are too small for the screen.
     let query = Query { limit: 0.0, row_limit: 0.0, ..query.clone() };
     let answer = if format.is_table() { maker.answer(snapshot, &query).profile } else { Profile::default() };
     maker.with_stacks(snapshot, &query, |stacks| {

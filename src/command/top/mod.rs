@@ -4,8 +4,9 @@
 //! plan ──► sampler (thread): rings ─► Live ─► names (thread), snapshot, answer ─► stdio: tables │ the screen
 //! ```
 //! [`plan`] interprets the options. [`pmc_recording::recording::live`] opens the events and drains the ring
-//! buffers. [`pmc_analysis::analysis::live`] resolves names and answers queries. [`stdio`] prints text,
-//! [`watch`] is the screen's engine, and [`export`] writes files. This file selects text or the screen.
+//! buffers, and [`pmc_analysis::analysis::live`] resolves names and answers queries. [`stdio`] prints text,
+//! [`watch`] is the screen's engine, and [`export`] writes files. This file chooses between text and the
+//! screen.
 
 mod export;
 mod plan;
@@ -27,7 +28,7 @@ use pmc_sys::sys::signal::{self, Signals};
 /// Runs the command.
 ///
 /// # Errors
-/// An option is invalid, an event cannot be opened, or the output cannot be written.
+/// Fails if an option is invalid, an event cannot be opened, or the output cannot be written.
 pub(super) fn run(mut plan: TopPlan) -> Result<Exit> {
     memory::stay_small();
     open::check_frequency(&mut plan.live.sample, &Host::live())?;
@@ -49,7 +50,7 @@ fn tables(plan: &TopPlan) -> Result<Exit> {
     exit.and_then(|exit| stopped.map(|ended| exit_of(exit, ended)))
 }
 
-/// Returns the exit status: the command's, if it ended before pmc was stopped.
+/// Returns the exit status. This is the command's status if the command ended before pmc was stopped.
 fn exit_of(exit: Exit, ended: Option<Ended>) -> Exit {
     match (exit, ended) {
         (Exit::Done, Some(ended)) => launch::exit_of(ended),

@@ -1,32 +1,33 @@
-//! `pmc top`: turns the parsed options into a [`TopPlan`].
+//! Converts the parsed options of `pmc top` into a [`TopPlan`].
 //!
-//! Checks what clap cannot. Options shared with `record` ([`sampling_options`]) have the same meaning as
-//! there.
+//! Checks the rules that clap cannot express. Options shared with `record` ([`sampling_options`]) have the
+//! same meaning in both commands.
 
 use std::time::Duration;
 
 use crate::cli::top::TopArgs;
-use crate::command::columns::{RowLayout, rows};
 use crate::command::plan::{self, duration, listed};
+use crate::command::row_options::{RowLayout, rows};
 use crate::command::sampling_options::{self, pfm_events};
+use crate::command::warning::CommandWarning;
 use crate::view::report::{EventGrouping, ReportLayout};
 use pmc_analysis::analysis::annotate::listing::ListingOptions;
 use pmc_analysis::analysis::live::names::NameOptions;
 use pmc_analysis::analysis::live::snapshot::{Retention, SnapshotOptions};
 use pmc_analysis::analysis::request::NamePattern;
 use pmc_analysis::profile::sampled::table::RowSelection;
-use pmc_analysis::profile::sampled::{Filter, Query, SortKey, StackDirection, sort};
+use pmc_analysis::profile::sampled::{Filter, Query, SortKey, StackDirection, sort, waits};
 use pmc_analysis::session::SampleQuery;
 use pmc_analysis::session::samples::SampleAttribute;
 use pmc_events::counter::open;
 use pmc_events::counter::request::sampling::{CallGraph, SampleOptions};
 use pmc_recording::recording::live::LivePlan;
-use pmc_recording::recording::plan::{MeasurementScope, RunSchedule, SamplePlan};
+use pmc_recording::recording::plan::{MeasurementScope, OffCpuPlan, RunSchedule, SamplePlan};
 use pmc_symbols::symbol::disassemble::Syntax;
 use pmc_symbols::symbol::source_text::SourceFolders;
 use pmc_symbols::symbol::{Depth, SymbolOptions as Symbols};
 use pmc_sys::abi::sample_type;
-use pmc_sys::error::{Error, Result, Warning, say};
+use pmc_sys::error::{Error, Result, say};
 use pmc_sys::host::Host;
 use pmc_sys::sys::clock;
 use pmc_sys::sys::credentials::Credentials;
@@ -45,7 +46,7 @@ pub(in crate::command) struct TopPlan {
     pub(super) query: Query,
     pub(super) layout: ReportLayout,
     pub(super) retention: Retention,
-    /// How to list the code of functions.
+    /// How to list the code of a function.
     pub(super) code: ListingOptions,
     pub(super) timeout: Option<Duration>,
     /// The terminal's background, if specified.
@@ -55,14 +56,14 @@ pub(in crate::command) struct TopPlan {
     pub(super) tui: bool,
 }
 
-/// Bytes per ring buffer: one second at perf's default rate with stacks. The buffers are emptied several
-/// times per second.
+/// Bytes per ring buffer, enough for one second of samples with stacks at perf's default rate. The buffers
+/// are drained several times per second.
 const RING: u64 = 512 << 10;
 /// Rows per table in text output.
 const ROWS: usize = 20;
 /// Default sort keys.
 const KEYS: [SortKey; 2] = [SortKey::Dso, SortKey::Symbol];
-/// Size of the smallest branch in the tree, in percent.
+/// Minimum size of a branch in the tree, in percent.
 const BRANCH: f64 = 2.0;
 
 impl TopPlan {
@@ -78,11 +79,14 @@ impl TopPlan {
             keys.splice(..0, KEYS);
         }
         if let Some(key) = keys.iter().find(|key| matches!(key, SortKey::Trace | SortKey::Time)) {
-            return Err(Error::usage(format!("{:?} cannot be a sort key of a live view", key.name()))
+            return Err(Error::usage(format!("{:?} cannot be a sort key in a live view", key.name()))
                 .try_this("pmc record, then pmc report -s time or trace"));
         }
         let sample = sampling(typed, &keys, host)?;
         let has_chains = sample.options.call_graph.is_some();
+        let has_waits = sample.off_cpu.is_some();
+        // With waiting time, call chains are always sampled, so show a tree only if `-g` requests one.
+        let wants_tree = has_chains && (!has_waits || typed.stacks || typed.call_graph.is_some());
         let lines = keys.iter().any(|key| key.needs_lines());
         let layout = ReportLayout {
             show_samples: typed.show_nr_samples,
@@ -90,7 +94,7 @@ impl TopPlan {
             rows: plan::rows(typed.entries, !typed.json, ROWS),
             row_limit: typed.percent_limit.unwrap_or(0.0),
             branch_limit: typed.percent_limit.unwrap_or(BRANCH),
-            // Terminals get shortened names.
+            // Shorten names on terminals only.
             full_names: !Stream::Output.is_terminal(),
             columns,
             added,
@@ -100,7 +104,10 @@ impl TopPlan {
             sort_member: typed.group_sort_idx.unwrap_or(0),
             ..ReportLayout::default()
         };
-        let attributes = sort::attributes(&keys, 1);
+        let mut attributes = sort::attributes(&keys, 1);
+        if has_waits {
+            sort::add_attributes(&mut attributes, waits::ATTRIBUTES);
+        }
         let has = |key| keys.contains(&key);
         let comms = listed(&typed.comms);
         Ok(Self {
@@ -115,7 +122,7 @@ impl TopPlan {
                 max_stack: typed.max_stack.into(),
                 delay: Duration::from_nanos(duration("-d", &typed.delay, S, 10 * MS)?),
                 realtime: typed.realtime,
-                // Keeps the command's output out of the tables.
+                // Keep the command's output out of the tables.
                 streams: Streams::OutputToError,
             },
             names: NameOptions {
@@ -138,10 +145,11 @@ impl TopPlan {
             query: Query {
                 ranks,
                 relative: typed.percentage == "relative",
+                idle: typed.idle,
                 totals: has_chains && !typed.no_children,
                 by_mode: layout.asks_modes(),
                 innermost: Stream::Output.is_terminal(),
-                tree: has_chains.then_some(StackDirection::Caller),
+                tree: wants_tree.then_some(StackDirection::Caller),
                 limit: layout.branch_limit / 100.0,
                 filter: Filter {
                     comms: comms.map(|names| names.into_iter().collect()),
@@ -162,6 +170,8 @@ impl TopPlan {
             retention: match (typed.zero, typed.accumulate) {
                 (true, _) => Retention::None,
                 (_, true) => Retention::Lasts,
+                // Waits are measured completely, so a table does not need waits from earlier intervals.
+                _ if has_waits => Retention::None,
                 _ => Retention::Decays,
             },
             code: ListingOptions {
@@ -189,19 +199,22 @@ impl TopPlan {
         })
     }
 
-    /// Makes rows keep their process and thread, which lets the user filter by them later.
+    /// Distinguishes rows by process and thread, so that the user can filter by them later.
     pub(super) fn distinguish_threads(&mut self) {
         self.live.query.ignore_comms = false;
-        for attribute in [SampleAttribute::Pid, SampleAttribute::Tid] {
-            if !self.snapshots.attributes.contains(&attribute) {
-                self.snapshots.attributes.push(attribute);
-            }
-        }
+        let threads = [SampleAttribute::Pid, SampleAttribute::Tid];
+        sort::add_attributes(&mut self.snapshots.attributes, threads);
         self.live.query.attributes.clone_from(&self.snapshots.attributes);
     }
 }
 
 fn sampling(typed: &TopArgs, keys: &[SortKey], host: &Host) -> Result<SamplePlan> {
+    let has_waits = typed.off_cpu || typed.wall;
+    if has_waits && typed.cgroups.is_some() {
+        let option = if typed.wall { "--wall" } else { "--off-cpu" };
+        return Err(Error::usage(format!("{option} cannot be combined with -G"))
+            .why("the kernel also reports the switches of other cgroups"));
+    }
     let targets = sampling_options::TargetArgs {
         pids: &typed.pids,
         tids: &typed.tids,
@@ -210,7 +223,7 @@ fn sampling(typed: &TopArgs, keys: &[SortKey], host: &Host) -> Result<SamplePlan
         all_cpus: typed.all_cpus || typed.command.is_empty(),
     };
     let typed_targets = sampling_options::TargetArgs { all_cpus: typed.all_cpus, ..targets };
-    sampling_options::overridden(typed_targets).iter().for_each(say::warn);
+    sampling_options::overridden(typed_targets).into_iter().for_each(say::warn);
     let mut scope = sampling_options::scope(targets, host)?;
     let is_default = typed.cpus.is_none() && !typed.all_cpus && typed.cgroups.is_none();
     let is_default = is_default && !sampling_options::are_held(&typed.events);
@@ -219,7 +232,7 @@ fn sampling(typed: &TopArgs, keys: &[SortKey], host: &Host) -> Result<SamplePlan
         && !open::may_sample(cpus.iter().next().unwrap_or(0))
     {
         let user = Credentials::own().uid;
-        say::warn(&Warning::OwnProcessesOnly);
+        say::warn(CommandWarning::OwnProcessesOnly);
         scope = MeasurementScope::User(user.to_string());
     }
     if typed.cgroups.is_some() && !matches!(scope, MeasurementScope::Cpus(_)) {
@@ -234,9 +247,11 @@ fn sampling(typed: &TopArgs, keys: &[SortKey], host: &Host) -> Result<SamplePlan
         return Err(Error::usage("--call-graph fp,defer is not supported by top")
             .try_this("pmc top -g, or pmc record --call-graph fp,defer and pmc report"));
     }
+    // Record callers too, because the function that waits is usually in libc or the kernel.
+    let call_graph = call_graph.or(has_waits.then_some(CallGraph::Fp));
     let has = |key: SortKey| keys.contains(&key);
     let fields = [
-        (has(SortKey::Cpu) || has(SortKey::Socket), sample_type::CPU),
+        (has(SortKey::Cpu) || has(SortKey::Socket) || has_waits, sample_type::CPU),
         (has(SortKey::Weight) || has(SortKey::LocalWeight), sampling_options::WEIGHT),
         (has(SortKey::Addr), sample_type::ADDR),
     ];
@@ -245,17 +260,23 @@ fn sampling(typed: &TopArgs, keys: &[SortKey], host: &Host) -> Result<SamplePlan
         rate: sampling_options::rate(typed.freq.as_deref(), typed.count.as_deref(), host)?,
         call_graph,
         fields,
-        // pmc can also read this clock, so it knows up to which time the records are complete.
+        // pmc can read this clock as well, so it knows up to which time the records are complete.
         clock: clock::number("monotonic"),
-        // Requests no build IDs, since the mapped files are present. This also leaves other recorders
-        // unaffected.
+        // Do not request build IDs, since the mapped files are present, and the request would also affect
+        // other recorders.
         build_ids: false,
         cgroups: has(SortKey::Cgroup),
+        switches: has_waits,
         inherit: !typed.no_inherit && !matches!(scope, MeasurementScope::Threads(_)),
         ..SampleOptions::default()
     };
     Ok(SamplePlan {
-        events: typed.events.iter().cloned().chain(pfm_events(&typed.pfm_events)).collect(),
+        events: match typed.wall {
+            true => vec!["cpu-clock".to_owned()],
+            false => typed.events.iter().cloned().chain(pfm_events(&typed.pfm_events)).collect(),
+        },
+        with_id: has_waits,
+        off_cpu: has_waits.then(OffCpuPlan::default),
         // A filter applies to the last event, as in perf top.
         filters: typed
             .filter
@@ -264,10 +285,12 @@ fn sampling(typed: &TopArgs, keys: &[SortKey], host: &Host) -> Result<SamplePlan
             .collect(),
         cgroups: typed.cgroups.iter().flat_map(|names| names.split(',')).map(str::to_owned).collect(),
         freq_max: typed.freq.as_deref() == Some("max"),
-        ring_pages: Some(match &typed.mmap_pages {
-            Some(text) => sampling_options::ring_pages(text)?,
-            None => pmc_events::counter::rings::pages_of(RING),
-        }),
+        ring_pages: match &typed.mmap_pages {
+            Some(text) => Some(sampling_options::ring_pages(text)?),
+            // Stack copies need more room than that, so use the default size.
+            None if has_waits => None,
+            None => Some(pmc_events::counter::rings::pages_of(RING)),
+        },
         reserve: typed.reserve.parse()?,
         verbose: typed.verbose > 0,
         run_schedule: RunSchedule { command: typed.command.clone(), ..RunSchedule::default() },

@@ -1,7 +1,7 @@
 //! Prints one plain table per interval, for pipes, files and terminals without cursor control.
 //!
-//! Does not read standard input, which may be closed. Ends when the output's reader exits, on a signal, at
-//! the time limit, or when all sampled processes have ended.
+//! Does not read standard input, which may be closed. Stops on a signal, at the time limit, when the reader
+//! of the output exits, or when all sampled processes have ended.
 
 use std::io::{BufWriter, Write, stdout};
 use std::time::{Duration, Instant};
@@ -9,19 +9,21 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::plan::TopPlan;
+use crate::command::warning::CommandWarning;
 use crate::view;
 use pmc_analysis::analysis::live::names::NameLookup;
 use pmc_analysis::analysis::live::snapshot::SnapshotMaker;
 use pmc_analysis::session::live::LiveState;
-use pmc_sys::error::{Error, Exit, Result, Warning, say};
+use pmc_sys::error::{Error, Exit, Result, say};
 use pmc_sys::sys::signal::{self, Signals};
+use pmc_sys::sys::waits_again;
 
-/// Maximum time to wait for names before the last table.
+/// Maximum time to wait for names before the last table is printed.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Interval between checks for the end of sampling.
+/// Interval between checks whether sampling has ended.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Prints tables until the end.
+/// Prints tables until sampling ends.
 pub(super) fn run(
     plan: &TopPlan,
     shared: &LiveState,
@@ -44,7 +46,7 @@ pub(super) fn run(
                 std::thread::sleep(Duration::from_millis(5));
             }
         }
-        // After an interruption, the user does not expect further output.
+        // After one of these signals, do not print another table.
         if !matches!(caught, Some(signal::TERM | signal::HUP)) {
             let mut snapshot = maker.take(last.take());
             let answer = maker.answer(&snapshot, &plan.query);
@@ -63,19 +65,20 @@ pub(super) fn run(
             Some(signal) => return Ok(Exit::Interrupted(signal)),
             None if is_last => {
                 if shared.is_over() && plan.live.sample.run_schedule.command.is_empty() {
-                    say::warn(&Warning::NobodyLeft);
+                    say::warn(CommandWarning::TargetsEnded);
                 }
                 return Ok(Exit::Done);
             }
             None => {}
         }
         next += plan.live.delay;
-        // After a slow reader, continue from now instead of catching up.
+        // If the reader of the output was slow, skip the missed intervals instead of catching up.
         next = next.max(Instant::now());
     }
 }
 
-/// Sleeps until the time `until`, a signal, the exit of the output's reader, or the end of sampling.
+/// Sleeps until the time `until`, or until a signal arrives, the reader of the output exits, or sampling
+/// ends.
 fn wait(signals: &Signals, shared: &LiveState, until: Instant) -> Result<Option<i32>> {
     let out = stdout();
     loop {
@@ -89,10 +92,12 @@ fn wait(signals: &Signals, shared: &LiveState, until: Instant) -> Result<Option<
         let nap = Timespec::try_from(left.min(LOOK)).ok();
         let mut fds = [PollFd::new(signals, PollFlags::IN), PollFd::new(&out, PollFlags::empty())];
         match poll(&mut fds, nap.as_ref()) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(Error::io("waiting", std::io::Error::from(error))),
+            Err(error) if !waits_again(error) => {
+                return Err(Error::io("waiting", std::io::Error::from(error)));
+            }
+            _ => {}
         }
-        // The reader has closed the pipe. poll reports this without a write.
+        // The reader has closed the pipe. poll reports this even if pmc does not write.
         if fds[1].revents().intersects(PollFlags::ERR | PollFlags::HUP) {
             return Err(Error::output("the table", std::io::ErrorKind::BrokenPipe.into()));
         }

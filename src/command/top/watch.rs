@@ -4,10 +4,10 @@
 //!   sampler, names (threads)      LiveState, NameTable
 //!   job thread                    at each refresh, and at each question: snapshot ─► answer, history ─┐
 //!   code thread                   a function's samples ─► its listing ───────────────────────────────┤
-//!   screen                        ask … <─────────────────────────────── what is new ────────────────'
+//!   screen                        ask … <─────────────────────────────── the changes ────────────────'
 //! ```
-//! While the screen is frozen, the job thread keeps the snapshot and answers queries from it; sampling
-//! continues. Otherwise the job thread takes a new snapshot for each query.
+//! While the screen is frozen, sampling continues, but the job thread answers all queries from the same
+//! snapshot. Otherwise, it takes a new snapshot for each query.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -36,24 +36,24 @@ use pmc_symbols::symbol::SymbolOptions;
 use pmc_sys::error::{Error, Exit, Result};
 use pmc_sys::sys::process::Streams;
 
-/// Shorter intervals for the first snapshots.
+/// The intervals between the first few snapshots, which are shorter than later ones.
 const FIRST: [Duration; 3] =
     [Duration::from_millis(80), Duration::from_millis(170), Duration::from_millis(400)];
-/// Refresh interval while the first names are resolved.
+/// Refresh interval while the first names are being resolved.
 const NAMES: Duration = Duration::from_millis(400);
 /// Minimum and maximum interval between snapshots.
 const DELAYS: (Duration, Duration) = (Duration::from_millis(125), Duration::from_secs(64));
-/// Size of the smallest branch in the tree on the screen, as a fraction of the event's total period.
+/// Minimum size of a branch in the tree on the screen, as a fraction of the event's total period.
 const BRANCH: f64 = 0.001;
 
-/// Shows the screen until the user leaves it.
+/// Shows the screen until the user quits.
 pub(super) fn run(mut plan: TopPlan) -> Result<Exit> {
     plan.distinguish_threads();
     let background = plan.background;
     let inbox = Inbox::default();
     screen::catch_signals(inbox.waker())?;
     let (mut requests, names) = names::start(plan.names.clone())?;
-    // Keeps the command's output off the screen.
+    // Keep the command's output off the screen.
     plan.live.streams = Streams::OffTerminal;
     let sampler =
         Sampler::start(plan.live.clone(), Box::new(move |live, is_last| requests.ask(live, is_last)))?;
@@ -75,6 +75,10 @@ pub(super) fn run(mut plan: TopPlan) -> Result<Exit> {
         rates: sampler.rates.clone(),
         names,
         retention: plan.retention,
+        fading: match plan.retention {
+            Retention::Lasts => Retention::Decays,
+            fading => fading,
+        },
         layout: plan.layout,
         delay: plan.live.delay,
         maker,
@@ -105,7 +109,7 @@ pub(super) fn run(mut plan: TopPlan) -> Result<Exit> {
     exit.and_then(|exit| stopped.map(|ended| super::exit_of(exit, ended)))
 }
 
-/// Makes listings until the channel closes.
+/// Lists the code of the received functions until the channel closes.
 fn list(functions: &Receiver<FunctionSamples>, options: SymbolOptions, how: ListingOptions, board: &Board) {
     let Ok(mut lister) = ListingBuilder::new(options, how) else { return };
     while let Some(one) = latest(functions) {
@@ -138,17 +142,19 @@ struct WatchState {
     snapshot: Option<LiveSnapshot>,
     layout: ReportLayout,
     retention: Retention,
+    /// The retention that is restored when the user turns off adding up.
+    fading: Retention,
     delay: Duration,
     is_frozen: bool,
-    /// Message shown when sampling is over.
+    /// The message to show when sampling has ended.
     over: &'static str,
     row_history: RowHistory,
     start: Instant,
-    /// Delays of the remaining first snapshots.
+    /// The remaining intervals of [`FIRST`].
     first: std::slice::Iter<'static, Duration>,
     /// Time of the next snapshot.
     next: Instant,
-    /// Time of the last snapshot in the current interval.
+    /// End of the current interval.
     next_turn: Instant,
     /// Time at which sampling ends, if there is a time limit.
     end: Option<Instant>,
@@ -216,7 +222,7 @@ impl Engine for WatchState {
             }
             LiveCommand::Decay => {
                 self.retention =
-                    if self.retention == Retention::Decays { Retention::Lasts } else { Retention::Decays };
+                    if self.retention == Retention::Lasts { self.fading } else { Retention::Lasts };
             }
             LiveCommand::Faster(is_faster) => {
                 let delay =
@@ -269,8 +275,7 @@ impl WatchState {
             self.first.next().map_or(self.next_turn, |after| (self.start + *after).min(self.next_turn));
     }
 
-    /// Takes a snapshot and shows it; `turns` is true for the last snapshot of an interval. (the name `turns`
-    /// is odd too)
+    /// Takes a snapshot and shows it. `turns` is true if the snapshot ends an interval.
     fn show(&mut self, turns: bool) {
         let is_over = self.shared.is_over();
         let last = self.snapshot.take();
@@ -287,14 +292,14 @@ impl WatchState {
         let answer = self.answered();
         self.board.put(|poll| poll.answer = answer);
         self.release();
-        // When sampling is over, keep the last interval for inspection.
+        // When sampling has ended, keep the last interval so that the user can inspect it.
         if turns && !is_over {
             self.maker.end_interval(self.retention);
         }
         self.tell_status();
     }
 
-    /// Ensures that the last snapshot can answer queries. Does nothing before the first snapshot.
+    /// From now on, answers all queries from the last snapshot. Does nothing before the first snapshot.
     fn hold(&mut self) {
         if self.snapshot.as_ref().is_some_and(LiveSnapshot::is_released) {
             let last = self.snapshot.take();
@@ -330,7 +335,11 @@ impl WatchState {
                 own_cpu: Some(head.own_cpu),
                 own_memory: Some(head.own_memory),
                 frozen: self.is_frozen,
-                decays: self.retention == Retention::Decays,
+                retention: match self.retention {
+                    Retention::Decays => "decaying",
+                    Retention::Lasts => "adding up",
+                    Retention::None => "each interval",
+                },
                 halted,
                 notes: head.notes.clone(),
             };

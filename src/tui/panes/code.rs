@@ -1,4 +1,4 @@
-//! Source and assembly with their costs, and arrows for jumps.
+//! The code pane: source and assembly with their costs, and arrows for jumps.
 
 use ratatui::buffer::Buffer;
 use ratatui::style::Style;
@@ -44,7 +44,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &ScreenAreas, state: &ScreenState
         text::right("Share", 7),
         numbers::percent(of_all).trim(),
         numbers::error(error).trim(),
-        // Costs in the code refer to the whole recording; a user with active filters must know that.
+        // Costs in the code always refer to the whole recording, so tell the user if filters are active.
         if state.query.filter == Filter::default() { "" } else { ", ignoring filters" },
         DisplayName::new(&listing.symbol).text(),
         listing.dso
@@ -95,8 +95,8 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &ScreenAreas, state: &ScreenState
     }
 }
 
-/// Returns the text of a row: its line number or address, its words, and their style. `folded` is the number
-/// of instructions that a folded function hides.
+/// Returns a row's line number or address, its text, and the style of the text. `folded` is the number of
+/// instructions that a folded function hides.
 fn row_words(
     state: &ScreenState,
     listing: &Listing,
@@ -163,10 +163,10 @@ fn chosen_words(state: &ScreenState, listing: &Listing, chosen: usize) -> Option
     Some(words)
 }
 
-/// Returns the lanes of a row, outermost first, then the part next to the code.
+/// Returns a row's arrows: one character per lane, outermost first, then the arrowhead next to the code.
 fn arrows(listing: &Listing, row: usize) -> String {
     let mut out = String::new();
-    // From an arrow's end, a horizontal line crosses all lanes to the right.
+    // A horizontal line leads from an arrow's end to the code, across all lanes to its right.
     let mut leads = false;
     let mut is_target = false;
     for lane in (0..listing.lanes).rev() {

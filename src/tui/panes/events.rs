@@ -1,4 +1,4 @@
-//! Events and the quality of the data.
+//! The events pane: events and data quality.
 
 use ratatui::buffer::Buffer;
 use ratatui::style::Style;
@@ -54,7 +54,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &ScreenAreas, state: &ScreenState
     detail(buffer, areas.detail, words, theme);
 }
 
-/// Returns the quality of the data; for a recording, the statement that `report` prints.
+/// Returns the lines about data quality. For a recording, these are the lines that `report` prints.
 fn quality(profile: &Profile, state: &ScreenState, theme: ScreenTheme) -> Vec<(String, Style)> {
     let mut lines = vec![("Data quality".to_owned(), theme.bold())];
     let style = |lost: u64| if lost == 0 { theme.plain() } else { theme.warning() };

@@ -12,7 +12,7 @@ use crate::tui::numbers;
 use crate::tui::state::ScreenState;
 use crate::tui::state::flame::{ALL, matched};
 use crate::tui::theme::ScreenTheme;
-use pmc_analysis::profile::sampled::{CodeKind, StackDirection};
+use pmc_analysis::profile::sampled::{CodeKind, SampleValue, StackDirection, ThreadState};
 use pmc_sys::text::{self, DisplayName};
 
 pub(super) fn draw(buffer: &mut Buffer, areas: &ScreenAreas, state: &ScreenState, theme: ScreenTheme) {
@@ -43,13 +43,16 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &ScreenAreas, state: &ScreenState
     if below > 0 {
         heading += &format!("; {below} more level{} below ↓", if below == 1 { "" } else { "s" });
     }
-    put(
-        buffer,
-        areas.heading,
-        0,
-        vec![Span::styled(text::left(&heading, width), theme.heading())],
-        Style::new(),
-    );
+    let mut spans = vec![Span::styled(text::left(&heading, width), theme.heading())];
+    if event.has_waits() {
+        let legend = legend(theme);
+        let room = width.saturating_sub(legend.iter().map(|span| text::width(&span.content)).sum());
+        if room > text::width(&heading) {
+            spans = vec![Span::styled(text::left(&heading, room), theme.heading())];
+            spans.extend(legend);
+        }
+    }
+    put(buffer, areas.heading, 0, spans, Style::new());
     let at = state.flame_box(&boxes);
     for b in &boxes {
         let Some(line) = b.depth.checked_sub(state.flame.top) else { continue };
@@ -59,14 +62,21 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &ScreenAreas, state: &ScreenState
         let name = name(b.node);
         let node = tree.nodes.get(b.node as usize);
         let kind = node.map(|node| CodeKind::of(node.level, profile.texts.get(node.dso)));
-        let mut style = kind.map_or(theme.bold(), |kind| theme.flame(name, kind));
+        let mut style = match (kind, node) {
+            (Some(kind), Some(node)) if event.has_waits() => {
+                theme.flame_with_waits(name, kind, node.total.main_state())
+            }
+            (Some(kind), _) => theme.flame(name, kind),
+            (None, _) => theme.bold(),
+        };
         if b.node != ALL && state.search.finds(name) {
             style = theme.flame_found();
         }
         if at.is_some_and(|at| at.node == b.node) {
             style = theme.cursor().patch(theme.bold());
         }
-        // A border on the left separates neighbours; the narrowest boxes have no room for anything else.
+        // A border on the left separates neighbouring boxes. The narrowest boxes have no room for anything
+        // else.
         let words = if b.width >= 3 {
             let mark = kind.map_or("", |kind| mark(kind, node.is_some_and(|node| node.inlined)));
             let room = b.width - 1;
@@ -84,16 +94,16 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &ScreenAreas, state: &ScreenState
         put(buffer, cell, 0, vec![Span::styled(words, style)], Style::new());
     }
     let Some(at) = at else { return };
-    let (cost, own) = match tree.nodes.get(at.node as usize) {
-        Some(node) => (event.cost(&node.total), event.cost(&node.own)),
-        None => (total, 0),
+    let (value, cost, own) = match tree.nodes.get(at.node as usize) {
+        Some(node) => (&node.total, event.cost(&node.total), event.cost(&node.own)),
+        None => (&event.total, total, 0),
     };
     let share = event.share(cost);
     let dso = tree.nodes.get(at.node as usize).map_or("", |node| profile.texts.get(node.dso));
     let words = format!(
         "{} {}, {} itself: {} ({dso})",
         numbers::percent(share).trim(),
-        numbers::error(event.error(share)).trim(),
+        numbers::error(event.error(value)).trim(),
         numbers::percent(event.share(own)).trim(),
         name(at.node),
     );
@@ -106,5 +116,34 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &ScreenAreas, state: &ScreenState
         None => words,
     };
     let words = if at.node == ALL { format!("{}: all", numbers::percent(share).trim()) } else { words };
-    detail(buffer, areas.detail, &words, theme);
+    let mut shown = SampleValue::default();
+    match tree.nodes.get(at.node as usize) {
+        Some(node) => shown += &node.total,
+        None => tree.roots.iter().for_each(|root| shown += &tree.nodes[*root as usize].total),
+    }
+    detail(buffer, areas.detail, &format!("{words}{}", waiting(&shown)), theme);
+}
+
+/// Describes how much of a value is waiting time.
+fn waiting(value: &SampleValue) -> String {
+    let [runnable, blocked] = value.off_cpu();
+    let part = |(time, state): (u64, &str)| {
+        let part = time as f64 / value.period.max(1) as f64;
+        (time > 0).then(|| format!("; {} of it {state}", numbers::percent(part).trim()))
+    };
+    [(blocked, "blocked"), (runnable, "waiting for a CPU")].into_iter().filter_map(part).collect()
+}
+
+/// Returns the legend for the colours of thread states; empty if the terminal has no colours.
+fn legend(theme: ScreenTheme) -> Vec<Span<'static>> {
+    let states = [
+        (ThreadState::Running, " running "),
+        (ThreadState::Runnable, " waiting for a CPU "),
+        (ThreadState::Blocked, " blocked "),
+    ];
+    let states = states.map(|(state, words)| (theme.state(state), words));
+    if states.iter().all(|(style, _)| *style == Style::new()) {
+        return Vec::new();
+    }
+    states.into_iter().flat_map(|(style, words)| [Span::raw(" "), Span::styled(words, style)]).collect()
 }

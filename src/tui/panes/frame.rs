@@ -1,4 +1,4 @@
-//! The parts around the pane: header, tabs with the active filters, time strip, last line.
+//! The parts around the pane: header, tabs with the active filters, time strip and last line.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -11,13 +11,14 @@ use crate::tui::numbers;
 use crate::tui::state::time_strip;
 use crate::tui::state::{Overlay, ScreenState};
 use crate::tui::theme::ScreenTheme;
+use pmc_analysis::profile::sampled::ThreadState;
 use pmc_sys::text;
 use pmc_sys::units;
 
-/// Minimum share of stacks that reach their root; below it the tree is misleading.
+/// If the share of stacks that reach their root is below this limit, the tree is misleading.
 const FEW: f64 = 0.5;
 
-/// Styled texts, placed side by side until the line is full.
+/// A line of the header or the tabs, filled with styled texts from the left until it is full.
 struct HeaderSide {
     spans: Vec<Span<'static>>,
     room: usize,
@@ -28,7 +29,7 @@ impl HeaderSide {
         Self { spans: Vec::new(), room: width.into() }
     }
 
-    /// Adds text. The first text is truncated to fit; later ones are omitted if they do not fit.
+    /// Adds text to the line. The first text is truncated to fit; later texts are omitted if they do not fit.
     fn add(&mut self, words: &str, style: Style) {
         let words =
             if self.spans.is_empty() { text::cut(words, self.room) } else { text::cut(words, usize::MAX) };
@@ -47,11 +48,22 @@ pub(super) fn header(buffer: &mut Buffer, area: Rect, state: &ScreenState, theme
     if let Some((_, event)) = state.event() {
         side.add(&format!("  {}", text::cut(&event.name, 24)), theme.bold());
     }
-    // In the live view, other facts are more important than the number of samples.
+    // In the live view, show the number of samples near the end, because other information is more important.
     let samples = |side: &mut HeaderSide| {
-        if let Some((_, event)) = state.event() {
-            side.add(&format!("  {} samples", units::thousands(event.total.samples)), theme.plain());
-        }
+        let Some((_, event)) = state.event() else { return };
+        let words = match &event.thread_time {
+            Some(sums) if sums.is_live => {
+                let [running, runnable, blocked] = event.rates(&event.total).unwrap_or_default();
+                format!("  running {running:.0}, runnable {runnable:.0}, blocked {blocked:.0} ms/s")
+            }
+            Some(sums) => {
+                let [elapsed, running, waiting] = [sums.elapsed_ns, event.total.ran(), event.total.waited()]
+                    .map(|ns| units::duration(ns as f64));
+                format!("  {elapsed} elapsed, {running} running, {waiting} waiting")
+            }
+            None => format!("  {} samples", units::thousands(event.total.samples)),
+        };
+        side.add(&words, theme.plain());
     };
     if !status.is_live {
         samples(&mut side);
@@ -59,7 +71,7 @@ pub(super) fn header(buffer: &mut Buffer, area: Rect, state: &ScreenState, theme
         if let Some(trust) = trust {
             let whole = trust.rooted as f64 / trust.stacks as f64;
             let style = if whole < FEW { theme.warning() } else { theme.plain() };
-            // Round down, so that 100 % means all.
+            // Round down, so that 100 % means that all stacks are complete.
             side.add(&format!("  {:.0} % of stacks complete", (whole * 100.0).floor()), style);
         }
     }
@@ -82,6 +94,10 @@ pub(super) fn header(buffer: &mut Buffer, area: Rect, state: &ScreenState, theme
     if status.frozen {
         side.add("  FROZEN", theme.warning());
     }
+    let has_waits = state.event().is_some_and(|(_, event)| event.thread_time.is_some());
+    if status.is_live && has_waits {
+        samples(&mut side);
+    }
     if let Some(why) = status.halted {
         side.add(&format!("  {why}"), theme.warning());
     } else if let Some(rate) = status.rate {
@@ -101,15 +117,17 @@ pub(super) fn header(buffer: &mut Buffer, area: Rect, state: &ScreenState, theme
         side.add(&format!("  own {:.1} %{memory}", cpu * 100.0), theme.dim());
     }
     if status.is_live {
-        samples(&mut side);
-        side.add(if status.decays { "  decaying" } else { "  adding up" }, theme.dim());
+        if !has_waits {
+            samples(&mut side);
+        }
+        side.add(&format!("  {}", status.retention), theme.dim());
     }
     put(buffer, area, 0, side.spans, Style::new());
 }
 
 pub(super) fn tabs(buffer: &mut Buffer, area: Rect, state: &ScreenState, theme: ScreenTheme) {
     let mut side = HeaderSide::new(area.width);
-    // Names that do not fit are omitted.
+    // Omit names that do not fit.
     for (number, pane) in Pane::ALL.into_iter().enumerate() {
         let style = if pane == state.pane { theme.cursor() } else { theme.plain() };
         side.add(&format!(" {} {} ", number + 1, pane.name()), style);
@@ -148,6 +166,9 @@ fn filters(state: &ScreenState) -> String {
     if let Some(symbol) = &filter.symbol {
         words.push(format!("under {symbol}"));
     }
+    if let Some(states) = filter.states {
+        words.push(if states == [ThreadState::Running] { "running" } else { "waiting" }.to_owned());
+    }
     if filter.hide_kernel {
         words.push("user space".to_owned());
     }
@@ -160,7 +181,7 @@ fn filters(state: &ScreenState) -> String {
     words.join(", ")
 }
 
-/// Formats a time span relative to the start of the recording.
+/// Formats a time span as times since the start of the recording.
 fn span(state: &ScreenState, from: u64, to: u64) -> String {
     let begin = state.answer.as_ref().and_then(|a| a.times.as_ref()).map_or(0, |times| times.from);
     let [from, to] = [from, to.saturating_add(1)].map(|at| units::seconds(at.saturating_sub(begin)));
@@ -189,7 +210,7 @@ pub(super) fn strip(buffer: &mut Buffer, area: Rect, state: &ScreenState, theme:
     }
 }
 
-/// Draws the last line. Returns the column of the terminal's cursor if the user is typing.
+/// Draws the last line. Returns the column for the terminal's cursor if the user is typing.
 pub(super) fn footer(
     buffer: &mut Buffer,
     area: Rect,

@@ -1,4 +1,4 @@
-//! The table of functions: shares with their errors, bars, and the values of the sort keys.
+//! The function table: shares with their errors, bars, and the values of the sort keys.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -10,10 +10,12 @@ use crate::tui::layout::ScreenAreas;
 use crate::tui::numbers;
 use crate::tui::state::ScreenState;
 use crate::tui::state::table::{self, FunctionColumn};
-use crate::tui::state::table_widths::TableWidths;
+use crate::tui::state::table_widths::{TableWidths, ThreadTimeColumns};
 use crate::tui::theme::ScreenTheme;
 use crate::view::report::cell_words;
-use pmc_analysis::profile::sampled::{CodeKind, Profile, ProfileEvent, RowCell, ShareOf, SortKey, TableRow};
+use pmc_analysis::profile::sampled::{
+    CodeKind, Profile, ProfileEvent, RowCell, SampleValue, ShareOf, SortKey, TableRow,
+};
 use pmc_sys::text;
 
 pub(super) fn draw(buffer: &mut Buffer, areas: &ScreenAreas, state: &ScreenState, theme: ScreenTheme) {
@@ -88,6 +90,15 @@ fn heading(
         line += &text::right(other, TableWidths::OTHER);
         line.push(' ');
     }
+    let headings: &[&str] = match widths.time {
+        ThreadTimeColumns::None => &[],
+        ThreadTimeColumns::State => &["State"],
+        ThreadTimeColumns::Rates => &["Run ms/s", "Blk ms/s"],
+    };
+    for heading in headings {
+        line += &text::left(heading, ThreadTimeColumns::EACH);
+        line.push(' ');
+    }
     if widths.bar > 0 {
         line += &" ".repeat(widths.bar + 1);
     }
@@ -96,7 +107,7 @@ fn heading(
             continue;
         }
         if *key == SortKey::Symbol {
-            // Blanks above the marks of the rows.
+            // Align with the rows, which start with a mark.
             line += "  ";
             line += &arrow(FunctionColumn::Key(at), profile.heading(*key), width.saturating_sub(2), false);
             line.push(' ');
@@ -125,7 +136,7 @@ fn spans(
     }
     spans.push(Span::styled(numbers::percent(own) + " ", theme.share(own)));
     if widths.has_errors {
-        let shown = if state.table.sort == FunctionColumn::Own { own } else { total };
+        let shown = if state.table.sort == FunctionColumn::Own { &row.own } else { &row.total };
         spans.push(Span::styled(numbers::error(event.error(shown)) + " ", theme.dim()));
     }
     if widths.has_other {
@@ -134,6 +145,8 @@ fn spans(
         let words = text::right(&numbers::percent(other), TableWidths::OTHER) + " ";
         spans.push(Span::styled(words, theme.share(other)));
     }
+    let value = if widths.has_totals { &row.total } else { &row.own };
+    spans.extend(thread_time(event, value, widths.time, theme));
     if widths.bar > 0 {
         spans.push(Span::styled(numbers::bar(own, total, widths.bar) + " ", theme.bar()));
     }
@@ -141,7 +154,7 @@ fn spans(
     for (at, (cell, width)) in
         row.cells.iter().zip(&widths.keys).enumerate().filter(|(_, (_, width))| **width > 0)
     {
-        // The last column has the long names. While the user scrolls it, show them in full.
+        // The last column contains the long names. If the user has scrolled it, do not shorten them.
         let is_moved = at == last && state.table.shift > 0;
         let mut words = match cell {
             RowCell::Symbol(..) if callers.is_some() => {
@@ -170,7 +183,31 @@ fn spans(
     spans
 }
 
-/// Returns a row's text with the full name of its function.
+/// Returns the cells of the thread-time columns.
+pub(super) fn thread_time(
+    event: &ProfileEvent,
+    value: &SampleValue,
+    columns: ThreadTimeColumns,
+    theme: ScreenTheme,
+) -> Vec<Span<'static>> {
+    match (columns, event.rates(value)) {
+        (ThreadTimeColumns::State, _) => {
+            let state = value.main_state();
+            let words = text::left(state.name(), ThreadTimeColumns::EACH);
+            vec![Span::styled(words, theme.state(state)), Span::raw(" ")]
+        }
+        (ThreadTimeColumns::Rates, Some([running, _, blocked])) => {
+            let cell = |ms: f64| {
+                let words = text::right(&format!("{ms:.1}"), ThreadTimeColumns::EACH) + " ";
+                Span::styled(words, if ms < 0.05 { theme.dim() } else { theme.plain() })
+            };
+            vec![cell(running), cell(blocked)]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Returns a row's text, with the function name in full.
 fn in_full(profile: &Profile, row: &TableRow) -> String {
     let module = table::named(profile, row, SortKey::Dso).unwrap_or_default();
     let words = row.cells.iter().map(|cell| match *cell {
@@ -183,7 +220,7 @@ fn in_full(profile: &Profile, row: &TableRow) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Draws the details: the row of the cursor in full, its history, and the sum of marked rows.
+/// Draws the details: the full text of the cursor's row, its history, and the sum of the marked rows.
 fn detail(
     buffer: &mut Buffer,
     areas: &ScreenAreas,
@@ -205,14 +242,14 @@ fn detail(
     } else {
         let is_marked = |row: &&TableRow| state.table.marks.contains(&table::identity(profile, row));
         let marked: Vec<&TableRow> = event.rows.iter().filter(is_marked).collect();
-        let cost = marked.iter().fold(0u64, |sum, row| sum.saturating_add(event.cost(&row.own)));
-        let share = event.share(cost);
-        let (share, error) = (numbers::percent(share), numbers::error(event.error(share)));
+        let own = TableRow::own_sum(marked.iter().copied());
+        let (share, error) = (event.share(event.cost(&own)), event.error(&own));
+        let (share, error) = (numbers::percent(share), numbers::error(error));
         left += &format!("{} marked, {} {} themselves", marked.len(), share.trim(), error.trim());
     }
     let function = table::function(profile, row);
     let history = state.history.as_ref().filter(|(of, _)| Some(of) == function.as_ref());
-    // If space is short, the row's text has priority.
+    // If space is short, omit the history and show only the row's text.
     let sparks = history.filter(|_| width >= 90).map(|(_, sums)| {
         let room = (width / 3).min(40);
         let columns = crate::tui::state::time_strip::columns(sums, room.min(sums.len().max(1)) as u16);

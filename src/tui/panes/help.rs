@@ -11,7 +11,7 @@ use crate::tui::state::ScreenState;
 use crate::tui::theme::ScreenTheme;
 use pmc_sys::text;
 
-/// Width of the keys in columns.
+/// Width of the key column.
 const KEYS: usize = 18;
 
 pub(super) fn draw(buffer: &mut Buffer, area: Rect, top: usize, _state: &ScreenState, theme: ScreenTheme) {

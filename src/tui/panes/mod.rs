@@ -1,7 +1,7 @@
-//! Drawing: each pane turns the state into characters and styles. Determines only the appearance.
+//! Drawing: each pane converts the state into characters and styles.
 //!
-//! Receives the [`ScreenState`]; writes into the frame. All untrusted text passes through `DisplayName::fit`
-//! first.
+//! The panes read the [`ScreenState`] and draw into the frame. All untrusted text passes through
+//! `DisplayName::fit` first.
 
 pub(crate) mod code;
 pub(crate) mod events;
@@ -59,7 +59,7 @@ pub fn draw(frame: &mut Frame<'_>, state: &ScreenState, theme: ScreenTheme) {
     }
 }
 
-/// Draws a line of styled text, then applies one style to the whole line.
+/// Draws a line of styled text, and then applies the style `over` to the whole line.
 fn put(buffer: &mut Buffer, area: Rect, line: u16, spans: Vec<Span<'static>>, over: Style) {
     if line < area.height {
         let area = Rect { y: area.y + line, height: 1, ..area };
@@ -68,7 +68,7 @@ fn put(buffer: &mut Buffer, area: Rect, line: u16, spans: Vec<Span<'static>>, ov
     }
 }
 
-/// Returns the parts in their styles, with matches of the search highlighted.
+/// Returns the parts as styled spans, with search matches highlighted.
 fn found(parts: Vec<(String, Style)>, search: &Search, theme: ScreenTheme) -> Vec<Span<'static>> {
     let whole: String = parts.iter().map(|(text, _)| text.as_str()).collect();
     let places = search.places(&whole);
@@ -90,24 +90,26 @@ fn found(parts: Vec<(String, Style)>, search: &Search, theme: ScreenTheme) -> Ve
     spans
 }
 
-/// Returns a function's name in `columns`: the name itself bright, its scope and arguments dim.
+/// Returns a function's name, shortened to `columns`. The name itself is bright; its scope and arguments are
+/// dim.
 fn name(symbol: &str, kind: CodeKind, columns: usize, theme: ScreenTheme) -> Vec<(String, Style)> {
     let name = DisplayName::new(symbol).fit(columns);
     vec![(name.scope, theme.dim()), (name.function, theme.function(kind)), (name.details, theme.dim())]
 }
 
-/// Returns the mark before a function's name, for terminals without colours; empty for ordinary functions.
+/// Returns the mark in front of a function's name, which tells kinds of functions apart without colours;
+/// empty for ordinary functions.
 fn mark(kind: CodeKind, is_inlined: bool) -> &'static str {
     match kind {
         _ if is_inlined => INLINED,
         CodeKind::Kernel => KERNEL,
         CodeKind::Generated => GENERATED,
-        _ => "",
+        CodeKind::Program | CodeKind::Library | CodeKind::Unknown => "",
     }
 }
 
-/// Draws the full text of the chosen line, as far as it fits into the detail lines. Breaks it between words
-/// if all of it fits.
+/// Draws the full text of the chosen line, as far as it fits into the detail lines. Breaks the text between
+/// words if the whole text fits.
 fn detail(buffer: &mut Buffer, area: Rect, words: &str, theme: ScreenTheme) {
     let width = usize::from(area.width);
     let whole = text::wrap("", "", words, width);
@@ -120,7 +122,7 @@ fn detail(buffer: &mut Buffer, area: Rect, words: &str, theme: ScreenTheme) {
         }
         let skip = width * usize::from(line);
         let is_last = line + 1 == area.height;
-        // Fill all lines but the last completely; the text continues on the next line.
+        // Fill every line except the last completely, without regard to words.
         let part: String = match is_last {
             true => text::shifted(words, skip, width),
             false => text::shifted(words, skip, width + 1).trim_end_matches('…').to_owned(),

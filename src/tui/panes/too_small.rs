@@ -1,4 +1,4 @@
-//! Message for a terminal that is too small: the required size, on as many lines as needed.
+//! The message for a terminal that is too small: the required size, wrapped to fit.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

@@ -1,4 +1,4 @@
-//! The call tree.
+//! The call tree pane.
 
 use ratatui::buffer::Buffer;
 use ratatui::style::Style;
@@ -13,7 +13,7 @@ use pmc_analysis::profile::sampled::boilerplate::StartupCallers;
 use pmc_analysis::profile::sampled::{CallTree, CodeKind, Profile, StackDirection};
 use pmc_sys::text::{self, DisplayName};
 
-/// Returns the message for a missing tree.
+/// Returns the message that is shown instead of a missing tree.
 pub(super) fn why_none(state: &ScreenState) -> &'static str {
     let Some((profile, _)) = state.event() else { return "waiting for the first samples …" };
     if state.is_waiting {
@@ -25,7 +25,7 @@ pub(super) fn why_none(state: &ScreenState) -> &'static str {
     }
 }
 
-/// Describes callers that are combined into one line.
+/// Describes the start-up functions that are combined into one line.
 pub(super) fn callers_words(profile: &Profile, tree: &CallTree, callers: StartupCallers) -> String {
     let name = |number: u32| DisplayName::new(profile.texts.get(tree.nodes[number as usize].symbol)).function;
     format!("{} start-up frames (b): {} … {}", callers.count, name(callers.first), name(callers.last))
@@ -61,7 +61,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &ScreenAreas, state: &ScreenState
     let room = width - 17 - if bar > 0 { bar + 1 } else { 0 };
     let lines = &state.stacks.lines;
     let (top, cursor) = (state.stacks.scroll.top, state.stacks.scroll.cursor);
-    // Scroll deep branches to the left, so that the names around the cursor are visible.
+    // Scroll deep branches to the left, so that names near the cursor are visible.
     let indent = lines.get(cursor).map_or(0, |line| usize::from(line.indent));
     let shift = indent.saturating_sub(room / 3);
     for (line, at) in (0..areas.body.height).zip(lines.iter().skip(top)) {
@@ -110,7 +110,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &ScreenAreas, state: &ScreenState
         lines.len(),
         node.total.samples,
         numbers::percent(share).trim(),
-        numbers::error(event.error(share)).trim(),
+        numbers::error(event.error(&node.total)).trim(),
         profile.texts.get(node.symbol),
         profile.texts.get(node.dso),
     );

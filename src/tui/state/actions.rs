@@ -1,4 +1,4 @@
-//! The effect of each action on the state.
+//! Applies each action to the state.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind};
 
@@ -11,9 +11,11 @@ use super::time_strip::{self, TimeStrip};
 use super::{Overlay, ScreenEffect, ScreenState};
 use crate::tui::engine::LiveCommand;
 use crate::tui::keys::{self, KeyAction, Pane};
-use pmc_analysis::profile::sampled::{FunctionRef, ShareOf, SortKey, StackDirection};
+use pmc_analysis::profile::sampled::{
+    FunctionRef, ProfileEvent, ShareOf, SortKey, StackDirection, ThreadState,
+};
 
-/// Sort keys through which one key cycles, after the ones requested first.
+/// The sort keys through which the user can cycle, in addition to those requested on the command line.
 const KEYS: &[&[SortKey]] = &[
     &[SortKey::Dso, SortKey::Symbol],
     &[SortKey::Symbol],
@@ -59,9 +61,10 @@ impl ScreenState {
     fn help_key(&mut self, key: &KeyEvent, effects: &mut Vec<ScreenEffect>) {
         let Some(Overlay::Help(mut scroll)) = self.over.take() else { return };
         let len = keys::help().len();
-        // The page also covers the lines above and below the pane, and has a heading.
+        // The help page is taller than the pane, because it also covers the lines above and below it. It has
+        // a heading.
         let height = self.areas().map_or(1, |areas| usize::from(areas.body.height + areas.detail.height));
-        // The page has no cursor; keys move its top line.
+        // The help page has no cursor, so the keys scroll its top line.
         let most = len.saturating_sub(height);
         let top = scroll.top;
         let mut go = |to: usize| scroll.top = to.min(most);
@@ -143,6 +146,8 @@ impl ScreenState {
                     effects,
                 );
             }
+            KeyAction::States => self.switch_states(effects),
+            KeyAction::Idle => self.switch_idle(effects),
             KeyAction::Relative => {
                 self.query.relative = !self.query.relative;
                 let of = if self.query.relative { "filtered samples" } else { "all samples" };
@@ -219,7 +224,7 @@ impl ScreenState {
         }
     }
 
-    /// Moves by levels of the flame graph.
+    /// Moves the cursor up or down by levels of the flame graph.
     fn climb(&mut self, lines: isize) {
         let boxes = self.boxes();
         let Some(mut at) = self.flame_box(&boxes) else { return };
@@ -246,7 +251,7 @@ impl ScreenState {
     pub(super) fn flame_to(&mut self, node: u32) {
         self.flame.cursor =
             if node == flame::ALL { None } else { self.stacks.identities.get(node as usize).copied() };
-        // If the node is outside of the zoomed part, or too narrow to see, zoom out to it.
+        // If the node is outside the zoomed part, or too narrow to be visible, zoom to its parent.
         let boxes = self.boxes();
         if node != flame::ALL && !boxes.iter().any(|b| b.node == node) {
             let parent = self.parents[node as usize];
@@ -263,7 +268,7 @@ impl ScreenState {
         }
     }
 
-    /// Moves left or right.
+    /// Moves the cursor, or scrolls, to the left or right.
     fn sideways(&mut self, right: bool) {
         let height = self.height();
         match self.pane {
@@ -326,7 +331,7 @@ impl ScreenState {
                 }
             }
             Pane::Threads => {
-                let Some(line) = self.threads.lines.get(self.threads.scroll.cursor).copied() else { return };
+                let Some(line) = self.threads.lines.get(self.threads.scroll.cursor).cloned() else { return };
                 let only = Some([line.tid.unwrap_or(line.pid)].into());
                 self.narrow(
                     |filter| match line.tid {
@@ -344,12 +349,12 @@ impl ScreenState {
         }
     }
 
-    /// Whether call chains were recorded, as far as is known.
+    /// Whether call chains were recorded. Returns true until the first answer arrives.
     pub(crate) fn has_chains(&self) -> bool {
         self.event().is_none_or(|(profile, _)| profile.has_totals || profile.trust.stacks > 0)
     }
 
-    /// Returns the advice for missing call chains.
+    /// Returns the message that explains how to record call chains.
     pub(crate) fn how_to_get_chains(&self) -> &'static str {
         match self.status.is_live {
             true => "no call chains: pmc top -g samples them",
@@ -357,7 +362,7 @@ impl ScreenState {
         }
     }
 
-    /// Shows the tree of only the chosen function.
+    /// Shows the call tree of the chosen function only.
     fn around(&mut self, order: StackDirection, effects: &mut Vec<ScreenEffect>) {
         let Some(function) = self.function() else {
             self.said = Some(self.no_function());
@@ -457,7 +462,7 @@ impl ScreenState {
             "by {}",
             next.iter().map(|key| key.heading().to_lowercase()).collect::<Vec<_>>().join(", ")
         ));
-        // Keep the sort column if it still exists.
+        // Keep sorting by the same column if it still exists.
         if let FunctionColumn::Key(at) = self.table.sort {
             let key = self.query.keys.get(at);
             let at = key.and_then(|key| next.iter().position(|next| next == key));
@@ -483,7 +488,46 @@ impl ScreenState {
         self.ask(effects);
     }
 
-    /// Filters by the library, function or thread of the cursor's line.
+    /// Cycles between all time, running time only and waiting time only.
+    fn switch_states(&mut self, effects: &mut Vec<ScreenEffect>) {
+        if !self.has_waits() {
+            return;
+        }
+        let next = match self.query.filter.states {
+            None => Some("running"),
+            Some([ThreadState::Running]) => Some("waiting"),
+            Some(_) => None,
+        };
+        self.narrow(|filter| filter.states = next.and_then(ThreadState::named), effects);
+    }
+
+    /// Shows or folds the waits of idle threads.
+    fn switch_idle(&mut self, effects: &mut Vec<ScreenEffect>) {
+        if !self.has_waits() {
+            return;
+        }
+        self.leave_crumb();
+        self.query.idle = !self.query.idle;
+        self.said = Some(
+            if self.query.idle { "idle threads are shown" } else { "idle threads are folded" }.to_owned(),
+        );
+        self.ask(effects);
+    }
+
+    /// Whether waiting time was measured. If not, shows a message that explains how to measure it.
+    fn has_waits(&mut self) -> bool {
+        let is_measured = |event: &ProfileEvent| {
+            event.has_waits() || event.thread_time.as_ref().is_some_and(|of| of.idle.0 > 0)
+        };
+        let has_waits = self.event().is_some_and(|(_, event)| is_measured(event));
+        if !has_waits {
+            let command = if self.status.is_live { "pmc top --wall" } else { "pmc record --wall" };
+            self.said = Some(format!("no waiting time: {command} measures it"));
+        }
+        has_waits
+    }
+
+    /// Filters by the library, function or thread on the cursor's line.
     fn zoom_in(&mut self, action: KeyAction, effects: &mut Vec<ScreenEffect>) {
         let function = self.function();
         match action {
@@ -575,7 +619,7 @@ impl ScreenState {
         self.over = Some(Overlay::Strip(strip));
     }
 
-    /// Returns the selected time span in nanoseconds.
+    /// Returns the time span selected on the strip, in nanoseconds.
     pub(crate) fn strip_span(&self, strip: &TimeStrip) -> Option<(u64, u64)> {
         let times = self.answer.as_ref()?.times.as_ref()?;
         let (first, last) = time_strip::slices(times.sums.len(), self.size.0, strip.span());

@@ -1,4 +1,4 @@
-//! Source and assembly: the function, the cursor's line, whether source lines are shown, and which inlined
+//! State of the code pane: the function, the cursor's line, whether source lines are shown, and which inlined
 //! functions are open.
 //!
 //! ```text
@@ -16,12 +16,11 @@ use super::scroll::Scroll;
 use super::search::Search;
 use pmc_analysis::profile::annotate::{Listing, ListingRow, RowContent};
 use pmc_analysis::profile::sampled::FunctionRef;
-use pmc_sys::sort;
 
 /// The pane's state.
 #[derive(Debug, Default)]
 pub struct CodePane {
-    /// The function whose code is shown or expected.
+    /// The function whose code is shown or has been requested.
     pub function: Option<FunctionRef>,
     /// The code, or the reason why it is not available; `None` until it arrives.
     pub(crate) listing: Option<Result<Arc<Listing>, String>>,
@@ -29,21 +28,21 @@ pub struct CodePane {
     pub(crate) scroll: Scroll,
     /// Indexes of the shown rows in the listing.
     pub shown: Vec<u32>,
-    /// Row ranges of folded inlined functions, in order. Only the first row of each is shown.
+    /// Row ranges of folded inlined functions, in order. Only the first row of each range is shown.
     folds: Vec<Range<u32>>,
     /// The first rows of inlined functions that the user opened.
     opened: FxHashSet<u32>,
-    /// The inlined function whose most expensive line the cursor will go to.
+    /// When the code arrives, the cursor moves to the most expensive line of this inlined function.
     inlined: Option<String>,
-    /// Number of columns by which source and assembly are scrolled to the left.
+    /// Number of columns that source and assembly are scrolled to the left.
     pub(crate) shift: usize,
     /// Whether source lines are hidden.
     pub(crate) no_source: bool,
-    /// Number of the most expensive lines already visited.
+    /// How many of the most expensive lines the user has already visited.
     visited: usize,
 }
 
-/// Returns the text of a row for searches.
+/// Returns the text of a row that searches look at.
 pub(crate) fn words(listing: &Listing, row: &ListingRow) -> String {
     match &row.kind {
         RowContent::Function { name, .. } => name.to_string(),
@@ -58,7 +57,7 @@ pub(crate) fn words(listing: &Listing, row: &ListingRow) -> String {
 }
 
 impl CodePane {
-    /// Prepares for another function's code.
+    /// Prepares the pane for another function's code.
     pub fn wait_for(&mut self, function: FunctionRef) {
         if self.function.as_ref() != Some(&function) {
             *self = Self { function: Some(function), no_source: self.no_source, ..Self::default() };
@@ -66,7 +65,7 @@ impl CodePane {
     }
 
     /// Moves the cursor to the most expensive line of a function inlined into the shown one, as soon as the
-    /// code is there.
+    /// code arrives.
     pub fn look_for(&mut self, inlined: String, event: usize, height: usize) {
         match self.rows() {
             Some(_) => drop(self.hottest_inlined(&inlined, event, height)),
@@ -74,8 +73,8 @@ impl CodePane {
         }
     }
 
-    /// Stores the code of a function. The cursor goes to the most expensive line, of the chosen inlined
-    /// function if any, unless this function was already shown.
+    /// Stores the code of a function. If the function was not already shown, moves the cursor to its most
+    /// expensive line, or to that of the chosen inlined function.
     pub(crate) fn set(
         &mut self,
         function: FunctionRef,
@@ -86,7 +85,7 @@ impl CodePane {
         if self.function.as_ref() != Some(&function) {
             return;
         }
-        // The query may have left open the module or the function; store the actual one.
+        // The request may have omitted the name or the module, so store the actual ones.
         if let Ok(found) = &listing
             && function.dso.is_empty()
         {
@@ -97,7 +96,7 @@ impl CodePane {
         self.rebuild(height);
         if is_new {
             self.visited = 0;
-            // A query for an inlined function returns the function that it is inlined into.
+            // A request for an inlined function returns the function into which it is inlined.
             let is_other = self.rows().is_some_and(|found| found.symbol != function.symbol);
             let inlined = self.inlined.take().or_else(|| is_other.then_some(function.symbol));
             if !inlined.is_some_and(|inlined| self.hottest_inlined(&inlined, event, height)) {
@@ -119,9 +118,9 @@ impl CodePane {
         };
         let held = self.shown.get(self.scroll.cursor).copied();
         self.shown.clear();
-        // A file without available text gets only one line.
+        // Show only one line for a file whose text is not available.
         let mut missing = FxHashSet::default();
-        // Open inlined functions around the row, outermost first, and the folded one that contains the row.
+        // The inlined functions that contain the row: the open ones, outermost first, and the folded one.
         let mut around: Vec<(usize, &str)> = Vec::new();
         let mut folded: Option<(usize, &str)> = None;
         for (at, row) in (0u32..).zip(&listing.rows) {
@@ -159,7 +158,7 @@ impl CodePane {
         self.scroll.put(line, self.shown.len(), height);
     }
 
-    /// Returns the line that shows a row, or the line of the fold that contains it.
+    /// Returns the line that shows a row, or the line of the fold that hides the row.
     fn line_of(&self, row: u32) -> usize {
         self.shown.partition_point(|shown| *shown <= row).saturating_sub(1)
     }
@@ -169,18 +168,18 @@ impl CodePane {
         self.shown.get(self.scroll.cursor).copied()
     }
 
-    /// Returns the rows of a folded function by its first row.
+    /// Returns the rows of the folded function that starts in this row.
     pub(crate) fn folded(&self, row: u32) -> Option<Range<usize>> {
         let fold = self.folds.iter().find(|fold| fold.start == row)?;
         Some(fold.start as usize..fold.end as usize)
     }
 
-    /// Whether the user opened the function that begins in this row.
+    /// Whether the user has opened the function that starts in this row.
     pub(crate) fn is_open(&self, row: u32) -> bool {
         self.opened.contains(&row)
     }
 
-    /// Opens or closes the function that begins in the cursor's row; returns false if no function begins
+    /// Opens or closes the function that starts in the cursor's row. Returns false if no function starts
     /// there.
     pub(crate) fn toggle_inlined(&mut self, height: usize) -> bool {
         let Some(row) = self.row() else { return false };
@@ -200,13 +199,13 @@ impl CodePane {
         self.scroll.put(line, self.shown.len(), height);
     }
 
-    /// Moves the cursor to a row, in the middle of the screen.
+    /// Moves the cursor to a row, and scrolls the row to the middle of the screen.
     fn centre(&mut self, row: u32, height: usize) {
         let line = self.reveal(row, height);
         self.scroll.centre(line, self.shown.len(), height);
     }
 
-    /// Opens all folds that contain a row; returns its line.
+    /// Opens all folds that contain a row, and returns the row's line.
     fn reveal(&mut self, row: u32, height: usize) -> usize {
         while let Some(fold) = self.folds.iter().find(|fold| fold.start != row && fold.contains(&row)) {
             self.opened.insert(fold.start);
@@ -221,12 +220,13 @@ impl CodePane {
         self.rebuild(height);
     }
 
-    /// Keeps the cursor on the screen.
+    /// Scrolls so that the cursor is visible.
     pub(crate) fn refit(&mut self, height: usize) {
         self.scroll.by(0, self.shown.len(), height);
     }
 
-    /// Goes to the most expensive instruction; further calls go to the next ones.
+    /// Moves the cursor to the most expensive instruction. Repeated calls move it to the next most expensive
+    /// ones.
     pub(crate) fn hottest(&mut self, event: usize, height: usize) {
         let Some(listing) = self.rows().cloned() else { return };
         let rows = (0u32..).zip(&listing.rows);
@@ -234,7 +234,7 @@ impl CodePane {
             .filter(|(_, row)| row.is_code() && row.value(event).period > 0)
             .map(|(at, row)| (row.value(event).period, at))
             .collect();
-        sort::by_key(&mut costly, |(period, at)| (std::cmp::Reverse(*period), *at));
+        costly.sort_by_key(|(period, at)| (std::cmp::Reverse(*period), *at));
         costly.truncate(20);
         if let Some((_, row)) = costly.get(self.visited % costly.len().max(1)) {
             self.visited += 1;
@@ -242,8 +242,8 @@ impl CodePane {
         }
     }
 
-    /// Goes to the most expensive instruction of a function inlined here, including functions inlined into
-    /// that one. Returns whether there is one.
+    /// Moves the cursor to the most expensive instruction of a function inlined here, including functions
+    /// inlined into it. Returns whether there is such an instruction.
     fn hottest_inlined(&mut self, inlined: &str, event: usize, height: usize) -> bool {
         let Some(listing) = self.rows().cloned() else { return false };
         let mut within = None;
@@ -265,7 +265,7 @@ impl CodePane {
         true
     }
 
-    /// Goes to the target of the jump in the cursor's line.
+    /// Moves the cursor to the target of the jump in its line.
     pub(crate) fn follow(&mut self, height: usize) -> bool {
         let (Some(listing), Some(row)) = (self.rows(), self.row()) else { return false };
         let Some(jump) = listing.jumps.iter().find(|jump| jump.from == row as usize) else { return false };
@@ -284,8 +284,8 @@ impl CodePane {
         }
     }
 
-    /// Returns the next matching row, starting with the cursor's unless `skips_own` is set, or the previous
-    /// one if `backwards` is set. Wraps around.
+    /// Returns the next matching row, or the previous one if `backwards` is set. The search starts with the
+    /// cursor's row unless `skips_own` is set, and wraps around.
     pub(crate) fn find(&self, search: &Search, skips_own: bool, backwards: bool) -> Option<u32> {
         let listing = self.rows()?;
         let (len, here) = (listing.rows.len(), self.row()? as usize);

@@ -1,4 +1,4 @@
-//! The flame graph as boxes on a grid of characters: positions of the nodes, and movement of the cursor.
+//! The flame graph as boxes on a character grid: positions of the nodes, and movement of the cursor.
 //!
 //! ```text
 //!   depth 0   all ────────────────────────────────────   100 %
@@ -8,30 +8,29 @@
 
 use pmc_analysis::profile::sampled::boilerplate::StartupCallers;
 use pmc_analysis::profile::sampled::{CallTree, Profile};
-use pmc_sys::sort;
 
-/// The node of the whole event.
+/// The node that represents the whole event.
 pub(crate) const ALL: u32 = u32::MAX;
 
 /// A node on the grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlameBox {
-    /// The node; [`ALL`] for the top box.
+    /// The node that the box shows; [`ALL`] for the top box.
     pub node: u32,
-    /// The line.
+    /// The line, counted from the top of the graph.
     pub depth: usize,
     /// The first column.
     pub x: usize,
-    /// The width in columns; at least one.
+    /// Width in columns, at least 1.
     pub width: usize,
 }
 
 /// The flame graph's state.
 #[derive(Debug, Default)]
 pub struct FlamePane {
-    /// Identity of the node that fills the width; `None` for all.
+    /// Identity of the node that fills the width; `None` for the whole event.
     pub(crate) zoom: Option<u64>,
-    /// Identity of the cursor's node; `None` for all.
+    /// Identity of the cursor's node; `None` for the whole event.
     pub cursor: Option<u64>,
     /// The top line of the screen.
     pub(crate) top: usize,
@@ -41,7 +40,7 @@ pub struct FlamePane {
 fn below<'a>(profile: &Profile, tree: &'a CallTree, node: u32) -> Vec<u32> {
     let list: &'a [u32] = if node == ALL { &tree.roots } else { &tree.nodes[node as usize].children };
     let mut list = list.to_vec();
-    sort::by_key(&mut list, |child| {
+    list.sort_by_key(|child| {
         let node = &tree.nodes[*child as usize];
         (profile.texts.get(node.symbol), profile.texts.get(node.dso), *child)
     });
@@ -52,10 +51,10 @@ fn cost(tree: &CallTree, node: u32, all: u64) -> u64 {
     if node == ALL { all } else { tree.cost(node) }
 }
 
-/// Lays out the tree. The zoomed node and its callers fill the width; nodes narrower than a column are
+/// Lays out the tree. The zoomed node and its callers fill the width. Nodes narrower than a column are
 /// omitted.
 ///
-/// Of `folded` callers only the last has a box; `parents` skips the others.
+/// Of each chain of `folded` callers, only the last has a box, and `parents` skips the others.
 pub(crate) fn boxes(
     (profile, tree): (&Profile, &CallTree),
     (parents, folded): (&[u32], &[StartupCallers]),
@@ -73,7 +72,7 @@ pub(crate) fn boxes(
     for (depth, node) in above.iter().rev().enumerate() {
         boxes.push(FlameBox { node: *node, depth, x: 0, width });
     }
-    // Each entry: node, depth, and exact start and end of its part of the width.
+    // Each entry has a node, its depth, and the exact start and end of its part of the width.
     let mut open: Vec<(u32, usize, f64, f64)> = vec![(zoom, above.len(), 0.0, width as f64)];
     let whole = cost(tree, zoom, all).max(1) as f64;
     let scale = width as f64 / whole;
@@ -92,11 +91,11 @@ pub(crate) fn boxes(
             at = next;
         }
     }
-    sort::by_key(&mut boxes, |b| (b.depth, b.x));
+    boxes.sort_by_key(|b| (b.depth, b.x));
     boxes
 }
 
-/// Returns the nearest box on the same line, to the right or left.
+/// Returns the nearest box to the right or left on the same line.
 pub(crate) fn beside(boxes: &[FlameBox], from: &FlameBox, right: bool) -> Option<u32> {
     let line = boxes.iter().filter(|b| b.depth == from.depth);
     let found = if right {
@@ -107,7 +106,7 @@ pub(crate) fn beside(boxes: &[FlameBox], from: &FlameBox, right: bool) -> Option
     found.map(|b| b.node)
 }
 
-/// Returns the widest box directly below another.
+/// Returns the widest box directly below this box.
 pub(crate) fn under(boxes: &[FlameBox], parents: &[u32], from: &FlameBox) -> Option<u32> {
     let children = boxes
         .iter()
@@ -115,7 +114,7 @@ pub(crate) fn under(boxes: &[FlameBox], parents: &[u32], from: &FlameBox) -> Opt
     children.max_by_key(|b| (b.width, std::cmp::Reverse(b.x))).map(|b| b.node)
 }
 
-/// Returns the cost of matching nodes. Nested matches count only once, by the outermost one.
+/// Returns the total cost of matching nodes. For nested matches, only the outermost one counts.
 pub(crate) fn matched(tree: &CallTree, matches: impl Fn(u32) -> bool) -> u64 {
     let mut open: Vec<u32> = tree.roots.clone();
     let mut sum = 0;

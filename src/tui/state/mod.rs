@@ -1,5 +1,5 @@
-//! The state of the screen, and the effect of each input on it. It is pure: keys, clicks and answers go in,
-//! effects come out. It uses no terminal, no clock and no samples.
+//! The state of the screen, and how each input changes it. It is a pure state machine: keys, clicks and
+//! answers go in, and effects come out. It does not access the terminal, a clock or samples.
 //!
 //! ```text
 //!   key ─┐
@@ -34,7 +34,6 @@ use pmc_analysis::profile::sampled::{
     CallTree, Filter, FunctionRef, PENDING, Profile, ProfileEvent, Query, QueryAnswer, SortKey,
     StackDirection,
 };
-use pmc_sys::sort;
 use prompt::Prompt;
 use scroll::Scroll;
 use search::Search;
@@ -48,7 +47,7 @@ use time_strip::TimeStrip;
 pub enum ScreenInput {
     /// A key.
     Key(KeyEvent),
-    /// A click or the wheel.
+    /// A click, a drag or a turn of the wheel.
     Mouse(MouseEvent),
     /// Pasted text.
     Paste(String),
@@ -58,7 +57,7 @@ pub enum ScreenInput {
     Poll(Box<EngineUpdates>),
 }
 
-/// An effect to carry out.
+/// An effect that the caller carries out.
 #[derive(Debug, PartialEq)]
 #[allow(missing_docs, reason = "see `Engine`")]
 pub enum ScreenEffect {
@@ -72,7 +71,7 @@ pub enum ScreenEffect {
     Quit,
 }
 
-/// An overlay over the pane.
+/// An overlay on top of the pane.
 #[derive(Debug)]
 pub(crate) enum Overlay {
     /// The help page, with its scroll position.
@@ -83,7 +82,7 @@ pub(crate) enum Overlay {
     Strip(TimeStrip),
 }
 
-/// A view that Esc returns to.
+/// An earlier view, to which Esc returns.
 #[derive(Debug, Clone)]
 struct Breadcrumb {
     query: Query,
@@ -102,15 +101,15 @@ pub struct ScreenState {
     pub pane: Pane,
     /// The initial pane.
     pub(crate) home: Pane,
-    /// The overlay over the pane, if any.
+    /// The overlay on top of the pane, if any.
     pub(crate) over: Option<Overlay>,
     /// The current query.
     pub query: Query,
     /// The last answer.
     pub(crate) answer: Option<Arc<QueryAnswer>>,
-    /// Whether the answer to the current query is still missing.
+    /// Whether the answer to the current query has not arrived yet.
     pub(crate) is_waiting: bool,
-    /// The header facts.
+    /// The information in the header.
     pub(crate) status: EngineStatus,
     /// The table of functions.
     pub table: FunctionTable,
@@ -118,38 +117,39 @@ pub struct ScreenState {
     pub stacks: StacksPane,
     /// The flame graph.
     pub flame: FlamePane,
-    /// Parents of the nodes of the answer's tree.
+    /// The parent of each node in the answer's tree.
     pub parents: Vec<u32>,
     /// Source and assembly.
     pub code: CodePane,
     /// Processes and threads.
     pub(crate) threads: ThreadsPane,
     pub(crate) events: Scroll,
-    /// Whether start-up functions that all programs have are shown individually.
+    /// Whether the start-up functions that all programs have are shown individually.
     pub(crate) shows_callers: bool,
     /// The current search.
     pub search: Search,
     /// The filter for rows.
     pub(crate) filter: Search,
-    /// A function's history.
+    /// A function, and its periods over time.
     pub(crate) history: Option<(FunctionRef, Vec<u64>)>,
-    /// The last message.
+    /// The message in the last line.
     pub(crate) said: Option<String>,
     crumbs: Vec<Breadcrumb>,
     /// The function whose history was requested.
     asked_history: Option<FunctionRef>,
-    /// Line of the last click; a second click on it acts as Enter.
+    /// The line of the last click. A second click on it acts as Enter.
     clicked: Option<(Pane, usize)>,
-    /// The sort keys of the first query, for the cycle of sort keys.
+    /// The sort keys of the first query, which are the first ones in the cycle of sort keys.
     first_keys: Vec<SortKey>,
-    /// Whether the tree starts with callers or callees.
+    /// Whether callers or callees are at the root of the tree.
     order: StackDirection,
 }
 
 impl ScreenState {
-    /// Returns the initial state. [`ScreenState::query`] is the first query to ask.
+    /// Returns the initial state. [`ScreenState::query`] is the first query to send.
     ///
-    /// The order of a requested tree is stored, but the tree is requested only when a pane shows it.
+    /// If the query requests a tree, its order is stored, but the tree is requested only when a pane shows
+    /// it.
     pub fn new(query: Query, size: (u16, u16)) -> Self {
         let order = query.tree.unwrap_or_default();
         let query = Query { tree: None, ..query };
@@ -232,7 +232,7 @@ impl ScreenState {
         effects
     }
 
-    /// Keeps cursors on the screen after its height changed.
+    /// Keeps the cursors visible after the screen's height has changed.
     fn refit(&mut self) {
         let height = self.height();
         let len = self.table.shown.len();
@@ -260,7 +260,7 @@ impl ScreenState {
         }
         if let Some(answer) = poll.answer {
             self.is_waiting = answer.query != self.query;
-            // The history may be outdated: names may have been resolved and samples added.
+            // The history may be outdated, because names may have been resolved or samples added.
             self.asked_history = None;
             self.answer = Some(answer);
             self.rebuild();
@@ -292,12 +292,12 @@ impl ScreenState {
         }
     }
 
-    /// Returns the cursor's function if its name is known; queries need the name.
+    /// Returns the cursor's function if its name is known, because queries require the name.
     pub fn function(&self) -> Option<FunctionRef> {
         self.any_function().filter(|function| function.symbol != PENDING)
     }
 
-    /// Explains why no function is available.
+    /// Explains why the cursor's line has no function.
     fn no_function(&self) -> String {
         match self.any_function() {
             Some(_) => "its name is still being looked up; try again".to_owned(),
@@ -305,7 +305,7 @@ impl ScreenState {
         }
     }
 
-    /// Returns the cursor's function, with or without a known name.
+    /// Returns the cursor's function, even if its name is unknown.
     fn any_function(&self) -> Option<FunctionRef> {
         let (profile, event) = self.event()?;
         let of_node = |node: u32| {
@@ -327,12 +327,12 @@ impl ScreenState {
         let (profile, event) = self.event()?;
         let rows = event.rows.iter().filter(|row| row.own.samples > 0);
         let mut rows: Vec<_> = rows.collect();
-        sort::by_key(&mut rows, |row| std::cmp::Reverse(event.cost(&row.own)));
+        rows.sort_by_key(|row| std::cmp::Reverse(event.cost(&row.own)));
         rows.into_iter().find_map(|row| table::function(profile, row))
     }
 
-    /// Returns the function whose code contains the cursor's line; for an inlined function, the function that
-    /// it is inlined into.
+    /// Returns the function whose code contains the cursor's line. For an inlined function, this is the
+    /// function into which it is inlined.
     fn outer_function(&self) -> Option<FunctionRef> {
         let node = match self.pane {
             Pane::Tree => self.stacks.node(),
@@ -351,7 +351,7 @@ impl ScreenState {
         (function.symbol != PENDING).then_some(function)
     }
 
-    /// Returns the number of a node of the flame graph; `None` for all of it.
+    /// Returns the index of a node in the flame graph; `None` for the whole event.
     pub(crate) fn flame_node(&self, identity: Option<u64>) -> Option<u32> {
         let identity = identity?;
         self.stacks.identities.iter().position(|other| *other == identity).map(|at| at as u32)
@@ -365,11 +365,11 @@ impl ScreenState {
         flame::boxes((profile, tree), above, self.flame_total(event, tree), zoom, self.size.0.into())
     }
 
-    /// Returns the cost that corresponds to the flame graph's width.
+    /// Returns the cost that the full width of the flame graph represents.
     pub(crate) fn flame_total(&self, event: &ProfileEvent, tree: &CallTree) -> u64 {
         let roots: u64 = tree.roots.iter().map(|root| tree.cost(*root)).sum();
-        // A tree of one function is as wide as the function. A whole tree shows a gap for omitted small
-        // branches.
+        // The tree of a single function is as wide as that function. The whole tree has a gap where small
+        // branches are omitted.
         if self.answer.as_ref().is_some_and(|answer| answer.query.root.is_some()) {
             return roots;
         }
@@ -379,7 +379,7 @@ impl ScreenState {
     /// Sends the query, including the tree if it is shown.
     fn ask(&mut self, effects: &mut Vec<ScreenEffect>) {
         let wants_tree = matches!(self.pane, Pane::Tree | Pane::Flame);
-        // Continue to request a tree once shown, because users switch between panes.
+        // Once a tree has been shown, keep requesting it, because users switch between panes.
         if wants_tree || self.query.tree.is_some() {
             self.query.tree = Some(self.order);
         }
@@ -388,7 +388,7 @@ impl ScreenState {
         effects.push(ScreenEffect::Ask(Box::new(self.query.clone())));
     }
 
-    /// Shows a pane; requests the tree if the pane needs it.
+    /// Shows a pane, and requests the tree if the pane needs it.
     fn show(&mut self, pane: Pane, effects: &mut Vec<ScreenEffect>) {
         if pane == Pane::Code && self.pane != Pane::Code {
             if let Some(function) = self.outer_function() {
@@ -422,7 +422,7 @@ impl ScreenState {
         }
     }
 
-    /// Stores the current view for Esc.
+    /// Saves the current view, so that Esc can return to it.
     fn leave_crumb(&mut self) {
         self.crumbs.push(Breadcrumb {
             query: self.query.clone(),
@@ -437,9 +437,9 @@ impl ScreenState {
         }
     }
 
-    /// Undoes the last filter or zoom. Returns whether there was one.
+    /// Undoes the last filter or zoom. Returns false if there was none.
     fn undo(&mut self, effects: &mut Vec<ScreenEffect>) -> bool {
-        // Undo later searches first.
+        // Undo searches that are newer than the filter or zoom first.
         let then = self.crumbs.last().map(|crumb| (crumb.search.clone(), crumb.filter.clone()));
         let (search, filter) = then.unwrap_or_default();
         let is_filtered = filter.text != self.filter.text;
@@ -465,7 +465,7 @@ impl ScreenState {
         true
     }
 
-    /// Sends the query with a changed filter.
+    /// Changes the filter and sends the query.
     fn narrow(&mut self, change: impl FnOnce(&mut Filter), effects: &mut Vec<ScreenEffect>) {
         self.leave_crumb();
         change(&mut self.query.filter);

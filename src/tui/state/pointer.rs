@@ -8,26 +8,25 @@ use super::time_strip::TimeStrip;
 use super::{Overlay, ScreenEffect, ScreenState};
 use crate::tui::keys::{self, KeyAction, Pane};
 use crate::tui::layout;
-use pmc_sys::sort;
 use pmc_sys::text;
 
-/// Returns the width of a hint with the blanks around it.
+/// Returns the width of a hint, including the blanks before and after it.
 fn hint_width(key: &str, words: &str) -> usize {
     text::width(key) + text::width(words) + 3
 }
 
-/// Number of lines per step of the wheel.
+/// Number of lines that one step of the wheel scrolls.
 const WHEEL: isize = 3;
 
 impl ScreenState {
-    /// Returns the hints of the last line from the left: action, key and words. The most important hints come
-    /// first, because the line may be too short for all.
+    /// Returns the hints of the last line, from left to right, each with its action, key and words. The most
+    /// important hints come first, because the line may be too short for all of them.
     pub(crate) fn hints(&self) -> Vec<(KeyAction, String, &'static str)> {
         let mut all: Vec<_> = keys::hints(self.pane, self.status.is_live)
             .filter(|binding| self.has_chains() || !keys::needs_chains(binding.action, self.pane))
             .filter_map(|binding| Some((binding.action, binding.keys.first()?.name(), binding.hint)))
             .collect();
-        sort::by_key(&mut all, |(action, ..)| match action {
+        all.sort_by_key(|(action, ..)| match action {
             KeyAction::Help | KeyAction::Back => 0,
             KeyAction::Search | KeyAction::Filter => 1,
             _ => 2,
@@ -82,7 +81,7 @@ impl ScreenState {
                         }
                     }
                     None if y == areas.footer.y => {
-                        // A message hides the hints; a click removes it.
+                        // A message hides the hints. A click removes the message.
                         match self.said.take() {
                             Some(_) => {}
                             None => self.hint_at(x.into()).into_iter().for_each(|hit| self.act(hit, effects)),
@@ -113,7 +112,8 @@ impl ScreenState {
             }
             MouseEventKind::Up(MouseButton::Left) => {
                 if let Some(Overlay::Strip(strip)) = self.over {
-                    // A click without dragging sets the cursor; the user can continue with keys.
+                    // A click without dragging only sets the cursor, so that the user can continue with the
+                    // keyboard.
                     if strip.anchor.is_some_and(|anchor| anchor != strip.at) {
                         self.over = None;
                         self.apply_strip(strip, effects);

@@ -1,6 +1,6 @@
 //! Prompts in the last line: search, filter, file name.
 //!
-//! Searches run while the user types; Esc undoes them.
+//! A search or filter is applied while the user types; Esc reverts it.
 
 use std::path::{Path, PathBuf};
 
@@ -28,18 +28,18 @@ pub(crate) struct Prompt {
     pub(crate) kind: PromptKind,
     /// The text typed so far.
     pub(crate) text: String,
-    /// The search or filter before the prompt.
+    /// The search or filter that was active before the prompt was opened.
     before: Search,
-    /// The cursor's line before the prompt; in code, its row.
+    /// The cursor's line before the prompt was opened; in the code pane, the cursor's row.
     line: usize,
     node: Option<u64>,
 }
 
-/// Maximum length of the typed text; protects against accidental pastes.
+/// Maximum length of the typed text. Protects against accidental pastes.
 const LONGEST: usize = 1000;
 
 impl Prompt {
-    /// Returns the words in front of the typed text.
+    /// Returns the label in front of the typed text.
     pub(crate) fn question(&self) -> &'static str {
         match self.kind {
             PromptKind::Search => "Search: ",
@@ -49,7 +49,7 @@ impl Prompt {
     }
 }
 
-/// Returns the format for a file's extension, or a message with the known extensions.
+/// Returns the format for a file's extension, or a message that lists the known extensions.
 fn form(path: &str) -> Result<ViewFormat, String> {
     if path.ends_with(".data") {
         return Ok(ViewFormat::PerfData);
@@ -128,7 +128,7 @@ impl ScreenState {
         }
     }
 
-    /// Moves the cursor back to the start of the search.
+    /// Moves the cursor back to where the search started.
     fn go_back(&mut self, prompt: &Prompt) {
         let height = self.height();
         match self.pane {
@@ -202,7 +202,7 @@ impl ScreenState {
         }
     }
 
-    /// Moves the cursor to a match of the search; returns whether there is one.
+    /// Moves the cursor to a match of the search. Returns whether there is a match.
     pub(super) fn find(&mut self, step: SearchDirection) -> bool {
         if !self.search.is_some() {
             return false;
@@ -257,7 +257,7 @@ impl ScreenState {
             && !self.shows_callers
             && (self.table.callers.is_some() || !self.stacks.folded.is_empty())
         {
-            // The match may be a start-up function that is hidden.
+            // The match may be a hidden start-up function.
             self.shows_callers = true;
             self.rebuild();
             if self.find(step) {

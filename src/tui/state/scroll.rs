@@ -1,4 +1,4 @@
-//! A cursor in a list that is longer than the screen.
+//! A cursor in a list that may be longer than the screen.
 
 /// Scroll position of a list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl Scroll {
         self.put(self.cursor.saturating_add_signed(lines), len, height);
     }
 
-    /// Moves the cursor to a line, in the middle of the screen.
+    /// Moves the cursor to a line, and scrolls the line to the middle of the screen.
     pub(crate) fn centre(&mut self, line: usize, len: usize, height: usize) {
         self.top = line.saturating_sub(height / 2);
         self.put(line, len, height);

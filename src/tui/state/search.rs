@@ -1,4 +1,4 @@
-//! Searches for a regular expression; text that is not a valid expression is searched for literally.
+//! Searches for a regular expression. Text that is not a valid regular expression is searched for literally.
 
 use regex_lite::{Regex, RegexBuilder};
 
@@ -8,7 +8,7 @@ pub struct Search {
     /// The typed text.
     pub text: String,
     regex: Option<Regex>,
-    /// Whether the text is not a valid regular expression (yet) and is searched for literally.
+    /// Whether the text is searched for literally, because it is not (yet) a valid regular expression.
     pub(crate) is_plain: bool,
 }
 
@@ -36,12 +36,12 @@ impl Search {
         self.regex.is_some()
     }
 
-    /// Whether a text matches. An empty search matches nothing.
+    /// Whether `text` matches. An empty search matches nothing.
     pub(crate) fn finds(&self, text: &str) -> bool {
         self.regex.as_ref().is_some_and(|regex| regex.is_match(text))
     }
 
-    /// Returns the byte ranges of non-empty matches in a text.
+    /// Returns the byte ranges of all non-empty matches in `text`.
     pub(crate) fn places(&self, text: &str) -> Vec<(usize, usize)> {
         let Some(regex) = &self.regex else { return Vec::new() };
         regex

@@ -1,7 +1,7 @@
-//! The call tree as lines: open branches, and the line of the cursor.
+//! The call tree as a list of lines, with its open branches and the cursor's line.
 //!
-//! Receives a [`CallTree`] and returns the visible lines. The names on a node's path identify it across
-//! answers.
+//! Converts a [`CallTree`] to the visible lines. A node is identified across answers by the names on its
+//! path.
 
 use std::hash::Hasher;
 
@@ -13,8 +13,8 @@ use pmc_analysis::profile::sampled::boilerplate::{self, StartupCallers};
 use pmc_analysis::profile::sampled::tree::CallNode;
 use pmc_analysis::profile::sampled::{CallTree, Profile};
 
-/// Returns identities of nodes that are stable across answers, by number: a hash of all names from the root
-/// to the node.
+/// Returns node identities that are stable across answers, indexed by node number. Each is a hash of all
+/// names from the root to the node.
 pub(crate) fn identities(profile: &Profile, tree: &CallTree) -> Vec<u64> {
     let mut all = vec![0; tree.nodes.len()];
     let mut open: Vec<(u32, u64)> = tree.roots.iter().map(|root| (*root, 0)).collect();
@@ -46,10 +46,10 @@ pub(crate) fn parents(tree: &CallTree) -> Vec<u32> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StackLine {
     pub(crate) node: u32,
-    /// The start-up functions that the line combines, down to this node.
+    /// The start-up functions that this line combines, the last of which is this node.
     pub(crate) callers: Option<StartupCallers>,
-    /// Indentation in columns: two more for each of several children, one more for an only child, so that
-    /// long chains stay narrow.
+    /// Indentation in columns. It increases by two for each of several children, but by only one for an only
+    /// child, so that long chains stay narrow.
     pub(crate) indent: u16,
 }
 
@@ -60,7 +60,7 @@ pub struct StacksPane {
     pub(crate) scroll: Scroll,
     /// The visible lines.
     pub lines: Vec<StackLine>,
-    /// Identities by number of the node.
+    /// Identities, indexed by node number.
     pub(crate) identities: Vec<u64>,
     /// Chains of start-up functions that are combined into one line each.
     pub(crate) folded: Vec<StartupCallers>,
@@ -72,8 +72,8 @@ pub struct StacksPane {
 }
 
 impl StacksPane {
-    /// Sets a new tree. Open branches stay open. If the user has not opened or closed any, opens the path
-    /// with most of the cost.
+    /// Sets a new tree. Open branches stay open. If the user has not opened or closed any branch, opens the
+    /// most expensive path.
     ///
     /// `folds` combines start-up functions that all programs have into one line.
     pub(crate) fn set(&mut self, profile: &Profile, tree: &CallTree, folds: bool, height: usize) {
@@ -92,7 +92,7 @@ impl StacksPane {
         self.rebuild(tree, height);
     }
 
-    /// Forgets the open branches, before a different tree is set.
+    /// Forgets which branches are open. Call this before setting a different tree.
     pub(crate) fn forget(&mut self) {
         *self = Self::default();
     }
@@ -147,7 +147,7 @@ impl StacksPane {
         self.folded.iter().find(|callers| callers.last == node).copied()
     }
 
-    /// Whether a node is one of those functions, but not the last.
+    /// Whether a node is a combined start-up function other than the last one of its chain.
     pub(crate) fn is_folded(&self, node: u32) -> bool {
         self.folded.iter().any(|callers| {
             let mut at = callers.last;
@@ -182,7 +182,7 @@ impl StacksPane {
         self.put(self.scroll.cursor.saturating_add_signed(lines), height);
     }
 
-    /// Opens or closes the cursor's branch; returns whether anything changed.
+    /// Opens or closes the cursor's branch. Returns whether anything changed.
     pub(crate) fn open(&mut self, tree: &CallTree, wanted: bool, height: usize) -> bool {
         let Some(node) = self.node() else { return false };
         let identity = self.identities[node as usize];
@@ -199,7 +199,7 @@ impl StacksPane {
         changed
     }
 
-    /// Moves the cursor to the parent's line (the caller, in caller order).
+    /// Moves the cursor to the parent's line. In caller order, the parent is the caller.
     pub(crate) fn go_to_parent(&mut self, height: usize) {
         let Some(parent) = self.node().map(|node| self.parents[node as usize]) else { return };
         if let Some(line) = self.lines.iter().position(|line| line.node == parent) {
@@ -215,15 +215,15 @@ impl StacksPane {
         if wanted {
             self.open.extend(&self.identities);
         } else {
-            // An empty set would mean that the user has not touched the tree, so insert a value that is no
-            // node's identity.
+            // An empty set means that the user has not touched the tree, so insert a value that is not the
+            // identity of any node.
             self.open.insert(0);
             self.held = None;
         }
         self.rebuild(tree, height);
     }
 
-    /// Opens the most expensive path from the cursor down, and goes to its end.
+    /// Opens the most expensive path below the cursor, and moves the cursor to its end.
     pub(crate) fn hot_path(&mut self, tree: &CallTree, height: usize) {
         let Some(last) = self.open_while(tree, self.node(), |_, _| true) else { return };
         self.fresh = false;
@@ -231,7 +231,7 @@ impl StacksPane {
         self.rebuild(tree, height);
     }
 
-    /// Opens all branches above a node and goes to the node.
+    /// Opens all branches above a node, and moves the cursor to the node.
     pub(crate) fn reveal(&mut self, tree: &CallTree, node: u32, height: usize) {
         let mut above = self.parents[node as usize];
         while above != u32::MAX {
@@ -243,8 +243,7 @@ impl StacksPane {
         self.rebuild(tree, height);
     }
 
-    /// Returns the next matching node after the cursor, or the previous one, in the order of the whole tree,
-    /// including closed branches.
+    /// Returns the next or previous matching node, in the order of the whole tree, including closed branches.
     pub(crate) fn find(
         &self,
         profile: &Profile,
@@ -276,10 +275,10 @@ impl StacksPane {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SearchDirection {
-    /// To the match with the largest cost.
+    /// Go to the match with the largest cost.
     Largest,
-    /// To the next match.
+    /// Go to the next match.
     Next,
-    /// To the previous match.
+    /// Go to the previous match.
     Back,
 }

@@ -1,7 +1,7 @@
-//! The table of functions: shown rows, their order, cursor and marks.
+//! State of the function table: the shown rows, their order, the cursor and the marks.
 //!
-//! Receives an answer's rows; decides their order and applies the filter. A row's cells identify it across
-//! answers, so the cursor stays on its function while numbers change.
+//! Sorts and filters an answer's rows. A row is identified across answers by its cells, so the cursor stays
+//! on its function while numbers change.
 
 use std::hash::Hasher;
 
@@ -12,7 +12,6 @@ use super::search::Search;
 use crate::view::report::cell_words;
 use pmc_analysis::profile::sampled::boilerplate;
 use pmc_analysis::profile::sampled::{FunctionRef, Profile, ProfileEvent, RowCell, SortKey, TableRow};
-use pmc_sys::sort;
 
 /// The sort column of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +20,7 @@ pub(crate) enum FunctionColumn {
     Total,
     /// Own cost.
     Own,
-    /// A sort key, by index.
+    /// The sort key with this index.
     Key(usize),
 }
 
@@ -37,11 +36,12 @@ pub struct FunctionTable {
     pub(crate) shown: Vec<u32>,
     /// Identities of marked rows.
     pub(crate) marks: FxHashSet<u64>,
-    /// Number of columns by which long names are scrolled to the left.
+    /// Number of columns that long names are scrolled to the left.
     pub(crate) shift: usize,
-    /// The row that combines the start-up functions that all programs have, and their number.
+    /// The row that combines the start-up functions that all programs have, and the number of these
+    /// functions.
     pub(crate) callers: Option<(u32, usize)>,
-    /// Identity of the cursor's row, after the user has moved the cursor.
+    /// Identity of the cursor's row, once the user has moved the cursor.
     held: Option<u64>,
 }
 
@@ -60,7 +60,7 @@ impl Default for FunctionTable {
     }
 }
 
-/// Returns an identity of a row that is stable across answers.
+/// Returns a row identity that is stable across answers.
 pub(crate) fn identity(profile: &Profile, row: &TableRow) -> u64 {
     let mut hasher = FxHasher::default();
     for cell in &row.cells {
@@ -95,7 +95,7 @@ pub(crate) fn identity(profile: &Profile, row: &TableRow) -> u64 {
     hasher.finish()
 }
 
-/// Returns a row's text for searches.
+/// Returns the text of a row that searches look at.
 pub(crate) fn words(profile: &Profile, row: &TableRow) -> String {
     row.cells.iter().map(|cell| cell_words(profile, cell)).collect::<Vec<_>>().join(" ")
 }
@@ -110,7 +110,7 @@ pub(crate) fn function(profile: &Profile, row: &TableRow) -> Option<FunctionRef>
     Some(FunctionRef { dso: named(profile, row, SortKey::Dso).unwrap_or_default(), symbol })
 }
 
-/// Returns the text of a row's sort key, if it is text.
+/// Returns a row's value for a sort key, if the value is text.
 pub(crate) fn named(profile: &Profile, row: &TableRow, key: SortKey) -> Option<String> {
     let at = profile.keys.iter().position(|other| *other == key)?;
     match row.cells.get(at)? {
@@ -120,9 +120,11 @@ pub(crate) fn named(profile: &Profile, row: &TableRow, key: SortKey) -> Option<S
 }
 
 impl FunctionTable {
-    /// Selects and sorts the rows again. The cursor stays on its row, or at the top if it was never moved.
+    /// Filters and sorts the rows again. The cursor stays on its row, or at the top if the user never moved
+    /// it.
     ///
-    /// `folds` combines start-up functions that all programs have into one row, unless they have own cost.
+    /// If `folds` is set, combines the start-up functions that all programs have into one row, except
+    /// functions with own cost.
     pub(crate) fn rebuild(
         &mut self,
         profile: &Profile,
@@ -146,11 +148,9 @@ impl FunctionTable {
         match self.sort {
             // The answer's rows are already in this order.
             FunctionColumn::Total => {}
-            FunctionColumn::Own => {
-                sort::by_key(&mut self.shown, |at| std::cmp::Reverse(event.cost(&row(at).own)))
-            }
+            FunctionColumn::Own => self.shown.sort_by_key(|at| std::cmp::Reverse(event.cost(&row(at).own))),
             FunctionColumn::Key(key) => {
-                // Compare numbers as numbers, and text without regard to case.
+                // Compare numbers numerically, and text case-insensitively.
                 let by = |at: &u32| match row(at).cells.get(key) {
                     Some(RowCell::Task(number, _) | RowCell::Number(number)) => (*number, String::new()),
                     Some(cell @ (RowCell::Text(_) | RowCell::Line(..) | RowCell::Offset(..))) => {
@@ -163,7 +163,7 @@ impl FunctionTable {
                     Some(RowCell::Time(time) | RowCell::Address(time)) => (*time as i64, String::new()),
                     _ => (i64::MAX, String::new()),
                 };
-                sort::by_key(&mut self.shown, by);
+                self.shown.sort_by_cached_key(by);
             }
         }
         if self.reverse {
@@ -198,8 +198,8 @@ impl FunctionTable {
         self.held = row.map(|row| identity(profile, row));
     }
 
-    /// Returns the line of the next matching row at or after `from`, or of the previous one before it. Wraps
-    /// around.
+    /// Returns the line of the next matching row at or after `from`, or of the previous one before `from`.
+    /// Wraps around.
     pub(crate) fn find(
         &self,
         profile: &Profile,
@@ -217,7 +217,8 @@ impl FunctionTable {
         }
     }
 
-    /// Returns the line of the matching row with the largest total cost; the first one of several.
+    /// Returns the line of the matching row with the largest total cost. If several rows qualify, returns the
+    /// first.
     pub(crate) fn largest(&self, profile: &Profile, event: &ProfileEvent, search: &Search) -> Option<usize> {
         let row = |line: &usize| &event.rows[self.shown[*line] as usize];
         let lines = (0..self.shown.len()).filter(|line| search.finds(&words(profile, row(line))));

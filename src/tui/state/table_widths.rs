@@ -1,5 +1,5 @@
-//! Column widths of the table of functions on this screen. The pane uses them for drawing, and a click on the
-//! heading to find its column.
+//! Column widths of the function table. The pane uses them to draw, and the mouse handler uses them to find
+//! the column of a click on the heading.
 
 use super::ScreenState;
 use super::table::FunctionColumn;
@@ -7,27 +7,63 @@ use crate::view::report::{cell_words, fit_keys};
 use pmc_analysis::profile::sampled::{Profile, ProfileEvent, RowCell};
 use pmc_sys::text::{self, DisplayName};
 
-/// Number of rows used to measure the columns.
+/// Maximum number of rows whose widths are measured.
 const MEASURED: usize = 200;
+
+/// The thread-time columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::tui) enum ThreadTimeColumns {
+    None,
+    /// The state in which threads spent most of a row's time.
+    State,
+    /// Milliseconds per second spent running and blocked.
+    Rates,
+}
+
+impl ThreadTimeColumns {
+    /// Width of a column.
+    pub(in crate::tui) const EACH: usize = 8;
+
+    pub(in crate::tui) fn of(event: &ProfileEvent) -> Self {
+        match event.rates(&event.total) {
+            Some(_) => Self::Rates,
+            None if event.has_waits() => Self::State,
+            None => Self::None,
+        }
+    }
+
+    fn width(self) -> usize {
+        let columns = match self {
+            Self::None => 0,
+            Self::State => 1,
+            Self::Rates => 2,
+        };
+        columns * (Self::EACH + 1)
+    }
+}
 
 /// Column widths.
 pub(in crate::tui) struct TableWidths {
     pub(in crate::tui) has_totals: bool,
     pub(in crate::tui) has_errors: bool,
-    /// Whether the share of the other kind of time is shown: see [`Profile::share_of`].
+    /// Whether the share of the other kind of time (see [`Profile::share_of`]) is shown too.
     pub(in crate::tui) has_other: bool,
+    /// Which thread-time columns are shown.
+    pub(in crate::tui) time: ThreadTimeColumns,
     pub(in crate::tui) bar: usize,
-    /// Widths of the sort keys' columns; 0 for an omitted column.
+    /// Widths of the sort key columns. A width of 0 omits the column.
     pub(in crate::tui) keys: Vec<usize>,
 }
 
 impl TableWidths {
-    /// Width of the share of the other kind of time.
+    /// Width of the column for the other kind of time.
     pub(in crate::tui) const OTHER: usize = 8;
 
     pub(in crate::tui) fn of(state: &ScreenState, profile: &Profile, event: &ProfileEvent) -> Self {
         let width = usize::from(state.size.0);
-        let has_errors = width >= 72;
+        let time = ThreadTimeColumns::of(event);
+        // Waits have no error, so thread-time columns take precedence over errors.
+        let has_errors = width >= if time == ThreadTimeColumns::None { 72 } else { 100 };
         let bar = match width {
             0..100 => 0,
             100..140 => 10,
@@ -35,6 +71,7 @@ impl TableWidths {
         };
         let numbers = 1 + 8 * (1 + usize::from(profile.has_totals)) + 7 * usize::from(has_errors);
         let numbers = numbers + if profile.has_latency { Self::OTHER + 1 } else { 0 };
+        let numbers = numbers + time.width();
         let numbers = numbers + if bar > 0 { bar + 1 } else { 0 };
         let room = width.saturating_sub(numbers);
         let mut keys: Vec<usize> =
@@ -55,10 +92,11 @@ impl TableWidths {
             let first = cells.next();
             state.table.sort != FunctionColumn::Key(at) && cells.all(|cell| Some(cell) == first)
         });
-        Self { has_totals: profile.has_totals, has_errors, has_other: profile.has_latency, bar, keys }
+        let (has_totals, has_other) = (profile.has_totals, profile.has_latency);
+        Self { has_totals, has_errors, has_other, time, bar, keys }
     }
 
-    /// Returns the table's column at a column of the screen.
+    /// Returns the table column at the screen column `x`.
     pub(super) fn at(&self, x: usize) -> Option<FunctionColumn> {
         let mut end = 1;
         if self.has_totals {
@@ -72,6 +110,7 @@ impl TableWidths {
             return Some(if self.has_totals || x > 0 { FunctionColumn::Own } else { FunctionColumn::Total });
         }
         end += 7 * usize::from(self.has_errors) + (Self::OTHER + 1) * usize::from(self.has_other);
+        end += self.time.width();
         end += if self.bar > 0 { self.bar + 1 } else { 0 };
         self.keys
             .iter()

@@ -1,11 +1,11 @@
-//! Selection of a time span on the strip.
+//! Selection of a time span on the time strip.
 
-/// The selection so far; its ends are columns of the strip.
+/// The current selection. Both ends are columns of the strip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct TimeStrip {
     /// The column of the cursor.
     pub(crate) at: u16,
-    /// The column of the other end, if it is set.
+    /// The column of the other end, if the user has set it.
     pub(crate) anchor: Option<u16>,
 }
 
@@ -17,17 +17,18 @@ impl TimeStrip {
     }
 }
 
-/// Returns the periods of each of `width` columns. A slice that spans two columns is divided between them.
+/// Converts time slices to `width` columns, and returns the sum of periods in each column. A slice that spans
+/// two columns is divided between them.
 pub(crate) fn columns(sums: &[u64], width: u16) -> Vec<u64> {
     let (len, width) = (sums.len(), usize::from(width));
     if len == 0 || width == 0 {
         return Vec::new();
     }
     if len <= width {
-        // With fewer slices than columns, a slice is several columns wide.
+        // If there are fewer slices than columns, a slice is several columns wide.
         return (0..width).map(|column| sums[column * len / width]).collect();
     }
-    // Count positions in units of 1 / (`len` * `width`), in which columns and slices have integer bounds.
+    // Use 1 / (`len` * `width`) as the unit of position, so that columns and slices have integer bounds.
     let part = |column: usize, slice: usize| {
         let (from, to) = ((column * len).max(slice * width), ((column + 1) * len).min((slice + 1) * width));
         u128::from(sums[slice]) * to.saturating_sub(from) as u128
@@ -37,7 +38,7 @@ pub(crate) fn columns(sums: &[u64], width: u16) -> Vec<u64> {
     (0..width).map(|column| u64::try_from(sum(column)).unwrap_or(u64::MAX)).collect()
 }
 
-/// Returns the first and last index of the slices in the columns `from` to `to`.
+/// Returns the indexes of the first and last slice in the columns `from` to `to`.
 pub(crate) fn slices(len: usize, width: u16, (from, to): (u16, u16)) -> (usize, usize) {
     let (width, len) = (usize::from(width.max(1)), len.max(1));
     let (from, to) = (usize::from(from), usize::from(to));
@@ -55,7 +56,7 @@ mod tests {
         assert_eq!(columns(&[1, 2, 3, 4, 5, 6], 3), [3, 7, 11]);
         assert_eq!(columns(&[5, 9], 4), [5, 5, 9, 9]);
         assert_eq!(columns(&[], 9), [0u64; 0]);
-        // Equal sums give equal columns.
+        // Slices with equal sums result in columns with equal sums.
         assert_eq!(columns(&[100; 240], 200), [120; 200]);
         assert_eq!(columns(&[u64::MAX; 3], 2), [u64::MAX; 2]);
         for (len, width) in [(240usize, 60u16), (7, 60), (60, 60), (1, 1), (100, 33)] {

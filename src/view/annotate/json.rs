@@ -1,4 +1,5 @@
-//! The JSON document: functions with instructions, lines and costs. docs/annotate.md explains each field.
+//! The JSON document: functions with their instructions, lines and costs. docs/annotate.md explains each
+//! field.
 
 use std::io::{self, Write};
 

@@ -1,7 +1,7 @@
 //! `pmc annotate` as text and JSON.
 //!
-//! Receives [`Listing`]s and an [`AnnotateLayout`]; decides wording, column widths and colours. The
-//! full-screen view uses [`operands`] and [`source_line`] too.
+//! Receives [`Listing`]s and an [`AnnotateLayout`], and chooses wording, column widths and colours. The
+//! full-screen view also uses [`operands`] and [`source_line`].
 
 mod json;
 mod rows;
@@ -39,7 +39,7 @@ pub(crate) struct AnnotateLayout {
     pub(crate) show_samples: bool,
     /// Whether to show a column with the sum of periods.
     pub(crate) show_period: bool,
-    /// Whether rows show all events side by side, not only the events of a recorded group.
+    /// Whether to show all events side by side, even if they were not recorded as a group.
     pub(crate) group: bool,
     /// Whether to prefix each source line with its file name.
     pub(crate) file_names: bool,
@@ -53,7 +53,7 @@ pub(crate) struct AnnotateLayout {
     pub(crate) colour: bool,
 }
 
-/// Facts about the recording as a whole.
+/// Facts about the whole recording.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct AnnotateFacts {
     /// Number of samples of all events.
@@ -110,16 +110,16 @@ pub(crate) fn operands(listing: &Listing, instruction: &Instruction) -> String {
     text
 }
 
-/// Returns the arrows of all rows. Each jump is recorded only at its two ends; running sums fill in the rows
-/// in between.
+/// Returns the arrows of all rows. Each jump is recorded only at its two ends, and running sums fill in the
+/// rows in between.
 fn all_arrows(listing: &Listing) -> Vec<String> {
     if listing.lanes == 0 {
         return Vec::new();
     }
     let count = listing.rows.len();
     let mut cells = vec![ArrowCells::default(); count];
-    // Changes from row to row in each lane: in the number of arrows that come from above, and in the number
-    // that continue below.
+    // For each row and lane, the change in the number of arrows that come from above, and in the number that
+    // continue below.
     let mut steps = vec![vec![(0i32, 0i32); count + 1]; listing.lanes];
     for jump in listing.jumps.iter().filter(|jump| jump.span().1 < count) {
         let (top, bottom) = jump.span();
@@ -142,14 +142,14 @@ fn all_arrows(listing: &Listing) -> Vec<String> {
     cells.iter().map(|cells| cells.draw(listing.lanes)).collect()
 }
 
-/// Parts of arrows that cross one row, with one bit per lane.
+/// The parts of arrows in one row, with one bit per lane.
 #[derive(Debug, Clone, Copy, Default)]
 struct ArrowCells {
-    /// Lanes whose arrow comes from above.
+    /// Lanes with an arrow that comes from above.
     up: u32,
-    /// Lanes whose arrow continues below.
+    /// Lanes with an arrow that continues below.
     down: u32,
-    /// Lanes whose arrow starts or ends in this row.
+    /// Lanes with an arrow that starts or ends in this row.
     ends: u32,
     /// Whether a jump leads to this row.
     is_target: bool,

@@ -42,7 +42,7 @@ pub(super) fn write(
     comments(out, &said)
 }
 
-/// Writes lines as comments.
+/// Writes each line of `said` as a comment line.
 fn comments(out: &mut dyn Write, said: &[u8]) -> io::Result<()> {
     let said = String::from_utf8_lossy(said);
     said.lines().filter(|line| !line.is_empty()).try_for_each(|line| writeln!(out, "# {}", line.trim_start()))
@@ -139,7 +139,7 @@ fn operands(instruction: &Instruction) -> String {
     text
 }
 
-/// Writes only source code, one source line per row.
+/// Writes only the source code, one source line per row.
 fn lines(out: &mut dyn Write, page: &ListingPage<'_>, wide: usize) -> io::Result<()> {
     let ListingPage { listing, layout, .. } = page;
     let lines = &listing.lines;

@@ -20,7 +20,6 @@ use pmc_analysis::profile::annotate::{
     Listing, ListingEvent, ListingRow, RowContent, SampleValue, Skid, SourceLine,
 };
 use pmc_analysis::profile::sampled::trust::losses;
-use pmc_sys::sort;
 use pmc_sys::text::{clean, hex, width};
 use pmc_sys::units::thousands;
 
@@ -65,7 +64,7 @@ pub(super) fn write(
 pub(super) struct ListingPage<'a> {
     pub(super) listing: &'a Listing,
     pub(super) layout: &'a AnnotateLayout,
-    /// Indexes of the shown events: those with samples in the function.
+    /// Indexes of the events to show, which are those with samples in the function.
     pub(super) events: Vec<usize>,
     /// Width of addresses in columns.
     address: usize,
@@ -186,7 +185,7 @@ impl<'a> ListingPage<'a> {
         let cost = |line: &SourceLine| self.listing.share(first, &line.value(first), self.layout.basis).0;
         let mut lines: Vec<&SourceLine> =
             self.listing.lines.iter().filter(|line| cost(line) >= LEAST).collect();
-        sort::by(&mut lines, |a, b| cost(b).total_cmp(&cost(a)));
+        lines.sort_by(|a, b| cost(b).total_cmp(&cost(a)));
         if lines.is_empty() {
             return Ok(());
         }
@@ -233,7 +232,7 @@ impl<'a> ListingPage<'a> {
         self.left_out(out, &rows[window.end..], "below")
     }
 
-    /// Returns the most expensive window of `layout.rows` consecutive rows.
+    /// Returns the `layout.rows` consecutive rows whose total cost is highest.
     pub(super) fn window<'v>(
         &self,
         count: usize,
@@ -244,7 +243,7 @@ impl<'a> ListingPage<'a> {
         let size = self.layout.rows;
         let mut sum: u128 = (0..size).map(period).sum();
         let (mut best, mut start) = (sum, 0);
-        // If consecutive windows have the same cost, choose the middle one, which centres the hot rows.
+        // If consecutive windows have the same cost, choose the middle one, so that the hot rows are centred.
         let mut last = 0;
         for at in 1..=count - size {
             sum = sum + period(at + size - 1) - period(at - 1);
@@ -355,12 +354,14 @@ pub(super) fn place(listing: &Listing, layout: &AnnotateLayout, file: usize, lin
 }
 
 fn percent(share: f64, error: f64) -> String {
-    let text = format!("{:.1}% ±{:.1}", share * 100.0, error * 100.0);
+    // No digit after the point of 100, so that the column holds every pair.
+    let digits = usize::from(error < 0.9995);
+    let text = format!("{:.1}% ±{:.digits$}", share * 100.0, error * 100.0);
     debug_assert!(width(&text) <= 12, "{text}");
     text
 }
 
-/// Explains the skid: the distance from the instruction that caused a cost to the recorded address.
+/// Explains the event's skid: how far the recorded address is from the instruction that caused the cost.
 fn skid(event: &ListingEvent) -> Option<&'static str> {
     match event.skid {
         Skid::Any => Some(
@@ -387,11 +388,23 @@ pub(super) fn trust(out: &mut dyn Write, facts: &AnnotateFacts) -> io::Result<()
     let lost = losses(facts.samples, facts.lost, facts.is_damaged);
     writeln!(
         out,
-        "Trust: {} samples, {lost}. ± is the 95% confidence interval of sampling.",
+        "Trust: {} samples, {lost}. ± is the 95% confidence interval of the sampling error.",
         thousands(facts.samples)
     )?;
     for note in &facts.notes {
         writeln!(out, "       {}.", clean(note))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_fit_into_their_column() {
+        assert_eq!(percent(0.5, 0.012), "50.0% ±1.2");
+        assert_eq!(percent(1.0, 1.0), "100.0% ±100");
+        assert_eq!(percent(1.0, 0.9996), "100.0% ±100");
+    }
 }

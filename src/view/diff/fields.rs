@@ -1,4 +1,4 @@
-//! Rows for other programs, as separated fields or as CSV. Both have the same fields.
+//! Rows for other programs, as separated fields or as CSV. Both formats have the same fields.
 
 use std::io::{self, Write};
 

@@ -110,8 +110,8 @@ fn words(comparison: &Diff, cells: &[RowCell]) -> Map<String, Json> {
     object
 }
 
-/// Returns the nodes with the indexes of their parents. Each node follows its parent. Omits the subtree of a
-/// node whose share is below the limit in all recordings.
+/// Returns the nodes with the indexes of their parents. Each node follows its parent. Omits nodes whose share
+/// is below the limit in all recordings, with their subtrees.
 fn nodes<'a>(
     comparison: &'a Diff,
     event: &'a DiffEvent,

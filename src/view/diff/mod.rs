@@ -1,6 +1,6 @@
 //! `pmc diff` as text, CSV, separated fields and JSON.
 //!
-//! Receives a [`Diff`] and a [`DiffLayout`]; decides wording, column widths, and which rows are dimmed.
+//! Receives a [`Diff`] and a [`DiffLayout`], and chooses wording, column widths, and which rows to dim.
 
 mod fields;
 mod json;
@@ -30,7 +30,8 @@ pub(crate) struct DiffLayout {
     pub(crate) formula: bool,
     /// Whether to show only rows that occur in the baseline.
     pub(crate) baseline_only: bool,
-    /// Maximum line width for human readers, in columns; longer names are shortened. `None` for programs.
+    /// Maximum line width for human readers, in columns. Longer names are shortened. `None` if the output is
+    /// for programs.
     pub(crate) width: Option<usize>,
     /// Maximum number of branches of the tree, largest changes first; `None` for no limit.
     pub(crate) tree_lines: Option<usize>,
@@ -74,7 +75,7 @@ fn value(compute: Compute, change: &DiffChange) -> String {
     }
 }
 
-/// Formats one recording's value in a row: its time if times are compared, otherwise its share.
+/// Formats one recording's value in a row: a time if times are compared, otherwise a share.
 fn part(comparison: &Diff, event: &DiffEvent, values: &[SampleValue], file: usize) -> String {
     match (values[file].samples, comparison.compute) {
         (0, _) => "-".to_owned(),
@@ -94,11 +95,6 @@ fn delta(compute: Compute, change: Option<&DiffChange>) -> String {
     )
 }
 
-/// Returns the widths of two columns of the tree: a recording's value, and a difference.
-fn tree_widths(comparison: &Diff) -> (usize, usize) {
-    if comparison.compute == Compute::Time { (7, 17) } else { (6, 12) }
-}
-
 /// Formats the error: half the width of the confidence interval.
 fn error(compute: Compute, change: &DiffChange) -> String {
     let half = (change.interval.1 - change.interval.0) / 2.0;
@@ -111,7 +107,7 @@ fn error(compute: Compute, change: &DiffChange) -> String {
     }
 }
 
-/// Returns the formula behind a value, with its numbers.
+/// Returns the formula of a value, with the numbers filled in.
 fn formula(compute: Compute, event: &DiffEvent, line: &DiffRow, file: usize) -> String {
     let total = |file: usize| event.totals[file].as_ref().map_or(0, |total| total.period);
     let (old, new) = (line.values[0].period, line.values[file].period);
@@ -125,7 +121,7 @@ fn formula(compute: Compute, event: &DiffEvent, line: &DiffRow, file: usize) -> 
     }
 }
 
-/// Returns the column title for changes of this kind.
+/// Returns the title of a column with changes of this kind.
 fn heading(compute: Compute) -> &'static str {
     match compute {
         Compute::Delta | Compute::DeltaAbs => "Delta",

@@ -8,28 +8,28 @@
 //!      Base    Delta             Shared Object  Symbol
 //!     46.3%    -15.1 ±5.2  less  shares         [.] fifty
 //! ```
-//! In a pipe, all lines except rows start with `#`, as in perf. Titles of call chains (`--stream`) do not,
-//! also as in perf.
+//! In a pipe, all lines except rows start with `#`, as in perf. The titles of call chains (`--stream`) are an
+//! exception, also as in perf.
 
 mod streams;
 
 use std::io::{self, Write};
 
-use super::{DiffLayout, delta, error, formula, heading, is_noise, part, tree_widths, value, wanted};
+use super::{DiffLayout, delta, error, formula, heading, is_noise, part, value, wanted};
 use crate::view::remarks::Remarks;
-use crate::view::report::{CellSpelling, StyledWords, chained, fit_keys, words};
-use pmc_analysis::profile::diff::{ChangeVerdict, Compute, Diff, DiffEvent, DiffRow, tree::DiffNode};
+use crate::view::report::{CellSpelling, FittedWidths, NARROWEST_LAST, StyledWords, chained, words};
+use crate::view::table::{self, ColumnShape, left, right};
+use pmc_analysis::profile::diff::{
+    ChangeVerdict, Compute, Diff, DiffChange, DiffEvent, DiffRow, tree::DiffNode,
+};
 use pmc_analysis::profile::sampled::{CodeKind, RowCell, SampleValue, SortKey, is_clock};
-use pmc_sys::sort;
 use pmc_sys::terminal::theme::TextRole;
 use pmc_sys::text::{clean, cut, width};
 use pmc_sys::units::{duration, thousands};
 
 /// Maximum width of each text column except the last, if the line width is unlimited.
 const WIDEST: usize = 40;
-/// Minimum width of the last column, even if numbers fill the line.
-const NARROWEST: usize = 16;
-/// Maximum indentation depth of the tree. More indentation would not fit on any screen.
+/// Maximum indentation depth of the tree. Deeper indentation would not fit on any screen.
 const DEEPEST: u32 = 60;
 /// Maximum number of functions in one line of the tree.
 const CHAIN: usize = 8;
@@ -115,8 +115,8 @@ fn table(out: &mut Remarks<'_>, diff: &Diff, event: &DiffEvent, layout: &DiffLay
 
 /// A table whose rows consist of numbers followed by sort keys.
 struct DiffTable<'a> {
-    /// Title of each numeric column, and whether the column is right-aligned.
-    titles: Vec<(String, bool)>,
+    /// Title and shape of each numeric column.
+    titles: Vec<(String, ColumnShape)>,
     keys: Vec<(SortKey, String)>,
     rows: Vec<DiffTableRow<'a>>,
 }
@@ -129,49 +129,32 @@ struct DiffTableRow<'a> {
     cells: &'a [RowCell],
 }
 
-/// Widths of the sort key columns, without the two blanks before each. A width of 0 omits a column whose
-/// cells are all equal.
-struct FittedWidths {
-    widths: Vec<usize>,
-    /// Whether a column is narrower than its contents.
-    is_tight: bool,
-}
-
 impl DiffTable<'_> {
-    /// Returns the width of a numeric column.
-    fn number_width(&self, at: usize) -> usize {
-        let numbers = self.rows.iter().map(|row| width(&row.numbers[at]));
-        numbers.chain([width(&self.titles[at].0)]).max().unwrap_or(0)
+    /// Returns the numeric columns, as wide as their contents.
+    fn numeric_columns(&self) -> Vec<ColumnShape> {
+        let (titles, shapes): (Vec<_>, Vec<_>) = self.titles.iter().cloned().unzip();
+        table::fitted(&shapes, self.rows.iter().map(|row| row.numbers.as_slice()).chain([titles.as_slice()]))
     }
 
-    /// Returns widths at which the key columns fit next to the numbers in a line of `most` columns.
-    /// `leaves_out` allows omitting keys whose values are the same in all rows.
+    /// Returns widths with which the key columns fit next to the numbers in a line of `most` columns. If
+    /// `leaves_out` is set, keys whose values are the same in all rows may be omitted.
     fn fitted(&self, most: Option<usize>, leaves_out: bool) -> FittedWidths {
         let widest = |at: usize| {
             let words = self.rows.iter().map(|row| width(&row.words[at]));
             words.chain([width(&self.keys[at].1)]).max().unwrap_or(0)
         };
         let wished: Vec<usize> = (0..self.keys.len()).map(widest).collect();
-        let (Some(most), Some(last)) = (most, wished.last()) else {
+        let Some(most) = most else {
             return FittedWidths {
                 widths: wished.iter().map(|wish| (*wish).min(WIDEST)).collect(),
                 is_tight: false,
             };
         };
-        let numbers: usize = (0..self.titles.len()).map(|at| self.number_width(at) + 2).sum();
-        let half = (most / 2).min(*last);
+        let numbers = table::width(&self.numeric_columns());
         let keys: Vec<SortKey> = self.keys.iter().map(|(key, _)| *key).collect();
-        let mut widths = wished.clone();
-        fit_keys(&mut widths, &keys, (most.saturating_sub(numbers), half, 2), |at| {
-            let mut words = self.rows.iter().map(|row| &row.words[at]);
-            let first = words.next();
-            leaves_out && words.all(|word| Some(word) == first)
-        });
-        let (others, name) = widths.split_at(wished.len() - 1);
-        let has_shrunk = |(has, wish): (&usize, &usize)| (1..*wish).contains(has);
-        let is_tight = name[0] < half || others.iter().zip(&wished).any(has_shrunk);
-        widths[wished.len() - 1] = name[0].max(NARROWEST);
-        FittedWidths { widths, is_tight }
+        FittedWidths::new(&wished, &keys, (most, numbers), |at| {
+            leaves_out && self.rows.is_sorted_by(|a, b| a.words[at] == b.words[at])
+        })
     }
 
     fn write(
@@ -200,31 +183,20 @@ impl DiffTable<'_> {
     /// Returns the headings and the rows.
     fn lines(&self, diff: &Diff, layout: &DiffLayout, widths: &[usize]) -> Vec<String> {
         let paint = layout.paint;
-        let number_widths: Vec<usize> = (0..self.titles.len()).map(|at| self.number_width(at)).collect();
-        let cell =
-            |words: StyledWords, columns, to_right| format!("  {}", words.aligned(paint, columns, to_right));
-        let number = |at: usize, text: &str, role| {
-            cell(StyledWords::new(role, text), number_widths[at], self.titles[at].1)
-        };
-        let key = |at: usize, words| cell(words, widths[at], false);
         let shown: Vec<usize> = (0..self.keys.len()).filter(|at| widths[*at] > 0).collect();
-        let titles = self.titles.iter().enumerate();
-        let mut heading: String =
-            titles.map(|(at, (title, _))| number(at, title, TextRole::Heading)).collect();
-        heading.extend(
-            shown
-                .iter()
-                .map(|at| key(*at, StyledWords::new(TextRole::Heading, cut(&self.keys[*at].1, widths[*at])))),
-        );
+        let mut shapes = self.numeric_columns();
+        shapes.extend(shown.iter().map(|at| left(2, widths[*at])));
+        let titles = self.titles.iter().map(|(title, _)| title.clone());
+        let titles = titles.chain(shown.iter().map(|at| cut(&self.keys[*at].1, widths[*at])));
+        let heading = table::line(&shapes, titles.map(|title| paint.words(TextRole::Heading, &title)));
         let rows = self.rows.iter().map(|row| {
             let role = if row.is_noise { TextRole::Quiet } else { TextRole::Plain };
-            let mut line: String =
-                row.numbers.iter().enumerate().map(|(at, text)| number(at, text, role)).collect();
-            line.extend(shown.iter().map(|at| {
+            let numbers = row.numbers.iter().map(|text| paint.words(role, text));
+            let keys = shown.iter().map(|at| {
                 let words = self.words(diff, row, *at, layout.width.and(Some(widths[*at])));
-                key(*at, if row.is_noise { words.quiet() } else { words })
-            }));
-            line
+                if row.is_noise { words.quiet() } else { words }.painted(paint)
+            });
+            table::line(&shapes, numbers.chain(keys))
         });
         [heading].into_iter().chain(rows).map(|line| line.trim_end().to_owned()).collect()
     }
@@ -246,7 +218,7 @@ impl DiffTable<'_> {
     }
 }
 
-/// Writes how many rows differ by more than noise.
+/// Writes the number of rows that differ by more than noise.
 fn claims(out: &mut Remarks<'_>, diff: &Diff, event: &DiffEvent, what: &str) -> io::Result<()> {
     let others = diff.files.len() - 1;
     for number in 0..others {
@@ -266,33 +238,33 @@ fn word(diff: &Diff, cell: &RowCell, layout: &DiffLayout) -> String {
     words(&diff.texts, cell, CellSpelling::read(layout.width.is_some()))
 }
 
-/// Whether shares are shown. A tight layout omits shares that can be computed from the base and the
+/// Whether shares are shown. A narrow layout omits shares that can be computed from the base and the
 /// difference.
 fn has_shares(diff: &Diff, is_tight: bool) -> bool {
     !is_tight || !matches!(diff.compute, Compute::Delta | Compute::DeltaAbs | Compute::Time)
 }
 
-/// Returns the title of each numeric column, and whether the column is right-aligned.
-fn titles(diff: &Diff, layout: &DiffLayout, is_tight: bool) -> Vec<(String, bool)> {
-    let mut titles: Vec<(String, bool)> = vec![("Base".into(), true)];
+/// Returns the title and shape of each numeric column.
+fn titles(diff: &Diff, layout: &DiffLayout, is_tight: bool) -> Vec<(String, ColumnShape)> {
+    let mut titles: Vec<(String, ColumnShape)> = vec![("Base".into(), right(2, 0))];
     let others = diff.files.len() - 1;
     for number in 1..=others {
         let mark = if others > 1 { format!("[{number}]") } else { String::new() };
         if has_shares(diff, is_tight) {
             let what = if diff.compute == Compute::Time { "time" } else { "share" };
-            titles.push((if others > 1 { format!("{mark} {what}") } else { "New".into() }, true));
+            titles.push((if others > 1 { format!("{mark} {what}") } else { "New".into() }, right(2, 0)));
         }
-        titles.push((format!("{}{mark}", heading(diff.compute)), true));
-        titles.push(("Verdict".into(), false));
+        titles.push((format!("{}{mark}", heading(diff.compute)), right(2, 0)));
+        titles.push(("Verdict".into(), left(2, 0)));
         if layout.period {
-            titles.push((format!("Period{mark}"), true));
+            titles.push((format!("Period{mark}"), right(2, 0)));
         }
         if layout.formula {
-            titles.push((format!("Formula{mark}"), false));
+            titles.push((format!("Formula{mark}"), left(2, 0)));
         }
     }
     if layout.period {
-        titles.insert(1, ("Base period".into(), true));
+        titles.insert(1, ("Base period".into(), right(2, 0)));
     }
     titles
 }
@@ -343,7 +315,7 @@ fn tree(out: &mut Remarks<'_>, diff: &Diff, event: &DiffEvent, layout: &DiffLayo
     let mut differing: Vec<u32> = (0..tree.nodes.len() as u32)
         .filter(|at| differs(&tree.nodes[*at as usize]) && is_large(event, &tree.nodes[*at as usize], layout))
         .collect();
-    sort::by(&mut differing, |one, other| {
+    differing.sort_by(|one, other| {
         size(&tree.nodes[*other as usize]).total_cmp(&size(&tree.nodes[*one as usize]))
     });
     // A node with the same numbers as its caller is printed on the caller's line.
@@ -376,15 +348,12 @@ fn tree(out: &mut Remarks<'_>, diff: &Diff, event: &DiffEvent, layout: &DiffLayo
     let mut open = shown(&tree.roots);
     open.reverse();
     let others = diff.files.len() - 1;
-    let (own, apart) = tree_widths(diff);
     let delta = if diff.compute == Compute::Time { "Time" } else { "Delta" };
-    let mut title = format!("{:>own$}", "Base");
-    for number in 1..=others {
-        title.push_str(&format!("  {:>own$}  {delta:>apart$}", format!("[{number}]")));
-    }
+    let titles = (1..=others).flat_map(|number| [format!("[{number}]"), delta.to_owned()]);
+    let title = table::line(&tree_columns(diff), ["Base".to_owned()].into_iter().chain(titles));
     match layout.width {
-        None => writeln!(out, "{title}")?,
-        Some(_) => writeln!(out.out, "  {}", layout.paint.words(TextRole::Heading, &title))?,
+        None => writeln!(out, "{}", &title[2..])?,
+        Some(_) => writeln!(out.out, "{}", layout.paint.words(TextRole::Heading, &title))?,
     }
     let mut hidden = 0usize;
     while let Some(number) = open.pop() {
@@ -396,14 +365,16 @@ fn tree(out: &mut Remarks<'_>, diff: &Diff, event: &DiffEvent, layout: &DiffLayo
         let noise = !differs(node);
         let numbers = amounts(diff, event, node);
         let before = width(&numbers) + 2;
-        // Limit the indentation of deep branches to leave half of the line for names.
+        // Limit the indentation of deep branches, so that half of the line is left for names.
         let room = layout.width.map_or(usize::MAX, |columns| columns.saturating_sub(before));
         let inset = match 2 * node.depth as usize {
-            deep if deep > (room / 2).min(room.saturating_sub(NARROWEST)) => format!("{:>2}… ", node.depth),
+            deep if deep > (room / 2).min(room.saturating_sub(NARROWEST_LAST)) => {
+                format!("{:>2}… ", node.depth)
+            }
             deep => " ".repeat(deep),
         };
         let word = if noise { "  (within noise)" } else { "" };
-        let room = room.saturating_sub(width(&inset) + word.len()).max(NARROWEST);
+        let room = room.saturating_sub(width(&inset) + word.len()).max(NARROWEST_LAST);
         let name = |node: &DiffNode, columns| name(diff, node, layout, columns);
         let mut names = vec![name(node, room)];
         let mut below = shown(&node.children);
@@ -442,16 +413,21 @@ fn size(node: &DiffNode) -> f64 {
     node.changes.iter().flatten().map(|change| change.share.value.abs()).fold(0.0, f64::max)
 }
 
+/// Returns the columns in front of a branch: the base's value, then the value and the change for each other
+/// recording.
+fn tree_columns(diff: &Diff) -> Vec<ColumnShape> {
+    let (own, apart) = if diff.compute == Compute::Time { (7, 17) } else { (6, 12) };
+    [vec![right(2, own)], [right(2, own), right(2, apart)].repeat(diff.files.len() - 1)].concat()
+}
+
 /// Returns the numbers in front of a branch.
 fn amounts(diff: &Diff, event: &DiffEvent, node: &DiffNode) -> String {
-    let (own, apart) = tree_widths(diff);
     let share = |file| part(diff, event, &node.values, file);
-    let mut text = format!("  {:>own$}", share(0));
-    for (number, change) in node.changes.iter().enumerate() {
-        let (share, delta) = (share(number + 1), delta(diff.compute, change.as_ref()));
-        text.push_str(&format!("  {share:>own$}  {delta:>apart$}"));
-    }
-    text
+    let change = |(number, change): (usize, &Option<DiffChange>)| {
+        [share(number + 1), delta(diff.compute, change.as_ref())]
+    };
+    let changes = node.changes.iter().enumerate().flat_map(change);
+    table::line(&tree_columns(diff), [share(0)].into_iter().chain(changes))
 }
 
 /// Returns a function's name. For a human reader, the name is shortened to `columns`.
@@ -492,7 +468,7 @@ fn trust(out: &mut Remarks<'_>, diff: &Diff) -> io::Result<()> {
     writeln!(out, "{said}")?;
     writeln!(
         out,
-        "± is the 95% confidence interval of sampling.\nWithin noise: sampling alone explains the difference (corrected \
+        "± is the 95% confidence interval of the sampling error.\nWithin noise: sampling alone explains the difference (corrected \
          for the number of rows); this excludes variation between runs, so compare several recordings."
     )?;
     for file in &diff.files {
@@ -508,7 +484,7 @@ fn trust(out: &mut Remarks<'_>, diff: &Diff) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::view::report::ReportFormat;
-    use pmc_analysis::profile::diff::{DiffChange, DiffFile, tree::DiffTree};
+    use pmc_analysis::profile::diff::{DiffFile, tree::DiffTree};
     use pmc_analysis::profile::statistics::proportions::ShareDifference;
     use pmc_sys::abi::CpuMode;
 
@@ -542,8 +518,9 @@ mod tests {
         );
     }
 
-    /// Builds a comparison of two or three recordings with 60 rows, which alternate between two long names.
-    /// The call tree is one chain of 60 functions, and every six consecutive functions have equal numbers.
+    /// Builds a comparison of two or three recordings. It has 60 rows, which alternate between two long
+    /// names. Its call tree is one chain of 60 functions, in which every six consecutive functions have equal
+    /// numbers.
     fn compared(files: usize, programs: &[&str]) -> Diff {
         let mut diff = Diff { keys: vec![SortKey::Dso, SortKey::Symbol], ..Diff::default() };
         let value = |samples: u64| SampleValue { samples, period: samples, ..SampleValue::default() };
@@ -613,7 +590,7 @@ mod tests {
             assert_eq!(is_short, columns <= 80, "{files} {columns}: {text}");
             assert_eq!(text.contains(" New ") || text.contains(" share "), !is_short, "{columns}: {text}");
         }
-        // The name gets half of an 80-column line, and programs get the other half.
+        // The function's name gets half of an 80-column line, and the names of programs share the other half.
         let text = written(&compared(2, &programs), Some(80), None);
         assert!(text.contains("  libfirs…    …Basket<…>::price_of_all_of_them\n"), "{text}");
     }
@@ -624,7 +601,7 @@ mod tests {
         let text = written(&diff, Some(80), None);
         assert!(text.contains("  Shared Object of all rows: a program\n"), "{text}");
         assert_eq!(text.matches("a program").count(), 1, "{text}");
-        // Output for programs has full names in every row.
+        // Output for programs must have full names in every row.
         let text = written(&diff, None, None);
         assert!(text.matches("a program").count() == 40 && !text.contains("of all rows"), "{text}");
         assert!(text.contains(&format!("[.] {}", NAMES[0])) && text.contains(NAMES[1]), "{text}");

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! Readers compute a function's inclusive cost as its own cost plus the cost of its calls. To avoid double
-//! counting, each stack adds only once to a function's inclusive cost. If the sample adds to the function's
-//! own cost, none of its calls count; otherwise only the outermost call counts.
+//! counting, each stack adds only once to a function's inclusive cost: if the sample is in the function
+//! itself, none of the function's calls count; otherwise, only the outermost one counts.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -63,7 +63,7 @@ pub(super) fn write(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::R
     writeln!(out, "\ntotals: {}", costs(&totals))
 }
 
-/// Returns, for each function number, an example call to the function and the function's costs.
+/// Returns the costs of each function, and one of the calls to it, by function number.
 fn add_up(stacks: &StackProfile<'_>, used: &[usize]) -> (Vec<LocationCall>, Vec<CallgrindFunction>) {
     let code = stacks.code();
     let mut numbers: FxHashMap<CallgrindIdentity, u32> = FxHashMap::default();
@@ -106,15 +106,15 @@ fn costs(list: &[u64]) -> String {
     list.iter().map(u64::to_string).collect::<Vec<_>>().join(" ")
 }
 
-/// Names written so far. The file spells each name once and then refers to it by number.
+/// Names written so far. The file contains each name only once, and later refers to it by number.
 #[derive(Default)]
 struct CallgrindNames {
-    /// Numbers by name, for each kind (object, file, function).
+    /// The number of each name, for each kind of name (object, file, function).
     numbers: [FxHashMap<String, usize>; 3],
 }
 
 impl CallgrindNames {
-    /// Writes the location of a function. `words` are the keywords for its module, file and name.
+    /// Writes a function's module, file and name, each after its keyword from `words`.
     fn place(
         &mut self,
         out: &mut dyn Write,

@@ -5,26 +5,31 @@
 //!   process ── thread ──┬── samples: time, stack, CPU time
 //!      (pid)    (tid)   '── markers: a tracepoint's fields, with its stack
 //!   frame: function, in a category (program, library, kernel, …) with its module as subcategory
+//!   wait:  a marker from its begin to its end, and a sample at its begin; the innermost frame is in the
+//!          category "Waiting", with what the thread waits for as subcategory
 //! ```
 //!
-//! The format supports one kind of sample. Each further sampled event therefore gets its own threads, which
-//! are named after it.
+//! If waits were recorded, the weight of a sample is its time in milliseconds; otherwise, it is the number of
+//! samples. The format supports only one kind of sample, so each further sampled event gets its own threads,
+//! which are named after the event.
 
 use std::io::{self, Write};
 
 use fxprof_processed_profile::{
     CategoryColor, CategoryHandle, CategoryPairHandle, CpuDelta, Frame, FrameFlags, FrameInfo,
-    MarkerFieldFlags, MarkerFieldFormat, MarkerLocations, MarkerTiming, ProcessHandle, Profile,
+    MarkerFieldFlags, MarkerFieldFormat, MarkerHandle, MarkerLocations, MarkerTiming, ProcessHandle, Profile,
     ReferenceTimestamp, SamplingInterval, StackHandle, StaticSchemaMarker, StaticSchemaMarkerField,
-    StringHandle, ThreadHandle, Timestamp,
+    StringHandle, ThreadHandle, Timestamp, WeightType,
 };
 use rustc_hash::FxHashMap;
 
 use super::{ExportContents, function_name};
 use pmc_analysis::profile::sampled::CodeKind;
 use pmc_analysis::profile::sampled::StackProfile;
-use pmc_analysis::profile::sampled::stacks::StackRow;
+use pmc_analysis::profile::sampled::stacks::{StackEvent, StackRow};
+use pmc_analysis::profile::sampled::wait_site::WaitSite;
 use pmc_sys::text::{as_json, clean};
+use pmc_sys::units::MS;
 
 pub(super) fn write(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::Result<()> {
     let profile = FirefoxBuilder::new(contents).build(contents);
@@ -35,6 +40,69 @@ pub(super) fn write(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::R
 struct TracepointMarker {
     name: StringHandle,
     words: StringHandle,
+}
+
+/// A marker for the time that a thread waited.
+struct WaitMarker {
+    /// What the thread waited for.
+    name: StringHandle,
+    category: CategoryHandle,
+}
+
+impl StaticSchemaMarker for WaitMarker {
+    const UNIQUE_MARKER_TYPE_NAME: &'static str = "Wait";
+    const LOCATIONS: MarkerLocations = MarkerLocations::MARKER_CHART.union(MarkerLocations::MARKER_TABLE);
+    const FIELDS: &'static [StaticSchemaMarkerField] = &[];
+
+    fn name(&self, _: &mut Profile) -> StringHandle {
+        self.name
+    }
+
+    fn category(&self, _: &mut Profile) -> CategoryHandle {
+        self.category
+    }
+
+    fn string_field_value(&self, _: u32) -> StringHandle {
+        self.name
+    }
+
+    fn number_field_value(&self, _: u32) -> f64 {
+        0.0
+    }
+}
+
+/// A marker for the time that a thread waited, with what woke the thread or ran instead of it.
+struct WaitPartnerMarker {
+    wait: WaitMarker,
+    partner: StringHandle,
+}
+
+impl StaticSchemaMarker for WaitPartnerMarker {
+    const UNIQUE_MARKER_TYPE_NAME: &'static str = "Wait with waker";
+    const LOCATIONS: MarkerLocations = WaitMarker::LOCATIONS;
+    const TABLE_LABEL: Option<&'static str> = Some("{marker.data.waker}");
+    const FIELDS: &'static [StaticSchemaMarkerField] = &[StaticSchemaMarkerField {
+        key: "waker",
+        label: "Woken by (of runnable: ran instead)",
+        format: MarkerFieldFormat::String,
+        flags: MarkerFieldFlags::SEARCHABLE,
+    }];
+
+    fn name(&self, _: &mut Profile) -> StringHandle {
+        self.wait.name
+    }
+
+    fn category(&self, _: &mut Profile) -> CategoryHandle {
+        self.wait.category
+    }
+
+    fn string_field_value(&self, _: u32) -> StringHandle {
+        self.partner
+    }
+
+    fn number_field_value(&self, _: u32) -> f64 {
+        0.0
+    }
 }
 
 impl StaticSchemaMarker for TracepointMarker {
@@ -78,6 +146,8 @@ struct FirefoxBuilder<'a> {
     processes: FxHashMap<i32, ProcessHandle>,
     /// Threads by event and thread key.
     threads: FxHashMap<(u32, ThreadKey), NamedThread>,
+    /// The category for waits, if they were recorded.
+    waiting: Option<CategoryHandle>,
 }
 
 /// Key of a thread: its id or, if the id was not recorded, its index in the list of threads.
@@ -111,7 +181,9 @@ impl<'a> FirefoxBuilder<'a> {
         let mut profile = Profile::new(&clean(contents.title), reference, interval);
         profile.set_os_name("Linux");
         profile.set_symbolicated(true);
-        let first = stacks.rows.iter().filter_map(|row| row.time).min().unwrap_or(0);
+        let first = stacks.rows.iter().filter_map(StackRow::begin).min().unwrap_or(0);
+        let has_waits = stacks.events.iter().any(StackEvent::has_waits);
+        let waiting = has_waits.then(|| profile.add_category("Waiting", CategoryColor::Blue));
         Self {
             stacks,
             profile,
@@ -121,45 +193,94 @@ impl<'a> FirefoxBuilder<'a> {
             frames: FxHashMap::default(),
             processes: FxHashMap::default(),
             threads: FxHashMap::default(),
+            waiting,
         }
     }
 
     fn build(mut self, contents: &ExportContents<'_>) -> Profile {
         let mut rows: Vec<&StackRow> = self.stacks.rows.iter().collect();
-        rows.sort_by_key(|row| row.time);
+        rows.sort_by_key(|row| row.begin());
         // Tracepoints are markers in the threads of the sampled event. If only tracepoints were recorded,
         // they are also written as samples.
         let is_mark = |row: &StackRow| row.payload.is_some();
         let samples = rows.iter().find(|row| !is_mark(row)).map(|row| row.event);
         let base = samples.unwrap_or(contents.event as u32);
         let mut elapsed: FxHashMap<ThreadHandle, u64> = FxHashMap::default();
+        // Nanoseconds of each thread that are not included in a weight yet, because weights are whole
+        // milliseconds.
+        let mut rests: FxHashMap<ThreadHandle, u64> = FxHashMap::default();
         let last = rows.len().saturating_sub(1);
         for (index, row) in rows.into_iter().enumerate() {
             let thread = self.thread(if is_mark(row) { base } else { row.event }, row.thread, base);
-            let frames: Vec<FrameInfo> = self.frames(row.stack);
+            let mut frames: Vec<FrameInfo> = self.frames(row.stack);
+            let wait = row.wait.and_then(|site| Some((site, self.waiting(site)?)));
+            if let (Some((_, category_pair)), Some(own)) = (wait, frames.last_mut()) {
+                own.category_pair = category_pair;
+            }
             let stack = self.profile.intern_stack_frames(thread, frames.into_iter());
             let event = &self.stacks.events[row.event as usize];
-            let cpu = if event.is_clock() { row.value.period } else { 0 };
-            // If times were not recorded, place the samples one directly after another.
+            let cpu = if event.is_clock() && row.wait.is_none() { row.value.period } else { 0 };
+            // If times were not recorded, place the samples one directly after the other.
             let so_far = elapsed.entry(thread).or_default();
-            let at = row.time.map_or(*so_far, |time| time - self.first);
+            let at = row.begin().map_or(*so_far, |time| time - self.first);
             *so_far += cpu.max(1_000_000);
             let at = Timestamp::from_nanos_since_reference(at);
             if is_mark(row) {
                 // A row may combine several equal samples with the same timestamp.
                 (0..row.value.samples).for_each(|_| self.mark(thread, at, row, stack));
                 // The profiler shows only the time from the first to the last sample, and hides markers
-                // outside this range.
+                // outside it.
                 if samples.is_some() && (index == 0 || index == last) {
                     self.profile.add_sample(thread, at, None, CpuDelta::ZERO, 0);
                 }
             }
+            if let (Some((site, _)), Some(end)) = (wait, row.time) {
+                let end = Timestamp::from_nanos_since_reference(end - self.first);
+                let marker = self.wait(thread, MarkerTiming::Interval(at, end), site, row);
+                marker.inspect(|marker| self.profile.set_marker_stack(thread, *marker, stack));
+            }
             if !is_mark(row) || samples.is_none() {
-                let weight = i32::try_from(row.value.samples).unwrap_or(i32::MAX);
+                let weight = match event.has_waits() {
+                    true => {
+                        self.profile.set_thread_samples_weight_type(thread, WeightType::TracingMs);
+                        let rest = rests.entry(thread).or_default();
+                        let time = rest.saturating_add(row.value.period);
+                        *rest = time % MS;
+                        time / MS
+                    }
+                    false => row.value.samples,
+                };
+                let weight = i32::try_from(weight).unwrap_or(i32::MAX);
                 self.profile.add_sample(thread, at, stack, CpuDelta::from_nanos(cpu), weight);
             }
         }
         self.profile
+    }
+
+    /// Returns the category for waits at `site`.
+    fn waiting(&mut self, site: WaitSite) -> Option<CategoryPairHandle> {
+        let category = self.waiting?;
+        let key = (category, site.name().to_owned());
+        let profile = &mut self.profile;
+        Some(*self.subcategories.entry(key).or_insert_with(|| profile.add_subcategory(category, site.name())))
+    }
+
+    /// Adds a marker for a wait.
+    fn wait(
+        &mut self,
+        thread: ThreadHandle,
+        timing: MarkerTiming,
+        site: WaitSite,
+        row: &StackRow,
+    ) -> Option<MarkerHandle> {
+        let wait = WaitMarker { name: self.profile.intern_string(site.name()), category: self.waiting? };
+        Some(match self.stacks.partner(row) {
+            None => self.profile.add_marker(thread, timing, wait),
+            Some(name) => {
+                let partner = self.profile.intern_string(&clean(&name));
+                self.profile.add_marker(thread, timing, WaitPartnerMarker { wait, partner })
+            }
+        })
     }
 
     fn mark(&mut self, thread: ThreadHandle, at: Timestamp, row: &StackRow, stack: Option<StackHandle>) {
@@ -216,10 +337,13 @@ impl<'a> FirefoxBuilder<'a> {
         }
         let call = &self.stacks.code().calls()[number];
         let kind = CodeKind::of(call.level, self.stacks.texts.get(call.dso));
+        let has_waits = self.waiting.is_some();
         let profile = &mut self.profile;
         let category = *self.categories.entry(kind).or_insert_with(|| {
             let (name, color) = match kind {
                 CodeKind::Program => ("Program", CategoryColor::Yellow),
+                // Waiting is blue.
+                CodeKind::Library if has_waits => ("Library", CategoryColor::Magenta),
                 CodeKind::Library => ("Library", CategoryColor::Blue),
                 CodeKind::Kernel => ("Kernel", CategoryColor::Orange),
                 CodeKind::Generated => ("Generated code", CategoryColor::Green),

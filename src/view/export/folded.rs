@@ -4,7 +4,7 @@
 //!   grep;main;parse;read_line 1700000      the thread's name, the outermost caller, …, the sum of periods
 //! ```
 //!
-//! The lines are the same as in the output of `perf script | inferno-collapse-perf`, sorted by their text.
+//! The output is the same as that of `perf script | inferno-collapse-perf`, sorted by line.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -15,6 +15,8 @@ use super::function_name;
 use pmc_analysis::profile::sampled::CodeKind;
 use pmc_analysis::profile::sampled::StackProfile;
 use pmc_analysis::profile::sampled::stacks::Paths;
+use pmc_analysis::session::SampleValue;
+use pmc_analysis::session::thread_time::ThreadState;
 use pmc_sys::text::clean;
 
 /// Writes an event's stacks with their periods.
@@ -22,14 +24,33 @@ use pmc_sys::text::clean;
 /// # Errors
 /// Fails if writing to `out` fails.
 pub(crate) fn write(out: &mut dyn Write, stacks: &StackProfile<'_>, event: usize) -> io::Result<()> {
-    each(stacks, event, false, &mut |path, period| writeln!(out, "{path} {period}"))
+    each(stacks, event, FoldedMarks::None, &mut |path, period| writeln!(out, "{path} {period}"))
 }
 
-/// Returns an event's stacks with their periods. Function names end in marks that tell flame graph tools
-/// which code is kernel, inlined or generated.
-pub(crate) fn with_marks(stacks: &StackProfile<'_>, event: usize) -> Vec<(String, u64)> {
+/// Marks appended to function names, which tell flame graph tools how to colour the boxes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FoldedMarks {
+    /// No marks.
+    None,
+    /// Kernel, inlined and generated code.
+    Code,
+    /// Marks for functions in which threads mostly waited ([`BLOCKED`], [`RUNNABLE`]), in addition to those
+    /// of [`Self::Code`].
+    States,
+}
+
+/// Mark of a box in which threads were mostly blocked.
+pub(super) const BLOCKED: &str = "_[w]";
+/// Mark of a box in which threads mostly waited for a CPU. inferno supports only one mark for waiting, which
+/// it does not show, so [`RUNNABLE_SIGN`] distinguishes this mark from [`BLOCKED`].
+pub(super) const RUNNABLE: &str = "\u{1}_[w]";
+/// The part of [`RUNNABLE`] that inferno shows. Cleaned function names never contain it.
+pub(super) const RUNNABLE_SIGN: char = '\u{1}';
+
+/// Returns an event's stacks with their periods, and with marks on the function names.
+pub(crate) fn with_marks(stacks: &StackProfile<'_>, event: usize, marks: FoldedMarks) -> Vec<(String, u64)> {
     let mut lines = Vec::new();
-    let _ = each(stacks, event, true, &mut |path, period| {
+    let _ = each(stacks, event, marks, &mut |path, period| {
         lines.push((path.to_owned(), period));
         Ok(())
     });
@@ -40,26 +61,28 @@ pub(crate) fn with_marks(stacks: &StackProfile<'_>, event: usize) -> Vec<(String
 fn each(
     stacks: &StackProfile<'_>,
     event: usize,
-    marks: bool,
+    marks: FoldedMarks,
     visit: &mut dyn FnMut(&str, u64) -> io::Result<()>,
 ) -> io::Result<()> {
     let paths = stacks.paths();
-    let names: Vec<String> = (0..paths.functions.len() as u32)
+    let by_state = marks == FoldedMarks::States;
+    // The name of each function without marks, and its mark.
+    let (names, of_code): (Vec<String>, Vec<&str>) = (0..paths.functions.len() as u32)
         .map(|function| {
             let call = paths.call(function, stacks.code());
             let mark = match CodeKind::of(call.level, stacks.texts.get(call.dso)) {
-                _ if !marks => "",
+                _ if marks == FoldedMarks::None => "",
                 _ if call.inlined => "_[i]",
                 CodeKind::Kernel => "_[k]",
                 CodeKind::Generated => "_[j]",
-                _ => "",
+                CodeKind::Program | CodeKind::Library | CodeKind::Unknown => "",
             };
-            // Replace semicolons, which separate functions.
-            format!("{}{mark}", function_name(call, stacks.texts).replace(';', ":"))
+            // Replace semicolons, because they separate functions.
+            (function_name(call, stacks.texts).replace(';', ":"), mark)
         })
-        .collect();
-    // Sums of periods by thread name, then by the node where the stack ends.
-    let mut sums: BTreeMap<String, FxHashMap<Option<u32>, u64>> = BTreeMap::new();
+        .unzip();
+    // Sums of values, by thread name and by the node at which the stack ends.
+    let mut sums: BTreeMap<String, FxHashMap<Option<u32>, SampleValue>> = BTreeMap::new();
     let mut of_thread: FxHashMap<u32, String> = FxHashMap::default();
     for row in stacks.rows.iter().filter(|row| row.event as usize == event) {
         let comm = of_thread.entry(row.thread).or_insert_with(|| {
@@ -70,12 +93,16 @@ fn each(
             Some(of_comm) => of_comm.entry(paths.end(row.stack)).or_default(),
             None => sums.entry(comm.clone()).or_default().entry(paths.end(row.stack)).or_default(),
         };
-        *sum += row.value.period;
+        *sum += &row.value;
     }
-    let ranks = ranks(&paths, &names);
-    let (mut path, mut functions) = (String::new(), Vec::new());
+    let marked: Vec<String> =
+        names.iter().zip(&of_code).map(|(name, mark)| format!("{name}{mark}")).collect();
+    let ranks = ranks(&paths, &marked);
+    let (mut path, mut nodes) = (String::new(), Vec::new());
     for (comm, of_comm) in sums {
-        let mut ends: Vec<(Option<u32>, u64)> = of_comm.into_iter().filter(|(_, sum)| *sum > 0).collect();
+        let states = if by_state { BoxStates::of(&paths, &ranks, &of_comm) } else { BoxStates::default() };
+        let mut ends: Vec<(Option<u32>, u64)> =
+            of_comm.into_iter().map(|(node, sum)| (node, sum.period)).filter(|(_, sum)| *sum > 0).collect();
         ends.sort_unstable_by_key(|(node, _)| node.map(|node| ranks[node as usize]));
         let mut next = ends.into_iter().peekable();
         while let Some((node, mut sum)) = next.next() {
@@ -86,16 +113,45 @@ fn each(
             }
             path.clear();
             path.push_str(&comm);
-            functions.clear();
-            functions.extend(node.into_iter().flat_map(|node| paths.outward(node)));
-            for function in functions.iter().rev() {
+            path.push_str(states.mark(None).unwrap_or_default());
+            nodes.clear();
+            nodes.extend(node.into_iter().flat_map(|node| paths.outward_nodes(node)));
+            for node in nodes.iter().rev() {
+                let function = paths.nodes[*node as usize].function as usize;
                 path.push(';');
-                path.push_str(&names[*function as usize]);
+                path.push_str(&names[function]);
+                path.push_str(states.mark(rank(Some(*node))).unwrap_or(of_code[function]));
             }
             visit(&path, sum)?;
         }
     }
     Ok(())
+}
+
+/// The value of each box in one thread's flame graph, by the rank of its nodes. `None` is the thread's own
+/// box.
+#[derive(Default)]
+struct BoxStates(FxHashMap<Option<u32>, SampleValue>);
+
+impl BoxStates {
+    fn of(paths: &Paths, ranks: &[u32], ends: &FxHashMap<Option<u32>, SampleValue>) -> Self {
+        let mut sums: FxHashMap<Option<u32>, SampleValue> = FxHashMap::default();
+        for (end, value) in ends {
+            let nodes = end.iter().flat_map(|node| paths.outward_nodes(*node));
+            let boxes = nodes.map(|node| Some(ranks[node as usize])).chain([None]);
+            boxes.for_each(|rank| *sums.entry(rank).or_default() += value);
+        }
+        Self(sums)
+    }
+
+    /// Returns the mark for a box in which threads mostly waited.
+    fn mark(&self, rank: Option<u32>) -> Option<&'static str> {
+        match self.0.get(&rank)?.main_state() {
+            ThreadState::Running => None,
+            ThreadState::Runnable => Some(RUNNABLE),
+            ThreadState::Blocked => Some(BLOCKED),
+        }
+    }
 }
 
 /// Returns the rank of each node in text order; nodes with the same text share a rank.
@@ -108,8 +164,8 @@ fn ranks(paths: &Paths, names: &[String]) -> Vec<u32> {
         number += u32::from(at > 0 && names[*function as usize] != names[sorted[at - 1] as usize]);
         of_name[*function as usize] = number;
     }
-    // Callees of each node, by name. Ranks are assigned to callers first, so nodes with equal paths are
-    // already in one group.
+    // The callees of each node, by name. Callers get their ranks first, so nodes with equal paths are already
+    // in the same group.
     let mut below: Vec<Vec<(u32, u32)>> = vec![Vec::new(); paths.nodes.len()];
     let mut top: Vec<(u32, u32)> = Vec::new();
     for (node, about) in paths.nodes.iter().enumerate() {

@@ -1,8 +1,9 @@
 //! Files in the `gmon.out` format of gprof(1): one file per event and program.
 //!
-//! Receives stacks and a mapping from file offsets to the addresses assigned by the linker. Returns
-//! [`GmonFile`]s, which the caller stores in a folder. Samples are counted by address. Each call in a stack
-//! counts once per sample. gprof handles one program at a time, so calls into other programs are omitted.
+//! Receives stacks, and a mapping from file offsets to the addresses assigned by the linker. Returns
+//! [`GmonFile`]s, which the caller stores in a folder. Samples are counted by address, and each call in a
+//! stack counts once per sample. gprof processes one program at a time, so calls into other programs are
+//! omitted.
 //!
 //! ```text
 //! "gmon" 1        and 12 unused bytes
@@ -31,7 +32,7 @@ pub(crate) trait LinkAddresses {
     /// Returns the link-time address of a location.
     fn address(&self, location: &CodeLocation) -> Option<u64>;
 
-    /// Returns the size of a module's addresses in bytes: 4 or 8.
+    /// Returns the size of an address in this module, in bytes: 4 or 8.
     fn width(&self, module: u32) -> usize;
 }
 
@@ -47,9 +48,9 @@ pub(crate) struct GmonFile {
     rate: u32,
     dimension: &'static str,
     width: usize,
-    /// Samples by address.
+    /// Number of samples, by address.
     samples: BTreeMap<u64, u64>,
-    /// Samples by the address of a call and the address of the called function.
+    /// Number of samples, by the address of a call and the address of the called function.
     arcs: BTreeMap<(u64, u64), u64>,
 }
 
@@ -75,7 +76,7 @@ pub(crate) fn files(stacks: &StackProfile<'_>, addresses: &dyn LinkAddresses) ->
     let mut seen = Vec::new();
     for row in &stacks.rows {
         seen.clear();
-        // The function that the current location called, and its start address. Locations are visited
+        // The function that the current location called, and its start address, because locations are visited
         // innermost first.
         let mut callee: Option<(u32, u64)> = None;
         for (depth, number) in stacks.stack(row.stack).enumerate() {
@@ -95,8 +96,8 @@ pub(crate) fn files(stacks: &StackProfile<'_>, addresses: &dyn LinkAddresses) ->
                 let file = files.entry((row.event, module)).or_insert_with(|| empty(row.event, module));
                 *file.arcs.entry((address, to)).or_default() += row.value.samples;
             }
-            // At each location, the outermost function is the called function. The inner functions are
-            // inlined.
+            // The outermost function at a location is the one that was called. The other functions are
+            // inlined into it.
             let start = code.calls()[code.range(number)].last().and_then(|call| call.start);
             let start = start.map(|start| location.at(start.get()));
             callee = start.and_then(|start| addresses.address(&start)).map(|start| (module, start));

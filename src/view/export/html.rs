@@ -1,4 +1,4 @@
-//! A self-contained HTML page, for sharing a recording with other people.
+//! A self-contained HTML page, for sharing a recording with others.
 //!
 //! ```text
 //!   page/page.html ── page/page.css, page/page.js ── data
@@ -26,13 +26,17 @@ use crate::view::json_document::Streamed;
 use crate::view::{annotate, report};
 use pmc_analysis::profile::annotate::{Listing, ListingNote, ListingRow, RowContent};
 use pmc_analysis::profile::sampled::CodeKind;
-use pmc_analysis::profile::sampled::stacks::{Paths, StackRow};
+use pmc_analysis::profile::sampled::stacks::{Paths, StackEvent, StackRow};
 use pmc_analysis::profile::sampled::{StackProfile, StringId};
 use pmc_sys::text::{DisplayName, as_json, clean, write_json};
 
 const PAGE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");
 const SCRIPT: &str = include_str!("page/page.js");
+
+/// Maximum number of time slices among which all waits of a thread are divided. A thread's waits do not
+/// overlap, so valid recordings never need as many; this limits recordings with wrong times.
+const MOST_SLICES: u64 = 1000;
 
 pub(super) fn write(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::Result<()> {
     // Each placeholder occurs once in the page, in this order.
@@ -44,7 +48,8 @@ pub(super) fn write(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::R
             "script" => out.write_all(SCRIPT.as_bytes())?,
             "data" => {
                 let text = EncoderWriter::new(&mut *out, &STANDARD);
-                // Numbers are written one by one, and each write to the compressor has a high fixed cost.
+                // Buffer the output, because numbers are written one by one, and each write to the compressor
+                // has a high fixed cost.
                 let mut zipped = BufWriter::new(GzEncoder::new(text, Compression::fast()));
                 data(&mut zipped, contents)?;
                 zipped.into_inner()?.finish()?.finish()?;
@@ -92,7 +97,7 @@ fn data(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::Result<()> {
     write_json(out, &code)?;
     let paths = stacks.paths();
     functions(out, stacks, &paths)?;
-    // Distance from a node back to its caller; 0 for a node without a caller.
+    // The distance in the list from a node back to its caller; 0 if the node has no caller.
     let back = paths.nodes.iter().zip(0u32..).map(|(node, at)| node.caller.map_or(0, |caller| at - caller));
     list(out, "back", back)?;
     list(out, "fn", paths.nodes.iter().map(|node| node.function))?;
@@ -121,36 +126,80 @@ fn functions(out: &mut dyn Write, stacks: &StackProfile<'_>, paths: &Paths) -> i
     list(out, "inlined", calls().map(|call| u8::from(call.inlined)))
 }
 
-/// Returns a name as the terminal screen shows it, without template arguments and return type; `None` if it
+/// Returns a name without template arguments and return type, as the full-screen view shows it; `None` if it
 /// has neither.
 fn brief(name: &str) -> Option<String> {
     Some(DisplayName::new(name).text()).filter(|brief| brief != name)
 }
 
-/// Writes the ends of stacks: event, thread, time slice, node, samples and periods, sorted by node.
+/// Node, event, thread, time slice, and state of the thread.
+type CellKey = (u32, u32, u32, u64, u8);
+
+/// Writes the nodes at which stacks end, sorted by node. Each entry has an event, thread, time slice, node,
+/// number of samples and sum of periods, and a thread state if waiting was recorded.
 fn cells(out: &mut dyn Write, stacks: &StackProfile<'_>, paths: &Paths) -> io::Result<()> {
     let slice = stacks.slice.unwrap_or(1).max(1);
     let number = |row: &StackRow| row.time.unwrap_or(0) / slice;
-    let first = stacks.rows.iter().map(number).min().unwrap_or(0);
-    let mut sums: FxHashMap<(u32, u32, u32, u64), (u64, u64)> = FxHashMap::default();
-    for row in &stacks.rows {
+    // The timestamp of a wait is the time at which it ended.
+    let waited = |row: &StackRow| if row.wait.is_some() && row.time.is_some() { row.value.period } else { 0 };
+    let mut division = WaitDivision::default();
+    let mut begin = |row: &StackRow| {
+        number(row).saturating_sub(division.slices_before(row.thread, waited(row).saturating_sub(1) / slice))
+    };
+    let begins: Vec<u64> = stacks.rows.iter().map(&mut begin).collect();
+    let first = begins.iter().copied().min().unwrap_or(0);
+    let mut sums: FxHashMap<CellKey, (u64, u64)> = FxHashMap::default();
+    for (row, begin) in stacks.rows.iter().zip(begins) {
         let Some(node) = paths.end(row.stack) else { continue };
-        let sum = sums.entry((node, row.event, row.thread, number(row) - first)).or_default();
-        *sum = (sum.0 + row.value.samples, sum.1.saturating_add(row.value.period));
+        let state = row.state() as u8;
+        let mut add = |slice: u64, samples: u64, period: u64| {
+            let sum = sums.entry((node, row.event, row.thread, slice - first, state)).or_default();
+            *sum = (sum.0 + samples, sum.1.saturating_add(period));
+        };
+        // Divide a long wait among the slices that it covers.
+        let mut left = row.value.period;
+        for earlier in (begin + 1..=number(row)).rev() {
+            let part = left.min(slice);
+            add(earlier, if earlier == number(row) { row.value.samples } else { 0 }, part);
+            left -= part;
+        }
+        add(begin, if begin == number(row) { row.value.samples } else { 0 }, left);
     }
     let mut cells: Vec<_> = sums.into_iter().collect();
     cells.sort_unstable();
-    let slices = cells.iter().map(|((.., slice), _)| slice + 1).max().unwrap_or(0);
+    let slices = cells.iter().map(|((.., slice, _), _)| slice + 1).max().unwrap_or(0);
     let has_times = stacks.rows.iter().any(|row| row.time.is_some());
     write!(out, ",\"slice\":{slice},\"slices\":{}", if has_times { slices } else { 0 })?;
     let mut last = 0;
     let step = cells.iter().map(move |((node, ..), _)| node - std::mem::replace(&mut last, *node));
     list(out, "cellNode", step)?;
     list(out, "cellEvent", cells.iter().map(|((_, event, ..), _)| *event))?;
-    list(out, "cellThread", cells.iter().map(|((_, _, thread, _), _)| *thread))?;
-    list(out, "cellSlice", cells.iter().map(|((.., slice), _)| *slice))?;
+    list(out, "cellThread", cells.iter().map(|((_, _, thread, ..), _)| *thread))?;
+    list(out, "cellSlice", cells.iter().map(|((.., slice, _), _)| *slice))?;
+    if stacks.events.iter().any(StackEvent::has_waits) {
+        list(out, "cellState", cells.iter().map(|((.., state), _)| *state))?;
+    }
     list(out, "cellSamples", cells.iter().map(|(_, (samples, _))| *samples))?;
     list(out, "cellPeriod", cells.iter().map(|(_, (_, period))| *period))
+}
+
+/// Divides waits among time slices, up to the limit [`MOST_SLICES`] per thread.
+#[derive(Default)]
+struct WaitDivision {
+    /// Number of slices used so far, by thread.
+    used: FxHashMap<u32, u64>,
+}
+
+impl WaitDivision {
+    /// Returns the number of slices that a wait covers before its last slice. `wanted` is the number computed
+    /// from its period. If the result is smaller, the rest of the period counts for the first of these
+    /// slices.
+    fn slices_before(&mut self, thread: u32, wanted: u64) -> u64 {
+        let used = self.used.entry(thread).or_default();
+        let slices = wanted.min(MOST_SLICES - *used);
+        *used += slices;
+        slices
+    }
 }
 
 fn list(out: &mut dyn Write, name: &str, values: impl Iterator<Item: Serialize> + Clone) -> io::Result<()> {
@@ -241,6 +290,15 @@ impl<'a> HtmlCodeRow<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn waits_with_false_times_do_not_enlarge_the_page() {
+        let mut division = WaitDivision::default();
+        assert_eq!([3, 0, 200].map(|wanted| division.slices_before(7, wanted)), [3, 0, 200]);
+        let sum: u64 = (0..5000).map(|_| division.slices_before(7, u64::MAX / 2)).sum();
+        assert_eq!(sum, MOST_SLICES - 203);
+        assert_eq!(division.slices_before(8, 5), 5, "another thread");
+    }
 
     #[test]
     fn long_names_have_a_short_form() {

@@ -1,12 +1,12 @@
 //! Exports of a recording to the formats of other programs, and to web pages.
 //!
-//! Receives a [`StackProfile`], the result of a report and facts about the recording ([`ExportContents`]).
-//! Defines each format's name, file extensions and contents, and the detail that it needs in rows. Does not
-//! open files.
+//! Receives a [`StackProfile`], the result of a report and information about the recording
+//! ([`ExportContents`]). Defines the name, file extensions, contents and required detail of each format. Does
+//! not open files.
 //!
 //! ```text
 //!   rows with stacks ──┬── paths of functions:  folded ── svg;  html, speedscope
-//!                      └── locations:           pprof, firefox, callgrind, gmon (a folder)
+//!                      └── locations:           pprof, firefox, perfetto, callgrind, gmon (a folder)
 //!   result of a report ── json, csv
 //! ```
 
@@ -15,6 +15,7 @@ mod firefox;
 pub(crate) mod folded;
 pub(crate) mod gmon;
 mod html;
+mod perfetto;
 mod pprof;
 mod speedscope;
 mod svg;
@@ -39,6 +40,7 @@ pub enum ExportFormat {
     Svg,
     Folded,
     Firefox,
+    Perfetto,
     Speedscope,
     Pprof,
     Callgrind,
@@ -47,7 +49,7 @@ pub enum ExportFormat {
     Csv,
 }
 
-/// Detail that a format needs in rows, in addition to events, stacks and thread names.
+/// The details that a format requires in rows, in addition to events, stacks and thread names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum RowDetail {
     /// No additional detail.
@@ -56,7 +58,7 @@ pub(crate) enum RowDetail {
     Threads,
     /// Threads and time slices.
     Slices,
-    /// Threads and the time of each sample.
+    /// Threads, and the time of each sample.
     Times,
     /// Threads, the time of each sample, and the fields of tracepoints.
     Payloads,
@@ -71,12 +73,18 @@ struct FormatProperties {
     detail: RowDetail,
 }
 
-/// All formats. If several extensions match a file name, the longest wins.
+/// All formats. If several extensions match a file name, the longest one wins.
 const FORMATS: &[FormatProperties] = &[
     FormatProperties::new(ExportFormat::Html, "html", &[".html", ".htm"], RowDetail::Slices),
     FormatProperties::new(ExportFormat::Svg, "svg", &[".svg"], RowDetail::Names),
     FormatProperties::new(ExportFormat::Folded, "folded", &[".folded", ".collapsed"], RowDetail::Names),
     FormatProperties::new(ExportFormat::Firefox, "firefox", &[".firefox.json"], RowDetail::Payloads),
+    FormatProperties::new(
+        ExportFormat::Perfetto,
+        "perfetto",
+        &[".pftrace", ".perfetto-trace"],
+        RowDetail::Payloads,
+    ),
     FormatProperties::new(ExportFormat::Speedscope, "speedscope", &[".speedscope.json"], RowDetail::Times),
     FormatProperties::new(ExportFormat::Pprof, "pprof", &[".pb.gz", ".pprof"], RowDetail::Threads),
     FormatProperties::new(ExportFormat::Callgrind, "callgrind", &[".callgrind"], RowDetail::Names),
@@ -141,7 +149,7 @@ impl ExportFormat {
         self.about().endings[0]
     }
 
-    /// Returns the level of detail that the format needs in its rows.
+    /// Returns the level of detail that the format requires in its rows.
     pub(crate) fn detail(self) -> RowDetail {
         self.about().detail
     }
@@ -151,8 +159,8 @@ impl ExportFormat {
         matches!(self, Self::Json | Self::Csv)
     }
 
-    /// Whether the export shows code and the quality of the data. If so, [`ExportContents::answer`] must
-    /// include the quality, and [`ExportContents::listings`] the functions to show.
+    /// Whether the export shows code and data quality. If so, [`ExportContents::answer`] must include the
+    /// data quality, and [`ExportContents::listings`] must include the functions to show.
     pub(crate) fn is_whole(self) -> bool {
         self == Self::Html
     }
@@ -172,8 +180,7 @@ pub(crate) struct ExportContents<'a> {
     pub(crate) stacks: &'a StackProfile<'a>,
     /// The event to export in formats that support only one event.
     pub(crate) event: usize,
-    /// Tables and trees, for [`ExportFormat::is_table`]; the quality of the data, for
-    /// [`ExportFormat::is_whole`].
+    /// Tables and trees, for [`ExportFormat::is_table`]; data quality, for [`ExportFormat::is_whole`].
     pub(crate) answer: &'a Profile,
     /// Layout of the tables and trees in `answer`.
     pub(crate) layout: &'a report::ReportLayout,
@@ -183,7 +190,7 @@ pub(crate) struct ExportContents<'a> {
     pub(crate) recording: &'a RecordingCircumstances,
     /// The code of the most expensive functions.
     pub(crate) listings: &'a [Listing],
-    /// Folded stacks of the recording to compare with: each path and its sum of periods.
+    /// Folded stacks of the recording to compare with: each path with its sum of periods.
     pub(crate) before: Option<&'a [(String, u64)]>,
 }
 
@@ -221,6 +228,7 @@ pub(crate) fn write(
         ExportFormat::Svg => svg::write(out, contents),
         ExportFormat::Folded => folded::write(out, contents.stacks, contents.event),
         ExportFormat::Firefox => firefox::write(out, contents),
+        ExportFormat::Perfetto => perfetto::write(out, contents),
         ExportFormat::Speedscope => speedscope::write(out, contents),
         ExportFormat::Pprof => pprof::write(out, contents),
         ExportFormat::Callgrind => callgrind::write(out, contents),

@@ -3,7 +3,8 @@
 //! ```text
 //!   sample ── locations, innermost first ── lines, the inlined functions first ── functions
 //!      │            └── mapping: the module's file, build-id, addresses in its first process
-//!      '── values: samples and periods per event;  labels: thread, pid, tid
+//!      '── values: samples and periods per event, and for thread time its running and waiting parts;
+//!          labels: thread, pid, tid
 //! ```
 //!
 //! Format: <https://github.com/google/pprof/blob/main/proto/profile.proto>. All strings are indexes into the
@@ -21,7 +22,6 @@ use super::{ExportContents, function_name};
 use pmc_analysis::profile::sampled::code::is_library;
 use pmc_analysis::profile::sampled::{StackProfile, StringId};
 use pmc_analysis::session::ModuleKind;
-use pmc_sys::sort;
 use pmc_sys::text::{clean, hex};
 
 #[derive(Clone, PartialEq, Message)]
@@ -143,7 +143,7 @@ pub(super) fn write(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::R
     out.finish().map(drop)
 }
 
-/// A profile being built, and the ids assigned so far.
+/// The profile under construction, and the ids assigned so far.
 struct PprofBuilder<'a> {
     stacks: &'a StackProfile<'a>,
     profile: PprofProfile,
@@ -172,7 +172,10 @@ impl<'a> PprofBuilder<'a> {
         let stacks = self.stacks;
         let used: Vec<usize> =
             (0..stacks.events.len()).filter(|at| stacks.events[*at].kept.samples > 0).collect();
+        // Index of the first value of each event.
+        let mut firsts = Vec::new();
         for at in &used {
+            firsts.push(self.profile.sample_type.len());
             let event = &stacks.events[*at];
             let name = clean(&event.name).into_owned();
             let samples = if used.len() == 1 { "samples".to_owned() } else { format!("{name} samples") };
@@ -185,14 +188,23 @@ impl<'a> PprofBuilder<'a> {
                 self.profile.period = (event.kept.period / event.kept.samples) as i64;
             }
             self.profile.sample_type.extend([samples, period]);
+            if event.has_waits() {
+                let parts =
+                    ["running", "waiting"].map(|part| PprofValueType { kind: self.string(part), unit });
+                self.profile.sample_type.extend(parts);
+            }
         }
         self.mappings(&stacks.rows.iter().map(|row| row.stack).collect::<Vec<_>>());
         let keys = ["thread", "process", "pid", "tid"].map(|key| self.string(key));
         for row in &stacks.rows {
             let Some(event) = used.iter().position(|at| *at == row.event as usize) else { continue };
-            let mut value = vec![0; used.len() * 2];
-            value[event * 2] = row.value.samples as i64;
-            value[event * 2 + 1] = row.value.period as i64;
+            let mut value = vec![0; self.profile.sample_type.len()];
+            let first = firsts[event];
+            value[first] = row.value.samples as i64;
+            value[first + 1] = row.value.period as i64;
+            if stacks.events[used[event]].has_waits() {
+                value[first + 2 + usize::from(row.wait.is_some())] = row.value.period as i64;
+            }
             let location_id = stacks.stack(row.stack).map(|location| self.location(location)).collect();
             let thread = &stacks.threads[row.thread as usize];
             let words = [Some(&thread.comm), thread.process.as_ref()];
@@ -226,7 +238,7 @@ impl<'a> PprofBuilder<'a> {
         number
     }
 
-    /// Adds the modules of these stacks. The program with the most frames comes first, because readers assume
+    /// Adds the modules in these stacks. The program with the most frames comes first, because readers assume
     /// that the first mapping is the main program.
     fn mappings(&mut self, used: &[u32]) {
         let stacks = self.stacks;
@@ -243,7 +255,7 @@ impl<'a> PprofBuilder<'a> {
             }
         }
         let mut modules: Vec<u32> = ends.keys().copied().collect();
-        sort::by_key(&mut modules, |number| {
+        modules.sort_by_key(|number| {
             let module = &stacks.modules[*number as usize];
             let is_no_program = module.kind != ModuleKind::File || is_library(&module.short_name());
             (is_no_program, Reverse(ends[number].2), *number)

@@ -1,5 +1,5 @@
-//! speedscope's native format. It contains the stacks of each thread in time order, as needed for
-//! speedscope's "Time Order" view.
+//! speedscope's native format. It contains the stacks of each thread in time order, for speedscope's "Time
+//! Order" view.
 //!
 //! ```text
 //!   shared.frames  each function once: name, source file or module

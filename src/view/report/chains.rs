@@ -5,7 +5,6 @@ use std::io::{self, Write};
 
 use super::{ChainShape, ReportLayout, tree};
 use pmc_analysis::profile::sampled::{CallTree, Profile, ProfileEvent, SampleValue};
-use pmc_sys::sort;
 use pmc_sys::terminal::Paint;
 
 /// Maximum number of functions in a chain; longer chains are truncated.
@@ -21,18 +20,18 @@ pub(super) fn write(
     layout: &ReportLayout,
 ) -> io::Result<()> {
     let order = if layout.callee { "called function first" } else { "caller first" };
-    writeln!(out, "Call chains, {order}, from {}%", layout.branch_limit)?;
+    writeln!(out, "Call chains, {order}, at least {}%", layout.branch_limit)?;
     let mut ends: Vec<(u32, SampleValue)> = Vec::new();
     let mut above: Vec<Option<u32>> = vec![None; tree.nodes.len()];
     for (number, node) in tree.nodes.iter().enumerate() {
         node.children.iter().for_each(|child| above[*child as usize] = Some(number as u32));
-        // Remaining samples end here: either this function was sampled itself, or its callees are too small
-        // to show.
+        // The remaining samples end here: either in this function itself, or in callees that are too small to
+        // show.
         if node.own.samples > 0 && event.share(event.cost(&node.own)) * 100.0 >= layout.branch_limit {
             ends.push((number as u32, node.own.clone()));
         }
     }
-    sort::by_key(&mut ends, |(number, value)| (std::cmp::Reverse(event.cost(value)), *number));
+    ends.sort_by_key(|(number, value)| (std::cmp::Reverse(event.cost(value)), *number));
     ends.truncate(layout.branches.unwrap_or(usize::MAX));
     let most = match (layout.shape, layout.width()) {
         (ChainShape::Flat, Some(width)) => width.saturating_sub(INDENT),

@@ -1,4 +1,4 @@
-//! Rows for programs: separated fields, as in `perf report -t`, and CSV.
+//! Machine-readable rows: separated fields, as in `perf report -t`, and CSV.
 
 use std::io::{self, Write};
 
@@ -67,8 +67,8 @@ pub(super) fn separated(
     Ok(())
 }
 
-/// Writes one table for all events, with the event as the first column. Events of a group are not shown side
-/// by side, because all lines must have the same fields.
+/// Writes one table for all events, with the event in the first column. The events of a group are not shown
+/// side by side, because all lines must have the same fields.
 pub(super) fn csv(out: &mut dyn Write, profile: &Profile, layout: &ReportLayout) -> io::Result<()> {
     let columns = layout.columns(profile);
     let mut writer = csv::Writer::from_writer(out);

@@ -1,6 +1,6 @@
-//! Nested rows (`--hierarchy`). The first level sums rows with the same first sort key. The second level sums
-//! rows that also have the same second key, and so on. Rows show own costs; the call tree includes callees.
-//! Column titles are the same as in perf.
+//! Nested rows (`--hierarchy`). The first level combines rows with the same first sort key. The second level
+//! combines rows that also have the same second key, and so on. Rows show own costs; the call tree includes
+//! callees. Column titles are the same as in perf.
 //!
 //! ```text
 //!  Overhead  Command / Shared Object / Symbol
@@ -13,15 +13,14 @@ use std::io::{self, Write};
 
 use rustc_hash::FxHashMap;
 
+use super::key_widths::NARROWEST_LAST;
 use super::{ReportColumn, ReportLayout, cell, heading, number, share_of};
+use crate::view::table::{self, right};
 use pmc_analysis::profile::sampled::{Profile, ProfileEvent, RowCell, ShareOf, TableRow};
-use pmc_sys::sort;
 use pmc_sys::text::{cut, width};
 
 /// Minimum width of a numeric column.
 const NUMBER: usize = 12;
-/// Minimum width of the text of deep rows.
-const NARROWEST: usize = 16;
 
 /// One level of nesting: the sum of all rows that have the same sort keys up to this level.
 #[derive(Default)]
@@ -41,10 +40,10 @@ impl HierarchyBranch {
         }
     }
 
-    /// Returns the number by which branches are sorted: the value of the first column.
+    /// Returns the number by which branches are sorted, which is the value of the first column.
     fn rank(&self, column: ReportColumn) -> u64 {
         match (share_of(column, &self.sum), column) {
-            (Some((_, cost)), _) => cost,
+            (Some((of, value)), _) => of.cost(&value),
             (None, ReportColumn::Samples) => self.sum.own.samples,
             (None, _) => self.sum.own.period,
         }
@@ -85,7 +84,7 @@ fn branches(rows: &[TableRow], depth: usize, first: ReportColumn) -> Vec<Hierarc
     }
     for at in 0..all.len() {
         let mut below = std::mem::take(&mut all[at].below);
-        sort::by_key(&mut below, |number| (std::cmp::Reverse(all[*number].rank(first)), *number));
+        below.sort_by_key(|number| (std::cmp::Reverse(all[*number].rank(first)), *number));
         all[at].below = below;
     }
     all
@@ -104,17 +103,15 @@ pub(super) fn write(
         ReportColumn::Own => "Overhead",
         column => heading(*column, profile),
     };
-    // As in perf, the first column leaves room for the indentation of the levels.
+    // As in perf, the first column leaves room to indent the levels.
     let first = NUMBER.max(9 + 3 * headings.len());
-    let numbers = |words: &mut dyn Iterator<Item = String>| -> String {
-        let widths = std::iter::once(first).chain(std::iter::repeat(NUMBER));
-        words.zip(widths).map(|(word, wide)| format!("{word:>wide$} ")).collect()
-    };
+    let mut shapes = vec![right(1, NUMBER); columns.len()];
+    shapes[0] = right(0, first);
     for event in events {
         let start = if layout.is_piped { '#' } else { ' ' };
         if !layout.is_quiet {
-            let titles = numbers(&mut columns.iter().map(|column| title(column).to_owned()));
-            writeln!(out, "{start}{titles} {}", headings.join(" / "))?;
+            let titles = table::line(&shapes, columns.iter().map(title));
+            writeln!(out, "{start}{titles}  {}", headings.join(" / "))?;
         }
         let all = branches(&event.rows, profile.keys.len(), columns[0]);
         let mut open: Vec<(usize, usize)> = all[0].below.iter().rev().map(|number| (*number, 0)).collect();
@@ -132,11 +129,10 @@ pub(super) fn write(
             }
             shown += 1;
             let words = branch.cell.as_ref().map(|value| cell(profile, layout, value)).unwrap_or_default();
-            let numbers =
-                numbers(&mut columns.iter().map(|column| number(event, &branch.sum, *column, layout)));
-            let before = format!(" {numbers} {:depth$}", "", depth = depth * 2);
+            let numbers = columns.iter().map(|column| number(event, &branch.sum, *column, layout));
+            let before = format!(" {}  {:depth$}", table::line(&shapes, numbers), "", depth = depth * 2);
             let words = match layout.width() {
-                Some(columns) => cut(&words, columns.saturating_sub(width(&before)).max(NARROWEST)),
+                Some(columns) => cut(&words, columns.saturating_sub(width(&before)).max(NARROWEST_LAST)),
                 None => words,
             };
             writeln!(out, "{before}{words}")?;

@@ -1,4 +1,4 @@
-//! The JSON document: totals, rows, tree, modules, trust. docs/report.md explains each field.
+//! The JSON document: totals, rows, tree, modules and trust. docs/report.md explains each field.
 //!
 //! The tree is a flat list of nodes: stacks can be thousands of calls deep, and JSON parsers reject such deep
 //! nesting.
@@ -42,7 +42,7 @@ pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &ReportLayou
     writeln!(out, ",\n\"trust\": {}\n}}", as_json(&trust))
 }
 
-/// Returns the object of a module: its files, its frames, and the data that is missing.
+/// Returns the object for a module: its files, its frames, and which data is missing.
 fn module(profile: &Profile, module: &ModuleQuality) -> Json {
     let found = module.data.found();
     let shown = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
@@ -62,7 +62,16 @@ pub(super) fn events(out: &mut dyn Write, profile: &Profile, layout: &ReportLayo
         let (total, filtered) = (&event.total, &event.filtered);
         write!(out, "\"samples\": {}, \"period\": {}, ", total.samples, total.period)?;
         let filtered = json!({"samples": filtered.samples, "period": filtered.period});
-        write!(out, "\"filtered\": {filtered},\n\"rows\": ")?;
+        writeln!(out, "\"filtered\": {filtered},")?;
+        if let Some(sums) = event.thread_time.as_ref().filter(|sums| sums.is_live) {
+            let (idle, waited) = sums.idle;
+            let sums = json!({
+                "elapsed_ns": sums.elapsed_ns, "threads": sums.threads, "idle_threads": idle,
+                "idle_ns": waited, "ms_per_s": rates(event, &event.total),
+            });
+            writeln!(out, "\"thread_time\": {sums},")?;
+        }
+        write!(out, "\"rows\": ")?;
         rows(out, profile, event, layout)?;
         write!(out, ",\n\"tree\": ")?;
         match &event.tree {
@@ -86,17 +95,34 @@ struct CostJson {
     /// Percentage of wall-clock time.
     #[serde(skip_serializing_if = "Option::is_none")]
     latency: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ms_per_s: Option<RatesJson>,
+}
+
+/// Milliseconds per second spent in each state.
+#[derive(Serialize)]
+struct RatesJson {
+    running: f64,
+    runnable: f64,
+    blocked: f64,
+}
+
+fn rates(event: &ProfileEvent, value: &SampleValue) -> Option<RatesJson> {
+    let round = |ms: f64| (ms * 1000.0).round() / 1000.0;
+    let [running, runnable, blocked] = event.rates(value)?.map(round);
+    Some(RatesJson { running, runnable, blocked })
 }
 
 fn cost(event: &ProfileEvent, value: &SampleValue) -> CostJson {
     let share = event.share_by(ShareOf::Period, value.period);
     CostJson {
         percent: percent(share),
-        error: percent(event.error_by(ShareOf::Period, share)),
+        error: percent(event.error_by(ShareOf::Period, value)),
         samples: value.samples,
         period: value.period,
         latency: (event.total.latency() > 0)
             .then(|| percent(event.share_by(ShareOf::Latency, value.latency()))),
+        ms_per_s: rates(event, value),
     }
 }
 

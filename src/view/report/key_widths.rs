@@ -1,9 +1,40 @@
-//! Widths of the sort key columns when the line width is limited, on the screen and in text.
+//! Fits the sort key columns into a limited line width, on the screen and in text.
 
 use pmc_analysis::profile::sampled::SortKey;
 
 /// Minimum width to which a column shrinks to make room for the last column.
 const NARROWEST: usize = 6;
+
+/// Minimum width of the last column in text, even if the numbers already fill the line.
+pub(in crate::view) const NARROWEST_LAST: usize = 16;
+
+/// Widths of the sort key columns of a text table, without the two blanks before each. A width of 0 omits a
+/// column whose cells are all equal.
+pub(in crate::view) struct FittedWidths {
+    pub(in crate::view) widths: Vec<usize>,
+    /// Whether any column is narrower than its contents, or the last column is narrower than half of the
+    /// line.
+    pub(in crate::view) is_tight: bool,
+}
+
+impl FittedWidths {
+    /// Fits the columns for `keys` into a line of `most` columns, of which `used` are taken by other columns.
+    pub(in crate::view) fn new(
+        wished: &[usize],
+        keys: &[SortKey],
+        (most, used): (usize, usize),
+        is_mute: impl Fn(usize) -> bool,
+    ) -> Self {
+        let half = wished.last().map_or(0, |last| (most / 2).min(*last));
+        let mut widths = wished.to_vec();
+        fit_keys(&mut widths, keys, (most.saturating_sub(used), half, 2), is_mute);
+        let Some((last, others)) = widths.split_last_mut() else { return Self { widths, is_tight: false } };
+        let has_shrunk = |(has, wish): (&usize, &usize)| (1..*wish).contains(has);
+        let is_tight = *last < half || others.iter().zip(wished).any(has_shrunk);
+        *last = (*last).max(NARROWEST_LAST).min(wished[others.len()]);
+        Self { widths, is_tight }
+    }
+}
 
 /// Fits the columns for `keys` into `room`, with `gap` blanks after each column. `widths` holds the preferred
 /// widths and receives the result.

@@ -1,5 +1,5 @@
-//! Functions in languages with a runtime, for human readers: own cost and total cost. The own cost includes
-//! the interpreter.
+//! The self cost and total cost of functions in languages with a runtime, for human readers. Self cost
+//! includes the cost of the interpreter.
 //!
 //! ```text
 //!   Functions by name of their runtime; Self includes the native code that they run
@@ -42,7 +42,7 @@ pub(super) fn write(
     let columns = if has_times { 4 } else { 2 };
     let cells = |function: &&LanguageFunction| {
         let values = [&function.own, &function.total];
-        let shares = values.map(|value| percent(event, (event.share_of, event.cost(value)), layout));
+        let shares = values.map(|value| percent(event, event.share_of, value, layout));
         let times = values.map(|value| duration(value.period as f64));
         shares.into_iter().chain(times).take(columns).collect()
     };

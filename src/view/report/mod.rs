@@ -1,7 +1,7 @@
 //! `pmc report` as text, separated fields, CSV and JSON.
 //!
-//! Receives a [`Profile`] and a [`ReportLayout`]; decides wording, widths and order of columns. All shares
-//! come from the profile.
+//! Receives a [`Profile`] and a [`ReportLayout`], and chooses the wording, widths and order of columns. All
+//! shares come from the profile.
 
 mod chains;
 mod fields;
@@ -14,18 +14,19 @@ mod text;
 mod tree;
 mod under_rows;
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use rustc_hash::FxHashMap;
 
 pub(crate) use key_widths::fit_keys;
+pub(super) use key_widths::{FittedWidths, NARROWEST_LAST};
 pub(super) use name::StyledWords;
 use pmc_analysis::profile::sampled::boilerplate;
 use pmc_analysis::profile::sampled::table::MODES;
 use pmc_analysis::profile::sampled::{
-    Profile, ProfileEvent, RowCell, ShareOf, SortKey, StringTable, TableRow,
+    Profile, ProfileEvent, RowCell, SampleValue, ShareOf, SortKey, StringTable, TableRow, ThreadState,
 };
-use pmc_sys::sort;
 use pmc_sys::terminal::Paint;
 use pmc_sys::text::{DisplayName, clean};
 use pmc_sys::units::{PerfTime, thousands};
@@ -45,7 +46,7 @@ pub(crate) enum ReportFormat {
 }
 
 impl ReportFormat {
-    /// Whether the format has only rows and cannot contain notes about the recording.
+    /// Whether the format consists only of rows, without room for notes about the recording.
     pub(crate) fn is_bare(&self) -> bool {
         matches!(self, Self::Separated(_) | Self::Csv)
     }
@@ -69,15 +70,37 @@ pub(crate) enum ReportColumn {
     Samples,
     /// Sum of periods.
     Period,
+    /// Milliseconds per second in a state, including callees if the table shows them.
+    Rate(ThreadState),
     /// A sort key.
     Key(SortKey),
 }
 
+/// The states of [`ReportColumn::Rate`] columns, with their headings.
+const RATES: [(ThreadState, &str); 2] =
+    [(ThreadState::Running, "On-CPU ms/s"), (ThreadState::Blocked, "Blocked ms/s")];
+
 /// Names of [`ReportColumn::InMode`] columns, in the order of [`MODES`].
-pub(crate) const IN_MODES: [&str; MODES.len()] =
+const IN_MODES: [&str; MODES.len()] =
     ["overhead_sys", "overhead_us", "overhead_guest_sys", "overhead_guest_us"];
 
 impl ReportColumn {
+    /// Returns the numeric column with this name in `-s` and `-F`.
+    pub(crate) fn of_number(name: &str) -> Option<Self> {
+        Some(match name {
+            "overhead" | "self" => Self::Own,
+            "overhead_children" => Self::Total,
+            "latency" => Self::OwnLatency,
+            "latency_children" => Self::TotalLatency,
+            "sample" => Self::Samples,
+            "period" => Self::Period,
+            "weight1" => Self::Weight(0),
+            "weight2" => Self::Weight(1),
+            "weight3" => Self::Weight(2),
+            name => Self::InMode(IN_MODES.iter().position(|word| *word == name)?),
+        })
+    }
+
     /// Whether the column is a share of wall-clock time.
     pub(crate) fn is_latency(self) -> bool {
         matches!(self, Self::OwnLatency | Self::TotalLatency)
@@ -139,13 +162,13 @@ pub(crate) struct ReportLayout {
     pub(crate) show_period: bool,
     /// Maximum number of rows.
     pub(crate) rows: usize,
-    /// Minimum percentage for a row to be shown.
+    /// Minimum percentage of the rows to show.
     pub(crate) row_limit: f64,
-    /// Minimum percentage for a branch of the tree to be shown.
+    /// Minimum percentage of the tree branches to show.
     pub(crate) branch_limit: f64,
     /// Maximum number of lines of the tree, largest branches first; `None` for no limit.
     pub(crate) tree_lines: Option<usize>,
-    /// Which events are shown side by side.
+    /// Which events to show side by side.
     pub(crate) grouping: EventGrouping,
     /// Explicit column widths. If a width is 0 or missing, pmc chooses it.
     pub(crate) widths: Vec<usize>,
@@ -173,8 +196,8 @@ pub(crate) struct ReportLayout {
     pub(crate) width: Option<usize>,
     /// Text styles.
     pub(crate) paint: Paint,
-    /// Whether the text is written to a pipe, for a program. If so, rows are in perf's format, and all other
-    /// lines are comments.
+    /// Whether the text is written to a pipe and read by a program. If so, rows are in perf's format, and all
+    /// other lines are comments.
     pub(crate) is_piped: bool,
     /// Whether to write only rows, without headlines, headings and remarks.
     pub(crate) is_quiet: bool,
@@ -194,7 +217,7 @@ pub(crate) enum EventGrouping {
     All,
 }
 
-/// The most expensive rows and the tree below them, as text.
+/// By default, text with the most expensive rows and the tree below them.
 impl Default for ReportLayout {
     fn default() -> Self {
         Self {
@@ -245,6 +268,11 @@ impl ReportLayout {
         self.is_piped || self.form != ReportFormat::Text
     }
 
+    /// Whether the output explains in words, next to the rows, why names are missing.
+    pub(crate) fn shows_missing_names(&self) -> bool {
+        !self.is_for_program()
+    }
+
     /// Whether to shorten function names for a human reader.
     fn reads_names(&self) -> bool {
         self.form == ReportFormat::Text && !self.full_names && !self.is_piped
@@ -290,6 +318,9 @@ impl ReportLayout {
                 (true, false) => columns.extend([period, latency]),
                 _ => columns.push(period),
             }
+        }
+        if profile.events.iter().any(|event| event.rates(&event.total).is_some()) {
+            columns.extend(RATES.iter().map(|(state, _)| ReportColumn::Rate(*state)));
         }
         if self.show_samples {
             columns.push(ReportColumn::Samples);
@@ -356,8 +387,8 @@ struct ReportLine<'a> {
     callers: usize,
 }
 
-/// Returns the events in the table led by the event at `index`; empty if its own leader's table shows that
-/// event.
+/// Returns the events that share a table with the event at `index`, which must lead their group. Returns
+/// nothing if the event is shown in its leader's table.
 fn side_by_side<'a>(profile: &'a Profile, layout: &ReportLayout, index: usize) -> Vec<&'a ProfileEvent> {
     let events = &profile.events;
     let has_groups = events.iter().enumerate().any(|(at, event)| event.leader != at);
@@ -369,9 +400,8 @@ fn side_by_side<'a>(profile: &'a Profile, layout: &ReportLayout, index: usize) -
     (0..events.len()).filter(|&at| leader(at) == index).map(|at| &events[at]).collect()
 }
 
-/// Returns up to `layout.rows` lines of a table whose share reaches the limit, and the number of all such
-/// lines. The group leader's lines come first. For a human reader, start-up functions are combined into one
-/// line.
+/// Returns up to `layout.rows` lines whose share reaches the limit, and the total number of such lines. The
+/// group leader's lines come first. For a human reader, start-up functions are combined into one line.
 fn lines<'a>(
     profile: &Profile,
     events: &[&'a ProfileEvent],
@@ -399,7 +429,7 @@ fn lines<'a>(
         let event = events[layout.sort_member];
         let cost =
             |line: &ReportLine<'_>| line.rows[layout.sort_member].map_or(0, |row| event.cost(&row.total));
-        sort::by_key(&mut lines, |line| std::cmp::Reverse(cost(line)));
+        lines.sort_by_key(|line| std::cmp::Reverse(cost(line)));
     }
     if layout.reads_names() {
         let own = |line: &ReportLine<'_>| line.rows.iter().flatten().map(|row| row.own.samples).sum();
@@ -414,7 +444,7 @@ fn lines<'a>(
     (lines, all)
 }
 
-/// Returns the fields of a line. A numeric column has one field per event of the group.
+/// Returns the fields of a line. A numeric column has one field for each event of the group.
 fn fields(
     profile: &Profile,
     layout: &ReportLayout,
@@ -443,7 +473,7 @@ fn fields(
     fields
 }
 
-/// Returns the columns, with numeric columns repeated for each event.
+/// Returns the columns, with each numeric column repeated for each event.
 fn spread(columns: &[ReportColumn], events: usize) -> Vec<ReportColumn> {
     let times = |column: &ReportColumn| if matches!(column, ReportColumn::Key(_)) { 1 } else { events };
     columns.iter().flat_map(|column| std::iter::repeat_n(*column, times(column))).collect()
@@ -495,7 +525,7 @@ pub(crate) const INLINED: &str = "↳ ";
 /// Mark before the names of generated functions.
 pub(crate) const GENERATED: &str = "~ ";
 
-/// Returns a cell's text, safe to print on a terminal. Needs no profile.
+/// Returns a cell's text, safe to print on a terminal. Does not need a profile.
 pub(super) fn words(texts: &StringTable, cell: &RowCell, spelling: CellSpelling) -> String {
     let text = |id| clean(texts.get(id)).into_owned();
     match *cell {
@@ -537,28 +567,34 @@ fn heading(column: ReportColumn, profile: &Profile) -> &str {
         ReportColumn::Weight(which) => ["Weight1", "Weight2", "Weight3"][which],
         ReportColumn::Samples => "Samples",
         ReportColumn::Period => "Period",
+        ReportColumn::Rate(state) => RATES.iter().find(|(at, _)| *at == state).map_or("", |(_, words)| words),
         ReportColumn::Key(key) => profile.heading(key),
     }
 }
 
-/// Returns the cost whose share a column shows, and the total that the share refers to.
-fn share_of(column: ReportColumn, row: &TableRow) -> Option<(ShareOf, u64)> {
+/// Returns the value whose share a column shows, and which total the share refers to.
+fn share_of(column: ReportColumn, row: &TableRow) -> Option<(ShareOf, Cow<'_, SampleValue>)> {
     Some(match column {
-        ReportColumn::Own => (ShareOf::Period, row.own.period),
-        ReportColumn::Total => (ShareOf::Period, row.total.period),
-        ReportColumn::InMode(mode) => (ShareOf::Period, row.in_mode(mode)),
-        ReportColumn::OwnLatency => (ShareOf::Latency, row.own.latency()),
-        ReportColumn::TotalLatency => (ShareOf::Latency, row.total.latency()),
-        ReportColumn::Samples | ReportColumn::Period | ReportColumn::Weight(_) | ReportColumn::Key(_) => {
-            return None;
+        ReportColumn::Own => (ShareOf::Period, Cow::Borrowed(&row.own)),
+        ReportColumn::Total => (ShareOf::Period, Cow::Borrowed(&row.total)),
+        ReportColumn::InMode(mode) => {
+            let period = row.in_mode(mode);
+            (ShareOf::Period, Cow::Owned(SampleValue { period, ..SampleValue::default() }))
         }
+        ReportColumn::OwnLatency => (ShareOf::Latency, Cow::Borrowed(&row.own)),
+        ReportColumn::TotalLatency => (ShareOf::Latency, Cow::Borrowed(&row.total)),
+        ReportColumn::Samples
+        | ReportColumn::Period
+        | ReportColumn::Rate(_)
+        | ReportColumn::Weight(_)
+        | ReportColumn::Key(_) => return None,
     })
 }
 
 /// Formats a number in a row: with thousands separators for a human reader, or as digits only for a program.
 fn number(event: &ProfileEvent, row: &TableRow, column: ReportColumn, layout: &ReportLayout) -> String {
-    if let Some(share) = share_of(column, row) {
-        return percent(event, share, layout);
+    if let Some((of, value)) = share_of(column, row) {
+        return percent(event, of, &value, layout);
     }
     let digits = |number: u64| match layout.is_for_program() {
         true => number.to_string(),
@@ -567,6 +603,10 @@ fn number(event: &ProfileEvent, row: &TableRow, column: ReportColumn, layout: &R
     match column {
         ReportColumn::Weight(which) => average_weight(row, which),
         ReportColumn::Samples => digits(row.own.samples),
+        ReportColumn::Rate(state) => {
+            let value = if row.total.period > 0 { &row.total } else { &row.own };
+            event.rates(value).map(|rates| format!("{:.1}", rates[state as usize])).unwrap_or_default()
+        }
         _ => digits(row.own.period),
     }
 }
@@ -576,10 +616,14 @@ fn average_weight(row: &TableRow, which: usize) -> String {
 }
 
 /// Formats a percentage: with its error for a human reader, or with perf's two decimals for a program.
-fn percent(event: &ProfileEvent, (of, cost): (ShareOf, u64), layout: &ReportLayout) -> String {
-    let share = event.share_by(of, cost);
+/// Waits have no error, since they are measured completely.
+fn percent(event: &ProfileEvent, of: ShareOf, value: &SampleValue, layout: &ReportLayout) -> String {
+    let share = event.share_by(of, of.cost(value));
     if layout.is_for_program() {
         return format!("{:.2}%", share * 100.0);
     }
-    format!("{:.1}% ±{:.1}", share * 100.0, event.error_by(of, share) * 100.0)
+    match event.error_by(of, value) {
+        0.0 => format!("{:.1}%     ", share * 100.0),
+        error => format!("{:.1}% ±{:.1}", share * 100.0, error * 100.0),
+    }
 }

@@ -1,4 +1,4 @@
-//! A function's name in text for human readers, in styled parts: mark, scope, name and details.
+//! Function names for human readers, in styled parts: mark, scope, name and details.
 
 use super::{GENERATED, INLINED, KERNEL};
 use pmc_analysis::profile::sampled::CodeKind;
@@ -6,7 +6,7 @@ use pmc_sys::terminal::Paint;
 use pmc_sys::terminal::theme::TextRole;
 use pmc_sys::text::{DisplayName, width};
 
-/// Adjacent pieces of text, each with its role.
+/// A sequence of pieces of text, each with its role.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::view) struct StyledWords(Vec<(TextRole, String)>);
 
@@ -26,7 +26,7 @@ impl StyledWords {
         let (mark, role) = match kind {
             CodeKind::Kernel => (KERNEL, TextRole::Kernel),
             CodeKind::Generated => (GENERATED, TextRole::Generated),
-            _ => (plain, TextRole::Plain),
+            CodeKind::Program | CodeKind::Library | CodeKind::Unknown => (plain, TextRole::Plain),
         };
         let mark = if is_inlined { INLINED } else { mark };
         let name = DisplayName::new(name).fit(columns.saturating_sub(width(mark)));
@@ -43,7 +43,7 @@ impl StyledWords {
         self.0.iter().map(|(_, words)| width(words)).sum()
     }
 
-    /// Appends other text.
+    /// Appends another styled text.
     pub(in crate::view) fn push(&mut self, others: &Self) {
         self.0.extend_from_slice(&others.0);
     }
@@ -51,14 +51,6 @@ impl StyledWords {
     /// Returns the text in a subdued style.
     pub(in crate::view) fn quiet(self) -> Self {
         Self(self.0.into_iter().map(|(_, words)| (TextRole::Quiet, words)).collect())
-    }
-
-    /// Returns the styled text as a table cell of `columns` columns, right-aligned if `to_right`. Wider text
-    /// is not truncated.
-    pub(in crate::view) fn aligned(&self, paint: Paint, columns: usize, to_right: bool) -> String {
-        let blanks = " ".repeat(columns.saturating_sub(self.width()));
-        let text = self.painted(paint);
-        if to_right { blanks + &text } else { text + &blanks }
     }
 
     /// Returns the styled text.

@@ -9,13 +9,18 @@
 
 use std::io::{self, Write};
 
+use super::key_widths::FittedWidths;
 use super::name::StyledWords;
+use super::under_rows::ChainWriter;
 use super::{
-    ChainShape, ReportColumn, ReportLayout, cell_words, chains, fields, fit_keys, heading, hierarchy,
-    language, lines, number, side_by_side, spread, tree, under_rows::ChainWriter,
+    ChainShape, ReportColumn, ReportLayout, cell_words, chains, fields, heading, hierarchy, language, lines,
+    number, side_by_side, spread, tree,
 };
 use crate::view::remarks::Remarks;
+use crate::view::table::{self, ColumnShape};
 use pmc_analysis::profile::sampled::trust::{self, TrustRemark, TrustStatement};
+use pmc_analysis::profile::sampled::wait_site::WaitSite;
+use pmc_analysis::profile::sampled::waits::ThreadTimeSums;
 use pmc_analysis::profile::sampled::{CodeKind, Profile, ProfileEvent, RowCell, SortKey, TableRow, is_clock};
 use pmc_sys::terminal::theme::TextRole;
 use pmc_sys::text::{clean, cut, width};
@@ -23,10 +28,9 @@ use pmc_sys::units::{duration, thousands};
 
 /// Maximum width of each text column except the last, if the line width is unlimited.
 const WIDEST: usize = 40;
-/// Width to which names in a pipe are padded. Longer names are not truncated; they only shift their own line.
+/// Width to which names are padded in a pipe. Longer names are not truncated; they only shift the rest of
+/// their own line.
 const PADDED: usize = 80;
-/// Minimum width of the last column, even if numbers fill the line.
-const NARROWEST: usize = 16;
 
 pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &ReportLayout) -> io::Result<()> {
     if layout.is_piped && !layout.is_quiet {
@@ -48,7 +52,7 @@ pub(super) fn tables(out: &mut dyn Write, profile: &Profile, layout: &ReportLayo
         let events = side_by_side(profile, layout, index);
         let samples: u64 = events.iter().map(|event| event.total.samples).sum();
         let is_dummy = events.iter().all(|event| event.name.starts_with("dummy"));
-        // perf opens a dummy event only for side-band records.
+        // perf opens a dummy event only to record side-band data, so do not show it.
         if events.is_empty() || samples == 0 && (is_dummy || profile.events.len() > 1) {
             continue;
         }
@@ -66,6 +70,9 @@ pub(super) fn tables(out: &mut dyn Write, profile: &Profile, layout: &ReportLayo
             }
             if layout.is_piped {
                 fields::headline(remarks.out, &events)?;
+                for sums in events.iter().filter_map(|event| event.thread_time.as_ref()) {
+                    writeln!(remarks, "{}", thread_time(sums))?;
+                }
             } else {
                 for event in &events {
                     headline(&mut remarks, event)?;
@@ -100,7 +107,56 @@ pub(super) fn tables(out: &mut dyn Write, profile: &Profile, layout: &ReportLayo
     Ok(())
 }
 
+/// Returns a sentence about how threads spent their time: `2.60 s elapsed, 4 threads: 31.0 ms running, …`.
+/// Lists the states in which threads spent at least 0.1% of their time, and the sum of all other states.
+pub(in crate::view) fn thread_time(sums: &ThreadTimeSums) -> String {
+    const LEAST: u64 = 1000;
+    let sum =
+        |sites: &[(WaitSite, u64)]| sites.iter().fold(0u64, |sum, (_, period)| sum.saturating_add(*period));
+    let mut most: Vec<_> = sums.sites.iter().map(|(site, value)| (*site, value.period)).collect();
+    if let Some(exact) = sums.running_ns {
+        most.retain(|(site, _)| *site != WaitSite::Running);
+        most.push((WaitSite::Running, exact));
+    }
+    let all = sum(&most);
+    let least: Vec<_> = most.extract_if(.., |(_, period)| *period < all / LEAST).collect();
+    most.sort_by_key(|(site, _)| *site != WaitSite::Running);
+    let mut parts: Vec<String> = most
+        .iter()
+        .map(|(site, period)| format!("{} {}", duration(*period as f64), site.activity()))
+        .collect();
+    let (idle, waited) = sums.idle;
+    if idle > 0 {
+        let threads = if idle == 1 { "thread" } else { "threads" };
+        parts.push(format!("{} by {idle} idle {threads} (--idle shows them)", duration(waited as f64)));
+    }
+    let rest = sum(&least);
+    if rest > 0 {
+        parts.push(format!("{} in other states", duration(rest as f64)));
+    }
+    let threads = match sums.threads {
+        1 => "1 thread".to_owned(),
+        count => format!("{} threads", thousands(count as u64)),
+    };
+    let elapsed = duration(sums.elapsed_ns as f64);
+    let coverage = match sums.coverage {
+        Some(share) if !(0.95..=1.05).contains(&share) => {
+            let why = match sums.running_ns {
+                Some(_) => "records of context switches are missing",
+                None => "running time is incomplete",
+            };
+            format!(". This is {:.0}% of the threads' time: {why}", share * 100.0)
+        }
+        _ => String::new(),
+    };
+    let parts = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
+    format!("{elapsed} elapsed, {threads}{parts}{coverage}")
+}
+
 fn headline(out: &mut dyn Write, event: &ProfileEvent) -> io::Result<()> {
+    if let Some(sums) = &event.thread_time {
+        return writeln!(out, "{}", thread_time(sums));
+    }
     let name = clean(&event.name);
     let amount = if is_clock(&name) {
         duration(event.total.period as f64)
@@ -140,7 +196,7 @@ fn symbol(profile: &Profile, cells: &[RowCell], columns: usize) -> StyledWords {
     }
 }
 
-/// Returns the minimum width of a numeric column in perf.
+/// Returns the minimum width that perf gives a numeric column.
 fn perfs_width(column: ReportColumn) -> usize {
     match column {
         ReportColumn::Key(_) => 0,
@@ -177,18 +233,13 @@ fn widths(columns: &[ReportColumn], lines: &[Vec<String>], layout: &ReportLayout
             _ => None,
         })
         .collect();
-    let mut fitted: Vec<usize> = elastic.iter().map(|at| widths[*at]).collect();
-    let half = fitted.last().map_or(0, |last| (most / 2).min(*last));
-    fit_keys(&mut fitted, &keys, (most.saturating_sub(fixed), half, 2), |at| {
+    let wished: Vec<usize> = elastic.iter().map(|at| widths[*at]).collect();
+    let fitted = FittedWidths::new(&wished, &keys, (most, fixed), |at| {
         let is_asked_for = layout.columns.is_some();
-        let mut cells = lines.iter().skip(1).map(|line| &line[elastic[at]]);
-        let first = cells.next();
-        !is_asked_for && cells.all(|cell| Some(cell) == first)
+        let is_equal = |a: &&Vec<String>, b: &&Vec<String>| a[elastic[at]] == b[elastic[at]];
+        !is_asked_for && lines.iter().skip(1).is_sorted_by(is_equal)
     });
-    for (at, fitted) in elastic.iter().zip(&fitted) {
-        let is_last = Some(at) == elastic.last();
-        widths[*at] = widths[*at].min(if is_last { (*fitted).max(NARROWEST) } else { *fitted });
-    }
+    elastic.iter().zip(fitted.widths).for_each(|(at, fitted)| widths[*at] = fitted);
     widths
 }
 
@@ -209,7 +260,7 @@ fn table(
     }));
     let widths = widths(&columns, &lines, layout);
     for (at, width) in widths.iter().enumerate() {
-        // Print the common value of an omitted column once.
+        // Print the value of an omitted column once, because it is the same in all rows.
         if *width == 0 && lines.len() > 1 && !layout.is_quiet && !lines[1][at].is_empty() {
             writeln!(out, "  {} of all rows: {}", lines[0][at], lines[1][at])?;
         }
@@ -220,14 +271,24 @@ fn table(
         lines.insert(1, rule);
     }
     let chains = events.first().and_then(|event| ChainWriter::new(profile, event, layout));
+    let indices: Vec<usize> = (0..columns.len()).filter(|at| widths[*at] > 0).collect();
+    // The first column follows `#` or a blank. As in perf, the last column is padded only if it contains
+    // numbers, which are then followed by a blank.
+    let end = if is_number(columns[last]) { " " } else { "" };
+    let shape = |(number, at): (usize, &usize)| ColumnShape {
+        gap: if number == 0 { 1 } else { 2 },
+        least: if *at == last && end.is_empty() { 0 } else { widths[*at] },
+        to_right: is_number(columns[*at]),
+    };
+    let shapes: Vec<_> = indices.iter().enumerate().map(shape).collect();
     let headings = if layout.is_piped { 2 } else { 0 };
     let first_row = headings.max(1);
     let skipped = if layout.is_quiet { first_row } else { 0 };
     for (number, line) in lines.iter().enumerate().skip(skipped) {
-        let mut text = String::from(if number < headings { '#' } else { ' ' });
-        for (at, field) in line.iter().enumerate().filter(|(at, _)| widths[*at] > 0) {
+        let cells = indices.iter().map(|&at| {
+            let field = &line[at];
             let given = layout.widths.get(at).is_some_and(|given| *given > 0);
-            let field = match columns[at] {
+            let words = match columns[at] {
                 _ if number == 0 && !layout.is_piped => {
                     StyledWords::new(TextRole::Heading, cut(field, widths[at]))
                 }
@@ -242,13 +303,10 @@ fn table(
                 }
                 _ => StyledWords::new(TextRole::Plain, cut(field, widths[at])),
             };
-            let is_number = is_number(columns[at]);
-            text.push(' ');
-            match is_number || at != last {
-                true => text.extend([&field.aligned(layout.paint, widths[at], is_number), " "]),
-                false => text.push_str(&field.painted(layout.paint)),
-            }
-        }
+            words.painted(layout.paint)
+        });
+        let start = if number < headings { '#' } else { ' ' };
+        let text = format!("{start}{}{end}", table::line(&shapes, cells));
         writeln!(out, "{}", if layout.width().is_some() { text.trim_end() } else { &text })?;
         if layout.is_piped && !layout.is_quiet && number + 1 == first_row {
             writeln!(out, "#")?;
@@ -278,7 +336,7 @@ pub(super) fn trust(out: &mut dyn Write, profile: &Profile, layout: &ReportLayou
     let TrustStatement { summary, remarks } = trust::statement(&profile.trust, &profile.modules);
     writeln!(out, "Trust: {summary}.")?;
     if profile.trust.samples > 0 && !layout.is_piped {
-        writeln!(out, "       ± is the 95% confidence interval of sampling.")?;
+        writeln!(out, "       ± is the 95% confidence interval of the sampling error.")?;
     }
     for TrustRemark { text, remedy } in remarks {
         writeln!(out, "       {text}.")?;
@@ -294,7 +352,7 @@ mod tests {
     use super::*;
     use pmc_analysis::profile::sampled::{ProfileQuality, RowCell, SampleValue, SortKey};
 
-    /// Writes a report with a name that contains a separator and is too wide for the human-readable table.
+    /// Writes a report with a name that contains a separator and is too wide for the table for human readers.
     fn written(is_piped: bool) -> String {
         let mut profile = Profile { keys: vec![SortKey::Dso, SortKey::Symbol], ..Profile::default() };
         let dso = profile.texts.add(&"d".repeat(WIDEST + 9));
@@ -323,6 +381,27 @@ mod tests {
         let mut out = Vec::new();
         write(&mut out, &profile, &layout).unwrap();
         String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn exact_running_time_replaces_that_of_the_samples() {
+        let value = |period: u64| SampleValue { samples: 1, period, ..SampleValue::default() };
+        let sums = ThreadTimeSums {
+            elapsed_ns: 2_000_000_000,
+            threads: 1,
+            idle: (0, 0),
+            is_live: false,
+            coverage: Some(0.5),
+            running_ns: Some(31_000_000),
+            sites: vec![(WaitSite::Sleep, value(969_000_000)), (WaitSite::Running, value(25_000_000))],
+        };
+        assert_eq!(
+            thread_time(&sums),
+            "2.00 s elapsed, 1 thread: 31.0 ms running, 969 ms sleeping. This is 50% of the threads' time: records \
+             of context switches are missing"
+        );
+        let sums = ThreadTimeSums { running_ns: None, coverage: None, ..sums };
+        assert_eq!(thread_time(&sums), "2.00 s elapsed, 1 thread: 25.0 ms running, 969 ms sleeping");
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! The call tree for human readers: percentage, own percentage, bar. If each function in a chain passes
-//! nearly all of its cost to one callee, the chain is folded into one line. This applies to trees in caller
-//! order and in callee order.
+//! The call tree for human readers, with total percentages, own percentages and bars. If each function in a
+//! chain passes nearly all of its cost to one callee, the chain is folded into one line. This applies to
+//! trees in caller order and in callee order.
 //!
 //! ```text
 //!   Total    Self
@@ -17,7 +17,6 @@ use pmc_analysis::profile::sampled::boilerplate;
 use pmc_analysis::profile::sampled::chain_tree::ChainLink;
 use pmc_analysis::profile::sampled::tree::CallNode;
 use pmc_analysis::profile::sampled::{CallTree, CodeKind, Profile, ProfileEvent, SampleValue};
-use pmc_sys::sort;
 use pmc_sys::terminal::theme::TextRole;
 use pmc_sys::text::{clean, width};
 
@@ -27,7 +26,7 @@ const BAR: usize = 10;
 const DEEPEST: usize = 60;
 /// Maximum number of functions in a chain.
 const CHAIN: usize = 8;
-/// Maximum number of lines of a chain when line width is limited.
+/// Maximum number of lines for a chain if the line width is limited.
 const LINES: usize = 3;
 
 pub(super) fn write(
@@ -61,7 +60,7 @@ pub(super) fn write(
     let mut open: Vec<PendingBranch<'_>> = Vec::new();
     push(&mut open, &shown(&tree.roots), "", 0, &event.total);
     while let Some(PendingBranch { number, rails, is_last, depth, above }) = open.pop() {
-        // Combine start-up functions, such as `_start`, which cost as much as their callees.
+        // Combine start-up functions such as `_start`, which cost as much as their callees.
         let callers = folded.iter().find(|callers| callers.first == number);
         let mut node = &tree.nodes[callers.map_or(number, |callers| callers.last) as usize];
         let whole = &node.total;
@@ -79,7 +78,7 @@ pub(super) fn write(
             (_, false) => ("├ ", "│ "),
         };
         let before = width(&numbers) + BAR + 2;
-        // Limit the vertical lines of deep branches to leave half of the line for names.
+        // Limit the vertical lines of deep branches, so that half of the line is left for names.
         let most = layout.width().map_or(usize::MAX, |columns| columns.saturating_sub(before) / 2);
         let drawn = match width(&rails) + 2 > most {
             true => format!("{depth:>2}… "),
@@ -127,8 +126,8 @@ fn passes_on(event: &ProfileEvent, node: &CallNode, next: &CallNode) -> bool {
     share(&next.total) >= 0.998 * share(&node.total) && share(&node.own) <= 0.001 * share(&node.total)
 }
 
-/// Returns the minimum cost for a branch to be shown, so that the tree fits into the available lines; 0 for
-/// no limit.
+/// Returns the minimum cost of the branches to show, so that the tree fits into the available lines; 0 for no
+/// limit.
 fn least(event: &ProfileEvent, tree: &CallTree, layout: &ReportLayout) -> u64 {
     let Some(lines) = layout.tree_lines else { return 0 };
     let cost = |number: &u32| event.cost(&tree.nodes[*number as usize].total);
@@ -137,7 +136,7 @@ fn least(event: &ProfileEvent, tree: &CallTree, layout: &ReportLayout) -> u64 {
         let is_branch = |child: &&u32| !passes_on(event, node, &tree.nodes[**child as usize]);
         branches.extend(node.children.iter().filter(is_branch).map(cost));
     }
-    sort::by_key(&mut branches, |cost| std::cmp::Reverse(*cost));
+    branches.sort_by_key(|cost| std::cmp::Reverse(*cost));
     branches.get(lines).map_or(0, |first_left| (first_left + 1).min(branches[0]))
 }
 
@@ -187,7 +186,7 @@ struct PendingBranch<'a> {
     above: &'a SampleValue,
 }
 
-/// Pushes branches in reverse order, because the last one pushed is popped first.
+/// Pushes branches in reverse order, because the last one pushed is drawn first.
 fn push<'a>(
     open: &mut Vec<PendingBranch<'a>>,
     list: &[u32],
@@ -272,7 +271,7 @@ mod tests {
         let caller = ReportLayout { callee: false, width: Some(80), ..ReportLayout::default() };
         let text = written(&names, 9, &caller);
         assert!(text.contains("2 callers › main") && !text.contains("_start"), "{text}");
-        // A function with its own cost is shown, and so is its caller.
+        // A function with self cost must be shown, and so must its caller.
         let text = written(&names[..2], 9, &caller);
         assert!(text.contains("_start › __libc_start_main") && !text.contains("callers"), "{text}");
         let callee = ReportLayout { callee: true, width: Some(80), ..ReportLayout::default() };

@@ -18,11 +18,11 @@ use std::io::{self, Write};
 
 use super::{ChainPosition, ChainShape, ChainUnit, ReportFormat, ReportLayout, tree};
 use pmc_analysis::profile::sampled::{ChainNode, ChainTree, Profile, ProfileEvent, SampleValue, TableRow};
-use pmc_sys::sort;
 
-/// Margin before all chains except folded chains.
+/// Left margin of all chains except folded ones.
 const MARGIN: &str = "            ";
-/// Text to the left of a branch: for a finished level of the tree, and for an unfinished one.
+/// Text to the left of a branch for each outer level: blank if the level has no more branches, otherwise a
+/// vertical line.
 const RAILS: [&str; 2] = ["           ", "|          "];
 
 /// Maximum depth; protects against damaged recordings.
@@ -112,11 +112,11 @@ impl<'a> ChainWriter<'a> {
         };
         let place = BranchStart { margin: &margin, all, above: &above };
         self.branches(out, chains, roots, &place, &mut vec![true])?;
-        // Write no empty line if the row has no chains.
+        // Do not write an empty line if the row has no chains.
         if has_printed || !roots.is_empty() { writeln!(out) } else { Ok(()) }
     }
 
-    /// Writes the branches that start at `place`, with all their descendants. For each level, `rails` tells
+    /// Writes the branches that start at `place`, with all their descendants. `rails` says for each level
     /// whether its vertical line continues.
     fn branches(
         &self,
@@ -174,7 +174,7 @@ impl<'a> ChainWriter<'a> {
         }
         let ends_here = |node: &ChainNode| node.own.samples > 0 && self.cost(&node.own) >= least;
         let mut ends: Vec<usize> = (0..above.len()).filter(|at| ends_here(&chains.nodes[*at])).collect();
-        sort::by_key(&mut ends, |at| Reverse(self.cost(&chains.nodes[*at].own)));
+        ends.sort_by_key(|at| Reverse(self.cost(&chains.nodes[*at].own)));
         for end in ends.into_iter().take(self.most()) {
             let mut on_the_way: Vec<usize> = std::iter::successors(Some(end), |at| above[*at]).collect();
             on_the_way.reverse();
@@ -183,8 +183,8 @@ impl<'a> ChainWriter<'a> {
             let node = &chains.nodes[end];
             let all = self.cost(&self.event.total);
             if self.layout.shape == ChainShape::Folded {
-                // A folded chain counts only samples that end at its last function. perf's flat form also
-                // counts samples that continue.
+                // A folded chain counts only samples that end at its last function. A flat chain, as in perf,
+                // also counts samples that continue from there.
                 let amount = self.amount(&node.own, self.cost(&node.own), all);
                 let names: Vec<String> = names.iter().map(|name| name.replace(self.separator, ".")).collect();
                 writeln!(out, "{amount} {}", names.join(self.separator))?;
@@ -200,7 +200,7 @@ impl<'a> ChainWriter<'a> {
     }
 }
 
-/// Returns the text of the vertical lines of all levels.
+/// Returns the vertical lines of all levels as text.
 fn drawn(rails: &[bool]) -> String {
     rails.iter().map(|goes_on| RAILS[usize::from(*goes_on)]).collect()
 }

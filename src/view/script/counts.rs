@@ -8,19 +8,24 @@
 use std::io::{self, Write};
 
 use super::json::VERSION;
+use crate::view::table::{self, ColumnShape, left, right};
 use pmc_sys::text::{as_json, clean};
 use pmc_sys::units::Count;
+
+/// perf's columns.
+const COLUMNS: [ColumnShape; 7] =
+    [right(0, 3), right(1, 8), right(1, 15), right(1, 15), right(1, 15), right(1, 15), left(1, 0)];
 
 /// A counter's total at the end of a round.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CountLine<'a> {
-    /// The CPU if counts are per CPU.
+    /// The CPU, if counts are per CPU.
     pub(crate) cpu: Option<u32>,
-    /// The thread if counts are per thread.
+    /// The thread, if counts are per thread.
     pub(crate) tid: Option<u32>,
     /// The count since the start.
     pub(crate) count: Count,
-    /// Nanoseconds from the start to the end of the round.
+    /// Nanoseconds from the start of counting to the end of the round.
     pub(crate) at_ns: u64,
     /// The event's name; untrusted text.
     pub(crate) event: &'a str,
@@ -31,8 +36,8 @@ pub(crate) struct CountLine<'a> {
 /// # Errors
 /// Fails if writing to `out` fails.
 pub(crate) fn titles(out: &mut dyn Write) -> io::Result<()> {
-    let [cpu, thread] = ["CPU", "THREAD"];
-    writeln!(out, "{cpu:>3} {thread:>8} {:>15} {:>15} {:>15} {:>15} EVENT", "VAL", "ENA", "RUN", "TIME")
+    let titles = ["CPU", "THREAD", "VAL", "ENA", "RUN", "TIME", "EVENT"];
+    writeln!(out, "{}", table::line(&COLUMNS, titles))
 }
 
 /// Writes a line.
@@ -41,10 +46,10 @@ pub(crate) fn titles(out: &mut dyn Write) -> io::Result<()> {
 /// Fails if writing to `out` fails.
 pub(crate) fn line(out: &mut dyn Write, line: &CountLine<'_>) -> io::Result<()> {
     let CountLine { count, at_ns, event, .. } = line;
-    let [cpu, tid] = [line.cpu, line.tid].map(|number| number.map_or(-1, i64::from));
-    let Count { value, enabled_ns, running_ns } = count;
-    let event = clean(event);
-    writeln!(out, "{cpu:>3} {tid:>8} {value:>15} {enabled_ns:>15} {running_ns:>15} {at_ns:>15} {event}")
+    let place = [line.cpu, line.tid].map(|number| number.map_or(-1, i64::from).to_string());
+    let numbers = [count.value, count.enabled_ns, count.running_ns, *at_ns].map(|number| number.to_string());
+    let cells = place.into_iter().chain(numbers).chain([clean(event).into_owned()]);
+    writeln!(out, "{}", table::line(&COLUMNS, cells))
 }
 
 /// Writes a line as a JSON object.

@@ -1,4 +1,4 @@
-//! Numbers in columns, appended as bytes.
+//! Appends numbers to a buffer, padded to a column's width.
 
 use pmc_sys::text::Digits;
 

@@ -174,7 +174,7 @@ fn words(out: &mut dyn Write, first: usize, words: impl Iterator<Item = u64>) ->
 }
 
 /// Returns the kernel's name for a context marker. Returns `None` for any other value among the last 4095
-/// addresses: such values come from broken frame pointers.
+/// addresses, because such values come from broken frame pointers.
 fn name(context: Context) -> Option<&'static str> {
     Some(match context {
         Context::Hypervisor => "PERF_CONTEXT_HV",
@@ -188,7 +188,7 @@ fn name(context: Context) -> Option<&'static str> {
     })
 }
 
-/// Writes the callers that the processor recorded, after the kernel's part of the chain.
+/// Writes the callers that the CPU recorded (LBR), after the kernel's part of the chain.
 fn calls(out: &mut dyn Write, chain: RecordWords<'_>, branches: Branches<'_>) -> io::Result<()> {
     let kernel = chain.iter().position(|word| word == context::USER).map(|at| at + 1);
     let (Some(kernel), Some(newest)) = (kernel, branches.iter().next()) else { return Ok(()) };

@@ -1,4 +1,5 @@
-//! One JSON object per line. Fields that were not recorded, or not requested with `-F`, are omitted or null.
+//! Samples and records as JSON, one object per line. Fields that were not recorded, or not requested with
+//! `-F`, are omitted or null.
 
 use std::io::{self, Write};
 
@@ -46,7 +47,7 @@ pub(super) fn sample(
     line(out, &object)
 }
 
-/// Adds the fields that few samples have.
+/// Adds the fields that only few samples have.
 fn more(
     object: &mut Map<String, Value>,
     entry: &ScriptEntry<'_>,

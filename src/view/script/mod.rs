@@ -1,8 +1,8 @@
-//! Individual samples, as text in perf script's format or as JSON lines.
+//! Individual samples, as text in the format of `perf script` or as JSON lines.
 //!
-//! Receives [`ScriptEntry`]s and records in order; writes perf's columns with perf's widths. Most of the
-//! output is lines of call chains. Each address is therefore formatted once, and its text is copied for every
-//! sample that contains it.
+//! Receives [`ScriptEntry`]s and records in order, and writes perf's columns with perf's widths. Most of the
+//! output consists of call chains. Each address is therefore formatted only once, and its text is copied for
+//! every sample that contains it.
 //!
 //! ```text
 //!   comm  pid/tid misc [cpu]   time:     period event: …
@@ -31,7 +31,7 @@ use pmc_perfdata::record::Record;
 use pmc_sys::abi::misc;
 use pmc_sys::text::clean;
 
-/// Time to print.
+/// Which time to print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum ScriptClock {
     /// Time on the recording's clock.
@@ -52,26 +52,25 @@ pub(crate) struct ScriptLayout {
     pub(crate) events: Vec<String>,
     /// Whether to print nanoseconds instead of microseconds.
     pub(crate) nanoseconds: bool,
-    /// The time to print.
+    /// Which time to print for each sample.
     pub(crate) clock: ScriptClock,
     /// Nanoseconds to add to the recording's clock to get the time of day, for the field `tod`.
     pub(crate) wall: Option<i64>,
     /// Whether call chains are shown for at least one event.
     pub(crate) has_chains: bool,
-    /// Whether registers are those of `aarch64` instead of `x86_64`.
+    /// Whether to use the register names of `aarch64` instead of `x86_64`.
     pub(crate) is_aarch64: bool,
     /// Whether to show source files with their directories.
     pub(crate) full_paths: bool,
-    /// Functions after which chains are cut off.
+    /// Functions after which call chains are cut off.
     pub(crate) stop_at: Vec<String>,
     /// Whether to print one JSON object per line.
     pub(crate) json: bool,
-    /// Whether to collapse consecutive unknown frames into one line that shows how many there are, for human
-    /// readers.
+    /// Whether to collapse consecutive unknown frames into one line with their number, for human readers.
     pub(crate) joins_unknown: bool,
 }
 
-/// Size of the output buffer in bytes at which it is written out.
+/// Size in bytes at which the output buffer is written out.
 const FULL: usize = 256 << 10;
 
 /// Prints samples and records.
@@ -80,7 +79,7 @@ pub(crate) struct ScriptWriter<'a> {
     layout: &'a ScriptLayout,
     places: &'a AddressFunctions,
     lines: AddressLines,
-    /// For each event, the index of its choice of fields in `lines`.
+    /// For each event, the index of its field selection in `lines`.
     choices: Vec<usize>,
     events: Vec<String>,
     width: usize,

@@ -1,4 +1,4 @@
-//! Less common fields: data addresses, costs, registers, branches, a BPF program's bytes, source lines.
+//! Less common fields: data addresses, costs, registers, branches, the output of BPF programs, source lines.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -221,7 +221,8 @@ fn branch_end(branch: &BranchEnd) -> String {
     text
 }
 
-/// Returns an instruction in assembly. The name of a jump's target replaces its address, as in perf.
+/// Returns an instruction in assembly. As in perf, a jump shows the name of its target instead of the
+/// address.
 pub(super) fn disassembly(instruction: &Instruction) -> String {
     let operands = match instruction.target.as_ref().and_then(|target| target.name.as_ref()) {
         Some((name, 0)) => instruction.operands_with_target(name),
@@ -286,7 +287,8 @@ fn bpf_output(out: &mut Vec<u8>, bytes: &[u8]) {
 /// available.
 pub(crate) type ReadSource = fn(&str) -> Option<Arc<[String]>>;
 
-/// Lines of source files, and the last line printed for each thread. The same line is not printed again.
+/// Lines of source files, and the last line printed for each thread, so that the same line is not printed
+/// again.
 #[derive(Debug)]
 pub(super) struct SourceCode {
     read: ReadSource,

@@ -1,4 +1,4 @@
-//! The lines of call chains. The text of each address is formatted once, then copied.
+//! The lines of call chains. The text of each address is formatted only once, then copied.
 
 use std::io::Write as _;
 
@@ -9,7 +9,7 @@ use pmc_analysis::profile::script::{
 };
 use pmc_sys::text::clean;
 
-/// Cache of the formatted text of each address, for each choice of fields.
+/// Cache of the formatted text of each address, for each field selection.
 ///
 /// ```text
 ///   made   (start, length) of address 0 in choice 0, choice 1, address 1 in choice 0, …; length 0: none yet
@@ -25,7 +25,7 @@ pub(super) struct AddressLines {
     stops: Vec<bool>,
 }
 
-/// Maximum size of the cached text in bytes; enough for the most frequent addresses.
+/// Maximum size of the cached text in bytes, which is enough for the most frequent addresses.
 const MOST_TEXT: usize = 8 << 20;
 
 impl AddressLines {
@@ -148,7 +148,7 @@ fn words(line: &mut Vec<u8>, place: &AddressFunction, fields: ScriptFields, full
     }
 }
 
-/// Appends the function, with the offset from its start.
+/// Appends the function, optionally with the offset from its start.
 pub(super) fn symbol(line: &mut Vec<u8>, place: &AddressFunction, with_offset: bool) {
     match &place.symbol {
         Some(symbol) => {

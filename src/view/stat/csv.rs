@@ -3,9 +3,8 @@
 //! ```text
 //! [time,][place,[cpus,]]value,unit,event[,cgroup][,variance%],running ns,share %,metric,metric unit
 //! ```
-//! Receives [`StatCounts`]; decides only quoting. A field that contains the separator, a quote or a newline
-//! is quoted as in RFC 4180. perf does not quote such fields, so perf's lines that contain them cannot be
-//! parsed.
+//! A field that contains the separator, a quote or a newline is quoted as in RFC 4180. perf does not quote
+//! such fields, so its lines with such fields cannot be parsed.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -110,7 +109,7 @@ fn fields(counts: &StatCounts, variance: bool) -> usize {
     5 + usize::from(counts.has_cgroups()) + usize::from(variance)
 }
 
-/// Writes named and user-defined metrics, as lines with empty event fields.
+/// Writes named and user-defined metrics, on lines with empty event fields.
 fn derived(out: &mut dyn Write, counts: &StatCounts, style: &StatStyle) -> io::Result<()> {
     let separator = &style.separator;
     for (row, derived) in counts.derived.iter().enumerate().take(counts.rows.len()) {
@@ -137,7 +136,7 @@ fn derived(out: &mut dyn Write, counts: &StatCounts, style: &StatStyle) -> io::R
     Ok(())
 }
 
-/// Returns the field, quoted if readers could not find its end otherwise.
+/// Returns the field, quoted if it contains the separator, a quote or a line break.
 pub(super) fn quoted<'a>(field: &'a str, separator: &str) -> Cow<'a, str> {
     let splits = !separator.is_empty() && field.contains(separator);
     if splits || field.contains(['"', '\n', '\r']) {

@@ -32,12 +32,12 @@ pub(crate) const FORMAT: u32 = 2;
 
 /// A [`Warning`] in the document. `remedy` is empty for a warning without a remedy.
 #[derive(Serialize)]
-struct WarningJson {
-    what: String,
+struct WarningJson<'a> {
+    what: &'a str,
     remedy: String,
 }
 
-/// Opens the document. Uses only the events of `counts`, not its rows.
+/// Writes the start of the document. Uses only the events of `counts`, not its rows.
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
@@ -61,13 +61,13 @@ pub fn interval(out: &mut dyn Write, counts: &StatCounts, number: usize) -> io::
     write!(out, "{}{}", if number == 0 { "\n" } else { ",\n" }, as_json(&part(counts)))
 }
 
-/// Closes the document with the counts of the whole run.
+/// Writes the counts of the whole run, and the end of the document.
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
 pub fn end(out: &mut dyn Write, total: &StatCounts, warnings: &[Warning]) -> io::Result<()> {
     let remedy = |of: &Warning| of.advice().map(|advice| advice.to_string()).unwrap_or_default();
-    let warnings: Vec<WarningJson> =
+    let warnings: Vec<WarningJson<'_>> =
         warnings.iter().map(|one| WarningJson { what: one.what(), remedy: remedy(one) }).collect();
     writeln!(out, "],\n\"total\":{},\"warnings\":{}}}", as_json(&part(total)), as_json(&warnings))
 }
@@ -164,7 +164,7 @@ impl<'a> From<&'a StatEvent> for EventJson<'a> {
 /// An interval, or the whole run.
 #[derive(Serialize)]
 struct PartJson<'a> {
-    /// Seconds since the start at the end of the interval; `null` for a whole run.
+    /// End of the interval, in seconds since the start; `null` for a whole run.
     time_s: Option<f64>,
     elapsed_s: f64,
     user_s: Option<f64>,
@@ -213,8 +213,8 @@ struct RowJson<'a> {
     metrics: Vec<DerivedJson<'a>>,
 }
 
-/// The place that a row counts, such as a CPU, core or thread. Contains only the fields that the aggregation
-/// uses.
+/// The place for which a row counts, such as a CPU, core or thread. Contains only the fields that the
+/// aggregation uses.
 #[derive(Serialize)]
 struct PlaceJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -284,7 +284,8 @@ struct CountJson {
     enabled_ns: u64,
     running_ns: u64,
     share: f64,
-    /// Half the width of the 95 % interval, relative to the value; `null` if the count was not scaled.
+    /// Half the width of the 95 % confidence interval, relative to the value; `null` if the count was not
+    /// scaled.
     relative_error: Option<f64>,
 }
 
@@ -317,7 +318,7 @@ struct DerivedJson<'a> {
     cgroup: Option<&'a str>,
     value: Option<f64>,
     inexact: bool,
-    /// Half the width of the 95 % interval, in the metric's unit, if events were multiplexed.
+    /// Half the width of the 95 % confidence interval, in the metric's unit, if events were multiplexed.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<f64>,
     /// `bad` if the value crossed its threshold, otherwise `good`.

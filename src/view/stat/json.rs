@@ -34,7 +34,7 @@ pub fn write(out: &mut dyn Write, counts: &StatCounts, style: &StatStyle) -> io:
             let prefix = prefix(counts, row, None);
             let cgroup = metric.cgroup.as_ref().map(|c| format!("\"cgroup\" : {}, ", as_json(c)));
             let cgroup = cgroup.unwrap_or_default();
-            // `null` for a missing value; perf invents a number.
+            // Write `null` for a missing value. perf would write an arbitrary number.
             let value = metric.value.as_ref().map_or_else(|_| "null".to_owned(), |v| format!("{v:.6}"));
             let threshold =
                 metric.crossed.map(|crossed| format!(", \"metric-threshold\" : \"{}\"", threshold(crossed)));

@@ -1,12 +1,13 @@
 //! `--metric-only`: one line per place, one column per metric, no counts.
 //!
-//! perf omits rates and "CPUs utilized" from its columns. CSV and JSON do the same; the human-readable table
-//! keeps "CPUs utilized". A metric has a column if any row has a value for it, or would have one if the event
-//! had been counted.
+//! perf omits rates and "CPUs utilized" from its columns. CSV and JSON omit them too, but the human-readable
+//! table keeps "CPUs utilized". A metric has a column if any row has a value for it, or would have a value if
+//! the event had been counted.
 
 use std::io::{self, Write};
 
 use super::{metric_digits, metric_number, place, safe};
+use crate::view::table::{self, right};
 use pmc_analysis::profile::counts::{EventRole, StatCounts};
 use pmc_analysis::profile::metrics::shadow;
 use pmc_sys::text;
@@ -101,7 +102,7 @@ pub(super) fn for_programs(unit: &str) -> bool {
 pub(super) fn text(out: &mut dyn Write, counts: &StatCounts, headline: bool) -> io::Result<()> {
     let columns = columns(counts, |unit| !unit.contains("/sec"));
     let time = counts.timestamp_ns.map(|t| format!("{:16.9} ", PerfTime(t)));
-    let width = |column: &MetricColumn| text::width(&column.title).max(20);
+    let shapes: Vec<_> = columns.iter().map(|column| right(1, text::width(&column.title).max(20))).collect();
     if headline {
         let place = counts.rows.first().map_or(0, |row| text::width(&place::columns(counts, row, None)));
         let lead = match &time {
@@ -109,23 +110,16 @@ pub(super) fn text(out: &mut dyn Write, counts: &StatCounts, headline: bool) -> 
             None => String::new(),
         };
         let lead_width = time.as_ref().map_or(0, String::len) + place;
-        write!(out, "{lead:lead_width$}")?;
-        for column in &columns {
-            write!(out, " {:>1$}", column.title, width(column))?;
-        }
-        writeln!(out)?;
+        let titles = table::line(&shapes, columns.iter().map(|column| &column.title));
+        writeln!(out, "{lead:lead_width$}{titles}")?;
     }
     for (at, row) in counts.rows.iter().enumerate() {
-        let mut line =
-            format!("{}{}", time.as_deref().unwrap_or_default(), place::columns(counts, row, None));
-        for column in &columns {
-            let cell = match &column.cells[at] {
-                Some(cell) => format!("{}{}", if cell.inexact { "~" } else { "" }, cell.padded.trim()),
-                None => "-".to_owned(),
-            };
-            line += &format!(" {cell:>0$}", width(column));
-        }
-        writeln!(out, "{}", line.trim_end())?;
+        let cells = columns.iter().map(|column| match &column.cells[at] {
+            Some(cell) => format!("{}{}", if cell.inexact { "~" } else { "" }, cell.padded.trim()),
+            None => "-".to_owned(),
+        });
+        let (time, place) = (time.as_deref().unwrap_or_default(), place::columns(counts, row, None));
+        writeln!(out, "{}", format!("{time}{place}{}", table::line(&shapes, cells)).trim_end())?;
     }
     Ok(())
 }

@@ -1,8 +1,8 @@
 //! Output of `pmc stat` in all formats.
 //!
-//! Receives [`StatCounts`] and a [`StatStyle`]; writes to any `Write`. Decides columns, order and number
-//! formats; `profile` decides the meaning of counts. perf's formats ([`text`], [`csv`], [`json`]) follow perf
-//! 6.1. For cases where perf's output is broken, `docs/output-formats.md` describes pmc's behaviour.
+//! Receives [`StatCounts`] and a [`StatStyle`], and writes to any `Write`. Chooses columns, order and number
+//! formats; `profile` defines the meaning of counts. perf's formats ([`text`], [`csv`], [`json`]) follow perf
+//! 6.1. Where perf's output is broken, `docs/output-formats.md` describes what pmc writes instead.
 //!
 //! ```text
 //! text      human-readable table with notes         versus    several commands side by side
@@ -26,14 +26,14 @@ pub(crate) use tree::TopdownTree;
 
 use std::borrow::Cow;
 
+use super::table::shown_width;
 use pmc_analysis::profile::counts::{Aggregation, DerivedResult, StatCounts, StatEvent, StatValue};
 use pmc_analysis::profile::metrics::{ComputedMetric, MetricFormat};
 use pmc_analysis::profile::statistics::MeasurementSummary;
-use pmc_sys::sort;
 use pmc_sys::terminal::Paint;
 use pmc_sys::{text as words, units};
 
-/// Output options, which a command sets from its command line.
+/// Output options, which each command sets from its command line.
 #[derive(Debug, Clone)]
 pub struct StatStyle {
     /// Whether the table has thousands separators (`--no-big-num` disables them).
@@ -42,13 +42,13 @@ pub struct StatStyle {
     pub metric_only: bool,
     /// Whether to show perf's table of the individual runs of `-r N` (`--table`).
     pub table: bool,
-    /// Whether the counts are the summary after intervals (`--summary`). CSV marks summary lines.
+    /// Whether the counts are the summary after the intervals (`--summary`). CSV marks summary lines.
     pub summary: bool,
     /// The tree of the top-down analysis, if that was requested.
     pub tree: Option<TopdownTree>,
     /// Text styles of the tree.
     pub paint: Paint,
-    /// Whether to colour alarming ratios and missing counts.
+    /// Whether to highlight suspicious ratios and missing counts in colour.
     pub colour: bool,
     /// Maximum line width of the table in columns. If `None`, the columns have the same widths as in perf.
     pub width: Option<usize>,
@@ -122,8 +122,8 @@ impl StatSubject {
     }
 }
 
-/// Returns the row and event of every cell, in print order. Omits a cell if its event was not opened in that
-/// place.
+/// Returns the row and event of every cell, in the order in which cells are printed. Omits cells whose event
+/// was not opened in that place.
 ///
 /// The order is the same as in perf. CPUs and threads are grouped by event, with the busiest thread first. If
 /// counts are summed by core, die, socket or node, they are grouped by place instead.
@@ -133,7 +133,7 @@ fn cells(counts: &StatCounts) -> Vec<(usize, usize)> {
         let mut rows: Vec<usize> = (0..rows).collect();
         if counts.aggregation == Aggregation::Thread {
             let number = |row: &usize| counts.value(*row, event).number().unwrap_or(-1.0);
-            sort::by(&mut rows, |a, b| number(b).total_cmp(&number(a)));
+            rows.sort_by(|a, b| number(b).total_cmp(&number(a)));
         }
         rows.into_iter().map(move |row| (row, event))
     };
@@ -147,12 +147,13 @@ fn cells(counts: &StatCounts) -> Vec<(usize, usize)> {
     cells
 }
 
-/// Returns the number of decimals for an event's value. As in perf, two if the event's scale has a fraction.
+/// Returns the number of decimals for an event's value. As in perf, this is 2 if the event's scale has a
+/// fraction.
 fn decimals(event: &StatEvent) -> usize {
     if event.scale.fract() == 0.0 { 0 } else { 2 }
 }
 
-/// Returns the number of decimals that show an error with two significant digits, as perf does after `+-`.
+/// Returns the number of decimals needed to show an error to two significant digits, as perf does after `+-`.
 fn precision(error: f64) -> usize {
     match error {
         e if e > 1.0 => 2,
@@ -172,7 +173,7 @@ fn mean_digits(summary: &MeasurementSummary, fractional: bool) -> usize {
 }
 
 /// Returns the time unit that best suits the smallest of `means`, and the factor that converts the means to
-/// it. `unit` is the unit of the means. Returns `None` if `unit` is not a unit of time.
+/// that unit. `unit` is the current unit of the means. Returns `None` if `unit` is not a unit of time.
 fn fitting_unit(unit: &str, means: impl Iterator<Item = f64>) -> Option<(f64, &'static str)> {
     let seconds = match unit {
         "s" => 1.0,
@@ -188,8 +189,8 @@ fn fitting_unit(unit: &str, means: impl Iterator<Item = f64>) -> Option<(f64, &'
     Some((seconds / size, name))
 }
 
-/// Returns the outliers if there are enough runs. Among only five runs, one run nearly always looks like an
-/// outlier.
+/// Returns the outliers if there are enough runs. With as few as five runs, one of them nearly always looks
+/// like an outlier.
 fn noted_outliers(summary: &MeasurementSummary) -> &[usize] {
     const FEWEST: usize = 10;
     if summary.count < FEWEST { &[] } else { &summary.outliers }
@@ -251,14 +252,7 @@ fn missing(value: &StatValue) -> Option<&'static str> {
     }
 }
 
-/// Returns the width of a line in columns, ignoring colour codes.
-fn shown_width(line: &str) -> usize {
-    let after_colour = |part: &str| words::width(part.split_once('m').map_or("", |(_, text)| text));
-    let mut parts = line.split('\x1b');
-    parts.next().map_or(0, words::width) + parts.map(after_colour).sum::<usize>()
-}
-
-/// Returns the first text whose lines all fit into `width`, otherwise the last text.
+/// Returns the first text whose lines all fit into `width`, or the last text if none fits.
 fn first_fitting<T: AsRef<str>>(texts: impl IntoIterator<Item = Vec<T>>, width: Option<usize>) -> Vec<T> {
     let fits =
         |lines: &[T]| lines.iter().all(|line| width.is_none_or(|most| shown_width(line.as_ref()) <= most));
@@ -280,12 +274,12 @@ fn in_its_unit(metric: &DerivedResult) -> Cow<'_, str> {
     }
 }
 
-/// Returns perf's word for a value, depending on whether it crossed its threshold.
+/// Returns perf's word for a value that has (`crossed`) or has not crossed its threshold.
 fn threshold(crossed: bool) -> &'static str {
     if crossed { "bad" } else { "good" }
 }
 
-/// Returns an untrusted name that is safe to print.
+/// Makes an untrusted name safe to print.
 fn safe(name: &str) -> Cow<'_, str> {
     words::clean(name)
 }

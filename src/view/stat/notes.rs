@@ -1,6 +1,6 @@
-//! Notes below a table: reasons for missing counts, each reason once, and explanations of marks.
+//! Notes below a table: the reasons for missing counts, each listed once, and explanations of marks.
 //!
-//! Reasons are numbered while lines are formatted, and written at the end.
+//! Reasons get their numbers while lines are formatted, and are written at the end.
 
 use std::io::{self, Write};
 
@@ -10,7 +10,7 @@ use pmc_analysis::profile::counts::MissingValueReason;
 /// Maximum number of names in a note before "and N more".
 const MOST_NAMES: usize = 8;
 
-/// Notes to write below the table, each reason once.
+/// Notes to write below the table. Each reason occurs once.
 #[derive(Default)]
 pub(super) struct TableNotes {
     reasons: Vec<(&'static str, MissingValueReason, Vec<String>)>,

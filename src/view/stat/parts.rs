@@ -11,6 +11,7 @@
 
 use super::notes::TableNotes;
 use super::{StatStyle, metric_number, missing, number, safe, variance};
+use crate::view::table::{self, left, right};
 use pmc_analysis::profile::counts::{StatCounts, StatRow, StatValue};
 use pmc_analysis::profile::metrics::shadow;
 use pmc_sys::text;
@@ -19,8 +20,8 @@ use pmc_sys::text;
 const LEAST: usize = 12;
 
 struct LineContents {
+    /// One cell per part, followed by the unit.
     cells: Vec<String>,
-    unit: String,
     name: String,
 }
 
@@ -73,24 +74,19 @@ pub(super) fn lines<'v>(
                 number(value, event, style) + &error
             }
         };
-        let unit = safe(&event.unit).into_owned();
-        body.push(LineContents { cells: (0..counts.rows.len()).map(cell).collect(), unit, name });
+        let cells = (0..counts.rows.len()).map(cell).chain([safe(&event.unit).into_owned()]);
+        body.push(LineContents { cells: cells.collect(), name });
         metrics(counts, at, &mut body, notes);
     }
     derived(counts, &mut body, notes);
     let parts = counts.rows.iter().map(|row| row.place.part.map_or("", |part| part.name()).to_owned());
-    let head = LineContents { cells: parts.collect(), unit: String::new(), name: String::new() };
-    let width = |of: &dyn Fn(&LineContents) -> usize| body.iter().chain([&head]).map(of).max().unwrap_or(0);
-    let widths: Vec<usize> =
-        (0..counts.rows.len()).map(|at| width(&|line| text::width(&line.cells[at])).max(LEAST)).collect();
-    let unit = width(&|line| text::width(&line.unit));
+    let head = LineContents { cells: parts.chain([String::new()]).collect(), name: String::new() };
+    let shapes = [vec![right(2, LEAST); counts.rows.len()], vec![left(1, 0)]].concat();
+    let shapes = table::fitted(&shapes, body.iter().chain([&head]).map(|line| line.cells.as_slice()));
+    let gap = if shapes.last().is_some_and(|unit| unit.least > 0) { "  " } else { " " };
     let shown = |line: &LineContents| {
-        let mut out = if line.name.is_empty() { " ".repeat(time.len()) } else { time.to_owned() };
-        for (cell, width) in line.cells.iter().zip(&widths) {
-            out += &format!("  {}{cell}", " ".repeat(width - text::width(cell)));
-        }
-        let unit = text::padded(&line.unit, unit);
-        out += &format!(" {unit}{}", if unit.is_empty() { " " } else { "  " });
+        let time = if line.name.is_empty() { &" ".repeat(time.len()) } else { time };
+        let mut out = format!("{time}{}{gap}", table::line(&shapes, &line.cells));
         let room = style.width.map_or(usize::MAX, |most| most.saturating_sub(text::width(&out)));
         out += &text::cut(&line.name, room);
         out.truncate(out.trim_end().len());
@@ -116,8 +112,8 @@ fn metrics(counts: &StatCounts, at: usize, body: &mut Vec<LineContents>, notes: 
                 format!("{}{}", if metric.inexact { "~" } else { "" }, metric_number(metric).trim())
             })
         };
-        let cells = of_rows.iter().map(cell).map(Option::unwrap_or_default).collect();
-        body.push(LineContents { cells, unit: String::new(), name: format!("# {unit}") });
+        let cells = of_rows.iter().map(cell).chain([None]).map(Option::unwrap_or_default).collect();
+        body.push(LineContents { cells, name: format!("# {unit}") });
     }
 }
 
@@ -133,10 +129,7 @@ fn derived(counts: &StatCounts, body: &mut Vec<LineContents>, notes: &mut TableN
         };
         let cgroup = first.cgroup.as_deref().map(|name| format!(" {}", safe(name))).unwrap_or_default();
         let name = format!("# {}{cgroup}", safe(&first.name));
-        body.push(LineContents {
-            cells: of_rows().map(cell).collect(),
-            unit: safe(&first.unit).into_owned(),
-            name,
-        });
+        let cells = of_rows().map(cell).chain([safe(&first.unit).into_owned()]).collect();
+        body.push(LineContents { cells, name });
     }
 }

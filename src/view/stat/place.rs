@@ -1,11 +1,10 @@
 //! Names of places in perf's format: `CPU0`, `S0-D0-C1`, `bash-4910`.
 
-use std::fmt::Write;
-
+use crate::view::table::{self, left, right};
 use pmc_analysis::profile::counts::{Aggregation, EventRole, PlaceLabel, StatCounts, StatRow};
 use pmc_sys::text;
 
-/// Returns the place as one word; empty without aggregation.
+/// Returns the place as one word; empty if all counts are summed into one row.
 pub(super) fn word(place: &PlaceLabel, aggregation: Aggregation) -> String {
     let number = |n: Option<u32>| n.map_or_else(|| "?".to_owned(), |n| n.to_string());
     let (socket, die) = (number(place.socket), number(place.die));
@@ -51,9 +50,8 @@ pub(super) fn summed(counts: &StatCounts, row: &StatRow, event: Option<usize>) -
 /// Returns the table's columns before the value, with perf's widths.
 pub(super) fn columns(counts: &StatCounts, row: &StatRow, event: Option<usize>) -> String {
     let word = word(&row.place, counts.aggregation);
-    let mut out = String::new();
     let width = match counts.aggregation {
-        Aggregation::Global => return out,
+        Aggregation::Global => return String::new(),
         Aggregation::Cpu => 10,
         Aggregation::Core | Aggregation::Cluster => 15,
         Aggregation::Cache(_) => 20,
@@ -61,19 +59,12 @@ pub(super) fn columns(counts: &StatCounts, row: &StatRow, event: Option<usize>) 
         Aggregation::Socket | Aggregation::Node => 6,
         Aggregation::Children | Aggregation::Levels => 8,
         Aggregation::Thread => {
-            // The comm is right-aligned in 16 columns, the id left-aligned in 8.
             let (name, id) = word.rsplit_once('-').unwrap_or((&word, ""));
-            let pad = 16usize.saturating_sub(text::width(name));
-            let _ = write!(out, "{:pad$}{name}-{id:<8} ", "");
-            return out;
+            return table::line(&[right(0, 16), left(0, 9), left(1, 0)], [name, &format!("-{id}"), ""]);
         }
     };
-    let pad = width - text::width(&word).min(width);
-    let _ = write!(out, "{word}{:pad$} ", "");
-    if is_summed(counts.aggregation) {
-        let _ = write!(out, "{:4} ", summed(counts, row, event));
-    }
-    out
+    let summed = is_summed(counts.aggregation).then(|| format!("{:4} ", summed(counts, row, event)));
+    table::line(&[left(0, width), left(1, 0)], [word, summed.unwrap_or_default()])
 }
 
 /// Returns the titles of the columns before the value in interval mode, with perf's wording and widths.

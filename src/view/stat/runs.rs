@@ -1,7 +1,7 @@
-//! Statistics of `-r N` runs: perf's last line and table, and a block with the spread of each measure.
+//! Statistics of the runs of `-r N`: perf's last line and table, and a block with the spread of each measure.
 //!
-//! Receives [`StatCounts`] with runs; `profile` computes the statistics. The block is shown only if there is
-//! a single row, because a block for each row would be unreadable.
+//! Receives [`StatCounts`] with runs, for which `profile` has computed the statistics. The block is shown
+//! only if there is a single row, because a block for each row would be unreadable.
 
 use std::io::{self, Write};
 
@@ -16,7 +16,7 @@ use pmc_sys::units::seconds;
 /// Maximum length of a run's bar in the table. For a very short run, perf prints millions of `#`.
 const LONGEST_BAR: usize = 60;
 
-/// Returns the elapsed seconds of the runs.
+/// Returns the elapsed time of each run in seconds.
 fn elapsed(counts: &StatCounts) -> Vec<f64> {
     counts.runs.iter().map(|run| seconds(run.elapsed_ns)).collect()
 }
@@ -49,7 +49,8 @@ pub(super) fn footer(out: &mut dyn Write, counts: &StatCounts, style: &StatStyle
     writeln!(out, "{}\n", first_fitting([vec![line], vec![narrow]], style.width).concat())
 }
 
-/// Writes mean, median, minimum, maximum and the 95 % interval of every measure, then the outliers.
+/// Writes the mean, median, minimum, maximum and 95 % confidence interval of every measure, then the
+/// outliers.
 pub(super) fn block(out: &mut dyn Write, counts: &StatCounts, style: &StatStyle) -> io::Result<()> {
     if counts.runs.len() < 2 || counts.rows.len() > 1 {
         return Ok(());

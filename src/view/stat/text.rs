@@ -13,17 +13,18 @@
 //!      try: …
 //!  ^ 18 columns, unit, event [cgroup], # metric, variance, share
 //! ```
-//! Receives [`StatCounts`]; decides widths and notes. Cleans names, and aligns columns by their width on a
-//! terminal.
+//! Receives [`StatCounts`], and chooses column widths and notes. Cleans names, and aligns columns by their
+//! width on a terminal.
 
 use std::io::{self, Write};
 
 use super::notes::TableNotes;
 use super::{
     StatStyle, StatSubject, cells, first_fitting, metric_number, metric_table, missing, number, parts, place,
-    runs, safe, shown_width, tree, variance,
+    runs, safe, tree, variance,
 };
 use crate::view::remarks::Remarks;
+use crate::view::table::{self, ColumnShape, left, right, shown_width};
 use pmc_analysis::profile::counts::{CpuTime, EventRole, StatCounts, StatEvent, StatValue};
 use pmc_analysis::profile::metrics::{ComputedMetric, Concern, shadow};
 use pmc_analysis::profile::sharing::relative_error;
@@ -109,9 +110,10 @@ pub fn interval(
     });
     if headline && !counts.aggregation.is_parted() {
         let place = place::headline(counts.aggregation);
-        let (time, value, unit) = (table.time().len() - 2, table.widths.value, table.widths.unit);
-        let unit = if unit > 0 { format!(" {:>unit$}", "unit") } else { String::new() };
-        writeln!(out, "#{:>time$}{place} {:>value$}{unit} events", "time", "counts")?;
+        let [value, unit, ..] = table.widths.columns.map(|column| column.least);
+        let shapes = [right(0, table.time().len() - 2), left(0, 0), right(1, value), optional(right, unit)];
+        let titles = ["time", place, "counts", if unit > 0 { "unit" } else { "" }];
+        writeln!(out, "#{} events", table::line(&shapes, titles))?;
     }
     lines.iter().try_for_each(|line| writeln!(out, "{line}"))?;
     if counts.yielded_ns > 0 {
@@ -126,7 +128,7 @@ pub fn interval(
     Ok(())
 }
 
-/// Ways to make lines fit into the width. Each includes all previous ones.
+/// Ways to make lines fit into the width. Each one includes all previous ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum CompactionLevel {
     /// Columns with perf's widths.
@@ -142,10 +144,8 @@ enum CompactionLevel {
 /// Width of each table column on the terminal.
 #[derive(Debug, Clone, Copy)]
 struct ColumnWidths {
-    value: usize,
-    unit: usize,
-    name: usize,
-    cgroup: usize,
+    /// Value, unit, name and cgroup.
+    columns: [ColumnShape; 4],
     /// Width of a metric's number.
     number: usize,
     /// Width of a whole metric.
@@ -182,9 +182,9 @@ impl<'a> CountTable<'a> {
             let (time, headline) = (self.time(), self.headline);
             return parts::lines(counts, style, &time, headline, &mut self.notes, &why);
         }
-        // The columns of consecutive intervals must align, even if their counts differ.
-        let ColumnWidths { value, unit, name, cgroup, metric, .. } = self.widths;
-        let usual = self.time().len() + value + 1 + unit + 1 + name + cgroup + metric;
+        // The columns of consecutive intervals must align, even if their counts differ in width.
+        let ColumnWidths { columns, metric, .. } = self.widths;
+        let usual = self.time().len() + table::width(&columns) + metric;
         let is_narrow = self.time.is_some() && style.width.is_some_and(|most| most < usual);
         let fits =
             [CompactionLevel::Perf, CompactionLevel::Narrow, CompactionLevel::Short, CompactionLevel::Broken];
@@ -240,7 +240,7 @@ impl<'a> CountTable<'a> {
     }
 
     /// Returns one line of the table, and the accuracy of the count, which the caller appends to the line. If
-    /// the count is missing, the line shows `why`; without `why`, a note below the table explains it.
+    /// the count is missing, the line shows `why`, or else refers to a note below the table.
     fn line(
         &mut self,
         row: usize,
@@ -250,20 +250,12 @@ impl<'a> CountTable<'a> {
     ) -> (String, String) {
         let (counts, style, widths) = (self.counts, self.style, self.widths);
         let (value, event) = (counts.value(row, at), &counts.events[at]);
-        let mut line = self.time() + &place::columns(counts, &counts.rows[row], Some(at));
         let number = number(value, event, style);
-        line += &" ".repeat(widths.value.saturating_sub(number.len()));
-        line += &if missing(value).is_some() { self.colour(&number, "\x1b[33m") } else { number };
-        line.push(' ');
-        if widths.unit > 0 {
-            line += &text::padded(&safe(&event.unit), widths.unit);
-            line.push(' ');
-        }
-        line += &text::padded(&safe(&event.name), widths.name);
-        if widths.cgroup > 0 {
-            line.push(' ');
-            line += &text::padded(&safe(event.cgroup.as_deref().unwrap_or_default()), widths.cgroup);
-        }
+        let number = if missing(value).is_some() { self.colour(&number, "\x1b[33m") } else { number };
+        let cgroup = event.cgroup.as_deref().unwrap_or_default();
+        let cells = [number.into(), safe(&event.unit), safe(&event.name), safe(cgroup)];
+        let mut line = self.time() + &place::columns(counts, &counts.rows[row], Some(at));
+        line += &table::line(&widths.columns, cells);
         if let Some(words) = missing(value) {
             let why = match (why, value.reason()) {
                 (Some(""), _) | (None, None) => return (line, String::new()),
@@ -295,21 +287,16 @@ impl<'a> CountTable<'a> {
         (line, spread)
     }
 
-    /// Returns time and place, and blanks up to the metric column.
+    /// Returns the time and place, followed by blanks up to the metric column.
     fn blank(&self, row: usize) -> String {
-        let ColumnWidths { value, unit, name, cgroup, .. } = self.widths;
-        let before = value + 1 + if unit > 0 { unit + 1 } else { 0 };
-        let width = match self.fit {
-            CompactionLevel::Broken => before,
-            _ => before + name + if cgroup > 0 { cgroup + 1 } else { 0 },
-        };
+        let columns = &self.widths.columns;
         let before = self.time() + &place::columns(self.counts, &self.counts.rows[row], None);
         match self.fit {
             CompactionLevel::Broken => {
                 let most = self.style.width.map_or(usize::MAX, |most| most / 3);
-                " ".repeat((text::width(&before) + width).min(most))
+                " ".repeat((text::width(&before) + table::width(&columns[..2]) + 1).min(most))
             }
-            _ => format!("{before}{:width$}", ""),
+            _ => before + &table::line(columns, [""; 4]),
         }
     }
 
@@ -378,17 +365,22 @@ fn is_tool(event: &StatEvent) -> bool {
     matches!(event.role, Some(EventRole::DurationTime | EventRole::UserTime | EventRole::SystemTime))
 }
 
+/// Returns a column that takes no space if its width is 0.
+fn optional(column: fn(usize, usize) -> ColumnShape, width: usize) -> ColumnShape {
+    column(usize::from(width > 0), width)
+}
+
 fn widths(counts: &StatCounts, style: &StatStyle, fit: CompactionLevel) -> ColumnWidths {
     let widest = |texts: &mut dyn Iterator<Item = &str>, least| {
         texts.map(|t| text::width(&safe(t))).max().unwrap_or(0).max(least)
     };
     let least = |width| if fit == CompactionLevel::Perf { width } else { 0 };
     let cgroups = &mut counts.events.iter().filter_map(|e| e.cgroup.as_deref());
+    let unit = widest(&mut counts.events.iter().map(|e| e.unit.as_str()), least(4));
+    let name = widest(&mut counts.events.iter().map(|e| e.name.as_str()), least(24));
+    let cgroup = if counts.has_cgroups() { widest(cgroups, least(16)) } else { 0 };
     let mut widths = ColumnWidths {
-        value: VALUE,
-        unit: widest(&mut counts.events.iter().map(|e| e.unit.as_str()), least(4)),
-        name: widest(&mut counts.events.iter().map(|e| e.name.as_str()), least(24)),
-        cgroup: if counts.has_cgroups() { widest(cgroups, least(16)) } else { 0 },
+        columns: [right(0, VALUE), optional(left, unit), left(1, name), optional(left, cgroup)],
         number: 0,
         metric: METRIC,
     };
@@ -398,7 +390,7 @@ fn widths(counts: &StatCounts, style: &StatStyle, fit: CompactionLevel) -> Colum
     let cells = cells(counts);
     let all = cells.iter().map(|&(row, at)| number(counts.value(row, at), &counts.events[at], style).len());
     let (value, metric) = if counts.timestamp_ns.is_some() { (13, 8) } else { (7, 0) };
-    widths.value = 1 + all.max().unwrap_or(0).max(value);
+    widths.columns[0].least = 1 + all.max().unwrap_or(0).max(value);
     let metrics: Vec<ComputedMetric> = cells.iter().flat_map(|&(row, at)| shadow(counts, row, at)).collect();
     let number = |metric: &ComputedMetric| metric_number(metric).trim().len() + usize::from(metric.inexact);
     widths.number = metrics.iter().map(number).max().unwrap_or(0).max(metric);

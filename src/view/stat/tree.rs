@@ -7,19 +7,19 @@
 //!    40.0%  ████░░░░░░  ├ tma_memory_bound     ◀ bottleneck
 //!    12.1%  █░░░░░░░░░  └ tma_core_bound
 //! ```
-//! Receives one row of counts whose metrics name their parents; `profile` decides which metric is the
+//! Receives one row of counts, whose metrics name their parents; `profile` decides which metric is the
 //! bottleneck. Output for programs has no bars.
 
 use std::io::{self, Write};
 
 use super::{StatStyle, StatSubject, safe};
+use crate::view::table::{self, left};
 use pmc_analysis::profile::counts::DerivedResult;
 use pmc_analysis::profile::metrics::topdown::bottleneck;
-use pmc_sys::sort;
 use pmc_sys::terminal::theme::TextRole;
 use pmc_sys::text::{cut, width};
 
-/// Facts about the top-down tree in addition to its values.
+/// Information about the top-down tree, in addition to its values.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TopdownTree {
     /// Number of measured levels.
@@ -28,7 +28,7 @@ pub struct TopdownTree {
     pub(crate) deepest: u8,
     /// Names of the metrics that have children, including metrics that were not measured.
     pub(crate) parents: Vec<String>,
-    /// Whether only the tree was requested. If so, no table follows the tree.
+    /// Whether only the tree was requested. If so, no table follows it.
     pub(crate) is_all: bool,
 }
 
@@ -73,7 +73,7 @@ fn lines(out: &mut dyn Write, own: &[&DerivedResult], path: &[usize], style: &St
         |at: usize, parent: &str| own[at].branch.as_ref().is_some_and(|branch| branch.parent == parent);
     let below = |parent: &str| {
         let mut all: Vec<usize> = (0..own.len()).filter(|&at| is_below(at, parent)).collect();
-        sort::by(&mut all, |a, b| share_of(own[*b]).total_cmp(&share_of(own[*a])));
+        all.sort_by(|a, b| share_of(own[*b]).total_cmp(&share_of(own[*a])));
         all
     };
     // If a parent was not requested, its children become roots.
@@ -94,7 +94,7 @@ fn lines(out: &mut dyn Write, own: &[&DerivedResult], path: &[usize], style: &St
         }));
     };
     let mut roots: Vec<usize> = (0..own.len()).filter(is_root).collect();
-    sort::by(&mut roots, |a, b| share_of(own[*b]).total_cmp(&share_of(own[*a])));
+    roots.sort_by(|a, b| share_of(own[*b]).total_cmp(&share_of(own[*a])));
     push(&mut open, roots, "", true);
     let names = own.iter().map(|derived| width(&safe(&derived.name)));
     let column = names.zip(own).map(|(name, derived)| name + 2 * depth(derived)).max().unwrap_or(0);
@@ -104,28 +104,22 @@ fn lines(out: &mut dyn Write, own: &[&DerivedResult], path: &[usize], style: &St
     };
     let errors =
         own.iter().filter_map(|derived| error(derived)).map(|error| width(&error)).max().unwrap_or(0);
+    let (gap, bar) = if has_bars { (2, BAR) } else { (0, 0) };
+    let shapes = [left(1, 8 + errors), left(gap, bar), left(2, column)];
+    let room = style.width.map_or(usize::MAX, |most| most.saturating_sub(table::width(&shapes)));
     while let Some((at, rails, branch, more)) = open.pop() {
         let derived = own[at];
         let share = derived.value.as_ref().ok();
         let number = share.map_or_else(|| format!("{:>7}", "-"), |share| format!("{share:6.1}%"));
         let error = error(derived).unwrap_or_default();
         let mark = if derived.inexact { "~" } else { " " };
-        let bar = match (has_bars, share) {
-            (false, _) => String::new(),
-            (true, Some(share)) => {
-                let filled = ((share / 100.0 * BAR as f64).round().max(0.0) as usize).min(BAR);
-                format!(
-                    "  {}",
-                    style.paint.words(TextRole::Bar, &("█".repeat(filled) + &"░".repeat(BAR - filled)))
-                )
-            }
-            (true, None) => " ".repeat(2 + BAR),
-        };
+        let bar = share.filter(|_| has_bars).map(|share| {
+            let filled = ((share / 100.0 * BAR as f64).round().max(0.0) as usize).min(BAR);
+            style.paint.words(TextRole::Bar, &("█".repeat(filled) + &"░".repeat(BAR - filled)))
+        });
         let role = if derived.crossed == Some(true) { TextRole::Costly } else { TextRole::Plain };
-        let number = style.paint.words(role, &format!("{mark}{number}{error:<errors$}"));
-        let name = safe(&derived.name);
-        let drawn = format!("{rails}{branch}{}", style.paint.words(role, &name));
-        let pad = column.saturating_sub(width(&rails) + width(branch) + width(&name));
+        let number = style.paint.words(role, &format!("{mark}{number}{error}"));
+        let drawn = format!("{rails}{branch}{}", style.paint.words(role, &safe(&derived.name)));
         let pointer = match path.last() {
             Some(last) if *last == at => "  ◀ the bottleneck",
             _ if path.contains(&at) => "  ◀",
@@ -134,16 +128,9 @@ fn lines(out: &mut dyn Write, own: &[&DerivedResult], path: &[usize], style: &St
         let pointer = if has_bars { pointer.to_owned() } else { pointer.replace('◀', "<-") };
         let rest = match &derived.value {
             Ok(_) => style.paint.words(TextRole::Strong, &pointer),
-            Err(reason) => format!("  no value: {}", safe(&reason.cause)),
+            Err(reason) => cut(&format!("  no value: {}", safe(&reason.cause)), room),
         };
-        let before = 1 + 1 + 7 + errors + if has_bars { 2 + BAR } else { 0 } + 2 + column;
-        let rest = match &derived.value {
-            Ok(_) => rest,
-            Err(_) => {
-                cut(&rest, style.width.map_or(usize::MAX, |most| most.saturating_sub(before))).to_string()
-            }
-        };
-        let line = format!(" {number}{bar}  {drawn}{:pad$}{rest}", "");
+        let line = table::line(&shapes, [number, bar.unwrap_or_default(), drawn]) + &rest;
         writeln!(out, "{}", line.trim_end())?;
         push(&mut open, below(&derived.name), &format!("{rails}{more}"), false);
     }
@@ -158,7 +145,7 @@ fn depth(derived: &DerivedResult) -> usize {
     derived.branch.as_ref().map_or(0, |branch| usize::from(branch.level.saturating_sub(1)))
 }
 
-/// Writes the command to run next.
+/// Suggests the command to run next.
 fn next(
     out: &mut dyn Write,
     own: &[&DerivedResult],

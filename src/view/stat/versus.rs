@@ -1,6 +1,6 @@
 //! `--vs`: several commands side by side, as a table and as a JSON document.
 //!
-//! Receives a [`CommandComparison`], which has all results and verdicts; decides only the layout.
+//! Receives a [`CommandComparison`], which contains all results and verdicts, and only lays it out.
 //!
 //! ```text
 //!   A  'sleep 0.1'
@@ -102,15 +102,16 @@ fn letter(at: usize) -> String {
     }
 }
 
-/// Returns mean, half the width of its interval, difference, p and verdict.
+/// Returns the cells for the mean, its error (half the width of its interval), the difference, p and the
+/// verdict.
 fn cells(line: &ComparedMeasure, side: &ComparedSide, style: &StatStyle) -> [String; 5] {
     let Some(summary) = &side.summary else {
         let mut row: [String; 5] = Default::default();
         "not counted".clone_into(&mut row[0]);
         return row;
     };
-    // Use the same number of digits for all commands, because that makes them easy to compare. For times, use
-    // the smallest number of digits that any command justifies. For counts, use the largest.
+    // Use the same number of digits for all commands, so that they are easy to compare. For times, use the
+    // smallest number of digits that any command's error justifies. For counts, use the largest.
     let summaries = line.sides.iter().filter_map(|s| s.summary.as_ref());
     let digits = summaries.map(|s| mean_digits(s, line.fractional));
     let digits = if line.fractional { digits.min() } else { digits.max() }.unwrap_or(0);
@@ -179,7 +180,7 @@ fn answer(out: &mut dyn Write, comparison: &CommandComparison) -> io::Result<()>
             let (who, runs) = (letter(at), runs.join(", "));
             writeln!(
                 out,
-                " Outliers: elapsed of {who} in run {runs}; something disturbed them, so repeat more often."
+                " Outliers: elapsed time of {who} in run {runs}; something disturbed these runs, so repeat more often (-r)."
             )?;
         }
     }

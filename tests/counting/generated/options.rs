@@ -220,14 +220,13 @@ fn every_perf_option_is_classified() {
 fn every_perf_command_is_classified() {
     let parser = super::parser();
     for command in perf_commands() {
-        let elsewhere = PERF_ONLY.iter().any(|(names, ..)| names.contains(&command));
-        assert!(find(parser, command).is_some() != elsewhere, "perf {command}");
-        if elsewhere {
-            kit::run(&[command]).expect(2).says(&[
-                &format!("pmc has no command {command}"),
-                "why: ",
-                "try: ",
-            ]);
+        let elsewhere = PERF_ONLY.iter().find(|(names, ..)| names.contains(&command));
+        assert!(find(parser, command).is_some() != elsewhere.is_some(), "perf {command}");
+        if let Some((_, what, instead)) = elsewhere {
+            let ran = kit::run(&[command])
+                .expect(2)
+                .says(&[&format!("pmc has no command {command}"), &format!("why: perf {command} {what}")]);
+            instead.split("; ").fold(ran, |ran, advice| ran.says(&[&format!("try: {advice}")]));
         }
     }
 }

@@ -127,6 +127,24 @@ fn openmetrics_page_is_served() {
     assert!(ask("GET /other HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404"));
     assert!(ask("POST /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405"));
     assert!(!ask("HEAD /metrics HTTP/1.1\r\n\r\n").contains("# EOF"));
+    // Each client may take a second, but others do not wait for it. Neither do they wait for clients that
+    // read nothing.
+    let crowd: Vec<TcpStream> = (0..500)
+        .map(|number| {
+            let mut stream = TcpStream::connect(&address).unwrap();
+            let part = if number % 2 == 0 { "GET /met" } else { "GET /metrics HTTP/1.1\r\n\r\n" };
+            // The server closes the oldest connections.
+            let _ = stream.write_all(part.as_bytes());
+            stream
+        })
+        .collect();
+    let mut last = TcpStream::connect(&address).unwrap();
+    last.set_read_timeout(Some(std::time::Duration::from_secs(60))).unwrap();
+    last.write_all(b"GET / HTTP/1.0\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    last.read_to_string(&mut answer).expect("an answer before 500 clients have timed out");
+    assert!(answer.contains("# EOF"), "{answer}");
+    drop(crowd);
     // Invalid requests and a silent client must not affect other clients.
     let _silent = TcpStream::connect(&address).unwrap();
     let mut rude = TcpStream::connect(&address).unwrap();

@@ -214,7 +214,7 @@ fn pcp_openmetrics_agent_scrapes_script_file_and_page() {
     }
     // The kind of number, its unit and its help arrive.
     let seconds = collector.pminfo(&["-d", "-T"], "openmetrics.file.pmc_event_time_seconds_total");
-    for word in ["Semantics: counter", "Units: sec", "Time that a clock event measured."] {
+    for word in ["Semantics: counter", "Units: sec", "Time measured by a clock event."] {
         assert!(seconds.contains(word), "{seconds}");
     }
     let metric = collector.pminfo(&["-d"], "openmetrics.file.pmc_metric");

@@ -200,7 +200,7 @@ fn json_document_has_numbers_and_reasons() {
         document::begin(out, &command(), &software())?;
         document::interval(out, &placed(Aggregation::Global, Some(50_000_000)), 0)?;
         document::interval(out, &placed(Aggregation::Global, Some(100_000_000)), 1)?;
-        let warning = pmc_sys::error::Warning::NoHardware { why: "a CPU went away".into() };
+        let warning = pmc_sys::error::Warning::note("a CPU went away");
         document::end(out, &software(), &[warning])
     });
     let value: serde_json::Value = serde_json::from_str(&got).unwrap();
@@ -296,7 +296,7 @@ fn commands_are_compared() {
         written(|out| versus::text(out, &comparison, &plain()))
     };
     let many = [times, times.map(|time| time.min(101_500_000))].concat();
-    assert!(got(&many).contains(" Outliers: elapsed of B in run 3;"), "{}", got(&many));
+    assert!(got(&many).contains(" Outliers: elapsed time of B in run 3;"), "{}", got(&many));
     // Among five runs one is nearly always an outlier.
     assert!(!got(&times).contains("Outliers"), "{}", got(&times));
 }

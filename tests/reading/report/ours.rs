@@ -95,7 +95,6 @@ fn unreadable_file_is_named_once() {
     let deep = lab.build("deep", DEEP);
     let file =
         lab.record("deep.data", &["-e", "cpu-clock:u", "-F", "2000"], &[deep.to_str().unwrap()], false);
-    // Opening a folder as a file fails even for root.
     std::fs::remove_file(&deep).unwrap();
     std::fs::create_dir(&deep).unwrap();
     let [file, out] = [file, lab.path("out")].map(|path| path.to_str().unwrap().to_owned());
@@ -110,7 +109,7 @@ fn unreadable_file_is_named_once() {
     ];
     for way in ways {
         let ran = kit::run(way).expect(0).says(&["function names or lines are missing"]);
-        let said = format!("{}: Invalid argument", deep.display());
+        let said = format!("{}: not a regular file", deep.display());
         assert_eq!(ran.stderr.matches(&said).count(), 1, "{way:?}: {}", ran.stderr);
     }
 }

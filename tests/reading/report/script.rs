@@ -119,7 +119,9 @@ fn unsupported_script_features_are_explained() {
     let deep = lab.build("deep", DEEP);
     let file = lab.record("flat", &["-e", "cpu-clock"], &[deep.to_str().unwrap()], false);
     let file = file.to_str().unwrap();
-    kit::run(&["script", "-i", file, "-F", "comm,+ip"]).expect(2).says(&["changes the usual fields"]);
+    kit::run(&["script", "-i", file, "-F", "comm,+ip"])
+        .expect(2)
+        .says(&["changes and replaces the default fields"]);
     kit::run(&["script", "-i", file, "-F", "brcntr"]).expect(2).says(&["branch counters"]);
     kit::run(&["script", "-i", file, "-F", "comm,brstackinsn"])
         .expect(0)

@@ -4,7 +4,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use pmc_symbols::address::FileOffset;
-use pmc_symbols::symbol::{Depth, SymbolModule, SymbolQuery, elf};
+use pmc_symbols::symbol::{Depth, PlaceRequest, ProbeFile, SymbolModule, SymbolQuery, elf};
 
 use super::{C, build, kit, plain, resolve, text};
 
@@ -76,26 +76,23 @@ fn implausible_compressed_section_sizes_are_rejected() {
     }
 }
 
-/// One unit whose entries nest `levels` deep, each one byte long.
-fn nested(levels: usize) -> String {
+/// A program in assembly, whose debug information consists of one unit: abbreviations from number 2 on, and
+/// entries in the unit. Label `unit` is the start of the unit.
+fn assembly(abbreviations: &str, entries: &str) -> String {
     format!(
         r#"
         .section .debug_abbrev,"",@progbits
         .uleb128 1; .uleb128 0x11; .byte 1
         .uleb128 0x11; .uleb128 1; .uleb128 0x12; .uleb128 7; .uleb128 0; .uleb128 0
-        .uleb128 2; .uleb128 0x2e; .byte 1
-        .uleb128 0x11; .uleb128 1; .uleb128 0x12; .uleb128 7; .uleb128 0; .uleb128 0
-        .uleb128 3; .uleb128 0x1d; .byte 1; .uleb128 0; .uleb128 0
+        {abbreviations}
         .uleb128 0
         .section .debug_info,"",@progbits
-        .long 2f-1f
+        unit: .long end-1f
         1: .short 4; .long 0; .byte 8
         .uleb128 1; .quad main; .quad 64
-        .uleb128 2; .quad main; .quad 64
-        .fill {levels},1,3
-        .fill {levels},1,0
-        .byte 0,0
-        2:
+        {entries}
+        .byte 0
+        end:
         .text
         .globl main
         .type main,@function
@@ -103,6 +100,22 @@ fn nested(levels: usize) -> String {
         .size main,64
         "#
     )
+}
+
+/// One unit whose entries nest `levels` deep, each one byte long.
+fn nested(levels: usize) -> String {
+    let abbreviations = "
+        .uleb128 2; .uleb128 0x2e; .byte 1
+        .uleb128 0x11; .uleb128 1; .uleb128 0x12; .uleb128 7; .uleb128 0; .uleb128 0
+        .uleb128 3; .uleb128 0x1d; .byte 1; .uleb128 0; .uleb128 0";
+    let entries = format!(
+        "
+        .uleb128 2; .quad main; .quad 64
+        .fill {levels},1,3
+        .fill {levels},1,0
+        .byte 0"
+    );
+    assembly(abbreviations, &entries)
 }
 
 #[test]
@@ -123,5 +136,58 @@ fn excessive_inline_nesting_is_rejected_and_the_symbol_name_stays() {
             resolve(plain(), SymbolModule::file(&built.path), &queries, Depth::Inlines);
         assert_eq!(&*symbolizer.names().function(answer.frames(0)[0].function).raw, "main");
         assert_eq!(symbolizer.quality(id).found().lines, lines, "{:?}", symbolizer.quality(id));
+    }
+}
+
+/// A function `f` with a parameter `v`, whose structure has a member `late` in its second unnamed part. The
+/// first part contains `entries` indirect entries. The function has nested blocks, and the variable `deep` in
+/// the innermost one.
+fn hidden_member(entries: usize, blocks: usize) -> String {
+    let abbreviations = "
+        .uleb128 2; .uleb128 0x2e; .byte 1; .uleb128 3; .uleb128 8
+        .uleb128 0x11; .uleb128 1; .uleb128 0x12; .uleb128 7; .uleb128 0; .uleb128 0
+        .uleb128 3; .uleb128 0x34; .byte 0; .uleb128 3; .uleb128 8
+        .uleb128 0x49; .uleb128 0x13; .uleb128 2; .uleb128 0x18; .uleb128 0; .uleb128 0
+        .uleb128 4; .uleb128 0x13; .byte 1; .uleb128 0; .uleb128 0
+        .uleb128 5; .uleb128 0x0d; .byte 0; .uleb128 0x49; .uleb128 0x13; .uleb128 0; .uleb128 0
+        .uleb128 6; .uleb128 0x0d; .byte 0; .uleb128 3; .uleb128 8
+        .uleb128 0x49; .uleb128 0x13; .uleb128 0; .uleb128 0
+        .uleb128 7; .uleb128 0x24; .byte 0; .uleb128 0x0b; .uleb128 0x0b; .uleb128 0; .uleb128 0
+        .uleb128 8; .uleb128 0x0b; .byte 1; .uleb128 0; .uleb128 0
+        .uleb128 9; .uleb128 0x21; .byte 0; .uleb128 0; .uleb128 0
+        .uleb128 10; .uleb128 0x0b; .byte 1
+        .uleb128 0x11; .uleb128 1; .uleb128 0x12; .uleb128 7; .uleb128 0; .uleb128 0";
+    let entries = format!(
+        r#"
+        number: .uleb128 7; .byte 4
+        whole: .uleb128 4; .uleb128 5; .long big-unit; .uleb128 5; .long small-unit; .byte 0
+        big: .uleb128 4; .uleb128 8; .fill {entries},1,9; .byte 0,0
+        small: .uleb128 4; .uleb128 6; .asciz "late"; .long number-unit; .byte 0
+        .uleb128 2; .asciz "f"; .quad main; .quad 64
+        .uleb128 3; .asciz "v"; .long whole-unit; .uleb128 2; .byte 0x77,0
+        .rept {blocks}; .uleb128 10; .quad main; .quad 64; .endr
+        .uleb128 3; .asciz "deep"; .long number-unit; .uleb128 2; .byte 0x77,8
+        .fill {blocks},1,0
+        .byte 0"#
+    );
+    assembly(abbreviations, &entries)
+}
+
+#[test]
+fn search_for_a_variable_reads_a_bounded_number_of_entries() {
+    if !kit::need_program("gcc") {
+        return;
+    }
+    for (entries, is_found) in [(1000, true), (1_100_000, false)] {
+        let built = build("gcc", ("a.s", &hidden_member(entries, 500_000)), &["-no-pie"]);
+        let file = ProbeFile::open(&built.path, &plain()).unwrap();
+        file.examine(|program| {
+            let request = PlaceRequest { function: Some("f"), ..PlaceRequest::default() };
+            let places = program.places(&request).unwrap();
+            let fetch = |text| program.fetch(&places[0], text, None).map(|fetched| fetched.place);
+            assert_eq!(fetch("v.late").is_ok(), is_found, "{entries}: {:?}", fetch("v.late"));
+            assert_eq!(fetch("deep").unwrap(), "+8(%sp)");
+        })
+        .unwrap();
     }
 }

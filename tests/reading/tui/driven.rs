@@ -671,7 +671,7 @@ fn annotate_opens_the_code_pane() {
     // An unknown function ends pmc, with the error on the restored terminal.
     terminal.run("clear; pmc annotate -i shares.data thrid; echo ended=$?=");
     let screen = terminal.wait("ended=1=");
-    assert!(screen.contains("no sample hit a function named") && screen.contains("third"), "{screen}");
+    assert!(screen.contains("no function named") && screen.contains("third"), "{screen}");
     for options in ["--stdio", "--max-rows 4", "--json", "| cat", "</dev/null"] {
         terminal.run("clear");
         terminal.run(&format!("pmc annotate -i shares.data half {options}; echo ended=$?="));

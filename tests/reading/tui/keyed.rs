@@ -10,9 +10,10 @@ use pmc::view::export::ExportFormat;
 use pmc_analysis::profile::annotate::ListingNote;
 use pmc_analysis::profile::sampled::{FunctionRef, Query, RowCell, ShareOf, StackDirection};
 use pmc_analysis::session::SampleValue;
+use pmc_analysis::session::thread_time::ThreadState;
 use ratatui::crossterm::event::{MouseButton, MouseEventKind};
 
-use super::fixture::{Desk, answer, listing, listing_with_inlined, started};
+use super::fixture::{Desk, answer, listing, listing_with_inlined, started, value};
 
 fn last_query(desk: &Desk) -> &Query {
     let asked = desk.effects.iter().rev().find_map(|effect| match effect {
@@ -613,4 +614,40 @@ fn random_key_sequences_do_not_panic() {
             desk.screen();
         }
     }
+}
+
+#[test]
+fn flame_graph_shows_states_and_switches_between_them() {
+    let mut desk = Desk::new(100, 30);
+    assert!(desk.press("3W").screen().contains("no waiting time: pmc record --wall"));
+    assert!(!desk.screen().contains("blocked"));
+    // Half of the time under `price` is waiting.
+    let mut desk = Desk::with(
+        |query| {
+            let mut answer = answer(query);
+            let event = &mut answer.profile.events[0];
+            let wait = || value(500).waiting(ThreadState::Blocked);
+            event.total += wait();
+            if let Some(tree) = &mut event.tree {
+                [0, 1, 2].iter().for_each(|node: &usize| tree.nodes[*node].total += wait());
+            }
+            answer
+        },
+        100,
+        30,
+    );
+    let screen = desk.press("3").screen();
+    assert!(screen.contains("33.33% of it blocked"), "{screen}");
+    let states = |desk: &Desk| last_query(desk).filter.states;
+    desk.press("W");
+    assert_eq!(states(&desk), Some(&[ThreadState::Running][..]));
+    assert!(desk.screen().contains("only running"));
+    desk.press("W");
+    assert_eq!(states(&desk), Some(&[ThreadState::Runnable, ThreadState::Blocked][..]));
+    assert!(desk.screen().contains("only waiting"));
+    desk.press("W");
+    assert_eq!(states(&desk), None);
+    // Escape undoes one step.
+    desk.press("<Esc>");
+    assert!(desk.screen().contains("only waiting"));
 }

@@ -7,3 +7,4 @@ mod driven;
 mod fixture;
 mod keyed;
 mod page;
+mod waits;

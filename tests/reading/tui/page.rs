@@ -1,21 +1,25 @@
 //! `docs/tui.md`: its table of keys and its screens are generated from the code.
 
-use super::fixture::Desk;
+use pmc_analysis::profile::sampled::{Query, QueryAnswer};
+
+use super::fixture::{Desk, answer};
+use super::waits::waited;
 
 #[test]
 fn documentation_matches_keys_and_screens() {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/tui.md");
     let page = std::fs::read_to_string(&path).unwrap();
     let mut made = replaced(&page, "keys", &format!("\n{}", pmc::tui::keys::markdown()));
-    for (name, keys) in [
-        ("functions", "jj"),
-        ("tree", "2"),
-        ("flame", "3jj"),
-        ("code", "jja"),
-        ("threads", "5"),
-        ("events", "6"),
+    for (name, keys, answers) in [
+        ("functions", "jj", answer as fn(&Query) -> QueryAnswer),
+        ("tree", "2", answer),
+        ("flame", "3jj", answer),
+        ("code", "jja", answer),
+        ("threads", "5", answer),
+        ("timeline", "5", waited),
+        ("events", "6", answer),
     ] {
-        let screen = Desk::new(100, 21).press(keys).screen();
+        let screen = Desk::with(answers, 100, 21).press(keys).screen();
         // Drop repeated empty lines, which only take up space on the page.
         let mut lines: Vec<&str> = screen.lines().collect();
         while let Some(at) = lines.windows(2).position(|pair| pair[0].is_empty() && pair[1].is_empty()) {

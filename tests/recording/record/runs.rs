@@ -528,12 +528,12 @@ fn empty_recording_is_explained() {
         (
             &["-e", "page-faults", "-c", "1000000"][..],
             &["true"][..],
-            "takes a sample every 1000000 per thread (use a smaller -c",
+            "takes one sample per 1000000 in each thread (use a smaller -c",
         ),
-        (&["-e", "cpu-clock", "-F", "1"], &["true"], "takes a sample every 1.00 s per thread ("),
+        (&["-e", "cpu-clock", "-F", "1"], &["true"], "takes one sample every 1.00 s in each thread ("),
         (&["-e", "cpu-clock", "-p", &pid, "--timeout", "50ms"], &[], "did not run on a CPU for"),
         (&["-e", "page-faults", "-p", &pid, "--timeout", "50ms"], &[], "page-faults did not occur in"),
-        (&["-e", "cpu-clock", "-D", "1h"], &["true"], "before the delay (-D, 60 min 0 s)"),
+        (&["-e", "cpu-clock", "-D", "1h"], &["true"], "before the delay (-D, 60 min 0 s) expired"),
         // The delay has passed, although the time recorded after it was shorter.
         (
             &["-e", "cpu-clock", "-p", &pid, "-D", "300ms", "--timeout", "50ms"],

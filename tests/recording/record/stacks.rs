@@ -216,7 +216,9 @@ fn frame_pointer_chains_never_replace_dwarf_chains() {
     let work = [program.to_str().expect("UTF-8")];
     for when in ["live", "deferred"] {
         let file = lab.path(when);
-        let options = ["-e", "cpu-clock:u", "--call-graph", "auto,65528", "-F", "2000", "--unwind", when];
+        // A disk may take longer to write the copies than the default rings last.
+        let options =
+            ["-e", "cpu-clock:u", "--call-graph", "auto,65528", "-F", "2000", "-m", "32M", "--unwind", when];
         record(&file, &options, &work).expect(0).says(&["none lost"]);
         let stacks = chains_of(&file, "visit", &["--no-inline"]);
         let is_whole = |chain: &&Vec<String>| {

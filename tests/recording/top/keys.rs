@@ -74,6 +74,7 @@ fn duty(action: KeyAction, pane: Pane) -> Duty {
         (KeyAction::InFunction, _) => (&["/", "fifty", "Enter"], Shown("only under fifty")),
         (KeyAction::HideKernel, _) => (&[], Shown("only user space")),
         (KeyAction::HideUser, _) => (&[], Shown("only kernel")),
+        (KeyAction::States | KeyAction::Idle, _) => (&[], Shown("no waiting time")),
         (KeyAction::Relative, _) => (&[], Shown("percentages of ")),
         (KeyAction::Latency, _) => (&[], Shown("no latencies")),
         (KeyAction::TimeStrip, _) => (&[], Shown("no timestamps")),

@@ -1,8 +1,8 @@
-//! The counts in a recording made by pmc's or perf's `stat record`: events, threads or CPUs, and the totals
-//! of each round.
+//! The counts in a recording made by `pmc stat record` or `perf stat record`: events, threads or CPUs, and
+//! the totals of each round.
 //!
-//! Receives a [`Session`]. Returns [`RecordedCounts`], and visits each [`CountsRound`], which holds the
-//! totals of all counters at that time. The counts are shown in the same tables as live counts.
+//! Loads the [`RecordedCounts`] of a [`Session`], and visits each [`CountsRound`] with the totals of all
+//! counters at that time. The counts are shown in the same tables as live counts.
 
 use std::collections::BTreeMap;
 
@@ -18,10 +18,9 @@ use pmc_sys::abi::{Attr, sample_type};
 use pmc_sys::error::{Error, Result};
 use pmc_sys::host::CpuList;
 use pmc_sys::host::cpu::{CpuLocation, Topology};
-use pmc_sys::sort;
 use pmc_sys::units::{Count, PerfTime};
 
-/// Description of a recording's counts.
+/// The events, targets and settings of a recording with counts.
 #[derive(Debug, Clone, Default)]
 pub struct RecordedCounts {
     /// The events, in order.
@@ -36,30 +35,30 @@ pub struct RecordedCounts {
     pub cpus: Vec<u32>,
     /// Recorded CPU topology; may be incomplete.
     pub topology: Topology,
-    /// The recorded counting time in nanoseconds. If it is missing, the time from the first timestamp to the
-    /// last.
+    /// The recorded counting time in nanoseconds or, if it was not recorded, the time from the first
+    /// timestamp to the last.
     pub elapsed_ns: u64,
     /// The counts of each thread at its exit, ordered by exit time (`log-exit`, `record -s`). Threads that
     /// outlived their counters come last.
     pub exits: Vec<ThreadCounts>,
-    /// If requested, the counts of each thread's time slices (`log-cswitch`), ordered by the end of the
+    /// The counts of each thread's time slices (`log-cswitch`), if requested, ordered by the end of the
     /// slice. A slice ends at a context switch or when the thread exits. The counts are not scaled, because
-    /// the multiplexing times per slice are unknown.
+    /// the running time of each event in a slice is unknown.
     pub slices: Vec<ThreadCounts>,
 }
 
 /// A counted event of a recording.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CountsEvent {
-    /// The name; untrusted text.
+    /// The name, as untrusted text.
     pub name: String,
     /// The attributes passed to the kernel.
     pub attr: Attr,
     /// Factor that converts a count to `unit`.
     pub scale: f64,
-    /// Unit of the scaled value; untrusted text, empty for plain counts.
+    /// Unit of the scaled value, as untrusted text; empty for plain counts.
     pub unit: String,
-    /// Group number. Events with the same number were counted over exactly the same time.
+    /// Group number. Events with the same number were counted during exactly the same times.
     pub group: usize,
     /// Whether the recording contains counts for this event. Events that the kernel refused have no counts.
     pub is_counted: bool,
@@ -107,12 +106,12 @@ fn whole(value: u64) -> Count {
 }
 
 fn in_order(mut threads: Vec<ThreadCounts>) -> Vec<ThreadCounts> {
-    sort::by_key(&mut threads, |of| (of.at_ns, of.thread.pid, of.thread.tid));
+    threads.sort_by_key(|of| (of.at_ns, of.thread.pid, of.thread.tid));
     threads
 }
 
-/// Returns the final counts of each thread. `at` converts timestamps, and `add` adds a value to the thread's
-/// count for the event.
+/// Returns the final counts of each thread. `at` converts timestamps; `add` adds a value to a thread's count
+/// of an event.
 fn by_thread(
     reads: &[ThreadCount],
     at: impl Fn(u64) -> u64,
@@ -147,7 +146,7 @@ impl SliceCollector {
         for value in values.iter() {
             let Some(event) = value.id.and_then(|id| layouts.event_of(id)) else { continue };
             let before = self.before.insert((thread, value.id.unwrap_or(0)), value.value).unwrap_or(0);
-            // A counter that restarts belongs to a new thread with a reused id.
+            // If a counter starts over, a new thread has reused the id.
             let value = value.value.checked_sub(before).unwrap_or(value.value);
             counts.insert(event, whole(value));
         }
@@ -173,11 +172,11 @@ pub struct CountsRound<'a> {
     pub is_final: bool,
     /// Time since the start, in nanoseconds.
     pub at_ns: u64,
-    /// The totals, ordered by event, thread and CPU. Later rounds keep this order and insert new counters.
+    /// The totals, ordered by event, thread and CPU. New counters are inserted in this order in later rounds.
     pub totals: &'a [CounterTotal],
 }
 
-/// Whether the recording holds counts and no samples.
+/// Whether the recording contains counts and no samples.
 pub fn holds_counts(session: &Session) -> bool {
     let count = |kind| session.index.count(kind);
     count(kind::SAMPLE) == 0 && count(kind::STAT) + count(kind::STAT_ROUND) + count(kind::STAT_CONFIG) > 0
@@ -186,7 +185,8 @@ pub fn holds_counts(session: &Session) -> bool {
 /// Rejects a recording without rounds of counts.
 ///
 /// # Errors
-/// When the recording has no rounds, or no rounds yet.
+/// Fails if the recording was not made by `stat record`, or if its recorder was killed before it read the
+/// first counts.
 pub fn check_rounds(session: &Session) -> Result<()> {
     if session.index.count(kind::STAT_ROUND) > 0 {
         return Ok(());
@@ -199,14 +199,14 @@ pub fn check_rounds(session: &Session) -> Result<()> {
     }
     Err(Error::new(format!("{path} has no counts yet"))
         .why("its recorder was killed before it read the first counts")
-        .try_this("pmc stat record -I 1000, which reads them every second"))
+        .try_this("pmc stat record -I 1000 reads the counts every second"))
 }
 
 impl RecordedCounts {
-    /// Reads everything but the rounds, in one pass.
+    /// Reads everything except the rounds, in one pass.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// Fails if the file cannot be read.
     pub fn load(session: &Session, wants_slices: bool) -> Result<Self> {
         let reader = &session.reader;
         let layouts = reader.layouts();
@@ -241,7 +241,7 @@ impl RecordedCounts {
                     match update.what {
                         Update::Unit(unit) => event.unit = String::from_utf8_lossy(unit).into_owned(),
                         Update::Scale(scale) if scale.is_finite() && scale > 0.0 => event.scale = scale,
-                        _ => {}
+                        Update::Scale(_) | Update::Name(_) | Update::Cpus(_) => {}
                     }
                 }
                 Some(Record::Stat(stat)) => {
@@ -257,8 +257,9 @@ impl RecordedCounts {
         if let Some(mode) = terms.get(&AGGREGATION) {
             recorded.aggregation = aggregation(*mode, terms.contains_key(&LEVEL), features);
         }
-        // If there are rounds, the time of the last round is the end: a process that outlives its counters
-        // leaves no timestamp there. Records without a timestamp were written when the recording ended.
+        // If there are rounds, the recording ends with the last one, because a process may outlive its
+        // counters and leave no timestamp at their end. Records without a timestamp were written when the
+        // recording ended.
         let begin = first.min(last);
         let end = elapsed.map_or(last, |elapsed| begin.saturating_add(elapsed));
         recorded.elapsed_ns = end.saturating_sub(begin);
@@ -271,10 +272,10 @@ impl RecordedCounts {
         Ok(recorded)
     }
 
-    /// Calls `visit` for each round. Skips a truncated round.
+    /// Calls `visit` for each round, except for a truncated one.
     ///
     /// # Errors
-    /// When the file cannot be read, or when `visit` fails.
+    /// Fails if the file cannot be read, or if `visit` fails.
     pub fn rounds(
         &self,
         session: &Session,
@@ -306,7 +307,7 @@ impl RecordedCounts {
     }
 }
 
-/// Returns the events as the header describes them, before `EVENT_UPDATE` records are applied.
+/// Returns the events as described in the header, before `EVENT_UPDATE` records are applied.
 fn events(session: &Session) -> Vec<CountsEvent> {
     let (reader, features) = (&session.reader, session.reader.features());
     let groups = features.groups.as_deref().unwrap_or_default();
@@ -327,7 +328,7 @@ fn events(session: &Session) -> Vec<CountsEvent> {
     reader.events().iter().enumerate().map(event).collect()
 }
 
-/// Whether the event only tracks tasks and mappings, and was added by the recorder. These events come last.
+/// Whether the recorder added the event only to track tasks and mappings. Such events come last.
 fn is_tracker(event: &CountsEvent) -> bool {
     let is_dummy = (event.attr.kind(), event.attr.config()) == (SOFTWARE, DUMMY);
     is_dummy && event.attr.get(Flag::Task) && !event.is_counted
@@ -346,14 +347,14 @@ fn numbers(map: &CpuMap<'_>) -> Vec<u32> {
     map.cpus().into_iter().filter_map(|cpu| u32::try_from(cpu).ok()).collect()
 }
 
-/// perf's numbers for the fields of `STAT_CONFIG`.
+/// The numbers that perf assigns to the terms of `STAT_CONFIG`.
 const AGGREGATION: u64 = 0;
 const INTERVAL: u64 = 1;
 const SCALE: u64 = 2;
 const LEVEL: u64 = 3;
 
 /// Returns the contents of `STAT_CONFIG` for these settings. The interval is in milliseconds; 0 means no
-/// interval. Modes whose number depends on the perf version (`MODES`) are written as `Global`.
+/// interval. Modes whose number depends on perf's version are written as `Global`; see [`MODES`].
 pub fn config(aggregation: Aggregation, interval_ms: u64, scale: bool) -> Vec<[u64; 2]> {
     let steady = MODES.iter().take(CHANGING).position(|mode| *mode == Some(aggregation));
     let global = MODES.iter().position(|mode| *mode == Some(Aggregation::Global));
@@ -361,11 +362,11 @@ pub fn config(aggregation: Aggregation, interval_ms: u64, scale: bool) -> Vec<[u
     vec![[AGGREGATION, mode], [INTERVAL, interval_ms], [SCALE, scale.into()]]
 }
 
-/// First number in `MODES` whose meaning differs between perf versions.
+/// The first number in [`MODES`] whose meaning differs between versions of perf.
 const CHANGING: usize = 4;
 
-/// perf's numbers for aggregation modes (`enum aggr_mode`) since Linux 6.9. pmc does not support the modes
-/// marked `None`.
+/// Aggregation modes by their number in perf since Linux 6.9 (`enum aggr_mode`); `None` for modes that pmc
+/// does not support.
 const MODES: [Option<Aggregation>; 10] = [
     Some(Aggregation::Cpu),
     Some(Aggregation::Global),
@@ -379,9 +380,9 @@ const MODES: [Option<Aggregation>; 10] = [
     Some(Aggregation::Node),
 ];
 
-/// Returns the aggregation mode for perf's number. perf before 6.5 has no cache mode, and perf before 6.9 has
-/// no cluster mode. Later modes have lower numbers in these versions. perf before 6.5 also writes no cache
-/// level.
+/// Returns the aggregation mode with this number in the version of perf that made the recording. Without the
+/// cache mode (before perf 6.5) or the cluster mode (before 6.9), all later modes have lower numbers. perf
+/// before 6.5 does not write a cache level either.
 fn aggregation(number: u64, knows_caches: bool, features: &Features) -> Aggregation {
     let minor = features.version.as_deref().and_then(|version| {
         let rest = version.strip_prefix("6.")?;
@@ -403,7 +404,7 @@ fn topology(features: &Features) -> Topology {
     let count = topology.cpus.len();
     let threads = lists(topology.thread_siblings.iter().map(|text| (0, text)), count);
     let nodes = lists(features.numa_topology.iter().flatten().map(|node| (node.node, &node.cpus)), count);
-    // CPUs that were offline have no core.
+    // No core is recorded for CPUs that were offline.
     let seats =
         topology.cpus.iter().zip(0..).filter(|(_, cpu)| threads.is_empty() || threads.contains_key(cpu));
     let location = |(&(core, socket), cpu): (&(u32, u32), u32)| {
@@ -420,8 +421,8 @@ fn topology(features: &Features) -> Topology {
     Topology::of(seats.map(location).collect())
 }
 
-/// Returns, for each CPU, the number of the list that contains it and its position in that list. A CPU is in
-/// only one list, so all lists together have at most `cpus` CPUs.
+/// Returns, for each CPU, the number of the list that contains it, and its position in that list. Each CPU is
+/// in only one list, so all lists together contain at most `cpus` CPUs.
 fn lists<'t>(texts: impl Iterator<Item = (u32, &'t String)>, cpus: usize) -> BTreeMap<u32, (u32, u32)> {
     let mut of = BTreeMap::new();
     let mut left = cpus;

@@ -1,14 +1,15 @@
-//! Comparison of recordings event by event.
+//! Compares recordings, event by event.
 //!
-//! Receives a [`DiffRequest`] with the file names. Reads the files one after the other with a shared string
-//! table, and returns the [`Diff`]. `profile::diff` computes the differences.
+//! Reads the files of a [`DiffRequest`] one after the other, with a shared string table, and returns the
+//! [`Diff`]. `profile::diff` computes the differences.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Analysis, AnalysisRequest, ProgressSink, has_chains, recording_quality};
+use super::request::AnalysisRequest;
+use super::{Analysis, ProgressSink, has_chains, recording_quality};
 use crate::profile::diff::{self, Compute, Diff, DiffEvent, streams};
 use crate::profile::sampled::trust;
 use crate::profile::sampled::{
@@ -22,8 +23,8 @@ use pmc_sys::abi::{Attr, generic, sample_type};
 use pmc_sys::error::{Error, Result};
 use pmc_sys::text::clean;
 
-/// Minimum fraction of the base recording's total in rows that another recording also has. Below it, pmc
-/// looks for the same functions under other program names.
+/// Minimum fraction of the base recording's total that must be in rows that also exist in the other
+/// recording. Below it, pmc looks for the same functions under different program names.
 const MATCHED: f64 = 0.5;
 
 /// Which recordings to compare, and how.
@@ -33,16 +34,15 @@ pub struct DiffRequest {
     pub files: Vec<PathBuf>,
     /// How to analyse each recording. Callers are kept if `tree` or `streams` is set.
     pub analysis: AnalysisRequest,
-    /// Query for the rows of each recording.
+    /// The query that selects each recording's rows.
     pub query: Query,
     /// Whether to compare the call trees too.
     pub tree: bool,
     /// Number of hottest call chains to compare per recording, instead of rows.
     pub streams: Option<usize>,
-    /// How to compute differences. `None` compares times if every recording has them, and shares otherwise.
+    /// How to compute differences. `None` compares times if all recordings contain times, otherwise shares.
     pub compute: Option<Compute>,
-    /// Sort column: 0 for the base recording, or n for the difference between it and the nth recording after
-    /// it.
+    /// Sort column: 0 for the base recording, n for the difference between it and the nth recording after it.
     pub order: usize,
 }
 
@@ -50,7 +50,7 @@ pub struct DiffRequest {
 #[derive(Debug)]
 struct DiffSide {
     file: diff::DiffFile,
-    /// Notes about the file.
+    /// Notes on the file.
     notes: Vec<String>,
     /// Errors from reading files that provide symbol names.
     name_failures: Vec<MissingDataReason>,
@@ -59,7 +59,7 @@ struct DiffSide {
     /// Whether samples are missing because of the damage.
     loses_samples: bool,
     events: Vec<sampled::ProfileEvent>,
-    /// The modes that each event excludes; `None` for events that are not kernel clocks.
+    /// For each event, the excluded modes; `None` for events that are not kernel clocks.
     clocks: Vec<Option<ExcludedModes>>,
 }
 
@@ -77,7 +77,7 @@ impl DiffSides {
     /// Reads the recordings.
     ///
     /// # Errors
-    /// When a recording cannot be read.
+    /// Fails if a recording cannot be read.
     pub fn load(request: &DiffRequest, progress: &dyn ProgressSink) -> Result<Self> {
         let mut texts = StringTable::default();
         let read = |path: &PathBuf| read(path, request, &mut texts, progress);
@@ -103,7 +103,7 @@ impl DiffSides {
     /// Compares the recordings with the base.
     ///
     /// # Errors
-    /// When the recordings have no event in common.
+    /// Fails if the recordings have no event in common.
     pub fn compare(self, request: &DiffRequest) -> Result<Diff> {
         compare(self.all, request, self.texts)
     }
@@ -136,7 +136,8 @@ fn read(
     let quality = named.quality();
     let query = Query {
         keys: asked.keys.clone(),
-        // A branch that is too small in one recording may be large in another, so no branch is left out here.
+        // A branch that is too small to show in one recording may be large in another, so no branch is
+        // omitted here.
         tree: has_tree.then_some(StackDirection::Caller),
         ..request.query.clone()
     };
@@ -225,7 +226,7 @@ fn compare(mut sides: Vec<DiffSide>, request: &DiffRequest, texts: StringTable) 
     }
     let mut events = Vec::new();
     for name in names {
-        // Takes the first event with that name, since events with the same name cannot be distinguished.
+        // Take the first event with the name, since events with the same name cannot be distinguished.
         let mut take = |side: &mut DiffSide| {
             let at = side.events.iter().position(|event| event.name == name)?;
             Some(side.events.remove(at))
@@ -260,22 +261,22 @@ fn compare(mut sides: Vec<DiffSide>, request: &DiffRequest, texts: StringTable) 
     })
 }
 
-/// Returns the modes that a kernel clock event excludes; `None` for other events. The kernel ignores a
-/// clock's `precise_ip` and its bits for hypervisor and guest (`perf_swevent_hrtimer`).
+/// Returns the modes that a kernel clock excludes; `None` for other events. For clocks, the kernel ignores
+/// `precise_ip` and the bits for hypervisor and guest (`perf_swevent_hrtimer`).
 fn excluded_by_clock(attr: &Attr) -> Option<ExcludedModes> {
     let excluded = [Flag::ExcludeUser, Flag::ExcludeKernel, Flag::ExcludeIdle];
     generic::is_clock(attr).then(|| excluded.map(|flag| attr.get(flag)))
 }
 
-/// Renames a recording's clock event to match the base's clock event for the same modes. `cpu-clock` and
-/// `task-clock` both sample nanoseconds of CPU time, so recordings made with either can be compared.
+/// Gives a recording's clock event the name of the base's clock event for the same modes. `cpu-clock` and
+/// `task-clock` both sample nanoseconds of CPU time, so recordings with either can be compared.
 fn match_clocks(sides: &mut [DiffSide], notes: &mut Vec<String>) {
     let Some((base, others)) = sides.split_first_mut() else { return };
     let has = |events: &[sampled::ProfileEvent], name: &str| events.iter().any(|event| event.name == name);
     for side in others {
         let mut pairs: Vec<(usize, usize)> = Vec::new();
         for (at, event) in base.events.iter().enumerate() {
-            // If several base events have the same name, only the first is compared.
+            // If several events of the base have the same name, only the first is compared.
             let first = base.events[..at].iter().position(|other| other.name == event.name).unwrap_or(at);
             let modes = base.clocks[first];
             if modes.is_none() || base.clocks[at] != modes || has(&side.events, &event.name) {
@@ -290,7 +291,7 @@ fn match_clocks(sides: &mut [DiffSide], notes: &mut Vec<String>) {
                 let (of_base, of_side) = (&event.name, &side.events[twin].name);
                 let path = &side.file.path;
                 let note = format!("{path}: {of_side} is compared with {of_base}; both are CPU time");
-                // Events of the same name have the same note.
+                // Events with the same name have the same note.
                 if !notes.contains(&note) {
                     notes.push(note);
                 }
@@ -303,9 +304,9 @@ fn match_clocks(sides: &mut [DiffSide], notes: &mut Vec<String>) {
     }
 }
 
-/// If the base has a source file of the same name in a different folder, replaces the path with the base's
-/// path. Programs that were built in two folders can then be compared by line. Skips file names that occur
-/// more than once in either recording.
+/// Replaces the path of a source file with the base's path of the file with the same name, so that programs
+/// built in different folders can be compared by line. Skips file names that occur more than once in either
+/// recording.
 fn same_files(events: &mut [Option<sampled::ProfileEvent>], keys: &[SortKey], texts: &StringTable) {
     let Some((Some(base), others)) = events.split_first_mut() else { return };
     let name = |file: StringId| texts.get(file).rsplit('/').next().unwrap_or_default();
@@ -329,8 +330,8 @@ fn same_files(events: &mut [Option<sampled::ProfileEvent>], keys: &[SortKey], te
     }
 }
 
-/// Names each thread and process as in the last recording that has a name for it. perf compares only ids, so
-/// a thread that was renamed between two recordings has a single row.
+/// Names each thread and process after the last recording that contains a name for it. perf compares only
+/// ids. With this change, a thread that was renamed between two recordings has a single row, as in perf.
 fn same_tasks(events: &mut [Option<sampled::ProfileEvent>], keys: &[SortKey]) {
     let mut newest: FxHashMap<i64, StringId> = FxHashMap::default();
     for event in events.iter_mut().flatten() {
@@ -352,7 +353,7 @@ fn same_tasks(events: &mut [Option<sampled::ProfileEvent>], keys: &[SortKey]) {
     }
 }
 
-/// Returns the cells of an event's rows with their sort keys.
+/// Iterates over the cells of an event's rows, with their sort keys.
 fn cells<'a>(
     event: &'a mut sampled::ProfileEvent,
     keys: &'a [SortKey],
@@ -372,7 +373,7 @@ fn files(event: &mut sampled::ProfileEvent, keys: &[SortKey], mut look: impl FnM
     }
 }
 
-/// Returns a hint if few rows match because the same functions are in programs with different names.
+/// Returns a hint if few rows match because the same functions belong to programs with different names.
 fn suspicion(event: &DiffEvent, keys: &[SortKey], texts: &StringTable) -> Option<String> {
     let dso = keys.iter().position(|key| *key == SortKey::Dso)?;
     let symbol = keys.iter().position(|key| *key == SortKey::Symbol)?;
@@ -439,7 +440,7 @@ mod tests {
         assert_eq!(files(2), ["a/mod.rs"]);
     }
 
-    /// Returns a recording with one row per event and the given attributes.
+    /// Returns a recording with one row per event.
     fn side(events: Vec<(&str, Attr, RowCell)>) -> DiffSide {
         let event = |(name, _, cell): &(&str, Attr, RowCell)| {
             let own = SampleValue { samples: 9, period: 9, ..SampleValue::default() };
@@ -520,7 +521,8 @@ mod tests {
         );
         assert!(names(&[("cpu-clock/period=9/u", user)], &[("task-clock", &[])]).is_empty());
         assert!(names(&[("cpu-clock:u", user)], &[("task-clock:k", kernel)]).is_empty());
-        // The user clock of the base is not compared with a kernel clock, even if both have the same name.
+        // A user-mode clock in the base is not compared with a kernel-mode clock, even if both have the same
+        // name.
         assert!(names(&[("clock", user), ("clock", kernel)], &[("task-clock:k", kernel)]).is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! Gathers the metadata of a recording, under perf's labels.
+//! Collects a recording's metadata, with perf's labels.
 
 use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt;
@@ -59,18 +59,18 @@ pub fn for_conversion(reader: &Reader) -> ConversionInfo {
     }
 }
 
-/// Returns the recorded build-ids with their file names. If `with_hits` is set, returns only files that
-/// samples hit.
+/// Returns the recorded build-ids with their file names; if `with_hits` is set, only for files with samples.
 ///
 /// # Errors
-/// When the records cannot be read.
+/// Fails if the records cannot be read.
 pub fn build_ids(reader: &Reader, with_hits: bool) -> Result<Vec<(String, String)>> {
     let mut rows = of(reader).build_ids;
     if with_hits {
         let tally = RecordTally::of_files_hit(reader)?;
         let hit: HashSet<String> =
             tally.files(false).iter().map(|file| String::from_utf8_lossy(&file.name).into_owned()).collect();
-        // The name of the kernel's mapping ends with the symbol for detecting relocation.
+        // The name of the kernel's mapping ends with a symbol, whose address shows how the kernel was
+        // relocated.
         let marked = |name: &str| ["_text", "_stext"].map(|mark| format!("{name}{mark}"));
         rows.retain(|(_, name)| hit.contains(name) || marked(name).iter().any(|name| hit.contains(name)));
     }
@@ -96,7 +96,7 @@ fn facts(reader: &Reader) -> Vec<(String, String)> {
     } else {
         reader.path().into()
     };
-    // The modification time of a pipe is the time when the recording started.
+    // A pipe's modification time is the start time of the recording.
     let path = if path.as_os_str() == "-" { "/dev/stdin".into() } else { path };
     let about = std::fs::metadata(path).ok();
     say("captured on", about.map(|about| clock::local_date_of(about.mtime())));
@@ -164,7 +164,7 @@ fn events(reader: &Reader) -> Vec<RequestedEvent> {
     events
 }
 
-/// Returns the attributes of an event on one line.
+/// Formats the attributes of an event on one line.
 pub(crate) fn attr_words(attr: &Attr) -> String {
     let words = attr_fields(attr).into_iter().map(|(name, value)| format!("{name} = {value}"));
     words.collect::<Vec<_>>().join(", ")

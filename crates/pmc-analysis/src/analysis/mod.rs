@@ -1,9 +1,9 @@
-//! Computes named, filtered and aggregated answers from an open recording.
+//! Analyses an open recording: selects, symbolizes and aggregates its samples, and answers queries.
 //!
-//! Receives a [`Session`] and an [`AnalysisRequest`]; returns the data that views show. This module decides
-//! which samples count, where to look for symbols, how to unwind copied stacks and how to convert numeric ids
-//! to names. It also assesses the quality of the data. `command` parses options and `view` prints; `profile`
-//! aggregates and answers queries.
+//! Produces the data that views show from a [`Session`] and an [`AnalysisRequest`]. Decides which samples
+//! count, where to look for symbols, how to unwind stack copies, and how to convert numeric ids to names.
+//! Also assesses the quality of the data. `command` parses options and `view` prints; `profile` aggregates
+//! samples and answers queries.
 //!
 //! ```text
 //!   Session ── Analysis::load ── name ──┬─ (assess) ── answer   tables, trees, quality: report, screen, diff
@@ -16,15 +16,21 @@ pub mod counts;
 pub mod diff;
 pub mod header;
 pub mod inject;
+pub mod latency;
 pub mod live;
+pub mod lock;
 pub(crate) mod names;
 pub mod recording_quality;
 pub mod request;
+pub mod sched;
 pub mod script;
 pub(crate) mod symbols;
 pub mod tasks;
+pub mod trace;
 pub(crate) mod unwinding;
+pub mod warning;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use annotate::functions::SampledFunction;
@@ -34,14 +40,18 @@ use request::{StackChanges, TraceField};
 use symbols::RecordingSymbols;
 use unwinding::RecordingUnwinder;
 
+use crate::profile::sampled::event_totals::EventTotals;
 use crate::profile::sampled::profile_quality::UnwindEnds;
-use crate::profile::sampled::query::{self, EventTotals, TimeSums};
+use crate::profile::sampled::query;
 use crate::profile::sampled::table_input::TableInput;
+use crate::profile::sampled::time_sums::TimeSums;
+use crate::profile::sampled::waits::{IdleWaits, ThreadTimeSums};
 use crate::profile::sampled::{
     LocationCalls, ModuleQuality, Profile, ProfileQuality, Query, QueryAnswer, StackProfile, StringTable,
-    callers,
+    callers, waits,
 };
-use crate::session::samples::{self, SampleAttribute};
+use crate::session::samples::{self, RowKey, SampleAttribute};
+use crate::session::thread_time::ThreadTime;
 use crate::session::{CodeLocation, ModuleKind, ResolvedStacks, SampleValue, Samples, Session, resolver};
 use pmc_perfdata::perfdata::Reader;
 use pmc_perfdata::perfdata::feature::DeviceFile;
@@ -50,17 +60,17 @@ use pmc_symbols::symbol::{BuildId, Debuginfod, Depth, MissingDataReason, SymbolO
 use pmc_sys::abi::sample_type;
 use pmc_sys::error::{Error, Result};
 
-/// Shows the progress of long work.
+/// Shows the progress of long tasks.
 pub trait ProgressSink: Sync {
-    /// Starts a task, which ends when the returned meter is dropped. `total` is 0 if unknown.
+    /// Starts a task, which ends when the returned meter is dropped. `total` is 0 if it is unknown.
     fn begin(&self, what: &'static str, total: u64) -> Box<dyn ProgressMeter + '_>;
 }
 
 /// Progress of one task. Called often and from any thread.
 pub trait ProgressMeter: Sync {
-    /// Reports that `count` more units are done.
+    /// Reports that `count` more units have been processed.
     fn more(&self, count: u64);
-    /// Reports that `done` of `total` units are done.
+    /// Reports that `done` of `total` units have been processed.
     fn at(&self, done: u64, total: u64);
 }
 
@@ -76,7 +86,7 @@ impl ProgressMeter for () {
     fn at(&self, _: u64, _: u64) {}
 }
 
-/// Whether the recording was made on this machine with the running kernel. If so, its processes may still
+/// Whether the recording was made on this machine with the running kernel, so that its processes may still
 /// exist. Returns `false` if the recording does not identify its machine.
 fn is_from_here(session: &Session) -> bool {
     let (here, features) = (rustix::system::uname(), session.reader.features());
@@ -96,7 +106,7 @@ pub fn has_chains(reader: &Reader) -> bool {
     reader.layouts().have(sample_type::CALLCHAIN)
 }
 
-/// Rejects a recording of counts, for which an empty table would be misleading.
+/// Rejects a recording that contains counts but no samples, because an empty table would be misleading.
 fn has_samples(session: &Session) -> Result<()> {
     if !counts::holds_counts(session) {
         return Ok(());
@@ -109,7 +119,7 @@ fn has_samples(session: &Session) -> Result<()> {
 
 /// Creates a symbolizer for the modules of a recording. Does not open any files yet.
 fn symbols_of(session: &Session, options: &SymbolOptions) -> Result<RecordingSymbols> {
-    // If the user provides another machine's files (`--symfs`), pmc ignores this machine's files.
+    // If the user provides another machine's files (`--symfs`), this machine's files are ignored.
     let live = options.symfs.is_none() && is_from_here(session);
     let mut symbols = RecordingSymbols::new(&session.history, SymbolOptions { live, ..options.clone() })?;
     symbols.know_device(&DeviceFile::all(session.reader.features()));
@@ -126,11 +136,11 @@ pub struct Analysis {
     raw_names: bool,
     /// Whether to ask debuginfod servers for missing files.
     asks_servers: bool,
-    /// The functions whose code samples hit; `None` until requested.
+    /// The functions with samples; `None` until requested.
     functions: Option<Arc<[SampledFunction]>>,
 }
 
-/// The data that all stages of naming share.
+/// The data shared by all stages of symbolization.
 #[derive(Debug)]
 struct AggregatedSamples {
     session: Arc<Session>,
@@ -147,14 +157,20 @@ struct AggregatedSamples {
     raw_traces: bool,
     /// Tracepoint fields used as sort keys.
     trace_fields: Vec<TraceField>,
+    /// If the recording has off-CPU time, the events that are shown as a single event.
+    thread_time: Option<ThreadTime>,
+    /// Whether the rows include the waits of idle threads.
+    shows_idle: bool,
+    /// Removed waits of idle threads.
+    idle: IdleWaits,
 }
 
 impl Analysis {
-    /// Runs pass 2: reads the selected samples, unwinds copied stacks, aggregates the samples, and resolves
+    /// Runs pass 2: reads the selected samples, unwinds stack copies, aggregates the samples, and resolves
     /// each distinct address once.
     ///
     /// # Errors
-    /// When the file cannot be read, or lacks data that the request needs.
+    /// Fails if the file cannot be read, or lacks data that the request needs.
     pub fn load(
         session: Arc<Session>,
         request: &AnalysisRequest,
@@ -189,6 +205,9 @@ impl Analysis {
             has_stacks,
             raw_traces,
             trace_fields,
+            thread_time: wanted.thread_time,
+            shows_idle: request.idle,
+            idle: IdleWaits::default(),
         };
         Ok(Self {
             symbols,
@@ -205,12 +224,12 @@ impl Analysis {
         &self.samples.session
     }
 
-    /// Returns errors from reading files that provide names or line numbers.
+    /// Returns the errors that occurred when reading files with names or line numbers.
     pub fn name_failures(&self) -> Vec<MissingDataReason> {
         self.symbols.symbolizer.failures()
     }
 
-    /// Returns the total of each event, including samples that thread filters removed.
+    /// Returns the total of each event, including samples removed by thread filters.
     pub(crate) fn totals(&self) -> &[SampleValue] {
         &self.samples.samples.totals
     }
@@ -220,13 +239,13 @@ impl Analysis {
         self.samples.samples.span
     }
 
-    /// Returns the number of samples of all events.
+    /// Returns the total number of samples of all events.
     pub fn sample_count(&self) -> u64 {
         self.totals().iter().map(|total| total.samples).sum()
     }
 
-    /// Resolves the names of all locations with the given level of detail. `texts` may already hold strings,
-    /// for example from a recording to compare with.
+    /// Resolves the names of all locations at this level of detail. `texts` may already contain strings, for
+    /// example from another recording that is compared with this one.
     ///
     /// The first call also applies the requested stack changes.
     pub fn name(
@@ -236,7 +255,7 @@ impl Analysis {
         progress: &dyn ProgressSink,
     ) -> NamedSamples {
         let what = match &self.changes {
-            Some(_) if self.asks_servers => "looking up names, also with debuginfod",
+            Some(_) if self.asks_servers => "looking up names with debuginfod",
             Some(_) => "finding names",
             None => "finding inlined functions",
         };
@@ -247,7 +266,7 @@ impl Analysis {
             let at = |p: pmc_symbols::symbol::SymbolProgress| meter.at(p.done as u64, p.total as u64);
             self.symbols.name(modules, locations, depth, self.raw_names, &mut texts, &at)
         };
-        // Before the first call, this is the only reference to the samples.
+        // Until the first call, this is the only reference to the samples.
         if let (Some(changes), Some(samples)) = (self.changes.take(), Arc::get_mut(&mut self.samples)) {
             samples.change_stacks(&changes, &code, &texts);
         }
@@ -267,8 +286,8 @@ impl Analysis {
         if is_short { 4 } else { 8 }
     }
 
-    /// Asks debuginfod servers for missing files of the named modules. Returns whether any file arrived. If
-    /// so, calling [`Analysis::name`] again finds more names.
+    /// Asks debuginfod servers for missing files of the named modules. Returns whether any file was
+    /// downloaded, in which case calling [`Analysis::name`] again finds more names.
     pub fn ask_servers(&mut self, servers: Arc<Debuginfod>, progress: &dyn ProgressSink) -> bool {
         let meter = progress.begin("asking debuginfod servers", 0);
         let at = |p: pmc_symbols::symbol::SymbolProgress| meter.at(p.done as u64, p.total as u64);
@@ -279,7 +298,7 @@ impl Analysis {
         has_more
     }
 
-    /// Assesses the quality of the data and the names. With `remedies`, also finds remedies for missing
+    /// Assesses the quality of the data and the names. With `remedies`, also looks for remedies for missing
     /// names, which may take longer than the report itself.
     pub fn assess(&self, named: &mut NamedSamples, remedies: bool) {
         let AggregatedSamples { session, samples, resolved, ends, has_stacks, .. } = &*self.samples;
@@ -293,7 +312,7 @@ impl Analysis {
         named.trust.notes.extend(self.symbols.symbolizer.server_failure().map(str::to_owned));
     }
 
-    /// Answers a single query, and consumes the names.
+    /// Answers a single query and consumes the names.
     pub fn answer(&self, mut named: NamedSamples, query: &Query) -> QueryAnswer {
         let texts = std::mem::take(&mut named.texts);
         let names = named.words().with_symbols(&self.symbols);
@@ -307,17 +326,31 @@ impl Analysis {
 impl AggregatedSamples {
     fn change_stacks(&mut self, changes: &StackChanges, code: &LocationCalls, texts: &StringTable) {
         let (resolved, samples, kinds) = (&mut self.resolved, &mut self.samples, &self.attributes);
+        if self.thread_time.is_some() {
+            if let Some(marked) = waits::classify(resolved, &samples.attributes, kinds, code, texts) {
+                samples.attributes = marked;
+            }
+            if !self.shows_idle {
+                self.idle = waits::remove_idle(resolved, &samples.attributes, kinds);
+                for (key, value) in &self.idle.rows {
+                    let total = &mut samples.totals[key.event as usize];
+                    *total = total.without(value);
+                }
+            }
+        }
+        let idle = &mut self.idle.rows;
         if let Some(pattern) = &changes.ignore_callees {
-            callers::ignore_callees(resolved, code, texts, &|name| pattern.finds(name));
+            callers::ignore_callees(resolved, idle, code, texts, &|name| pattern.finds(name));
         }
         let Some(pattern) = &changes.parent else { return };
-        callers::mark_parents(resolved, &mut samples.attributes, kinds, code, texts, &|name| {
+        callers::mark_parents(resolved, idle, &mut samples.attributes, kinds, code, texts, &|name| {
             pattern.finds(name)
         });
         if changes.parents_only {
-            for (event, value) in callers::without_others(resolved, &samples.attributes, kinds) {
+            for (event, value) in callers::without_others(&mut resolved.rows, &samples.attributes, kinds) {
                 samples.filtered[event] += value;
             }
+            callers::without_others(idle, &samples.attributes, kinds);
         }
     }
 
@@ -325,20 +358,37 @@ impl AggregatedSamples {
         self.trace_fields.iter().map(|field| field.field.clone()).collect()
     }
 
-    /// Returns the events with their totals.
-    fn events_totals(&self) -> Vec<EventTotals> {
+    /// Returns the rows, with or without the waits of idle threads.
+    fn rows(&self, with_idle: bool) -> Cow<'_, [(RowKey, SampleValue)]> {
+        self.idle.select(&self.resolved.rows, with_idle)
+    }
+
+    /// Returns the events with their totals, with or without the waits of idle threads.
+    fn events_totals(&self, with_idle: bool) -> Vec<EventTotals> {
         let reader = &self.session.reader;
-        let source = |(index, event): (usize, &pmc_perfdata::perfdata::RecordedEvent)| EventTotals {
-            name: event.name(),
-            leader: reader.features().group_leader(index),
-            total: self.samples.totals[index].clone(),
-            filtered: self.samples.filtered[index].clone(),
+        let source = |(index, event): (usize, &pmc_perfdata::perfdata::RecordedEvent)| {
+            let joint_name = self.thread_time.as_ref().and_then(|of| of.name(index));
+            EventTotals {
+                name: joint_name.map_or_else(|| event.name(), str::to_owned),
+                leader: reader.features().group_leader(index),
+                thread_time: joint_name.map(|_| {
+                    let (first, last) = self.samples.span.unwrap_or_default();
+                    let spans = self.samples.threads.values();
+                    ThreadTimeSums::new(last - first, self.idle.sums(), spans)
+                }),
+                total: self.samples.totals[index].clone(),
+                filtered: self.samples.filtered[index].clone(),
+            }
         };
-        reader.events().iter().enumerate().map(source).collect()
+        let mut totals: Vec<EventTotals> = reader.events().iter().enumerate().map(source).collect();
+        if with_idle {
+            EventTotals::add_idle(&mut totals, &self.idle);
+        }
+        totals
     }
 }
 
-/// Samples with names. Answers queries without reading files again.
+/// Symbolized samples, which answer queries without reading files again.
 #[derive(Debug)]
 pub struct NamedSamples {
     samples: Arc<AggregatedSamples>,
@@ -353,7 +403,7 @@ pub struct NamedSamples {
 }
 
 impl NamedSamples {
-    /// Returns the resolver that turns the numeric ids in rows into names.
+    /// Returns the resolver that converts numeric ids in rows to names.
     fn words(&self) -> RecordingNames<'_> {
         let AggregatedSamples { session, samples, raw_traces, trace_fields, .. } = &*self.samples;
         RecordingNames::new(session)
@@ -361,7 +411,7 @@ impl NamedSamples {
             .with_trace_fields(trace_fields)
     }
 
-    /// Answers a query, and keeps the names for further queries.
+    /// Answers a query and keeps the names for further queries.
     pub fn answer(&self, query: &Query) -> QueryAnswer {
         let answer = self.answer_with(&self.words(), query, self.texts.clone());
         let profile = Profile {
@@ -373,12 +423,12 @@ impl NamedSamples {
         QueryAnswer { profile, ..answer }
     }
 
-    /// Calls `visit` with the samples that pass the query's filter, grouped by stack. Exports use it.
+    /// Calls `visit` with the samples that pass the query's filter, grouped by stack; used for exports.
     pub fn with_stacks<R>(&self, query: &Query, visit: impl FnOnce(&StackProfile<'_>) -> R) -> R {
         let (words, of) = (self.words(), &*self.samples);
         let modules = of.session.history.modules();
-        let totals = of.events_totals();
-        visit(&StackProfile::new(&self.input(&words), modules, &totals, query, &self.texts))
+        let (rows, totals) = (of.rows(query.idle), of.events_totals(query.idle));
+        visit(&StackProfile::new(&self.input(&rows, &words), modules, &totals, query, &self.texts))
     }
 
     /// Returns a profile that contains only the quality of the data and the modules. Valid after
@@ -387,19 +437,26 @@ impl NamedSamples {
         Profile { modules: self.modules.clone(), trust: self.trust.clone(), ..Profile::default() }
     }
 
-    /// Returns the sum of a function's periods in each time slice. Counts only samples that match the query.
+    /// Returns the sum of a function's periods in each time slice, counting only samples that match the
+    /// query.
     pub fn history(&self, query: &Query, (dso, symbol): (&str, &str), times: &TimeSums) -> Vec<u64> {
-        query::history(&self.input(&self.words()), query, dso, symbol, times, &self.texts)
+        let rows = self.samples.rows(query.idle);
+        query::history(&self.input(&rows, &self.words()), query, (dso, symbol), times, &self.texts)
     }
 
     fn answer_with(&self, words: &RecordingNames<'_>, query: &Query, texts: StringTable) -> QueryAnswer {
-        query::answer(&self.input(words), &self.samples.events_totals(), query, texts)
+        let rows = self.samples.rows(query.idle);
+        query::answer(&self.input(&rows, words), &self.samples.events_totals(query.idle), query, texts)
     }
 
-    fn input<'a>(&'a self, words: &'a RecordingNames<'_>) -> TableInput<'a> {
+    fn input<'a>(
+        &'a self,
+        rows: &'a [(RowKey, SampleValue)],
+        words: &'a RecordingNames<'_>,
+    ) -> TableInput<'a> {
         let of = &*self.samples;
         TableInput {
-            rows: &of.resolved.rows,
+            rows,
             resolved: &of.resolved,
             attributes: &of.samples.attributes,
             attribute_kinds: &of.attributes,

@@ -1,4 +1,4 @@
-//! Text for the numeric ids in rows: names of threads, cgroups and sockets, and tracepoint payloads.
+//! Converts numeric ids in rows to text: names of threads, cgroups and sockets, and tracepoint payloads.
 
 use std::borrow::Cow;
 use std::num::NonZeroU64;
@@ -10,6 +10,7 @@ use super::symbols::RecordingSymbols;
 use crate::profile::sampled::table_input::RowStrings;
 use crate::session::intern::Interner;
 use crate::session::location::{self, SampledAddress};
+use crate::session::samples::unnamed_thread;
 use crate::session::{CommId, Epoch, Session};
 use pmc_perfdata::record::tracepoint::{KernelNames, Payload, TracepointFormat, TracingData};
 use pmc_sys::abi::CpuMode;
@@ -35,14 +36,14 @@ struct TracepointPayload<'a, 'p> {
 }
 
 impl<'a> RecordingNames<'a> {
-    /// Creates a resolver for a recording, without tracepoint payloads and kernel symbols.
+    /// Creates a resolver for a recording, without tracepoint payloads or kernel symbols.
     pub(crate) fn new(session: &'a Session) -> Self {
         let tracing = session.reader.features().tracing_data.as_ref();
         let tracing = tracing.and_then(|raw| TracingData::parse(&raw.0));
         Self { session, tracing, payloads: None, symbols: None, raw_traces: false, trace_fields: &[] }
     }
 
-    /// Adds the payloads that pass 2 kept. With `raw`, prints them field by field instead of using the
+    /// Adds the payloads kept by pass 2. With `raw`, they are printed field by field instead of with the
     /// format string.
     pub(crate) fn with_payloads(self, payloads: &'a Interner, raw: bool) -> Self {
         Self { payloads: Some(payloads), raw_traces: raw, ..self }
@@ -69,7 +70,8 @@ impl<'a> RecordingNames<'a> {
         symbols.symbolizer.find(module, query).map(|(name, into)| (name.to_owned(), into))
     }
 
-    /// Appends a tracepoint's payload, printed according to its format. Returns whether the format is known.
+    /// Appends a tracepoint's payload, formatted according to its format file. Returns whether the format is
+    /// known.
     pub(crate) fn trace(&self, event: usize, bytes: &[u8], out: &mut String) -> bool {
         let Some(TracepointPayload { format, payload, texts }) = self.traced(event, bytes) else {
             return false;
@@ -97,7 +99,7 @@ impl<'a> RecordingNames<'a> {
         Some(format.fields_of(payload).map(|(name, value)| (name.to_owned(), value)).collect())
     }
 
-    /// Returns the thread name that has this number in the history.
+    /// Returns the thread name with this number in the history.
     pub(crate) fn named(&self, comm: u32) -> Option<Cow<'a, str>> {
         self.session.history.comm_name(CommId(comm)).map(String::from_utf8_lossy)
     }
@@ -107,9 +109,7 @@ impl RowStrings for RecordingNames<'_> {
     fn comm(&self, comm: u32) -> String {
         match self.named(comm) {
             Some(name) => name.into_owned(),
-            // perf's name for unnamed threads. `NAMELESS` replaced the sign bit of the thread id; the shifts
-            // restore it.
-            None => format!(":{}", (comm << 1) as i32 >> 1),
+            None => unnamed_thread(comm),
         }
     }
 

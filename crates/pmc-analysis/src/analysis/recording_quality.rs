@@ -1,12 +1,13 @@
-//! The quality of a recording: modules with missing data, lost samples, and truncated stacks.
+//! Assesses the quality of a recording: modules with missing data, lost samples, and truncated stacks.
 //!
-//! Receives the session's counters and the symbolizer's results; returns the data for the *Trust* line.
+//! Computes the data for the *Trust* line from the session's counters and the symbolizer's results.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::has_chains;
 use super::symbols::RecordingSymbols;
+use super::warning::AnalysisWarning;
 use crate::profile::sampled::profile_quality::{StackCounts, UnsampledEvent, UnwindEnds};
 use crate::profile::sampled::{self, ModuleQuality, StringTable};
 use crate::session::{Samples, Session};
@@ -14,18 +15,17 @@ use pmc_perfdata::perfdata::{Reader, RecordingNote};
 use pmc_perfdata::record::kind;
 use pmc_symbols::symbol::{MissingDataReason, ModuleDataQuality};
 use pmc_sys::abi::attr::LARGEST_STACK_COPY;
-use pmc_sys::error::{Exit, Result, Warning, say};
-use pmc_sys::sort;
+use pmc_sys::error::{Exit, Result, say};
 
 /// Maximum number of unreadable files to name in warnings.
 const MOST_FAILURES: usize = 10;
-/// Maximum number of modules to find remedies for.
+/// Maximum number of modules for which to look for remedies.
 const REMEDIES: usize = 5;
-/// pmc looks for a module's remedy only if at least one in this number of frames is an unnamed frame of that
-/// module. Asking the package manager can take longer than the report.
+/// pmc looks for a remedy only if at least one in this many frames is an unnamed frame of the module, because
+/// asking the package manager can take longer than the report.
 const REMEDY_FROM: u64 = 200;
 
-/// Returns the number of lost samples or, if that is unknown, the number of lost records of any kind.
+/// Returns the number of lost samples or, if it is unknown, the number of lost records of any kind.
 pub fn lost(session: &Session) -> u64 {
     // Lost-sample records and the counters report the same losses, so these numbers are not added up.
     let facts = &session.facts;
@@ -42,22 +42,22 @@ pub fn notes(session: &Session) -> Vec<String> {
     session.notes().iter().map(ToString::to_string).chain(dropped).collect()
 }
 
-/// Whether the file is damaged. The number of lost records is then unknown.
+/// Whether the file is damaged, so that the number of lost records is unknown.
 pub fn is_damaged(session: &Session) -> bool {
     session.notes().iter().any(RecordingNote::is_damage)
 }
 
-/// Warns about damage, for outputs that already show all other notes. Returns the exit status.
+/// Warns about damage, for output that already shows all other notes. Returns the exit status.
 pub fn warn_of_damage(session: &Session) -> Exit {
     say_damage(session.notes())
 }
 
-/// Warns about damage to a file when only its header is shown. Returns the exit status.
+/// Warns about damage to a file, for output that shows only the file's header. Returns the exit status.
 ///
 /// # Errors
-/// When reading the file fails.
+/// Fails if reading the file fails.
 pub fn warn_of_header(reader: &Reader) -> Result<Exit> {
-    // The header shows that records are missing; only a scan finds where.
+    // The header shows whether records are missing; only a scan can find where.
     let is_cut = reader.notes().iter().any(RecordingNote::loses_samples);
     let notes = if is_cut { reader.scan(|_| {})?.notes } else { reader.notes().to_vec() };
     Ok(say_damage(&notes))
@@ -65,13 +65,13 @@ pub fn warn_of_header(reader: &Reader) -> Result<Exit> {
 
 fn say_damage(notes: &[RecordingNote]) -> Exit {
     for note in notes.iter().filter(|note| note.is_damage()) {
-        say::warn(&Warning::DamagedRecording { what: note.to_string() });
+        say::warn(AnalysisWarning::DamagedRecording { what: note.to_string() });
     }
     if notes.iter().any(RecordingNote::loses_samples) { Exit::Failure } else { Exit::Done }
 }
 
-/// Warns about all notes on the file and about losses, for outputs that cannot show notes. Returns the exit
-/// status.
+/// Prints all notes on the file and its losses as warnings, for output that cannot show notes. Returns the
+/// exit status.
 pub fn warn(session: &Session) -> Exit {
     let exit = warn_of_damage(session);
     let counted = |count: u64, words: &str| (count > 0).then(|| format!("{count} {words}"));
@@ -79,20 +79,20 @@ pub fn warn(session: &Session) -> Exit {
     let unknown = counted(session.index.unknown_samples, "samples of unknown events are omitted");
     let notes = session.notes().iter().filter(|note| !note.is_damage()).map(ToString::to_string);
     for what in notes.chain(lost).chain(unknown) {
-        say::warn(&Warning::Recording { what });
+        say::warn(AnalysisWarning::Recording { what });
     }
     exit
 }
 
-/// Warns about files that pmc failed to read, and whose names or lines are therefore missing.
+/// Warns about files that pmc could not read, so that names or lines are missing.
 pub fn warn_of_names(failures: impl IntoIterator<Item = MissingDataReason>) {
     // Several recordings or modules may share a file.
     let failures: BTreeSet<String> = failures.into_iter().map(|failure| failure.to_string()).collect();
     for what in failures.iter().take(MOST_FAILURES) {
-        say::warn(&Warning::NamesMissing { what: what.clone() });
+        say::warn(AnalysisWarning::NamesMissing { what: what.clone() });
     }
     if let Some(more) = failures.len().checked_sub(MOST_FAILURES).filter(|more| *more > 0) {
-        say::warn(&Warning::NamesMissing { what: format!("{more} more files could not be read") });
+        say::warn(AnalysisWarning::NamesMissing { what: format!("{more} more files could not be read") });
     }
 }
 
@@ -131,9 +131,7 @@ pub(super) fn modules(
             }
         })
         .collect();
-    sort::by(&mut list, |a, b| {
-        b.frames.cmp(&a.frames).then_with(|| a.path.as_os_str().cmp(b.path.as_os_str()))
-    });
+    list.sort_by(|a, b| b.frames.cmp(&a.frames).then_with(|| a.path.as_os_str().cmp(b.path.as_os_str())));
     list
 }
 
@@ -142,7 +140,7 @@ pub(super) fn add_remedies(modules: &mut [ModuleQuality], session: &Session, sym
     let frames: u64 = modules.iter().map(|module| module.frames).sum();
     let matters = |module: &&mut ModuleQuality| module.unnamed > 0 && module.unnamed >= frames / REMEDY_FROM;
     let mut worst: Vec<&mut ModuleQuality> = modules.iter_mut().filter(matters).collect();
-    sort::by_key(&mut worst, |module| std::cmp::Reverse(module.unnamed));
+    worst.sort_by_key(|module| std::cmp::Reverse(module.unnamed));
     for module in worst.into_iter().take(REMEDIES) {
         let all = session.history.modules().iter().enumerate();
         let mut same = all.filter(|(_, of)| of.path == module.path);
@@ -151,11 +149,11 @@ pub(super) fn add_remedies(modules: &mut [ModuleQuality], session: &Session, sym
     }
 }
 
-/// Default call-graph mode of `pmc profile`.
+/// The call-graph mode that `pmc profile` uses by default.
 const OF_PROFILE: &str = "auto,65528";
 
-/// Returns the live unwinding mode that the command line selects, and whether it selects stack copies of the
-/// maximum size.
+/// Returns the live unwinding mode that the command line selects, and whether it selects the maximum size of
+/// stack copies.
 fn unwound_live(typed: &[String]) -> (Option<&'static str>, bool) {
     let equals = typed.iter().filter_map(|word| word.strip_prefix("--call-graph="));
     let pairs = typed.iter().zip(typed.iter().skip(1));
@@ -168,7 +166,7 @@ fn unwound_live(typed: &[String]) -> (Option<&'static str>, bool) {
 }
 
 /// Returns the counted total of a clock or cycles event, and the sum of its sample periods. Returns `None` if
-/// no total was recorded or if any samples were left out.
+/// no total was recorded, or if any samples were excluded.
 fn unsampled(session: &Session, samples: &Samples) -> Option<UnsampledEvent> {
     let known = session.index.count(kind::SAMPLE).saturating_sub(session.index.unknown_samples);
     if samples.totals.iter().map(|total| total.samples).sum::<u64>() != known {
@@ -198,9 +196,9 @@ pub(super) fn trust(
         .filter(|_| has_stacks)
         .map(|(module, samples)| (module.map_or_else(|| sampled::code::UNKNOWN.to_owned(), name), *samples))
         .collect();
-    sort::by(&mut broken, |a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    broken.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     if has_stacks {
-        // The kernel may have found the callers of generated code through frame pointers.
+        // The kernel may have found the callers of generated code by frame pointers.
         for (module, samples) in &mut ends.no_tables {
             if module.as_deref().is_some_and(sampled::code::is_generated_module) {
                 let found = broken.iter().find(|(name, _)| Some(name) == module.as_ref());

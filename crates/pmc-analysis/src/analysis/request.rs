@@ -1,14 +1,15 @@
-//! The analysis of a recording's samples, as requested before reading them.
+//! Requests for the analysis of a recording, made before its samples are read.
 //!
-//! Receives plain values from a command line, a screen or an export, and turns them into a query for pass 2
-//! of the session. Resolves time spans, sockets and thread names in a recording. A [`Query`] then selects
-//! from the aggregated and named samples.
+//! Converts plain values from a command line, the full-screen view or an export to a query for pass 2 of the
+//! session. Looks up time spans, sockets and thread names in the recording. A [`Query`] then selects from the
+//! aggregated and symbolized samples.
 
 use rustc_hash::FxHashSet;
 
-use crate::profile::sampled::{Query, SortKey, sort};
+use crate::profile::sampled::{Query, SortKey, sort, waits};
 use crate::session::parallelism::Parallelism;
 use crate::session::samples::SampleAttribute;
+use crate::session::thread_time::{ThreadState, ThreadTime};
 use crate::session::{CommId, SampleQuery, Session};
 use pmc_perfdata::perfdata::{Reader, RecordedEvent};
 use pmc_perfdata::record::kind;
@@ -23,9 +24,9 @@ use pmc_sys::text;
 pub(crate) const SLICE: u64 = 100_000_000;
 /// Default maximum length of a call chain, in frames.
 pub const MAX_STACK: usize = 127;
-/// Maximum number of time slices in a recording for [`AnalysisRequest::facets`].
+/// Maximum number of time slices into which [`AnalysisRequest::facets`] divides a recording.
 const SLICES: u64 = 240;
-/// Minimum average number of samples per slice.
+/// Minimum number of samples per slice, on average.
 const IN_SLICE: u64 = 5;
 
 /// How to analyse a recording's samples.
@@ -37,17 +38,17 @@ pub struct AnalysisRequest {
     pub keys: Vec<SortKey>,
     /// The tracepoint fields among the keys, indexed by [`SortKey::TraceField`].
     pub trace_fields: Vec<TraceField>,
-    /// Whether [`AnalysisRequest::resolve`] puts the measure's default sort keys before `keys`.
+    /// Whether [`AnalysisRequest::resolve`] inserts the measure's default sort keys before `keys`.
     pub usual_keys: bool,
     /// Length of a time slice for the sort key `time`, in nanoseconds.
     pub slice: u64,
-    /// The quantity to add up per sample.
+    /// The quantity to sum up.
     pub measure: CostMeasure,
     /// Whether to compute each sample's share of wall-clock time.
     pub latency: LatencyMode,
-    /// Whether to add branches (other than calls) to the stacks, weighted by their cycles.
+    /// Whether to add branches other than calls to the stacks, weighted by their cycles.
     pub branch_history: bool,
-    /// Whether to keep callers; otherwise rows have only the sampled function.
+    /// Whether to keep callers. Without them, rows contain only the sampled function.
     pub callers: bool,
     /// Maximum length of a call chain, in frames.
     pub max_stack: usize,
@@ -55,16 +56,18 @@ pub struct AnalysisRequest {
     pub joins: bool,
     /// Whether to complete hardware-recorded call stacks (LBR) from earlier samples of the same thread.
     pub stitches: bool,
-    /// Whether rows also distinguish thread names, processes, threads, CPUs and time slices. A screen can
-    /// then filter by them.
+    /// Whether rows are also distinguished by thread name, process, thread, CPU and time slice, so that the
+    /// full-screen view can filter by them.
     pub facets: bool,
-    /// Attributes that distinguish rows in addition to `keys`, such as thread and time. Exports use them.
+    /// Attributes that distinguish rows in addition to `keys`, such as thread and time; used for exports.
     pub apart: Vec<SampleAttribute>,
-    /// Changes to the stacks that depend on names.
+    /// Whether to include the waits of idle threads.
+    pub idle: bool,
+    /// Changes to stacks that depend on names.
     pub stack_changes: StackChanges,
     /// Whether to show names as the compiler wrote them.
     pub raw_names: bool,
-    /// Whether to print tracepoint payloads field by field instead of using their format string.
+    /// Whether to print tracepoint payloads field by field instead of with their format string.
     pub raw_traces: bool,
     /// Where to look for symbols. [`SymbolOptions::live`] is set if the recording is from this machine.
     pub symbols: SymbolOptions,
@@ -88,6 +91,7 @@ impl AnalysisRequest {
             stitches: false,
             facets: false,
             apart: Vec::new(),
+            idle: false,
             stack_changes: StackChanges::default(),
             raw_names: false,
             raw_traces: false,
@@ -99,11 +103,11 @@ impl AnalysisRequest {
     /// keys.
     ///
     /// # Errors
-    /// When branches or latencies were requested but not recorded.
+    /// Fails if branches or latencies were requested but not recorded.
     pub fn resolve(&mut self, reader: &Reader) -> Result<()> {
         let events = reader.events();
         let has_branches = reader.layouts().have(sample_type::BRANCH_STACK);
-        // Whether the hardware recorded the branches as a call chain.
+        // Whether the recorded branches are call chains.
         let are_chains =
             |event: &RecordedEvent| event.attr.branch_sample_type() & branch_sample_type::CALL_STACK != 0;
         match self.measure {
@@ -128,16 +132,24 @@ impl AnalysisRequest {
                     .why("latency and parallelism are computed from context switches")
                     .try_this("pmc record --latency"));
             }
-            LatencyMode::IfRecorded if has_switches && self.measure == CostMeasure::Period => {
+            // With off-CPU time, the profile already shows all elapsed time.
+            LatencyMode::IfRecorded
+                if has_switches
+                    && self.measure == CostMeasure::Period
+                    && ThreadTime::of(events).is_none() =>
+            {
                 LatencyMode::Wanted
             }
             LatencyMode::IfRecorded => LatencyMode::No,
             resolved => resolved,
         };
         if std::mem::take(&mut self.usual_keys) {
-            let usual = self.measure.usual_keys();
+            let mut usual = self.measure.usual_keys().to_vec();
+            if self.measure == CostMeasure::Period && ThreadTime::of(reader.events()).is_some() {
+                usual.insert(0, SortKey::WaitSite);
+            }
             self.keys.retain(|key| !usual.contains(key));
-            self.keys.splice(0..0, usual.iter().copied());
+            self.keys.splice(0..0, usual);
         }
         Ok(())
     }
@@ -184,8 +196,8 @@ impl AnalysisRequest {
         Ok(())
     }
 
-    /// Whether the first naming must already include inlined functions. It must if rows show lines or if
-    /// stacks are changed.
+    /// Whether the first symbolization pass must already include inlined functions, because rows show lines
+    /// or stacks are changed.
     pub fn needs_deep_names(&self) -> bool {
         self.stack_changes.changes_any() || self.keys.iter().any(|key| key.needs_lines())
     }
@@ -195,20 +207,20 @@ impl AnalysisRequest {
         self.measure == CostMeasure::Branches
     }
 
-    /// Whether call chains are used. They are not used when branches are counted.
+    /// Whether call chains are used. They are not used if branches are counted.
     pub(crate) fn has_chains(&self, reader: &Reader) -> bool {
         !self.counts_branches() && super::has_chains(reader)
     }
 
-    /// Returns the default level of detail for names: includes inlined functions if callers or lines are
-    /// shown.
+    /// Returns the default level of detail for names, which includes inlined functions if callers or lines
+    /// are shown.
     pub fn depth(&self, reader: &Reader) -> Depth {
         let lines = self.keys.iter().any(|key| key.needs_lines());
         if lines || self.has_chains(reader) { Depth::Inlines } else { Depth::Names }
     }
 
-    /// Returns the query with this request's sort keys. If call chains are not used, the query has no totals,
-    /// tree or row chains.
+    /// Returns the query with this request's sort keys. Without call chains, the query has no inclusive
+    /// costs, tree or call chains under rows.
     pub fn question(&self, query: &Query, reader: &Reader) -> Query {
         let has_chains = self.has_chains(reader);
         Query {
@@ -223,15 +235,24 @@ impl AnalysisRequest {
     /// Returns the query for pass 2.
     ///
     /// # Errors
-    /// When the recording lacks data that the selection needs.
+    /// Fails if the recording lacks data that the selection needs.
     pub(super) fn sample_query(&self, session: &Session) -> Result<SampleQuery> {
         let mut attributes = sort::attributes(&self.keys, self.slice);
-        if self.stack_changes.parent.is_some() && !attributes.contains(&SampleAttribute::Parent) {
-            attributes.push(SampleAttribute::Parent);
+        let parent = self.stack_changes.parent.as_ref().map(|_| SampleAttribute::Parent);
+        sort::add_attributes(&mut attributes, parent.into_iter().chain(self.apart.iter().copied()));
+        if let Some(key) = self.keys.iter().find(|key| matches!(key, SortKey::Waker | SortKey::RanInstead))
+            && !ThreadTime::has_partners(session.reader.events())
+        {
+            return Err(Error::new(format!("-s {}: the recording has no wakers", key.name()))
+                .try_this("pmc record --wall --wakers"));
         }
-        attributes.extend(self.apart.iter().filter(|one| !attributes.contains(one)).collect::<Vec<_>>());
+        let thread_time = ThreadTime::of(session.reader.events());
         if self.facets {
-            add_facets(&mut attributes, session, self.latency == LatencyMode::Wanted);
+            let has_latency = self.latency == LatencyMode::Wanted;
+            add_facets(&mut attributes, session, has_latency, thread_time.is_some());
+        }
+        if thread_time.is_some() {
+            sort::add_attributes(&mut attributes, waits::ATTRIBUTES);
         }
         let parallelism = (self.latency == LatencyMode::Wanted).then(|| {
             let cpus = session.reader.features().nr_cpus.as_ref().map(|cpus| cpus.available);
@@ -243,7 +264,9 @@ impl AnalysisRequest {
             branch_history: self.branch_history,
             by_weight: self.measure == CostMeasure::Weight,
             ignore_comms: !self.facets && !self.keys.iter().any(|key| key.is_of_name()),
-            ignore_stacks: !self.callers,
+            // The stack shows what a thread waits for.
+            ignore_stacks: !self.callers && thread_time.is_none(),
+            thread_time,
             parallelism,
             ..self.selection.sample_query(session)?
         })
@@ -254,7 +277,7 @@ impl AnalysisRequest {
 /// `sched_switch.prev_state/raw`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceField {
-    /// The tracepoint to which the key is restricted; the subsystem is optional.
+    /// The tracepoint to which the key is restricted, with or without its subsystem.
     event: Option<String>,
     /// Name of the field; `*` for all fields.
     pub field: String,
@@ -274,7 +297,7 @@ impl TraceField {
         Self { event, field: field.to_owned(), is_raw }
     }
 
-    /// Whether the key applies to the tracepoint that has this format.
+    /// Whether the key applies to the tracepoint with this format.
     pub(crate) fn is_of(&self, format: &TracepointFormat) -> bool {
         let full = || format!("{}:{}", format.system, format.name);
         self.event.as_ref().is_none_or(|event| *event == format.name || *event == full())
@@ -294,21 +317,21 @@ impl TraceField {
     }
 }
 
-/// The quantity to add up per sample.
+/// The quantity to sum up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CostMeasure {
-    /// The sample's period, which is a number of occurrences of the event.
+    /// The sample's period: the number of events that it represents.
     Period,
     /// The sample's weight, at least 1.
     Weight,
-    /// Number of branches: each branch in the sample counts once, at its target.
+    /// The number of branches. Each branch in a sample counts once, at its target.
     Branches,
     /// `Branches` if the recording has branches that are not call chains; otherwise `Period`.
     BranchesIfRecorded,
 }
 
-/// Whether to compute latencies. The latency of a sample is its wall-clock time: its period divided by the
-/// number of running threads.
+/// Whether to compute latencies. A sample's latency is the wall-clock time that it represents: its period
+/// divided by the number of running threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LatencyMode {
     /// Does not compute latencies.
@@ -346,14 +369,14 @@ impl CostMeasure {
     }
 }
 
-/// Stack changes that depend on names. They require names before rows are built.
+/// Changes to stacks that depend on names. With these, names are required before rows are built.
 #[derive(Debug, Clone, Default)]
 pub struct StackChanges {
     /// Functions whose callees count as part of the function itself.
     pub ignore_callees: Option<NamePattern>,
     /// Pattern for the sort key `parent`, which is the innermost matching function.
     pub parent: Option<NamePattern>,
-    /// Whether to leave out samples without a parent.
+    /// Whether to exclude samples without a parent.
     pub parents_only: bool,
 }
 
@@ -372,7 +395,7 @@ impl NamePattern {
     /// Parses a regular expression.
     ///
     /// # Errors
-    /// When the expression is invalid.
+    /// Fails if the expression is invalid.
     pub fn new(text: &str) -> Result<Self> {
         let bad = |error: regex_lite::Error| {
             Error::usage(format!("invalid regular expression {text:?}")).why(error.to_string())
@@ -399,17 +422,20 @@ pub struct SampleSelection {
     pub cpus: Option<FxHashSet<u32>>,
     /// Socket to include; `None` for all.
     pub socket: Option<u32>,
-    /// Time span to include; `None` for all of the recording.
+    /// Time span to include; `None` for the whole recording.
     pub time: Option<TimeSpan>,
     /// Degrees of parallelism (numbers of running threads) to include; `None` for all.
     pub parallelism: Option<FxHashSet<u32>>,
+    /// States of threads to include; `None` for all.
+    pub states: Option<Vec<ThreadState>>,
 }
 
 impl SampleSelection {
     /// Returns the selection as a query for pass 2, with defaults for everything else.
     ///
     /// # Errors
-    /// When the recording lacks data that a filter needs: a field, the sockets, or the first and last times.
+    /// Fails if the recording lacks data that a filter needs: a field, the sockets, or the first and last
+    /// times.
     pub(super) fn sample_query(&self, session: &Session) -> Result<SampleQuery> {
         self.check(&session.reader)?;
         let set = |list: &[i32]| (!list.is_empty()).then(|| list.iter().copied().collect());
@@ -425,18 +451,24 @@ impl SampleSelection {
             tids: set(&self.tids),
             comms: comms(&self.comms, session),
             levels: self.parallelism.clone(),
+            states: self.states.clone(),
             ..SampleQuery::default()
         })
     }
 }
 
-/// A filter: its option, whether it is set, and the sample field that it needs (`PERF_SAMPLE_*`). Also the
-/// field's contents, and the remedy if the field is missing.
+/// A filter: its option, whether it is set, the sample field that it needs (`PERF_SAMPLE_*`), what that field
+/// contains, and the remedy if it is missing.
 type FilterNeed = (&'static str, bool, u64, &'static str, &'static str);
 
 impl SampleSelection {
-    /// Rejects filters on fields that were not recorded: no sample would match.
+    /// Rejects filters on fields that were not recorded, because no sample would match.
     fn check(&self, reader: &Reader) -> Result<()> {
+        if self.states.is_some() && ThreadTime::of(reader.events()).is_none() {
+            return Err(Error::new("--state selects nothing: the recording has no waiting time")
+                .try_this("omit --state")
+                .try_this("pmc record --wall, or pmc profile"));
+        }
         let cpus = ("CPU numbers", "pmc record --sample-cpu, or record whole CPUs (-a, -C)");
         let threads = ("process and thread ids", "record again: pmc record always includes them");
         let needs: [FilterNeed; 6] = [
@@ -486,7 +518,7 @@ pub enum TimeSpan {
 
 impl TimeSpan {
     /// Returns the first and last time of the span in a recording, in nanoseconds.
-    fn of(self, reader: &Reader) -> Result<(u64, u64)> {
+    pub(super) fn of(self, reader: &Reader) -> Result<(u64, u64)> {
         let (from, to) = match self {
             Self::Clock(from, to) => return Ok((from, to)),
             Self::Percent(from, to) => (from, to),
@@ -501,18 +533,17 @@ impl TimeSpan {
     }
 }
 
-/// Adds the missing attributes that a screen filters by.
-fn add_facets(attributes: &mut Vec<SampleAttribute>, session: &Session, has_latency: bool) {
+/// Adds the attributes by which the full-screen view filters, unless they are already present.
+fn add_facets(attributes: &mut Vec<SampleAttribute>, session: &Session, has_latency: bool, has_waits: bool) {
     let level = has_latency.then_some(SampleAttribute::Parallelism);
-    for extra in [SampleAttribute::Pid, SampleAttribute::Tid, SampleAttribute::Cpu].into_iter().chain(level) {
-        if !attributes.contains(&extra) {
-            attributes.push(extra);
-        }
-    }
+    sort::add_attributes(attributes, [SampleAttribute::Pid, SampleAttribute::Tid, SampleAttribute::Cpu]);
+    sort::add_attributes(attributes, level);
     if !attributes.iter().any(|extra| matches!(extra, SampleAttribute::Time(_)))
         && let Some((first, last)) = session.sample_span()
     {
-        let slices = (session.index.count(kind::SAMPLE) / IN_SLICE).clamp(1, SLICES);
+        // Even a few samples fill all slices if they represent long waits.
+        let samples = if has_waits { u64::MAX } else { session.index.count(kind::SAMPLE) };
+        let slices = (samples / IN_SLICE).clamp(1, SLICES);
         attributes.push(SampleAttribute::Time((last.saturating_sub(first) / slices).max(1)));
     }
 }

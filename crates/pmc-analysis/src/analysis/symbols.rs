@@ -1,4 +1,4 @@
-//! Names for locations: passes the session's modules to the symbolizer, and stores its answers as
+//! Symbolizes locations: passes the session's modules to the symbolizer, and stores its answers as
 //! [`LocationCalls`].
 
 use std::ffi::OsStr;
@@ -17,16 +17,16 @@ use pmc_symbols::symbol::{
 };
 use pmc_sys::error::Result;
 
-/// A symbolizer that knows the modules of a recording.
+/// A symbolizer for the modules of a recording.
 #[derive(Debug)]
 pub(crate) struct RecordingSymbols {
     pub(crate) symbolizer: Symbolizer,
     /// The symbolizer's ids, indexed by the session's module number.
     ids: Vec<Option<ModuleId>>,
-    /// The module that all BPF programs share, because their names come from one list.
+    /// The module shared by all BPF programs, because their names come from one list.
     bpf: Option<ModuleId>,
     live: bool,
-    /// Size in bytes of the perf map at the last check, for each module of generated code.
+    /// For each module of generated code, the size of its perf map in bytes when it was last checked.
     map_sizes: FxHashMap<u32, Option<u64>>,
 }
 
@@ -34,7 +34,7 @@ impl RecordingSymbols {
     /// Registers all modules. Does not open any files yet.
     ///
     /// # Errors
-    /// When the threads cannot be started.
+    /// Fails if the threads cannot be started.
     pub(crate) fn new(history: &History, options: SymbolOptions) -> Result<Self> {
         let mut symbols = Self::none(options)?;
         symbols.announce(&history.ksymbols, &history.jitdumps);
@@ -45,7 +45,7 @@ impl RecordingSymbols {
     /// Creates a symbolizer without modules.
     ///
     /// # Errors
-    /// The errors of [`RecordingSymbols::new`].
+    /// Returns the errors of [`RecordingSymbols::new`].
     pub(crate) fn none(options: SymbolOptions) -> Result<Self> {
         let live = options.live;
         Ok(Self {
@@ -57,7 +57,7 @@ impl RecordingSymbols {
         })
     }
 
-    /// Adds the kernel symbols and the jitdump files (by process) that records announced.
+    /// Adds the kernel symbols and the jitdump files (by process) that records have announced.
     pub(crate) fn announce(&mut self, ksymbols: &[AddedSymbol], jitdumps: &[(u32, PathBuf)]) {
         if let Some(bpf) = self.bpf.filter(|_| !ksymbols.is_empty()) {
             self.symbolizer.forget(bpf);
@@ -70,7 +70,7 @@ impl RecordingSymbols {
         }
     }
 
-    /// Adds the recorded symbols of files that may be missing on this machine.
+    /// Adds recorded symbols for files that may be missing on this machine.
     pub(crate) fn know_device(&mut self, files: &[DeviceFile]) {
         for file in files {
             let name = |name| String::from_utf8_lossy(name);
@@ -79,7 +79,7 @@ impl RecordingSymbols {
         }
     }
 
-    /// Registers more modules, in order of their numbers.
+    /// Registers more modules, in the order of their numbers.
     pub(crate) fn know(&mut self, modules: &[Module]) {
         for module in modules {
             let is_bpf = module.kind == ModuleKind::Bpf;
@@ -92,8 +92,8 @@ impl RecordingSymbols {
         }
     }
 
-    /// Returns whether the perf map of a process has grown since the last call. If so, the next lookup reads
-    /// the map again.
+    /// Returns whether the perf map of a process has grown since the last call. If it has, the next lookup
+    /// reads the map again.
     pub(crate) fn refresh(&mut self, module: u32) -> bool {
         let Some(id) = self.id(module) else { return false };
         let symbol::SymbolModuleKind::Anonymous { pid } = self.symbolizer.module(id).kind else {
@@ -112,7 +112,7 @@ impl RecordingSymbols {
         *self.ids.get(module as usize)?
     }
 
-    /// Returns the symbolizer's query for a location.
+    /// Returns the symbolizer query for a location.
     pub(crate) fn query(&self, location: &CodeLocation) -> Option<(ModuleId, SymbolQuery)> {
         let id = self.id(location.module()?)?;
         let by_offset = self.symbolizer.module(id).kind.by_file_offset();
@@ -121,13 +121,13 @@ impl RecordingSymbols {
     }
 
     /// Returns a range of offsets around a location that all have the same name at [`Depth::Names`], if
-    /// known. The end is exclusive.
+    /// known.
     pub(crate) fn around(&self, location: &CodeLocation) -> Option<(u64, u64)> {
         let (id, query) = self.query(location)?;
         self.symbolizer.around(id, query)
     }
 
-    /// Returns the link-time address of a named location in its file.
+    /// Returns the link-time address, in its file, of a location that has been symbolized.
     pub(crate) fn file_address(&self, location: &CodeLocation) -> Option<u64> {
         let (id, query) = self.query(location)?;
         self.symbolizer.file_address(id, query)
@@ -167,7 +167,7 @@ impl RecordingSymbols {
         self.symbolizer.names().function(frame.function)
     }
 
-    /// Resolves all locations and stores the function calls at each location. `modules` are the registered
+    /// Resolves all locations, and stores the function calls at each location. `modules` are the registered
     /// modules.
     pub(crate) fn name(
         &mut self,
@@ -203,7 +203,7 @@ impl RecordingSymbols {
     }
 }
 
-/// The symbolizer's answers, by location number.
+/// The symbolizer's answers, indexed by location number.
 pub(crate) struct SymbolAnswers {
     answers: AddressFrames,
     /// For each location, the index of its answer.

@@ -1,5 +1,5 @@
-//! The contents of a recording besides samples: records by kind, tasks with their mappings, and final
-//! counts.
+//! The contents of a recording other than samples: the number of records of each kind, tasks with their
+//! mappings, and final counts.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,13 @@ use crate::session::{Epoch, Session, Timestamp};
 use pmc_perfdata::record::{MappingAccess, kind};
 use pmc_symbols::symbol::build_id::BuildId;
 
-/// Returns the name of each kind of record (or its number if it has no name) and the number of records.
+/// Returns the number of records of each kind, with the kind's name or else its number.
 pub fn record_counts(session: &Session) -> Vec<(String, u64)> {
     let name = |number: u32| kind::name(number).map_or_else(|| number.to_string(), str::to_owned);
     session.index.counts().map(|(number, count)| (name(number), count)).collect()
 }
 
-/// Returns all tasks, ordered by id, with their mappings at the end if `with_maps` is set.
+/// Returns all tasks ordered by id. If `with_maps` is set, includes the mappings that existed at the end.
 pub fn tasks(session: &Session, with_maps: bool) -> Vec<RecordedTask> {
     let history = &session.history;
     let last = Timestamp::MAX;
@@ -63,7 +63,7 @@ fn mappings(session: &Session, pid: i32) -> Vec<RecordedMapping> {
         .collect()
 }
 
-/// Returns each thread's counts at exit.
+/// Returns the counts of each thread at its exit.
 pub fn counts(session: &Session) -> Vec<FinalCount> {
     let events = session.reader.events();
     let name = |event: usize| events.get(event).map_or_else(String::new, |event| event.name());

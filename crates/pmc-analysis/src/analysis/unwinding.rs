@@ -1,7 +1,7 @@
-//! Unwinding for pass 2. Prepares the tables of each module and the address space of each epoch once, when
-//! a sample first needs them.
+//! Unwinds stacks for pass 2. Prepares the tables of each module and the address space of each epoch once,
+//! when a sample first needs them.
 //!
-//! Receives the session's epochs and the symbolizer's files; returns call chains, and counts how they end.
+//! Uses the session's epochs and the symbolizer's files. Returns call chains, and counts how they end.
 
 use std::sync::{Arc, OnceLock};
 
@@ -16,9 +16,8 @@ use pmc_perfdata::record::unwound::has_copy;
 use pmc_symbols::unwind::{Arch, ChainEnd, Space, StackUnwinder, Stitcher, UnwindTables, UnwoundStack};
 use pmc_sys::abi::branch_sample_type;
 use pmc_sys::error::{Error, Result};
-use pmc_sys::sort;
 
-/// Minimum number of samples for unwinding on several threads. For fewer samples, a single thread is faster.
+/// Minimum number of samples to unwind on several threads. For fewer samples, a single thread is faster.
 const WORTHWHILE: usize = 32;
 /// Maximum number of address spaces to keep. A recording may contain thousands of short-lived processes.
 const MOST_SPACES: usize = 256;
@@ -46,7 +45,7 @@ struct ProcessSpaces<'a> {
     spaces: FxHashMap<(u32, Arch), Arc<Space>>,
 }
 
-/// Number of stacks by how their unwinding ended.
+/// Number of stacks, by how unwinding ended.
 #[derive(Default)]
 struct EndCounts {
     copied: u64,
@@ -54,13 +53,13 @@ struct EndCounts {
     lost: u64,
     long: u64,
     compat: u64,
-    /// Number of stacks that ended in each module without tables.
+    /// For each module without tables, the number of stacks that ended in it.
     no_tables: FxHashMap<Option<u32>, u64>,
 }
 
 impl<'a> RecordingUnwinder<'a> {
     /// Creates an unwinder for a recording. `most` is the maximum length of a chain, in frames. If `joins` is
-    /// set, uses earlier samples of the same thread to complete truncated stacks.
+    /// set, completes truncated stacks from earlier samples of the same thread.
     pub(crate) fn new(session: &'a Session, symbols: &'a RecordingSymbols, most: usize, joins: bool) -> Self {
         let machine = session.reader.features().arch.as_deref().unwrap_or(std::env::consts::ARCH);
         let history = &session.history;
@@ -84,7 +83,7 @@ impl<'a> RecordingUnwinder<'a> {
     /// Also completes hardware-recorded call stacks (LBR) from earlier samples of the same thread.
     ///
     /// # Errors
-    /// When the recording has no LBR call stacks, or lacks data that stitching needs.
+    /// Fails if the recording has no LBR call stacks, or lacks data that stitching needs.
     pub(crate) fn stitching(self, session: &Session) -> Result<Self> {
         Ok(Self { stitcher: Some(Stitcher::new(kept_calls(&session.reader)?)), ..self })
     }
@@ -95,13 +94,13 @@ impl<'a> RecordingUnwinder<'a> {
         is_needed.then_some(self as &mut dyn Unwind)
     }
 
-    /// Returns how many of the stacks unwound so far ended in each way.
+    /// Returns how unwinding ended for the stacks so far.
     pub(crate) fn ends(&self) -> UnwindEnds {
         let counts = &self.ends;
         let name = |module: u32| self.spaces.history.modules()[module as usize].short_name();
         let mut no_tables: Vec<(Option<String>, u64)> =
             counts.no_tables.iter().map(|(module, samples)| (module.map(name), *samples)).collect();
-        sort::by(&mut no_tables, |a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        no_tables.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         let EndCounts { copied, cut, lost, long, compat, .. } = *counts;
         UnwindEnds { copied, cut, lost, long, compat, no_tables }
     }
@@ -214,7 +213,7 @@ impl Unwind for RecordingUnwinder<'_> {
     }
 }
 
-/// Returns the maximum number of calls that the processor records per sample.
+/// Returns the maximum number of calls that the CPU records per sample.
 fn kept_calls(reader: &Reader) -> Result<u64> {
     let refused = |why: &str, instead: &str| {
         Error::new(format!("--stitch-lbr: calls in {} cannot be stitched", reader.path().display()))

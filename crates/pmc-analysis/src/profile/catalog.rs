@@ -35,9 +35,9 @@ pub struct CatalogEntry {
     /// How the event is requested from the kernel; `None` for forms, tool events, and events that were not
     /// looked up.
     pub encoding: Option<Encoding>,
-    /// Whether the event opens on this machine.
+    /// Whether the event can be opened on this machine.
     pub opens: EventAvailability,
-    /// Why the event does not open, or only opens in user mode.
+    /// Why the event cannot be opened, or can only be opened in user mode.
     pub reason: Option<MissingReason>,
     /// The fields of a tracepoint's record; `None` if they were not requested.
     pub fields: Option<Vec<CatalogField>>,
@@ -101,17 +101,17 @@ pub struct PerfListEntry {
     pub brief_description: Option<String>,
 }
 
-/// Whether an event opens on this machine, and how pmc knows.
+/// Whether an event can be opened on this machine, and how pmc determined this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EventAvailability {
     /// The event opened.
     Yes,
-    /// The event opened in user mode only.
+    /// The event can be opened in user mode only.
     UserOnly,
-    /// The event did not open.
+    /// The event cannot be opened.
     No,
-    /// The event was not tried, but another tracepoint or another event of the same PMU opened.
+    /// The event was not tried, but another tracepoint or another event of the same PMU could be opened.
     AsAnother,
     /// The entry is a form of event names, which cannot be opened.
     Form,
@@ -151,11 +151,11 @@ pub struct Catalog {
     pub version: u32,
     /// The events.
     pub events: Vec<CatalogEntry>,
-    /// Event kinds that could not be read, and why.
+    /// The kinds of events that could not be read, and the reasons.
     pub unreadable: Vec<UnreadableKind>,
 }
 
-/// An event kind that could not be read.
+/// A kind of events that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UnreadableKind {
     /// The kind.

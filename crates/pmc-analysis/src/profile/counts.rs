@@ -81,7 +81,7 @@ pub enum Aggregation {
 }
 
 impl Aggregation {
-    /// Whether the rows are parts of one count that are printed next to each other.
+    /// Whether the rows are the parts of a count; see [`CountPart`].
     pub fn is_parted(self) -> bool {
         matches!(self, Self::Children | Self::Levels)
     }
@@ -131,8 +131,7 @@ pub struct StatEvent {
     pub unit: String,
     /// Whether the value is a current level, such as a cache occupancy, instead of a sum.
     pub snapshot: bool,
-    /// Number of the event's group. Events with the same number are scheduled together, so their ratio is
-    /// exact.
+    /// Index of the event's group. Events in the same group are scheduled together, so their ratio is exact.
     pub group: usize,
     /// The cgroup in which the event is counted, as the user typed it.
     pub cgroup: Option<String>,
@@ -190,12 +189,12 @@ impl EventRole {
     }
 }
 
-/// The counts of one place.
+/// A row of the table: the counts for one place.
 #[derive(Debug, Clone)]
 pub struct StatRow {
     /// The place, with the fields that the aggregation uses.
     pub place: PlaceLabel,
-    /// Number of CPUs or threads summed up in this row; perf prints it in aggregated rows.
+    /// Number of CPUs or threads that this row sums up; perf prints this number in aggregated rows.
     pub summed: u32,
     /// One value per event.
     pub values: Vec<StatValue>,
@@ -237,9 +236,9 @@ pub enum StatValue {
         /// empty.
         runs: Vec<f64>,
     },
-    /// The event opened but never ran on a counter while enabled (`<not counted>`), and why.
+    /// The event was opened and enabled, but never ran on a counter (`<not counted>`), with the reason.
     NotCounted(MissingValueReason),
-    /// The machine does not support the event (`<not supported>`), and why.
+    /// The machine does not support the event (`<not supported>`), with the reason.
     NotSupported(MissingValueReason),
     /// The event does not exist in this place, such as an event of one socket on a CPU of another socket. The
     /// value is not printed.
@@ -291,7 +290,7 @@ impl StatValue {
         }
     }
 
-    /// Returns the time on a counter in nanoseconds, averaged over the runs.
+    /// Returns how long the event was on a counter, in nanoseconds, averaged over the runs.
     pub fn running_ns(&self) -> u64 {
         match self {
             Self::Counted { count, runs, .. } => count.running_ns / (runs.len().max(1) as u64),
@@ -299,7 +298,7 @@ impl StatValue {
         }
     }
 
-    /// Returns why the number is missing. Returns `None` if the number exists, or if the event does not exist
+    /// Returns why the number is missing. Returns `None` if there is a number, or if the event does not exist
     /// in this place.
     pub fn reason(&self) -> Option<&MissingValueReason> {
         match self {

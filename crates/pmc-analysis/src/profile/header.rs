@@ -24,7 +24,7 @@ pub struct RecordingHeader {
     pub notes: Vec<String>,
 }
 
-/// The metadata of a recording in another format, under perf's names.
+/// The metadata of a recording that was converted from another format, under perf's names.
 #[derive(Debug, Default)]
 pub struct ConversionInfo {
     /// Modification time of the file, in seconds since 1970.
@@ -50,7 +50,7 @@ pub struct RequestedEvent {
     pub period: u64,
     /// Whether `period` is the frequency.
     pub is_freq: bool,
-    /// Number of events in the group that this event leads; 1 for all other events.
+    /// Number of events in the group, if this event leads one; otherwise 1.
     pub members: usize,
     /// The group's own name; usually empty.
     pub group: String,
@@ -69,7 +69,7 @@ pub struct RecordedTask {
     pub parent: Option<i32>,
     /// The thread's last name; untrusted text.
     pub comm: String,
-    /// The process's recorded mappings at the end of the recording.
+    /// The process's mappings at the end of the recording.
     pub maps: Vec<RecordedMapping>,
 }
 
@@ -82,7 +82,7 @@ pub struct RecordedMapping {
     pub end: u64,
     /// Offset in the file.
     pub offset: u64,
-    /// Access that the mapping permits.
+    /// The mapping's access permissions.
     pub access: MappingAccess,
     /// The inode number or the build ID; 0 if neither was recorded.
     pub file_id: String,

@@ -2,8 +2,9 @@
 //! and the user's permissions.
 //!
 //! A command fills in the fields; `view` only reads them. Fields have the same names as in the JSON document,
-//! which is versioned. New fields may be added, but a field changes its meaning only with a new [`VERSION`].
-//! The command also removes control characters from strings that it gets from the system.
+//! which is versioned. New fields may be added without a new [`VERSION`], but a field that changes its
+//! meaning requires one. The command also removes control characters from strings that it gets from the
+//! system.
 
 use std::collections::BTreeMap;
 
@@ -23,13 +24,13 @@ pub struct MachineReport {
     pub architecture: &'static str,
     /// The CPUs.
     pub cpu: CpuReport,
-    /// The vendors' events and metrics that pmc knows for these CPUs.
+    /// Vendor events and metrics that pmc knows for these CPUs.
     pub event_tables: EventTables,
     /// The PMUs, by name.
     pub pmus: Vec<PmuReport>,
     /// Hardware counters, one entry per kind of core; empty if the kernel has no core PMU.
     pub counters: Vec<CoreCounterReport>,
-    /// The generic hardware events, each with its test result.
+    /// The generic hardware events, each with the result of its test.
     pub hardware_events: Vec<HardwareEvent>,
     /// Programs that hold counters or perf events.
     pub holders: HolderReport,
@@ -37,7 +38,7 @@ pub struct MachineReport {
     pub settings: KernelSettings,
     /// The current user and the user's permissions.
     pub user: UserReport,
-    /// The uses of pmc, each with a tested verdict on whether it works.
+    /// pmc's use cases, each with the result of a test on this machine.
     pub verdicts: Vec<UseVerdict>,
 }
 
@@ -74,7 +75,7 @@ pub struct EventTables {
     /// The CPU's identifier in the tables, such as `GenuineIntel-6-55-7`; `None` if the machine does not
     /// report an identifier.
     pub cpu: Option<String>,
-    /// One table per kind of core, then the table of the uncore; empty if there are no tables for this CPU.
+    /// One table per kind of core, then the uncore table; empty if there are no tables for this CPU.
     pub tables: Vec<EventTable>,
 }
 
@@ -132,11 +133,11 @@ pub struct CoreCounterReport {
     pub fixed: Option<u32>,
     /// Width of the fixed counters in bits.
     pub fixed_width: Option<u32>,
-    /// Number of general counters that are free at the moment.
+    /// Number of general counters that are currently free.
     pub free: Option<u32>,
     /// How pmc determined these numbers: `cpuid`, `probe`, `cpuid+probe`, or `none`.
     pub found_by: String,
-    /// How pmc determined these numbers: a sentence that also reports contradictions between the sources.
+    /// How pmc determined these numbers, as a sentence that also reports contradictions between the sources.
     pub how: String,
 }
 
@@ -199,7 +200,7 @@ pub struct HolderProcess {
     pub events: u32,
 }
 
-/// Kernel settings, named as in `/proc/sys/kernel`; `null` if the kernel lacks the setting.
+/// Kernel settings, named as in `/proc/sys/kernel`; `null` if the kernel does not have the setting.
 #[derive(Debug, Clone, Serialize)]
 #[allow(missing_docs, reason = "the kernel's names")]
 pub struct KernelSettings {
@@ -254,7 +255,7 @@ pub struct AllowedUses {
     pub raw_tracepoint: bool,
 }
 
-/// A use of pmc, and whether it works on this machine.
+/// A use case of pmc, and whether it works on this machine.
 #[derive(Debug, Clone, Serialize)]
 pub struct UseVerdict {
     /// The command that the user types, such as `stat -a`.

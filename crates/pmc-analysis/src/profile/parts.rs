@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn scaled_counts_are_subtracted_as_estimates() {
-        // The processes themselves have 60, the total is 200.
+        // The processes' own count is 60, and the total is 200.
         assert_eq!(numbers([30, 10, 5], [50, 40, 10])[1].1, 140.0);
     }
 }

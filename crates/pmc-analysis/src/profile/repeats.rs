@@ -1,6 +1,6 @@
 //! Joins several runs of the same events into one table, for `-r N` and `--exact`.
 //!
-//! Receives the [`StatCounts`] of whole runs. Returns one table whose values contain the numbers of every
+//! Receives the [`StatCounts`] of whole runs. Returns one table whose values contain the results of every
 //! run. `statistics` computes mean, spread and outliers from them.
 
 use super::counts::{CpuTime, RunTime, StatCounts, StatValue};

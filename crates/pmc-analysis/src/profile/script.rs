@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-/// Contents of samples and other records.
 use pmc_perfdata::record::decode::{BranchFlags, DataSource};
 use pmc_perfdata::record::sample::{ReadValues, SampledRegisters, Weight};
 use pmc_perfdata::record::{RawRecord, Record, Sample};
@@ -51,7 +50,7 @@ impl AddressFunctions {
         self.ends.push(self.all.len() as u32);
     }
 
-    /// Returns the functions at the address with this number; empty if the number is unknown.
+    /// Returns the functions at the address with this index; empty if the index is out of range.
     pub fn at(&self, number: u32) -> &[AddressFunction] {
         let number = number as usize;
         let Some(&end) = self.ends.get(number) else { return &[] };
@@ -79,13 +78,13 @@ pub struct ScriptBranch {
     pub to: u64,
     /// Flags and cycles of the branch. The flags show, for example, whether the branch was predicted.
     pub flags: BranchFlags,
-    /// Number of the address `from` in [`AddressFunctions`].
+    /// Index of the address `from` in [`AddressFunctions`].
     pub from_at: u32,
-    /// Number of the address `to` in [`AddressFunctions`].
+    /// Index of the address `to` in [`AddressFunctions`].
     pub to_at: u32,
 }
 
-/// One line of the listing of the code that ran between branches.
+/// One line in the listing of the code that ran between branches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BranchLine {
     /// The following code is in a different function from the code above.
@@ -144,7 +143,7 @@ pub struct ScriptEntry<'a> {
     pub misc: u16,
     /// Address of the accessed data.
     pub addr: Option<u64>,
-    /// Number of the address `addr` in [`AddressFunctions`], if names of data were requested.
+    /// Index of the address `addr` in [`AddressFunctions`], if names of data were requested.
     pub addr_at: Option<u32>,
     /// Cost of the sampled instruction.
     pub weight: Option<Weight>,
@@ -170,9 +169,11 @@ pub struct ScriptEntry<'a> {
     pub trace: Option<&'a str>,
     /// The tracepoint's fields by name, if they were requested; untrusted.
     pub trace_fields: &'a [(String, String)],
+    /// A tracepoint's payload.
+    pub payload: Option<&'a [u8]>,
     /// The bytes of a BPF program's output.
     pub bpf: Option<&'a [u8]>,
-    /// Numbers of the sampled addresses in [`AddressFunctions`], innermost first. If there is no call chain,
+    /// Indices of the sampled addresses in [`AddressFunctions`], innermost first. If there is no call chain,
     /// contains only one address.
     pub places: &'a [u32],
     /// Whether `places` is a call chain.
@@ -183,7 +184,7 @@ pub struct ScriptEntry<'a> {
     pub blocks: &'a [BranchLine],
 }
 
-/// A record as stored in the file. A sample also has its owner.
+/// A record as stored in the file; for a sample, also its owner.
 #[derive(Debug, Clone)]
 pub struct DumpedRecord<'a> {
     /// The record's bytes.
@@ -214,7 +215,8 @@ pub struct DumpedRecord<'a> {
     pub calls_are_branches: bool,
     /// The sample's thread and module.
     pub owner: Option<SampleOwner>,
-    /// Whether the machine's registers are those of `aarch64` instead of `x86_64`.
+    /// Whether the recorded machine is `aarch64`, which determines the names of its registers; otherwise
+    /// `x86_64`.
     pub is_aarch64: bool,
 }
 

@@ -25,7 +25,7 @@ pub struct CommandMeasurements {
     pub command: String,
     /// The counts of all runs.
     pub counts: StatCounts,
-    /// The metrics of each run, in the order of the runs.
+    /// The metrics of each run, in run order.
     pub metrics: Vec<Vec<DerivedResult>>,
 }
 
@@ -78,15 +78,15 @@ pub enum DifferenceVerdict {
     Faster,
     /// The command takes more time than the base.
     Slower,
-    /// The count is below the base's count.
+    /// The count is lower than the base's count.
     Fewer,
-    /// The count is above the base's count.
+    /// The count is higher than the base's count.
     More,
-    /// The metric is below the base's metric.
+    /// The metric is lower than the base's metric.
     Lower,
-    /// The metric is above the base's metric.
+    /// The metric is higher than the base's metric.
     Higher,
-    /// Chance is enough to explain the difference.
+    /// The difference may be due to chance.
     NotShown,
     /// The verdict is unknown, because there are too few runs or a count is missing.
     Unknown,

@@ -1,7 +1,8 @@
 //! Completes a sample's call chain: adds missing context markers, joins deferred parts, and inserts parts
-//! that were unwound from a copied stack or recorded by the processor.
+//! that were unwound from a stack copy or recorded by the CPU.
 //!
-//! Receives samples; returns equal words for equal chains. The caller's [`Unwind`] unwinds the stacks.
+//! Takes samples and returns their chains as words; equal chains give equal words. The caller supplies the
+//! [`Unwind`] that unwinds stack copies.
 //!
 //! ```text
 //!   kernel's words | user marker | sampled address, callers                       as recorded
@@ -10,15 +11,15 @@
 //!                                | sampled address, branch origins, outer callers with branch history
 //! ```
 
-use super::Epoch;
 use super::deferred::Deferred;
+use super::history::Epoch;
 use super::intern::bytes;
 use super::location::level;
 use pmc_perfdata::record::sample::Branches;
 use pmc_perfdata::record::{RecordWords, Sample, SampleParts, Thread};
 use pmc_sys::abi::{CpuMode, branch_sample_type, context};
 
-/// A sample with a copied stack, or with calls recorded by the processor.
+/// A sample with a stack copy, or with calls recorded by the CPU.
 #[derive(Debug)]
 pub(crate) struct UnwindSample<'a> {
     /// The thread of the sample.
@@ -27,21 +28,21 @@ pub(crate) struct UnwindSample<'a> {
     pub(crate) epoch: Epoch,
     /// Registers, stack copy, and the kernel's call chain.
     pub(crate) parts: SampleParts<'a>,
-    /// The calls that the processor recorded. If present, the stack copy is ignored.
+    /// The calls that the CPU recorded. If there are any, the stack copy is ignored.
     pub(crate) kept_calls: Option<Branches<'a>>,
 }
 
-/// Unwinds registers and copied stacks to call chains, and completes hardware-recorded calls.
+/// Unwinds registers and stack copies to call chains, and completes hardware-recorded calls.
 pub(crate) trait Unwind {
-    /// Stores one chain per sample in `chains`; the chain is empty for `None`. The samples are later than the
-    /// samples of all previous calls. Chains are innermost first and contain unmodified return addresses.
-    /// Callers after a second marker (`PERF_CONTEXT_USER`) come from an earlier stack. For hardware-recorded
-    /// calls, the chain contains the outer calls from earlier samples of the thread, if enabled. These are
-    /// addresses of call instructions.
+    /// Stores one chain per sample in `chains`. The chain is empty for `None`. The samples must be later than
+    /// all samples of previous calls. Chains are innermost first and contain unmodified return addresses.
+    /// Callers after a second marker (`PERF_CONTEXT_USER`) come from an earlier stack. With hardware-recorded
+    /// calls, the chain also contains outer calls from earlier samples of the thread, if enabled. These are
+    /// given as the addresses of their call instructions.
     fn unwind(&mut self, samples: &[Option<UnwindSample<'_>>], chains: &mut CallChains);
 }
 
-/// Call chains, by number.
+/// Call chains, indexed by number.
 #[derive(Debug, Default)]
 pub(crate) struct CallChains {
     words: Vec<u64>,
@@ -61,7 +62,7 @@ impl CallChains {
         self.ends.push(self.words.len());
     }
 
-    /// Returns the chain with this number; empty if there is none.
+    /// Returns the chain with this number. An unknown number has an empty chain.
     pub(crate) fn get(&self, number: usize) -> &[u64] {
         let Some(&end) = self.ends.get(number) else { return &[] };
         let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
@@ -74,7 +75,7 @@ impl CallChains {
 pub(crate) struct CallChain<'a> {
     /// Context markers and addresses, innermost first.
     pub(crate) words: RecordWords<'a>,
-    /// Whether callers are addresses of their call instructions instead of return addresses.
+    /// Whether callers are given as addresses of their call instructions instead of return addresses.
     pub(crate) in_calls: bool,
 }
 
@@ -91,7 +92,8 @@ pub(crate) struct ChainCompleter<'a> {
 }
 
 impl<'a> ChainCompleter<'a> {
-    /// Creates a completer for one thread. With `ignore_callers`, chains consist only of the sampled address.
+    /// Creates a completer for one thread. With `ignore_callers`, each chain contains only the sampled
+    /// address.
     pub(crate) fn new(ignore_callers: bool) -> Self {
         Self {
             deferred: None,
@@ -109,8 +111,9 @@ impl<'a> ChainCompleter<'a> {
         Self { deferred: (!deferred.is_empty()).then_some(deferred), ..self }
     }
 
-    /// Represents added callers as perf does, by addresses inside their calls: unwound callers by the return
-    /// address minus 1, recorded ones by the branch address. Otherwise all callers are return addresses.
+    /// Represents each added caller as perf does, by an address inside its call: the return address minus 1
+    /// for unwound callers, or the branch address for recorded calls. Otherwise, all callers are return
+    /// addresses.
     pub(crate) fn like_perf(self) -> Self {
         Self { like_perf: true, ..self }
     }
@@ -122,7 +125,7 @@ impl<'a> ChainCompleter<'a> {
     }
 
     /// Returns the complete chain, borrowed from the record if possible. `unwound` is the output of
-    /// [`Unwind`] for the sample; empty if there is none.
+    /// [`Unwind`] for the sample; it is empty if the sample was not unwound.
     pub(crate) fn chain<'s>(&'s mut self, sample: &Sample<'s>, unwound: &[u64]) -> CallChain<'s> {
         let mode = sample.cpu_mode();
         let ip = sample.ip();
@@ -149,7 +152,7 @@ impl<'a> ChainCompleter<'a> {
         self.chain.clear();
         self.chain.extend([context::marker(mode), ip.unwrap_or(0)]);
         if let Some(chain) = chain {
-            // If a deferred part is awaited, the last two words are not addresses.
+            // If a deferred part is missing, the last two words are not addresses.
             let own = if awaited.is_some() { chain.first(chain.len() - 2) } else { chain };
             self.append(own, ip);
         }
@@ -158,7 +161,7 @@ impl<'a> ChainCompleter<'a> {
             if let Some(part) = deferred.part(tid, cookie) {
                 let first = part.iter().position(|word| word < context::MAX).unwrap_or(part.len());
                 if mode == CpuMode::User {
-                    // The sample is from user mode, so the part begins with the sampled address.
+                    // The sample was taken in user mode, so the user part begins with the sampled address.
                     self.chain.extend(part.iter().skip(first + 1));
                 } else {
                     self.chain.push(context::marker(CpuMode::User));
@@ -179,7 +182,7 @@ impl<'a> ChainCompleter<'a> {
     }
 
     /// Appends a chain to the sampled address. The chain starts with the same address or, for precise events,
-    /// with a nearby address.
+    /// with a nearby one.
     fn append(&mut self, chain: RecordWords<'_>, ip: Option<u64>) {
         let first = chain.iter().position(|word| word < context::MAX);
         let Some(first) = first else { return };
@@ -219,9 +222,9 @@ impl<'a> ChainCompleter<'a> {
         true
     }
 
-    /// Replaces the kernel's user callers with the calls that the processor recorded. Returns whether there
-    /// are any. The processor keeps only a few of the innermost calls. The outer callers come from the
-    /// kernel's chain or, failing that, from earlier samples.
+    /// Replaces the user callers found by the kernel with the calls that the CPU recorded. Returns whether
+    /// the CPU recorded any. The CPU keeps only a few of the innermost calls, so the outer callers come from
+    /// the kernel's chain or, failing that, from earlier samples.
     fn calls(&mut self, branches: Branches<'_>, stitched: &[u64]) -> bool {
         let at = self.user_part() + 1;
         self.calls.clear();
@@ -246,8 +249,8 @@ impl<'a> ChainCompleter<'a> {
         true
     }
 
-    /// Inserts the processor's recorded branches after the sampled address, in place of the recorded callers
-    /// that they cover. Returns whether there are any.
+    /// Inserts the branches that the CPU recorded after the sampled address, in place of the callers that
+    /// they cover. Returns whether there are any such branches.
     fn history(&mut self, branches: Branches<'_>) -> bool {
         self.calls.clear();
         self.calls.extend(branches.iter().map(|branch| branch.from).filter(|from| *from != 0));
@@ -271,7 +274,7 @@ impl<'a> ChainCompleter<'a> {
     }
 }
 
-/// Returns the calls that the processor recorded for a sample.
+/// Returns the calls that the CPU recorded for a sample.
 pub(super) fn kept_calls<'a>(sample: &Sample<'_>, parts: &SampleParts<'a>) -> Option<Branches<'a>> {
     let keeps_calls = sample.layout().branch_sample_type() & branch_sample_type::CALL_STACK != 0;
     parts.branches.filter(|_| keeps_calls && parts.callchain.is_some_and(has_user_part))
@@ -282,12 +285,12 @@ fn has_user_part(chain: RecordWords<'_>) -> bool {
     chain.iter().any(|word| word == context::USER)
 }
 
-/// Maximum length of an instruction on processors that record calls (x86-64).
+/// Maximum length of an instruction on CPUs that record calls (x86-64).
 const LONGEST_CALL: u64 = 15;
 
-/// Returns the index in a recorded chain after the caller that matches the outermost call, if any caller
-/// does. Both lists are innermost first. Recursion gives several candidates; the one with the most matching
-/// calls before it wins.
+/// Returns the index in `recorded` after the caller that matches the outermost call; `None` if no caller
+/// matches. Both lists are innermost first. With recursion, several callers may match; the one preceded by
+/// the most matching calls wins.
 ///
 /// ```text
 ///   calls               c1 c2 c3
@@ -340,7 +343,7 @@ mod tests {
         // Innermost first: the sampled address, then the return addresses.
         let recorded = [0x1111, 0x2005, 0x3002, 0x4007, 0x5005];
         assert_eq!(behind(&[0x2000, 0x3000], &recorded), Some(3));
-        // The kernel misread a frame; only the outermost call counts.
+        // The kernel has misread a frame, so only the outermost call counts.
         assert_eq!(behind(&[0x9000, 0x3000, 0x4000], &recorded), Some(4));
         assert_eq!(behind(&[0x2000, 0x9000], &recorded), None);
         assert_eq!(behind(&[0x2000], &[]), None);

@@ -1,25 +1,27 @@
-//! Iterates over all samples in a recording: by chunk, in any order, on several threads. With stack
-//! unwinding, it iterates in time order on one thread.
+//! Iterates over all samples in a recording. Without stack unwinding, several threads process the chunks in
+//! any order. With stack unwinding, one thread processes the samples in time order.
 //!
-//! Receives the per-thread state and the function to apply to each sample; returns the final states. Decides
-//! only which thread reads which chunk.
+//! The caller supplies a state for each thread and the function to apply to each sample, and receives the
+//! final states. This module only decides which thread reads which chunk.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
+use super::Session;
+use super::history::Timestamp;
 use super::order::{self, SampleUnwinding};
-use super::{Session, Timestamp};
+use super::thread_time::ThreadTime;
 use pmc_perfdata::perfdata::{self, Buffer, Chunk};
 use pmc_perfdata::record::{RawRecord, kind};
 
-/// Calls `look` for every sample, on at most `workers` threads, with that thread's state from `new`. Passes
-/// the sample's position in the file and its unwound chain (empty without `unwinding`). A single worker sees
-/// the samples in file order. With `unwinding`, one worker sees them in time order. Calls `progress` with the
-/// number of newly processed samples.
+/// Calls `look` for every sample, on at most `workers` threads. `new` creates the state of each thread.
+/// `look` also receives the sample's position in the file and its unwound chain (empty without `unwinding`).
+/// A single worker sees the samples in file order. With `unwinding`, there is only one worker, which sees
+/// them in time order. Calls `progress` with the number of newly processed samples.
 ///
 /// # Errors
-/// If the file cannot be read.
+/// Fails if the file cannot be read.
 pub(super) fn walk<T: Send>(
     session: &Session,
     unwinding: Option<SampleUnwinding<'_>>,
@@ -79,7 +81,9 @@ impl Session {
             return None;
         }
         let recorded = self.reader.features().sample_time.as_ref().filter(|span| span.first < span.last);
-        if let Some(span) = recorded {
+        let thread_time = ThreadTime::of(self.reader.events());
+        // Waits begin before their samples, so the span in the header may start too late.
+        if let Some(span) = recorded.filter(|_| thread_time.is_none()) {
             return Some((span.first, span.last));
         }
         let chunks = || self.index.chunks.iter().filter(|chunk| chunk.samples > 0);
@@ -87,10 +91,12 @@ impl Session {
         let mut span: Option<(u64, u64)> = None;
         for chunk in chunks().take(1).chain(chunks().next_back()) {
             for raw in self.reader.load(chunk, &mut buffer).ok()? {
-                let sample = self.reader.layouts().sample(&raw);
-                if let Some(time) = sample.and_then(|(_, sample)| Some(sample.time()?.0)) {
-                    let (first, last) = span.unwrap_or((time, time));
-                    span = Some((first.min(time), last.max(time)));
+                let Some((event, sample)) = self.reader.layouts().sample(&raw) else { continue };
+                if let Some(time) = sample.time().map(|time| time.0) {
+                    let state = thread_time.as_ref().and_then(|of| of.joint(event).1);
+                    let begin = state.map_or(time, |state| state.since(time, sample.period().unwrap_or(0)));
+                    let (first, last) = span.unwrap_or((begin, time));
+                    span = Some((first.min(begin), last.max(time)));
                 }
             }
         }

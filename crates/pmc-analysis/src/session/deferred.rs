@@ -1,8 +1,8 @@
 //! Deferred user parts of call chains (`CALLCHAIN_DEFERRED`, Linux 6.19).
 //!
-//! The kernel unwinds a process's stack when the process returns to user mode, so that it can access memory
-//! that is not resident yet. Until then, the sample's chain ends in a marker and a number. A later record
-//! with that number contains the user part for all waiting samples of the thread:
+//! The kernel unwinds the user stack only when the process returns to user mode, so that it can access memory
+//! that is not resident yet. The sample's chain ends with a marker and a number (the cookie). A later record
+//! with the same cookie contains the user part for all such samples of the thread:
 //!
 //! ```text
 //!   SAMPLE             kernel: f g | deferred, 7        SAMPLE  kernel: h | deferred, 7
@@ -19,7 +19,7 @@ use pmc_sys::abi::Context;
 #[derive(Debug, Default)]
 pub(crate) struct Deferred {
     chains: Interner,
-    /// Chain number by thread and cookie.
+    /// The chain's number in `chains`, by thread and cookie.
     of: FxHashMap<(i32, u64), u32>,
 }
 
@@ -34,7 +34,7 @@ impl Deferred {
         self.of.is_empty()
     }
 
-    /// Returns the number of the deferred part that a chain waits for, if any.
+    /// Returns the cookie of a chain's deferred part, if the chain has one.
     #[inline]
     pub(crate) fn awaited(chain: RecordWords<'_>) -> Option<u64> {
         let marker = chain.get(chain.len().checked_sub(2)?)?;
@@ -44,7 +44,7 @@ impl Deferred {
         }
     }
 
-    /// Returns the part with this number, including its context marker.
+    /// Returns the deferred part with this cookie, including its context marker.
     pub(crate) fn part(&self, tid: i32, cookie: u64) -> Option<RecordWords<'_>> {
         let number = self.of.get(&(tid, cookie))?;
         Some(RecordWords::new(self.chains.get(*number).1))

@@ -1,18 +1,20 @@
-//! Collects the distinct addresses of a recording and numbers them, so `script` can resolve them before
+//! Collects and numbers the distinct addresses in a recording, so that `script` can resolve them before
 //! printing.
 //!
-//! Receives the samples; returns [`Addresses`], a table from an address in an epoch to its number. Unlike
-//! [`super::samples`], it keeps no stacks and computes no sums.
+//! Returns [`Addresses`], which maps an address in an epoch to its number. Unlike [`super::samples`], this
+//! module keeps no stacks and computes no sums.
 
+use super::call_chain::Unwind;
+use super::history::Timestamp;
 use super::intern::DistinctValues;
 use super::location::{self, SampledAddress};
 use super::order::SampleUnwinding;
 use super::samples::{CallChain, ChainCompleter, SampleQuery};
-use super::{Session, Timestamp, Unwind, chunks};
+use super::{Session, chunks};
 use pmc_perfdata::perfdata;
 use pmc_perfdata::record::{RawRecord, Sample};
 
-/// Distinct addresses, by number.
+/// Distinct addresses, indexed by number.
 pub(crate) type Addresses = DistinctValues<SampledAddress>;
 
 /// The kinds of addresses to collect.
@@ -24,14 +26,14 @@ pub(crate) struct AddressKinds {
     pub(crate) branches: bool,
     /// Data addresses.
     pub(crate) data: bool,
-    /// Whether to look up callers inside their call. The instruction after the call may belong to another
-    /// source line. perf looks up the return address: if the next function starts there, perf prints that
-    /// function.
+    /// Whether to look up each caller by an address inside its call, because the instruction after the call
+    /// may belong to another source line. perf looks up the return address itself. If the next function
+    /// starts there, perf prints that function's name.
     pub(crate) in_calls: bool,
 }
 
 impl AddressKinds {
-    /// Whether to look up the callers of this chain one byte before their return address.
+    /// Whether to look up the callers of this chain one byte before their return addresses.
     pub(crate) fn steps_back(self, chain: &CallChain<'_>) -> bool {
         self.in_calls && !chain.in_calls
     }
@@ -40,7 +42,7 @@ impl AddressKinds {
 /// Collects all requested addresses of the selected samples.
 ///
 /// # Errors
-/// If the file cannot be read.
+/// Fails if the file cannot be read.
 pub(crate) fn collect(
     session: &Session,
     query: &SampleQuery,

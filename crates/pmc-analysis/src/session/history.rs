@@ -1,15 +1,14 @@
 //! The processes, thread names and mappings at any time in a recording.
 //!
-//! Receives side-band records in time order. Decides the effect of forks, execs and overlapping mappings.
-//! Returns the address space of a process, the name of a thread, or the mapping at an address, for any
-//! timestamp and in any order.
+//! Applies side-band records in time order, including forks, execs and overlapping mappings. For any
+//! timestamp, returns the address space of a process, the name of a thread, or the mapping at an address.
 //!
 //! ```text
 //! process 71   | epoch 4 (forked: parent's maps) | exec: epoch 5, grows with libraries | dlopen over old: 9
 //!              '---------------------------------+-----------------------------------+---------------- time
 //! ```
-//! An [`Epoch`] is a period in the life of a process during which no address changes its meaning. Two equal
-//! address lists in an epoch therefore have the same meaning. New mappings without overlap extend the epoch.
+//! An [`Epoch`] is a period in the life of a process during which no address changes its meaning, so equal
+//! address lists in an epoch have the same meaning. New mappings that do not overlap others extend the epoch.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,7 +25,7 @@ use pmc_sys::abi::{CpuMode, misc};
 
 pub use super::timeline::Timestamp;
 
-/// A period in the life of a process, by number.
+/// A period in the life of a process, identified by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Epoch(pub u32);
 
@@ -37,7 +36,7 @@ impl Epoch {
     pub(crate) const NOBODY: Self = Self(1);
 }
 
-/// A thread's name, by number.
+/// A thread's name, identified by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CommId(pub u32);
 
@@ -87,7 +86,7 @@ pub struct History {
     mounts: FxHashMap<i32, u64>,
     modules: Modules,
     versions: u32,
-    /// Maximum number of nodes in all spaces, above which pmc drops older versions; see
+    /// Maximum number of nodes in all spaces, above which older versions are dropped; see
     /// [`History::limit_versions`].
     most_nodes: usize,
     /// Lookups before this timestamp use later versions of the spaces.
@@ -204,7 +203,7 @@ impl History {
         }
     }
 
-    /// Sets the namespaces of a process.
+    /// Records the mount namespace of a process.
     pub(super) fn namespaces(&mut self, namespaces: &Namespaces<'_>) {
         // The list has the device and inode of each namespace; the mount namespace is the sixth.
         const MOUNT: usize = 5;
@@ -235,7 +234,7 @@ impl History {
         }
         self.note_jitdump(map);
         let kind = match module::kind_in_process(map.name, pid as u32) {
-            // A non-executable mapping has no generated code; perf also creates no map for it.
+            // A non-executable mapping cannot contain generated code. perf creates no map for it either.
             ModuleKind::Anonymous(_) if map.is_data && map.name == b"//anon" => ModuleKind::Opaque,
             kind => kind,
         };
@@ -299,14 +298,14 @@ impl History {
         }
     }
 
-    /// Extends an epoch by a mapping. Returns `false` without a change if an address would change its
-    /// meaning.
+    /// Adds a mapping to an epoch. If this would change the meaning of an address, returns `false` and
+    /// changes nothing.
     fn add(&mut self, epoch: Epoch, new: MappedModule) -> bool {
         let at = &mut self.epochs[epoch.0 as usize];
         let grown = self.spaces.add(at.root, at.own, new);
         if let Some(root) = grown {
             at.root = root;
-            // Generated code changes often. A mapping at an unused address does not change the version.
+            // Generated code is mapped often, so mapping it at an unused address does not change the version.
             let kind = &self.modules.all()[new.module as usize].kind;
             if !matches!(kind, ModuleKind::Anonymous(_) | ModuleKind::Opaque) {
                 self.versions = self.versions.wrapping_add(1);
@@ -316,13 +315,13 @@ impl History {
         grown.is_some()
     }
 
-    /// Adds a mapping to the kernel's single epoch; changes to the mappings do not start a new one.
+    /// Adds a mapping to the kernel's only epoch. A changed mapping does not start a new one.
     fn add_to_kernel(&mut self, new: MappedModule) {
         let kernel = &mut self.epochs[Epoch::KERNEL.0 as usize];
         kernel.root = self.spaces.replace(kernel.root, kernel.own, new);
     }
 
-    /// Returns the current space of an epoch, from which another epoch starts.
+    /// Returns the current space of an epoch, so that another epoch can start from it.
     fn share(&mut self, epoch: Epoch) -> SpaceVersion {
         let at = &mut self.epochs[epoch.0 as usize];
         at.own = self.spaces.own();
@@ -353,9 +352,9 @@ impl History {
         }
     }
 
-    /// Removes the state before this timestamp, and processes and threads that have ended according to
-    /// `lives`. Renumbers the epochs, and returns the new number of each old epoch. Epochs that are missing
-    /// from the result must no longer be used. Modules and names stay.
+    /// Removes the state before this timestamp, and the processes and threads that are no longer alive
+    /// according to `lives`. Renumbers the epochs, and returns the new number of each old epoch. Epochs that
+    /// are missing from the result must no longer be used. Keeps modules and names.
     pub(super) fn forget(
         &mut self,
         before: Timestamp,
@@ -375,9 +374,9 @@ impl History {
         self.forget_versions(before)
     }
 
-    /// Bounds the memory for versions of address spaces, since a hostile recording can create a version with
-    /// each mapping. Above this number of nodes, pmc drops older versions. Lookups in them then use the
-    /// following version.
+    /// Limits the memory used by versions of address spaces, because a hostile recording can create a version
+    /// with each mapping. Above this number of nodes, pmc drops the older versions, and lookups in them use
+    /// the next remaining version.
     pub(super) fn limit_versions(&mut self, most_nodes: usize) {
         self.most_nodes = most_nodes;
     }
@@ -391,8 +390,8 @@ impl History {
         if self.spaces.len() > self.most_nodes {
             self.forget_versions(now);
             self.dropped_before = Some(now);
-            // If the current mappings are close to the limit, raises the limit to twice their size. The total
-            // work then stays linear.
+            // If the current mappings are close to the limit, raise it to twice their size, so that the total
+            // work stays linear.
             self.most_nodes = self.most_nodes.max(2 * self.spaces.len());
         }
     }
@@ -427,7 +426,7 @@ impl History {
         self.processes.swap_remove(&pid);
     }
 
-    /// Returns a measure of the state that could be removed; grows with each mapping, process and thread.
+    /// Returns a measure of how much state could be removed. It grows with each mapping, process and thread.
     pub(super) fn burden(&self) -> usize {
         self.spaces.len() + self.epochs.len() + self.threads.len()
     }
@@ -447,7 +446,7 @@ impl History {
         self.processes.get(&pid).and_then(|epochs| at(epochs, timestamp)).unwrap_or(Epoch::NOBODY)
     }
 
-    /// Returns the epoch for a process's data: the code epoch, if the recording has no data mappings.
+    /// Returns the epoch of a process's data, which is its code epoch if the recording has no data mappings.
     pub(crate) fn data_epoch(&self, pid: i32, timestamp: Timestamp) -> Epoch {
         let epochs = self.data.as_ref().and_then(|data| data.get(&pid));
         epochs.and_then(|epochs| at(epochs, timestamp)).unwrap_or_else(|| self.epoch(pid, timestamp))
@@ -455,7 +454,7 @@ impl History {
 
     /// Returns the name of a thread, or the name of its process if the thread has no name.
     pub fn comm(&self, pid: i32, tid: i32, timestamp: Timestamp) -> Option<CommId> {
-        // The kernel uses this id for exiting tasks, so it can be any task.
+        // The kernel uses this id for all exiting tasks, so it does not identify a thread.
         if tid == -1 {
             return None;
         }
@@ -473,8 +472,8 @@ impl History {
         Some(self.comms.get(comm.0).1)
     }
 
-    /// Returns the timestamp since which a thread's name and its process's epoch have not changed. Lookups at
-    /// later timestamps give the same result.
+    /// Returns the time of the last change to a thread's name or its process's epoch. Lookups at all later
+    /// timestamps give the same result.
     pub(super) fn unchanged_since(&self, pid: i32, tid: i32) -> Timestamp {
         let last = |names: Option<&Timeline<CommId>>| {
             names.and_then(|names| names.last()).map_or(0, |(from, _)| *from)
@@ -483,22 +482,27 @@ impl History {
         last(self.names(tid)).max(last(self.names(pid))).max(epochs)
     }
 
-    /// All threads in the records, in no particular order.
+    /// Returns the process of a thread, if the recording contains the thread.
+    pub(crate) fn process_of(&self, tid: i32) -> Option<i32> {
+        self.threads.get(&tid).map(|thread| thread.about.pid)
+    }
+
+    /// Iterates over all threads in the records, in no particular order.
     pub(crate) fn tasks(&self) -> impl Iterator<Item = (i32, TaskInfo)> + '_ {
         self.threads.iter().map(|(tid, thread)| (*tid, thread.about))
     }
 
-    /// Returns the name with this number; untrusted bytes.
+    /// Returns the name with this number, as untrusted bytes.
     pub(crate) fn comm_name(&self, comm: CommId) -> Option<&[u8]> {
         ((comm.0 as usize) < self.comms.len()).then(|| self.comms.get(comm.0).1)
     }
 
-    /// All names by number; untrusted bytes.
+    /// Returns all names, ordered by number, as untrusted bytes.
     pub fn comms(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         self.comms.iter().map(|(_, comm)| comm)
     }
 
-    /// Finds the mapping at an address of an epoch: code, or else data if recorded.
+    /// Finds the mapping at an address in an epoch. Looks for code first, then for data (if recorded).
     pub(crate) fn find(&self, epoch: Epoch, address: Avma) -> Option<&MappedModule> {
         self.spaces.find(self.root(epoch), address).or_else(|| {
             let data = self.epochs[epoch.0 as usize].data?;
@@ -521,7 +525,7 @@ impl History {
         self.modules.all()
     }
 
-    /// Returns a module's inode number and access, if recorded and kept.
+    /// Returns a module's inode number and access permissions, if recorded and kept.
     pub(crate) fn file_of(&self, module: u32) -> (Option<u64>, Option<MappingAccess>) {
         (self.modules.inode(module), self.modules.access(module))
     }
@@ -581,7 +585,7 @@ mod tests {
         assert_eq!(found(&h, 2, 15, 0x1800), "sh");
         assert_eq!(found(&h, 2, 25, 0x1800), "ls");
         assert_eq!(found(&h, 1, 25, 0x1800), "sh");
-        // The child does not get mappings that the parent makes after the fork.
+        // The child does not see mappings that the parent creates after the fork.
         assert_eq!(found(&h, 2, 35, 0x8000), "-");
         assert_eq!(found(&h, 1, 35, 0x8000), "x.so");
         let name = |pid, timestamp| h.comm(pid, pid, timestamp).map(|c| h.comms().nth(c.0 as usize).unwrap());
@@ -600,7 +604,8 @@ mod tests {
         assert_eq!(found(&h, 1, 2, 0x3400), "b");
         assert_eq!(found(&h, 1, 3, 0x3400), "c");
         assert_eq!(found(&h, 1, 3, 0x3900), "b");
-        // Generated code is replaced often, but its names are looked up by address, so the epoch lasts.
+        // Generated code is replaced often, but its names are looked up by address, so the epoch does not
+        // change.
         map(&mut h, 4, 1, 0x9000, 0x1000, "//anon");
         let before = h.epoch(1, 4);
         let again = Mmap {
@@ -647,14 +652,14 @@ mod tests {
         h.limit_versions(most);
         let mut largest = 0;
         for n in 0..20_000u64 {
-            // Each mapping lies inside the previous one, and so starts an epoch.
+            // Each mapping lies inside the previous one and therefore starts a new epoch.
             let name = ["/outer", "/inner"][n as usize % 2];
             map(&mut h, n, 1, 0x1000 * n, 0x1000 * (40_000 - 2 * n), name);
             h.bound_versions(n);
             largest = largest.max(h.spaces.len());
         }
-        // The final mappings have about 40,000 pieces; without a limit all versions would need millions of
-        // nodes.
+        // The final mappings have about 40,000 pieces. Without a limit, all versions together would need
+        // millions of nodes.
         assert!(largest < 250_000, "{largest} nodes");
         assert!(h.dropped_before().is_some());
         assert_eq!(found(&h, 1, 20_000, 0x1000 * 19_999), "inner");

@@ -1,9 +1,9 @@
-//! Interning: stores equal values once, numbered 0, 1, … in order of arrival.
+//! Interning: stores equal values only once, and numbers them 0, 1, … in order of arrival.
 //!
 //! [`Interner`] stores byte lists (mostly stacks) contiguously, [`SharedInterner`] accepts them from several
 //! threads, and [`DistinctValues`] stores values of one type. Most samples repeat earlier values. A repeated
-//! value costs one hash and one comparison, but no allocation. Values are untrusted (addresses, names). Each
-//! table therefore has its own [`HashKeys`], so a recording cannot provoke collisions.
+//! value costs one hash and one comparison, but no allocation. Since values are untrusted (addresses, names),
+//! each table has its own [`HashKeys`], so that a recording cannot provoke collisions.
 
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +14,7 @@ use rustc_hash::FxHasher;
 
 use pmc_perfdata::record::RecordWords;
 
-/// The keys of a hash function, different for each table and each run.
+/// The keys of a hash function, which differ between tables and between runs.
 pub(crate) type HashKeys = hashbrown::DefaultHashBuilder;
 
 /// A map with untrusted keys.
@@ -25,7 +25,7 @@ pub(crate) type KeyedMap<K, V> = std::collections::HashMap<K, V, HashKeys>;
 /// ```text
 ///   table  | hash -> number
 ///   lists  | (tag, hash, end) …     number -> where its bytes end
-///   bytes  | …                      all lists, one behind the other
+///   bytes  | …                      all lists, one after the other
 /// ```
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Interner {
@@ -50,7 +50,7 @@ fn hash(keys: &HashKeys, tag: u32, bytes: &[u8]) -> u64 {
 }
 
 impl Interner {
-    /// Returns the number of a list with this tag. Adds the list if it is new.
+    /// Returns the number assigned to the list with these bytes and this tag. Adds the list if it is new.
     pub(crate) fn add(&mut self, tag: u32, bytes: &[u8]) -> u32 {
         self.add_hashed(hash(&self.keys, tag, bytes), tag, bytes)
     }
@@ -76,10 +76,10 @@ impl Interner {
         &self.bytes[start..self.lists[number].end]
     }
 
-    /// Returns the tag and bytes of a list.
+    /// Returns the tag and bytes of the list with this number.
     ///
     /// # Panics
-    /// If the number is from another interner.
+    /// Panics if the number belongs to another interner.
     pub(crate) fn get(&self, number: u32) -> (u32, &[u8]) {
         (self.lists[number as usize].tag, self.bytes_of(number))
     }
@@ -99,13 +99,13 @@ impl Interner {
         self.lists.is_empty()
     }
 
-    /// Iterates over all lists, by number.
+    /// Iterates over all lists, in the order of their numbers.
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = (u32, &[u8])> {
         (0..self.lists.len() as u32).map(|number| self.get(number))
     }
 }
 
-/// Number of parts of a [`SharedInterner`]; large enough that threads seldom contend for the same part.
+/// Number of parts of a [`SharedInterner`]; large enough that threads rarely contend for the same part.
 const PARTS: usize = 64;
 
 /// An interner for several threads. The first bytes of a list determine which part to lock while adding the
@@ -122,7 +122,7 @@ pub(crate) struct SharedInterner {
 #[derive(Debug, Default)]
 struct InternerPart {
     lists: Interner,
-    /// The earliest position of each list, by number.
+    /// The position at which each list first occurs, indexed by list number.
     first: Vec<u64>,
 }
 
@@ -136,7 +136,8 @@ impl InternerPart {
         number
     }
 
-    /// Returns the lists ordered by position and, for each number, its rank in that order.
+    /// Returns the lists in the order of their first occurrence and, for each list number, its rank in that
+    /// order.
     fn finish(self) -> (InOrder, Vec<u32>) {
         let mut by_position: Vec<(u64, u32)> = self.first.into_iter().zip(0..).collect();
         by_position.sort_unstable();
@@ -147,7 +148,7 @@ impl InternerPart {
     }
 }
 
-/// The lists of one part of a [`SharedInterner`], by the position of their first occurrence.
+/// The lists of one part of a [`SharedInterner`], in the order of their first occurrence.
 #[derive(Debug)]
 pub(crate) struct InOrder {
     lists: Interner,
@@ -171,8 +172,8 @@ impl SharedInterner {
     /// Adds a list and returns a provisional number; see [`finish`](Self::finish). `position` is the list's
     /// position in the recording. If two lists share a position, the same thread must add both.
     pub(crate) fn add(&self, position: u64, tag: u32, bytes: &[u8]) -> u32 {
-        // The hash that selects the part has no random keys. Final numbers continue from part to part, so
-        // random keys would give a different order in each run.
+        // The hash that selects the part does not use random keys, because final numbers continue from part
+        // to part. Random keys would give a different order in each run.
         let mut first = FxHasher::default();
         first.write(&bytes[..bytes.len().min(24)]);
         let part = (first.finish() >> 40) as usize % PARTS;
@@ -181,9 +182,9 @@ impl SharedInterner {
         adding.add(position, hash, tag, bytes) * PARTS as u32 + part as u32
     }
 
-    /// Returns the parts, and a function from provisional to final numbers. Final numbers continue from part
-    /// to part. Within a part, they are ordered by earliest position. They are the same in each run, for any
-    /// number of threads.
+    /// Returns the parts, and a function that maps provisional numbers to final ones. Final numbers continue
+    /// from part to part. Within a part, they follow the order of first occurrence. They are the same in each
+    /// run, for any number of threads.
     pub(crate) fn finish(self) -> (Vec<InOrder>, impl Fn(u32) -> u32) {
         let parts = self.parts.into_par_iter();
         let parts = parts.map(|part| part.into_inner().unwrap_or_else(PoisonError::into_inner).finish());
@@ -205,7 +206,7 @@ impl SharedInterner {
     }
 }
 
-/// Distinct values by number.
+/// Distinct values, indexed by number.
 #[derive(Debug, Clone)]
 pub(crate) struct DistinctValues<T> {
     keys: HashKeys,
@@ -220,7 +221,7 @@ impl<T> Default for DistinctValues<T> {
 }
 
 impl<T: Hash + Eq + Clone> DistinctValues<T> {
-    /// Returns the number of a value. Adds the value if it is new.
+    /// Returns the number assigned to a value. Adds the value if it is new.
     #[inline]
     pub(crate) fn add(&mut self, value: T) -> u32 {
         let Self { keys, table, all } = self;
@@ -234,13 +235,14 @@ impl<T: Hash + Eq + Clone> DistinctValues<T> {
         number
     }
 
-    /// Returns the number of a value, if present.
+    /// Returns the number assigned to a value, if present.
     #[inline]
     pub(crate) fn find(&self, value: &T) -> Option<u32> {
         self.table.find(self.keys.hash_one(value), |number| self.all[*number as usize] == *value).copied()
     }
 
-    /// All values, by number. Clones of the list do not change, because later additions go to a copy.
+    /// Returns all values, indexed by number. A clone of the list never changes, because later additions go
+    /// to a copy.
     pub(crate) fn all(&self) -> &Arc<Vec<T>> {
         &self.all
     }
@@ -280,7 +282,7 @@ mod tests {
         }
         let (tag, list) = lists.get(found[4997]);
         assert_eq!((tag, words(list).iter().collect::<Vec<_>>()), (1, vec![4997, 4997 * 7]));
-        // The empty list exists once per tag.
+        // There is one empty list per tag.
         let empty = (0..5000).step_by(3).map(|n| found[n]).collect::<std::collections::BTreeSet<_>>();
         assert_eq!(empty.len(), 2);
     }
@@ -305,7 +307,8 @@ mod tests {
             }
             all.into_iter().map(|(tag, bytes)| (tag, bytes.to_vec())).collect::<Vec<_>>()
         };
-        // Regardless of which thread adds which lists, or whether both add them.
+        // The result does not depend on which thread adds which lists, or on whether both threads add the
+        // same list.
         let expected = all(0, 0);
         for (from, until) in [(0, 6000), (3000, 3000), (100, 5900), (6000, 6000)] {
             assert_eq!(all(from, until), expected);

@@ -1,17 +1,18 @@
 //! Maps addresses to modules and offsets.
 //!
-//! Receives recorded addresses, each with its epoch; returns [`CodeLocation`]s. Determines which words of a
-//! raw chain are addresses, and their CPU modes.
+//! Converts recorded addresses, each with its epoch, to [`CodeLocation`]s. Determines which words of a raw
+//! chain are addresses, and in which CPU mode they were recorded.
 
 use std::hash::{Hash, Hasher};
 use std::num::{NonZeroU32, NonZeroU64};
 
-use super::{Epoch, History, ModuleKind};
-use pmc_perfdata::record::{ChainEntry, RecordWords};
+use super::history::{Epoch, History};
+use super::module::ModuleKind;
+use pmc_perfdata::record::{ChainEntry, MissingStack, RecordWords};
 use pmc_symbols::address::Avma;
 use pmc_sys::abi::{CpuMode, context};
 
-/// A position in code or data. Packed, because a recording has many thousands of positions.
+/// A position in code or data. Packed, because a recording contains many thousands of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CodeLocation {
     /// File offset for modules with a file (and the vdso), otherwise the memory address. For a caller's
@@ -28,9 +29,15 @@ pub struct CodeLocation {
 const _: () = assert!(size_of::<CodeLocation>() == 24);
 
 impl CodeLocation {
-    /// The module's index in [`History::modules`]; `None` if nothing was mapped.
+    /// The module's index in [`History::modules`]; `None` if nothing was mapped at the address.
     pub fn module(&self) -> Option<u32> {
         self.module.map(|number| number.get() - 1)
+    }
+
+    /// Returns the reason why the sample has no stack; `None` for a code address.
+    pub(crate) fn missing_stack(&self) -> Option<MissingStack> {
+        let has_code = self.module.is_some() || self.level != CpuMode::Unknown;
+        MissingStack::of_address(self.offset).filter(|_| !has_code)
     }
 
     /// Returns the location at another offset in the same module.
@@ -55,12 +62,12 @@ pub(crate) struct SampledAddress {
     pub(crate) address: u64,
     /// Whether the address is a data address.
     pub(crate) is_data: bool,
-    /// Whether the address is a return address. The lookup must then use the call before it.
+    /// Whether the address is a return address. If it is, the lookup must use the call before it.
     pub(crate) in_call: bool,
 }
 
-/// Returns the CPU mode of an address in a branch or of data. The highest bit determines whether the address
-/// is the kernel's.
+/// Returns the CPU mode of a branch or data address. The highest bit determines whether the address belongs
+/// to the kernel.
 pub(crate) fn level(address: u64) -> CpuMode {
     if address >> 63 == 1 { CpuMode::Kernel } else { CpuMode::User }
 }
@@ -71,7 +78,7 @@ impl SampledAddress {
         Self { epoch, level, address, is_data: false, in_call: false }
     }
 
-    /// Creates the address of a branch or of data.
+    /// Creates a branch or data address.
     pub(crate) fn by_half(epoch: Epoch, address: u64, is_data: bool) -> Self {
         Self { is_data, ..Self::code(epoch, level(address), address) }
     }
@@ -109,8 +116,8 @@ pub(crate) fn locate(history: &History, at: SampledAddress) -> CodeLocation {
     }
 }
 
-/// Iterates over a raw stack, innermost first, and calls `visit` with CPU mode, address, and whether it is a
-/// return address. Visits at most `most` addresses.
+/// Iterates over a raw stack, innermost first. Calls `visit` with the CPU mode, the address, and whether it
+/// is a return address. Visits at most `most` addresses.
 pub(crate) fn walk(words: RecordWords<'_>, most: usize, mut visit: impl FnMut(CpuMode, u64, bool)) {
     let mut level = CpuMode::Unknown;
     let mut is_caller = false;

@@ -1,9 +1,9 @@
-//! A recording as a whole: its processes, mappings, and samples aggregated by stack.
+//! A whole recording: its processes and mappings, and its samples aggregated by stack.
 //!
-//! Receives an open [`Reader`]. Pass 1 ([`Session::open`]) reads the side-band records and creates the
+//! Pass 1 ([`Session::open`]) reads the side-band records from an open [`Reader`] and creates the
 //! [`History`]. Pass 2 ([`samples`]) reads the samples in any order, in parallel, and returns distinct stacks
-//! with their sums. Decides which process, thread name and mapping a sample belongs to. `symbol` finds
-//! function names, and `profile` aggregates by name.
+//! with their sums. A session determines the process, thread name and mapping to which each sample belongs.
+//! `symbol` finds function names, and `profile` aggregates by name.
 //!
 //! ```text
 //!   records --pass 1--> side-band, sorted by time --> History (epochs, names, modules)
@@ -28,6 +28,7 @@ pub(crate) mod sample_attribute;
 pub mod samples;
 mod sideband;
 pub(crate) mod space;
+pub mod thread_time;
 mod timeline;
 
 use rustc_hash::FxHashMap;
@@ -45,7 +46,7 @@ use pmc_perfdata::record::Thread;
 use pmc_perfdata::record::layouts::CounterRead;
 use pmc_sys::abi::sample_type;
 
-/// Facts from the side-band about the quality of the recording.
+/// Information about the quality of the recording, from the side-band.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct SidebandFacts {
     /// Number of records of any kind that were lost because the ring buffer was full (`LOST`).
@@ -71,13 +72,13 @@ pub struct ThreadCount {
     pub(crate) timestamp: Timestamp,
 }
 
-/// Details of mappings that a session keeps.
+/// Which details of mappings a session keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MappingDetail {
-    /// Only the details that are required for naming addresses.
+    /// Only the details required for symbolizing addresses.
     Names,
-    /// Also the access that each mapping allows. Parts of a file with different access become different
-    /// modules.
+    /// Also the access permissions of each mapping. Parts of a file with different permissions become
+    /// separate modules.
     Access,
 }
 
@@ -98,9 +99,9 @@ pub struct Session {
     pub(crate) deferred: deferred::Deferred,
     /// Context switches.
     pub(crate) switches: parallelism::Switches,
-    /// Paths of cgroups by number; untrusted bytes.
+    /// Paths of cgroups by cgroup number, as untrusted bytes.
     pub(crate) cgroups: FxHashMap<u64, Vec<u8>>,
-    /// Whether timestamps are times; otherwise they are offsets in the file.
+    /// Whether timestamps are times rather than offsets in the file.
     pub has_time: bool,
 }
 
@@ -108,17 +109,17 @@ impl Session {
     /// Runs pass 1.
     ///
     /// # Errors
-    /// If the file cannot be read.
+    /// Fails if the file cannot be read.
     pub fn open(reader: Reader) -> Result<Self, perfdata::PerfdataError> {
         Self::open_with(reader, MappingDetail::Names)
     }
 
-    /// Runs pass 1 and keeps these details of the mappings.
+    /// Runs pass 1 and keeps the given details of mappings.
     ///
     /// # Errors
-    /// If the file cannot be read.
+    /// Fails if the file cannot be read.
     pub fn open_with(reader: Reader, detail: MappingDetail) -> Result<Self, perfdata::PerfdataError> {
-        // Ignores errors: the symbolizer reports a failure to start the threads.
+        // Ignore errors here, because the symbolizer reports a failure to start the threads.
         let _ = pmc_symbols::worker_threads::start();
         let has_time = reader.layouts().iter().all(|layout| layout.sample_type() & sample_type::TIME != 0);
         let mut collected = sideband::Sideband::new(has_time);
@@ -148,7 +149,7 @@ impl Session {
         if self.has_time { time.unwrap_or(0) } else { position }
     }
 
-    /// Notes about the file for the user.
+    /// Notes on the file for the user.
     pub(crate) fn notes(&self) -> &[RecordingNote] {
         &self.index.notes
     }

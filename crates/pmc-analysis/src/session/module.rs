@@ -1,7 +1,7 @@
-//! Modules: the distinct programs, libraries, kernel parts and pieces of generated code in a recording.
+//! Modules: the distinct programs, libraries, parts of the kernel and areas of generated code in a recording.
 //!
-//! Receives the names and file identities of mmap and ksymbol records. Determines the kind of each module.
-//! Opens no files; `symbol` finds the files.
+//! Determines the kind of each module from the names and file identities in mmap and ksymbol records. Does
+//! not open files; `symbol` finds them.
 
 use std::ffi::OsStr;
 use std::hash::BuildHasher;
@@ -19,18 +19,18 @@ use super::intern::{HashKeys, KeyedMap};
 use pmc_perfdata::record::{MappedFileId, MappingAccess};
 use pmc_symbols::address::{Avma, Mapping};
 
-/// The kinds of code.
+/// The kind of code that a module contains.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ModuleKind {
     /// A program or library.
     File,
-    /// The kernel's text, with the recorder's reference symbol and its address.
+    /// The kernel's own code, with the recorder's reference symbol and its address.
     Kernel(Option<Arc<(String, Avma)>>),
     /// A kernel module and its start address.
     KernelModule(Avma),
     /// `[vdso]`.
     Vdso,
-    /// Memory of this process without a file: generated code, `[heap]`, `[stack]`.
+    /// Memory of this process that is not backed by a file: generated code, `[heap]`, `[stack]`.
     Anonymous(u32),
     /// A BPF program or trampoline.
     Bpf,
@@ -43,17 +43,17 @@ pub enum ModuleKind {
 pub struct Module {
     /// The kind of code.
     pub kind: ModuleKind,
-    /// A path or a name in brackets; untrusted text.
+    /// A path or a name in brackets, as untrusted text.
     pub path: Arc<Path>,
     /// The build-id, if recorded.
     pub build_id: Option<Box<[u8]>>,
     /// The first process that mapped the module.
     pub(crate) pid: Option<u32>,
-    /// The mapping of that process.
+    /// The mapping of the module in that process.
     pub mapping: Option<Mapping>,
     /// Size of the module's code in bytes, from its first mapping; `None` if unknown.
     pub(crate) mapped: Option<NonZeroU64>,
-    /// Inode number of that process's mount namespace at the time of the mapping, if recorded.
+    /// Inode number of this process's mount namespace at the time of the mapping, if recorded.
     pub(crate) mount: Option<NonZeroU64>,
 }
 
@@ -108,7 +108,7 @@ impl Module {
                 format!("/tmp/perf-{pid}.map")
             }
             ModuleKind::Kernel(_) => self.short_name(),
-            // perf knows the paths of modules in the list of build-ids.
+            // perf takes the paths of modules from the list of build-ids.
             ModuleKind::KernelModule(..) if self.build_id.is_none() => self.short_name(),
             _ => self.path.to_string_lossy().into_owned(),
         }
@@ -138,33 +138,33 @@ struct ModuleIdentity<'a> {
     access: Option<MappingAccess>,
 }
 
-/// The identity of a mapped file, and the access that the mapping allows.
+/// The identity of a mapped file, and the access permissions of the mapping.
 pub(crate) type FileAndAccess<'a> = (MappedFileId<'a>, MappingAccess);
 
 /// All modules of a recording.
 ///
-/// A recording may name a million files, so the table stores only numbers.
+/// A recording may contain a million files, so the table stores only numbers.
 #[derive(Debug, Default)]
 pub(crate) struct Modules {
     keys: HashKeys,
     table: HashTable<u32>,
     all: Vec<Module>,
-    /// By module number.
+    /// Indexed by module number.
     inodes: Vec<Option<Inode>>,
-    /// By module number; `None` unless modules are distinguished by access.
+    /// Indexed by module number; `None` unless modules are distinguished by access permissions.
     accesses: Option<Vec<Option<MappingAccess>>>,
     /// Build-ids by name, from the recording's build-id list.
     build_ids: KeyedMap<Vec<u8>, Vec<u8>>,
 }
 
 impl Modules {
-    /// Creates an empty list of modules. `list` holds the recording's build-ids by name.
+    /// Creates an empty list of modules. `list` contains the recording's build-ids by name.
     pub(crate) fn with_build_ids<'a>(list: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Self {
         let build_ids = list.map(|(name, id)| (name.to_vec(), id.to_vec())).collect();
         Self { build_ids, ..Self::default() }
     }
 
-    /// Also keeps each mapping's access from now on.
+    /// Also keeps each mapping's access permissions from now on.
     pub(super) fn keep_access(&mut self) {
         self.accesses.get_or_insert_default();
     }
@@ -174,7 +174,7 @@ impl Modules {
         self.inodes[module as usize].map(|inode| inode.inode.get())
     }
 
-    /// Returns a module's access, if recorded and kept.
+    /// Returns a module's access permissions, if recorded and kept.
     pub(super) fn access(&self, module: u32) -> Option<MappingAccess> {
         self.accesses.as_ref()?[module as usize]
     }
@@ -190,7 +190,7 @@ impl Modules {
         }
     }
 
-    /// Returns the number of a mapping's module. Adds the module if it is new.
+    /// Returns the module number for a mapping. Adds the module if it is new.
     pub(crate) fn add(
         &mut self,
         kind: ModuleKind,
@@ -243,7 +243,7 @@ impl Modules {
         *mapped = mapped.or(NonZeroU64::new(len));
     }
 
-    /// All modules, by number.
+    /// Returns all modules, indexed by number.
     pub(crate) fn all(&self) -> &[Module] {
         &self.all
     }
@@ -285,7 +285,7 @@ pub(super) fn kind_in_process(name: &[u8], pid: u32) -> ModuleKind {
 pub(super) fn kind_in_kernel(name: &[u8], mapping: &Mapping) -> ModuleKind {
     if let Some(mark) = name.strip_prefix(b"[kernel.kallsyms]") {
         let mark = String::from_utf8_lossy(mark).into_owned();
-        // For this mapping `pgoff` is not an offset, but the address of the symbol after the bracket.
+        // In this mapping, `pgoff` is not an offset but the address of the symbol after the bracket.
         return ModuleKind::Kernel((!mark.is_empty()).then(|| Arc::new((mark, Avma(mapping.offset.0)))));
     }
     if name.starts_with(b"[guest.") {

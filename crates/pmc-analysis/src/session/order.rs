@@ -1,21 +1,22 @@
 //! Reads records in time order without sorting the whole file.
 //!
-//! A recorder drains the rings of all CPUs, one after the other, and writes a marker at the end of each
-//! round. All records of a round are later than all records of the round before the previous one:
+//! A recorder drains the rings of all CPUs one after the other, and writes a marker at the end of each round.
+//! All records in a round are later than all records in the round before the previous one:
 //!
 //! ```text
 //!   round 1   | cpu0: 1 3 7 | cpu1: 2 6 8 | end: nothing is certain yet; 8 is the latest
 //!   round 2   | cpu0: 9 12  | cpu1: 10 11 | end: pass on all records up to 8, in order
 //!   round 3   …                             end: pass on all records up to 12
 //! ```
-//! So pmc buffers two rounds at a time. Records with equal times stay in file order. Without times, pmc uses
-//! file order. Without markers, it buffers all records.
+//! It is therefore enough to buffer two rounds at a time. Records with equal times stay in file order.
+//! Without times, file order is used. Without markers, all records are buffered.
 //!
-//! Copied stacks are unwound in time order, since earlier stacks complete truncated ones. All records that
-//! are ready are unwound together.
+//! Stack copies are unwound in time order, since earlier stacks complete truncated ones. All records that are
+//! ready are unwound together.
 
+use super::Session;
 use super::call_chain::{CallChains, Unwind, UnwindSample, kept_calls};
-use super::{Session, Timestamp};
+use super::history::Timestamp;
 use pmc_perfdata::perfdata::{Buffer, Chunk, PerfdataError};
 use pmc_perfdata::record::{RawRecord, Sample, kind};
 
@@ -40,24 +41,41 @@ impl RecordPosition {
     }
 }
 
-#[derive(Default)]
-struct BufferedRecords {
+/// Records that are waiting for earlier ones. `P` is the caller's data for each record, such as its position.
+pub(super) struct BufferedRecords<P> {
     bytes: Vec<u8>,
-    /// Time, position and start in `bytes` of each record. Sorted by start between releases.
-    order: Vec<(u64, RecordPosition, usize)>,
+    /// Time, data and start in `bytes` of each record. Sorted by start between releases.
+    order: Vec<(u64, P, usize)>,
 }
 
-impl BufferedRecords {
-    fn add(&mut self, time: u64, place: RecordPosition, raw: &[u8]) {
+impl<P> Default for BufferedRecords<P> {
+    fn default() -> Self {
+        Self { bytes: Vec::new(), order: Vec::new() }
+    }
+}
+
+impl<P: Copy> BufferedRecords<P> {
+    pub(super) fn add(&mut self, time: u64, place: P, raw: &[u8]) {
         self.order.push((time, place, self.bytes.len()));
         self.bytes.extend_from_slice(raw);
     }
 
-    /// Passes all records up to the time `limit` to `show`, in batches, and keeps later records.
-    fn release<E>(
+    pub(super) fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Returns the records added since `len` was `before`. A release makes earlier values of `before`
+    /// invalid.
+    pub(super) fn added_after(&self, before: usize) -> impl Iterator<Item = (RawRecord<'_>, P)> {
+        let added = self.order.get(before..).unwrap_or_default();
+        added.iter().filter_map(|&(_, place, start)| Some((self.record(start)?, place)))
+    }
+
+    /// Passes all records with times up to `limit` to `show`, in batches, and keeps later records.
+    pub(super) fn release<E>(
         &mut self,
         limit: u64,
-        show: &mut impl FnMut(&[(RawRecord<'_>, RecordPosition)]) -> Result<(), E>,
+        show: &mut impl FnMut(&[(RawRecord<'_>, P)]) -> Result<(), E>,
     ) -> Result<(), E> {
         // The buffer has one sorted run per ring; this stable sort merges them.
         self.order.sort_by_key(|(time, ..)| *time);
@@ -135,17 +153,17 @@ impl SampleUnwinding<'_> {
     }
 }
 
-/// Number of records per batch. Their unwound chains are in memory at the same time.
+/// Number of records per batch. The unwound chains of a whole batch are in memory at the same time.
 const AT_A_TIME: usize = 4000;
 
-/// Calls `visit` for every record of the kinds that `wants` selects, with its position. Visits in time order
-/// if `by_time` is set, else in file order.
+/// Calls `visit` for every record of the kinds that `wants` selects, with its position. Visits the records in
+/// time order if `by_time` is set, otherwise in file order.
 ///
 /// Non-sample records without a time are visited at their position in the file. Recorders synthesize such
 /// records for threads and mappings that existed before the recording.
 ///
 /// # Errors
-/// If the file cannot be read, or `visit` fails.
+/// Fails if the file cannot be read, or `visit` fails.
 pub(crate) fn records<E: From<PerfdataError>>(
     session: &Session,
     by_time: bool,
@@ -159,7 +177,7 @@ pub(crate) fn records<E: From<PerfdataError>>(
 /// stack copy or no unwinder.
 ///
 /// # Errors
-/// Same as [`records`].
+/// Fails in the same cases as [`records`].
 pub(crate) fn records_unwound<E: From<PerfdataError>>(
     session: &Session,
     by_time: bool,
@@ -223,7 +241,7 @@ mod tests {
     fn records_are_sorted_by_time_then_offset() {
         let mut held = BufferedRecords::default();
         let mut shown = Vec::new();
-        let mut release = |held: &mut BufferedRecords, limit| {
+        let mut release = |held: &mut BufferedRecords<RecordPosition>, limit| {
             let mut show = |records: &[(RawRecord<'_>, RecordPosition)]| -> Result<(), ()> {
                 shown.extend(records.iter().map(|(raw, place)| (raw.kind, place.offset, raw.bytes.len())));
                 Ok(())
@@ -232,7 +250,7 @@ mod tests {
             std::mem::take(&mut shown)
         };
         let mut offset = 0;
-        let mut add = |held: &mut BufferedRecords, time, kind, size| {
+        let mut add = |held: &mut BufferedRecords<RecordPosition>, time, kind, size| {
             held.add(time, RecordPosition { position: offset, offset, file: 0 }, &record(kind, size));
             offset += u64::from(size);
         };

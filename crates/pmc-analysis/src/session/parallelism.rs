@@ -1,7 +1,8 @@
-//! The number of running threads of the workload over time, from their context switches.
+//! The number of running threads of the workload over time, and the running time of each thread, both
+//! computed from context switches.
 //!
-//! Receives the switches and exits of threads from the side-band; returns the number for any timestamp.
-//! Assumes that a thread ran before its first switch if it was switched out.
+//! Computes the number at any timestamp from the context switches and thread exits in the side-band. A thread
+//! whose first switch is a switch-out is assumed to have been running before it.
 //!
 //! ```text
 //!   thread 7   ─────────out            in──────────exit
@@ -9,13 +10,27 @@
 //!   running    1      2 1              2   1       0
 //! ```
 
+use std::borrow::Cow;
+
 use rustc_hash::FxHashMap;
 
-use super::Timestamp;
+use super::history::Timestamp;
 
 /// Switches and exits of threads, in any order.
 #[derive(Debug, Default)]
 pub(crate) struct Switches(Vec<CpuSwitch>);
+
+/// How long a thread ran. Times are in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct RunningTime {
+    /// Time of the first switch, or start of the recording if the thread was already running.
+    pub(super) begin: Timestamp,
+    /// Time of the last switch or exit, or end of the recording if the thread was still running.
+    pub(super) end: Timestamp,
+    pub(super) running: u64,
+    /// Start of the current run.
+    since: Option<Timestamp>,
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct CpuSwitch {
@@ -23,11 +38,51 @@ struct CpuSwitch {
     /// Sequence number that keeps equal timestamps in file order.
     number: u32,
     tid: i32,
-    /// Whether the thread runs from this timestamp on.
+    /// Whether the thread is running from this timestamp on.
     runs: bool,
 }
 
 impl Switches {
+    /// Returns the switches in time order.
+    fn ordered(&self) -> Cow<'_, [CpuSwitch]> {
+        let mut all = Cow::Borrowed(self.0.as_slice());
+        // Recorders that merge the records of all CPUs write them in time order.
+        if !all.is_sorted() {
+            all.to_mut().sort_unstable();
+        }
+        all
+    }
+
+    /// Returns the running time of each thread. `span` is the first and last time of the recording.
+    pub(super) fn running_times(&self, span: (Timestamp, Timestamp)) -> FxHashMap<i32, RunningTime> {
+        let mut threads: FxHashMap<i32, RunningTime> = FxHashMap::default();
+        for CpuSwitch { timestamp, tid, runs, .. } in self.ordered().iter().copied() {
+            let thread = threads.entry(tid).or_insert_with(|| {
+                // A thread whose first switch is a switch-out was running from the start.
+                let begin = if runs { timestamp } else { span.0.min(timestamp) };
+                RunningTime { begin, end: timestamp, running: 0, since: (!runs).then_some(begin) }
+            });
+            match (runs, thread.since) {
+                // Two starts in a row: the stop between them was lost, or several events reported the same
+                // start.
+                (true, _) => thread.since = Some(timestamp),
+                (false, Some(since)) => {
+                    thread.running = thread.running.saturating_add(timestamp.saturating_sub(since));
+                    thread.since = None;
+                }
+                (false, None) => {}
+            }
+            thread.end = timestamp;
+        }
+        for thread in threads.values_mut() {
+            if let Some(since) = thread.since.take() {
+                thread.end = thread.end.max(span.1);
+                thread.running = thread.running.saturating_add(thread.end.saturating_sub(since));
+            }
+        }
+        threads
+    }
+
     /// Adds the start or stop of a thread. Ignores the idle threads of CPUs.
     pub(super) fn add(&mut self, timestamp: Timestamp, tid: i32, runs: bool) {
         if tid > 0 {
@@ -39,28 +94,28 @@ impl Switches {
 /// The number of running threads over time.
 #[derive(Debug)]
 pub struct Parallelism {
-    /// The number before the first change.
+    /// Number of running threads before the first change.
     first: u32,
-    /// Timestamps of changes, with the new number.
+    /// Timestamp of each change, and the new number.
     changes: Vec<(Timestamp, u32)>,
-    /// Upper bound for the number. Without it, slightly different CPU clocks could make the number too high.
+    /// Upper limit for the number. Without it, slight differences between CPU clocks could make the number
+    /// too high.
     most: u32,
 }
 
 impl Parallelism {
     /// Computes the number of running threads on a machine with this many CPUs.
     pub(crate) fn new(switches: &Switches, cpus: Option<u32>) -> Self {
-        let mut order = switches.0.clone();
-        order.sort_unstable();
+        let order = switches.ordered();
         let mut runs: FxHashMap<i32, bool> = FxHashMap::default();
-        // A thread whose first switch is a stop ran from the beginning.
-        for switch in &order {
+        // A thread whose first switch is a switch-out was running from the start.
+        for switch in order.iter() {
             runs.entry(switch.tid).or_insert(!switch.runs);
         }
         let mut running = runs.values().filter(|runs| **runs).count() as u32;
         let first = running;
         let mut changes = Vec::new();
-        for switch in order {
+        for switch in order.iter() {
             // Several events may each write a record for the same switch.
             if runs.insert(switch.tid, switch.runs) != Some(switch.runs) {
                 running = if switch.runs { running + 1 } else { running.saturating_sub(1) };
@@ -70,7 +125,7 @@ impl Parallelism {
         Self { first, changes, most: cpus.unwrap_or(u32::MAX).max(1) }
     }
 
-    /// Number of running threads; at least 1, the sampled thread.
+    /// Returns the number of running threads, which is at least 1 because the sampled thread is running.
     pub(crate) fn at(&self, timestamp: Timestamp) -> u32 {
         let after = self.changes.partition_point(|(from, _)| *from <= timestamp);
         let running = after.checked_sub(1).map_or(self.first, |at| self.changes[at].1);
@@ -97,6 +152,29 @@ mod tests {
         let at = [0, 9, 10, 19, 20, 39, 40, 50, 60, 99].map(|timestamp| all.at(timestamp));
         assert_eq!(at, [1, 1, 2, 2, 1, 1, 2, 1, 1, 1], "nobody is alone when a sample was taken");
         assert_eq!(parallelism(&list, Some(1)).at(15), 1);
+    }
+
+    #[test]
+    fn running_times_are_exact() {
+        let mut switches = Switches::default();
+        let list = [
+            // Thread 7 is running at the start, and runs again until it exits. Thread 8 is still running at
+            // the end.
+            (20, 7, false),
+            (40, 7, true),
+            (50, 8, true),
+            (60, 7, false),
+            (60, 7, false),
+            // A stop and a start of thread 9 were lost.
+            (10, 9, true),
+            (30, 9, true),
+            (35, 9, false),
+            (45, 9, false),
+        ];
+        list.iter().for_each(|(at, tid, runs)| switches.add(*at, *tid, *runs));
+        let times = switches.running_times((5, 90));
+        let of = |tid: i32| (times[&tid].begin, times[&tid].end, times[&tid].running);
+        assert_eq!([7, 8, 9].map(of), [(5, 60, 35), (50, 90, 40), (10, 45, 5)]);
     }
 
     #[test]

@@ -1,28 +1,29 @@
 //! Maps addresses to numbered locations, and chains of addresses to numbered stacks of locations.
 //!
-//! Receives the interned chains of [`super::samples`], or single chains as they arrive ([`super::live`]),
+//! Resolves the interned chains of [`super::samples`], or single chains as they arrive ([`super::live`]),
 //! each with its epoch. Looks up each address once. Returns the distinct [`CodeLocation`]s, and distinct
-//! stacks of location numbers. This merges the same code in several processes, even if its address differs.
+//! stacks of location numbers. Stacks with the same code in several processes become one stack, even if the
+//! addresses differ.
 
 use std::sync::Arc;
 
 use rayon::iter::Either;
 use rustc_hash::FxHashMap;
 
+use super::history::{Epoch, History};
 use super::intern::{DistinctValues, Interner, KeyedMap, bytes, numbers};
 use super::location::{CodeLocation, SampledAddress, is_joined, locate, walk};
 use super::samples::{RowKey, SampleAttribute, SampleValue, Samples, join};
-use super::{Epoch, History};
 use pmc_perfdata::record::RecordWords;
 use pmc_sys::abi::CpuMode;
 
-/// Stacks by number.
+/// Stacks, indexed by number.
 #[derive(Debug, Clone)]
 pub(crate) enum StackStore {
     /// Lists of location numbers, innermost first, four bytes each.
     Interned(Arc<Interner>),
-    /// Stacks without callers: a location's number is also the number of the stack that contains only this
-    /// location.
+    /// Stacks without callers, where the number of a location is also the number of the stack that contains
+    /// only this location.
     Leaves,
 }
 
@@ -102,7 +103,7 @@ pub(crate) struct Resolver {
     stack_of: Vec<u32>,
     locations: DistinctValues<CodeLocation>,
     stacks: Arc<Interner>,
-    /// Reused buffers: the addresses of a stack, and the numbers of their locations.
+    /// Reusable buffers: the addresses of a stack, and the numbers of their locations.
     scratch: (Vec<SampledAddress>, Vec<u8>),
 }
 
@@ -120,7 +121,7 @@ impl Resolver {
         }
     }
 
-    /// All locations, by number.
+    /// Returns all locations, indexed by number.
     pub(crate) fn locations(&self) -> &Arc<Vec<CodeLocation>> {
         self.locations.all()
     }
@@ -151,14 +152,14 @@ impl Resolver {
         self.locations.add(locate(history, address))
     }
 
-    /// Returns the stack number of a chain of raw addresses. Removes the outermost user callers if they are
-    /// in unmapped memory. They come from a register that is not a frame pointer, and each would become a new
-    /// location.
+    /// Returns the stack number for a chain of raw addresses. Removes the outermost user callers if they are
+    /// in unmapped memory: they come from a register that is not a frame pointer, and each of them would
+    /// become a new location.
     pub(crate) fn stack(&mut self, history: &History, epoch: Epoch, chain: RecordWords<'_>) -> u32 {
         let (mut addresses, mut list) = std::mem::take(&mut self.scratch);
         addresses.clear();
         list.clear();
-        // From this index on, there are only user callers.
+        // All entries from this index on are user callers.
         let mut certain = 0;
         walk(chain, self.most, |level, address, is_caller| {
             addresses.push(SampledAddress::code(epoch, level, address).returned_to(is_caller));
@@ -197,14 +198,14 @@ impl Resolver {
     }
 
     /// Clears the caches if they exceed this many bytes. Numbers stay valid.
-    pub(super) fn forget_addresses(&mut self, most: usize) {
+    pub(crate) fn forget_addresses(&mut self, most: usize) {
         if self.chains.size() > most || self.known.len() > most / 32 {
             (self.chains, self.stack_of, self.known) = Default::default();
         }
     }
 
     /// Applies new epoch numbers to the caches. Removes entries of epochs that no longer exist.
-    pub(super) fn follow(&mut self, moved: &FxHashMap<Epoch, Epoch>) {
+    pub(crate) fn follow(&mut self, moved: &FxHashMap<Epoch, Epoch>) {
         let known = std::mem::take(&mut self.known).into_iter();
         let known = known.filter_map(|(address, number)| {
             Some((SampledAddress { epoch: *moved.get(&address.epoch)?, ..address }, number))

@@ -1,9 +1,9 @@
 //! The running processes and their code, for unwinding samples as they arrive.
 //!
-//! Receives side-band records in time order. Keeps only the current state of a [`History`], so memory use
+//! Applies side-band records in time order. Keeps only the current state of a [`History`], so memory use
 //! depends on the number of processes, not on the length of the recording. Returns each process's code with a
-//! version. While the version is unchanged, every mapped address keeps its meaning. A forked process shares
-//! its parent's version.
+//! version number. As long as the version stays the same, every mapped address keeps its meaning. A forked
+//! process shares its parent's version.
 
 use rustc_hash::FxHashMap;
 
@@ -24,7 +24,7 @@ pub struct RunningProcesses {
     threads: FxHashMap<i32, u32>,
     /// See [`generated`](Self::generated).
     generated: FxHashMap<i32, u32>,
-    /// Number of records so far, which is the history's time.
+    /// Number of records so far, which serves as the history's time.
     now: Timestamp,
     /// Size of the state after the last cleanup.
     burden: usize,
@@ -62,7 +62,7 @@ impl RunningProcesses {
                     *self.generated.entry(thread.pid).or_default() += 1;
                 }
             }
-            // An exec ends the other threads, each with its own exit record.
+            // An exec ends all other threads, each of which has its own exit record.
             Record::Comm(comm) if comm.is_exec => {
                 self.threads.entry(comm.thread.pid).or_insert(1);
             }
@@ -102,8 +102,8 @@ impl RunningProcesses {
         self.history.mappings(epoch).next().map(|_| self.history.version(epoch))
     }
 
-    /// Number of times that a process has mapped memory for generated code. A mapping for generated code at
-    /// an unused address does not change the version.
+    /// Number of times that a process has mapped memory for generated code. Mapping generated code at an
+    /// unused address does not change the version.
     pub fn generated(&self, pid: i32) -> u32 {
         self.generated.get(&pid).copied().unwrap_or(0)
     }

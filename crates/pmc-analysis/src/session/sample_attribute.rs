@@ -1,7 +1,8 @@
-//! Attributes of samples that distinguish rows, in addition to event, stack and name.
+//! Sample attributes that distinguish rows, in addition to event, stack and name.
 //!
-//! Decides which attributes exist and how to read each from a sample. `profile` formats them.
+//! Defines the attributes, and how to read each of them from a sample. `profile` formats them.
 
+use super::thread_time::ThreadState;
 use pmc_perfdata::record::Sample;
 use pmc_perfdata::record::sample::BranchEntry;
 use pmc_sys::abi::sample_type;
@@ -9,7 +10,7 @@ use pmc_sys::abi::sample_type;
 /// Bytes in a cache line, on the machines that pmc supports.
 const CACHE_LINE: u64 = 64;
 
-/// An attribute of samples that distinguishes rows.
+/// A sample attribute that distinguishes rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SampleAttribute {
     /// The process.
@@ -18,7 +19,7 @@ pub enum SampleAttribute {
     Tid,
     /// The CPU.
     Cpu,
-    /// The time, in slices of this many nanoseconds.
+    /// The time slice; each slice has this many nanoseconds.
     Time(u64),
     /// The cgroup's number.
     Cgroup,
@@ -26,16 +27,16 @@ pub enum SampleAttribute {
     Weight,
     /// The period.
     Period,
-    /// The address of the data.
+    /// The data address.
     Addr,
     /// The tracepoint's payload, as a number in `payloads` of [`super::samples`]; `u64::MAX` without a
     /// payload.
     Payload,
-    /// The origin of a branch: an address in the sample, and the number of a location after resolving.
+    /// The origin of a branch: an address in the sample, and a location number after it is resolved.
     From,
     /// The flags of a branch.
     BranchFlags,
-    /// The data: an address in the sample, and the number of a location after resolving.
+    /// The accessed data: an address in the sample, and a location number after it is resolved.
     Data,
     /// The data's cache line, represented like `Data`.
     DataLine,
@@ -59,6 +60,13 @@ pub enum SampleAttribute {
     Parallelism,
     /// Transaction flags.
     Transaction,
+    /// The state of the thread: 0 running, 1 runnable, 2 blocked.
+    State,
+    /// The number of the [`WaitSite`](crate::profile::sampled::wait_site::WaitSite). Filled in by `profile`,
+    /// not from the sample.
+    WaitSite,
+    /// The [`WaitPartner`](pmc_perfdata::record::WaitPartner) of a wait, as a word; 0 if the thread ran.
+    WaitPartner,
     /// The function that `--parent` searches for. Filled in by `profile`, not from the sample.
     Parent,
 }
@@ -86,7 +94,7 @@ impl SampleAttribute {
     }
 }
 
-/// Values for attributes that are not fields of the sample.
+/// Values of attributes that are not fields of the sample.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Occurrence {
     pub(super) time: Option<u64>,
@@ -96,9 +104,11 @@ pub(super) struct Occurrence {
     pub(super) branch: Option<BranchEntry>,
     /// Number of running threads, if known.
     pub(super) running: Option<u32>,
+    /// The state of the thread.
+    pub(super) state: ThreadState,
 }
 
-/// Stores a sample's attributes in `words`, in the order of `attributes`. `payload` assigns a number to a
+/// Stores a sample's attributes in `words`, in the order of `attributes`. `payload` returns the number of a
 /// tracepoint's payload.
 pub(super) fn attribute_words(
     attributes: &[SampleAttribute],
@@ -138,12 +148,15 @@ pub(super) fn attribute_words(
         SampleAttribute::StageCycles => more(|(_, cycles)| cycles),
         SampleAttribute::Parallelism => occurrence.running.map_or(u64::MAX, u64::from),
         SampleAttribute::Transaction => parts.transaction.unwrap_or(0),
-        SampleAttribute::Parent => u64::MAX,
+        SampleAttribute::State => occurrence.state as u64,
+        SampleAttribute::WaitPartner if occurrence.state.is_off_cpu() => sample.addr().unwrap_or(0),
+        SampleAttribute::WaitPartner => 0,
+        SampleAttribute::WaitSite | SampleAttribute::Parent => u64::MAX,
     }));
 }
 
 /// Returns the costs that the hardware measured for a sample; see
-/// [`SampleValue::weights`](super::samples::SampleValue::weights). 0 if there are none.
+/// [`SampleValue::weights`](super::samples::SampleValue::weights). All costs are 0 if none were measured.
 pub(super) fn weights_of(sample: &Sample<'_>) -> [u64; 3] {
     if sample.layout().sample_type() & (sample_type::WEIGHT | sample_type::WEIGHT_STRUCT) == 0 {
         return [0; 3];

@@ -1,9 +1,9 @@
 //! Pass 2: aggregates samples into rows, one per distinct combination of event, stack, name and requested
 //! attributes.
 //!
-//! Receives chunks in any order on any number of threads. Each thread has its own rows, which are merged at
-//! the end. Stacks are interned as the kernel wrote them, before any address lookup. So memory use and most
-//! of the work depend on the number of distinct stacks, not on the number of samples.
+//! Processes chunks in any order on any number of threads. Each thread has its own rows, which are merged at
+//! the end. Stacks are interned as the kernel wrote them, before any address is looked up, so memory use and
+//! most of the work depend on the number of distinct stacks, not on the number of samples.
 //!
 //! ```text
 //!   chunk 0  chunk 2  …  -> worker A: rows --+--> one set of rows
@@ -21,10 +21,13 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::call_chain::Unwind;
+use super::history::{CommId, Epoch, Timestamp};
 use super::intern::{InOrder, Interner, SharedInterner, bytes};
 use super::order::SampleUnwinding;
 use super::parallelism::Parallelism;
-use super::{CommId, Epoch, Session, Timestamp, Unwind, chunks};
+use super::thread_time::{ThreadSpan, ThreadState, ThreadTime};
+use super::{Session, chunks};
 use pmc_perfdata::perfdata;
 use pmc_perfdata::record::layouts::CounterRead;
 use pmc_perfdata::record::sample::BranchEntry;
@@ -36,7 +39,7 @@ use pmc_sys::abi::{context, sample_type};
 pub struct SampleQuery {
     /// Attributes that distinguish rows, in addition to event, stack and name.
     pub attributes: Vec<SampleAttribute>,
-    /// Whether to ignore thread names; all rows then have the same name.
+    /// Whether to ignore thread names, so that all rows have the same name.
     pub ignore_comms: bool,
     /// Whether to ignore callers.
     pub ignore_stacks: bool,
@@ -46,19 +49,23 @@ pub struct SampleQuery {
     pub branch_history: bool,
     /// Whether to count a sample by its weight (at least 1) instead of its period.
     pub by_weight: bool,
-    /// Number of running threads over time. Determines the wall-clock cost of a sample.
+    /// Number of running threads over time, which determines the wall-clock cost of a sample.
     pub parallelism: Option<Arc<Parallelism>>,
-    /// Only samples with one of these numbers of running threads; others count as filtered.
+    /// If the recording has off-CPU time, the events that are counted as a single event.
+    pub thread_time: Option<ThreadTime>,
+    /// Include only samples with one of these numbers of running threads; others count as filtered.
     pub levels: Option<FxHashSet<u32>>,
-    /// Only samples in these time spans (nanoseconds, both ends inclusive); all if empty.
+    /// Include only samples of threads in these states; others count as filtered.
+    pub states: Option<Vec<ThreadState>>,
+    /// Include only samples in these time spans (in nanoseconds, both ends inclusive); empty for all.
     pub times: Vec<(u64, u64)>,
-    /// Only samples on these CPUs.
+    /// Include only samples on these CPUs.
     pub cpus: Option<FxHashSet<u32>>,
-    /// Only samples of these processes; others count as filtered.
+    /// Include only samples of these processes; others count as filtered.
     pub pids: Option<FxHashSet<i32>>,
-    /// Only samples of these threads.
+    /// Include only samples of these threads.
     pub tids: Option<FxHashSet<i32>>,
-    /// Only samples with these thread names.
+    /// Include only samples with these thread names.
     pub comms: Option<FxHashSet<CommId>>,
 }
 
@@ -78,6 +85,14 @@ impl SampleQuery {
             && self.takes_thread(thread, self.comms.as_ref().and_then(|_| comm()))
     }
 
+    /// Whether the recording has off-CPU time, and the filters accept either all or none of a thread's
+    /// samples.
+    fn takes_whole_threads(&self) -> bool {
+        let Self { thread_time, levels, states, cpus, comms, .. } = self;
+        let has_filter = levels.is_some() || states.is_some() || cpus.is_some() || comms.is_some();
+        thread_time.is_some() && !has_filter && self.times.is_empty()
+    }
+
     /// Whether the filters accept a thread.
     pub(crate) fn takes_thread(&self, thread: Thread, comm: Option<CommId>) -> bool {
         self.pids.as_ref().is_none_or(|pids| pids.contains(&thread.pid))
@@ -86,26 +101,28 @@ impl SampleQuery {
     }
 }
 
-/// Aggregated values.
+/// Aggregated values of samples.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SampleValue {
     /// Number of samples.
     pub samples: u64,
-    /// Sum of the periods: the number of event occurrences.
+    /// Sum of the periods, which is the number of events.
     pub period: u64,
     /// Sum of the squared periods, for estimating the sampling error.
     pub squares: f64,
-    /// Sums that few recordings need. Boxed, since there is one value per row.
+    /// Sums that only a few recordings need. Boxed, because there is one value per row.
     pub more: Option<Box<MoreSums>>,
 }
 
 const _: () = assert!(size_of::<(RowKey, SampleValue)>() == 48);
 
-/// Sums that few recordings need.
+/// Sums that only a few recordings need.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct MoreSums {
     /// See [`SampleValue::weights`].
     pub(crate) weights: [u64; 3],
+    /// See [`SampleValue::off_cpu`].
+    pub(crate) off_cpu: [u64; 2],
     /// See [`SampleValue::latency`].
     pub latency: u64,
     /// See [`SampleValue::latency_squares`].
@@ -118,7 +135,7 @@ impl SampleValue {
         value.weighing(weights)
     }
 
-    /// Adds these sums of weights.
+    /// Sets the sums of weights.
     #[must_use]
     pub(super) fn weighing(self, weights: [u64; 3]) -> Self {
         if weights == [0; 3] { self } else { self.with(|more| more.weights = weights) }
@@ -130,6 +147,41 @@ impl SampleValue {
         self.with(|more| {
             (more.latency, more.latency_squares) = (latency, (latency as f64) * (latency as f64))
         })
+    }
+
+    /// Marks the value as a wait. Waits are measured exactly, so they have no sampling error.
+    #[must_use]
+    pub fn waiting(mut self, state: ThreadState) -> Self {
+        self.squares = 0.0;
+        let period = self.period;
+        self.with(|more| more.off_cpu[usize::from(state == ThreadState::Blocked)] = period)
+    }
+
+    /// Parts of the period during which the threads were runnable, and during which they were blocked.
+    pub fn off_cpu(&self) -> [u64; 2] {
+        self.more.as_ref().map_or([0; 2], |more| more.off_cpu)
+    }
+
+    /// Part of the period during which the threads waited.
+    pub fn waited(&self) -> u64 {
+        let [runnable, blocked] = self.off_cpu();
+        runnable.saturating_add(blocked)
+    }
+
+    /// Part of the period during which the threads ran.
+    pub fn ran(&self) -> u64 {
+        self.period.saturating_sub(self.waited())
+    }
+
+    /// Returns the state in which the threads spent more than half of the period. If they mostly waited, this
+    /// is the longer of the two waiting states.
+    pub fn main_state(&self) -> ThreadState {
+        let [runnable, blocked] = self.off_cpu();
+        match self.waited() > self.period / 2 {
+            true if runnable > blocked => ThreadState::Runnable,
+            true => ThreadState::Blocked,
+            false => ThreadState::Running,
+        }
     }
 
     fn with(mut self, change: impl FnOnce(&mut MoreSums)) -> Self {
@@ -145,12 +197,12 @@ impl SampleValue {
     }
 
     /// Sum of the periods, each divided by the number of threads running at that time; 0 if unknown. In units
-    /// of 1/1000, so a period of 1 can be divided.
+    /// of 1/1000, so that a period of 1 can be divided.
     pub fn latency(&self) -> u64 {
         self.more.as_ref().map_or(0, |more| more.latency)
     }
 
-    /// Sum of the squared shares of [`SampleValue::latency`].
+    /// Sum of the squared terms of [`SampleValue::latency`].
     pub(crate) fn latency_squares(&self) -> f64 {
         self.more.as_ref().map_or(0.0, |more| more.latency_squares)
     }
@@ -168,6 +220,10 @@ impl SampleValue {
             own.weights
                 .iter_mut()
                 .zip(others.weights)
+                .for_each(|(own, other)| *own = own.saturating_sub(other));
+            own.off_cpu
+                .iter_mut()
+                .zip(others.off_cpu)
                 .for_each(|(own, other)| *own = own.saturating_sub(other));
             own.latency = own.latency.saturating_sub(others.latency);
             own.latency_squares = (own.latency_squares - others.latency_squares).max(0.0);
@@ -190,6 +246,7 @@ impl std::ops::AddAssign<&Self> for SampleValue {
         let Some(more) = &other.more else { return };
         let own = self.more.get_or_insert_default();
         own.weights.iter_mut().zip(more.weights).for_each(|(own, other)| *own = own.saturating_add(other));
+        own.off_cpu.iter_mut().zip(more.off_cpu).for_each(|(own, other)| *own = own.saturating_add(other));
         own.latency = own.latency.saturating_add(more.latency);
         own.latency_squares += more.latency_squares;
     }
@@ -207,10 +264,10 @@ pub(crate) struct RowKey {
     pub(crate) event: u32,
     /// Number of the stack.
     pub(crate) stack: u32,
-    /// The thread's name ([`CommId`]). If the name is unknown, the thread's id with the bit [`NAMELESS`]. If
-    /// names are ignored, [`ANY_COMM`].
+    /// The thread's name ([`CommId`]); the thread's id with the bit [`NAMELESS`] if the name is unknown;
+    /// [`ANY_COMM`] if names are ignored.
     pub(crate) comm: u32,
-    /// Number of the list of attributes.
+    /// Number of the attribute list.
     pub(crate) attributes: u32,
 }
 
@@ -218,7 +275,7 @@ pub(crate) struct RowKey {
 #[derive(Debug, Default)]
 pub struct Samples {
     pub(crate) rows: Vec<(RowKey, SampleValue)>,
-    /// The stacks: the tag is the epoch, the words are as in a record (context markers and addresses,
+    /// The stacks. The tag is the epoch, and the words are as in a record (context markers and addresses,
     /// innermost first). Stack numbers continue from part to part.
     pub(crate) stacks: Vec<InOrder>,
     /// Whether stacks consist only of the sampled address, because callers are ignored.
@@ -228,7 +285,7 @@ pub struct Samples {
     pub(crate) attributes: Interner,
     /// The attributes that are addresses and are resolved to locations, with their positions.
     pub(crate) places: Vec<(usize, SampleAttribute)>,
-    /// Payloads of tracepoints; the tag is their event.
+    /// Payloads of tracepoints, tagged with their event.
     pub(crate) payloads: Interner,
     /// Sums per event, including filtered samples.
     pub(crate) totals: Vec<SampleValue>,
@@ -236,15 +293,17 @@ pub struct Samples {
     pub(crate) filtered: Vec<SampleValue>,
     /// Number of lost samples, according to the counts in samples.
     pub(crate) lost: u64,
+    /// The time of each thread with samples, if the recording has off-CPU time.
+    pub(crate) threads: FxHashMap<i32, ThreadSpan>,
     /// First and last time, in nanoseconds; `None` if samples have no times.
     pub(crate) span: Option<(u64, u64)>,
 }
 
-/// Runs pass 2. `unwind` unwinds copied stacks in time order. Calls `progress` with the number of newly
+/// Runs pass 2. `unwind` unwinds stack copies in time order. Calls `progress` with the number of newly
 /// processed samples, from several threads.
 ///
 /// # Errors
-/// If the file cannot be read.
+/// Fails if the file cannot be read.
 pub(crate) fn collect(
     session: &Session,
     query: &SampleQuery,
@@ -254,7 +313,7 @@ pub(crate) fn collect(
     let reads = session.reader.layouts().have(sample_type::READ);
     let shared = SampleInterners::default();
     let new = || Worker::new(session, query, reads, &shared);
-    // Counter values are differences from the previous reading, so they need a fixed order.
+    // Counter values are computed as differences from the previous reading, so samples must be read in order.
     let workers = if reads { 1 } else { rayon::current_num_threads() };
     let look = |worker: &mut Worker<'_>, raw: &RawRecord<'_>, at, unwound: &[u64]| {
         worker.sample(raw, at, unwound);
@@ -264,7 +323,14 @@ pub(crate) fn collect(
     let unwinding = unwind.map(|unwinder| SampleUnwinding { unwinder, wants: &wants });
     let parts = chunks::walk(session, unwinding, workers, new, look, progress)?;
     let parts = parts.into_iter().map(Worker::finish).collect();
-    Ok(merge(parts, shared, query))
+    let mut all = merge(parts, shared, query);
+    if let Some(span) = all.span.filter(|_| query.takes_whole_threads()) {
+        let times = session.switches.running_times(span);
+        for (tid, thread) in &mut all.threads {
+            times.get(tid).into_iter().for_each(|time| thread.ran_exactly(time));
+        }
+    }
+    Ok(all)
 }
 
 /// The interners shared by all workers.
@@ -284,11 +350,17 @@ struct SampleContext {
     position: u64,
     /// Number of running threads, if requested.
     running: Option<u32>,
+    /// The state of the thread, for events that measure thread time.
+    state: Option<ThreadState>,
 }
 
 impl SampleContext {
     fn value(&self, period: u64, weights: [u64; 3]) -> SampleValue {
         let value = SampleValue::of(period, weights);
+        let value = match self.state {
+            Some(state) if state.is_off_cpu() => value.waiting(state),
+            _ => value,
+        };
         match self.running {
             Some(running) => value.shared(running),
             None => value,
@@ -305,9 +377,9 @@ struct CachedEpoch {
     from: Timestamp,
 }
 
-/// The last value of each counter, for recordings whose samples contain counts. Such a sample stands for the
+/// The last value of each counter, for recordings whose samples contain counts. Such a sample represents the
 /// counts of each group member since the previous sample. For inherited events, each thread has its own
-/// counter with the same id. Counters of other events have thread 0 here.
+/// counter with the same id; for other events, the thread in the key is 0.
 #[derive(Debug, Default)]
 pub(crate) struct Readings {
     values: FxHashMap<(u64, i32), u64>,
@@ -316,7 +388,7 @@ pub(crate) struct Readings {
 }
 
 impl Readings {
-    /// Returns the events that a sample stands for, with the count of each. `None` if its counts cannot be
+    /// Returns the events that a sample represents, with the count of each; `None` if the counts cannot be
     /// read.
     pub(crate) fn of(
         &mut self,
@@ -334,8 +406,8 @@ impl Readings {
             if let Some(lost) = value.lost.filter(|lost| *lost > 0) {
                 self.lost.insert((id, tid), lost);
             }
-            // A smaller value means that a new thread has reused the thread id, so the counter started from
-            // 0.
+            // A smaller value means that a new thread has reused the thread id, so that the counter has
+            // started from 0.
             let period = value.value.checked_sub(before).unwrap_or(value.value);
             let member = if value.id.is_some() { layouts.event_of(id) } else { Some(event) };
             members.extend(member.filter(|_| period > 0).map(|member| (member, period)));
@@ -391,7 +463,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Processes a sample. `unwound` is the unwound chain of its copied stack.
+    /// Processes a sample. `unwound` is the chain unwound from its stack copy.
     fn sample(&mut self, raw: &RawRecord<'_>, position: Timestamp, unwound: &[u64]) {
         let Some((event, sample)) = self.layouts.sample(raw) else { return };
         let time = sample.time().map(|time| time.0);
@@ -399,8 +471,10 @@ impl<'a> Worker<'a> {
             return;
         }
         if let Some(time) = time {
-            let (first, last) = self.out.span.unwrap_or((time, time));
-            self.out.span = Some((first.min(time), last.max(time)));
+            let state = self.query.thread_time.as_ref().and_then(|of| of.joint(event).1);
+            let begin = state.map_or(time, |state| state.since(time, sample.period().unwrap_or(0)));
+            let (first, last) = self.out.span.unwrap_or((begin, time));
+            self.out.span = Some((first.min(begin), last.max(time)));
         }
         if self.query.branches {
             self.branches(event, &sample, position);
@@ -417,7 +491,7 @@ impl<'a> Worker<'a> {
         self.add(event, &sample, position, period, unwound);
     }
 
-    /// Counts each branch once, with its target as the whole stack.
+    /// Counts each branch once, as a stack that consists only of its target.
     fn branches(&mut self, event: usize, sample: &Sample<'_>, position: Timestamp) {
         let Some(branches) = sample.parts().and_then(|parts| parts.branches) else { return };
         let mut about = self.about(event, sample, position);
@@ -438,7 +512,9 @@ impl<'a> Worker<'a> {
         let time = sample.time().map(|time| time.0);
         let timestamp = self.session.timestamp(time, position);
         let running = self.query.parallelism.as_ref().map(|parallelism| parallelism.at(timestamp));
-        SampleContext { event, time, timestamp, position, running }
+        let joint = self.query.thread_time.as_ref().map(|of| of.joint(event));
+        let (event, state) = joint.unwrap_or((event, None));
+        SampleContext { event, time, timestamp, position, running, state }
     }
 
     fn add(&mut self, event: usize, sample: &Sample<'_>, position: Timestamp, period: u64, unwound: &[u64]) {
@@ -452,7 +528,7 @@ impl<'a> Worker<'a> {
         let chain = self.completer.chain(sample, unwound);
         let stack = self.interned.stacks.add(position, epoch.0, chain.words.as_bytes());
         let attributes = self.attributes(&about, sample, &value, None);
-        let key = RowKey { event: event as u32, stack, comm, attributes };
+        let key = RowKey { event: about.event as u32, stack, comm, attributes };
         *self.rows.entry(key).or_default() += value;
     }
 
@@ -472,9 +548,17 @@ impl<'a> Worker<'a> {
         };
         let levels = self.query.levels.as_ref().zip(about.running);
         let has_level = levels.is_none_or(|(levels, running)| levels.contains(&running));
-        if !(has_level && self.query.takes_thread(thread, comm)) {
+        let states = self.query.states.as_ref().zip(about.state);
+        let has_state = states.is_none_or(|(states, state)| states.contains(&state));
+        if !(has_level && has_state && self.query.takes_thread(thread, comm)) {
             self.out.filtered[about.event] += value;
             return None;
+        }
+        if let (Some(state), Some(end)) = (about.state, about.time) {
+            let begin = state.since(end, value.period);
+            let waited = if state.is_off_cpu() { value.period } else { 0 };
+            let span = ThreadSpan { begin, end, waited, ran: value.period - waited, is_exact: false };
+            self.out.threads.entry(thread.tid).and_modify(|known| known.include(span)).or_insert(span);
         }
         let comm = match comm {
             _ if self.query.ignore_comms => ANY_COMM,
@@ -512,6 +596,7 @@ impl<'a> Worker<'a> {
             weight: value.weights()[0],
             branch,
             running,
+            state: about.state.unwrap_or(ThreadState::Running),
         };
         let payloads = &self.interned.payloads;
         attribute_words(&self.query.attributes, sample, occurrence, &mut self.words, |raw| {
@@ -533,8 +618,14 @@ impl<'a> Worker<'a> {
 }
 
 /// Returns the [`RowKey::comm`] of a thread.
-pub(super) fn comm_key(comm: Option<CommId>, thread: Thread) -> u32 {
+pub(crate) fn comm_key(comm: Option<CommId>, thread: Thread) -> u32 {
     comm.map_or(NAMELESS | thread.tid as u32 & !NAMELESS, |comm| comm.0)
+}
+
+/// Returns perf's name for an unnamed thread, from its [`RowKey::comm`].
+pub(crate) fn unnamed_thread(comm: u32) -> String {
+    // `NAMELESS` replaced the sign bit of the thread id; the shifts restore it.
+    format!(":{}", (comm << 1) as i32 >> 1)
 }
 
 /// Merges the results of the workers.
@@ -546,6 +637,9 @@ fn merge(parts: Vec<Samples>, interned: SampleInterners, query: &SampleQuery) ->
         let sums = all.totals.iter_mut().zip(&part.totals).chain(all.filtered.iter_mut().zip(&part.filtered));
         sums.for_each(|(sum, more)| *sum += more);
         all.lost += part.lost;
+        for (tid, span) in part.threads {
+            all.threads.entry(tid).and_modify(|known| known.include(span)).or_insert(span);
+        }
         all.span = match (all.span, part.span) {
             (Some((a, b)), Some((c, d))) => Some((a.min(c), b.max(d))),
             (one, other) => one.or(other),

@@ -1,8 +1,8 @@
-//! Collects all records that are not samples, and replays them into the history in time order.
+//! Collects all records other than samples, and replays them into the history in time order.
 //!
 //! A file contains the rings of the CPUs one after the other, so a process's mapping may precede the fork of
-//! that process. The side-band is small: pmc keeps its bytes, sorts them by timestamp (then by offset), and
-//! replays them.
+//! the process. Since the side-band is small, its bytes are kept, sorted by timestamp (then by offset), and
+//! replayed.
 
 use rustc_hash::FxHashMap;
 
@@ -13,17 +13,17 @@ use super::parallelism::Switches;
 use super::{SidebandFacts, ThreadCount};
 use pmc_perfdata::record::{Layouts, RawRecord, Record, kind};
 
-/// Number of address space nodes that any recording may use; they take 48 MiB.
+/// Number of address space nodes that every recording may use; they take 48 MiB.
 const MOST_NODES: usize = 1 << 20;
-/// For large side-bands, the maximum is one node per this many bytes. The nodes then take three times the
-/// size of the side-band.
+/// Large side-bands may use one node per this many bytes, so that nodes take at most three times the size of
+/// the side-band.
 const BYTES_PER_NODE: usize = 16;
 
 /// Side-band records in file order.
 #[derive(Debug)]
 pub(super) struct Sideband {
     has_time: bool,
-    /// Number of bytes of records so far; serves as the timestamp if there are no times.
+    /// Number of bytes of records so far, which serves as the timestamp if there are no times.
     position: u64,
     bytes: Vec<u8>,
     /// Timestamp and start in `bytes` of each record.

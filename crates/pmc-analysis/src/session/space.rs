@@ -1,8 +1,8 @@
-//! Persistent address spaces: keeps all versions, which share their common parts.
+//! Persistent address spaces, which keep all versions and share their common parts.
 //!
-//! Receives mappings in order; returns a [`SpaceVersion`] after each. Each version identifies the root of a
-//! tree, and lookups in all versions remain possible. A fork copies the root. This module has no knowledge of
-//! processes, files or time.
+//! Adding a mapping returns a new [`SpaceVersion`]. Each version identifies the root of a tree, and lookups
+//! in all versions remain possible. A fork copies the root. This module does not deal with processes, files
+//! or time.
 //!
 //! ```text
 //!   root 1        root 2 = root 1 + [40,60)     a search tree by start address; a change copies the
@@ -10,10 +10,9 @@
 //!    /  \          /  \
 //!  10    50      10    40   <- 50 was covered
 //! ```
-//! Versions between two forks are not needed, so pmc changes the nodes in place between forks
-//! ([`OwnedNodes`]). The tree is a treap: each node has a random priority and is above the nodes with lower
-//! priorities. The random priorities keep the tree shallow even if the untrusted addresses are chosen
-//! maliciously.
+//! Versions between two forks are not needed, so nodes are changed in place between forks ([`OwnedNodes`]).
+//! The tree is a treap: each node has a random priority and is above the nodes with lower priorities. The
+//! random priorities keep the tree shallow even if addresses are chosen maliciously.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -30,14 +29,14 @@ impl SpaceVersion {
     pub(crate) const EMPTY: Self = Self(0);
 }
 
-/// The nodes that only one version uses and may change in place: all nodes from this number on.
+/// The nodes that only one version uses and may therefore change in place: all nodes from this number on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OwnedNodes(u32);
 
 impl OwnedNodes {
     /// No nodes.
     pub(crate) const NONE: Self = Self(u32::MAX);
-    /// All nodes: no version of the space is ever shared.
+    /// All nodes, because no version of the space is ever shared.
     pub(crate) const ALL: Self = Self(1);
 }
 
@@ -180,8 +179,8 @@ impl AddressSpaces {
         (!self.conflicts(root, &new)).then(|| self.lay(root, own, new))
     }
 
-    /// Returns the set of all nodes created from now on. The version that continues from this point owns
-    /// these nodes; other versions may share the existing nodes.
+    /// Returns the set of all nodes created from now on, which belong to the version that continues from this
+    /// point. Other versions may share the existing nodes.
     pub(crate) fn own(&self) -> OwnedNodes {
         OwnedNodes(self.nodes.len() as u32)
     }
@@ -314,7 +313,7 @@ impl AddressSpaces {
         }
     }
 
-    /// Joins two trees; all of `left` is before all of `right`.
+    /// Joins two trees. All mappings in `left` must be before all mappings in `right`.
     fn join(&mut self, left: u32, right: u32, own: OwnedNodes) -> u32 {
         if left == 0 || right == 0 {
             return left + right;
@@ -408,8 +407,7 @@ mod tests {
             let conflict = (new.start()..new.end())
                 .any(|a| plain[a as usize].is_some_and(|(m, base)| (m, base) != (new.module, new.start())));
             assert_eq!(spaces.conflicts(root, &new), conflict);
-            // As in a history, changes nodes in place if no address changes its meaning and there was no
-            // fork.
+            // As in a history, change nodes in place if no address changes its meaning and there was no fork.
             match spaces.add(root, own, new) {
                 Some(grown) => root = grown,
                 None => {

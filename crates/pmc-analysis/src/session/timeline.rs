@@ -8,8 +8,8 @@ use smallvec::SmallVec;
 /// no times.
 pub type Timestamp = u64;
 
-/// Values, each valid from its timestamp on. Has inline space for one value, because most threads have one
-/// name.
+/// Values, each valid from its timestamp on. Has inline space for one value, because most threads have only
+/// one name.
 pub(super) type Timeline<T> = SmallVec<[(Timestamp, T); 1]>;
 
 /// Values by process or thread. Stored contiguously, because a hash table would reserve twice the space.
@@ -21,7 +21,7 @@ pub(super) fn at<T: Copy>(timeline: &Timeline<T>, timestamp: Timestamp) -> Optio
     timeline.get(after.saturating_sub(1)).map(|(_, value)| *value)
 }
 
-/// Removes all values that are older than the value that is valid at this timestamp.
+/// Removes all values older than the one that is valid at this timestamp.
 pub(super) fn past<T: Copy>(timeline: &mut Timeline<T>, before: Timestamp) {
     let after = timeline.partition_point(|(from, _)| *from <= before);
     timeline.drain(..after.saturating_sub(1));

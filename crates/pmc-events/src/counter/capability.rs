@@ -1,5 +1,5 @@
-//! Finds out which use cases of pmc work on this machine for this user, by opening the events that each use
-//! case needs.
+//! Tests which use cases of pmc work for this user on this machine, by opening the events that each use case
+//! needs.
 //!
 //! Takes [`MachineFacts`], a tracepoint's ID, and a [`Kernel`] that answers requests (the real kernel, or a
 //! fake one in tests). Returns a [`Capability`] for each use case. pmc does not predict results from kernel
@@ -47,16 +47,16 @@ pub struct Capability {
     pub purpose: &'static str,
     /// Whether the command works.
     pub ability: Ability,
-    /// The missing parts, and the reasons. An empty name means that the whole use case is missing.
+    /// The parts that do not work, with the reasons. An empty name means the whole use case.
     pub missing: Vec<(&'static str, Explanation)>,
 }
 
-/// Accepts or refuses requests, like the kernel.
+/// Accepts or refuses requests: the running kernel, or a fake one in tests.
 pub trait Kernel {
     /// Opens an event, maps a ring of `pages` pages (none if `pages` is 0), and closes both.
     ///
     /// # Errors
-    /// The refusal of the call that failed.
+    /// Returns the refusal of the call that failed.
     fn accepts(
         &mut self,
         request: &mut OpenRequest,
@@ -176,7 +176,7 @@ struct UseTrial<'a> {
 }
 
 impl UseTrial<'_> {
-    /// Tries the steps of the module's diagram. Returns `false` if the use case does not work at all.
+    /// Tries the steps in the module's diagram. Returns `false` if the use case does not work at all.
     fn climb(&mut self) -> bool {
         let mut clock = match self.request(kind::SOFTWARE, CPU_CLOCK) {
             Ok(clock) => clock,
@@ -240,7 +240,7 @@ impl UseTrial<'_> {
             call_graph: match self.use_ {
                 EventUse::CopyStack => Some(CallGraph::Dwarf(DEFAULT_STACK)),
                 EventUse::Branches => None,
-                _ => Some(CallGraph::Fp),
+                EventUse::Count | EventUse::Sample | EventUse::Tracepoint => Some(CallGraph::Fp),
             },
             branches: (self.use_ == EventUse::Branches).then_some(branches),
             levels: if self.use_ == EventUse::Branches { Levels::User } else { Levels::AsWritten },
@@ -262,7 +262,7 @@ mod tests {
     use pmc_sys::sys::credentials::Credentials;
     use pmc_sys::sys::errno;
 
-    /// A fake kernel whose answers follow a rule.
+    /// A fake kernel that answers according to a rule.
     struct Rule<F>(F);
 
     impl<F: FnMut(&Attr, TargetSlot, usize) -> Result<(), i32>> Kernel for Rule<F> {

@@ -1,7 +1,7 @@
 //! Changes an open event while it runs: its sampling rate, or the address of a breakpoint.
 //!
-//! Takes the instances of events (one per thread or CPU) and the attributes with which they were opened.
-//! Returns the reason if an event cannot be changed. The caller chooses the events.
+//! Takes the instances of events (one per thread or CPU) and the attributes with which they were opened. If
+//! an event cannot be changed, returns the reason. The caller chooses which events to change.
 //!
 //! Source: `_perf_event_period` and `perf_event_modify_attr` in `kernel/events/core.c`.
 
@@ -32,15 +32,15 @@ impl EventChange {
     /// Changes these instances. `is_on` is true if they are currently counting.
     ///
     /// # Errors
-    /// The reason, as text. pmc checks all instances before it changes any of them. If the kernel then
-    /// refuses one instance, the earlier instances have already been changed.
+    /// Returns the reason, as text. pmc checks all instances before it changes any of them. If the kernel
+    /// then refuses one instance, the earlier instances have already been changed.
     pub(crate) fn make<'e>(
         self,
         instances: impl Iterator<Item = (&'e Attr, &'e EventFd)> + Clone,
         is_on: bool,
     ) -> Result<(), String> {
         if instances.clone().next().is_none() {
-            return Err("no counter of it is open here".to_owned());
+            return Err("none of its counters is open in this process".to_owned());
         }
         instances.clone().try_for_each(|(attr, _)| self.check(attr))?;
         for (attr, fd) in instances {
@@ -56,8 +56,8 @@ impl EventChange {
     }
 
     /// Whether the kernel applies the change only to the task on which the event was opened. Such a change
-    /// does not reach tasks that inherited the event. It reaches no task at all if the kernel has swapped the
-    /// event with the event of a child that has ended.
+    /// does not affect tasks that inherited the event. It affects no task at all if the kernel has swapped
+    /// the event with that of a child that has since ended.
     pub(super) fn is_of_one_task(self) -> bool {
         !matches!(self, Self::Address(_))
     }
@@ -83,10 +83,11 @@ impl EventChange {
             Self::Address(_)
                 if attr.sample_type() & sample_type::CALLCHAIN != 0 && attr.sample_max_stack() == 0 =>
             {
-                "the kernel compares the whole request and chose the stack depth itself: use --max-stack"
+                "the kernel accepts the change only if the rest of the request is unchanged, and it has \
+                 filled in the stack depth itself: record with --max-stack"
             }
             Self::Address(_) => return Ok(()),
-            _ if attr.period() == 0 => "it counts without sampling",
+            _ if attr.period() == 0 => "it is counted, not sampled",
             Self::ClockPeriod(_) if !generic::is_clock(attr) => "it is not a clock",
             Self::ClockPeriod(_) => return Ok(()),
             Self::Period(_) if attr.get(Flag::Freq) => "it was opened with a frequency: use `freq`",
@@ -108,7 +109,7 @@ impl EventChange {
     }
 }
 
-/// Returns the breakpoint's attributes with a new address and its current on or off state. Clears
+/// Returns the breakpoint's attributes with the new address and its current state (on or off). Clears
 /// `EnableOnExec`, since the exec has already happened.
 fn moved(attr: &Attr, address: u64, is_on: bool) -> Attr {
     let mut attr = attr.clone();
@@ -127,7 +128,7 @@ mod tests {
         let mut clock = Attr::new(kind::SOFTWARE, generic::CPU_CLOCK);
         let mut faults = Attr::new(kind::SOFTWARE, 2);
         for attr in [&mut clock, &mut faults] {
-            assert!(EventChange::Period(5).check(attr).unwrap_err().contains("without sampling"));
+            assert!(EventChange::Period(5).check(attr).unwrap_err().contains("not sampled"));
             attr.set_freq(99);
             attr.set_sample_type(sample_type::PERIOD);
             assert_eq!(EventChange::ClockPeriod(5).check(attr).is_ok(), generic::is_clock(attr));

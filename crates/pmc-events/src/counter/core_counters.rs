@@ -1,9 +1,9 @@
-//! Determines the number of counters per core, their width, and the number of free counters. Queries the CPU,
-//! and opens events as a test.
+//! Determines how many counters each core has, how wide they are, and how many are free, by querying the CPU
+//! and by opening trial events.
 //!
-//! Takes [`MachineFacts`] (the list of core PMUs); returns a [`CoreUnit`] for each kind of core. This module
-//! reports the results from both sources: the CPU (CPUID, x86 only), and the kernel, which refuses a group
-//! that does not fit:
+//! Takes [`MachineFacts`] (the list of core PMUs); returns a [`CoreUnit`] for each kind of core. The results
+//! come from two sources and are reported separately: the CPU (CPUID, x86 only), and the kernel, which
+//! refuses a group that does not fit:
 //!
 //! ```text
 //! leader      pinned  event A   accepted
@@ -12,9 +12,9 @@
 //! member n            event A   EINVAL  -> n general counters
 //! + cycles, instructions, ref-cycles: each event that is still accepted has a fixed counter
 //! ```
-//! This module then briefly enables smaller and smaller groups until the kernel can schedule one. The size of
-//! that group is the number of free counters. This corresponds to NetBSD's `pmc_get_num_counters` and busy
-//! state, but needs no table of CPU models.
+//! It then briefly enables smaller and smaller groups until the kernel can schedule one. The size of that
+//! group is the number of free counters. This corresponds to NetBSD's `pmc_get_num_counters` and busy state,
+//! but requires no table of CPU models.
 
 use std::time::{Duration, Instant};
 
@@ -53,13 +53,13 @@ pub struct ProbedCounters {
     /// Number of additional counters that accepted cycles, instructions or ref-cycles while the general
     /// counters were full.
     pub fixed: u32,
-    /// Number of general counters free at the moment; `None` if unknown.
+    /// Number of general counters that are currently free; `None` if unknown.
     pub free: Option<u32>,
     /// The event used for probing.
     pub event: &'static str,
 }
 
-/// Generic hardware events for probing general counters. Events without a fixed counter on any CPU come
+/// Generic hardware events used to probe for general counters. Events without a fixed counter on any CPU come
 /// first. Instructions come last, since they usually have a fixed counter.
 const GENERAL_EVENTS: [u64; 7] = [5, 4, 2, 3, 7, 8, 1];
 
@@ -80,8 +80,7 @@ pub enum CounterState {
     Idle,
     /// The event was on a counter all the time.
     Running,
-    /// The event was on a counter for this fraction of the time (0 to 1), because other events competed for
-    /// it.
+    /// The event shared its counter with other events, and was on it for this fraction of the time (0 to 1).
     Shared(f64),
     /// The event was enabled, but never on a counter: the counters are busy.
     Waiting,
@@ -115,7 +114,7 @@ fn on_a_core_of<T: Send>(pmu: &KnownPmu, ask: impl Fn() -> T + Send + Sync) -> T
         for cpu in cpus.iter().filter(|&cpu| (cpu as usize) < rustix::thread::CpuSet::MAX_CPU) {
             set.set(cpu as usize);
         }
-        // If pinning fails, the kernel's answers about groups are still valid.
+        // If pinning fails, the kernel's decisions about groups are still valid.
         let _ = rustix::thread::sched_setaffinity(None, &set);
         ask()
     };
@@ -144,10 +143,10 @@ fn request(config: u64) -> Result<OpenRequest, Box<Refusal>> {
     OpenRequest::in_user_mode(kind::HARDWARE, config, CounterFlags::default())
 }
 
-/// Finds the event whose copies fill the most counters. The size of its group is the number of counters.
+/// Finds the event whose copies occupy the most counters. The size of their group is the number of counters.
 fn probe(generic: &impl Fn(u64) -> Option<OpenRequest>) -> Option<ProbedCounters> {
-    // Instructions are tried last, and only if no other event opens: their fixed counter would be counted as
-    // a general counter.
+    // Instructions are tried last, and only if no other event opens, because their fixed counter would be
+    // mistaken for a general counter.
     let (instructions, others) = GENERAL_EVENTS.split_last()?;
     let mut best: Option<(u64, Vec<EventFd>)> = None;
     for &number in others.iter().chain(std::iter::once(instructions)) {
@@ -179,9 +178,9 @@ fn probe(generic: &impl Fn(u64) -> Option<OpenRequest>) -> Option<ProbedCounters
 
 /// Opens up to `most` copies of an event in one pinned group, until the kernel refuses.
 ///
-/// A pinned group is either scheduled immediately or permanently in the error state. The leader waits for an
-/// exec that never happens. The Arm driver ignores events that are disabled in any other way, and would
-/// accept one event too many.
+/// A pinned group is either scheduled immediately or permanently in the error state. To remain disabled, the
+/// leader waits for an exec that never happens. The Arm driver ignores events that are disabled in any other
+/// way, and would accept one event too many.
 fn fill(request: &OpenRequest, most: usize) -> Vec<EventFd> {
     let mut leader = request.clone();
     leader.pinned(true);
@@ -198,7 +197,7 @@ fn fill(request: &OpenRequest, most: usize) -> Vec<EventFd> {
     group
 }
 
-/// Opens one more group member, which starts with its leader.
+/// Opens another group member, which starts with its leader.
 fn member(request: &OpenRequest, leader: &EventFd) -> Option<EventFd> {
     let mut member = request.clone();
     member.start(CountingStart::AtOnce);
@@ -229,7 +228,7 @@ fn width(mut request: OpenRequest) -> Option<u16> {
 /// state.
 ///
 /// # Errors
-/// The refusal, if the event cannot be opened.
+/// Returns the refusal, if the event cannot be opened.
 pub fn trial(number: u64) -> Result<CounterState, Box<Refusal>> {
     let mut request = request(number)?;
     let event = request.open(TargetSlot::OURSELVES, None, None)?;
@@ -267,7 +266,7 @@ mod tests {
         assert_eq!(CounterState::between(at(0, 0), at(10, 4)), CounterState::Shared(0.4));
     }
 
-    /// On a machine with a working core PMU, the CPU and the kernel must agree on the number of general
+    /// On a machine with a working core PMU, the CPU and the kernel must report the same number of general
     /// counters.
     #[test]
     fn result_is_consistent_on_this_machine() {

@@ -1,7 +1,7 @@
 //! A list of event groups, opened in many slots and read together.
 //!
 //! Takes the groups first, then the slots (threads or CPUs) one by one. Records whether the kernel accepted
-//! each event, and does not retry refused events. Returns counts per event and slot, which `profile` sums.
+//! each event, and does not retry refused events. Returns counts per event and slot, which `profile` adds up.
 //!
 //! ```text
 //!              group 0          group 1
@@ -77,7 +77,7 @@ struct CounterSetEvent {
     request: Option<OpenRequest>,
     /// Why the kernel refused the event. A refused event has no counters.
     refusal: Option<Box<Refusal>>,
-    /// Slots in which a refused event should have counted.
+    /// Slots in which the refused event would have been opened.
     refused_in: Vec<TargetSlot>,
 }
 
@@ -163,7 +163,7 @@ impl CounterSet {
         self.events.iter().map(|event| event.refusal.as_deref())
     }
 
-    /// For each event, in order: whether it counts only user mode because this user may not observe the
+    /// For each event, in order: whether it counts only in user mode because this user may not observe the
     /// kernel.
     pub fn user_only(&self) -> impl ExactSizeIterator<Item = bool> {
         let given_up =
@@ -183,8 +183,8 @@ impl CounterSet {
         self.events.iter().map(|event| event.request.as_ref().map(OpenRequest::attr).or(event.spec.attr()))
     }
 
-    /// The number of each event's kernel group, in order. Events with the same number are counted during
-    /// exactly the same time.
+    /// The index of each event's kernel group, in order. Events with the same index are always counted at the
+    /// same time.
     pub fn group_of_events(&self) -> Vec<usize> {
         let mut numbers = vec![0; self.events.len()];
         for (number, group) in self.groups.iter().enumerate() {
@@ -337,8 +337,8 @@ impl CounterSet {
                 Err(refusal) if refusal.errno == Some(errno::EINVAL) && weak && !leads => {
                     return Attempt::DoesNotFit;
                 }
-                // The group is weak: pmc created it, or the user allowed pmc to break it up. After that, each
-                // event gets its own refusal.
+                // The group is weak: pmc created it, or the user allowed pmc to break it up. Once it is
+                // broken up, each event gets a separate refusal.
                 Err(_) if weak && leads && grouped => return Attempt::DoesNotFit,
                 Err(refusal) => self.refuse(event, slot, Box::new(refusal.after(opened.len()))),
             }
@@ -362,7 +362,7 @@ impl CounterSet {
     }
 
     /// Marks groups as refused if they cannot be opened in any of these slots because they are bound to other
-    /// CPUs. The refusal explains their missing counts.
+    /// CPUs. The refusal explains why they have no counts.
     pub fn refuse_unplaced(&mut self, slots: &[TargetSlot], online: &CpuList) {
         let counted: Option<CpuList> = slots.iter().map(|slot| slot.cpu).collect();
         for group in &self.groups {
@@ -413,7 +413,7 @@ impl CounterSet {
     /// Starts the counters that the kernel does not start at exec.
     ///
     /// # Errors
-    /// The kernel's error for the first counter that it refuses to start.
+    /// Returns the kernel's error for the first counter that it refuses to start.
     pub fn enable(&self) -> io::Result<()> {
         self.bundles.iter().filter(|b| !b.on_exec).try_for_each(|bundle| bundle.members[0].fd.switch(true))
     }
@@ -421,7 +421,7 @@ impl CounterSet {
     /// Starts or stops the groups that contain an event selected by `which`. Counts are kept.
     ///
     /// # Errors
-    /// The kernel's error for the first counter that it refuses to start or stop.
+    /// Returns the kernel's error for the first counter that it refuses to start or stop.
     pub fn switch_where(&self, on: bool, which: impl Fn(&EventSpec) -> bool) -> io::Result<()> {
         self.leaders(which).try_for_each(|leader| leader.switch(on))
     }
@@ -429,7 +429,7 @@ impl CounterSet {
     /// Starts or stops single events, including individual members of groups.
     ///
     /// # Errors
-    /// Same as [`CounterSet::switch_where`].
+    /// Fails in the same cases as [`CounterSet::switch_where`].
     pub fn switch_each(&self, on: bool, which: impl Fn(&EventSpec) -> bool) -> io::Result<()> {
         let members = self.bundles.iter().flat_map(|bundle| &bundle.members);
         let mut chosen = members.filter(|member| which(&self.events[member.event].spec));
@@ -440,7 +440,7 @@ impl CounterSet {
     /// currently counting.
     ///
     /// # Errors
-    /// Same as [`EventChange::make`].
+    /// Fails in the same cases as [`EventChange::make`].
     pub fn change(&self, change: EventChange, name: Option<&str>, is_on: bool) -> Result<(), String> {
         let members = self.bundles.iter().flat_map(|bundle| &bundle.members).filter_map(|member| {
             let event = &self.events[member.event];
@@ -455,10 +455,10 @@ impl CounterSet {
         self.events.iter().filter_map(|event| Some((event.spec.name.as_str(), event.spec.attr()?)))
     }
 
-    /// Sets the filters of the tracepoints.
+    /// Applies the filters of the tracepoints.
     ///
     /// # Errors
-    /// The kernel's error for the first filter that it refuses, with the event and the filter text.
+    /// Returns the kernel's error for the first filter that it refuses, with the event and the filter text.
     pub fn set_filters(&self) -> Result<(), filters::RefusedFilter<'_>> {
         let members = self.bundles.iter().flat_map(|bundle| &bundle.members);
         filters::set(members.map(|member| (&self.events[member.event].spec, &member.fd)))
@@ -471,17 +471,17 @@ impl CounterSet {
             .map(|b| &b.members[0].fd)
     }
 
-    /// Reads every counter once. Then passes a reading without a count for each slot in which a refused event
-    /// should have counted.
+    /// Reads every counter once, and passes each reading to `receive`. Then passes a reading without a count
+    /// for each slot in which a refused event would have been opened.
     ///
     /// # Errors
-    /// The kernel's error. While inherited counters are changing, reads fail with `ECHILD`; pmc retries them
-    /// a few times.
+    /// Returns the kernel's error. While inherited counters are changing, reads can fail with `ECHILD`; pmc
+    /// retries them a few times.
     pub fn read(&mut self, mut receive: impl FnMut(CounterReading)) -> io::Result<()> {
         for bundle in &self.bundles {
             let GroupCounters { slot, members, grouped, .. } = bundle;
             if *grouped {
-                // nr, enabled, running, then value and id for each member
+                // The kernel writes nr, enabled and running, then value and id for each member.
                 self.words.resize(3 + 2 * members.len(), 0);
                 let got = read_again(&members[0].fd, &mut self.words)?.min(self.words.len());
                 // Reading a leader in the error state (pinned, but without a counter) returns nothing.

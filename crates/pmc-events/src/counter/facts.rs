@@ -1,5 +1,5 @@
-//! Facts that explain a refusal: a snapshot of the machine and of this process, taken when the first event
-//! is refused.
+//! A snapshot of the machine and of this process, used to explain why an event was refused. Taken when the
+//! first event is refused.
 //!
 //! Takes a [`Host`] (any root) and [`Credentials`]. Returns plain values. [`super::refusal`] explains
 //! refusals with them and makes no system calls, so its tests can use snapshots of other machines.
@@ -11,7 +11,7 @@ use pmc_sys::host::settings::PerfEventSettings;
 use pmc_sys::host::{CpuList, Host};
 use pmc_sys::sys::credentials::{Credentials, Limits};
 
-/// Properties of a PMU that explanations need.
+/// Properties of a PMU that are used in explanations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownPmu {
     /// Name in `/sys/bus/event_source/devices`.
@@ -20,7 +20,8 @@ pub struct KnownPmu {
     pub(crate) kind: u32,
     /// `cpus`: the CPUs that have this core PMU (hybrid and Arm machines).
     pub(crate) cpus: Option<CpuList>,
-    /// `cpumask`: the CPUs on which events of a package-wide PMU are opened. Such a PMU cannot follow a task.
+    /// `cpumask`: the CPUs on which events of a package-wide PMU are opened. Such a PMU cannot measure a
+    /// single task.
     pub(crate) cpumask: Option<CpuList>,
 }
 
@@ -60,7 +61,7 @@ pub struct MachineFacts {
 }
 
 impl MachineFacts {
-    /// Reads the facts of this machine and this process.
+    /// Collects the facts about this machine and this process.
     pub fn own(host: &Host) -> Self {
         let mut facts = Self::read(host, Credentials::own());
         facts.open_files = Limits::own().open_files;
@@ -70,7 +71,8 @@ impl MachineFacts {
         facts
     }
 
-    /// Reads the facts about the machine that `host` describes, for a process with these credentials.
+    /// Collects the facts about the machine that `host` represents, and about a process with these
+    /// credentials.
     pub(crate) fn read(host: &Host, credentials: Credentials) -> Self {
         let list = |path: &str| host.text(path).and_then(|t| t.parse().ok());
         let processor = Processor::read(host);
@@ -102,13 +104,13 @@ impl MachineFacts {
         self.pmus.iter().filter(|pmu| pmu.is_core())
     }
 
-    /// Returns the core PMU that receives generic and raw requests: the PMU of type 4, or else the first core
+    /// Returns the core PMU that handles generic and raw requests: the PMU of type 4, or else the first core
     /// PMU.
     fn first_core_pmu(&self) -> Option<&KnownPmu> {
         self.pmu(kind::RAW).or_else(|| self.core_pmus().next())
     }
 
-    /// Returns the PMU that receives this request. Generic types go to the PMU named in the upper half of
+    /// Returns the PMU that handles this request. Generic types go to the PMU named in the upper half of
     /// config (hybrid machines), or else to the first core PMU. All other types go to the PMU of that type.
     pub fn pmu_of(&self, attr: &Attr) -> Option<&KnownPmu> {
         match attr.kind() {
@@ -121,8 +123,8 @@ impl MachineFacts {
         }
     }
 
-    /// Whether the request needs a core PMU that this machine lacks: sysfs lists PMUs, but none that handles
-    /// the request.
+    /// Whether the request requires a core PMU that this machine lacks: sysfs lists PMUs, but none of them
+    /// handles the request.
     pub(crate) fn lacks_hardware(&self, attr: &Attr) -> bool {
         let of_cores = matches!(attr.kind(), kind::HARDWARE | kind::HW_CACHE | kind::RAW);
         of_cores && !self.pmus.is_empty() && self.pmu_of(attr).is_none()

@@ -9,7 +9,7 @@ use pmc_sys::sys::perf::EventFd;
 /// A filter that the kernel refused: the event, the filter text, and the kernel's error.
 pub type RefusedFilter<'a> = (&'a EventSpec, &'a str, io::Error);
 
-/// Sets the filters of open events.
+/// Applies the filters of open events.
 pub(super) fn set<'a>(
     open: impl Iterator<Item = (&'a EventSpec, &'a EventFd)>,
 ) -> Result<(), RefusedFilter<'a>> {

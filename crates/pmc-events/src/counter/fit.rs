@@ -1,8 +1,9 @@
 //! Determines which event groups fit on the counters at the same time.
 //!
-//! Takes event groups and tries to open them: the kernel refuses (`EINVAL`) a group that cannot be scheduled
-//! even on an idle PMU. Splits the groups into passes, each of which fits on the counters. The kernel's check
-//! does not consider counters that are permanently in use, for example by a watchdog or a pinned event.
+//! Takes event groups and tries to open them: the kernel refuses a group (`EINVAL`) that could not be
+//! scheduled even on an idle PMU. Splits the groups into passes, each of which fits on the counters. The
+//! kernel's check does not consider counters that are permanently in use, for example by a watchdog or a
+//! pinned event.
 
 use super::facts::MachineFacts;
 use super::request::{CounterFlags, CountingStart, Mode, allocate};
@@ -48,9 +49,9 @@ pub fn passes(groups: &[&EventGroup], facts: &MachineFacts) -> Vec<Vec<usize>> {
     result
 }
 
-/// A pass, with its events opened in disabled kernel groups. Each kernel group grows until the kernel refuses
-/// an event. There is one kernel group per PMU: PMUs do not share counters, and the kernel refuses any group
-/// that spans two PMUs.
+/// A pass, with its events opened in disabled kernel groups. Events are added to each kernel group until the
+/// kernel refuses one. There is one kernel group per PMU: PMUs do not share counters, and the kernel refuses
+/// any group that spans two PMUs.
 ///
 /// ```text
 /// pass ─┬─ cpu_core      cycles, instructions, …     on pmc's own process
@@ -60,7 +61,7 @@ pub fn passes(groups: &[&EventGroup], facts: &MachineFacts) -> Vec<Vec<usize>> {
 #[derive(Default)]
 struct Pass {
     groups: Vec<usize>,
-    /// Keyed by the PMU's `attr.type`, if known; never empty.
+    /// The open events of each PMU (never empty), with its `attr.type` if known.
     open: Vec<(Option<u32>, Vec<EventFd>)>,
 }
 
@@ -78,9 +79,9 @@ impl Pass {
             let Ok(mut request) = allocate(event, mode, CounterFlags::default(), cpu) else { continue };
             let pmu = pmu.map(|pmu| pmu.kind);
             let beside = self.open.iter().position(|(kind, _)| *kind == pmu);
-            // The events need not actually count. But on Arm the kernel checks only events that can be
-            // enabled. So the leader waits for an exec that never happens, and the members start with their
-            // leader.
+            // The events need not actually count, but on Arm the kernel only checks events that may become
+            // enabled. Therefore the leader waits for an exec that never happens, and the members start with
+            // their leader.
             request.start(if beside.is_none() { CountingStart::Exec } else { CountingStart::AtOnce });
             // The whole pass is one group, so a single event must not be pinned, even if its text requests
             // it.
@@ -94,7 +95,7 @@ impl Pass {
                     self.open.iter_mut().zip(before).for_each(|((_, events), len)| events.truncate(len));
                     return false;
                 }
-                // The event was refused for another reason, so it needs no counter in any pass.
+                // The event was refused for another reason, so it will not occupy a counter in any pass.
                 (Err(_), _) => {}
             }
         }

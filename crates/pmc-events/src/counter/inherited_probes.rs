@@ -11,48 +11,47 @@
 //! kprobe PMU: config1 -> "vfs_read", config2 = 0
 //!   └─► kprobe_events: p:pmc_4711/e1 vfs_read+0x0
 //! ```
-//! Takes the events of a measurement and changes the events that would break a fork. Returns probe
+//! Takes the events of a measurement, and converts those that would make a fork fail. Returns probe
 //! definitions that must outlive the counters. The kernel gives each definition a separate tracepoint, so
 //! other tools' probes are not affected.
 
-use std::fs::OpenOptions;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::warning::EventWarning;
 use crate::event::{EventSource, EventSpec};
 use pmc_sys::abi::Attr;
 use pmc_sys::abi::attr::{WORDS, kind};
+use pmc_sys::error::say;
 use pmc_sys::host::Host;
+use pmc_sys::host::probe_event::{PROBE_LISTS, ProbeChanges, ProbeList};
 use pmc_sys::sys::errno;
 
-/// Bit in the `config` of both PMUs that requests a return probe. The upper half holds the offset of a
-/// uprobe's semaphore (`include/linux/trace_events.h`).
+/// Bit in the `config` of both PMUs that requests a return probe. The upper half of `config` holds the offset
+/// of a uprobe's semaphore (`include/linux/trace_events.h`).
 const RETURNS: u64 = 1;
 
-/// The tracefs files for probe definitions.
-const UPROBES: &str = "uprobe_events";
-const KPROBES: &str = "kprobe_events";
-
-/// Number of this process's next probe definition.
+/// Number to use in the name of this process's next probe definition.
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-/// A probe in tracefs, removed on drop. The kernel allows the removal once no event of the probe is open.
+/// A probe in tracefs, removed on drop. The kernel only allows the removal once no event of the probe is
+/// open.
 #[derive(Debug)]
 pub struct ProbeDefinition {
-    list: PathBuf,
-    name: String,
+    changes: ProbeChanges,
+    group: String,
+    event: String,
 }
 
 impl Drop for ProbeDefinition {
     fn drop(&mut self) {
         // A leftover probe counts nothing; the next pmc process that defines a probe removes it.
-        let _ = order(&self.list, &format!("-:{}", self.name));
+        let _ = self.changes.remove(&self.group, &self.event);
     }
 }
 
-/// Converts the probes among these events so children can inherit them safely. An event that cannot be
-/// converted is not inherited. Its name is returned with the kernel's error.
+/// Converts the probes among these events so that children can inherit them safely. An event that cannot be
+/// converted is not inherited; its name is returned with the kernel's error.
 pub fn make_inheritable<'a>(
     events: impl Iterator<Item = &'a mut EventSpec>,
     inherit: bool,
@@ -77,8 +76,8 @@ pub fn make_inheritable<'a>(
             Err(error) => {
                 spec.qualifiers.inherit = Some(false);
                 attr.inherit_nothing();
-                // On EINVAL, the kernel cannot place a probe there; opening the event will fail and explain
-                // why.
+                // EINVAL means that the kernel cannot place a probe there. Opening the event will then fail
+                // with an explanation.
                 if error.raw_os_error() != Some(errno::EINVAL) {
                     left_out.push((spec.name.clone(), error));
                 }
@@ -88,20 +87,16 @@ pub fn make_inheritable<'a>(
     (definitions, left_out)
 }
 
-/// Returns the path of a tracefs file for probe definitions.
-fn list(name: &str, host: &Host) -> io::Result<PathBuf> {
-    host.tracefs().map(|events| events.with_file_name(name)).map_err(io::Error::other)
-}
-
-/// Defines the kernel or user probe that the event requests from the PMU. Returns the probe and its
-/// tracepoint ID.
+/// Defines in tracefs the kernel or user probe that the event requests from the PMU. Returns the probe and
+/// its tracepoint ID.
 fn define(attr: &Attr, is_kernel: bool, host: &Host) -> io::Result<(ProbeDefinition, u64)> {
     let what = attr.config1_text().map(|text| text.to_string_lossy()).unwrap_or_default();
     // The kernel splits the line at whitespace and treats everything after a # as a comment.
     if what.contains(|c: char| c.is_whitespace() || matches!(c, '#' | char::REPLACEMENT_CHARACTER)) {
         return Err(io::Error::other("a blank or # in the name"));
     }
-    let (list, between) = if is_kernel { (list(KPROBES, host)?, '+') } else { (list(UPROBES, host)?, ':') };
+    let (list, between) = if is_kernel { (ProbeList::Kernel, '+') } else { (ProbeList::Programs, ':') };
+    let mut changes = host.change_probes(list).map_err(io::Error::other)?;
     let letter = if attr.config() & RETURNS != 0 { 'r' } else { 'p' };
     let semaphore = match attr.config() >> 32 {
         0 => String::new(),
@@ -110,23 +105,22 @@ fn define(attr: &Attr, is_kernel: bool, host: &Host) -> io::Result<(ProbeDefinit
     let group = format!("pmc_{}", std::process::id());
     loop {
         let event = format!("e{}", NEXT.fetch_add(1, Ordering::Relaxed));
-        let name = format!("{group}/{event}");
         let place = format!("{what}{between}{:#x}{semaphore}", attr.config2());
-        match order(&list, &format!("{letter}:{name} {place}")) {
+        match changes.order(&format!("{letter}:{group}/{event} {place}")) {
             // An earlier process with the same pid left this probe behind, and its events are still open
             // somewhere.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
             Ok(()) => {
-                let definition = ProbeDefinition { list, name };
-                let id = host.tracepoint_id(&group, &event).map_err(io::Error::other)?;
-                return Ok((definition, id));
+                let definition = ProbeDefinition { changes, group, event };
+                let id = host.tracepoint_id(&definition.group, &definition.event);
+                return Ok((definition, id.map_err(io::Error::other)?));
             }
         }
     }
 }
 
-/// Returns the request for the probe's tracepoint; the other attributes stay the same.
+/// Returns attributes that request the probe's tracepoint and are otherwise unchanged.
 fn as_tracepoint(attr: &Attr, id: u64) -> Attr {
     let mut tracepoint = Attr::new(kind::TRACEPOINT, id);
     for word in (2..WORDS).filter(|word| !matches!(word, 7 | 8)) {
@@ -137,18 +131,18 @@ fn as_tracepoint(attr: &Attr, id: u64) -> Attr {
 
 /// Removes the probe definitions that killed pmc processes left behind.
 fn remove_abandoned(host: &Host) {
-    for list in [UPROBES, KPROBES].iter().filter_map(|name| list(name, host).ok()) {
-        let text = std::fs::read_to_string(&list).unwrap_or_default();
-        for name in text.lines().filter_map(|line| line.split_once(':')?.1.split(' ').next()) {
-            let pid = name.strip_prefix("pmc_").and_then(|rest| rest.split_once('/')?.0.parse().ok());
-            if pid.is_some_and(|pid: u32| !host.lives(pid)) {
-                let _ = order(&list, &format!("-:{name}"));
+    let mut count = 0;
+    for list in PROBE_LISTS {
+        for probe in host.probe_events(list).unwrap_or_default() {
+            let pid = probe.group.strip_prefix("pmc_").and_then(|pid| pid.parse().ok());
+            if pid.is_some_and(|pid: u32| !host.lives(pid))
+                && let Ok(mut changes) = host.change_probes(list)
+            {
+                count += usize::from(changes.remove(&probe.group, &probe.name).is_ok());
             }
         }
     }
-}
-
-/// Appends one line to a tracefs file. Truncating the file would remove the probes of all tools.
-fn order(list: &Path, line: &str) -> io::Result<()> {
-    OpenOptions::new().append(true).open(list)?.write_all(format!("{line}\n").as_bytes())
+    if count > 0 {
+        say::warn(EventWarning::ProbesRemoved { count });
+    }
 }

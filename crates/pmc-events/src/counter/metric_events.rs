@@ -1,8 +1,8 @@
 //! Groups the events of metrics so that they fit on this machine's counters.
 //!
 //! Takes the event texts of each metric, resolves them with the [`EventParser`], determines which counters
-//! each event needs, and lets [`schedule`] group them. Returns groups to open, and the events that this
-//! machine lacks.
+//! each event needs, and lets [`schedule`] group them. Returns the groups to open, and the events that this
+//! machine does not support.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -20,7 +20,7 @@ use pmc_sys::host::Host;
 pub struct MetricEventTexts<'a> {
     /// Events for the metric's value, all of which are required.
     pub value: Vec<&'a str>,
-    /// Events for the metric's threshold. Events that this machine lacks are omitted.
+    /// Events for the metric's threshold. Events that this machine does not support are omitted.
     pub threshold: Vec<&'a str>,
     /// Events to count only if they fit into an existing group. They never get a separate group.
     pub optional: Vec<&'a str>,
@@ -69,7 +69,7 @@ pub fn find(
             let mut set = Vec::new();
             for text in texts.iter().filter(|text| !is_counted(text)) {
                 match known.index(text, parser) {
-                    // A metric may name the same event twice.
+                    // A metric may refer to the same event twice.
                     Ok(event) if set.contains(&event) => {}
                     Ok(event) => set.push(event),
                     Err(error) => *lacks = lacks.take().or(Some(((*text).to_owned(), error))),
@@ -126,7 +126,7 @@ pub fn find(
     found
 }
 
-/// The events named by metrics: their texts, and one spec per event.
+/// The events that metrics use: their texts, and one spec per event.
 struct MetricEventSpecs {
     texts: Vec<String>,
     specs: Vec<EventSpec>,
@@ -146,8 +146,8 @@ impl MetricEventSpecs {
         by_text.entry(text.to_ascii_lowercase()).or_insert_with(add).clone()
     }
 
-    /// Adds a set with the slots event for each PMU whose topdown events are used. Topdown events cannot be
-    /// read without the slots event, but formulas may omit it.
+    /// For each PMU whose topdown events are used, adds a set that contains the slots event. Topdown events
+    /// cannot be read without the slots event, but formulas may omit it.
     fn add_slots(&mut self, sets: &mut Vec<Vec<usize>>, slots: &Slots, parser: &mut EventParser<'_>) {
         let pmus: Vec<(u32, Option<String>)> = self
             .specs
@@ -202,7 +202,7 @@ fn needs(specs: &[EventSpec], slots: &Slots, host: &Host) -> Vec<CounterNeed> {
     // The kernel's watchdog occupies the cycles counter.
     let is_watched = host.number("/proc/sys/kernel/nmi_watchdog") == Some(1);
     let free = if is_watched { !(1 << (FIRST_FIXED + 1)) } else { !0 };
-    // An event whose counters are unknown may use any counter that other events of its PMU use.
+    // An event without a list of counters is assumed to work on any counter that other events of its PMU use.
     let mut all: HashMap<u32, u64> = HashMap::new();
     for spec in specs {
         *all.entry(kind_of(spec)).or_default() |= counters(spec).unwrap_or(0);
@@ -253,7 +253,7 @@ fn kind_of(spec: &EventSpec) -> u32 {
 }
 
 /// The slots event and the topdown events (such as `topdown-retiring`) of core PMUs in newer Intel CPUs. They
-/// use a fixed counter, and bytes of the register `PERF_METRICS` (Intel SDM 3B, 20.3.9.3).
+/// use a fixed counter and the bytes of the register `PERF_METRICS` (Intel SDM 3B, 20.3.9.3).
 #[derive(Debug)]
 struct Slots {
     /// The `attr.type` of the PMUs that have these events.

@@ -12,8 +12,8 @@
 //! - [`capability`] and [`core_counters`] open trial events for `pmc info`.
 //! - [`fit`] determines which groups fit on the counters at the same time.
 //!
-//! [`target`] determines where to count. An event that cannot be opened yields a [`refusal::Refusal`].
-//! [`facts`] about the machine help explain it.
+//! [`target`] determines where to count. If an event cannot be opened, the result is a [`refusal::Refusal`],
+//! which uses [`facts`] about the machine to explain the reason.
 
 pub mod capability;
 pub mod change;
@@ -31,5 +31,6 @@ pub mod reservation;
 pub mod rings;
 pub(crate) mod schedule;
 pub mod target;
+pub mod warning;
 
 pub use request::{CounterFlags, Levels, Mode, OpenRequest, allocate};

@@ -1,8 +1,9 @@
-//! Opens a checked [`OpenRequest`] on a target. Drops only the parts that the kernel refuses.
+//! Opens a checked [`OpenRequest`] on a target. If the kernel refuses a part of the request, opens the event
+//! without that part.
 //!
 //! Takes an [`OpenRequest`] and a [`TargetSlot`]; returns an open event or a [`Refusal`]. The table
-//! [`FALLBACKS`] lists the parts that a request may drop, in order, and the errnos after which they are
-//! dropped. A request remembers its dropped parts and omits them on the next target.
+//! [`FALLBACKS`] lists the parts that may be dropped from a request, in order, and the errnos after which
+//! they are dropped. A request remembers its dropped parts and omits them on the next target too.
 //!
 //! ```text
 //! request ──► EACCES ──► without kernel levels ──► EINVAL ──► host and guests together ──► accepted
@@ -102,8 +103,8 @@ impl OpenRequest {
     /// joins the leader's group.
     ///
     /// # Errors
-    /// The kernel's last error, if no further part can be dropped. `EINVAL` for a slot that has neither a
-    /// task nor a CPU.
+    /// Returns the kernel's last error if no further part can be dropped. Returns `EINVAL` for a slot that
+    /// has neither a task nor a CPU.
     pub fn open(
         &mut self,
         slot: TargetSlot,
@@ -129,7 +130,8 @@ impl OpenRequest {
         Ok((fd, id))
     }
 
-    /// Calls `ask` until it succeeds or no further part of the request can be dropped.
+    /// Calls `ask` until it succeeds, dropping a part of the request after each failure. Fails when no
+    /// further part can be dropped.
     pub(super) fn negotiate<T>(
         &mut self,
         slot: TargetSlot,
@@ -151,15 +153,14 @@ impl OpenRequest {
                 continue;
             }
             // If a PMU cannot exclude the kernel, the fallback to user mode fails with `EINVAL`. The actual
-            // cause is missing privilege.
+            // cause is insufficient privilege.
             let for_want_of_privilege = given_up.has(Fallback::UserOnly)
                 && !self.given_up.has(Fallback::UserOnly)
                 && !has_leader
                 && error.raw_os_error() == Some(errno::EINVAL);
             return Err(Box::new(match for_want_of_privilege {
                 true => self.refusal(&denied(), self.whole.clone(), slot),
-                // The kernel refuses the event even without the dropped parts, so they do not explain the
-                // error.
+                // The kernel refuses the event even without the dropped parts, so they are not the cause.
                 false => self.refusal(&error, attr, slot),
             }));
         }
@@ -192,7 +193,7 @@ impl OpenRequest {
     }
 }
 
-/// The error that makes a request fall back to user mode.
+/// The error on which a request falls back to user mode.
 fn denied() -> io::Error {
     io::Error::from_raw_os_error(errno::EACCES)
 }
@@ -200,8 +201,8 @@ fn denied() -> io::Error {
 /// Checks whether the kernel counts (or samples) cycles on this machine.
 ///
 /// # Errors
-/// The refusal. Missing privilege is not an error here, since it does not show that the machine has no
-/// counters.
+/// Returns the refusal. Insufficient privilege is not an error here, because the machine may have counters
+/// nevertheless.
 pub fn cycles(mode: Mode) -> Result<(), Box<Refusal>> {
     let cycles = in_user_mode(kind::HARDWARE, CPU_CYCLES, mode, TargetSlot::OURSELVES);
     cycles.or_else(|refusal| if is_privilege(&refusal) { Ok(()) } else { Err(refusal) })
@@ -218,7 +219,8 @@ fn is_privilege(refusal: &Refusal) -> bool {
     matches!(refusal.errno, Some(errno::EACCES | errno::EPERM))
 }
 
-/// Tries to open an event in user mode, which needs the least privilege. The kernel checks privileges first.
+/// Tries to open an event in user mode, which requires the least privilege, because the kernel checks
+/// privileges before anything else.
 fn in_user_mode(kind: u32, config: u64, mode: Mode, slot: TargetSlot) -> Result<(), Box<Refusal>> {
     /// A long period avoids refusals that are caused by the sample rate limit.
     const PERIOD: u64 = 1 << 20;
@@ -235,7 +237,7 @@ fn in_user_mode(kind: u32, config: u64, mode: Mode, slot: TargetSlot) -> Result<
 pub enum TrialOpen {
     /// The event can be opened.
     Opens,
-    /// The event can be opened for user mode only; holds the error for kernel mode.
+    /// The event can be opened for user mode only; contains the refusal for kernel mode.
     UserOnly(Refusal),
     /// The event cannot be opened.
     Refused(Refusal),
@@ -245,8 +247,8 @@ pub enum TrialOpen {
 /// on a CPU if the PMU counts a whole device.
 ///
 /// Closing a tracepoint takes the kernel about 35 ms, so only the first tracepoint is opened. Its result is
-/// used for all other tracepoints. Its descriptor stays open until the cache is dropped, so the slow close
-/// does not delay any result.
+/// used for all other tracepoints. Its descriptor stays open until the cache is dropped, so results are not
+/// delayed by the slow close.
 #[derive(Debug, Default)]
 pub struct OpenCache {
     online: CpuList,
@@ -388,7 +390,7 @@ mod tests {
         let paranoid = |attr: &Attr| (!attr.get(Flag::ExcludeKernel)).then_some(errno::EACCES);
         assert_eq!(given_up("cpu-clock", paranoid), Ok(vec![Fallback::UserOnly]));
         assert_eq!(given_up("cpu-clock:k", paranoid), Err(Some(errno::EACCES)));
-        // A device PMU does not support privilege levels, so the cause is missing privilege.
+        // A device PMU does not support privilege levels, so the cause is insufficient privilege.
         let device =
             |attr: &Attr| Some(if attr.get(Flag::ExcludeKernel) { errno::EINVAL } else { errno::EACCES });
         assert_eq!(given_up("cpu-clock", device), Err(Some(errno::EACCES)));

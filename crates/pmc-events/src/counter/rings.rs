@@ -39,13 +39,12 @@ use crate::event::{EventGroup, EventSpec};
 use pmc_sys::abi::Attr;
 use pmc_sys::abi::attr::{Flag, kind};
 use pmc_sys::abi::generic::DUMMY;
-use pmc_sys::error::RingLimit;
 use pmc_sys::host::CpuList;
 use pmc_sys::sys::perf::EventFd;
 use pmc_sys::sys::ring::{Direction, Ring};
 use pmc_sys::sys::{errno, page_size};
 
-/// An event and its request, the same for all slots.
+/// An event and its request, which are the same for all slots.
 #[derive(Debug)]
 struct RingEvent {
     spec: EventSpec,
@@ -66,6 +65,15 @@ struct SampledSlot {
     is_off: Cell<bool>,
 }
 
+/// The limit that keeps the ring buffers below the requested size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RingLimit {
+    /// The user's locked-memory limit (EPERM).
+    LockedMemory,
+    /// Memory or address space (ENOMEM).
+    Memory,
+}
+
 /// The size of each ring in pages, and the limit that kept it below the requested size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MappedPages {
@@ -82,8 +90,8 @@ struct MappedRing {
     slot: TargetSlot,
     direction: Direction,
     ring: Option<Ring>,
-    /// The event whose descriptor is polled. It can be any event that writes into the ring and whose thread
-    /// is alive.
+    /// The event whose descriptor is polled. This can be any event that writes into the ring and whose thread
+    /// is still alive.
     watched: usize,
 }
 
@@ -114,8 +122,10 @@ pub struct Rings {
     keeps_contexts: bool,
     per_thread: bool,
     aux: Option<AuxOptions>,
-    /// Whether some events sample whole CPUs and others sample tasks.
+    /// Whether some of the events sample whole CPUs and others sample tasks.
     is_mixed: bool,
+    /// Whether events on whole CPUs sample wake-ups for the events on tasks.
+    samples_wakeups: bool,
     /// See [`RingOptions::keeps_contexts`].
     guards: Vec<(u32, EventFd)>,
     /// Probe definitions; dropped after the events.
@@ -140,9 +150,9 @@ pub struct RingOptions {
     pub tracks_apart: bool,
     /// Keep events on their threads. If all events of a thread are inherited, the kernel may swap the events
     /// of parent and child at a context switch instead of rescheduling them. An event opened here may then be
-    /// on another thread when it ends, and the kernel writes no `READ` record for it. A single event that is
-    /// not inherited prevents the swap. Before Linux 6.2, hardware events have a separate context, so both a
-    /// hardware and a software guard event are needed.
+    /// on another thread when this thread ends, and the kernel writes no `READ` record for it. A single event
+    /// that is not inherited prevents the swap. Before Linux 6.2, hardware events have a separate context, so
+    /// both a hardware and a software guard event are needed.
     pub keeps_contexts: bool,
     /// AUX areas for hardware traces.
     pub aux: Option<AuxOptions>,
@@ -152,7 +162,7 @@ impl Rings {
     /// Builds the requests without opening events.
     ///
     /// # Errors
-    /// The refusal of an event that cannot be sampled because it is not a kernel event.
+    /// Returns the refusal of an event that cannot be sampled because it is not a kernel event.
     pub fn new(
         groups: Vec<(EventGroup, Option<Rc<TargetCgroup>>)>,
         options: &SampleOptions,
@@ -174,6 +184,7 @@ impl Rings {
             per_thread: setting.per_thread,
             aux: setting.aux,
             is_mixed: false,
+            samples_wakeups: false,
             guards: Vec::new(),
             probes: Vec::new(),
         };
@@ -182,7 +193,8 @@ impl Rings {
             let mut members = Vec::new();
             for (place, spec) in group.events.into_iter().enumerate() {
                 let is_beside = spec.qualifiers.system && !setting.system;
-                rings.is_mixed |= is_beside;
+                rings.is_mixed |= is_beside && !spec.qualifiers.samples_wakeups;
+                rings.samples_wakeups |= is_beside && spec.qualifiers.samples_wakeups;
                 let role = SampleRole {
                     system: setting.system || is_beside,
                     tracks: !setting.tracker && rings.events.is_empty(),
@@ -218,7 +230,13 @@ impl Rings {
         self.is_mixed
     }
 
-    /// The CPUs named in the events' texts.
+    /// Whether the recording of tasks also has events on whole CPUs. Unlike in a mixed recording, events that
+    /// sample wake-ups do not record all tasks that run on their CPU.
+    pub fn has_cpu_events(&self) -> bool {
+        self.is_mixed || self.samples_wakeups
+    }
+
+    /// The CPUs that the events' texts select.
     pub fn named_cpus(&self) -> CpuList {
         let named = self.events.iter().filter_map(|event| event.spec.cpus.as_ref());
         named.flat_map(CpuList::iter).collect()
@@ -230,10 +248,10 @@ impl Rings {
     }
 
     /// Checks that every event can be opened on the CPUs to which it is bound. At least one of these CPUs
-    /// must be in `sampled`. If `sampled` is `None`, tasks are sampled on any CPU.
+    /// must be in `sampled`. `None` means that tasks are sampled on any CPU.
     ///
     /// # Errors
-    /// Same as [`check_cpus`].
+    /// Fails in the same cases as [`check_cpus`].
     pub fn check_cpus(&self, online: &CpuList, sampled: Option<&CpuList>) -> Result<(), Box<Refusal>> {
         self.events.iter().try_for_each(|event| check_cpus(&event.spec, online, sampled))
     }
@@ -250,7 +268,7 @@ impl Rings {
     /// Opens every event in this slot. Returns `false` if the thread or CPU no longer exists.
     ///
     /// # Errors
-    /// The refusal of the first event that the kernel refuses.
+    /// Returns the refusal of the first event that the kernel refuses.
     pub fn open(&mut self, slot: TargetSlot) -> Result<bool, Box<Refusal>> {
         let before = self.open.len();
         self.guard(slot);
@@ -283,12 +301,15 @@ impl Rings {
         Ok(true)
     }
 
-    /// Whether the event belongs in this kind of slot, for recordings with both CPU and task events. The
-    /// tracker belongs in both: it must record the tasks sampled on a CPU and the children of sampled
-    /// tasks.
+    /// Whether the event is to be opened in this kind of slot, for recordings with both CPU and task events.
+    /// The tracker is opened in both kinds, because it must record the tasks sampled on a CPU and the
+    /// children of sampled tasks.
     fn is_of(&self, event: usize, slot: TargetSlot) -> bool {
-        let is_system = self.events[event].spec.qualifiers.system;
-        !self.is_mixed || event >= self.sampled_events() || is_system == slot.tid.is_none()
+        let is_of_cpu = slot.tid.is_none();
+        if event >= self.sampled_events() {
+            return self.is_mixed || !self.samples_wakeups || !is_of_cpu;
+        }
+        !self.has_cpu_events() || self.events[event].spec.qualifiers.system == is_of_cpu
     }
 
     /// Opens the guard events that keep other events on this thread, if requested. Ignores errors: if the
@@ -313,7 +334,7 @@ impl Rings {
     /// every event into its ring. Returns the size used.
     ///
     /// # Errors
-    /// The kernel's error, if even the smallest rings cannot be mapped.
+    /// Returns the kernel's refusal if not even the smallest rings can be mapped.
     pub fn map(&mut self, pages: usize) -> Result<MappedPages, Box<Refusal>> {
         self.map_or_less(pages).map_err(|error| {
             let bytes = (pages as u64 + 1) * page_size() as u64;
@@ -345,8 +366,8 @@ impl Rings {
             let direction = self.events[self.open[at].event].direction();
             let slot = self.open[at].slot;
             let is_apart = |at: usize| self.tracks_apart && self.open[at].event + 1 == self.events.len();
-            // Searches the newest rings first. Slots are opened thread by thread and CPU by CPU, so new rings
-            // match most often.
+            // Searches the newest rings first. Slots are opened thread by thread and CPU by CPU, so the
+            // newest rings are the most likely to match.
             let same = |mapped: &MappedRing| {
                 mapped.direction == direction
                     && is_apart(mapped.open) == is_apart(at)
@@ -385,8 +406,8 @@ impl Rings {
     /// longer exists.
     ///
     /// # Errors
-    /// Same as [`Rings::open`]. Also the kernel's error if events cannot be redirected into a ring; it names
-    /// the first event.
+    /// Fails in the same cases as [`Rings::open`], and if the kernel cannot redirect events into a ring. In
+    /// the latter case, the refusal names the first event.
     pub fn open_late(&mut self, slot: TargetSlot, pages: usize) -> Result<bool, Box<Refusal>> {
         let before = self.open.len();
         if !self.open(slot)? {
@@ -427,7 +448,7 @@ impl Rings {
         let MappedRing { open, direction, .. } = &self.rings[ring];
         let mut ring = Ring::map(&self.open[*open].fd, pages, *direction)?;
         self.map_aux(&mut ring, *open)?;
-        // `keeping` makes the ring also find records that the kernel has not published.
+        // With `keeping`, the ring also returns records that the kernel has not published.
         Ok(if self.keeps_contexts { ring.keeping() } else { ring })
     }
 
@@ -448,10 +469,10 @@ impl Rings {
         keys.len()
     }
 
-    /// Sets the filters of the tracepoints.
+    /// Applies the filters of the tracepoints.
     ///
     /// # Errors
-    /// The kernel's error for the first filter that it refuses, with the event and the filter text.
+    /// Returns the kernel's error for the first filter that it refuses, with the event and the filter text.
     pub fn set_filters(&self) -> Result<(), filters::RefusedFilter<'_>> {
         filters::set(self.open.iter().map(|open| (&self.events[open.event].spec, &open.fd)))
     }
@@ -459,7 +480,7 @@ impl Rings {
     /// Starts the events that the kernel does not start at exec.
     ///
     /// # Errors
-    /// The kernel's error.
+    /// Returns the kernel's error.
     pub fn start(&self) -> io::Result<()> {
         if !self.on_exec {
             return self.switch_where(true, |_| true);
@@ -468,7 +489,7 @@ impl Rings {
         let of_task = self.leaders().filter(|open| open.slot.tid.is_some());
         let limited = of_task.filter_map(|open| Some((open, self.most_samples(open)?)));
         for (SampledSlot { fd, .. }, most) in limited {
-            // The task has not started yet. The kernel keeps the limit until it starts the event.
+            // The task has not called exec yet. The kernel keeps the limit until it starts the event.
             fd.refresh(most)?;
             fd.switch(false)?;
         }
@@ -496,7 +517,7 @@ impl Rings {
     /// Starts or stops the groups whose leader is selected by `which`. The tracker keeps running.
     ///
     /// # Errors
-    /// The kernel's error.
+    /// Returns the kernel's error.
     pub fn switch_where(&self, on: bool, which: impl Fn(&EventSpec) -> bool) -> io::Result<()> {
         let mut chosen = self.leaders().filter(|open| which(&self.events[open.event].spec));
         chosen.try_for_each(|open| self.switch_one(open, on))
@@ -505,7 +526,7 @@ impl Rings {
     /// Starts or stops single events, including individual members of groups.
     ///
     /// # Errors
-    /// The kernel's error.
+    /// Returns the kernel's error.
     pub fn switch_each(&self, on: bool, which: impl Fn(&EventSpec) -> bool) -> io::Result<()> {
         let mut chosen = self.open.iter().filter(|open| which(&self.events[open.event].spec));
         chosen.try_for_each(|open| self.switch_one(open, on))
@@ -515,7 +536,7 @@ impl Rings {
     /// are currently counting.
     ///
     /// # Errors
-    /// Same as [`EventChange::make`].
+    /// Fails in the same cases as [`EventChange::make`].
     pub fn change(&self, change: EventChange, name: Option<&str>, is_on: bool) -> Result<(), String> {
         let sampled = self.sampled_events();
         let meant = |event: usize| match name {
@@ -607,8 +628,8 @@ impl Rings {
         })
     }
 
-    /// For each ring, returns the ID of its only software event that is not a clock. The kernel delivers the
-    /// samples of such events to one listener after another. `None` if the ring has no such event, or
+    /// For each ring, returns the ID of its only software event that is not a clock. The kernel passes each
+    /// sample of such an event to its listeners one after another. `None` if the ring has no such event, or
     /// several.
     pub fn passed_on(&self) -> Vec<Option<u64>> {
         /// Software events that are driven by a timer or never sample: cpu-clock, task-clock, dummy,
@@ -621,21 +642,21 @@ impl Rings {
         let only = |ring: usize| {
             let mut all = self.open.iter().filter(|open| open.ring == ring).filter(passed_on);
             let first = all.next()?;
-            // Several instances of one event are allowed, since readers distinguish only events.
+            // Several instances of one event are allowed, since readers only distinguish between events.
             all.all(|open| open.event == first.event).then_some(first.id)
         };
         (0..self.rings.len()).map(only).collect()
     }
 
-    /// Closes all events and rings, on a separate thread if closing is slow.
+    /// Closes all events and rings, in a separate thread if closing is slow.
     pub fn close_aside(mut self) {
         if self.slow_to_close() == 0 {
             return;
         }
-        // A mapped ring also keeps its event open.
+        // A mapped ring keeps its event open.
         self.rings.clear();
         let open: Vec<EventFd> = self.open.drain(..).map(|open| open.fd).collect();
-        // If the thread cannot be started, the events are closed here.
+        // If the thread cannot be started, the events are closed in this thread.
         let _ = std::thread::Builder::new().name("closing".into()).spawn(move || drop(open));
     }
 

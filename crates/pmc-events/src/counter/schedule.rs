@@ -1,4 +1,4 @@
-//! Groups the events of metrics so that each metric is exact if possible.
+//! Groups the events of metrics so that each metric is exact where possible.
 //!
 //! Takes the event sets of the metrics and the counters that each event can use. Returns groups, each of
 //! which fits on the counters. The kernel makes the final decision when the groups are opened.
@@ -11,8 +11,6 @@
 //! group 2   {e}                  B spans two groups: it is estimated if they are multiplexed
 //! ```
 
-use pmc_sys::sort;
-
 /// The bit of fixed counter 0; lower bits are general counters.
 pub(crate) const FIRST_FIXED: u32 = 32;
 
@@ -21,12 +19,13 @@ pub(crate) const FIRST_FIXED: u32 = 32;
 pub(crate) enum CounterNeed {
     /// No hardware counter. The event is a software event, which can join any group.
     Nothing,
-    /// A separate group: pmc itself counts the event, or a device whose counters need no scheduling does.
+    /// A separate group: the event is counted by pmc itself, or by a device whose counters need no
+    /// scheduling.
     Alone,
     /// One of these counters of the PMU with this `attr.type`: bit n is general counter n, and bit
     /// [`FIRST_FIXED`] + n is fixed counter n.
     OneOf(u32, u64),
-    /// The slots counter. The slots event must lead its group.
+    /// The slots counter of the PMU with this `attr.type`. The slots event must lead its group.
     Slots(u32),
     /// No counter, but the event must follow the slots event in its group (topdown events such as
     /// `topdown-retiring`).
@@ -45,8 +44,8 @@ impl CounterNeed {
 /// Groups the events. `sets` holds the events of each metric as indices into `needs`; sets that must be exact
 /// come first. Each event is in exactly one of the returned groups, which begin with their leader.
 ///
-/// For each set and PMU, ungrouped events join the group that shares the most events with the set, if they
-/// fit. Otherwise they form a new group, or several groups if they do not fit in one.
+/// For each set and PMU, ungrouped events join the group that has the most events in common with the set, if
+/// they fit. Otherwise they form a new group, or several groups if they do not fit into one.
 pub(crate) fn groups(sets: &[Vec<usize>], needs: &[CounterNeed]) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for pmu in sets.iter().flatten().filter_map(|&event| match needs[event] {
@@ -56,7 +55,7 @@ pub(crate) fn groups(sets: &[Vec<usize>], needs: &[CounterNeed]) -> Vec<Vec<usiz
         // Slots and topdown events must be read together, even if different metrics need them.
         let of_slots = |event: &usize| matches!(needs[*event], CounterNeed::Slots(p) | CounterNeed::PartOfSlots(p) if p == pmu);
         let mut group: Vec<usize> = sets.iter().flatten().copied().filter(of_slots).collect();
-        sort::by_key(&mut group, |&event| (!matches!(needs[event], CounterNeed::Slots(_)), event));
+        group.sort_by_key(|&event| (!matches!(needs[event], CounterNeed::Slots(_)), event));
         group.dedup();
         if !groups.contains(&group) {
             groups.push(group);
@@ -96,7 +95,7 @@ pub(crate) fn groups(sets: &[Vec<usize>], needs: &[CounterNeed]) -> Vec<Vec<usiz
     groups
 }
 
-/// Adds each set to a group that has room for all of its new events.
+/// Adds each set's ungrouped events to a group that has room for all of them.
 pub(crate) fn fill(groups: &mut [Vec<usize>], sets: &[Vec<usize>], needs: &[CounterNeed]) {
     for set in sets {
         let is_new = |event: &&usize| !groups.iter().any(|group| group.contains(event));
@@ -113,7 +112,7 @@ pub(crate) fn fill(groups: &mut [Vec<usize>], sets: &[Vec<usize>], needs: &[Coun
     }
 }
 
-/// Places the events of a set that are not in any group yet.
+/// Assigns groups to the events of a set that are not in any group yet.
 fn place(groups: &mut Vec<Vec<usize>>, part: &[usize], mut missing: Vec<usize>, needs: &[CounterNeed]) {
     let shared = |group: &Vec<usize>| group.iter().filter(|event| part.contains(event)).count();
     while !missing.is_empty() {
@@ -176,9 +175,9 @@ mod tests {
     fn fitting_metric_is_one_group_without_duplicates() {
         let needs = [CYCLES, ANY, ANY, ANY, ANY, CounterNeed::Nothing];
         assert_eq!(groups(&[vec![0, 1, 2, 3, 4, 5], vec![0, 2]], &needs), [vec![0, 1, 2, 3, 4, 5]]);
-        // The second set shares an event with the first, whose group has room.
+        // The second set has an event in common with the first, whose group has room.
         assert_eq!(groups(&[vec![0, 1], vec![0, 2]], &needs), [vec![0, 1, 2]]);
-        // The sets share no event, and separate groups are easier to schedule.
+        // The sets have no event in common, and separate groups are easier to schedule.
         assert_eq!(groups(&[vec![1], vec![2]], &needs), [vec![1], vec![2]]);
     }
 

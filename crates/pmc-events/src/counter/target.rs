@@ -12,7 +12,6 @@ use pmc_sys::abi::Attr;
 use pmc_sys::abi::attr::Flag;
 use pmc_sys::host::process::ThreadInfo;
 use pmc_sys::host::{CpuList, Host};
-use pmc_sys::sort;
 use pmc_sys::sys::perf::{EventFd, OpenTarget};
 
 /// The slot of one counter: a thread, a CPU, or a thread while it runs on a CPU.
@@ -25,7 +24,7 @@ pub struct TargetSlot {
 }
 
 impl TargetSlot {
-    /// The calling thread on any CPU, used to try whether events open.
+    /// The calling thread on any CPU, used to test whether events can be opened.
     pub const OURSELVES: Self = Self { tid: Some(0), cpu: None };
 
     /// Returns the target arguments for `perf_event_open(2)`. A cgroup's tasks can only be counted on a CPU.
@@ -43,7 +42,7 @@ impl TargetSlot {
     /// Checks that the kernel accepts this request in this slot. Opens the event disabled, then closes it.
     ///
     /// # Errors
-    /// The kernel's error.
+    /// Returns the kernel's error.
     pub(super) fn opens(self, attr: &Attr) -> io::Result<()> {
         let mut attr = attr.clone();
         attr.set(Flag::Disabled, true);
@@ -53,7 +52,7 @@ impl TargetSlot {
     }
 }
 
-/// Reasons why targets cannot be counted.
+/// Reasons why a target cannot be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum TargetError {
     /// No process has this ID.
@@ -62,7 +61,7 @@ pub enum TargetError {
     /// No thread has this ID.
     #[error("no thread {0}")]
     NoThread(u32),
-    /// The user exists but has no process.
+    /// The user exists but has no processes.
     #[error("user {0} has no processes")]
     IdleUser(String),
     /// The user does not exist.
@@ -94,7 +93,7 @@ pub enum TargetError {
     },
 }
 
-/// The threads of these processes. A process that has just exited is not an error.
+/// The threads of these processes. It is not an error if a process has just exited.
 ///
 /// # Errors
 /// Fails if a process never existed or cannot be examined.
@@ -112,6 +111,15 @@ pub fn threads_of_processes(host: &Host, pids: &[u32]) -> Result<Vec<ThreadInfo>
 /// Fails if a process does not exist. The error names it.
 pub fn threads_of_families(host: &Host, pids: &[u32]) -> Result<Vec<ThreadInfo>, TargetError> {
     let mut all = threads_of_processes(host, pids)?;
+    for pid in &families(host, pids)[pids.len()..] {
+        // A child may have exited in the meantime, which is not an error.
+        all.extend(host.threads(*pid).unwrap_or_default());
+    }
+    Ok(sorted(all))
+}
+
+/// Returns these processes, followed by their current descendants.
+pub fn families(host: &Host, pids: &[u32]) -> Vec<u32> {
     let parents: Vec<(u32, u32)> =
         host.processes().into_iter().filter_map(|pid| Some((pid, host.parent(pid)?))).collect();
     let mut family = pids.to_vec();
@@ -121,12 +129,10 @@ pub fn threads_of_families(host: &Host, pids: &[u32]) -> Result<Vec<ThreadInfo>,
         for (pid, _) in parents.iter().filter(|(_, own)| *own == parent) {
             if !family.contains(pid) {
                 family.push(*pid);
-                // A child may have exited in the meantime, which is not an error.
-                all.extend(host.threads(*pid).unwrap_or_default());
             }
         }
     }
-    Ok(sorted(all))
+    family
 }
 
 /// The threads with these IDs.
@@ -142,7 +148,7 @@ pub fn threads(host: &Host, tids: &[u32]) -> Result<Vec<ThreadInfo>, TargetError
 /// The threads of all processes of a user, given by name or number.
 ///
 /// # Errors
-/// Fails if the user does not exist or has no process.
+/// Fails if the user does not exist or has no processes.
 pub fn threads_of_user(host: &Host, user: &str) -> Result<Vec<ThreadInfo>, TargetError> {
     let uid = host.user(user).ok_or_else(|| TargetError::NoUser(user.to_owned()))?;
     let all: Vec<ThreadInfo> = host
@@ -162,7 +168,7 @@ pub fn all_threads(host: &Host) -> Vec<ThreadInfo> {
 }
 
 fn sorted(mut threads: Vec<ThreadInfo>) -> Vec<ThreadInfo> {
-    sort::by_key(&mut threads, |t| t.tid);
+    threads.sort_by_key(|t| t.tid);
     threads.dedup_by_key(|t| t.tid);
     threads
 }
@@ -193,7 +199,7 @@ pub fn cpus(host: &Host, wanted: Option<&CpuList>) -> Result<CpuList, TargetErro
     if missing.is_empty() { Ok(wanted.clone()) } else { Err(TargetError::NoCpu { missing, online }) }
 }
 
-/// A cgroup whose tasks are counted, with its open directory.
+/// A cgroup whose tasks are measured, with its open directory.
 #[derive(Debug)]
 pub struct TargetCgroup {
     name: String,

@@ -1,7 +1,7 @@
 //! Suggestions for an unknown word.
 //!
-//! Takes the word and the [`Host`]; returns an error with the most similar of all names on the machine. It
-//! reads many files, but runs only after an error.
+//! Takes the word and the [`Host`]; returns an error with the most similar names on the machine. Reads many
+//! files, but runs only after an error.
 
 use super::error::Fault;
 use super::names::VendorNames;
@@ -69,7 +69,7 @@ pub(super) fn cache_names() -> Vec<String> {
     generic::cache_events().map(|(name, _, _)| name).collect()
 }
 
-/// The name of all instances of a PMU: `uncore_imc` for `uncore_imc_3`.
+/// The common name of all instances of a PMU: `uncore_imc` for `uncore_imc_3`.
 fn stem(pmu: &str) -> &str {
     match pmu.trim_end_matches(|c: char| c.is_ascii_digit()).strip_suffix('_') {
         Some(stem) if stem.len() < pmu.len() - 1 => stem,

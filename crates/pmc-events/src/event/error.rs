@@ -1,6 +1,6 @@
 //! Errors in event text: the position, what was expected, and suggestions.
 //!
-//! Takes spans from `syntax` and `resolve`; returns an [`Error`] whose detail shows the text with carets.
+//! Takes spans from `syntax` and `resolve`; returns an [`Error`] that shows the text with carets.
 
 use std::fmt;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use pmc_sys::text;
 /// A byte range of the event text, `start..end`.
 pub type TextSpan = Range<usize>;
 
-/// Columns of the text to show around the word.
+/// Number of columns of the event text to show around the invalid word.
 const SHOWN: usize = 90;
 
 /// An error in event text.
@@ -19,13 +19,13 @@ const SHOWN: usize = 90;
 pub struct ParseError {
     /// The whole text.
     pub(crate) text: String,
-    /// The invalid word; may be empty if something is missing.
+    /// The span of the invalid word; may be empty if something is missing.
     pub span: TextSpan,
     /// The error, as one clause without a full stop.
     pub message: String,
-    /// The expected text.
+    /// What the parser expected instead, as a phrase.
     pub expected: Option<String>,
-    /// Similar names, the nearest first.
+    /// Similar names, most similar first.
     pub suggestions: Vec<String>,
     /// The usual cause.
     pub cause: Option<String>,
@@ -33,11 +33,11 @@ pub struct ParseError {
     pub remedy: Option<String>,
 }
 
-/// A parse error not yet attached to its text.
+/// A parse error that has not been attached to its text yet.
 #[derive(Debug, Clone)]
 pub(super) struct Fault(Box<ParseError>);
 
-/// Shorthand for this folder.
+/// Shorthand for results in this folder.
 pub(super) type ParseResult<T, E = Fault> = std::result::Result<T, E>;
 
 impl Fault {
@@ -68,7 +68,7 @@ impl Fault {
         self
     }
 
-    /// Converts an error in an alias's text to an error of the alias `word`, with the same cause and
+    /// Converts an error in an alias's text into an error about the alias `word`, with the same cause and
     /// remedy.
     pub(super) fn of_alias(self, word: &str, span: &TextSpan, means: &str) -> Self {
         let ParseError { message, cause, remedy, .. } = *self.within(means);
@@ -78,9 +78,9 @@ impl Fault {
         fault
     }
 
-    /// Adds the names nearest to the word.
+    /// Adds the names most similar to the word as suggestions.
     pub(super) fn meant<'a>(mut self, word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Self {
-        // A word longer than any name is not a typo, and comparing it would be slow.
+        // A word that is longer than any name is not a typo, and comparing it would be slow.
         if word.len() <= 100 {
             self.0.suggestions = text::nearest(word, candidates, 3).into_iter().map(str::to_owned).collect();
         }
@@ -96,7 +96,7 @@ impl Fault {
     }
 }
 
-/// Cuts the middle out of a message that quotes a very long word.
+/// Cuts out the middle of a message that quotes a very long word.
 fn shorten(sentence: &mut String) {
     const LONGEST: usize = 1000;
     if sentence.len() > LONGEST {
@@ -117,7 +117,7 @@ impl ParseError {
             (0..=at.min(self.text.len())).rev().find(|&i| self.text.is_char_boundary(i)).unwrap_or(0)
         };
         let (start, end) = (cut(self.span.start), cut(self.span.end.max(self.span.start)));
-        // Only the part around the word is shown of a long text.
+        // If the text is long, only the part around the word is shown.
         let from = if end <= SHOWN { 0 } else { cut(start.saturating_sub(SHOWN / 3)) };
         let to = if self.text.len() <= from + SHOWN {
             self.text.len()

@@ -1,8 +1,8 @@
-//! Names of FreeBSD's `pmc_allocate(3)` and their Linux equivalents.
+//! Event names of FreeBSD's `pmc_allocate(3)`, and their equivalents on Linux.
 //!
-//! Takes a word that no other source knows; returns event text, which `resolve` parses again. Case is
+//! Takes a word that no other source resolves; returns event text, which `resolve` parses in turn. Case is
 //! ignored, and `.`, `_`, `-` and space are equivalent. If Linux has no exact equivalent, the nearest event
-//! is used, and `docs/event-syntax.md` says so.
+//! is used, as documented in `docs/event-syntax.md`.
 
 use pmc_sys::host::Host;
 
@@ -13,7 +13,7 @@ pub(super) struct Alias {
     pub(super) name: &'static str,
     /// Event text.
     pub(super) means: &'static str,
-    /// Filter expression; only matching records are counted.
+    /// Filter expression. Only matching records are counted.
     pub(super) filter: Option<&'static str>,
     /// Nanoseconds per tick of a FreeBSD clock; its counts are shown in ticks.
     pub(super) tick_ns: Option<u64>,
@@ -78,7 +78,7 @@ pub(super) const ALIASES: &[Alias] = &[
     filtered("soft-page_fault.write", "exceptions:page_fault_user", "error_code & 2"),
 ];
 
-/// Every name with its equivalent on this machine.
+/// All names with their equivalents on this machine.
 pub(super) fn names(host: &Host) -> impl Iterator<Item = (&'static str, &'static str)> {
     ALIASES
         .iter()
@@ -89,7 +89,7 @@ pub(super) fn names(host: &Host) -> impl Iterator<Item = (&'static str, &'static
 /// The equivalent of this name on this machine.
 pub(super) fn find(name: &str, host: &Host) -> Option<Alias> {
     let wanted = normal(name);
-    // The class is optional: `CLOCK.HARD` is `SOFT-CLOCK.HARD`.
+    // The class is optional: `CLOCK.HARD` is short for `SOFT-CLOCK.HARD`.
     let found = |wanted: &str| ALIASES.iter().find(|alias| normal(alias.name) == wanted);
     if let Some(alias) = found(&wanted).or_else(|| found(&format!("soft-{wanted}"))) {
         return Some(*alias);
@@ -123,13 +123,13 @@ pub(super) fn class(name: &str) -> Option<(&'static str, &str)> {
     Some((class.1, rest)).filter(|(_, rest)| !rest.is_empty())
 }
 
-/// Whether this is a FreeBSD name in capitals, as in FreeBSD's tables.
+/// Whether this is a FreeBSD name in upper case, as in FreeBSD's tables.
 pub(super) fn in_capitals(name: &str) -> bool {
     !name.contains(|c: char| c.is_ascii_lowercase())
         && ALIASES.iter().any(|alias| normal(alias.name) == normal(name))
 }
 
-/// The event for interrupts: a processor-specific code, or device interrupts if there are no counters.
+/// The event that counts interrupts: a CPU-specific code, or device interrupts if there are no counters.
 fn interrupts(host: &Host) -> &'static str {
     if host.pmu("cpu").is_none() {
         return "irq:irq_handler_entry";
@@ -141,7 +141,7 @@ fn interrupts(host: &Host) -> &'static str {
     }
 }
 
-/// The processor's vendor, from the first lines of `/proc/cpuinfo` (the file is long on large machines).
+/// The CPU vendor, from the first lines of `/proc/cpuinfo` (the file is long on large machines).
 fn vendor(host: &Host) -> Option<String> {
     use std::io::{BufRead, BufReader};
     let file = std::fs::File::open(host.path("/proc/cpuinfo")).ok()?;

@@ -1,9 +1,9 @@
-//! FreeBSD qualifiers that name bits of a processor's counters: `cachestate=m+e`, `core=this`, `mask=…`.
+//! FreeBSD qualifiers that correspond to bits of the CPU's counters: `cachestate=m+e`, `core=this`, `mask=…`.
 //!
-//! Takes such a qualifier; returns the PMU field and the number. The bits of Intel Core and Core2 (`core`,
-//! `agent`, `prefetch`, `cachestate`) and of AMD K7 (`unitmask`) are the same for all their events. Those
-//! of `mask`, `rsp` and the others differ by event or model: numbers are accepted, names are refused with
-//! the reason.
+//! Takes such a qualifier; returns the PMU field and the number. The qualifiers for Intel Core and Core2
+//! (`core`, `agent`, `prefetch`, `cachestate`) and for AMD K7 (`unitmask`) have the same bits in all events.
+//! The bits of `mask`, `rsp` and others depend on the event or model, so pmc accepts only numbers for these,
+//! and rejects names with an explanation.
 
 use super::error::{Fault, ParseResult};
 use super::syntax::{MASKS as NAMES, Term, number};
@@ -11,7 +11,7 @@ use super::syntax::{MASKS as NAMES, Term, number};
 /// Words and their bits.
 type Bits = &'static [(&'static str, u64)];
 
-/// Each qualifier with the field that it sets and the bits of its words.
+/// Each qualifier, the field that it sets, and the bits for its words.
 const MASKS: [(&str, &str, Bits); NAMES.len()] = [
     ("core", "umask", &[("this", 0x40), ("all", 0xc0)]),
     ("agent", "umask", &[("this", 0), ("any", 0x20)]),
@@ -25,7 +25,8 @@ const MASKS: [(&str, &str, Bits); NAMES.len()] = [
     ("trans", "umask", &[]),
 ];
 
-/// Returns the field and its number. Words are joined by `+`; `unitmask` has a sequence of letters.
+/// Returns the field and its value. The qualifier's words are joined by `+`, except for `unitmask`, whose
+/// value is a sequence of letters.
 pub(super) fn read(qualifier: &Term<'_>) -> ParseResult<(&'static str, String)> {
     let name = qualifier.name.text;
     let Some((_, field, words)) = MASKS.iter().find(|(own, ..)| *own == name) else {

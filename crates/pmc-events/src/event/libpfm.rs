@@ -1,8 +1,8 @@
 //! libpfm4's event names, such as `skx::MEM_LOAD_RETIRED:L3_MISS:u`. The library resolves them if it is
-//! installed; otherwise pmc translates them if it has an equivalent.
+//! installed; otherwise, pmc translates names for which it has an equivalent.
 //!
-//! Takes a name and a [`Host`]; returns a request or equivalent event text. The library examines the
-//! running machine, so it is not used for saved machines.
+//! Takes a name and a [`Host`]; returns a request or equivalent event text. The library is not used for saved
+//! machines, because it examines the running one.
 //!
 //! ```text
 //! skx        :: MEM_LOAD_RETIRED : L3_MISS : u : c=1      ->  cpu/event=0xd1,umask=0x20,cmask=1/u
@@ -17,7 +17,7 @@ use super::vendor::Vendor;
 /// The meaning of a name.
 #[derive(Debug)]
 pub(super) enum Meaning {
-    /// A request made by the library.
+    /// A request created by the library.
     Request(Box<Attr>),
     /// Equivalent pmc event text.
     Text(String),
@@ -40,7 +40,7 @@ pub fn event_text(list: &str) -> String {
 /// Resolves `PMU::EVENT:UMASK:MODIFIER`; the PMU before `::` may be empty.
 ///
 /// # Errors
-/// The reason why the name is invalid, as a clause.
+/// Returns the reason why the name is invalid, as a clause.
 pub(super) fn meaning(name: &str, host: &Host) -> Result<Meaning, String> {
     let (pmu, event) = name.split_once("::").unwrap_or(("", name));
     let asked = if pmu.is_empty() { event } else { name };
@@ -55,8 +55,8 @@ pub(super) fn meaning(name: &str, host: &Host) -> Result<Meaning, String> {
     }
 }
 
-/// libpfm4's prefixes for the core PMUs of each model, with the tables' model names. AMD is not included,
-/// since libpfm4 and the tables name its events differently.
+/// libpfm4's prefix for each model's core PMU, and the model's name in the tables. AMD is not included, since
+/// its events have different names in libpfm4 and in the tables.
 const MODELS: [(&str, &str); 37] = [
     ("nhm", "nehalemep"),
     ("nhm_ex", "nehalemex"),
@@ -97,14 +97,14 @@ const MODELS: [(&str, &str); 37] = [
     ("arm_v1", "neoverse-v1"),
 ];
 
-/// Resolves the event by the vendor tables of this CPU, if the name is theirs with colons instead of dots.
+/// Resolves the event with this CPU's vendor tables, if they contain the name with dots instead of colons.
 fn plain(pmu: &str, event: &str, host: &Host) -> Result<String, String> {
     let vendor = Vendor::of(host);
     let model = vendor.models().first().map(|model| model.name.as_str());
     let (core, unit) = pmu.split_once("_unc_").map_or((pmu, None), |(core, unit)| (core, Some(unit)));
     let is_model = MODELS.iter().any(|(prefix, own)| *prefix == core && Some(*own) == model);
     if core.starts_with("amd64") {
-        return Err("only the library knows its names of AMD's events".to_owned());
+        return Err("only the library knows its names for AMD's events".to_owned());
     }
     if !pmu.is_empty() && !is_model {
         let here = model.unwrap_or("a CPU without a table in pmc");
@@ -149,15 +149,15 @@ fn plain(pmu: &str, event: &str, host: &Host) -> Result<String, String> {
         Some((_, instance)) if host.pmu(instance).is_some() => instance,
         _ => event.pmu,
     };
-    // A given term replaces the event's own term.
+    // A term that the user gives replaces the event's own term of that name.
     let given = |term: &str| terms.iter().any(|own| own.split('=').next() == term.split('=').next());
     let own = event.terms.split(',').filter(|term| !given(term)).map(str::to_owned);
     let all: Vec<String> = own.chain(terms.iter().cloned()).collect();
     Ok(format!("{device}/{}/{letters}", all.join(",")))
 }
 
-/// Explains why an event is missing from the tables although the library may support it: the tables list
-/// whole events, while the library builds some from parts.
+/// Explains why an event is missing from the tables even though the library may support it: the tables list
+/// complete events, while the library composes some events from parts.
 fn only_the_library(event: &str, masks: &[&str], vendor: &Vendor) -> Option<String> {
     if event.to_ascii_uppercase().starts_with("OFFCORE_RESPONSE_") {
         return Some(format!("only the library combines requests and responses of {event}"));
@@ -215,8 +215,7 @@ mod tests {
             (
                 "zen4",
                 "amd64_fam19h_zen4::RETIRED_INSTRUCTIONS",
-                "only the library knows its names of AMD's \
-                                                                 events",
+                "only the library knows its names for AMD's events",
             ),
         ] {
             assert!(said(cpu, name).unwrap_err().contains(why), "{name}");

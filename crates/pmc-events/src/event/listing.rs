@@ -1,7 +1,7 @@
-//! Lists every named event of this machine, and templates for unnamed ones, for `pmc list`.
+//! Lists all named events of this machine, and templates for unnamed ones, for `pmc list`.
 //!
 //! Takes a [`Host`] and the requested kinds; returns an iterator, so that thousands of tracepoints are read
-//! only on demand. Opens nothing; `event::parse` turns a listed name into a request.
+//! only on demand. Does not open any events; `event::parse` converts a listed name to a request.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,13 +27,13 @@ pub enum EventKind {
     Pmu,
     /// Events from the vendors' manuals.
     Vendor,
-    /// Raw codes of the PMUs (templates).
+    /// Raw event codes for the PMUs (templates).
     Raw,
     /// Breakpoints (a template).
     Breakpoint,
-    /// Probes in functions of programs and of the kernel (templates).
+    /// Probes in functions of programs and the kernel (templates).
     Probe,
-    /// Markers (USDT) of the files in the build-ID cache.
+    /// Markers (USDT) in the files of the build-ID cache.
     Marker,
     /// FreeBSD's names.
     FreeBsd,
@@ -63,7 +63,7 @@ impl EventKind {
         self.words()[0]
     }
 
-    /// The kind's names on the command line. perf's category word comes first, if there is one.
+    /// The kind's names on the command line. If perf has a word for this category, it comes first.
     pub(crate) fn words(self) -> &'static [&'static str] {
         match self {
             Self::Hardware => &["hardware", "hw"],
@@ -81,7 +81,7 @@ impl EventKind {
         }
     }
 
-    /// The kind of this name.
+    /// The kind with this name.
     pub fn named(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.words().iter().any(|name| name.eq_ignore_ascii_case(word)))
     }
@@ -98,21 +98,21 @@ pub struct ListedEvent {
     pub aliases: &'static [&'static str],
     /// A one-line description; empty if the kernel provides none.
     pub text: String,
-    /// The event's PMU, for kinds of PMU events.
+    /// The event's PMU, if the event belongs to one.
     pub pmu: Option<String>,
     /// The terms of a PMU event, or the Linux event of a FreeBSD name.
     pub means: Option<String>,
     /// Unit of the scaled value; empty for plain counts.
     pub unit: String,
-    /// Factor from the count to the unit.
+    /// Factor that converts the count to the unit.
     pub scale: f64,
-    /// Whether it is a template, which cannot be opened unchanged.
+    /// Whether the entry is a template, which must be filled in before it can be opened.
     pub form: bool,
-    /// Details from the vendor's table, for manual events.
+    /// Details from the vendor's table, for vendor events.
     pub manual: Option<VendorDetails>,
 }
 
-/// A vendor table's details of an event, in addition to its code.
+/// Details of an event in a vendor's table, in addition to its code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VendorDetails {
     /// The table: `skylakex`.
@@ -159,14 +159,14 @@ impl ListedEvent {
     }
 }
 
-/// Sources of the list.
+/// Machine data from which the list is built.
 #[derive(Debug)]
 pub struct ListingSources<'h> {
     /// The machine.
     pub host: &'h Host,
-    /// The vendor tables for its CPUs.
+    /// The vendor tables for the machine's CPUs.
     pub vendor: Vendor,
-    /// The names of its PMUs: each PMU, and the common name of numbered instances.
+    /// The names of the machine's PMUs, including the common names of numbered instances.
     pub pmus: BTreeSet<String>,
     find_markers: fn() -> MarkersByFile,
 }
@@ -175,18 +175,18 @@ pub struct ListingSources<'h> {
 pub type MarkersByFile = Vec<(String, Vec<String>)>;
 
 impl<'h> ListingSources<'h> {
-    /// Creates the sources of this machine.
+    /// Creates the sources for this machine.
     pub fn of(host: &'h Host) -> Self {
         Self { host, vendor: Vendor::of(host), pmus: pmu_names(host), find_markers: Vec::new }
     }
 
-    /// Adds markers, which are searched only when their kind is requested.
+    /// Adds markers, which are searched for only if their kind is requested.
     #[must_use]
     pub fn with_markers(self, find_markers: fn() -> MarkersByFile) -> Self {
         Self { find_markers, ..self }
     }
 
-    /// The entries of a kind. Tracepoints are empty if tracefs cannot be read; [`Host::tracefs`] returns
+    /// The entries of a kind. There are no tracepoints if tracefs cannot be read; [`Host::tracefs`] returns
     /// the reason.
     pub fn of_kind(&self, kind: EventKind) -> Box<dyn Iterator<Item = ListedEvent> + '_> {
         let host = self.host;
@@ -252,7 +252,8 @@ const PROBES: [(&str, &str); 5] = [
     ("sdt:PATH:PROVIDER:NAME", "a marker in a program or library"),
 ];
 
-/// Whether this `ftrace` entry is only a record format of a tracer, without an ID for opening it. Most are.
+/// Whether this `ftrace` entry only describes a tracer's record format. Like most `ftrace` entries, it then
+/// has no ID and cannot be opened.
 fn is_record_only(host: &Host, name: &str) -> bool {
     name.split_once(':')
         .is_some_and(|(system, name)| system == "ftrace" && host.tracepoint_id(system, name).is_err())
@@ -265,8 +266,8 @@ fn generic_events(kind: EventKind, attr_kind: u32) -> impl Iterator<Item = Liste
     })
 }
 
-/// The PMUs with the names to type. Numbered instances of a device (`uncore_imc_0`, `uncore_imc_1`) appear
-/// once, under their common stem.
+/// The PMUs, with the names to type. Numbered instances of a device (`uncore_imc_0`, `uncore_imc_1`) appear
+/// once, under their common name.
 fn pmus(host: &Host) -> impl Iterator<Item = (String, Pmu)> {
     let mut seen: Vec<String> = Vec::new();
     let names = host.pmu_names();
@@ -298,14 +299,14 @@ pub fn is_same_pmu(one: &str, other: &str) -> bool {
     one == other || stem(one) == Some(other) || stem(other) == Some(one)
 }
 
-/// The names of this machine's PMUs: each PMU, and the common name of numbered instances.
+/// The names of this machine's PMUs, including the common names of numbered instances.
 pub fn pmu_names(host: &Host) -> BTreeSet<String> {
     let names = host.pmu_names();
     names.iter().filter_map(|name| stem(name)).map(str::to_owned).chain(names.iter().cloned()).collect()
 }
 
-/// Manual events for PMUs of this machine, as the user may type them: names in lower case as in perf, with
-/// a PMU if several core types have the same name.
+/// Vendor events for PMUs of this machine, as the user may type them: in lower case as in perf, with a PMU if
+/// several core types have an event with the same name.
 fn vendor_events(vendor: &Vendor, here: &BTreeSet<String>) -> Vec<ListedEvent> {
     let kinds: BTreeSet<&str> =
         vendor.models().iter().map(|model| model.pmu.as_str()).filter(|pmu| !pmu.is_empty()).collect();
@@ -342,7 +343,7 @@ fn vendor_events(vendor: &Vendor, here: &BTreeSet<String>) -> Vec<ListedEvent> {
             )
         }
     };
-    // For a CPU named by the user, list all events, whether or not they can be counted here.
+    // For a CPU selected by the user, list all events, even if they cannot be counted on this machine.
     let is_listed = |pmu: &str| here.contains(pmu) || vendor.is_of_named_cpu();
     vendor.events().filter(|event| is_listed(event.pmu)).map(listed).collect()
 }
@@ -366,7 +367,8 @@ fn held(host: &Host) -> impl Iterator<Item = ListedEvent> {
 fn pmu_events(shown: &str, pmu: &Pmu) -> Vec<ListedEvent> {
     let entries = pmu.events().into_iter().filter_map(|name| {
         let event = pmu.event(&name)?;
-        // The user must supply terms without a value; they are shown with the name, as in perf.
+        // The user must supply values for terms that have none. As in perf, these terms are shown with the
+        // name.
         let open: Vec<&str> =
             event.terms.split(',').map(str::trim).filter(|term| term.ends_with("=?")).collect();
         let form = !open.is_empty();
@@ -426,7 +428,7 @@ mod tests {
                 .filter(|kind| !matches!(kind, EventKind::Tracepoint | EventKind::Vendor));
             for kind in kinds {
                 for listed in sources.of_kind(kind).filter(|listed| !listed.form) {
-                    // A FreeBSD name may stand for an event that this machine lacks.
+                    // A FreeBSD name may stand for an event that this machine does not have.
                     if kind != EventKind::FreeBsd {
                         assert!(parse(&listed.name, &host).is_ok(), "{machine}: {}", listed.name);
                         seen += 1;

@@ -2,8 +2,8 @@
 //! becomes [`EventGroup`]s of [`EventSpec`]s, each with the `perf_event_attr` fields that the text
 //! determines.
 //!
-//! Takes text and a [`Host`](pmc_sys::host::Host), which may be a snapshot: it opens nothing and does not
-//! need the machine. Returns specs without a target; `counter` decides where and how to open them.
+//! Takes text and a [`Host`](pmc_sys::host::Host), which may be a saved machine, since no events are opened.
+//! Returns specs without a target; `counter` decides where and how to open them.
 //!
 //! ```text
 //! text ──syntax──► words ──resolve──► EventGroup
@@ -20,7 +20,7 @@ mod did_you_mean;
 mod error;
 mod freebsd_aliases;
 mod freebsd_masks;
-pub mod glob;
+mod glob;
 pub mod libpfm;
 pub mod listing;
 mod names;
@@ -41,34 +41,37 @@ use pmc_sys::host::CpuList;
 use pmc_sys::host::tracer::Tracer;
 
 pub use error::{ParseError, TextSpan};
-pub use probe::{EventTarget, FindProgram, with_libraries};
+pub use probe::{
+    EventTarget, FindProgram, KernelFunction, LineRange, ProbeArgument, ProbeNames, ProbePoint, ProbeSyntax,
+    kernel_functions, parse_point, probe_event_name, probe_group, with_libraries,
+};
 pub use resolve::{EventParser, parse};
 
 /// Events that are scheduled together or not at all.
 #[derive(Debug, Clone)]
 pub struct EventGroup {
-    /// The members; the first is the leader. A plain event is a group of one.
+    /// The members, of which the first is the leader. A plain event is a group of one.
     pub events: Vec<EventSpec>,
-    /// Whether the text has braces; only then the members form a kernel group.
+    /// Whether the text has braces, so that the members form a group in the kernel.
     pub braces: bool,
-    /// `:W`: if the kernel refuses the group, open its members separately.
+    /// `:W`: if the kernel rejects the group, open its members separately.
     pub weak: bool,
-    /// `:S`: only the leader samples; the others are read with it.
+    /// `:S`: only the leader samples; the others are read along with it.
     pub leader_sampling: bool,
 }
 
-/// One event, as determined by its text.
+/// One event, as parsed from its text.
 #[derive(Debug, Clone)]
 pub struct EventSpec {
-    /// The name shown to the user, by perf's rule: the text as typed, or `name=`.
+    /// The name shown to the user. As in perf, this is the text as typed, or the value of `name=`.
     pub name: String,
     /// The source of its values.
     pub source: EventSource,
-    /// The PMU that counts it, by its sysfs name (`cpu`, `uncore_imc_0`, `software`). `None` for generic
-    /// types, unless the text or a hybrid machine names one.
+    /// The sysfs name of the PMU that counts the event (`cpu`, `uncore_imc_0`, `software`). `None` for
+    /// generic types, unless the text or a hybrid machine determines a PMU.
     pub pmu: Option<String>,
-    /// The CPUs on which it is opened for the whole package or device: the PMU's `cpumask`, or the `cpu=`
-    /// qualifier.
+    /// The CPUs on which the event is opened for the whole package or device, from the PMU's `cpumask` or the
+    /// `cpu=` qualifier.
     pub cpus: Option<CpuList>,
     /// Factor from the count to `unit` (`events/NAME.scale`); 1 by default.
     pub scale: f64,
@@ -76,57 +79,58 @@ pub struct EventSpec {
     pub unit: String,
     /// Nanoseconds per tick, for FreeBSD's clocks: the kernel counts time, and periods are given in ticks.
     pub tick_ns: Option<u64>,
-    /// A kernel tracepoint that only reports events of user mode, so `usr` excludes nothing.
+    /// Whether the event is a kernel tracepoint that only reports user-mode events, so that `usr` excludes
+    /// none of them.
     pub tells_of_user_mode: bool,
-    /// `.snapshot`: the value is a level, not a sum; intervals show it unchanged.
+    /// `.snapshot`: the value is a level instead of a sum, and intervals show it unchanged.
     pub snapshot: bool,
     /// `.per-pkg`: one CPU counts for its whole package.
     pub per_package: bool,
-    /// Whether the text chose levels (`u`, `k`, `h`, `usr`, `os` …), so that `--all-user` does not override
-    /// them.
+    /// Whether the text selects privilege levels (`u`, `k`, `h`, `usr`, `os` …), so that `--all-user` does
+    /// not override them.
     pub levels_chosen: bool,
-    /// `P`, or an event that only supports precise sampling: use the highest `precise_ip` the machine
+    /// `P`, or an event that only supports precise sampling: use the highest `precise_ip` that the machine
     /// supports.
     pub precise_max: bool,
     /// Number shared by the instances of a PMU wildcard (`uncore_imc*`) or the parts of a hybrid event.
     /// They are shown as one row unless `--no-merge` is given.
     pub merge: Option<u32>,
-    /// Whether it is counted on [`cpus`](Self::cpus), or on all CPUs, whatever the target (perf's
-    /// `system_wide`). Either the PMU counts a package or a device (it has a `cpumask`), never one task, or
-    /// the user wants the event in addition to counts of tasks.
+    /// Whether the event is counted on [`cpus`](Self::cpus) or on all CPUs, regardless of the target (perf's
+    /// `system_wide`). This is so if the PMU counts for a whole package or device (it has a `cpumask`) and
+    /// never for a single task, or if the user requests such an event in addition to per-task counts.
     pub system_wide: bool,
     /// The CPUs that have this PMU, on hybrid machines. The event cannot be opened on other CPUs, and a
     /// task is counted only while it runs on one of these.
     pub core_cpus: Option<CpuList>,
-    /// Whether `G`, `H`, `guest` or `host` chose between host and guests.
+    /// Whether `G`, `H`, `guest` or `host` selects between host and guests.
     pub exclusion_chosen: bool,
     /// `S`: samples include the values of the group.
     pub sample_read: bool,
     /// The filter expression that is part of the event's meaning, for tracepoints.
     pub filter: Option<String>,
-    /// Whether it is a tracepoint that reports user-mode registers.
+    /// Whether the event is a tracepoint that reports user-mode registers.
     pub of_user_mode: bool,
-    /// The counters that it can use, if the vendor's table lists them.
+    /// The counters that the event can use, if the vendor's table lists them.
     pub counters: Option<PmuCounters>,
     /// The vendor's recommended sampling period.
     pub recommended_period: Option<u64>,
-    /// Set if the event counts nothing but makes hardware write a trace.
+    /// Set if the event makes the hardware write a trace instead of counting.
     pub trace: Option<Trace>,
     /// Settings from the other qualifiers.
     pub qualifiers: Qualifiers,
 }
 
-/// Counters of a PMU.
+/// A set of counters of a PMU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PmuCounters {
     /// One bit per general counter.
     pub general: u64,
-    /// The fixed counter for this event; 0 for the only one of an uncore unit.
+    /// The fixed counter for this event; 0 for the only fixed counter of an uncore unit.
     pub fixed: Option<u8>,
 }
 
 impl PmuCounters {
-    /// Parses a table's list: `0-3`, `0,2-3`, `F1`, `F`.
+    /// Parses a list in a table: `0-3`, `0,2-3`, `F1`, `F`.
     fn read(text: &str) -> Option<Self> {
         let mut counters = Self { general: 0, fixed: None };
         for part in text.split(',') {
@@ -144,7 +148,7 @@ impl PmuCounters {
     }
 }
 
-/// Settings for recording a trace that perf adds to the event's text.
+/// Settings that perf adds to the event's text when it records a trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trace {
     /// The tracing hardware.
@@ -157,12 +161,13 @@ pub struct Trace {
     pub(crate) fields: u64,
 }
 
-/// Where tracepoints and probes fire, as far as the kernel reports it through their registers.
+/// The mode in which a tracepoint or probe fires, according to the registers that the kernel reports for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hook {
     /// System calls (`syscalls:`) and probes in programs: counted with both `:u` and `:k`.
     User,
-    /// All others, even those about user mode (`exceptions:page_fault_user`): never counted with `:u`.
+    /// All other hooks, even those that concern user mode (`exceptions:page_fault_user`): never counted with
+    /// `:u`.
     Kernel,
 }
 
@@ -179,7 +184,7 @@ pub enum EventSource {
 }
 
 /// An event that a holder keeps open (`persistent/NAME/`). Its request must never be passed to the kernel,
-/// for which the same bits have a different meaning.
+/// because these bits have a different meaning there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PersistentEvent {
     /// The directory in which the holder publishes it.
@@ -188,7 +193,7 @@ pub struct PersistentEvent {
     pub id: u64,
 }
 
-/// Events that need no counter (perf's tool events).
+/// Values that do not need a counter (perf's tool events).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Tool {
     /// Wall-clock time in nanoseconds.
@@ -207,13 +212,14 @@ impl Tool {
         (Self::SystemTime, "system_time", "time the command spent in the kernel, nanoseconds"),
     ];
 
-    /// The tool event of this name.
+    /// The tool event with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|(_, own, _)| *own == name).map(|(tool, ..)| *tool)
     }
 }
 
-/// Qualifiers that affect opening, not counting. `None` and `false` mean not given.
+/// Qualifiers that affect how an event is opened rather than counted. `None` and `false` mean that a
+/// qualifier is not given.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Qualifiers {
     /// `call-graph=MODE`: `fp`, `dwarf`, `lbr` or `no`.
@@ -224,8 +230,8 @@ pub struct Qualifiers {
     pub stack_size: Option<u32>,
     /// `max-stack=FRAMES`.
     pub max_stack: Option<u16>,
-    /// `inherit`/`no-inherit` (perf terms), `descendants`: whether to count children started later. With
-    /// `descendants=0` or `inherit_thread`, only threads are inherited.
+    /// `inherit`/`no-inherit` (perf terms), `descendants`: whether to count children that start later. With
+    /// `descendants=0` or `inherit_thread`, only threads inherit the event.
     pub inherit: Option<bool>,
     /// `overwrite`/`no-overwrite`.
     pub overwrite: Option<bool>,
@@ -243,8 +249,11 @@ pub struct Qualifiers {
     pub log_exit: bool,
     /// `log-cswitch`: record each thread's count at its context switches and when it ends.
     pub log_cswitch: bool,
-    /// Leads a `log-cswitch` group: samples each context switch with the group's counts.
+    /// The leader of a `log-cswitch` group, which samples each context switch with the group's counts.
     pub leads_slices: bool,
+    /// Samples every wake-up on whole CPUs, for the waits that other events measure. Keeps only the kernel's
+    /// part of call chains. The rate in the options does not apply.
+    pub samples_wakeups: bool,
 }
 
 impl Qualifiers {
@@ -284,7 +293,7 @@ impl EventSpec {
         }
     }
 
-    /// Creates a generic kernel event under its own name.
+    /// Creates a generic kernel event with its own name.
     pub fn generic(kind: u32, config: u64) -> Self {
         let name = pmc_sys::abi::generic::name_of(kind, config);
         Self::kernel(name.map_or_else(|| format!("{kind}:{config:#x}"), str::to_owned), kind, config)
@@ -297,8 +306,8 @@ impl EventSpec {
         Self::new(name, EventSource::Kernel(attr))
     }
 
-    /// Whether it needs a hardware counter, which is scarce and subject to reservation. PMUs that only read
-    /// a free-running register (time stamps, energy, residency) or hook into the kernel do not.
+    /// Whether the event needs a hardware counter, which is a scarce resource and can be reserved. PMUs that
+    /// only read a free-running register (time stamps, energy, residency) or hook into the kernel do not.
     pub fn takes_counter(&self) -> bool {
         const WITHOUT: [&str; 8] =
             ["software", "tracepoint", "breakpoint", "kprobe", "uprobe", "msr", "power", "persistent"];
@@ -310,13 +319,13 @@ impl EventSpec {
         }
     }
 
-    /// Whether the event can distinguish user mode from the kernel, and its text does not choose.
+    /// Whether the event can distinguish user mode from kernel mode, and its text does not select either.
     pub fn has_levels(&self) -> bool {
         match &self.source {
             EventSource::Kernel(attr) => {
                 let is_narrowed = [Flag::ExcludeUser, Flag::ExcludeKernel].iter().any(|flag| attr.get(*flag));
-                // The kernel's clocks run at every level whatever the flags. System calls and probes in
-                // programs count at every level too.
+                // The kernel's clocks count at every level, regardless of the flags, and so do system calls
+                // and probes in programs.
                 let goes_on = generic::is_clock(attr) || self.hook() == Some(Hook::User);
                 !is_narrowed && !self.system_wide && !goes_on
             }
@@ -325,8 +334,8 @@ impl EventSpec {
         }
     }
 
-    /// The hook's location, for tracepoints and probes. For these, the kernel uses `:u` to decide whether
-    /// the event happens in user mode at all, and ignores `:k`.
+    /// The mode in which the event fires; `None` unless it is a tracepoint or probe. For these, `:u` makes
+    /// the kernel count either all occurrences or none, and `:k` has no effect.
     pub fn hook(&self) -> Option<Hook> {
         match self.pmu.as_deref()? {
             "kprobe" => Some(Hook::Kernel),
@@ -336,7 +345,8 @@ impl EventSpec {
         }
     }
 
-    /// Whether only the kernel causes this event; if the kernel is excluded, its 0 is not a valid count.
+    /// Whether only the kernel causes this event, so that a count of 0 means nothing if the kernel is
+    /// excluded.
     pub fn is_of_kernel(&self) -> bool {
         const OF_KERNEL: [u64; 3] = [CONTEXT_SWITCHES, CPU_MIGRATIONS, CGROUP_SWITCHES];
         self.hook() == Some(Hook::Kernel)
@@ -345,19 +355,19 @@ impl EventSpec {
                 .is_some_and(|attr| attr.kind() == kind::SOFTWARE && OF_KERNEL.contains(&attr.config()))
     }
 
-    /// Whether events shown as one alternate on the same task (the PMUs of hybrid cores), so that their
-    /// times must not be added.
+    /// Whether events that share a row alternate on the same task, as on the PMUs of hybrid cores. If they
+    /// do, their times must not be added up.
     pub fn takes_turns(&self) -> bool {
         self.core_cpus.is_some() && self.merge.is_some()
     }
 
-    /// Whether the event may be opened on this CPU: the text or the PMU can bind it to certain CPUs.
+    /// Whether the event may be opened on this CPU. The text or the PMU can bind it to certain CPUs.
     pub(crate) fn takes_cpu(&self, cpu: u32) -> bool {
         [&self.cpus, &self.core_cpus].into_iter().flatten().all(|cpus| cpus.contains(cpu))
     }
 
-    /// The name of this instance when instances are not merged, in perf's format:
-    /// `uncore_imc_0/clockticks/`, `cpu_core/cycles/`, `clockticks [uncore_imc_0]`.
+    /// The event's name if PMU instances are not merged, in perf's format: `uncore_imc_0/clockticks/`,
+    /// `cpu_core/cycles/`, `clockticks [uncore_imc_0]`.
     pub fn unique_name(&self) -> String {
         let (Some(_), Some(pmu)) = (self.merge, &self.pmu) else { return self.name.clone() };
         match self.name.find('/') {
@@ -368,12 +378,13 @@ impl EventSpec {
         }
     }
 
-    /// Whether it is this generic event, by `attr.type` and `attr.config`.
+    /// Whether this is the generic event with this `attr.type` and `attr.config`.
     pub fn is_generic(&self, kind: u32, config: u64) -> bool {
         self.attr().is_some_and(|attr| (attr.kind(), attr.config()) == (kind, config))
     }
 
-    /// Turns the event into `cpu-clock` at the same levels, to replace cycles on machines without them.
+    /// Changes the event to `cpu-clock` at the same levels, to replace cycles on machines that cannot count
+    /// them.
     pub fn become_cpu_clock(&mut self) {
         let EventSource::Kernel(attr) = &mut self.source else { return };
         attr.set_kind(kind::SOFTWARE);

@@ -1,9 +1,10 @@
-//! Vendor event names: finds the PMUs of this machine that support a table's event, and the request for it.
+//! Vendor event names: finds the PMUs of this machine that support an event from a table, and builds the
+//! request.
 //!
 //! Takes a name or a PMU; returns rows of `vendor`'s tables, or the reason why this kernel does not support
-//! the event. `terms` encodes the terms in the same way as those from sysfs. Each term is first checked
-//! against the PMU's `format`, so that no value is silently truncated. The tables are searched only for names
-//! that the kernel does not provide, so most event texts cost nothing.
+//! the event. `terms` encodes the terms like those from sysfs. Each term is first checked against the PMU's
+//! `format`, so that no value is silently truncated. The tables are searched only for names that the kernel
+//! does not provide, so most events cost nothing.
 //!
 //! ```text
 //! unc_cha_tor_inserts.ia_miss_drd ──vendor──► uncore_cha: event=0x35,umask=0xc817fe01
@@ -19,11 +20,9 @@ use super::syntax::number;
 use super::vendor::{Vendor, VendorEvent};
 use pmc_sys::host::Host;
 use pmc_sys::host::pmu::Pmu;
-use pmc_sys::sort;
 
-/// Intel uncore units, keyed by the generic PMU names of a kernel that does not support the model
-/// (`uncore_type_0_3` is the fourth `cha`). Lists only units that are the same on every self-describing
-/// model.
+/// Intel uncore units, by the generic PMU names that a kernel without support for the model uses
+/// (`uncore_type_0_3` is the fourth `cha`). Lists only units that are the same on all self-describing models.
 const DISCOVERED: [(&str, &str); 12] = [
     ("uncore_type_0", "uncore_cha"),
     ("uncore_type_1", "uncore_iio"),
@@ -44,7 +43,7 @@ const DISCOVERED: [(&str, &str); 12] = [
 pub(super) struct VendorNames<'h> {
     host: &'h Host,
     vendor: OnceCell<Vendor>,
-    /// Whether hardware threads share cores, and thus counters.
+    /// Whether hardware threads share cores, and so share counters.
     smt: OnceCell<bool>,
 }
 
@@ -65,12 +64,12 @@ impl<'h> VendorNames<'h> {
     pub(super) fn on(&self, pmu: &Pmu, name: &str) -> Option<VendorEvent<'_>> {
         // An exact instance name takes precedence over the common name.
         let mut events = self.vendor().named(name);
-        sort::by_key(&mut events, |event| event.pmu != pmu.name);
+        events.sort_by_key(|event| event.pmu != pmu.name);
         events.into_iter().find(|event| is_instance(&pmu.name, event.pmu))
     }
 
-    /// The PMUs that have an event of this name, in sysfs order. An error if the tables have the event but
-    /// the machine has none of its PMUs; `None` if no table has it.
+    /// The PMUs that have an event with this name, in sysfs order. Fails if the tables contain the event but
+    /// the machine has none of its PMUs; `None` if no table contains it.
     pub(super) fn pmus(&self, name: &str, span: &TextSpan) -> Option<ParseResult<Vec<Pmu>>> {
         let events = self.vendor().named(name);
         let first = events.first()?;
@@ -81,9 +80,9 @@ impl<'h> VendorNames<'h> {
             .filter(|pmu| events.iter().any(|event| is_instance(pmu, event.pmu)))
             .filter_map(|pmu| self.host.pmu(pmu))
             .collect();
-        // Core PMUs are in the kernel's order, as for generic events.
+        // Core PMUs are returned in the kernel's order, as for generic events.
         if pmus.iter().all(|pmu| pmu.core_cpus().is_some()) {
-            sort::by_key(&mut pmus, |pmu| pmu.kind);
+            pmus.sort_by_key(|pmu| pmu.kind);
         }
         if !pmus.is_empty() {
             return Some(Ok(pmus));
@@ -102,7 +101,7 @@ impl<'h> VendorNames<'h> {
         .try_this("pmc info shows the available PMUs, and why others are missing")))
     }
 
-    /// The table's name for a FreeBSD spelling, in which `.`, `_`, `-` and spaces are equivalent.
+    /// The name in the table for a FreeBSD spelling, in which `.`, `_`, `-` and spaces are equivalent.
     pub(super) fn spelled_freely(&self, name: &str) -> Option<&str> {
         let same = |own: &str| {
             let normal = |b: u8| if matches!(b, b'.' | b'_' | b' ') { b'-' } else { b.to_ascii_lowercase() };
@@ -132,8 +131,8 @@ fn is_instance(pmu: &str, of: &str) -> bool {
     pmu == of || numbered(of) || DISCOVERED.iter().any(|(number, unit)| *unit == of && numbered(number))
 }
 
-/// Checks whether this kernel supports the event; otherwise returns the reason. `given` identifies terms
-/// typed by the user, which replace the event's own.
+/// Checks whether this kernel supports the event; returns the reason if not. `given` returns whether the user
+/// typed a term with this name; the user's terms replace the event's own.
 pub(super) fn check(
     pmu: &Pmu,
     event: &VendorEvent<'_>,
@@ -151,12 +150,12 @@ pub(super) fn check(
     }
     let register = event.extra.split(' ').find_map(|word| word.strip_prefix("msr=")?.split_once(':'));
     if let Some((registers, _)) = register {
-        return Err(refused(format!("it uses the registers {registers}, which Linux has no terms for yet"))
-            .try_this("a newer kernel with a term for them, and a table that uses the term"));
+        return Err(refused(format!("it uses the registers {registers}, for which Linux has no terms yet"))
+            .try_this("use a newer kernel that has a term for them, and a table that uses the term"));
     }
     for term in event.terms.split(',') {
         let (name, value) = term.split_once('=').unwrap_or((term, "1"));
-        // `config1` and the like are words of the request on every PMU.
+        // `config`, `config1` and so on are fields of `perf_event_attr`, so every PMU accepts them.
         if given(name) || name.starts_with("config") {
             continue;
         }
@@ -167,8 +166,8 @@ pub(super) fn check(
         };
         if number(value).is_none_or(|value| value > format.largest()) {
             return Err(refused(format!(
-                "it requires {term}, but {} supports at most {:#x} there ({format}), which would be another \
-                 event",
+                "it requires {term}, but {} supports at most {:#x} there ({format}); a truncated value would \
+                 select another event",
                 pmu.name,
                 format.largest()
             ))

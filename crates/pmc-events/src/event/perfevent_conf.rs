@@ -1,8 +1,8 @@
-//! PCP's `perfevent.conf` as a source of events: the events that PCP's agent would count on this machine.
+//! Reads events from PCP's `perfevent.conf`: the events that PCP's agent would count on this machine.
 //!
-//! Takes the file's text, the [`Host`] and an [`EventParser`]. Returns events under the file's names, sums of
-//! events, and the skipped lines with reasons. It translates libpfm4 names to pmc's event text; the caller
-//! computes the sums.
+//! Takes the file's text, the [`Host`] and an [`EventParser`]. Returns events with their names in the file,
+//! sums of events, and skipped lines with reasons. libpfm4 names are translated to pmc's event text; the
+//! caller computes the sums.
 //!
 //! ```text
 //! [hsw hsw_ep]               only the first section that names a PMU of this machine is used
@@ -15,19 +15,20 @@
 
 use std::fmt;
 
+use super::EventGroup;
 use super::libpfm::uncore_unit;
-use super::{EventGroup, EventParser};
+use super::resolve::EventParser;
 use pmc_sys::host::cpu::Topology;
 use pmc_sys::host::{CpuList, Host};
 
 /// The contents of a file for this machine.
 #[derive(Debug, Default)]
 pub struct PerfeventConf {
-    /// The events, in the file's order and under its names.
+    /// The events, in the file's order and with the file's names.
     pub groups: Vec<EventGroup>,
     /// The derived events.
     pub sums: Vec<DerivedEvent>,
-    /// Lines of the chosen sections that cannot be counted here.
+    /// Lines in the selected sections whose events cannot be counted on this machine.
     pub left_out: Vec<SkippedLine>,
 }
 
@@ -40,7 +41,7 @@ pub struct DerivedEvent {
     pub terms: Vec<(String, Option<f64>)>,
 }
 
-/// A line that cannot be counted here.
+/// A line whose event cannot be counted on this machine.
 #[derive(Debug, PartialEq)]
 pub struct SkippedLine {
     /// Line number, from 1.
@@ -69,7 +70,7 @@ impl fmt::Display for BadLine {
 /// Parses a file.
 ///
 /// # Errors
-/// The first line with a syntax error.
+/// Returns the first line with a syntax error.
 pub fn read(text: &str, host: &Host, parser: &mut EventParser<'_>) -> Result<PerfeventConf, BadLine> {
     let sections = sections(text)?;
     let core = core_names(host);
@@ -104,7 +105,8 @@ impl PerfeventConf {
         self.left_out.push(SkippedLine { line, entry: entry.to_owned(), why });
     }
 
-    /// Returns the first alternative whose events are all counted.
+    /// Returns the first alternative whose events are all counted; otherwise, the reason why no alternative
+    /// can be used.
     fn sum(&self, lines: &[ConfLine<'_>]) -> Result<Vec<(String, Option<f64>)>, String> {
         let mut missing = String::from("it does not name any events");
         for alternative in lines.split(|line| line.event == "||").filter(|lines| !lines.is_empty()) {
@@ -241,7 +243,7 @@ impl<'a> ConfLine<'a> {
             ("node_rr", _) => self.place = CpuPlacement::NextOfNodes,
             ("perf_scale", SectionKind::Derived(_)) => self.scale = Some(Scale::Sysfs),
             _ => match (word.parse::<u32>(), word.parse::<f64>(), word.split_once([':', '=']), kind) {
-                // A number without a point is a CPU, in derived events too.
+                // A number without a decimal point is a CPU, even in derived events.
                 (Ok(cpu), ..) => self.place = CpuPlacement::Cpu(cpu),
                 (_, Ok(scale), _, SectionKind::Derived(_)) if scale.is_finite() => {
                     self.scale = Some(Scale::Factor(scale))
@@ -259,7 +261,7 @@ impl<'a> ConfLine<'a> {
         Ok(())
     }
 
-    /// The events of this line, or the reason why there are none.
+    /// The events of this line, or the reason why it cannot be counted.
     fn groups(
         &self,
         is_dynamic: bool,
@@ -301,7 +303,7 @@ impl<'a> ConfLine<'a> {
         let mut parse = |text: &str| parser.parse(text).map_err(|error| error.message);
         if self.event.starts_with("RAW:") {
             let code = self.code.ok_or("a RAW: event requires rawcode=0x…")?;
-            // The agent excludes hypervisor and guests.
+            // The agent excludes the hypervisor and guests.
             return parse(&format!("r{code}:ukH"));
         }
         if let Some(register) = self.event.strip_prefix("RAPL:") {
@@ -314,14 +316,14 @@ impl<'a> ConfLine<'a> {
             (Some(Ok(text)), None) => parse(&text),
             (Some(Ok(text)), Some(name)) => parse(&text).or_else(|why| parse(&name).map_err(|_| why)),
             (Some(Err(why)), name) => name.and_then(|name| parse(&name).ok()).ok_or(why),
-            // A name unknown to the library may be pmc's own name in capitals.
+            // A name that the library does not know may be pmc's own name in upper case.
             (None, Some(name)) => parse(&name).or_else(|why| parse(bare(self.event)).map_err(|_| why)),
             (None, None) => parse(bare(self.event)),
         }
     }
 }
 
-/// The agent's energy registers, and the matching kernel events.
+/// The agent's names for energy registers, and the matching kernel events.
 const RAPL: [(&str, &str); 4] = [
     ("PACKAGE_ENERGY", "energy-pkg"),
     ("PP0_ENERGY", "energy-cores"),
@@ -329,7 +331,7 @@ const RAPL: [(&str, &str); 4] = [
     ("DRAM_ENERGY", "energy-ram"),
 ];
 
-/// libpfm4 names that denote the same event on every processor that has them.
+/// libpfm4 names that mean the same event on all CPUs that have them.
 const EQUALS: [(&str, &str); 12] = [
     ("UNHALTED_CORE_CYCLES", "cycles"),
     ("CPU_CLK_UNHALTED", "cycles"),
@@ -350,8 +352,8 @@ fn bare(event: &str) -> &str {
     event.split_once("::").map_or(event, |(_, event)| event)
 }
 
-/// The name as a processor-specific libpfm4 name: one with a PMU prefix, or with capitals before the first
-/// colon. Unit masks and modifiers after the colon may be lower case.
+/// The name if it is a CPU-specific libpfm4 name, which has a PMU prefix or upper case before the first
+/// colon. Unit masks and modifiers after the colon may be in lower case.
 fn of_model(event: &str) -> Option<String> {
     match event.split_once("::") {
         Some(("perf", _)) => None,
@@ -363,8 +365,8 @@ fn of_model(event: &str) -> Option<String> {
     }
 }
 
-/// Translates `PMU::EVENT:UMASK:MODIFIER` to pmc's event text if the kernel provides the event, or returns
-/// why an uncore PMU lacks it. `None` if it is not such an event.
+/// Translates `PMU::EVENT:UMASK:MODIFIER` to pmc's event text if the kernel has its own name for the event.
+/// Returns an error for an uncore event without such a name, and `None` for any other event.
 fn kernels_own(text: &str) -> Option<Result<String, String>> {
     let (pmu, rest) = text.split_once("::").unwrap_or(("", text));
     let mut parts = rest.split(':');
@@ -459,7 +461,7 @@ fn core_names(host: &Host) -> Vec<String> {
     }
 }
 
-/// Whether the machine has a PMU of this libpfm4 or kernel name.
+/// Whether the machine has a PMU with this libpfm4 or kernel name.
 fn is_here(name: &str, host: &Host, core: &[String]) -> bool {
     let is_core = |own: &String| {
         name.strip_prefix(own.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
@@ -494,7 +496,7 @@ impl PlacementState {
         }
     }
 
-    /// The CPUs for the next event; `None` means everywhere.
+    /// The CPUs for the next event; `None` means all.
     fn take(&mut self, place: CpuPlacement) -> Result<Option<CpuList>, String> {
         let cpus: CpuList = match place {
             CpuPlacement::Everywhere => return Ok(None),

@@ -1,16 +1,16 @@
 //! Modifiers (`:u`) and FreeBSD's qualifiers (`,usr,cmask=1`) after an event.
 //!
-//! Takes the letters and terms that `syntax` found after an event or a group; changes specs by perf's
-//! rules:
+//! Takes the letters and terms that `syntax` found after an event or a group; modifies the specs according to
+//! perf's rules:
 //!
-//! * The first of `u k h` excludes all three levels, then each letter includes its own again. `G` and `H`
-//!   work the same way.
-//! * Letters on an event replace its defaults: without `u`, `p` or `H`, guests are counted too. Letters on
-//!   a group add to the settings of its members.
+//! * The first of `u k h` excludes all three levels, and each letter then includes its own level again. `G`
+//!   and `H` work the same way.
+//! * Letters on an event replace its defaults, so that guests are counted too unless `u`, `p` or `H` is
+//!   given. Letters on a group add to the settings of its members.
 //!
-//! Some qualifiers are modifiers in words ([`letters_of`]), some are terms of every event, and some are
-//! fields of the event's PMU. For the last kind, a generic event becomes the raw code that the machine's
-//! core PMU lists for it, because a generic request has no fields:
+//! Some qualifiers are modifiers spelled as words ([`letters_of`]), some are terms that every event has, and
+//! some are fields of the event's PMU. For the last kind, a generic event becomes the raw code that the core
+//! PMU lists for it, because generic requests have no such fields:
 //!
 //! ```text
 //! instructions,cmask=1   type 0, config 1  ──events/instructions: event=0xc0──►  type 4, config 0x10000c0
@@ -25,7 +25,7 @@ use pmc_sys::abi::attr::{Flag, kind};
 use pmc_sys::abi::generic;
 use pmc_sys::host::Host;
 
-/// The meaning of each letter, shown with an invalid letter.
+/// The meaning of each letter, shown in the error for an invalid one.
 const LETTERS: &str = "u user, k kernel, h hypervisor, I not idle, G guest, H host, p (to ppp) precise, P most precise, \
      S read with the leader, D pinned, e exclusive, W weak group, R not regrouped";
 
@@ -89,7 +89,7 @@ impl<'a> Modifiers<'a> {
     /// Applies letters that add to the event's settings: letters of its group, and qualifiers.
     pub(super) fn add(self, spec: &mut EventSpec) {
         spec.levels_chosen |= self.0.contains(['u', 'k', 'h']);
-        // An explicit precision overrides the event's default of the highest one.
+        // An explicit precision overrides the default, which is the highest supported level.
         spec.precise_max = self.has('P') || spec.precise_max && !self.has('p');
         spec.sample_read |= self.has('S');
         let EventSource::Kernel(attr) = &mut spec.source else { return };
@@ -143,7 +143,7 @@ impl<'a> Modifiers<'a> {
     }
 }
 
-/// The modifier letters that qualifiers express in words.
+/// The modifier letters for qualifiers that are spelled as words.
 pub(super) fn letters_of(qualifiers: &[Term<'_>]) -> ParseResult<String> {
     let mut letters = String::new();
     for qualifier in qualifiers {
@@ -180,7 +180,7 @@ fn is_on(qualifier: &Term<'_>) -> ParseResult<bool> {
     }
 }
 
-/// Applies the qualifiers that are not modifiers in words.
+/// Applies all qualifiers except modifiers that are spelled as words.
 pub(super) fn qualify(
     host: &Host,
     names: &VendorNames<'_>,
@@ -205,8 +205,8 @@ fn apply(
 ) -> ParseResult<()> {
     match qualifier.name.text {
         "descendants" => {
-            // As in FreeBSD: all threads of a process are always measured, its descendants only on request.
-            // `no-inherit` excludes threads too.
+            // As in FreeBSD, all threads of a process are always measured, but its descendants are measured
+            // only on request. `no-inherit` excludes threads too.
             spec.qualifiers.inherit = Some(true);
             spec.qualifiers.descendants = on;
             if let EventSource::Kernel(attr) = &mut spec.source {
@@ -248,10 +248,10 @@ fn apply(
                 }
             }
         }
-        // FreeBSD's name for the threshold on AMD; its `anythread` is Intel's field `any`.
+        // `count` is FreeBSD's name for the threshold on AMD. Its `anythread` is Intel's field `any`.
         "count" => replace(host, names, spec, "cmask", qualifier)?,
         "anythread" => replace(host, names, spec, "any", qualifier)?,
-        // Several FreeBSD masks share one field.
+        // Several FreeBSD masks may set the same field.
         name if syntax::MASKS.contains(&name) => {
             let (name, number) = freebsd_masks::read(qualifier)?;
             let value = qualifier.value.map(|value| EventWord { text: &number, at: value.at });
@@ -282,8 +282,8 @@ fn replace(
     field(host, names, spec, name, qualifier)
 }
 
-/// Adds to a field of the event's PMU. A generic event becomes the raw code that the core PMU lists for it,
-/// since generic requests have no fields.
+/// Adds bits to a field of the event's PMU. A generic event becomes the raw code that the core PMU lists for
+/// it, since generic requests have no fields.
 fn field(
     host: &Host,
     names: &VendorNames<'_>,

@@ -1,12 +1,12 @@
 //! Resolves words to requests: looks up each name on this machine and applies modifiers and qualifiers.
 //!
-//! Takes the tree from `syntax` and the [`Host`]; returns [`EventGroup`]s. Reads only the files that a word
-//! needs: `task-clock` reads nothing, `cycles` one directory (to check for hybrid cores), `pmu/…/` that
-//! PMU's files.
+//! Takes the tree from `syntax` and the [`Host`]; returns [`EventGroup`]s. Reads only the files that are
+//! required for a word: none for `task-clock`, one directory for `cycles` (to check for hybrid cores), and
+//! the PMU's files for `pmu/…/`.
 //!
-//! One event in the text may become several: a pattern over PMUs or tracepoints, or a generic event on
-//! hybrid cores. Members of a group are split by PMU, so that each kernel group contains the events of one
-//! PMU:
+//! One event in the text may become several if it is a pattern over PMUs or tracepoints, or a generic event
+//! on a hybrid machine. The members of a group are split by PMU, so that each kernel group contains events of
+//! only one PMU:
 //!
 //! ```text
 //! {cycles,instructions}   on   cpu_core and cpu_atom
@@ -16,37 +16,37 @@
 
 use super::error::{Fault, ParseError, ParseResult, TextSpan};
 use super::names::VendorNames;
+use super::probe::EventTarget;
 use super::qualify::Modifiers;
 use super::syntax::{self, Body, EventItem, EventSyntax, EventWord, GroupSyntax, Term, number};
 use super::{
-    EventGroup, EventSource, EventSpec, EventTarget, Tool, did_you_mean, freebsd_aliases, glob, libpfm,
-    probe, qualify, terms,
+    EventGroup, EventSource, EventSpec, Tool, did_you_mean, freebsd_aliases, glob, libpfm, probe, qualify,
+    terms,
 };
 use pmc_sys::abi::attr::{Flag, kind};
 use pmc_sys::abi::generic::{self, NoCacheEvent};
 use pmc_sys::host::Host;
 use pmc_sys::host::pmu::{PERSISTENT, Pmu};
 
-/// Maximum number of requests from one text: more than any kernel would open, but small enough to fit in
-/// memory.
+/// Maximum number of requests from one text: more than any kernel can open, but few enough to fit in memory.
 const MOST_EVENTS: usize = 100_000;
 
 /// Parses event text.
 ///
 /// # Errors
-/// The first word that is not valid on this machine.
+/// Returns the first word that is not valid on this machine.
 pub fn parse(text: &str, host: &Host) -> ParseResult<Vec<EventGroup>, Box<ParseError>> {
     EventParser::new(host).parse(text)
 }
 
-/// Parses several event texts (repeated `-e`) with unique merge numbers.
+/// Parses several event texts (repeated `-e`), and assigns unique merge numbers.
 #[derive(Debug)]
 pub struct EventParser<'h> {
     host: &'h Host,
     sources: probe::ProbeSources<'h>,
     subject: EventTarget,
     names: VendorNames<'h>,
-    /// The core PMUs of a hybrid machine; `None` until needed.
+    /// The core PMUs of a hybrid machine; `None` until first used.
     hybrid: Option<Vec<Pmu>>,
     merges: u32,
     /// Number of requests from the current text so far.
@@ -69,15 +69,15 @@ impl<'h> EventParser<'h> {
     /// Parses one text.
     ///
     /// # Errors
-    /// The first word that is not valid on this machine.
+    /// Returns the first word that is not valid on this machine.
     pub fn parse(&mut self, text: &str) -> ParseResult<Vec<EventGroup>, Box<ParseError>> {
         self.groups(text).map_err(|fault| fault.within(text))
     }
 
-    /// Parses text that must contain a single event. `several` is the hint shown if it contains more.
+    /// Parses text that must contain a single event. `several` is the hint to show if it contains more.
     ///
     /// # Errors
-    /// The position of a second event, or the first word that is not valid on this machine.
+    /// Returns the position of a second event, or the first word that is not valid on this machine.
     pub fn parse_single(
         &mut self,
         text: &str,
@@ -119,8 +119,8 @@ impl<'h> EventParser<'h> {
         let weak = modifiers.is_some_and(|m| m.has('W'));
         let leader_sampling = modifiers.is_some_and(|m| m.has('S'));
         let groups = dealt.into_iter().map(|PmuGroup { mut events, .. }| {
-            // The kernel applies the leader's `pinned` and `exclusive` to the whole group and refuses them
-            // on members.
+            // The kernel applies the leader's `pinned` and `exclusive` to the whole group, and rejects them
+            // on other members.
             let said = |flag| events.iter().filter_map(EventSpec::attr).any(|attr| attr.get(flag));
             let (pinned, exclusive) = (said(Flag::Pinned), said(Flag::Exclusive));
             for (index, event) in events.iter_mut().enumerate() {
@@ -151,7 +151,7 @@ impl<'h> EventParser<'h> {
                 format!("the text expands to more than {MOST_EVENTS} events"),
             ));
         }
-        // `cycles,usr` is equivalent to `cycles:u` and is shown like that.
+        // `cycles,usr` is equivalent to `cycles:u`, and is shown as `cycles:u`.
         let written = event.modifiers.map_or("", |word| word.text);
         let mut letters = written.to_owned();
         letters.extend(qualify::letters_of(&event.qualifiers)?.chars().filter(|&c| !written.contains(c)));
@@ -164,7 +164,7 @@ impl<'h> EventParser<'h> {
                         let words = format!("`{}` counts only in user mode", event.text.text);
                         return Err(Fault::at(&event.text.span(), words).expected("usr, or neither"));
                     }
-                    // The kernel writes these records in kernel mode, even about user mode.
+                    // The kernel writes these records in kernel mode, even if they concern user mode.
                     if let EventSource::Kernel(attr) = &mut spec.source {
                         [Flag::ExcludeKernel, Flag::ExcludeHv].iter().for_each(|flag| attr.set(*flag, false));
                     }
@@ -178,7 +178,7 @@ impl<'h> EventParser<'h> {
         Ok(specs)
     }
 
-    /// Resolves the event without its modifiers, including its terms.
+    /// Resolves the event with its terms, but without its modifiers.
     fn body(&mut self, event: &EventSyntax<'_>) -> ParseResult<Vec<EventSpec>> {
         let name = event.text.text;
         let mut specs = match event.body {
@@ -266,7 +266,7 @@ impl<'h> EventParser<'h> {
                 _ => self.on_cores(generic.kind, generic.config, name),
             });
         }
-        // perf's names are case-insensitive, but `LLC-MISSES` in capitals is FreeBSD's name of a different
+        // perf's names are case-insensitive, but `LLC-MISSES` in upper case is FreeBSD's name for a different
         // event.
         if let Ok(config) = generic::cache(word)
             && !freebsd_aliases::in_capitals(word)
@@ -287,7 +287,7 @@ impl<'h> EventParser<'h> {
         cores
             .iter()
             .map(|pmu| {
-                // Generic types name the PMU in the upper half of config; a raw code uses the PMU's own
+                // Generic types specify the PMU in the upper half of config; a raw code uses the PMU's own
                 // type.
                 let mut spec = match kind {
                     kind::RAW => EventSpec::kernel(name, pmu.kind, config),
@@ -347,8 +347,7 @@ impl<'h> EventParser<'h> {
         Err(did_you_mean::unknown(self.host, &self.names, word))
     }
 
-    /// Resolves an event that one or several PMUs list in sysfs under this name, or that the vendor tables
-    /// list for them.
+    /// Resolves an event that sysfs or the vendor tables list under this name for one or more PMUs.
     fn named_by_pmus(
         &mut self,
         event: &Term<'_>,
@@ -373,7 +372,7 @@ impl<'h> EventParser<'h> {
         Ok(Some(specs))
     }
 
-    /// Resolves the vendor table's event `own`, typed as `word`.
+    /// Resolves the event `own` of the vendor tables, which the user typed as `word`.
     fn of_tables(
         &mut self,
         own: &str,
@@ -390,7 +389,8 @@ impl<'h> EventParser<'h> {
         Some(self.on_some(&pmus, &given, name))
     }
 
-    /// Returns the event on each of these PMUs. Instances may differ; at least one must have the event.
+    /// Returns the event on each of these PMUs. Not all instances need to have the event, but at least one
+    /// must.
     fn on_some(&mut self, pmus: &[Pmu], given: &[Term<'_>], name: &str) -> ParseResult<Vec<EventSpec>> {
         let hybrid = pmus.iter().any(|pmu| pmu.core_cpus().is_some()) && !self.hybrid().is_empty();
         let mut specs = Vec::new();
@@ -456,7 +456,7 @@ impl<'h> EventParser<'h> {
     ) -> ParseResult<Option<EventSpec>> {
         let trees = self.host.published_pmus();
         let is_name = |term: &&Term<'_>| term.value.is_none() || term.name.text != "name";
-        // `persistent,config=ID` is the published form, and `ID` the printed one.
+        // Published entries contain `persistent,config=ID`; pmc prints only `ID`.
         let has_id = |term: &Term<'_>| term.name.text == "config" && term.value.is_some();
         let is_bit = |term: &&Term<'_>| term.name.text != PERSISTENT || !given.iter().any(has_id);
         let mut asked = given.iter().filter(is_name).filter(is_bit);
@@ -486,12 +486,13 @@ impl<'h> EventParser<'h> {
         let held: Vec<String> = trees.iter().flat_map(Pmu::events).collect();
         let (span, asked) = wanted.map_or((word.span(), "NAME"), |term| (term.span(), term.name.text));
         let fault = match held.as_slice() {
-            [] => Fault::at(&span, "no persistent event is held").why("no holder runs, or it has no entries"),
+            [] => Fault::at(&span, "no persistent event is held")
+                .why("no holder is running, or it has no entries"),
             some => Fault::at(&span, format!("no persistent event named `{asked}`"))
                 .expected(format!("one of: {}", some.join(", ")))
                 .meant(asked, some.iter().map(String::as_str)),
         };
-        Err(fault.try_this(format!("pmc persist add {asked} -e EVENT makes one")))
+        Err(fault.try_this(format!("pmc persist add {asked} -e EVENT creates one")))
     }
 
     /// Resolves `a:b`: a numeric event, a tracepoint, or invalid modifiers.
@@ -508,8 +509,8 @@ impl<'h> EventParser<'h> {
                 Fault::at(&second.span(), format!("invalid config `{}`", second.text))
                     .expected("TYPE:CONFIG, two numbers as in 4:0x1a8")
             })?;
-            // On hybrid machines, a generic numeric event stands for all core PMUs, unless the upper half
-            // names one.
+            // On hybrid machines, a generic numeric event applies to all core PMUs, unless the upper half of
+            // its config specifies one.
             return Ok(match kind {
                 kind::HARDWARE | kind::HW_CACHE if config >> 32 == 0 => {
                     self.on_cores(kind, config, event.text.text)
@@ -530,7 +531,7 @@ impl<'h> EventParser<'h> {
         }
         match probe::tracepoints(self.host, first, second) {
             Ok(specs) => Ok(specs),
-            // Markers defined by `perf probe` are tracepoints; the others are looked up in files.
+            // Markers defined by `perf probe` are tracepoints; all others are looked up in files.
             Err(_) if first.text.starts_with("sdt_") && first.text.len() > "sdt_".len() => {
                 let provider = EventWord { text: &first.text["sdt_".len()..], at: first.at + "sdt_".len() };
                 self.markers(None, (provider, second), event.text.text)
@@ -558,7 +559,7 @@ impl<'h> EventParser<'h> {
         }
     }
 
-    /// Resolves markers; the locations of one name are shown as one event.
+    /// Resolves markers. All locations of a marker are shown as one event.
     fn markers(
         &mut self,
         path: Option<EventWord<'_>>,
@@ -570,12 +571,12 @@ impl<'h> EventParser<'h> {
         Ok(names.concat())
     }
 
-    /// Whether the machine lists tracepoints, but none in this subsystem.
+    /// Whether tracefs can be read and lists no tracepoints for this subsystem.
     fn is_no_system(&self, name: &str) -> bool {
         self.host.tracepoint_names(name).is_ok_and(|names| names.is_empty())
     }
 
-    /// Resolves a name that follows a FreeBSD counter class, which may be a native event of this machine.
+    /// Resolves the name that follows a FreeBSD counter class. It may be a native event of this machine.
     fn of_class(
         &mut self,
         class: &str,
@@ -600,11 +601,11 @@ impl<'h> EventParser<'h> {
             return specs;
         }
         Err(Fault::at(&word.span(), format!("`{}` is FreeBSD's name for {class}", word.text))
-            .why("pmc uses Linux event names, and this machine has none like it")
+            .why("pmc uses Linux event names, and this machine has no similar event")
             .expected("a name of `pmc list`, or the code: cpu/event=0xNN,umask=0xNN/"))
     }
 
-    /// Resolves a FreeBSD name by parsing the event text it stands for.
+    /// Resolves a FreeBSD name by parsing its equivalent event text.
     fn freebsd(
         &mut self,
         alias: &freebsd_aliases::Alias,
@@ -622,7 +623,7 @@ impl<'h> EventParser<'h> {
             spec.filter = alias.filter.map(str::to_owned);
             spec.tells_of_user_mode = alias.filter.is_some();
             if let (Some(tick_ns), EventSource::Kernel(attr)) = (alias.tick_ns, &mut spec.source) {
-                // Sample at each tick, unless the text gives another number of ticks.
+                // Sample at each tick, unless the text specifies a different number of ticks.
                 attr.set_period(tick_ns);
                 spec.tick_ns = Some(tick_ns);
                 spec.scale = 1.0 / tick_ns as f64;
@@ -635,19 +636,19 @@ impl<'h> EventParser<'h> {
 
 /// Members of a group that are scheduled together.
 struct PmuGroup {
-    /// The PMU that they share; `None` while every member may join any PMU.
+    /// The PMU that the members share; `None` while no member requires a particular PMU.
     pmu: Option<String>,
     events: Vec<EventSpec>,
 }
 
-/// Adds a member to the hand of its PMU. Only wildcard instances and hybrid PMUs are split up. All other
-/// events join the first hand, where the kernel accepts or refuses them.
+/// Adds a member to the group for its PMU. Only events on wildcard instances and hybrid PMUs are split into
+/// separate groups. All other events join the first group, which the kernel then accepts or rejects.
 fn assign(hands: &mut Vec<PmuGroup>, spec: EventSpec) {
     let parts = spec.merge.is_some() || spec.core_cpus.is_some();
     let pmu = if parts { spec.pmu.clone() } else { None };
     let own = match &pmu {
         None => (!hands.is_empty()).then_some(0),
-        // Prefers the hand of the same PMU, then one whose events fit any PMU.
+        // Prefers the group of the same PMU, then a group that is not bound to a PMU yet.
         Some(_) => hands
             .iter()
             .position(|hand| hand.pmu == pmu)
@@ -662,7 +663,7 @@ fn assign(hands: &mut Vec<PmuGroup>, spec: EventSpec) {
     }
 }
 
-/// The error for changed settings of a running event.
+/// The error for an attempt to change the settings of a running event.
 fn held_as_it_is(span: &TextSpan) -> Fault {
     Fault::at(span, "the settings of a persistent event cannot be changed")
         .expected("only persistent/NAME/")
@@ -674,7 +675,7 @@ fn single(event: EventSpec) -> EventGroup {
     EventGroup { events: vec![event], braces: false, weak: false, leader_sampling }
 }
 
-/// The event as typed, with more modifiers appended.
+/// The event as typed, with additional modifiers appended.
 fn with_letters(event: &EventSyntax<'_>, letters: &str) -> String {
     let bare = event.modifiers.is_none() && event.terms.is_none();
     format!("{}{}{letters}", event.text.text, if bare { ":" } else { "" })

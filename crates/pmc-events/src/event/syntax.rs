@@ -1,8 +1,7 @@
-//! Parses event text to a tree of words. Pure: it handles the grammar and does not resolve event names.
+//! Parses event text into a tree of words. Handles only the grammar, and does not resolve event names.
 //!
 //! Takes text; returns [`EventItem`]s whose [`EventWord`]s carry their positions. `resolve` interprets the
-//! words. Only the names of qualifiers are known here, because a comma separates both events and
-//! qualifiers:
+//! words. The parser must know the names of qualifiers, because commas separate both events and qualifiers:
 //!
 //! ```text
 //! {cycles:u , instructions , period=1000} :S , imc / event=4,umask=3 / , usr , sched : sched_switch : k
@@ -10,7 +9,7 @@
 //!                            └ qualifier of the preceding word ────────────────┘
 //! ```
 //!
-//! It scans the text once without recursion, so malicious text costs only linear time.
+//! The text is scanned once without recursion, so even malicious text takes only linear time.
 
 use super::error::{Fault, ParseResult, TextSpan};
 
@@ -179,7 +178,7 @@ pub(super) const MASKS: [&str; 10] = [
     "trans",
 ];
 
-/// Words of perf or FreeBSD that pmc does not support: the reason, and the alternative.
+/// Words of perf or FreeBSD that pmc does not support, with the reason and the alternative.
 const NOT_YET: [(&str, &str, &str); 2] = [
     (
         "kgmon",
@@ -189,7 +188,7 @@ const NOT_YET: [(&str, &str, &str); 2] = [
     (
         "percore",
         "pmc cannot sum a single event over the threads of a core",
-        "pmc stat -a --per-core sums all",
+        "pmc stat -a --per-core adds up the threads of each core",
     ),
 ];
 
@@ -197,12 +196,12 @@ fn is_not_yet(name: &str) -> bool {
     NOT_YET.iter().any(|(word, ..)| *word == name)
 }
 
-/// Rejects a word that would be parsed and then ignored.
+/// Rejects a word that perf or FreeBSD supports but that would have no effect in pmc.
 pub(super) fn reject_ignored(term: &Term<'_>) -> ParseResult<()> {
     let name = term.name.text;
     let (why, instead) = match NOT_YET.iter().find(|(word, ..)| *word == name) {
         Some((_, why, instead)) => (*why, *instead),
-        None if name.starts_with('@') => ("pmc does not pass words to PMU drivers", ""),
+        None if name.starts_with('@') => ("pmc does not pass driver-specific terms to the kernel", ""),
         None => return Ok(()),
     };
     let fault = Fault::at(&term.span(), format!("`{name}` has no effect")).why(why);
@@ -317,8 +316,8 @@ impl<'a> EventTextReader<'a> {
         EventWord { text: part.trim(), at: start + lead }
     }
 
-    /// Returns the word that starts here if it qualifies the previous event. A bare `cpu` is a qualifier
-    /// without its value only after an event; at the start of the text it may be a PMU.
+    /// Returns the word that starts here if it qualifies the previous event. After an event, a bare `cpu` is
+    /// a qualifier whose value is missing; at the start of the text, it may be a PMU.
     fn qualifier(&mut self, after_event: bool) -> ParseResult<Option<Term<'a>>> {
         let start = self.at;
         let name = self.until(&['=', ',', '{', '}', ':', '/']);
@@ -349,7 +348,8 @@ impl<'a> EventTextReader<'a> {
             return Ok(Some(Term { name, value: None }));
         }
         let mut value = self.value(&[',', '}', '{'])?;
-        // Commas of a CPU list: a number cannot be an event, so the list continues.
+        // The commas of a CPU list. A number cannot be an event, so a number after the comma continues the
+        // list.
         while name.text == "cpu" && self.peek() == Some(',') {
             let rest = &self.text[self.at + 1..];
             let length = rest.find([',', '}', '{']).unwrap_or(rest.len());
@@ -395,7 +395,7 @@ impl<'a> EventTextReader<'a> {
     }
 
     fn group(&mut self) -> ParseResult<GroupSyntax<'a>> {
-        // perf accepts a name before the brace and does not show it in `stat`; so does pmc.
+        // Like perf, pmc accepts a name before the brace but does not show it in `stat`.
         let _name = self.until(&['{']);
         let open = self.here();
         self.at += 1;
@@ -530,7 +530,7 @@ impl<'a> EventTextReader<'a> {
         let rest = &self.text[self.at..];
         if let Some(rest) = rest.strip_prefix('/') {
             let part = &rest[..rest.find([':', '/', ',', '{', '}', '=']).unwrap_or(rest.len())];
-            // `mem:0x1000/name=x/` has terms and no length.
+            // `mem:0x1000/name=x/` has terms instead of a length.
             if part.trim().starts_with(|c: char| c.is_ascii_digit())
                 || !rest[part.len()..].starts_with(['=', ',', '/'])
             {
@@ -618,7 +618,7 @@ impl<'a> EventTextReader<'a> {
         Ok(place)
     }
 
-    /// The terms after the opening slash, through the closing slash.
+    /// The terms after the opening slash, up to and including the closing slash.
     fn terms(&mut self) -> ParseResult<Vec<Term<'a>>> {
         let open = self.at - 1..self.at;
         let mut terms = Vec::new();

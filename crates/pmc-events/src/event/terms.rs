@@ -1,14 +1,14 @@
 //! The terms between slashes: `cpu/event=0x3c,umask=1,period=1000/`.
 //!
-//! Takes a PMU and the words of its terms; returns a spec. There are two kinds of terms: common ones, valid
-//! on every event (`period`, `name`, `call-graph` …), and the PMU's own, whose bits `format/*` defines. A
-//! term that names one of the PMU's events expands to that event's terms:
+//! Takes a PMU and the words of its terms; returns a spec. There are two kinds of terms: common ones, which
+//! are valid for every event (`period`, `name`, `call-graph` …), and the PMU's own, whose bits are defined in
+//! `format/*`. A term that is the name of one of the PMU's events expands to that event's terms:
 //!
 //! ```text
 //! cpu/mem-loads,ldlat=30/   events/mem-loads: event=0xcd,umask=0x1,ldlat=3     format/ldlat: config1:0-15
 //!   └► event=0xcd  umask=0x1  ldlat=3  ldlat=30  ──► config |= 0x1cd, config1 |= 3 | 30
 //! ```
-//! If a field is given twice, its values are OR-ed, as in perf.
+//! As in perf, if a field is given twice, its values are ORed.
 
 use super::error::{Fault, ParseResult, TextSpan};
 use super::names::{self, VendorNames};
@@ -56,7 +56,7 @@ pub(super) const COMMON: &[&str] = &[
     "cpu",
 ];
 
-/// Flags set by their kernel names.
+/// Flags that can be set by their names in the kernel.
 const BY_NAME: [Flag; 4] = [Flag::TextPoke, Flag::InheritThread, Flag::RemoveOnExec, Flag::Sigtrap];
 
 /// Valid values of `call-graph=`.
@@ -66,7 +66,8 @@ const fn bit(flag: Flag) -> u64 {
     1 << flag as u8
 }
 
-/// Bits of `attrN=` that pmc would overwrite later: word, bits, fields, and what to write instead.
+/// Bits of `attrN=` that pmc would overwrite later: the word, its bits, the fields' names, and the syntax to
+/// use instead.
 const DECIDED: [(usize, u64, &str, &str); 15] = [
     (0, !0, "type and size", "PMU/…/, or TYPE:CONFIG as in 4:0x3c"),
     (2, !0, "sample_period", "period=N, or freq=N"),
@@ -91,7 +92,7 @@ struct TermValue {
     name: String,
     value: Option<String>,
     span: TextSpan,
-    /// The event from whose description the term comes; `None` if the user typed it.
+    /// The event whose description contains the term; `None` if the user typed the term.
     from: Option<String>,
 }
 
@@ -105,7 +106,7 @@ impl TermValue {
         }
     }
 
-    /// The value as a number up to `largest`; 1 without a value.
+    /// The value as a number up to `largest`; 1 if there is no value.
     fn number(&self, largest: u64) -> ParseResult<u64> {
         let Some(value) = &self.value else { return Ok(1) };
         let number = number(value).ok_or_else(|| {
@@ -137,7 +138,7 @@ impl TermValue {
     }
 }
 
-/// Applies a term that is valid on every event; `false` if it is not one of those.
+/// Applies the term if it is valid for every event; returns `false` otherwise.
 pub(super) fn common(spec: &mut EventSpec, term: &Term<'_>) -> ParseResult<bool> {
     syntax::reject_ignored(term)?;
     set_common(spec, &TermValue::written(term))
@@ -147,7 +148,7 @@ fn set_common(spec: &mut EventSpec, term: &TermValue) -> ParseResult<bool> {
     let told = &mut spec.qualifiers;
     match term.name.as_str() {
         "name" => spec.name = term.word()?,
-        // perf uses it to label metrics' events; pmc ignores the label.
+        // perf uses `metric-id` to label the events of metrics; pmc ignores the label.
         "metric-id" => drop(term.word()?),
         "time" => told.time = Some(term.flag()?),
         "call-graph" => {
@@ -212,69 +213,73 @@ fn set_common(spec: &mut EventSpec, term: &TermValue) -> ParseResult<bool> {
             let others = attr.sample_type() & !sample_type::STREAM_ID;
             attr.set_sample_type(others | if on { sample_type::STREAM_ID } else { 0 });
         }
-        name => {
-            if let Some(flag) = BY_NAME.into_iter().find(|flag| flag.name() == name) {
-                let on = term.flag()?;
-                request(spec, term)?.set(flag, on);
-                return Ok(true);
+        name => return set_field(spec, term, name),
+    }
+    Ok(true)
+}
+
+/// Applies the term if it is the name of a flag or word of `perf_event_attr`; returns `false` otherwise.
+fn set_field(spec: &mut EventSpec, term: &TermValue, name: &str) -> ParseResult<bool> {
+    if let Some(flag) = BY_NAME.into_iter().find(|flag| flag.name() == name) {
+        let on = term.flag()?;
+        request(spec, term)?.set(flag, on);
+        return Ok(true);
+    }
+    let word = match name {
+        "period" | "freq" => None,
+        "sig_data" => Some(15),
+        "config" => Some(1),
+        "config1" => Some(7),
+        "config2" => Some(8),
+        "config3" => Some(16),
+        "config4" => Some(17),
+        _ => match numbered_word(name) {
+            Some(word) if word < pmc_sys::abi::attr::WORDS => Some(word),
+            Some(_) => {
+                let last = pmc_sys::abi::attr::WORDS - 1;
+                return Err(Fault::at(&term.span, format!("perf_event_attr has no word `{name}`"))
+                    .expected(format!("attr0 to attr{last}")));
             }
-            let word = match name {
-                "period" | "freq" => None,
-                "sig_data" => Some(15),
-                "config" => Some(1),
-                "config1" => Some(7),
-                "config2" => Some(8),
-                "config3" => Some(16),
-                "config4" => Some(17),
-                _ => match numbered_word(name) {
-                    Some(word) if word < pmc_sys::abi::attr::WORDS => Some(word),
-                    Some(_) => {
-                        let last = pmc_sys::abi::attr::WORDS - 1;
-                        return Err(Fault::at(&term.span, format!("perf_event_attr has no word `{name}`"))
-                            .expected(format!("attr0 to attr{last}")));
-                    }
-                    None => return Ok(false),
-                },
-            };
-            let value = if word.is_none() { term.needed(u64::MAX)? } else { term.number(u64::MAX)? };
-            let tick_ns = spec.tick_ns.unwrap_or(1);
-            let attr = request(spec, term)?;
-            match word {
-                None if name == "period" => {
-                    if value == 0 {
-                        return Err(Fault::at(&term.span, "period must be at least 1").expected("1 or more"));
-                    }
-                    attr.set_period(value.saturating_mul(tick_ns));
-                }
-                None => {
-                    if value == 0 {
-                        return Err(Fault::at(&term.span, "freq must be at least 1").expected("1 or more"));
-                    }
-                    attr.set_freq(value);
-                }
-                // A name sets the whole field; attrN adds bits.
-                Some(word) if !name.starts_with("attr") => {
-                    attr.set_word(word, value);
-                }
-                Some(word) => {
-                    if let Some((.., field, instead)) =
-                        DECIDED.iter().find(|(own, bits, ..)| *own == word && value & bits != 0)
-                    {
-                        return Err(Fault::at(
-                            &term.span,
-                            format!("`{name}` cannot set {field}: pmc sets it itself"),
-                        )
-                        .try_this(*instead));
-                    }
-                    attr.or_word(word, value);
-                }
+            None => return Ok(false),
+        },
+    };
+    let value = if word.is_none() { term.needed(u64::MAX)? } else { term.number(u64::MAX)? };
+    let tick_ns = spec.tick_ns.unwrap_or(1);
+    let attr = request(spec, term)?;
+    match word {
+        None if name == "period" => {
+            if value == 0 {
+                return Err(Fault::at(&term.span, "period must be at least 1").expected("1 or more"));
             }
+            attr.set_period(value.saturating_mul(tick_ns));
+        }
+        None => {
+            if value == 0 {
+                return Err(Fault::at(&term.span, "freq must be at least 1").expected("1 or more"));
+            }
+            attr.set_freq(value);
+        }
+        // A field name sets the whole field, while attrN adds bits.
+        Some(word) if !name.starts_with("attr") => {
+            attr.set_word(word, value);
+        }
+        Some(word) => {
+            if let Some((.., field, instead)) =
+                DECIDED.iter().find(|(own, bits, ..)| *own == word && value & bits != 0)
+            {
+                return Err(Fault::at(
+                    &term.span,
+                    format!("`{name}` cannot set {field}: pmc sets it itself"),
+                )
+                .try_this(*instead));
+            }
+            attr.or_word(word, value);
         }
     }
     Ok(true)
 }
 
-/// The kernel request of this event.
+/// The kernel request for this event.
 fn request<'s>(spec: &'s mut EventSpec, term: &TermValue) -> ParseResult<&'s mut Attr> {
     match &mut spec.source {
         EventSource::Kernel(attr) => Ok(attr),
@@ -297,7 +302,7 @@ pub(super) fn cpu_list(text: &str, span: &TextSpan) -> ParseResult<pmc_sys::host
 
 /// Creates an event of this PMU with these terms.
 ///
-/// `hybrid` says that other cores of the machine have a different PMU, so a generic event must name its
+/// `hybrid` is true if other cores of the machine have a different PMU, so a generic event must specify its
 /// PMU.
 pub(super) fn pmu_event(
     names: &VendorNames<'_>,
@@ -324,7 +329,7 @@ pub(super) fn pmu_event(
     Ok(spec)
 }
 
-/// The defaults for a tracing event. If the user wrote the whole `config`, nothing is added.
+/// The defaults for a tracing event. If the user sets `config`, no field gets a default.
 fn trace(spec: &EventSpec, pmu: &Pmu, terms: &[Term<'_>]) -> Option<Trace> {
     let tracer = Tracer::of_pmu(&pmu.name)?;
     let is_named = |field: &str| terms.iter().any(|term| [field, "config"].contains(&term.name.text));
@@ -343,7 +348,7 @@ fn trace(spec: &EventSpec, pmu: &Pmu, terms: &[Term<'_>]) -> Option<Trace> {
     Some(Trace { tracer, period: tracer.period(pmu), defaults: defaults.collect(), fields })
 }
 
-/// Applies a term described by the event's own PMU; `false` if the PMU does not describe it.
+/// Applies the term if the event's PMU defines it; returns `false` otherwise.
 pub(super) fn own(host: &Host, spec: &mut EventSpec, term: &Term<'_>) -> ParseResult<bool> {
     let Some(pmu) = spec.pmu.as_ref().and_then(|name| host.pmu(name)) else { return Ok(false) };
     if pmu.format(term.name.text).is_none() {
@@ -366,7 +371,7 @@ pub(super) fn is_core(pmu: &Pmu) -> bool {
     pmu.name == "cpu" || pmu.name.starts_with("armv") || pmu.core_cpus().is_some()
 }
 
-/// Expands each term that names an event to the event's terms.
+/// Expands each term that is the name of an event to the event's terms.
 fn expand(
     names: &VendorNames<'_>,
     pmu: &Pmu,
@@ -374,7 +379,7 @@ fn expand(
     spec: &mut EventSpec,
 ) -> ParseResult<Vec<TermValue>> {
     let mut settings = Vec::new();
-    // Terms of the user that supplied a parameter's value.
+    // Whether each of the user's terms has supplied the value of a parameter.
     let mut used = vec![false; terms.len()];
     let mut described: Option<String> = None;
     let mut deferred = Vec::new();
@@ -445,7 +450,7 @@ fn expand(
             settings.push(setting);
         }
     }
-    // A term used as a parameter is not a separate term.
+    // A term that has supplied a parameter is not also applied as a separate term.
     let mut deferred = deferred.into_iter();
     settings.retain(|setting| setting.from.is_some() || deferred.next().is_none_or(|index| !used[index]));
     Ok(settings)
@@ -457,7 +462,7 @@ enum NameSource<'n> {
     InTables(VendorEvent<'n>),
 }
 
-/// The PMU's event of this name, ignoring case as in perf. If the kernel lists it too, as on Arm, the code
+/// The PMU's event with this name, ignoring case as in perf. If the kernel lists it too, as on Arm, the code
 /// is the same.
 fn find_event<'n>(names: &'n VendorNames<'_>, pmu: &Pmu, name: &str) -> Option<(String, NameSource<'n>)> {
     if let Some(event) = pmu.event(name) {

@@ -1,4 +1,4 @@
-//! Errors in reading and writing recordings, and notes on recordings that are readable.
+//! Errors that occur when reading and writing recordings, and notes on readable recordings.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use crate::record::kind;
 use pmc_sys::error::{AdvisedOption, Exit};
 use pmc_sys::units;
 
-/// Reasons why a recording cannot be read or written.
+/// Why a recording cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum PerfdataError {
     /// A system call failed.
@@ -44,7 +44,7 @@ pub enum PerfdataError {
         /// Whether the file is empty.
         is_empty: bool,
     },
-    /// A part that is required for reading is invalid.
+    /// A part of the file that is needed to read it is invalid.
     #[error("{}: {what} (at byte {at})", path.display())]
     Malformed {
         /// The file.
@@ -67,9 +67,9 @@ pub enum PerfdataError {
     Bomb {
         /// The file.
         path: PathBuf,
-        /// Compressed bytes read.
+        /// Number of compressed bytes read.
         packed: u64,
-        /// Maximum size that this many bytes may expand to.
+        /// Maximum size to which this many bytes may expand.
         limit: u64,
     },
 }
@@ -138,7 +138,7 @@ impl From<PerfdataError> for pmc_sys::error::Error {
             }
             PerfdataError::NotPerfData { .. } => Self::new(error.to_string())
                 .why("it does not start with PERFILE2")
-                .try_this("name a file that pmc record or perf record wrote"),
+                .try_this("specify a file written by pmc record or perf record"),
             PerfdataError::Malformed { .. } => Self::new(error.to_string())
                 .why("the file is damaged, or truncated before its records")
                 .try_this("record again"),
@@ -150,10 +150,10 @@ impl From<PerfdataError> for pmc_sys::error::Error {
     }
 }
 
-/// A problem of a readable recording that the user should know about.
+/// A problem with a readable recording that the user should know about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RecordingNote {
-    /// The recorder did not finish, so there are no feature sections. pmc reads the file to its end.
+    /// The recorder did not finish, so there are no feature sections. The file is read to its end.
     Unfinished {
         /// Bytes of an incomplete last record.
         lost: u64,
@@ -171,17 +171,18 @@ pub enum RecordingNote {
     BadFeatures(Vec<String>),
     /// AUX data, which pmc skips.
     Aux {
-        /// Bytes skipped.
+        /// Number of skipped bytes.
         bytes: u64,
     },
-    /// Records of unknown kinds, which pmc skips.
+    /// Records of unknown kinds, which are skipped.
     Unknown {
         /// Number of records.
         count: u64,
         /// Offset and kind of the first record.
         first: (u64, u32),
     },
-    /// Kernel records that are too short for their fields or whose text is unterminated. pmc skips them.
+    /// Kernel records that are too short for their fields or contain an unterminated string. They are
+    /// skipped.
     Malformed {
         /// Number of records.
         count: u64,
@@ -195,7 +196,7 @@ pub enum RecordingNote {
         count: u64,
         /// Offset of the first sample.
         first: u64,
-        /// Number of bytes in these samples that belong to no field.
+        /// Number of bytes in these samples that do not belong to a field.
         bytes: u64,
     },
     /// A file of the directory that cannot be read.
@@ -208,7 +209,7 @@ pub enum RecordingNote {
 }
 
 impl RecordingNote {
-    /// Whether the recording is damaged, rather than unfinished or newer than pmc.
+    /// Whether the recording is damaged, as opposed to unfinished or newer than pmc.
     pub fn is_damage(&self) -> bool {
         match self {
             Self::Torn { .. }
@@ -226,8 +227,8 @@ impl RecordingNote {
         self.is_damage() && !matches!(self, Self::Malformed { .. } | Self::BadFeatures(_))
     }
 
-    /// Adds a note from the records to the notes from opening the file. If a record is cut off at the end of
-    /// the file, its note is merged with the note about the truncated file.
+    /// Adds a note on the records to the notes from opening the file. If a record is cut off at the end of
+    /// the file, its note is merged with the note on the truncated file.
     pub(super) fn join(self, notes: &mut Vec<Self>) {
         if let Self::Torn { at, lost, header } = self {
             for note in notes.iter_mut() {
@@ -236,7 +237,7 @@ impl RecordingNote {
                         (*end, *more, *cut) = (at, *more + lost, header);
                         return;
                     }
-                    // If more than one record is lost, the cause is other damage.
+                    // If more than one record is missing, there is other damage.
                     Self::Unfinished { lost: begun } if *begun == 0 && lost <= u16::MAX.into() => {
                         *begun = lost;
                         return;
@@ -249,7 +250,7 @@ impl RecordingNote {
     }
 }
 
-/// Returns a record's kind as perf writes it: `MMAP2 (10)`.
+/// Returns a record's kind in perf's notation: `MMAP2 (10)`.
 fn kind_words(number: u32) -> String {
     format!("{} ({number})", kind::name(number).unwrap_or("unknown type"))
 }

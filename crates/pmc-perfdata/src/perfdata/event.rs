@@ -1,7 +1,14 @@
-//! The events of a recording: attributes, instance ids and name.
+//! The events of a recording: attributes, instance ids and names.
 
 use pmc_sys::abi::attr::{Flag, kind};
 use pmc_sys::abi::{Attr, generic};
+
+/// Name of the event whose samples represent waits for something other than a CPU. A sample's period is the
+/// waiting time in nanoseconds, its time is the end of the wait, and its stack is the stack at the start of
+/// the wait. perf's event for off-CPU time has the same name.
+pub const BLOCKED_EVENT: &str = "offcpu-time";
+/// Name of the event whose samples represent waits for a CPU; see [`BLOCKED_EVENT`].
+pub const RUNNABLE_EVENT: &str = "offcpu-runnable";
 
 /// One event of a recording.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -10,7 +17,7 @@ pub struct RecordedEvent {
     pub attr: Attr,
     /// Ids of the event's instances, one per CPU or thread.
     pub ids: Vec<u64>,
-    /// The recorded name; untrusted text that must be cleaned before printing.
+    /// The recorded name: untrusted text that must be cleaned before it is printed.
     pub name: Option<String>,
 }
 
@@ -51,7 +58,7 @@ fn modifiers(attr: &Attr) -> String {
     let has_levels = levels.iter().any(|(flag, _)| attr.get(*flag));
     let mut text = if has_levels { letters(&levels) } else { String::new() };
     text += &"p".repeat(attr.precise_ip().into());
-    // perf excludes guests by default if no other modifier is given.
+    // perf excludes guests by default if there is no other modifier.
     let usual = !text.is_empty() || has_levels;
     if attr.get(Flag::ExcludeHost) || attr.get(Flag::ExcludeGuest) == usual {
         text += &letters(&[(Flag::ExcludeHost, 'H'), (Flag::ExcludeGuest, 'G')]);

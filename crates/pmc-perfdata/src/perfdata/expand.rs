@@ -1,9 +1,9 @@
 //! Unpacks compressed records (`perf record -z`) once, into a temporary file of plain records.
 //!
-//! Receives a segment whose records may be `COMPRESSED`; returns a segment without them. In perf's format, a
-//! recording contains one continuous zstd stream, which is divided into records of at most 64 KiB. It must
-//! therefore be read from the start. A ring buffer record may start in one `COMPRESSED` record and end in a
-//! later one.
+//! Receives a segment whose records may be `COMPRESSED`; returns a segment without such records. In perf's
+//! format, a recording contains one continuous zstd stream, which is divided into records of at most 64 KiB
+//! and must therefore be read from its start. A ring buffer record may start in one `COMPRESSED` record and
+//! end in a later one.
 //!
 //! ```text
 //! | COMM | COMPRESSED ▒▒▒ | COMPRESSED ▒▒▒ | FINISHED_ROUND | COMPRESSED ▒▒ |
@@ -14,15 +14,15 @@ use std::sync::Arc;
 
 use zstd::stream::raw::{Decoder, Operation};
 
+use super::error::{PerfdataError, RecordingNote};
 use super::scan::{Segment, behind_tracing, header_at};
 use super::source::{TempFile, limit};
-use super::{PerfdataError, RecordingNote};
 use crate::record::{HEADER, kind};
 
 const READ: usize = 1 << 20;
 
-/// Whether the first sample of a segment is in a compressed record. Either all ring buffer data is compressed
-/// or none, so the search stops at the first sample or compressed record.
+/// Whether the first sample of a segment is in a compressed record. Since either all ring buffer data is
+/// compressed or none of it, the search stops at the first sample or compressed record.
 pub(super) fn is_compressed(segment: &Segment, is_foreign: bool) -> Result<bool, PerfdataError> {
     let mut found = false;
     walk(segment, is_foreign, |kind, _, _| {
@@ -66,8 +66,8 @@ fn walk(
     Ok(at)
 }
 
-/// Returns the number of payload bytes that follow a record but are not included in its size. Compressed
-/// recordings have such bytes too.
+/// Returns the number of payload bytes that follow a record but are not included in its size. They occur in
+/// compressed recordings too.
 fn skipped(kind: u32, record: &[u8], is_foreign: bool) -> u64 {
     let word = |bytes: &[u8; 8]| {
         let word = u64::from_ne_bytes(*bytes);
@@ -83,7 +83,7 @@ fn skipped(kind: u32, record: &[u8], is_foreign: bool) -> u64 {
     }
 }
 
-/// Unpacks a segment. Drops AUX data together with their records. Adds the kind of each compressed record to
+/// Unpacks a segment. Drops AUX data together with its records. Adds the kind of each compressed record to
 /// `kinds`.
 pub(super) fn expand(
     segment: &Segment,
@@ -144,8 +144,8 @@ pub(super) fn expand(
             temp_file.write(&pending[..whole])?;
             pending.drain(..whole);
             if pending.len() > usize::from(u16::MAX) {
-                // The pending bytes are not a record: the size in their header is less than the size of a
-                // header.
+                // The pending bytes are not a record, because the size in their header is less than the size
+                // of a header.
                 tear = Some(RecordingNote::BadCompression { at });
                 return Ok(false);
             }
@@ -158,7 +158,7 @@ pub(super) fn expand(
             }
         }
     })?;
-    // A record that begins in the last compressed bytes and is cut off has the same cause: the truncated
+    // If a record that begins in the last compressed bytes is cut off, the cause is the same: the truncated
     // file.
     let tear = match tear {
         None if walked < end => Some(RecordingNote::Torn { at: walked, lost: end - walked, header: None }),

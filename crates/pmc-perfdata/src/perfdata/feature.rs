@@ -1,9 +1,9 @@
-//! The feature sections: perf's metadata about the machine, the command and the events, stored separately
-//! from the records.
+//! The feature sections: perf's metadata about the machine, the command and the events, which is stored
+//! separately from the records.
 //!
 //! Converts a section's bytes to a value and back. Each section is declared once in the table at
-//! [`Features`], with number, name and type. Each type declares its fields once ([`Wire`]), for both
-//! reading and writing. Sources: `tools/perf/util/header.c` and `Documentation/perf.data-file-format.txt`,
+//! [`Features`], with its number, name and type. Each type declares its fields once ([`Wire`]), for reading
+//! as well as writing. Sources: `tools/perf/util/header.c` and `Documentation/perf.data-file-format.txt`,
 //! Linux 6.18.
 //!
 //! ```text
@@ -268,7 +268,7 @@ impl Wire for BuildIds {
 const BEFORE_NAME: usize = 36;
 
 impl ClockData {
-    /// Returns the offset from the recording's clock to the wall clock, in nanoseconds.
+    /// Returns the offset from the recording's clock to wall-clock time, in nanoseconds.
     pub fn to_wall_ns(&self) -> i64 {
         self.wall_clock_ns.wrapping_sub(self.clockid_time_ns) as i64
     }
@@ -278,8 +278,8 @@ impl BuildIdEntry {
     /// Writes the record for the section or for a stream. In the section, `kind` is 0, as in perf's files.
     pub fn write_record(&self, kind: u32, out: &mut Vec<u8>) {
         let name = &self.name[..self.name.len().min(8192)];
-        // The name needs at least one NUL. The total size must be a multiple of 8, because perf 7 rejects
-        // other sizes.
+        // The name must be followed by at least one NUL. The total size must be a multiple of 8, because perf
+        // 7 rejects other sizes.
         let size = (BEFORE_NAME + name.len() + 1).next_multiple_of(8);
         let id = &self.id[..self.id.len().min(20)];
         out.extend(kind.to_ne_bytes());
@@ -346,9 +346,9 @@ macro_rules! features {
 }
 
 features! {
-    /// The formats of tracepoints: see `record::tracepoint`.
+    /// Tracepoint formats; see `record::tracepoint`.
     1 TRACING_DATA tracing_data: RawSection;
-    /// Build-ids of the files that samples hit.
+    /// Build-ids of the files with samples.
     2 BUILD_ID build_ids: BuildIds;
     /// `uname -n`.
     3 HOSTNAME hostname: String;
@@ -374,9 +374,9 @@ features! {
     13 CPU_TOPOLOGY cpu_topology: CpuTopology;
     /// Memory nodes.
     14 NUMA_TOPOLOGY numa_topology: Vec<NumaNode>;
-    /// Samples hold branch stacks; the section is empty.
+    /// Samples contain branch stacks; the section is empty.
     15 BRANCH_STACK branch_stack: RawSection;
-    /// Numbers of the PMUs.
+    /// The PMUs' names and `attr.type` numbers.
     16 PMU_MAPPINGS pmu_mappings: Vec<PmuMapping>;
     /// Groups of events.
     17 GROUP_DESC groups: Vec<GroupDesc>;
@@ -402,7 +402,7 @@ features! {
     27 COMPRESSED compressed: Compression;
     /// Capabilities of the core PMU.
     28 CPU_PMU_CAPS cpu_pmu_caps: Vec<(String, String)>;
-    /// Time of the wall clock and the recording's clock at the same moment.
+    /// Times of the wall clock and of the recording's clock, read together.
     29 CLOCK_DATA clock_data: ClockData;
     /// Core PMUs of a hybrid machine.
     30 HYBRID_TOPOLOGY hybrid_topology: Vec<HybridPmu>;
@@ -414,12 +414,12 @@ features! {
     33 E_MACHINE e_machine: ElfMachine;
     /// Size of a cache line, in bytes.
     34 CLN_SIZE cache_line: RawSection;
-    /// simpleperf's symbols of the device's files; see [`DeviceFile`].
+    /// simpleperf's symbols for the files on the device; see [`DeviceFile`].
     128 FILE device_files: RawSection;
-    /// simpleperf's metadata on itself, the device and its events (`FEAT_META_INFO`). In pmc's recordings,
-    /// the counts of the events.
+    /// simpleperf's metadata about itself, the device and its events (`FEAT_META_INFO`). In pmc's recordings,
+    /// it contains the counts of the events.
     129 META_INFO meta_info: MetaInfo;
-    /// The device's files in the format of newer simpleperf versions.
+    /// The files on the device, in the format of newer versions of simpleperf.
     132 FILE2 device_files2: RawSection;
 }
 

@@ -1,4 +1,4 @@
-//! The header of a recording: its form, its byte order and the locations of its parts.
+//! The header of a recording: its form, its byte order, and the locations of its parts.
 //!
 //! ```text
 //!   0  magic "PERFILE2"           8  size of this header: 104 (file form) or 16 (pipe form, which ends here)
@@ -7,7 +7,7 @@
 //! ```
 //! Source: `tools/perf/util/header.h`.
 
-use super::PerfdataError;
+use super::error::PerfdataError;
 use super::magic::{FOREIGN, MAGIC, OLD};
 use super::source::ByteSource;
 use crate::record::{Cursor, attr};
@@ -25,7 +25,7 @@ pub(super) const FEATURE_WORDS: usize = 4;
 pub enum RecordingLayout {
     /// Sections referenced by the header.
     File,
-    /// Everything in records.
+    /// A stream, in which all data is in records.
     Pipe,
     /// A directory of files (`perf record --threads`).
     Directory,
@@ -42,7 +42,7 @@ pub(super) struct FileSection {
 #[derive(Debug, Clone)]
 pub(super) struct PerfdataHeader {
     pub(super) form: RecordingLayout,
-    /// Whether the file was written on a machine with the other byte order.
+    /// Whether the file was written on a machine with the opposite byte order.
     pub(super) is_foreign: bool,
     pub(super) attr_size: u64,
     pub(super) attrs: FileSection,
@@ -56,7 +56,7 @@ impl PerfdataHeader {
         let got = source.read_at(&mut bytes, 0)?;
         let not = || PerfdataError::NotPerfData { path: source.path().to_owned(), is_empty: got == 0 };
         let magic: [u8; 8] = *bytes.first_chunk().ok_or_else(not)?;
-        // The header's size is a small number if it is read in the file's byte order.
+        // The header's size is a small number only if it is read in the file's byte order.
         let size = bytes[8..].first_chunk().map_or(0, |word| u64::from_ne_bytes(*word));
         let is_foreign = magic == FOREIGN || magic == OLD && size > u32::MAX.into();
         if got < PIPE_HEADER as usize || !(is_foreign || magic == MAGIC || magic == OLD) {
@@ -90,8 +90,8 @@ impl PerfdataHeader {
         for (index, word_of) in header.features.iter_mut().enumerate() {
             *word_of = word(72 + 8 * index);
         }
-        // The bits are an array of `long`: in files of a 32-bit machine with the other byte order, the halves
-        // of each word are swapped.
+        // The bits are an array of `long`, so in files from a 32-bit machine with the opposite byte order,
+        // the halves of each word are swapped.
         if is_foreign && header.features[0] & (1 << 3) == 0 && header.features[0] & (1 << 35) != 0 {
             header.features = header.features.map(|word| word.rotate_left(32));
         }
@@ -104,8 +104,8 @@ impl PerfdataHeader {
         (0..FEATURE_WORDS as u32 * 64).filter(move |n| words[*n as usize / 64] >> (n % 64) & 1 == 1)
     }
 
-    /// Whether there is a table of features at `table`. In a real table, the first section begins after the
-    /// last row. A killed recorder may have set the bits without writing a table.
+    /// Whether there is a feature table at `table`. In a valid table, the first section begins after the last
+    /// row. A recorder that was killed may have set the bits without writing a table.
     pub(super) fn has_table(&self, source: &ByteSource, table: u64) -> Result<bool, PerfdataError> {
         let rows = self.feature_numbers().count() as u64;
         let Some(row) = source.section(table, 16)? else { return Ok(false) };

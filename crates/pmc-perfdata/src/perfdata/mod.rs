@@ -1,8 +1,8 @@
-//! Reading and writing of recordings: files, directories and streams in perf's format.
+//! Reads and writes recordings: files, directories and streams in perf's format.
 //!
-//! Receives a path or a stream and returns events, feature sections and records ([`Reader`]); or receives
-//! events and ring buffer memory and writes a file that perf can read ([`Writer`]). Decides the layout of
-//! files and how to handle truncated, compressed, wrapped or foreign files. `session` interprets the records.
+//! A [`Reader`] receives a path or a stream, and returns events, feature sections and records. A [`Writer`]
+//! receives events and ring buffer memory, and writes a file that perf can read. Decides the layout of files,
+//! and how to handle truncated, compressed or foreign ones. `session` interprets the records.
 //!
 //! ```text
 //! file form                               pipe form
@@ -25,7 +25,7 @@ pub mod tally;
 mod writer;
 
 pub use error::{PerfdataError, RecordingNote};
-pub use event::RecordedEvent;
+pub use event::{BLOCKED_EVENT, RUNNABLE_EVENT, RecordedEvent};
 pub use feature::{FeatureNumber, Features};
 pub use header::RecordingLayout;
 pub use reader::Reader;

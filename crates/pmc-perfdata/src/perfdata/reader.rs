@@ -1,19 +1,22 @@
-//! Opens recordings: detects the form, reads the events and feature sections, and gives access to the
+//! Opens recordings: detects the format, reads the events and feature sections, and provides access to the
 //! records.
 //!
-//! Receives a path. Decides form, byte order, compression and how much of a truncated file is readable.
-//! Returns [`RecordedEvent`]s, [`Features`] and two ways to read the records: [`Reader::scan`] once in
-//! order, and [`Reader::load`] chunk by chunk from any thread.
+//! Receives a path. Determines whether the input is a file or a stream, its byte order and compression, and
+//! how much of a truncated file is readable. Returns [`RecordedEvent`]s and [`Features`], and provides two
+//! ways to read the records: [`Reader::scan`] once in order, and [`Reader::load`] chunk by chunk from any
+//! thread.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::error::{PerfdataError, RecordingNote};
+use super::event::RecordedEvent;
 use super::expand;
 use super::feature::{FeatureNumber, Features};
+use super::header::RecordingLayout;
 use super::header::{FILE_HEADER, FileSection, PerfdataHeader};
 use super::scan::{self, Buffer, Chunk, NativeConverter, RecordingIndex, Segment};
 use super::source::ByteSource;
-use super::{PerfdataError, RecordedEvent, RecordingLayout, RecordingNote};
 use crate::record::tracepoint::TracingData;
 use crate::record::{Layouts, RawRecord, Record, Records, Update, kind};
 use pmc_sys::abi::{attr, misc};
@@ -41,13 +44,16 @@ impl Reader {
     /// Unpacks gzip or zstd files, compressed records and streams into a temporary file.
     ///
     /// # Errors
-    /// When the file is not a recording, or its header and attrs cannot be read. Later problems become
+    /// Fails if the file is not a recording, or its header and attrs cannot be read. Later problems become
     /// [`RecordingNote`]s.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, PerfdataError> {
         let path = path.as_ref();
         let is_directory = path.is_dir();
-        let file = if is_directory { path.join("data") } else { path.to_owned() };
-        let source = Arc::new(ByteSource::open(&file)?);
+        let source = match is_directory {
+            true => ByteSource::open_part(&path.join("data")),
+            false => ByteSource::open(path),
+        };
+        let source = Arc::new(source?);
         let header = PerfdataHeader::read(&source)?;
         let mut reader = Self {
             path: path.to_owned(),
@@ -88,14 +94,18 @@ impl Reader {
             let ids = ids.iter().map(|id| u64::from_ne_bytes(*id)).collect();
             self.events.push(RecordedEvent { attr, ids, name: None });
         }
+        if self.events.is_empty() {
+            let what = "the header describes no events";
+            return Err(PerfdataError::Malformed { path: source.path().to_owned(), what, at: 24 });
+        }
         self.make_layouts();
         let FileSection { offset: start, size } = header.data;
         if start < FILE_HEADER {
             let what = "the header places the records inside the header";
             return Err(PerfdataError::Malformed { path: source.path().to_owned(), what, at: 40 });
         }
-        // A killed perf leaves the size at 0. A killed pmc leaves the size from at most a second before, and
-        // no features.
+        // If perf was killed, the size is 0. If pmc was killed, the size is at most one second old, and the
+        // features are missing.
         let table = start.saturating_add(size);
         let no_bits = header.features.iter().all(|&word| word == 0);
         let unfinished =
@@ -104,7 +114,7 @@ impl Reader {
         if unfinished {
             self.notes.push(RecordingNote::Unfinished { lost: 0 });
         } else if end > source.len() {
-            // The table of features would have followed the records, so it is missing.
+            // The feature table would have followed the records, so it is missing.
             self.notes.push(RecordingNote::Torn { at: source.len(), lost: end - source.len(), header: None });
         } else {
             self.read_features(source, header, end)?;
@@ -116,7 +126,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Reads the table of sections, which follows the data and has one row per bit of the header.
+    /// Reads the section table, which follows the data and has one entry per feature bit set in the header.
     fn read_features(
         &mut self,
         source: &ByteSource,
@@ -137,7 +147,7 @@ impl Reader {
                 let word = row[at..].first_chunk().map_or(0, |w| u64::from_ne_bytes(*w));
                 if header.is_foreign { word.swap_bytes() } else { word }
             };
-            // An unknown number comes from a newer perf version; it is not damage.
+            // An unknown number comes from a newer version of perf and does not mean damage.
             let Some(feature) = FeatureNumber::of(number.into()) else { continue };
             let section = source.section(word(0), word(8))?;
             if !section.is_some_and(|bytes| self.features.set(feature, &bytes, header.is_foreign)) {
@@ -164,7 +174,7 @@ impl Reader {
         let segments = [segment];
         let mut updates = Vec::new();
         let mut tracing = None;
-        // The layouts are still unknown but not needed: perf's own records have no trailer.
+        // The layouts are not known yet, but are not needed because perf's own records have no trailer.
         let nothing = Layouts::default();
         let order = NativeConverter { is_foreign: header.is_foreign, layouts: &nothing };
         let (events, features) = (&mut self.events, &mut self.features);
@@ -223,8 +233,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Adds the files `data.0`, `data.1`, …, which are in the same directory as the file with the header and
-    /// contain only records.
+    /// Adds the files `data.0`, `data.1`, …, which contain only records and are in the same directory as the
+    /// file with the header.
     fn add_directory(&mut self, path: &Path) {
         let Ok(entries) = std::fs::read_dir(path) else { return };
         let mut numbers: Vec<u32> = entries
@@ -234,7 +244,7 @@ impl Reader {
         numbers.sort_unstable();
         for number in numbers {
             let file = path.join(format!("data.{number}"));
-            match ByteSource::open(&file) {
+            match ByteSource::open_part(&file) {
                 Ok(source) if source.len() == 0 => {}
                 Ok(source) => {
                     let end = source.len();
@@ -254,8 +264,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Reads feature data from records. A killed pmc wrote no feature sections, but pmc also writes the
-    /// features known at the start as records.
+    /// Reads feature data from records. If pmc was killed, it has not written feature sections, but the
+    /// features that were known at the start are also written as records.
     fn recover_features(&mut self) -> Result<(), PerfdataError> {
         let Self { segments, layouts, features, .. } = self;
         let order = NativeConverter { is_foreign: self.is_foreign, layouts };
@@ -276,8 +286,7 @@ impl Reader {
 
     fn make_layouts(&mut self) {
         self.layouts = Layouts::new(self.events.iter().map(|event| (&event.attr, event.ids.as_slice())));
-        // Fallback events come after all other events. Their samples count as samples of the corresponding
-        // events.
+        // Fallback events come after all other events. Their samples count as samples of the original events.
         self.fallback_events = self.events.split_off(self.layouts.event_count());
     }
 
@@ -287,7 +296,8 @@ impl Reader {
             let meta = self.features.meta_info.as_ref();
             event.name = meta.and_then(|meta| meta.event_name(&event.attr)).map(str::to_owned);
         }
-        // A stream may lack the names of events. For tracepoints, take them from the tracepoint formats.
+        // A stream may not contain the names of events. For tracepoints, take them from the tracepoint
+        // formats.
         let is_nameless =
             |event: &&mut RecordedEvent| event.name.is_none() && event.attr.kind() == attr::kind::TRACEPOINT;
         let mut nameless = self.events.iter_mut().filter(is_nameless).peekable();
@@ -326,7 +336,8 @@ impl Reader {
     pub fn form(&self) -> RecordingLayout {
         self.form
     }
-    /// Whether the recording has the other byte order. Tracepoint payloads keep that order.
+    /// Whether the recording has the opposite byte order. Tracepoint payloads are not converted to native
+    /// order.
     pub fn is_foreign(&self) -> bool {
         self.is_foreign
     }
@@ -347,12 +358,13 @@ impl Reader {
     pub fn features(&self) -> &Features {
         &self.features
     }
-    /// Returns the notes from opening the file; [`RecordingIndex::notes`] adds those from its records.
+    /// Returns the notes from opening the file. [`RecordingIndex::notes`] contains these and the notes on its
+    /// records.
     pub fn notes(&self) -> &[RecordingNote] {
         &self.notes
     }
-    /// Returns the name of a file that contains chunks, and the position from which perf counts its
-    /// offsets. For a stream, that is the end of its header.
+    /// Returns the name of a file that contains chunks, and the position from which perf counts offsets. In a
+    /// stream, this position is the end of the header.
     pub fn file(&self, number: u32) -> (&Path, u64) {
         let path = self.segments.get(number as usize).map_or(&*self.path, |segment| segment.source.path());
         match self.form {
@@ -376,7 +388,7 @@ impl Reader {
     /// Reads all records once, in file order, and passes each to `visit`, which should check `kind` first.
     ///
     /// # Errors
-    /// When reading the file fails. A truncated end becomes a note in the [`RecordingIndex`].
+    /// Fails if reading the file fails. A truncated end becomes a note in the [`RecordingIndex`].
     pub fn scan(&self, mut visit: impl FnMut(&RawRecord<'_>)) -> Result<RecordingIndex, PerfdataError> {
         let mut index = scan::scan(&self.segments, self.order(), &mut |record, _| visit(record))?;
         self.compressed.iter().for_each(|kind| index.count_one(*kind));
@@ -385,18 +397,19 @@ impl Reader {
         Ok(index)
     }
 
-    /// Reads a chunk of the [`RecordingIndex`] into the buffer. Several threads may do so in parallel, each
-    /// with its own buffer.
+    /// Reads a chunk of the [`RecordingIndex`] into the buffer. Several threads may read chunks in parallel,
+    /// each with its own buffer.
     ///
     /// # Errors
-    /// When reading the file fails.
+    /// Fails if reading the file fails.
     pub fn load<'b>(&self, chunk: &Chunk, buffer: &'b mut Buffer) -> Result<Records<'b>, PerfdataError> {
         scan::load(&self.segments, self.order(), chunk, buffer)
     }
 }
 
-/// Whether the section ends the sections of a stream. perf ends them with an empty section of the first
-/// number that it does not know; newer perf versions, which know this number, never write that section empty.
+/// Whether the section marks the end of a stream's sections. perf marks the end with an empty section, whose
+/// number is the first one that this version of perf does not know. Newer versions, which know the number,
+/// never write an empty section for it.
 fn is_end(feature: FeatureNumber, data: &[u8]) -> bool {
     feature >= FeatureNumber::CPU_DOMAIN_INFO && data.is_empty()
 }

@@ -1,25 +1,25 @@
-//! Walks the records of a recording: once in order, then in parallel.
+//! Reads the records of a recording: once in order, then in parallel.
 //!
-//! Receives segments (runs of records in a [`ByteSource`]). [`scan`] reads them once and passes every record
-//! to a visitor, which handles records other than samples. It returns a [`RecordingIndex`] of record-aligned
-//! [`Chunk`]s. Any number of threads can then [`load`] chunks in any order, each into its own [`Buffer`].
-//! There is no allocation per record.
+//! Receives segments (runs of records in a [`ByteSource`]). [`scan`] reads them once, passes every record to
+//! a visitor, which handles records other than samples, and returns a [`RecordingIndex`] of record-aligned
+//! [`Chunk`]s. Any number of threads can then [`load`] chunks in any order, each into its own [`Buffer`]. No
+//! memory is allocated per record.
 //!
 //! ```text
 //! segment  |r|rrr|rr|rrrr|r| AUXTRACE |···payload···|r|rr|rrr|…| torn
 //!          '-- chunk 0 ---'            (skipped)     '- chunk 1 -'
 //! ```
 //! A chunk is the result of one read into the buffer, cut after the last complete record. Loading the chunk
-//! repeats that read.
+//! repeats this read.
 
 use std::sync::Arc;
 
+use super::error::{PerfdataError, RecordingNote};
 use super::source::ByteSource;
-use super::{PerfdataError, RecordingNote};
 use crate::record::{HEADER, Layouts, RawRecord, Record, Records, kind, swap};
 
-/// Maximum size of a chunk in bytes: holds several records of the maximum size (64 KiB), but fits into a
-/// core's cache.
+/// Maximum size of a chunk in bytes: large enough for several records of the maximum size (64 KiB), but small
+/// enough for a core's cache.
 const CHUNK: usize = 1 << 20;
 
 /// A run of records.
@@ -73,11 +73,11 @@ pub struct RecordingIndex {
     counts: Vec<u64>,
     /// Number of records of unknown kinds.
     pub unknown: u64,
-    /// Number of samples that belong to no known event or are truncated.
+    /// Number of samples that are truncated or do not belong to a known event.
     pub unknown_samples: u64,
     /// Size of all records, in bytes.
     pub bytes: u64,
-    /// Notes from opening the file and from its records.
+    /// Notes from opening the file, and notes on its records.
     pub notes: Vec<RecordingNote>,
 }
 
@@ -87,7 +87,7 @@ impl RecordingIndex {
         self.counts.get(kind as usize).copied().unwrap_or(0)
     }
 
-    /// Counts a record that the scan did not see because it was unpacked before.
+    /// Counts a record that the scan does not see because it has already been unpacked.
     pub(super) fn count_one(&mut self, kind: u32) {
         if let Some(count) = self.counts.get_mut(kind as usize) {
             *count += 1;
@@ -120,7 +120,7 @@ impl NativeConverter<'_> {
     }
 }
 
-/// Returns the number of bytes after a record that belong to it but are not records.
+/// Returns the number of bytes after a record that belong to it but are not records themselves.
 pub(super) fn payload(record: &RawRecord<'_>) -> u64 {
     if record.kind != kind::AUXTRACE && record.kind != kind::HEADER_TRACING_DATA {
         return 0;
@@ -159,9 +159,24 @@ impl OddRecords {
 struct ScanDefects {
     malformed: OddRecords,
     misshapen: OddRecords,
-    /// Bytes of misshapen samples that belong to no field.
+    /// Number of bytes in malformed samples that do not belong to a field.
     hidden: u64,
     unknown: OddRecords,
+}
+
+impl ScanDefects {
+    /// Adds a note for each kind of defect.
+    fn note(&self, index: &mut RecordingIndex) {
+        if let (count, Some(first)) = (self.malformed.count, self.malformed.first) {
+            index.notes.push(RecordingNote::Malformed { count, first });
+        }
+        if let (count, Some((first, _))) = (self.misshapen.count, self.misshapen.first) {
+            index.notes.push(RecordingNote::Misshapen { count, first, bytes: self.hidden });
+        }
+        if let Some(first) = self.unknown.first {
+            index.notes.push(RecordingNote::Unknown { count: index.unknown, first });
+        }
+    }
 }
 
 /// Reads all records once. Passes each record and its offset to `visit`.
@@ -236,7 +251,7 @@ pub(super) fn scan(
             index.bytes += u64::from(chunk.len);
             at += u64::from(chunk.len);
             if skip > segment.end - at {
-                // Report the record before the payload as cut off, because the payload belongs to it.
+                // Report the record before the payload as cut off, since the payload belongs to it.
                 let (at, header) = skipping.map_or((at, None), |(at, kind, size)| (at, Some((kind, size))));
                 index.notes.push(RecordingNote::Torn { at, lost: segment.end - at, header });
                 skip = segment.end - at;
@@ -255,15 +270,7 @@ pub(super) fn scan(
     if aux > 0 {
         index.notes.push(RecordingNote::Aux { bytes: aux });
     }
-    if let (count, Some(first)) = (found.malformed.count, found.malformed.first) {
-        index.notes.push(RecordingNote::Malformed { count, first });
-    }
-    if let (count, Some((first, _))) = (found.misshapen.count, found.misshapen.first) {
-        index.notes.push(RecordingNote::Misshapen { count, first, bytes: found.hidden });
-    }
-    if let Some(first) = found.unknown.first {
-        index.notes.push(RecordingNote::Unknown { count: index.unknown, first });
-    }
+    found.note(&mut index);
     Ok(index)
 }
 
@@ -283,8 +290,8 @@ pub(super) fn load<'b>(
     Ok(Records::new(&buffer.bytes))
 }
 
-/// Returns kind and size from the record header at the front of the bytes, in native byte order. Returns
-/// `None` if the bytes are too few, or the size is smaller than a header.
+/// Returns the kind and size from the record header at the front of the bytes, in native byte order. Returns
+/// `None` if there are too few bytes, or if the size is smaller than a header.
 pub(super) fn header_at(bytes: &[u8], is_foreign: bool) -> Option<(u32, usize)> {
     header_in(bytes, is_foreign).filter(|(_, size)| *size >= HEADER)
 }

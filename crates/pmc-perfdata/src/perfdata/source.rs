@@ -1,29 +1,31 @@
-//! Bytes with random access: a plain file, or a stream unpacked into a temporary file.
+//! Bytes with random access: a plain file, or a stream that has been unpacked into a temporary file.
 //!
-//! Receives a path or an open stream; returns a [`ByteSource`]. Files are read with `pread(2)` into buffers
-//! and never mapped: truncating a mapped file would kill the reader with SIGBUS. Streams and packed files are
-//! first unpacked into an unnamed temporary file, because recordings are read twice and in parallel.
+//! Receives a path or an open stream; returns a [`ByteSource`]. Files are read into buffers with `pread(2)`
+//! and never mapped, because truncating a mapped file would kill the reader with SIGBUS. Streams and packed
+//! files are first unpacked into an unnamed temporary file, because recordings are read twice and in
+//! parallel.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{MemfdFlags, OFlags};
-
-use super::PerfdataError;
+use super::error::PerfdataError;
 use super::magic::is_magic;
+use pmc_sys::sys::regular_file::{open_input, open_regular};
+use pmc_sys::sys::replacement::create_temporary;
 
-/// Maximum number of unpacked bytes per packed byte: recordings compress 5 to 100 times, gzip at most 1,032
-/// times.
+/// Maximum number of unpacked bytes per packed byte. Recordings compress by a factor of 5 to 100, and gzip
+/// compresses by at most 1,032.
 const RATIO: u64 = 1_100;
-/// Number of additional unpacked bytes allowed, because small files of repeated records compress very well.
+/// Number of additional unpacked bytes that are allowed, because small files of repeated records compress
+/// very well.
 const SLACK: u64 = 64 << 20;
 
-/// Maximum number of bytes of a stream to keep in memory if there is no folder for temporary files.
+/// Maximum number of bytes of a stream to keep in memory, if there is no folder for temporary files.
 const MOST_IN_MEMORY: u64 = 1 << 30;
 
-/// Returns the maximum size that `packed` bytes may expand to.
+/// Returns the maximum size to which `packed` bytes may expand.
 pub(super) fn limit(packed: u64) -> u64 {
     packed.saturating_mul(RATIO).saturating_add(SLACK)
 }
@@ -42,7 +44,16 @@ impl ByteSource {
         if path.as_os_str() == "-" {
             return Self::stream(io::stdin().lock(), Path::new("standard input"));
         }
-        let file = File::open(path).map_err(PerfdataError::io("opening", path))?;
+        Self::of(open_input(path).map_err(PerfdataError::io("opening", path))?, path)
+    }
+
+    /// Opens a file in a directory, whose contents the sender of the directory chose: not a link, FIFO or
+    /// device.
+    pub(super) fn open_part(path: &Path) -> Result<Self, PerfdataError> {
+        Self::of(open_regular(path, false).map_err(PerfdataError::io("opening", path))?, path)
+    }
+
+    fn of(file: File, path: &Path) -> Result<Self, PerfdataError> {
         let meta = file.metadata().map_err(PerfdataError::io("opening", path))?;
         if !meta.is_file() {
             return Self::stream(file, path);
@@ -85,8 +96,8 @@ impl ByteSource {
                 let packed = limit.saturating_sub(SLACK) / RATIO;
                 return Err(PerfdataError::Bomb { path: path.to_owned(), packed, limit });
             }
-            // If a packed file is truncated or damaged, keep the part that was unpacked. Reading the records
-            // then detects the truncation.
+            // If a packed file is truncated or damaged, keep the part that was unpacked. The truncation is
+            // then detected when the records are read.
             Err(CopyError::Read(_)) if packing.is_some() && temp_file.len > 0 => {}
             Err(CopyError::Read(e)) => return Err(PerfdataError::io("reading", path)(e)),
             Err(CopyError::Write(e)) => return Err(e),
@@ -150,7 +161,7 @@ impl Packing {
     }
 }
 
-/// A reader that counts the bytes read.
+/// A reader that counts the bytes that it reads.
 struct CountingReader<R> {
     stream: R,
     count: u64,
@@ -170,7 +181,7 @@ enum CopyError {
     Bomb { limit: u64 },
 }
 
-/// Copies a stream that starts like a recording. Rejects any other stream at its start, because it may never
+/// Copies a stream that starts like a recording. Rejects any other stream at its start, since it may never
 /// end.
 fn copy<R: Read>(
     from: &mut R,
@@ -206,11 +217,11 @@ fn copy<R: Read>(
     }
 }
 
-/// An unnamed temporary file: removed when closed, and not accessible to other users.
+/// An unnamed temporary file, which is removed when closed and not accessible to other users.
 pub(super) struct TempFile {
     file: io::BufWriter<File>,
     pub(super) len: u64,
-    /// Maximum size of a stream in bytes: other programs need disk space too.
+    /// Maximum size of a stream in bytes, chosen to leave disk space for other programs.
     most: u64,
     path: PathBuf,
 }
@@ -219,16 +230,9 @@ impl TempFile {
     /// Creates the file in the folder for temporary files, or in memory if that folder does not support
     /// unnamed files.
     pub(super) fn new(path: &Path) -> Result<Self, PerfdataError> {
-        let unnamed = OFlags::TMPFILE.bits() as i32;
-        let folder = std::env::temp_dir();
-        let file = OpenOptions::new().read(true).write(true).mode(0o600).custom_flags(unnamed).open(&folder);
-        let file = file.or_else(|_| {
-            rustix::fs::memfd_create("perf.data", MemfdFlags::CLOEXEC)
-                .map(File::from)
-                .map_err(io::Error::from)
-        });
-        let file = file.map_err(PerfdataError::io("making a temporary file in", &folder))?;
-        // The file system of an in-memory file reports no size.
+        let file = create_temporary();
+        let file = file.map_err(PerfdataError::io("making a temporary file in", &std::env::temp_dir()))?;
+        // The file system of an in-memory file does not report a size.
         let free = rustix::fs::fstatvfs(&file).map_or(0, |system| system.f_bavail * system.f_frsize);
         let most = if free == 0 { MOST_IN_MEMORY } else { free / 2 };
         Ok(Self { file: io::BufWriter::with_capacity(1 << 18, file), len: 0, most, path: path.to_owned() })

@@ -1,7 +1,8 @@
-//! Statistics of records as they are written to a file: number of samples, losses, and files with samples.
+//! Collects statistics about records while they are written to a file: number of samples, losses, and files
+//! with samples.
 //!
-//! Receives each record once, in any order. Returns counts, and the mapped files that samples hit for the
-//! `BUILD_ID` section. Costs a few nanoseconds per record: sampled addresses are only stored as pages, and
+//! Receives each record once, in any order. Returns counts and, for the `BUILD_ID` section, the mapped files
+//! with samples. Costs only a few nanoseconds per record, because sampled addresses are stored as pages and
 //! matched with the mappings at the end.
 //!
 //! ```text
@@ -9,25 +10,26 @@
 //! MMAP, MMAP2, FORK ────────► mappings of each process, and its parent process
 //!                                   at the end: pages × mappings = files
 //! ```
-//! Times are ignored: a page counts for every file that the process or one of its ancestors ever mapped at
-//! its address. The result may contain files without samples, but never lacks a file with samples.
+//! Times are ignored: a page counts for every file that the process or one of its ancestors has ever mapped
+//! at its address. The result may therefore contain files without samples, but no file with samples is
+//! missing.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::error::PerfdataError;
 use super::feature::BuildIdEntry;
-use super::{PerfdataError, Reader};
+use super::reader::Reader;
 use crate::record::{Layouts, MappedFileId, Mmap, RawRecord, Record, kind};
 use pmc_sys::abi::{CpuMode, context, misc};
-use pmc_sys::sort;
 use pmc_sys::units::{Count, PerfTime};
 
-/// Bits of the smallest page size of any machine: mappings start and end at page boundaries.
+/// Number of bits of the smallest page size on any machine. Mappings start and end at page boundaries.
 const PAGE_BITS: u32 = 12;
 /// Number of entries in the table of recently seen pages.
 const LATELY: usize = 1 << 12;
-/// Maximum length of a chain of parent processes; longer chains are circular.
+/// Maximum length of a chain of parent processes. Longer chains are circular.
 const MOST_PARENTS: usize = 64;
-/// Maximum number of pages and of mappings to keep. Above it, every known file counts as hit.
+/// Maximum number of pages and of mappings to keep. If there are more, every known file counts as sampled.
 const MOST: usize = 1 << 20;
 /// First kernel address on 64-bit machines.
 const KERNEL: u64 = 1 << 63;
@@ -41,9 +43,9 @@ pub struct RecordTally {
     pub lost: u64,
     /// Number of times that the kernel throttled an event.
     pub throttled: u64,
-    /// Number of samples whose id belongs to no known event.
+    /// Number of samples whose id does not belong to a known event.
     pub strangers: u64,
-    /// Sums of the counts of threads, by the id of the event (`READ` records).
+    /// Sums of the threads' counts, by event id (from `READ` records).
     pub reads: FxHashMap<u64, Count>,
     /// Times of the earliest and the latest sample.
     pub times: Option<(PerfTime, PerfTime)>,
@@ -66,13 +68,13 @@ struct HitMapping {
 /// A mapped file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HitFile {
-    /// Path or bracketed name; untrusted bytes.
+    /// Path or bracketed name, as untrusted bytes.
     pub name: Vec<u8>,
     /// Whether the file is the kernel or a kernel module.
     pub is_kernel: bool,
     /// The build-id, if the mapping record contains it.
     pub build_id: Option<Vec<u8>>,
-    /// A process that mapped the file: the file may be visible only in its mount namespace.
+    /// A process that mapped the file, since the file may be visible only in this process's mount namespace.
     pub pid: i32,
 }
 
@@ -80,7 +82,7 @@ impl RecordTally {
     /// Scans all records of a recording, and finds the files with samples.
     ///
     /// # Errors
-    /// When the records cannot be read.
+    /// Fails if the records cannot be read.
     pub fn of_files_hit(reader: &Reader) -> Result<Self, PerfdataError> {
         let mut tally = Self::new(true);
         reader.scan(|record| tally.note(record, reader.layouts()))?;
@@ -156,8 +158,8 @@ impl RecordTally {
     #[inline]
     fn hit(&mut self, pid: i32, address: u64) {
         let page = address >> PAGE_BITS;
-        // The key combines the page's 52 bits with as much of the pid as fits. A collision only costs a
-        // table entry, because the set below stores the whole pid.
+        // The key combines the page's 52 bits with as much of the pid as fits. A collision costs only a table
+        // entry, because the set below stores the whole pid.
         let key = page ^ (pid as u64) << 40 | 1 << 63;
         let place =
             &mut self.lately[(key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - LATELY.ilog2())) as usize];
@@ -199,7 +201,7 @@ impl RecordTally {
             return;
         }
         let mappings = self.mappings.entry(pid).or_default();
-        // A program that repeats the same mapping must not fill pmc's memory.
+        // A program that repeats the same mapping must not exhaust pmc's memory.
         let again = mappings.iter().rev().take(64).any(|m| m.start == addr && m.end == end && m.file == file);
         if !again {
             mappings.push(HitMapping { start: addr, end, file });
@@ -207,7 +209,7 @@ impl RecordTally {
         }
     }
 
-    /// Returns the files with samples or, with `all`, every mapped file. Ordered by name.
+    /// Returns the files with samples or, with `all`, all mapped files, ordered by name.
     pub fn files(&self, all: bool) -> Vec<HitFile> {
         let mut files: FxHashMap<HitFileIdentity<'_>, &HitFile> = FxHashMap::default();
         let mut add = |file| {
@@ -224,7 +226,7 @@ impl RecordTally {
                 for _ in 0..MOST_PARENTS {
                     let Some(pid) = owner else { break };
                     for mapping in self.mappings.get(&pid).into_iter().flatten() {
-                        // The kernel's text may start inside a page.
+                        // The kernel's code may start inside a page.
                         if mapping.start >> PAGE_BITS << PAGE_BITS <= address && address < mapping.end {
                             add(&mapping.file);
                         }
@@ -234,7 +236,7 @@ impl RecordTally {
             }
         }
         let mut files: Vec<HitFile> = files.into_values().cloned().collect();
-        sort::by(&mut files, Ord::cmp);
+        files.sort_unstable();
         files
     }
 
@@ -252,7 +254,7 @@ impl RecordTally {
 }
 
 impl HitFile {
-    /// Returns the file's row in the list of build-ids.
+    /// Returns the row for the file in the list of build-ids.
     pub fn entry(&self, id: Vec<u8>) -> BuildIdEntry {
         // The name of the kernel's mapping ends with the symbol that is used to detect relocation.
         let is_text = self.name.starts_with(b"[kernel.kallsyms]");

@@ -1,18 +1,18 @@
-//! Writes a recording that is readable at any time.
+//! Writes a recording that is readable at all times.
 //!
-//! Receives the events, then complete records directly from ring buffer memory, then the feature sections.
-//! Writes a file (or a stream) that perf and pmc can read. Decides the layout and how to handle a full disk.
-//! The recorder decides what to record, when to drain and when to start another file.
+//! Receives the events, then complete records directly from ring buffer memory, and finally the feature
+//! sections. Writes a file or a stream that perf and pmc can read. Decides the layout, and how to handle a
+//! full disk. The recorder decides what to record, when to drain the rings and when to start another file.
 //!
 //! ```text
 //! file   0 | header | ids | attrs | records … ←─ data size, kept current ─→ | newer records   | end
 //!          at the end:            | records                                 | table | features |
 //! ```
-//! The header is complete from the start and names no features. A reader reads the records up to the data
-//! size and ignores everything after it. The data size always ends at a record and is updated at most ten
-//! times per second. [`Writer::finish`] appends the features, and only then sets their bits. Features known
-//! at the start are also written as records. An unfinished recording therefore still has the names of its
-//! events and the data about the machine.
+//! The header is complete from the start and lists no features. A reader reads the records up to the data
+//! size, and ignores all data after it. The data size always ends at a record, and is updated at most ten
+//! times per second. [`Writer::finish`] appends the features, and only then sets their bits. Features that
+//! are known at the start are also written as records, so even an unfinished recording contains the names of
+//! its events and the data about the machine.
 
 mod compress;
 mod existing;
@@ -25,10 +25,12 @@ use std::time::{Duration, Instant};
 
 use self::compress::Compressor;
 use self::existing::recording_files;
+use super::error::PerfdataError;
+use super::event::RecordedEvent;
 use super::feature::{Compression, FeatureNumber, Features};
+use super::header::RecordingLayout;
 use super::header::{FILE_HEADER, PIPE_HEADER};
 use super::magic::MAGIC;
-use super::{PerfdataError, RecordedEvent, RecordingLayout};
 use crate::record::{attr, kind};
 use pmc_sys::error::say;
 use pmc_sys::sys::descriptor;
@@ -52,14 +54,14 @@ const LARGEST: usize = u16::MAX as usize;
 /// Options for writing.
 #[derive(Debug, Clone, Default)]
 pub struct WriteOptions {
-    /// zstd level to compress records with (`-z`), 1 to 22.
+    /// zstd level with which to compress records (`-z`), 1 to 22.
     pub compress: Option<i32>,
     /// Events that may be needed later. Readers cannot see them until [`Writer::show_spare`] is called.
     pub spare: Vec<RecordedEvent>,
-    /// Whether to write to a temporary file until [`Writer::take_place`], leaving any existing file in
-    /// place. If the writer is dropped earlier, no file remains.
+    /// Whether to write to a temporary file until [`Writer::take_place`] is called, leaving any existing file
+    /// in place. If the writer is dropped before that, no file remains.
     pub hold: bool,
-    /// Whether to discard an incomplete file: it is moved into place only at the end, and removed on
+    /// Whether to discard an incomplete file: the file is moved into place only at the end, and removed on
     /// failure. Requires `hold`.
     pub whole: bool,
     /// Name of the stream in errors, unless it is standard output.
@@ -80,8 +82,8 @@ pub struct Writer {
     told: u64,
     told_at: Instant,
     compressor: Option<Compressor>,
-    /// Whether writing has failed. The file then ends with its last complete record, and nothing more is
-    /// written.
+    /// Whether writing has failed. In this case, the file ends with its last complete record, and nothing
+    /// more is written.
     is_stopped: bool,
     is_finished: bool,
     unpacked: u64,
@@ -104,12 +106,12 @@ impl Writer {
         if path.as_os_str() == "-" || is_pipe() { RecordingLayout::Pipe } else { RecordingLayout::File }
     }
 
-    /// Creates a file with mode 0600; renames an existing file to `NAME.old`. Uses the pipe form for `-` and
-    /// for named pipes. Follows links as described in [`output_file`]. Writes `features`, which are those
-    /// known at the start, as records.
+    /// Creates a file with mode 0600, and renames an existing file to `NAME.old`. Uses the pipe form for `-`
+    /// and for named pipes. Follows links as described in [`output_file`]. Writes `features`, which are known
+    /// at the start, as records.
     ///
     /// # Errors
-    /// When the file cannot be created, or its header cannot be written.
+    /// Fails if the file cannot be created, or its header cannot be written.
     pub fn create(
         path: impl AsRef<Path>,
         events: &[RecordedEvent],
@@ -150,7 +152,7 @@ impl Writer {
         let mut writer = Self::new(file, path, RecordingLayout::File, header.len() as u64, options)?;
         (writer.all_attrs, writer.place) = (all_attrs, place);
         writer.write(&[&header], 0, whole_records)?;
-        // Feature sections are written at the end, so a killed recorder does not write them.
+        // Feature sections are written at the end, so they are missing if the recorder is killed.
         let mut known = Vec::new();
         push_features(features, &mut known);
         writer.write_records(&[&known])?;
@@ -164,7 +166,7 @@ impl Writer {
     /// Writes the pipe form to an open stream. `path` is the stream's name in errors.
     ///
     /// # Errors
-    /// When the header cannot be written.
+    /// Fails if the header cannot be written.
     pub fn stream(
         stream: File,
         path: &Path,
@@ -217,10 +219,11 @@ impl Writer {
         })
     }
 
-    /// Moves a held file into place; renames an existing file to `NAME.old`. Has an effect only once.
+    /// Moves a held file into place, and renames an existing file to `NAME.old`. Only the first call has an
+    /// effect.
     ///
     /// # Errors
-    /// When the file cannot be renamed.
+    /// Fails if the file cannot be renamed.
     pub fn take_place(&mut self) -> Result<(), PerfdataError> {
         let Some((new, there)) = self.place.take() else { return Ok(()) };
         // Another file may have been created at this path in the meantime.
@@ -238,10 +241,11 @@ impl Writer {
         Ok(())
     }
 
-    /// Makes the spare events visible to readers; their records may follow. Has an effect only once.
+    /// Makes the spare events visible to readers, so that their records may follow. Only the first call has
+    /// an effect.
     ///
     /// # Errors
-    /// When writing fails.
+    /// Fails if writing fails.
     pub fn show_spare(&mut self) -> Result<(), PerfdataError> {
         let spare = std::mem::take(&mut self.spare);
         match self.form {
@@ -251,7 +255,7 @@ impl Writer {
                 spare.iter().for_each(|event| push_attr(event, &mut records));
                 self.write_records(&[&records])
             }
-            // Their attrs already follow the other attrs in the file. Increasing the size includes them.
+            // Their attrs already follow the other attrs in the file, so increasing the size includes them.
             _ => self
                 .file
                 .write_all_at(&self.all_attrs.to_ne_bytes(), ATTRS_SIZE_AT)
@@ -260,8 +264,8 @@ impl Writer {
     }
 
     /// Writes the unpacked size of compressed records before the first such record. The section with this
-    /// size is written at the end, so a killed recorder does not write it. perf also accepts the size as a
-    /// record.
+    /// size is written only at the end, so it would be missing if the recorder were killed. perf also accepts
+    /// the size as a record.
     fn announce_compression(&mut self) -> Result<(), PerfdataError> {
         let Some(compression) = self.compression() else { return Ok(()) };
         let features = Features { compressed: Some(compression), ..Features::default() };
@@ -288,10 +292,10 @@ impl Writer {
     /// Appends records. The concatenated slices must be complete records (a ring buffer that wraps gives
     /// two slices).
     ///
-    /// Without compression, each call makes one system call, so callers should gather small records first.
+    /// Without compression, each call makes one system call, so callers should collect small records first.
     ///
     /// # Errors
-    /// When writing fails. The file then ends with the last complete record, and all further records are
+    /// Fails if writing fails. The file then ends with the last complete record, and all further records are
     /// dropped.
     pub fn append(&mut self, slices: &[&[u8]]) -> Result<(), PerfdataError> {
         self.unpacked += slices.iter().map(|s| s.len() as u64).sum::<u64>();
@@ -309,14 +313,14 @@ impl Writer {
         self.tick()
     }
 
-    /// Appends an `AUXTRACE` record and the piece of a trace that it describes. Neither is compressed.
+    /// Appends an `AUXTRACE` record and the chunk of trace data that it describes. Neither is compressed.
     ///
     /// # Errors
-    /// The errors of [`append`](Self::append); the file then ends before this record.
+    /// Fails if [`append`](Self::append) fails; the file then ends before this record.
     pub fn append_trace(&mut self, record: &[u8], trace: &[&[u8]]) -> Result<(), PerfdataError> {
         let at = self.data + self.len;
         let slices: Vec<&[u8]> = std::iter::once(record).chain(trace.iter().copied()).collect();
-        // An incomplete piece could be mistaken for records.
+        // An incomplete chunk could be mistaken for records.
         self.write_behind(&slices, |_, _| 0)?;
         self.traces.push([at, record.len() as u64]);
         self.tick()
@@ -329,13 +333,14 @@ impl Writer {
         (count > 0).then(|| words.flat_map(|word| word.to_ne_bytes()).collect())
     }
 
-    /// Updates the data size in the header if it is overdue. Must also be called when there is nothing to
-    /// append.
+    /// Updates the data size in the header if an update is overdue. Must be called even if there is nothing
+    /// to append.
     ///
     /// # Errors
-    /// When writing fails.
+    /// Fails if writing fails.
     pub fn tick(&mut self) -> Result<(), PerfdataError> {
-        // No reader should see a size of 0, so the first records are announced immediately.
+        // No reader should see a size of 0, so the header is updated as soon as the first records are
+        // written.
         let is_due = self.told == 0 || self.told_at.elapsed() >= LAG;
         if self.told != self.len && is_due { self.tell_size() } else { Ok(()) }
     }
@@ -353,7 +358,7 @@ impl Writer {
     pub fn bytes(&self) -> u64 {
         self.data + self.len
     }
-    /// Whether writing failed. If so, the file ends before the end of the appended data.
+    /// Whether writing has failed, so that the file ends before the end of the appended data.
     pub fn is_cut(&self) -> bool {
         self.is_stopped && self.form == RecordingLayout::File
     }
@@ -389,7 +394,7 @@ impl Writer {
             if at >= self.data {
                 self.len += whole(slices, written);
             }
-            // These calls need no new blocks, so they succeed on a full disk. The feature sections are
+            // These calls do not need new blocks, so they succeed on a full disk. The feature sections are
             // written at this position later.
             let _ = self.file.set_len(self.data + self.len);
             let _ = self.file.seek(io::SeekFrom::Start(self.data + self.len));
@@ -403,7 +408,7 @@ impl Writer {
     /// recording. Returns the total number of bytes written.
     ///
     /// # Errors
-    /// When writing fails; the records are still complete and readable.
+    /// Fails if a write fails. Even then, the records are complete and readable.
     pub fn finish(mut self, features: &Features) -> Result<u64, PerfdataError> {
         self.is_finished = true;
         if !self.whole {
@@ -459,7 +464,7 @@ impl Writer {
 }
 
 impl Drop for Writer {
-    /// Updates the header so that everything written so far is readable.
+    /// Updates the header so that all data written so far is readable.
     fn drop(&mut self) {
         // A file that was not moved into place is removed.
         if self.place.take().is_none() && !self.is_finished && self.told != self.len {
@@ -468,13 +473,14 @@ impl Drop for Writer {
     }
 }
 
-/// Whether the user chose a named pipe. A named pipe at the default path may have been created by another
+/// Whether the user specified a named pipe. A named pipe at the default path may have been created by another
 /// user.
 fn is_chosen_pipe(path: &Path, there: &OutputPlace) -> bool {
     there.standing == ExistingFile::Fifo && (path.as_os_str() != DEFAULT || there.path != path)
 }
 
-/// Returns header, ids and attrs of the file form, and the size of all attrs including those of spare events.
+/// Returns the header, ids and attrs in the file format (as opposed to a stream), and the size of all attrs,
+/// including the attrs of spare events.
 ///
 /// ```text
 /// header | ids | ids of spare events | attrs | spare attrs | records …
@@ -515,7 +521,7 @@ fn push_attr(event: &RecordedEvent, out: &mut Vec<u8>) {
     push_record(kind::HEADER_ATTR, &[&body], out);
 }
 
-/// Appends all sections known at the start, as records.
+/// Appends all sections that are known at the start, as records.
 fn push_features(features: &Features, out: &mut Vec<u8>) {
     for &feature in FeatureNumber::ALL {
         let section = match feature {
@@ -542,7 +548,7 @@ fn push_record(kind: u32, body: &[&[u8]], out: &mut Vec<u8>) {
     body.iter().for_each(|part| out.extend_from_slice(part));
 }
 
-/// Writes all slices. On failure returns the error and the number of bytes written before it.
+/// Writes all slices. On failure, returns the error and the number of bytes written before it.
 fn write_all(file: &mut File, slices: &[&[u8]]) -> Result<(), (io::Error, u64)> {
     let mut written = 0;
     let mut slices: Vec<IoSlice<'_>> = slices.iter().map(|slice| IoSlice::new(slice)).collect();

@@ -1,21 +1,21 @@
 //! `perf_event_attr` in files: at least 64 bytes, in the file's byte order (converted to native here).
 //!
-//! Decodes an [`Attr`]. Words added by newer kernels are dropped; words missing in older ones are zero.
+//! Decodes an [`Attr`]. Drops words that only newer kernels define, and zeroes words that older kernels lack.
 
 use pmc_sys::abi::attr::{Attr, WORDS};
 
 /// `PERF_ATTR_SIZE_VER0`: the minimum size in bytes.
 pub const SMALLEST: usize = 64;
-/// Maximum size in bytes. The kernel accepts no attr larger than a small page.
+/// Maximum size in bytes. The kernel rejects attrs larger than a small page.
 const LARGEST: usize = 1 << 12;
 
-/// Words that consist of two u32: type and size, wakeup and bp_type, stack size and clockid, aux watermark
-/// and max_stack, …
+/// The words that hold two `u32` fields: type and size, wakeup and bp_type, stack size and clockid, aux
+/// watermark and max_stack, …
 const HALVES: [usize; 5] = [0, 6, 11, 13, 14];
 /// The word of flag bits.
 const FLAGS: usize = 5;
 
-/// Decodes a native attr that contains its own size. Also returns that size in bytes.
+/// Decodes an attr in native byte order that states its own size. Also returns this size in bytes.
 pub fn parse(bytes: &[u8]) -> Option<(Attr, usize)> {
     let size = bytes.get(4..8)?.first_chunk().map(|s| u32::from_ne_bytes(*s))? as usize;
     let size = if size == 0 { SMALLEST } else { size };
@@ -25,7 +25,7 @@ pub fn parse(bytes: &[u8]) -> Option<(Attr, usize)> {
     Some((of_size(bytes.get(..size)?), size))
 }
 
-/// Decodes a native attr that occupies all of these bytes, regardless of the size in it.
+/// Decodes an attr in native byte order that occupies all of `bytes`, regardless of the size that it states.
 pub fn of_size(bytes: &[u8]) -> Attr {
     let mut attr = Attr::default();
     for (index, word) in bytes.as_chunks().0.iter().take(WORDS).enumerate() {
@@ -34,7 +34,7 @@ pub fn of_size(bytes: &[u8]) -> Attr {
     attr
 }
 
-/// Encodes the attr in `size` bytes, with that size filled in.
+/// Encodes the attr in `size` bytes, and sets its size field accordingly.
 pub fn to_bytes(attr: &Attr, size: usize) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(size);
     for index in 0..size / 8 {
@@ -45,8 +45,8 @@ pub fn to_bytes(attr: &Attr, size: usize) -> Vec<u8> {
     bytes
 }
 
-/// Converts a foreign attr to native byte order in place. Foreign flag bits are numbered from the other end
-/// of each byte.
+/// Converts an attr from the opposite byte order in place. There, the flag bits are numbered from the other
+/// end of each byte.
 pub fn swap(bytes: &mut [u8]) {
     for (index, word) in bytes.as_chunks_mut::<8>().0.iter_mut().enumerate() {
         match index {
@@ -58,7 +58,7 @@ pub fn swap(bytes: &mut [u8]) {
             _ => word.reverse(),
         }
         if index == 13 {
-            // sample_max_stack and a reserved field: two u16 in the upper half.
+            // The upper half holds two `u16` fields: sample_max_stack and a reserved one.
             word[4..].rotate_left(2);
         }
     }

@@ -1,10 +1,10 @@
-//! Bounds-checked reading of native-endian fields. All decoding of records goes through this module.
+//! Bounds-checked reads of native-endian fields. All code that decodes records uses this module.
 //!
-//! Receives unchecked slices; returns numbers, texts and sequences of words that borrow from them. Running
-//! out of bytes returns `None` and never panics. Callers convert foreign bytes to native order first (see
-//! `swap`).
+//! Receives unchecked slices; returns numbers, strings and sequences of words that borrow from them. Reading
+//! past the end returns `None` and never panics. Callers first convert records in the opposite byte order
+//! (see `swap`).
 
-/// A reading position in a slice.
+/// A read position in a slice.
 #[derive(Debug, Clone, Copy)]
 pub struct Cursor<'a> {
     left: &'a [u8],
@@ -73,8 +73,8 @@ impl<'a> Cursor<'a> {
         words
     }
 
-    /// Reads the text up to the next NUL (or the end), without the NUL. Consumes the rest, because texts end
-    /// records.
+    /// Reads the string up to the next NUL or the end, without the NUL. Consumes all remaining bytes, because
+    /// a string is always the last field of its record.
     pub fn text(&mut self) -> &'a [u8] {
         let text = until_nul(self.left);
         self.left = &[];
@@ -92,12 +92,12 @@ pub fn until_nul(bytes: &[u8]) -> &[u8] {
     bytes.iter().position(|&b| b == 0).map_or(bytes, |end| &bytes[..end])
 }
 
-/// A sequence of u64 in a record. Needs no copy and no alignment.
+/// A sequence of `u64` words in a record. The words are not copied and need not be aligned.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct RecordWords<'a>(&'a [[u8; 8]]);
 
 impl<'a> RecordWords<'a> {
-    /// The whole words of these bytes.
+    /// Creates the sequence of all whole words in `bytes`.
     #[inline]
     pub fn new(bytes: &'a [u8]) -> Self {
         Self(bytes.as_chunks().0)
@@ -115,7 +115,7 @@ impl<'a> RecordWords<'a> {
     pub fn first(&self, count: usize) -> Self {
         Self(self.0.get(..count).unwrap_or(self.0))
     }
-    /// The word with this index.
+    /// The word at this index.
     #[inline]
     pub fn get(&self, index: usize) -> Option<u64> {
         self.0.get(index).map(|word| u64::from_ne_bytes(*word))
@@ -125,11 +125,11 @@ impl<'a> RecordWords<'a> {
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = u64> + ExactSizeIterator + Clone + use<'a> {
         self.0.iter().map(|word| u64::from_ne_bytes(*word))
     }
-    /// Iterates over rows of `N` words. Drops an incomplete last row.
+    /// Iterates over rows of `N` words. Ignores an incomplete last row.
     pub fn rows<const N: usize>(&self) -> impl Iterator<Item = [u64; N]> + use<'a, N> {
         self.0.as_chunks::<N>().0.iter().map(|row| row.map(u64::from_ne_bytes))
     }
-    /// The words' bytes. They can serve as a key for interning, because equal bytes mean equal words.
+    /// The words as bytes, which can serve as a key for interning.
     #[inline]
     pub fn as_bytes(&self) -> &'a [u8] {
         self.0.as_flattened()

@@ -1,6 +1,6 @@
-//! Decodes and names bit fields: branch flags, `data_src`, transactions.
+//! Decodes bit fields and names their values: branch flags, `data_src`, transactions.
 //!
-//! Uses the spelling of perf script where perf has one. The values are from
+//! Names are spelled as in perf script where perf has a name. The values are from
 //! `include/uapi/linux/perf_event.h`.
 
 /// The third word of a branch entry.
@@ -31,7 +31,7 @@ impl BranchFlags {
     pub fn cycles(self) -> u16 {
         self.field(4, 16) as u16
     }
-    /// The branch type, in perf's words; empty if not recorded.
+    /// The branch type, as perf prints it; empty if not recorded.
     pub fn kind(self) -> &'static str {
         const KINDS: [&str; 15] = [
             "",
@@ -57,11 +57,11 @@ impl BranchFlags {
             kind => KINDS.get(kind).copied().unwrap_or(""),
         }
     }
-    /// The result of the speculation, in perf's words; empty if not recorded.
+    /// The result of the speculation, as perf prints it; empty if not recorded.
     pub fn speculation(self) -> &'static str {
         ["", "SPEC_WRONG_PATH", "NON_SPEC_CORRECT_PATH", "SPEC_CORRECT_PATH"][self.field(24, 2) as usize]
     }
-    /// Bits without a meaning yet.
+    /// Bits without a defined meaning.
     pub fn reserved(self) -> u64 {
         self.field(33, 31)
     }
@@ -70,7 +70,7 @@ impl BranchFlags {
         self.field(30, 3) as u8
     }
 
-    /// Converts a word from the other byte order, where the bits are numbered from the top.
+    /// Converts a word from the opposite byte order, where the bits are numbered from the top.
     pub(super) fn from_foreign(word: u64) -> Self {
         let mut at = 64;
         let mut out = 0;
@@ -88,7 +88,7 @@ impl BranchFlags {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DataSource(pub u64);
 
-/// perf's name of all classes that have no column.
+/// perf's name for all classes that have no column.
 const OTHER: &str = "Other";
 
 impl DataSource {
@@ -96,7 +96,7 @@ impl DataSource {
         self.0 >> shift & ((1 << width) - 1)
     }
 
-    /// Joins the names of the set bits like perf.
+    /// Joins the names of the set bits in perf's format.
     fn joined(bits: u64, names: &[&str]) -> String {
         let set = names.iter().enumerate().filter(|(bit, _)| bits >> bit & 1 == 1).map(|(_, name)| *name);
         set.collect::<Vec<_>>().join(" or ")
@@ -116,7 +116,7 @@ impl DataSource {
         text
     }
 
-    /// The operation, in perf's words.
+    /// The operation, as perf prints it.
     pub fn operation_words(self) -> &'static str {
         match self.field(0, 5) {
             bits if bits & 1 != 0 => "N/A",
@@ -128,7 +128,7 @@ impl DataSource {
         }
     }
 
-    /// The memory level, in the words of perf's sort key `mem`.
+    /// The memory level, as printed by perf's sort key `mem`.
     pub fn level_words(self) -> String {
         const LEVELS: [&str; 14] = [
             "N/A",
@@ -172,7 +172,7 @@ impl DataSource {
         Self::hit_or_miss(Self::or_not_known(text), bits)
     }
 
-    /// The snoop result of other caches, in the words of perf's sort key `snoop`.
+    /// The result of snooping other caches, as printed by perf's sort key `snoop`.
     pub fn snoop_words(self) -> String {
         let mut parts = vec![Self::joined(self.field(19, 5), &["N/A", "None", "Hit", "Miss", "HitM"])];
         parts.push(Self::joined(self.field(38, 2), &["Fwd", "Peer"]));
@@ -180,14 +180,14 @@ impl DataSource {
         Self::or_not_known(parts.join(" or "))
     }
 
-    /// The result of the address translation, in the words of perf's sort key `tlb`.
+    /// The result of the address translation, as printed by perf's sort key `tlb`.
     pub fn tlb_words(self) -> String {
         let bits = self.field(26, 7);
         let text = Self::joined(bits & !6, &["N/A", "HIT", "MISS", "L1", "L2", "Walker", "Fault"]);
         Self::hit_or_miss(Self::or_not_known(text), bits)
     }
 
-    /// Whether the access was locked, in the words of perf's sort key `locked`.
+    /// Whether the access was locked, as printed by perf's sort key `locked`.
     pub fn lock_words(self) -> &'static str {
         match self.field(24, 2) {
             bits if bits & 1 != 0 => "N/A",
@@ -196,7 +196,7 @@ impl DataSource {
         }
     }
 
-    /// Why the access was blocked, in the words of perf's sort key `blocked`, which begin with a space.
+    /// Why the access was blocked, as printed by perf's sort key `blocked`. The text begins with a space.
     pub fn blocked_words(self) -> &'static str {
         match self.field(40, 3) {
             bits if bits == 0 || bits & 1 != 0 => " N/A",
@@ -269,21 +269,21 @@ impl DataSource {
         )
     }
 
-    /// Whether the data came from another node, and its distance: 1 same node, 2 same socket, 3 same board, 4
-    /// another board.
+    /// Whether the data came from another node, and how far away that node is: 1 same node, 2 same socket, 3
+    /// same board, 4 another board.
     pub fn remote(self) -> (bool, u8) {
         (self.field(37, 1) == 1, self.field(43, 3) as u8)
     }
 }
 
-/// Decodes a sampled transaction: its flags in perf's words, and its abort code.
+/// Decodes a sampled transaction: its flags, as perf prints them, and its abort code.
 pub fn transaction(word: u64) -> (Vec<&'static str>, u32) {
     const NAMES: [&str; 8] = ["EL", "TX", "SYNC", "ASYNC", "RETRY", "CON", "CAP-WRITE", "CAP-READ"];
     let names = NAMES.iter().enumerate().filter(|(bit, _)| word >> bit & 1 == 1).map(|(_, name)| *name);
     (names.collect(), (word >> 32) as u32)
 }
 
-/// The size of a page, in perf's words.
+/// The size of a page, as perf prints it.
 pub fn page_size(bytes: u64) -> String {
     match bytes {
         0 => "N/A".to_owned(),

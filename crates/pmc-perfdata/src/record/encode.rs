@@ -1,23 +1,22 @@
-//! Encodes the records that a recorder synthesizes for the state before the recording.
+//! Encodes the records with which a recorder describes the state before the recording.
 //!
 //! Receives typed fields; appends the bytes that the kernel would have written, followed by a `sample_id` of
-//! zeros, like perf's own synthesized records. Time 0 sorts them before all other records. The recorder
-//! collects the facts.
+//! zeros, as perf does when it synthesizes records. Their time of 0 sorts them before all other records. The
+//! recorder collects the data.
 //!
 //! ```text
 //! | type | misc| size| fields | text, NUL, padded to 8 | zeros: the sample_id |
 //! ```
 
-use super::{
-    Auxtrace, HEADER, MappedFileId, Mmap2, Namespaces, StatCount, StatRound, Task, Thread, Throttle,
-    TimeConv, kind,
-};
+use super::kernel::{MappedFileId, Mmap2, Namespaces, Task, Thread, Throttle};
+use super::user::{Auxtrace, StatCount, StatRound, TimeConv};
+use super::{HEADER, kind};
 use pmc_sys::abi::misc;
 
-/// Maximum length of a text, which leaves room for the rest of a record.
+/// Maximum length of a string, which leaves room for the other fields of its record.
 const LONGEST_TEXT: usize = 1 << 15;
 
-/// Maximum number of threads in one [`Encoder::thread_map`]: a record's size has 16 bits.
+/// Maximum number of threads in one [`Encoder::thread_map`], since a record's size is a 16-bit field.
 pub const MOST_THREADS: usize = (u16::MAX as usize - 16) / 24;
 
 /// Content of an [`Encoder::event_update`].
@@ -25,7 +24,7 @@ pub const MOST_THREADS: usize = (u16::MAX as usize - 16) / 24;
 pub enum EventNews<'a> {
     /// The unit of the counts.
     Unit(&'a str),
-    /// The factor for the counts.
+    /// The factor by which to multiply the counts.
     Scale(f64),
     /// The event's name.
     Name(&'a str),
@@ -33,7 +32,7 @@ pub enum EventNews<'a> {
     Cpus(&'a [u32]),
 }
 
-/// Writes consecutive records.
+/// Encodes consecutive records into a buffer.
 #[derive(Debug, Default)]
 pub struct Encoder {
     out: Vec<u8>,
@@ -77,7 +76,7 @@ impl Encoder {
         self.out.extend(half.to_ne_bytes());
     }
 
-    /// Writes the text with at least one NUL, padded to a multiple of 8.
+    /// Writes the string with at least one NUL, padded to a multiple of 8 bytes.
     fn text(&mut self, text: &[u8]) {
         let text = &text[..text.len().min(LONGEST_TEXT)];
         self.out.extend(text);
@@ -110,8 +109,8 @@ impl Encoder {
         self.end(true);
     }
 
-    /// Writes a sample: the CPU mode ([`super::CpuMode`]'s number), and the fields word by word, in the order
-    /// of the event's `sample_type`.
+    /// Writes a sample with this CPU mode (the number of a [`super::CpuMode`]). `fields` are the sample's
+    /// words, in the order of the bits of `sample_type`.
     pub fn sample(&mut self, mode: u16, fields: &[u64]) {
         self.begin(kind::SAMPLE, mode);
         fields.iter().for_each(|field| self.word(*field));
@@ -158,7 +157,7 @@ impl Encoder {
         self.end(true);
     }
 
-    /// Writes a mapping of the kernel's own text or of a module.
+    /// Writes a mapping of the kernel's own code or of a module.
     pub fn kernel_mmap(&mut self, addr: u64, len: u64, pgoff: u64, name: &[u8]) {
         self.begin(kind::MMAP, KERNEL);
         self.thread(Thread { pid: -1, tid: 0 });
@@ -186,7 +185,7 @@ impl Encoder {
         self.end(true);
     }
 
-    /// Writes the number of lost records that the kernel did not report.
+    /// Writes the number of lost records that the kernel did not report in the ring.
     pub fn lost(&mut self, id: u64, lost: u64) {
         self.begin(kind::LOST, 0);
         self.word(id);
@@ -194,15 +193,15 @@ impl Encoder {
         self.end(true);
     }
 
-    /// Writes that an event is off from now on, or on again. The time is on the events' clock.
+    /// Writes a record that an event was paused or resumed. The time is on the recording's clock.
     pub fn throttle(&mut self, throttle: &Throttle, is_off: bool) {
         self.begin(if is_off { kind::THROTTLE } else { kind::UNTHROTTLE }, 0);
         [throttle.time.0, throttle.id, throttle.stream_id].into_iter().for_each(|word| self.word(word));
         self.end(true);
     }
 
-    /// Writes a thread's counts: `words` in the format of the event's `read_format`. `identifier` is the
-    /// event's id if the trailer ends with it.
+    /// Writes a thread's counts. `words` has the layout that the event's `read_format` selects; `identifier`
+    /// is the event's id, if the trailer ends with it.
     pub fn read(&mut self, thread: Thread, words: &[u64], identifier: Option<u64>) {
         self.begin(kind::READ, 0);
         self.thread(thread);
@@ -224,7 +223,7 @@ impl Encoder {
         }
     }
 
-    /// Writes the settings of `stat record`: perf's numbers of terms, each with its value.
+    /// Writes the settings of `stat record`: pairs of a term's number in perf and its value.
     pub fn stat_config(&mut self, terms: &[[u64; 2]]) {
         self.begin(kind::STAT_CONFIG, 0);
         self.word(terms.len() as u64);
@@ -246,7 +245,7 @@ impl Encoder {
         self.end(false);
     }
 
-    /// Writes the counted CPUs; empty: any.
+    /// Writes the counted CPUs; an empty list means any CPU.
     pub fn cpu_map(&mut self, cpus: &[u32]) {
         self.begin(kind::CPU_MAP, 0);
         self.cpus(cpus);
@@ -293,7 +292,7 @@ impl Encoder {
         self.end(false);
     }
 
-    /// Writes the end of a round of counts.
+    /// Writes the record that ends one round of `STAT` records.
     pub fn stat_round(&mut self, round: StatRound) {
         self.begin(kind::STAT_ROUND, 0);
         self.word(round.is_final.into());
@@ -301,7 +300,7 @@ impl Encoder {
         self.end(false);
     }
 
-    /// Writes the relation of the CPU's clock to perf's times.
+    /// Writes the parameters for converting the CPU's TSC to perf's timestamps.
     pub fn time_conv(&mut self, times: &TimeConv) {
         let more = times.more.unwrap_or_default();
         self.begin(kind::TIME_CONV, 0);
@@ -312,7 +311,7 @@ impl Encoder {
         self.end(false);
     }
 
-    /// Writes the settings of the decoder with this number for the traces that follow.
+    /// Writes the settings with which `decoder`, one of perf's decoders, decodes the traces that follow.
     pub fn auxtrace_info(&mut self, decoder: u32, private: &[u64]) {
         self.begin(kind::AUXTRACE_INFO, 0);
         self.half(decoder);
@@ -321,7 +320,7 @@ impl Encoder {
         self.end(false);
     }
 
-    /// Writes the header of a piece of a trace. The caller appends the trace, `trace.size` bytes.
+    /// Writes the header of one chunk of trace data. The caller appends the chunk itself, `trace.size` bytes.
     pub fn auxtrace(&mut self, trace: &Auxtrace) {
         self.begin(kind::AUXTRACE, 0);
         [trace.size, trace.offset, trace.reference].into_iter().for_each(|word| self.word(word));
@@ -329,13 +328,13 @@ impl Encoder {
         self.end(false);
     }
 
-    /// Writes the end of a pass over all rings.
+    /// Writes the record that ends a pass over all rings.
     pub fn finished_round(&mut self) {
         self.begin(kind::FINISHED_ROUND, 0);
         self.end(false);
     }
 
-    /// Writes the end of the synthesized records.
+    /// Writes the record that ends the synthesized records.
     pub fn finished_init(&mut self) {
         self.begin(kind::FINISHED_INIT, 0);
         self.end(false);

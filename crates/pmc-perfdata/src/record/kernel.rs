@@ -1,20 +1,20 @@
-//! The kernel's own records other than `SAMPLE`: threads, mappings, context switches, losses.
+//! Records written by the kernel, except for `SAMPLE`: threads, mappings, context switches, losses.
 //!
 //! Each struct follows `perf_event_open(2)` in its field order. `parse` receives a cursor after the header
 //! and decodes the fields. [`super::Layouts::sample_id`] decodes the `sample_id` after them.
 
 use std::fmt::{self, Display, Write as _};
 
-use super::{Cursor, RecordWords};
+use super::bytes::{Cursor, RecordWords};
 use pmc_sys::abi::misc;
 use pmc_sys::units::PerfTime;
 
 /// A thread and its process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Thread {
-    /// Process; −1 for the kernel or none, 0 for the idle task.
+    /// Process ID; −1 for the kernel or if there is no process, 0 for the idle task.
     pub pid: i32,
-    /// Thread.
+    /// Thread ID.
     pub tid: i32,
 }
 
@@ -35,9 +35,9 @@ pub struct Mmap<'a> {
     pub len: u64,
     /// Offset in the file, in bytes.
     pub pgoff: u64,
-    /// Whether it is not executable.
+    /// Whether the mapping is not executable.
     pub is_data: bool,
-    /// Path or word.
+    /// A path, or a name such as `[vdso]`.
     pub name: &'a [u8],
 }
 
@@ -85,7 +85,7 @@ pub struct Mmap2<'a> {
     pub flags: u32,
 }
 
-/// The access that a mapping allows; displayed as in `/proc/PID/maps`.
+/// The access that a mapping allows. `Display` formats it as in `/proc/PID/maps`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MappingAccess {
     /// The lowest three `PROT_*` bits.
@@ -94,7 +94,7 @@ pub struct MappingAccess {
 }
 
 impl MappingAccess {
-    /// Access to the code of an `MMAP`, which does not contain the protection. perf assumes the same.
+    /// The protection assumed for code in an `MMAP` record, which does not store one. perf assumes the same.
     pub const CODE: Self = Self { prot: PROT_EXEC as u8, is_shared: false };
 }
 
@@ -112,16 +112,16 @@ impl Display for MappingAccess {
 const PROT_EXEC: u32 = 4;
 
 impl<'a> Mmap2<'a> {
-    /// The access that it allows.
+    /// The access that the mapping allows.
     pub fn access(&self) -> MappingAccess {
         const MAP_SHARED: u32 = 1;
         MappingAccess { prot: (self.prot & 7) as u8, is_shared: self.flags & MAP_SHARED != 0 }
     }
 
-    /// Whether it maps data and no code. `-d` also records data mappings; such a record may lack the data
-    /// flag, but not the protection.
+    /// Whether the mapping contains data but no code. With `-d`, data mappings are recorded too. Their
+    /// records may lack the data flag, but always state the protection.
     pub fn is_data(&self) -> bool {
-        // A protection of 0 is unknown.
+        // A protection of 0 means that it is unknown.
         self.map.is_data || self.prot & PROT_EXEC == 0 && self.prot != 0
     }
 
@@ -147,12 +147,12 @@ impl<'a> Mmap2<'a> {
     }
 }
 
-/// Returns the build-id in the 24 bytes of a mapping with the build-id flag; `None` if they nevertheless
-/// contain an inode.
+/// Returns the build-id from the 24-byte file identity of a mapping with the build-id flag; `None` if the
+/// identity is an inode despite the flag.
 ///
-/// The kernel does not clear the flag between the events to which it reports a mapping
-/// (`perf_event_mmap_output`). As long as any user's event requests build-ids, the records of all other
-/// events have the flag too.
+/// The kernel reports a mapping to one event after another and does not clear the flag in between
+/// (`perf_event_mmap_output`). So if any event on the system requests build-ids, even another user's, the
+/// records of the other events have the flag too.
 ///
 /// ```text
 /// build-id   size 0 0 0 | the bytes of the build-id
@@ -161,7 +161,7 @@ impl<'a> Mmap2<'a> {
 pub(super) fn build_id(bytes: &[u8]) -> Option<&[u8]> {
     let (&[size, 0, 0, 0], bytes) = bytes.split_first_chunk()? else { return None };
     let id = bytes.get(..usize::from(size)).filter(|id| !id.is_empty())?;
-    // Short build-ids with two zeros there are rare, and so are disks with that many partitions.
+    // A short build-id with two zeros at this offset is as rare as a disk with that many partitions.
     let is_minor = size < 16 && id.get(2..4) == Some(&[0; 2]);
     (!is_minor).then_some(id)
 }
@@ -180,7 +180,7 @@ pub struct Lost {
 pub struct Comm<'a> {
     /// The thread.
     pub thread: Thread,
-    /// Whether an exec set the name, which means a new address space.
+    /// Whether an exec set the name; if so, the process has a new address space.
     pub is_exec: bool,
     /// The name.
     pub comm: &'a [u8],
@@ -222,12 +222,12 @@ pub struct Throttle {
     pub time: PerfTime,
     /// The event.
     pub id: u64,
-    /// The event it was inherited from, or itself.
+    /// The event from which this event was inherited, or this event itself.
     pub stream_id: u64,
 }
 
 impl Throttle {
-    /// Whether pmc and not the kernel paused the event, because of a reservation of the counters
+    /// Whether pmc rather than the kernel paused the event, because another program reserved the counters
     /// (`--reserve=yield`). The kernel's own stream ids start at 1.
     pub fn is_reservation(&self) -> bool {
         self.stream_id == 0
@@ -261,7 +261,7 @@ pub struct Aux {
 /// A context switch (`SWITCH`, `SWITCH_CPU_WIDE`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Switch {
-    /// Whether the switch is away from the sampled task (otherwise to it).
+    /// Whether the sampled task was switched out (otherwise, it was switched in).
     pub is_out: bool,
     /// Whether the task was preempted, that is, still runnable.
     pub is_preempted: bool,
@@ -304,7 +304,7 @@ pub struct Ksymbol<'a> {
     pub len: u32,
     /// 0 unknown, 1 BPF, 2 out of line (trampolines, kprobes).
     pub kind: u16,
-    /// Whether it was unregistered.
+    /// Whether the symbol was unregistered.
     pub is_unregister: bool,
     /// The symbol's name.
     pub name: &'a [u8],
@@ -371,7 +371,7 @@ impl<'a> TextPoke<'a> {
 /// The user part of the call chain of an earlier sample of this thread (`CALLCHAIN_DEFERRED`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallchainDeferred<'a> {
-    /// Follows the deferred marker in the samples that wait for it.
+    /// The cookie that follows the deferred marker in the samples to which this chain belongs.
     pub cookie: u64,
     /// The chain.
     pub chain: RecordWords<'a>,

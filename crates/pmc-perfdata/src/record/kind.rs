@@ -1,4 +1,4 @@
-//! Record types and their names in perf's spelling (without `PERF_RECORD_`).
+//! Record types and their names as perf prints them, without `PERF_RECORD_`.
 //!
 //! Sources: `include/uapi/linux/perf_event.h` (below 64) and `tools/lib/perf/include/perf/event.h` (64 and
 //! above), Linux 6.18.
@@ -25,7 +25,7 @@ kinds! {
     COMM = 3;
     /// The end of a thread.
     EXIT = 4;
-    /// Sampling exceeded the limit and pauses for this tick.
+    /// Sampling exceeded the kernel's limit and is paused for the current tick.
     THROTTLE = 5;
     /// Sampling resumes.
     UNTHROTTLE = 6;
@@ -62,11 +62,11 @@ kinds! {
     /// The user part of an earlier sample's call chain.
     CALLCHAIN_DEFERRED = 22;
 
-    /// An event's attr and ids (pipe form).
+    /// An event's attr and ids (pipe mode).
     HEADER_ATTR = 64;
     /// An event's name (before Linux 3.0).
     HEADER_EVENT_TYPE = 65;
-    /// Tracing data follows the record (pipe form).
+    /// Tracing data follows the record (pipe mode).
     HEADER_TRACING_DATA = 66;
     /// A file's build-id.
     HEADER_BUILD_ID = 67;
@@ -78,7 +78,7 @@ kinds! {
     AUXTRACE_INFO = 70;
     /// AUX data follows the record.
     AUXTRACE = 71;
-    /// An error of an AUX decoder.
+    /// An error reported by an AUX decoder.
     AUXTRACE_ERROR = 72;
     /// The recorded threads.
     THREAD_MAP = 73;
@@ -92,9 +92,9 @@ kinds! {
     STAT_ROUND = 77;
     /// Unit, scale, name or CPUs of an event.
     EVENT_UPDATE = 78;
-    /// The relation of the TSC to perf's times.
+    /// The parameters for converting the TSC to perf's timestamps.
     TIME_CONV = 79;
-    /// A feature section (pipe form).
+    /// A feature section (pipe mode).
     HEADER_FEATURE = 80;
     /// Compressed records.
     COMPRESSED = 81;
@@ -106,7 +106,7 @@ kinds! {
     BPF_METADATA = 84;
     /// `/proc/schedstat` of a CPU.
     SCHEDSTAT_CPU = 85;
-    /// `/proc/schedstat` of a scheduling domain.
+    /// The `/proc/schedstat` counters of a scheduling domain.
     SCHEDSTAT_DOMAIN = 86;
 }
 
@@ -115,5 +115,5 @@ pub const FIRST_USER: u32 = 64;
 
 /// The first type defined by simpleperf (Android).
 pub const FIRST_SIMPLEPERF: u32 = 1 << 15;
-/// The last type that is treated as simpleperf's, which has defined a dozen.
+/// The last type that is treated as a simpleperf type. simpleperf has defined about a dozen types so far.
 pub const LAST_SIMPLEPERF: u32 = FIRST_SIMPLEPERF + 255;

@@ -1,39 +1,41 @@
-//! Determines the event and the layout of each record, in a recording of several events.
+//! Finds the event and the layout of each record in a recording of several events.
 //!
 //! Receives the attrs and ids of all events; returns samples with the index of their event, and the
-//! `sample_id` of the other records. A sample that could not be unwound in time belongs to the *fallback
-//! event* of its event ([`fallback_event_id`]).
+//! `sample_id` of the other records. A sample that could not be unwound in time has the id of its event's
+//! *fallback event* ([`fallback_event_id`]).
 
 use rustc_hash::FxHashMap;
 
+use super::bytes::Cursor;
 use super::sample::{ReadValue, ReadValues, Sample};
 use super::sample_layout::{Front, NONE, SampleId, SampleLayout};
-use super::{Cursor, RawRecord, kind};
+use super::{RawRecord, kind};
 use pmc_sys::abi::Attr;
 use pmc_sys::units::{Count, PerfTime};
 
-/// The final count of a counter at the end of its thread.
+/// A counter's final value when its thread ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CounterRead {
     /// Index of the event.
     pub event: usize,
     /// Id of the event's instance; 0 if the records have no ids.
     pub id: u64,
-    /// The count; times are 0 if they are not recorded.
+    /// The count; its times are 0 if they were not recorded.
     pub count: Count,
     /// Number of lost samples.
     pub lost: u64,
 }
 
-/// The bit that turns the id of an instance into that of its fallback event. The kernel counts ids up from 1.
+/// The bit that distinguishes the id of a fallback event from its instance's id. The kernel assigns ids from
+/// 1 upwards, so it never sets this bit.
 const FALLBACK: u64 = 1 << 62;
 
-/// Returns the id of the fallback event of an instance.
+/// Returns the id of the fallback event for an event instance.
 pub fn fallback_event_id(id: u64) -> u64 {
     id | FALLBACK
 }
 
-/// Returns the id of the instance whose fallback event has this id.
+/// Returns the id of the event instance whose fallback event has this id.
 fn without_fallback_bit(id: u64) -> Option<u64> {
     (id & FALLBACK != 0).then_some(id & !FALLBACK)
 }
@@ -47,8 +49,8 @@ fn foreign(word: [u8; 8]) -> u64 {
 pub struct Layouts {
     layouts: Vec<SampleLayout>,
     by_id: FxHashMap<u64, u32>,
-    /// For each layout, the event of its samples: its own, or the one whose [fallback
-    /// event](fallback_event_id) it is.
+    /// For each layout, the index of the event to which its samples belong. For a [fallback
+    /// event](fallback_event_id), this is the original event.
     events: Vec<u32>,
     /// Byte offset of the id in every sample.
     id_at: Option<usize>,
@@ -67,7 +69,7 @@ impl Layouts {
             all.events.push(sibling.unwrap_or(index as u32));
             all.by_id.extend(ids.iter().map(|&id| (id, index as u32)));
         }
-        // The identifier has a fixed place. Without it, the id must be at the same place in all layouts.
+        // `IDENTIFIER` has a fixed offset. Without it, the id must be at the same offset in all layouts.
         let same = |place: fn(&SampleLayout) -> u8| {
             let mut places = all.layouts.iter().map(place);
             let first = places.next()?;
@@ -88,7 +90,7 @@ impl Layouts {
         self.iter().any(|layout| layout.sample_type() & fields != 0)
     }
 
-    /// Returns the number of events, without the fallback events at the end.
+    /// Returns the number of events, not counting the fallback events at the end.
     pub fn event_count(&self) -> usize {
         let fallback_events =
             self.events.iter().enumerate().rev().take_while(|(own, event)| *own != **event as usize);
@@ -116,12 +118,12 @@ impl Layouts {
         if id == 0 { Some(0) } else { self.shape_of(id) }
     }
 
-    /// Returns the layout of a sample that is not in native byte order yet.
+    /// Returns the layout of a sample that has not been converted to native byte order yet.
     pub(super) fn of_foreign_sample(&self, body: &[u8]) -> Option<&SampleLayout> {
         self.layouts.get(self.shape_of_body(body, foreign)?)
     }
 
-    /// Returns the layout of the trailer of a record that is not in native byte order yet.
+    /// Returns the layout of a record's trailer before the record is converted to native byte order.
     pub(super) fn of_foreign_trailer(&self, body: &[u8]) -> Option<&SampleLayout> {
         self.trailer_of(body, foreign)
     }
@@ -135,6 +137,14 @@ impl Layouts {
         }
         let shape = self.shape_of_body(raw.body(), u64::from_ne_bytes)?;
         Some((*self.events.get(shape)? as usize, self.layouts.get(shape)?.sample(raw)?))
+    }
+
+    /// Like [`sample`](Self::sample). A sample with an unknown id belongs to the event `owner`, if known.
+    pub fn sample_of<'a>(&'a self, raw: &RawRecord<'a>, owner: Option<usize>) -> Option<(usize, Sample<'a>)> {
+        self.sample(raw).or_else(|| {
+            let event = owner?;
+            Some((event, self.layouts.get(event)?.sample(raw)?))
+        })
     }
 
     /// Returns the layout of a kernel record other than a sample.
@@ -164,8 +174,8 @@ impl Layouts {
         Some((event, ReadValues::parse(&mut values, self.layouts.get(event)?.read_format)?))
     }
 
-    /// Decodes the count of a `READ` record's own counter. In a group each member has a record, and each
-    /// record contains the values of all members.
+    /// Decodes the count of the counter to which a `READ` record belongs. Each member of a group has its own
+    /// record, which contains the values of all members.
     pub fn counter_read(&self, raw: &RawRecord<'_>) -> Option<CounterRead> {
         let (event, values) = self.read(raw)?;
         let own = self.sample_id(raw).id;

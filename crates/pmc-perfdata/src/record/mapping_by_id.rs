@@ -1,4 +1,4 @@
-//! Converts a mapping into one that identifies its file by the build-id.
+//! Converts a mapping record into one that identifies the file by its build-id.
 //!
 //! ```text
 //! MMAP   | pid tid | addr | len | pgoff |                                      | name … |
@@ -15,7 +15,7 @@ const LEN: usize = 24;
 /// `PROT_READ` and `PROT_EXEC`: the protection of an `MMAP` that does not map data.
 const CODE: u32 = 5;
 
-/// Appends a mapping (`MMAP`, `MMAP2`) as an `MMAP2` with this build-id. All other fields, including the
+/// Appends an `MMAP` or `MMAP2` record as an `MMAP2` with this build-id. All other fields, including the
 /// time, stay the same.
 pub fn write_by_build_id(raw: &RawRecord<'_>, id: &[u8], out: &mut Vec<u8>) {
     let start = out.len();

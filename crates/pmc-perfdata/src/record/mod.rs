@@ -1,9 +1,9 @@
-//! Records as typed values: decodes bytes into fields, without I/O or copies.
+//! Records as typed values, decoded from bytes without I/O or copies.
 //!
-//! Receives the native-endian bytes that the kernel wrote into a ring or perf into a file (`swap` makes
-//! foreign bytes native). Returns [`Record`]s and [`Sample`]s that borrow from them. Decides which records
-//! are well-formed. `session` interprets them for processes and addresses, and `perfdata` reads and writes
-//! them.
+//! Receives the native-endian bytes that the kernel wrote to a ring, or that perf wrote to a file (`swap`
+//! converts the opposite byte order). Returns [`Record`]s and [`Sample`]s that borrow from them, and rejects
+//! malformed records. `perfdata` reads and writes the files; `session` derives processes and mappings from
+//! the records.
 //!
 //! ```text
 //!          0      4     6     8
@@ -21,29 +21,33 @@ mod kernel;
 pub mod kind;
 pub mod layouts;
 mod mapping_by_id;
+mod missing_stack;
 pub mod sample;
 pub mod sample_layout;
 pub mod swap;
 pub mod tracepoint;
 pub mod unwound;
 mod user;
+mod wait_partner;
 mod walk;
 
 pub use bytes::{Cursor, RecordWords};
 pub use kernel::*;
 pub use layouts::Layouts;
 pub use mapping_by_id::write_by_build_id;
+pub use missing_stack::MissingStack;
 use pmc_sys::abi::CpuMode;
 pub use sample::{ChainEntry, Sample, SampleParts};
 pub use sample_layout::{SampleId, SampleLayout};
 pub use user::*;
+pub use wait_partner::WaitPartner;
 pub use walk::walk;
 
 /// Size of a record's header in bytes.
 pub const HEADER: usize = 8;
 
-/// Returns the size of a record in bytes from its header's fields. In simpleperf's own records, the upper
-/// half of the size is in the field for the flags.
+/// Returns the size of a record in bytes from its header's fields. In records that only simpleperf defines,
+/// the `misc` field holds the upper half of the size.
 #[inline]
 pub fn size(kind: u32, misc: u16, low: u16) -> usize {
     match kind {
@@ -64,7 +68,7 @@ pub struct RawRecord<'a> {
 }
 
 impl<'a> RawRecord<'a> {
-    /// Returns the first record of these bytes; `None` if they do not contain a whole one.
+    /// Returns the first record in these bytes; `None` if they do not contain a complete one.
     #[inline]
     pub fn first(bytes: &'a [u8]) -> Option<Self> {
         let header: &[u8; HEADER] = bytes.first_chunk()?;
@@ -126,7 +130,7 @@ impl<'a> Iterator for Records<'a> {
     }
 }
 
-/// A record with its fields. Texts are the bytes before the first NUL, unchecked.
+/// A record with its fields. Strings are the bytes before the first NUL, not checked for UTF-8.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs, reason = "each variant is explained at its struct and in `kind`")]
 pub enum Record<'a> {
@@ -178,7 +182,7 @@ pub enum Record<'a> {
     /// `/proc/schedstat` as recorded by `perf sched stats`: the body, whose layout depends on its version
     /// field.
     Schedstat(&'a [u8]),
-    /// A type that Linux 6.18 does not define. Callers skip it by its size, and count it.
+    /// A type that Linux 6.18 does not define. Callers use its size to skip it, and count it.
     Unknown(u32),
 }
 
@@ -239,7 +243,7 @@ impl<'a> Record<'a> {
     }
 }
 
-/// Reads a count and that many pairs of words.
+/// Reads a count, then that many pairs of words.
 fn pairs<'a>(c: &mut Cursor<'a>) -> Option<RecordWords<'a>> {
     let count = c.u64()?;
     c.words(count.checked_mul(2)?)

@@ -1,20 +1,22 @@
 //! The fields of one sample, decoded on demand.
 //!
-//! Receives a body and its [`SampleLayout`]. Fields at fixed places are read directly, and the call chain
-//! after skipping at most one field. [`Sample::parts`] decodes everything else by walking the variable part
-//! once.
+//! Receives a record's body and its [`SampleLayout`]. Fields at fixed offsets are read directly, and at most
+//! one field must be skipped to reach the call chain. [`Sample::parts`] decodes all other fields in one pass
+//! over the variable part.
 //!
 //! ```text
 //! … period | read | callchain | raw | branches | user regs | user stack | weight | data_src | transaction
 //!          | interrupt regs | phys_addr | cgroup | data page | code page | aux
 //! ```
 
+use super::RawRecord;
+use super::bytes::{Cursor, RecordWords};
+use super::kernel::Thread;
 use super::sample_layout::{FRONT_BITS, Front, SampleLayout, split};
-use super::{Cursor, RawRecord, RecordWords, Thread};
 use pmc_sys::abi::{Context, CpuMode, branch_sample_type, context, read_format, sample_type};
 use pmc_sys::units::PerfTime;
 
-/// A sample. Fields are `None` if the event did not select them.
+/// A sample. Fields that the event did not select are `None`.
 #[derive(Debug, Clone, Copy)]
 pub struct Sample<'a> {
     pub(super) layout: &'a SampleLayout,
@@ -85,7 +87,7 @@ impl<'a> Sample<'a> {
     pub fn cpu(&self) -> Option<u32> {
         self.front(Front::Cpu).map(|word| split(word).0)
     }
-    /// Occurrences since the last sample.
+    /// Number of events since the last sample.
     #[inline]
     pub fn period(&self) -> Option<u64> {
         self.front(Front::Period)
@@ -110,16 +112,17 @@ impl<'a> Sample<'a> {
         c.words(count)
     }
 
-    /// Decodes everything after the period, in one walk; `None` if a size in the record exceeds its end.
+    /// Decodes all fields after the period in one pass; `None` if a size in the record reaches past its end.
     pub fn parts(&self) -> Option<SampleParts<'a>> {
         Some(self.walk()?.0)
     }
 
-    /// Number of bytes after the last field. If it is not 0, the record's size is wrong. `None` as for
-    /// [`parts`](Self::parts).
+    /// Number of bytes after the last field. Any number except 0 means that the record's size is wrong.
+    /// `None` in the same case as [`parts`](Self::parts).
     #[inline]
     pub fn excess(&self) -> Option<u64> {
-        // A fast path, because this runs for every sample of a recording and most have at most a chain.
+        // A fast path: this runs for every sample of a recording, and most samples have no variable field
+        // except a call chain.
         if self.layout.sample_type & !(FRONT_BITS | sample_type::CALLCHAIN) == 0 {
             let mut rest = self.variable()?;
             if self.layout.sample_type & sample_type::CALLCHAIN != 0 {
@@ -129,7 +132,7 @@ impl<'a> Sample<'a> {
             return Some(rest.rest().len() as u64);
         }
         let (_, rest) = self.walk()?;
-        // Higher bits select fields of newer kernels.
+        // Higher bits select fields that only newer kernels define.
         let is_known = self.layout.sample_type < sample_type::WEIGHT_STRUCT << 1;
         Some(if is_known { rest.len() as u64 } else { 0 })
     }
@@ -181,8 +184,8 @@ impl<'a> Sample<'a> {
     }
 }
 
-/// The variable part of a sample. Fields are `None` if they were not selected. Registers and the stack are
-/// also `None` if the kernel had none.
+/// The variable part of a sample. Fields that were not selected are `None`, and so are registers and stack if
+/// the kernel recorded none.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SampleParts<'a> {
     /// Counter values.
@@ -233,14 +236,14 @@ impl From<u64> for ChainEntry {
     }
 }
 
-/// Iterates over a call chain's entries, and distinguishes markers from addresses.
+/// Iterates over a call chain's entries, distinguishing markers from addresses.
 pub fn chain_entries(
     chain: RecordWords<'_>,
 ) -> impl DoubleEndedIterator<Item = ChainEntry> + ExactSizeIterator {
     chain.iter().map(ChainEntry::from)
 }
 
-/// Iterates over the process's part of a call chain, without its marker.
+/// Iterates over the user part of a call chain, without its marker.
 pub fn user_part(chain: RecordWords<'_>) -> impl Iterator<Item = u64> + '_ {
     chain.iter().skip_while(|word| *word != context::USER).skip(1).take_while(|word| *word < context::MAX)
 }
@@ -264,7 +267,7 @@ pub struct ReadValue {
 }
 
 impl<'a> ReadValues<'a> {
-    /// Decodes the words that the `read_format` bits require.
+    /// Decodes the words that the bits of `read_format` select.
     pub fn parse(c: &mut Cursor<'a>, read_format: u64) -> Option<Self> {
         let has = |bit: u64| u64::from(read_format & bit != 0);
         let each = 1 + has(read_format::ID) + has(read_format::LOST);
@@ -283,7 +286,7 @@ impl<'a> ReadValues<'a> {
         self.format
     }
 
-    /// Returns one of the times, which follow the number of members or the single value.
+    /// Returns one of the two times, which follow the number of members or the single value.
     fn time(&self, wanted: u64) -> Option<u64> {
         if self.format & wanted == 0 {
             return None;
@@ -296,12 +299,12 @@ impl<'a> ReadValues<'a> {
     pub fn enabled_ns(&self) -> Option<u64> {
         self.time(read_format::TOTAL_TIME_ENABLED)
     }
-    /// Nanoseconds on a counter.
+    /// Nanoseconds during which the event was on a hardware counter.
     pub fn running_ns(&self) -> Option<u64> {
         self.time(read_format::TOTAL_TIME_RUNNING)
     }
 
-    /// Iterates over the values: of the event, or of the group's members, leader first.
+    /// Iterates over the event's value, or over the values of the group's members, leader first.
     pub fn iter(&self) -> impl Iterator<Item = ReadValue> + use<'a> {
         let Self { format, words } = *self;
         let (has_id, has_lost) = (format & read_format::ID != 0, format & read_format::LOST != 0);
@@ -311,8 +314,8 @@ impl<'a> ReadValues<'a> {
         let group = format & read_format::GROUP != 0;
         let count = if group { words.len().saturating_sub(1 + times) / each } else { 1 };
         (0..count).map_while(move |member| {
-            // A single value precedes the times and its id follows them. A group's members all follow the
-            // times.
+            // A single value comes before the times, and its id after them. The members of a group all come
+            // after the times.
             let (value, next) = if group {
                 let at = 1 + times + member * each;
                 (at, at + 1)
@@ -387,7 +390,7 @@ pub struct SampledRegisters<'a> {
 }
 
 impl<'a> SampledRegisters<'a> {
-    /// Decodes the registers; `Some(None)` if the kernel had none.
+    /// Decodes the registers; `Some(None)` if the kernel recorded none.
     pub(super) fn parse(c: &mut Cursor<'a>, mask: u64) -> Option<Option<Self>> {
         match c.u64()? {
             0 => Some(None),
@@ -418,6 +421,11 @@ pub struct UserStack<'a> {
 }
 
 impl<'a> UserStack<'a> {
+    /// Creates a stack copy from bytes that do not come from a record.
+    pub fn of(bytes: &'a [u8]) -> Self {
+        Self { bytes, asked: bytes.len(), from_end: 0 }
+    }
+
     /// Decodes the copy; `Some(None)` if nothing was copied.
     pub(super) fn parse(c: &mut Cursor<'a>) -> Option<Option<Self>> {
         let from_end = c.rest().len();
@@ -439,7 +447,7 @@ pub struct Weight {
 }
 
 impl Weight {
-    /// The weight that perf prints, usually in cycles.
+    /// The weight that perf prints, usually a number of cycles.
     pub fn value(&self) -> u64 {
         if self.is_struct { u64::from(split(self.word).0) } else { self.word }
     }

@@ -1,23 +1,24 @@
-//! The places of the fields of a sample and of the `sample_id`: computed once from an attr, used for millions
-//! of records.
+//! Offsets of the fields in a sample and in the `sample_id`, computed once per attr for use with millions of
+//! records.
 //!
-//! Receives attrs; decodes the fixed part of [`Sample`](super::Sample)s, and [`SampleId`]s.
+//! Receives attrs; decodes [`SampleId`]s and the fixed part of [`Sample`](super::Sample)s.
 //!
 //! ```text
 //! SAMPLE | id'fier | ip | pid tid | time | addr | id | stream | cpu | period | read … callchain … (`sample`)
 //!        '------------- 8 bytes each, if selected by sample_type ---------------'
 //! others | … body … | pid tid | time | id | stream | cpu | id'fier |   the same selection, at the end
 //! ```
-//! In a file with several layouts, the id must be readable before the layout is known. So either every event
-//! has `IDENTIFIER`, or the id has the same place in all layouts. [`Layouts`](super::Layouts)
-//! finds that place.
+//! In a file with several layouts, a record's id must be readable before its layout is known. So either every
+//! event has `IDENTIFIER`, or the id is at the same offset in all layouts. [`Layouts`](super::Layouts) finds
+//! this offset.
 
-use super::{RawRecord, Thread};
+use super::RawRecord;
+use super::kernel::Thread;
 use pmc_sys::abi::attr::Flag;
 use pmc_sys::abi::{Attr, sample_type};
 use pmc_sys::units::PerfTime;
 
-/// The one-word fields at the front of a sample, in their order.
+/// The one-word fields at the front of a sample, in record order.
 pub(super) const FRONT: [u64; 9] = [
     sample_type::IDENTIFIER,
     sample_type::IP,
@@ -29,7 +30,7 @@ pub(super) const FRONT: [u64; 9] = [
     sample_type::CPU,
     sample_type::PERIOD,
 ];
-/// The fields of the `sample_id`, in their order.
+/// The fields of the `sample_id`, in record order.
 const TRAILER: [u64; 6] = [
     sample_type::TID,
     sample_type::TIME,
@@ -51,7 +52,7 @@ pub(super) const FRONT_BITS: u64 = {
     bits
 };
 
-/// Index into [`SampleLayout::at`], in the order of [`FRONT`].
+/// Index into [`SampleLayout::at`], whose entries are in the order of [`FRONT`].
 #[derive(Clone, Copy)]
 #[repr(usize)]
 pub(super) enum Front {
@@ -82,7 +83,7 @@ pub struct SampleLayout {
     pub(super) back: [u8; TRAILER.len()],
     /// Size of the trailer in bytes: 0 without `sample_id_all`.
     trailer: usize,
-    /// Whether the counts in a sample belong to its thread only.
+    /// Whether the counts in a sample cover only the sample's thread.
     counts_by_thread: bool,
 }
 
@@ -122,8 +123,8 @@ impl SampleLayout {
         }
     }
 
-    /// Whether the counts in a sample belong to its thread only (`inherit`, Linux 6.13), and not to the whole
-    /// counter.
+    /// Whether the counts in a sample cover only the sample's thread (`inherit`, Linux 6.13) instead of the
+    /// whole counter.
     pub fn counts_by_thread(&self) -> bool {
         self.counts_by_thread
     }
@@ -138,7 +139,7 @@ impl SampleLayout {
         self.branch_sample_type
     }
 
-    /// Byte offset of the data's address in a sample's body, if selected.
+    /// Byte offset of the data address in a sample's body, if selected.
     pub(super) fn place_of_addr(&self) -> Option<usize> {
         let at = self.at[Front::Addr as usize];
         (at != NONE).then_some(at.into())
@@ -149,11 +150,11 @@ impl SampleLayout {
         self.trailer
     }
 
-    /// The word of a front field; `None` if it was not selected.
+    /// Returns the word of a front field; `None` if it was not selected.
     #[inline]
     pub(super) fn front_word(&self, body: &[u8], field: Front) -> Option<u64> {
         let at = usize::from(self.at[field as usize]);
-        // NONE may be a valid offset in a large body, so check first.
+        // `NONE` could be a valid offset in a large body, so check for it first.
         if at == usize::from(NONE) {
             return None;
         }
@@ -208,12 +209,12 @@ impl SampleLayout {
     }
 }
 
-/// Offsets of the trailer's fields that contain two u32, counted back from the end.
+/// Offsets of the trailer's fields that contain two `u32`s, counted back from the end.
 pub(super) fn halves_back(layout: &SampleLayout) -> impl Iterator<Item = usize> {
     [layout.back[0], layout.back[4]].into_iter().filter(|&back| back != NONE).map(usize::from)
 }
 
-/// Splits a native word into its two u32, in memory order.
+/// Splits a word in native byte order into its two `u32`s, in memory order.
 #[inline]
 pub(super) fn split(word: u64) -> (u32, u32) {
     let [a, b, c, d, e, f, g, h] = word.to_ne_bytes();

@@ -1,11 +1,12 @@
-//! Converts records from the other byte order in place, once, before they are decoded.
+//! Converts records from the opposite byte order in place, once, before they are decoded.
 //!
-//! Receives a buffer of foreign records and the [`Layouts`] of the file. The result looks as if a machine
-//! with native byte order had written it. So all other code handles native order only, and native files have
-//! no cost. A malformed record remains partly converted; its parser checks all sizes again. Tracepoint
-//! payloads (`RAW`) and stack copies are not converted, because only their readers know their fields.
+//! Receives a buffer of foreign records and the file's [`Layouts`]. The result looks as if a machine with
+//! native byte order had written it, so all other code handles only native order, and reading native files
+//! costs nothing extra. A malformed record may be left partly converted; the parsers check all sizes again.
+//! Tracepoint payloads (`RAW`) and stack copies are not converted, because only the code that reads them
+//! knows their fields.
 //!
-//! Each type has a list of field widths, and a rule for the rest:
+//! For each record type, a table lists the field widths and how to convert the rest:
 //! ```text
 //! MMAP2   4 4 8 8 8  4 4 8 8  4 4   text …            | trailer: 8s, pid/tid and cpu as 4 4
 //! ID_INDEX  8  words …
@@ -13,20 +14,22 @@
 
 use super::decode::BranchFlags;
 use super::kernel::build_id;
+use super::layouts::Layouts;
+use super::sample_layout::SampleLayout;
 use super::sample_layout::{FRONT, halves_back};
-use super::{HEADER, Layouts, SampleLayout, attr, kind};
+use super::{HEADER, attr, kind};
 use pmc_sys::abi::{branch_sample_type, misc, read_format, sample_type};
 
 /// The content after the fixed-width fields.
 #[derive(Clone, Copy, PartialEq)]
 enum Rest {
-    /// Text or bytes, unchanged.
+    /// A string or bytes, left unchanged.
     Keep,
-    /// u64 up to the end.
+    /// `u64` words up to the end.
     Words,
     /// An attr, then ids.
     Attr,
-    /// Rows of a u64 and a 16-byte text.
+    /// Rows of a `u64` and a 16-byte string.
     Threads,
     /// A set of CPUs.
     Cpus,
@@ -40,7 +43,7 @@ fn shape(kind: u32, flags: u16) -> (&'static [u8], Rest) {
     match kind {
         kind::MMAP => (&[4, 4, 8, 8, 8], Rest::Keep),
         kind::MMAP2 if flags & misc::MMAP_BUILD_ID != 0 => {
-            // The 24 bytes of the build-id stay unchanged.
+            // The build-id's 24 bytes stay unchanged.
             (
                 &[
                     4, 4, 8, 8, 8, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 4,
@@ -84,8 +87,8 @@ pub fn header(bytes: &mut [u8; HEADER]) {
     bytes[6..].reverse();
 }
 
-/// Converts all whole records at the front of the buffer, and returns their size in bytes. The rest is
-/// unchanged.
+/// Converts all complete records at the front of the buffer and returns their total size in bytes. Leaves the
+/// rest unchanged.
 pub fn records(buffer: &mut [u8], layouts: &Layouts) -> usize {
     let mut done = 0;
     while let Some(size) = record(&mut buffer[done..], layouts) {
@@ -94,7 +97,8 @@ pub fn records(buffer: &mut [u8], layouts: &Layouts) -> usize {
     done
 }
 
-/// Converts the first record and returns its size. If it is incomplete, returns `None` and changes nothing.
+/// Converts the first record and returns its size. If the record is incomplete, returns `None` and changes
+/// nothing.
 pub fn record(buffer: &mut [u8], layouts: &Layouts) -> Option<usize> {
     let mut head = *buffer.first_chunk::<HEADER>()?;
     header(&mut head);
@@ -114,7 +118,7 @@ pub fn record(buffer: &mut [u8], layouts: &Layouts) -> Option<usize> {
             body = front;
         }
     }
-    // The parser detects a truncated body.
+    // The parser will detect a truncated body.
     let _ = turn_body(body, kind, flags, layouts);
     Some(size)
 }
@@ -123,7 +127,7 @@ fn trailer(bytes: &mut [u8], layout: &SampleLayout) {
     let end = bytes.len();
     SwapCursor::new(bytes).all_words();
     for back in halves_back(layout) {
-        // Reversing two u32 as one u64 has swapped them, so swap them back.
+        // Reversing two `u32`s as one `u64` has exchanged them, so exchange them again.
         bytes[end - back..][..8].rotate_left(4);
     }
 }
@@ -228,7 +232,8 @@ fn sample(t: &mut SwapCursor<'_>, layout: &SampleLayout) -> Option<()> {
         }
     }
     if has(sample_type::WEIGHT | sample_type::WEIGHT_STRUCT) {
-        // The struct declares its parts in reverse order there, so it converts like one number.
+        // On big-endian machines, the struct declares its parts in reverse order, so they convert like one
+        // number.
         t.u64()?;
     }
     t.words(u64::from(has(sample_type::DATA_SRC)) + u64::from(has(sample_type::TRANSACTION)))?;
@@ -253,7 +258,7 @@ fn branches(t: &mut SwapCursor<'_>, branch_sample_type: u64) -> Option<()> {
     for _ in 0..count {
         t.words(2)?;
         let flags = t.u64()?;
-        // The flags are bit fields, which a foreign machine allocates from the other end.
+        // The flags are bit fields, which a machine of the opposite byte order allocates from the other end.
         t.replace_word(BranchFlags::from_foreign(flags).0);
     }
     if branch_sample_type & branch_sample_type::COUNTERS != 0 {
@@ -262,7 +267,7 @@ fn branches(t: &mut SwapCursor<'_>, branch_sample_type: u64) -> Option<()> {
     Some(())
 }
 
-/// A position in a body. Bytes that it passes are converted.
+/// A position in a body; the bytes before it are converted.
 struct SwapCursor<'a> {
     bytes: &'a mut [u8],
     at: usize,
@@ -277,7 +282,7 @@ impl<'a> SwapCursor<'a> {
         &self.bytes[self.at..]
     }
 
-    /// Passes `count` bytes without converting them.
+    /// Skips `count` bytes without converting them.
     fn take(&mut self, count: usize) -> Option<&mut [u8]> {
         let taken = self.bytes.get_mut(self.at..self.at.checked_add(count)?)?;
         self.at += count;
@@ -305,7 +310,7 @@ impl<'a> SwapCursor<'a> {
         self.array().map(u64::from_ne_bytes)
     }
 
-    /// Converts a word of two u32.
+    /// Converts a word that consists of two `u32`s.
     fn halves(&mut self) -> Option<()> {
         self.field(4)?;
         self.field(4)
@@ -319,7 +324,7 @@ impl<'a> SwapCursor<'a> {
 
     fn all_words(&mut self) {
         let count = self.rest().len() / 8;
-        // Cannot fail: that many words are left.
+        // Cannot fail, because that many words remain.
         let _ = self.words(count as u64);
     }
 

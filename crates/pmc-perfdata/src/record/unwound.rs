@@ -1,44 +1,48 @@
-//! Converts samples with stack copies to samples with call chains: the attr, and each record.
+//! Converts an event's samples with stack copies to samples with call chains: first the attr, then each
+//! record.
 //!
-//! Receives attrs, samples with registers and a stack copy, and the chains from an unwinder. Returns the attr
-//! and the records of an ordinary call-chain recording. Does not unwind.
+//! Receives attrs, samples with registers and a stack copy, and the unwinder's call chains. Returns the attr
+//! and the records of an ordinary recording with call chains. Does not unwind stacks itself.
 //!
 //! ```text
 //! | id'fier ip tid time (addr) … | read | nr, kernel part | raw | branches | regs | stack | weight (…)
 //!                              becomes
 //! | id'fier ip tid time        … | read | nr, the whole chain | raw | branches            | weight …
 //! ```
-//! Addresses and sources of data are only recorded because perf requests them together with stack copies.
-//! They are removed too unless the user requests them.
+//! Data addresses and data sources are recorded only because perf requests them together with stack copies.
+//! They are removed too, unless the user requested them.
 //!
-//! A sample that could not be unwound in time stays unchanged and belongs to the *fallback event* of its
-//! event. The fallback event has the original attr and separate ids ([`fallback_event_id`]).
+//! A sample that could not be unwound in time keeps its stack copy and is assigned to the *fallback event* of
+//! its event, which has the original attr and separate ids ([`fallback_event_id`]).
 
+use super::bytes::Cursor;
 use super::layouts::fallback_event_id;
 use super::sample::ReadValues;
-use super::{Cursor, HEADER, RawRecord, Sample, SampleLayout};
+use super::sample::Sample;
+use super::sample_layout::SampleLayout;
+use super::{HEADER, RawRecord};
 use pmc_sys::abi::attr::Flag;
 use pmc_sys::abi::{Attr, CpuMode, context, sample_type};
 
-/// The fields removed from samples.
+/// The fields of a stack copy.
 const COPY: u64 = sample_type::REGS_USER | sample_type::STACK_USER;
 
-/// The fields that unwound samples lose, as `sample_type` bits.
+/// The fields that are removed from unwound samples, as `sample_type` bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StrippedFields {
     fields: u64,
 }
 
 impl StrippedFields {
-    /// Determines the fields. `wants_data`: whether the user requested addresses and sources of data;
-    /// `wants_registers`: whether the user requested the process's registers.
+    /// Determines the fields to remove. `wants_data`: whether the user requested data addresses and data
+    /// sources; `wants_registers`: whether the user requested user-space registers.
     pub fn new(wants_data: bool, wants_registers: bool) -> Self {
         let data = if wants_data { 0 } else { sample_type::ADDR | sample_type::DATA_SRC };
         let registers = if wants_registers { 0 } else { sample_type::REGS_USER };
         Self { fields: data | registers | sample_type::STACK_USER }
     }
 
-    /// Whether data addresses, and with them data mappings, are kept.
+    /// Whether data addresses and data mappings are kept.
     pub fn keeps_data(self) -> bool {
         self.fields & sample_type::ADDR == 0
     }
@@ -65,8 +69,8 @@ impl StrippedFields {
         Some(plain)
     }
 
-    /// Appends a sample's record with this chain instead of the stack copy. `chain` is the process's part,
-    /// innermost first. Returns `false` and appends nothing if the record is truncated.
+    /// Appends a sample's record with `chain` in place of the stack copy. `chain` is the user part, innermost
+    /// first. Returns `false` and appends nothing if the record is truncated.
     pub fn write(self, raw: &RawRecord<'_>, sample: &Sample<'_>, chain: &[u64], out: &mut Vec<u8>) -> bool {
         let start = out.len();
         let written = self.body(raw, sample, chain, out);
@@ -100,13 +104,11 @@ impl StrippedFields {
             ReadValues::parse(&mut c, layout.read_format)?;
         }
         out.extend_from_slice(&all[..at(&c)]);
-        let recorded = if has(sample_type::CALLCHAIN) {
+        if has(sample_type::CALLCHAIN) {
             let count = c.u64()?;
-            c.words(count)?
-        } else {
-            Default::default()
-        };
-        let whole = whole_chain(sample, recorded.iter(), chain);
+            c.words(count)?;
+        }
+        let whole = whole_chain(sample, chain);
         out.extend((whole.len() as u64).to_ne_bytes());
         whole.iter().for_each(|word| out.extend(word.to_ne_bytes()));
         // Raw data and branches.
@@ -151,11 +153,11 @@ pub fn has_copy(sample_type: u64) -> bool {
     sample_type & COPY == COPY
 }
 
-/// Appends a sample without most of the padding after its stack copy. The result has a smaller requested
-/// size, which is still larger than the valid part.
+/// Appends a sample without most of the padding after its stack copy. The new record states a smaller
+/// requested stack size, but one that is still larger than the valid part.
 pub fn write_without_padding(raw: &RawRecord<'_>, sample: &Sample<'_>, out: &mut Vec<u8>) {
     let stack = sample.parts().and_then(|parts| parts.user_stack);
-    // Padding after the valid part of the copy tells the reader that the stack was not larger.
+    // Padding after the valid part shows the reader that the copy includes the whole stack.
     let shorter = stack.map(|stack| (stack, stack.bytes.len().next_multiple_of(8) + 8));
     let Some((stack, asked)) = shorter.filter(|(stack, asked)| *asked < stack.asked) else {
         return out.extend_from_slice(raw.bytes);
@@ -184,15 +186,15 @@ pub fn write_with_fallback_id(raw: &RawRecord<'_>, sample: &Sample<'_>, out: &mu
     true
 }
 
-/// Combines a chain like the kernel with frame pointers: the kernel's part, then the process's, each after
-/// its marker. The unwound chain replaces the process's part regardless of its length, because it already
-/// contains the reliable part of that.
-fn whole_chain(sample: &Sample<'_>, recorded: impl Iterator<Item = u64>, user: &[u64]) -> Vec<u64> {
-    let mut whole: Vec<u64> = recorded.collect();
+/// Builds a call chain like one that the kernel records by frame pointers: the kernel part, then the user
+/// part, each after its marker. The unwound chain always replaces the recorded user part, even a longer one,
+/// because the unwinder has already adopted the reliable frames of that part.
+pub fn whole_chain(sample: &Sample<'_>, user: &[u64]) -> Vec<u64> {
+    let mut whole: Vec<u64> = sample.callchain().map_or_else(Vec::new, |words| words.iter().collect());
     let at = whole.iter().position(|&word| word == context::USER).unwrap_or(whole.len());
     let followed = whole.split_off(at);
     let user = if user.is_empty() { followed.get(1..).unwrap_or_default() } else { user };
-    // Drop markers without entries.
+    // Drop markers that no entries follow.
     while whole.last().is_some_and(|&word| word >= context::MAX) {
         whole.pop();
     }
@@ -244,7 +246,7 @@ mod tests {
         record_with(misc, &[16, 0xaaaa, 0xbbbb, 16])
     }
 
-    /// The same with this stack copy: the requested size, the words, and the valid size.
+    /// The same, with this stack copy: the requested size, the words, and the valid size.
     fn record_with(misc: u16, stack: &[u64]) -> Vec<u8> {
         let kernel = -128i64 as u64;
         let words: Vec<u64> = [
@@ -255,7 +257,7 @@ mod tests {
         ]
         .concat();
         let mut body: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
-        // The raw field is a u32 size and its bytes: 4 + 12 here.
+        // The raw field is a `u32` size and that many bytes: 4 + 12 here.
         let raw_at = body.len() - 16;
         body[raw_at..raw_at + 4].copy_from_slice(&12u32.to_ne_bytes());
         let rest = [&[2u64, 10, 11, 12], stack, &[55, 0xd5, 66, 88]].concat();
@@ -347,7 +349,7 @@ mod tests {
             let stack: Vec<u64> = std::iter::once(words as u64 * 8).chain(0..words as u64).collect();
             record_with(2, &[&stack[..], &[valid]].concat())
         };
-        // One extra word remains, which shows that the stack was not larger.
+        // One word of padding remains, which shows that the copy includes the whole stack.
         for (valid, asked) in [(64, 64), (56, 64), (48, 56), (44, 56), (8, 16), (0, 8)] {
             let (bytes, mut out) = (padded(valid, 8), vec![1, 2, 3]);
             let raw = RawRecord::first(&bytes).unwrap();

@@ -3,10 +3,12 @@
 //! The layouts follow `tools/lib/perf/include/perf/event.h` (Linux 6.18). Shorter records of older versions
 //! of perf are also supported. `parse` receives a cursor after the header.
 
-use super::{Cursor, RecordWords, Thread, attr, bytes::until_nul};
+use super::attr;
+use super::bytes::{Cursor, RecordWords, until_nul};
+use super::kernel::Thread;
 use pmc_sys::abi::{Attr, misc};
 
-/// An event's attr and the ids of its instances (`HEADER_ATTR`).
+/// An event's attr and its ids (`HEADER_ATTR`).
 #[derive(Debug, Clone, PartialEq)]
 pub struct HeaderAttr<'a> {
     /// The event's attr.
@@ -89,7 +91,7 @@ impl<'a> IdIndex<'a> {
 pub struct AuxtraceInfo<'a> {
     /// 1 Intel PT, 2 Intel BTS, 3 CoreSight, 4 Arm SPE, 5 s390, 6 HiSilicon PTT, 7 …
     pub kind: u32,
-    /// Private data of that decoder.
+    /// The decoder's private data.
     pub private: RecordWords<'a>,
 }
 
@@ -101,7 +103,7 @@ impl<'a> AuxtraceInfo<'a> {
     }
 }
 
-/// AUX data follows this record (`AUXTRACE`).
+/// A record that is followed by AUX data (`AUXTRACE`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "perf's names; only the size matters for skipping")]
 pub struct Auxtrace {
@@ -127,7 +129,7 @@ impl Auxtrace {
     }
 }
 
-/// An error of an AUX decoder (`AUXTRACE_ERROR`).
+/// An error reported by an AUX decoder (`AUXTRACE_ERROR`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "perf's names")]
 pub struct AuxtraceError<'a> {
@@ -183,7 +185,7 @@ pub enum CpuMap<'a> {
         /// The words.
         bits: &'a [u8],
     },
-    /// A range of CPUs, with CPU −1 as well if `any`.
+    /// A range of CPUs, plus CPU −1 if `any` is set.
     Range {
         /// Whether "any" is included.
         any: bool,
@@ -207,7 +209,7 @@ impl<'a> CpuMap<'a> {
                     return None;
                 }
                 if width == 8 {
-                    c.take(4)?; // the words are aligned to the start of the body, plus two
+                    c.take(4)?; // padding
                 }
                 Self::Mask { width, bits: c.take(count * width)? }
             }
@@ -220,7 +222,7 @@ impl<'a> CpuMap<'a> {
         })
     }
 
-    /// Returns the CPUs in the order of the record; −1 is "any".
+    /// Returns the CPUs in record order; −1 is "any".
     pub fn cpus(&self) -> Vec<i32> {
         match *self {
             Self::List(numbers) => {
@@ -281,7 +283,7 @@ pub struct StatRound {
     pub time: u64,
 }
 
-/// More about an event (`EVENT_UPDATE`).
+/// An additional property of an event (`EVENT_UPDATE`).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EventUpdate<'a> {
     /// One of the event's ids.
@@ -295,7 +297,7 @@ pub struct EventUpdate<'a> {
 pub enum Update<'a> {
     /// The unit of the counts.
     Unit(&'a [u8]),
-    /// The factor for the counts.
+    /// The factor by which to multiply the counts.
     Scale(f64),
     /// The event's name.
     Name(&'a [u8]),
@@ -317,7 +319,7 @@ impl<'a> EventUpdate<'a> {
     }
 }
 
-/// The relation of the TSC to perf's times (`TIME_CONV`): `time = zero + (tsc * mult >> shift)`.
+/// The conversion from the TSC to perf's timestamps (`TIME_CONV`): `time = zero + (tsc * mult >> shift)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(missing_docs, reason = "the kernel's names, see perf_event_mmap_page in perf_event_open(2)")]
 pub struct TimeConv {
@@ -328,7 +330,7 @@ pub struct TimeConv {
     pub more: Option<MoreTimeConv>,
 }
 
-/// Additional fields of a `TIME_CONV` for counters narrower than 64 bits.
+/// Additional fields of a `TIME_CONV`, for counters with fewer than 64 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(missing_docs, reason = "the kernel's names, see perf_event_mmap_page in perf_event_open(2)")]
 pub struct MoreTimeConv {
@@ -363,7 +365,7 @@ pub struct HeaderFeature<'a> {
     pub data: &'a [u8],
 }
 
-/// Variables of a BPF program (`BPF_METADATA`): a name of 512 bytes, then rows of a 64-byte key and a
+/// Metadata variables of a BPF program (`BPF_METADATA`): a 512-byte name, then rows of a 64-byte key and a
 /// 256-byte value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BpfMetadata<'a> {

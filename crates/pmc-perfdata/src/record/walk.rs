@@ -1,9 +1,9 @@
-//! Walks the records of a ring, in one slice or in two with a record that spans both.
+//! Iterates over the records in a ring: one slice, or two if the data wraps around.
 
 use super::{RawRecord, Records};
 
-/// Passes every record of the slices to `visit`. A record that spans two slices is assembled in `joint`
-/// first. An incomplete record at the end is skipped.
+/// Passes every record in the slices to `visit`. A record that spans two slices is first assembled in
+/// `joint`. Skips an incomplete record at the end.
 ///
 /// ```text
 /// | record | record | rec      |ord | record |
@@ -14,7 +14,8 @@ pub fn walk(slices: &[&[u8]], joint: &mut Vec<u8>, mut visit: impl FnMut(&RawRec
     joint.clear();
     for slice in slices {
         let mut slice = *slice;
-        // Complete the record from the previous slice: first its header, which contains the size.
+        // Complete the record that began in the previous slice, starting with its header, which contains the
+        // size.
         while !joint.is_empty() && !slice.is_empty() {
             let size =
                 joint.get(6..8).and_then(|s| s.first_chunk()).map(|s| usize::from(u16::from_ne_bytes(*s)));

@@ -1,4 +1,4 @@
-//! Notices when CPUs go online or offline while events are held. Uses the kernel's uevents, so the holder
+//! Detects CPUs that go online or offline while events are held. Uses the kernel's uevents, so the holder
 //! does not need to poll.
 //!
 //! Provides a descriptor that becomes readable on uevents, and reports whether any of them concerned CPUs.
@@ -16,7 +16,7 @@ impl CpuWatch {
     /// Starts to listen for uevents.
     ///
     /// # Errors
-    /// If uevents are not available.
+    /// Fails if uevents are not available.
     pub(super) fn new() -> io::Result<Self> {
         /// The group of events that come directly from the kernel, not from udev.
         const KERNEL: u32 = 1;
@@ -38,7 +38,7 @@ impl CpuWatch {
                     heard |= String::from_utf8_lossy(path).contains("@/devices/system/cpu/");
                 }
                 Err(rustix::io::Errno::INTR) => {}
-                // Uevents were lost, so assume that one of them was about a CPU.
+                // Uevents were lost, so assume that one of them concerned a CPU.
                 Err(rustix::io::Errno::NOBUFS) => heard = true,
                 Err(_) => return heard,
             }
@@ -65,7 +65,7 @@ mod tests {
         }
         let watch = watch.unwrap();
         assert!(!watch.heard());
-        // Root can make the kernel send a CPU's uevent again.
+        // Root can make the kernel send the uevent of a CPU again.
         let asked = std::fs::write("/sys/devices/system/cpu/cpu0/uevent", "change");
         if !need("root", asked.is_ok(), "this user may not ask for uevents") {
             return;

@@ -1,4 +1,4 @@
-//! Notices the removal of the run directory or of parts of it, after which clients cannot find the holder.
+//! Detects the removal of the run directory or of parts of it, after which clients could not find the holder.
 //!
 //! Provides a descriptor that becomes readable after a removal. The holder then checks which files are
 //! missing.
@@ -17,7 +17,7 @@ impl DirectoryWatch {
     /// Starts watching these directories.
     ///
     /// # Errors
-    /// If a directory is missing, or if this user already has too many inotify watches.
+    /// Fails if a directory is missing, or if this user already has too many inotify watches.
     pub(super) fn new(folders: impl Iterator<Item = PathBuf>) -> io::Result<Self> {
         let watch = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
         let removals = WatchFlags::DELETE | WatchFlags::DELETE_SELF | WatchFlags::MOVE_SELF;

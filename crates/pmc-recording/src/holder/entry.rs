@@ -1,7 +1,7 @@
 //! A held event: opened according to its definition, then counted and copied on request.
 //!
 //! Receives an [`EntryDefinition`]; provides the published [`PersistentEntry`], [`EntryCounts`], and copies
-//! of the rings in sealed memory. Only the holder accesses the rings. So readers cannot affect each other or
+//! of the rings in sealed memory. Only the holder accesses the rings, so readers cannot affect each other or
 //! the event, and no ring stays paused if a reader dies.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,8 +47,8 @@ pub(super) struct HeldEvent {
 }
 
 impl HeldEvent {
-    /// Opens the event; it does not count until it is [started](Self::start). `since` is the current Unix
-    /// time in seconds. If a device or package event does not support sampling, it is only counted.
+    /// Opens the event, which does not count until it is [started](Self::start). `since` is the current Unix
+    /// time in seconds. A device or package event that does not support sampling is only counted.
     pub(super) fn open(host: &Host, definition: EntryDefinition, id: u64, since: i64) -> Result<Self> {
         let opened = Self::open_as(host, definition.clone(), id, since);
         let Err(error) = opened else { return opened };
@@ -92,7 +92,7 @@ impl HeldEvent {
             ..SamplePlan::on(scope.clone(), options)
         };
         let groups = open::groups(&plan, host)?;
-        trace::refuse(&groups, "a holder stores records")?;
+        trace::refuse(&groups, "a holder only stores records")?;
         let specs: Vec<_> = groups.iter().flat_map(|(group, _)| &group.events).collect();
         if specs.iter().any(|spec| spec.attr().is_none()) {
             return Err(Error::usage(format!("{}: not a kernel event", definition.event))
@@ -102,7 +102,7 @@ impl HeldEvent {
             return Err(Error::usage(format!("{}: -p cannot be combined with `system`", definition.event))
                 .try_this("use only one of them"));
         }
-        // On a hybrid CPU, the variants of an event for each core type form one entry.
+        // On a hybrid CPU, the event's variants for the core types form one entry.
         if specs.len() > 1 && specs.iter().any(|spec| spec.merge.is_none() || spec.merge != specs[0].merge) {
             return Err(Error::usage(format!("{} is more than one event", definition.event))
                 .why("an entry contains one event, with a ring buffer on each CPU")
@@ -130,22 +130,22 @@ impl HeldEvent {
     /// Starts the event.
     ///
     /// # Errors
-    /// The kernel's error.
+    /// Returns the kernel's error.
     pub(super) fn start(&self) -> Result<()> {
         let event = &self.entry.definition.event;
         self.rings.start().map_err(|error| Error::io(format!("starting {event}"), error))
     }
 
     /// Opens the event on CPUs that have come online since the last call. Returns whether the set of CPUs has
-    /// changed. A CPU that was online before continues with its old ring and count.
+    /// changed. A CPU that comes back online continues with its old ring and count.
     ///
     /// # Errors
-    /// If the event cannot be opened.
+    /// Fails if the event cannot be opened.
     pub(super) fn follow_cpus(&mut self, host: &Host) -> Result<bool> {
         let online = wanted(&self.entry.definition, host);
         let gone = self.cpus.iter().any(|cpu| !online.contains(cpu));
         let new: Vec<u32> = online.iter().filter(|&cpu| !self.cpus.contains(cpu)).collect();
-        // The kernel has permanently removed the events from a CPU that went offline.
+        // The kernel has permanently removed the events on a CPU that went offline.
         self.cpus = online;
         if new.is_empty() {
             return Ok(gone);
@@ -169,15 +169,16 @@ impl HeldEvent {
         Ok(true)
     }
 
-    /// Returns a descriptor of one of the event's processes. It hangs up when that process and all children
-    /// that inherited the event have ended. Returns `None` for whole CPUs, or if all processes have ended.
+    /// Returns the event descriptor for one of the event's processes. It hangs up when this process and all
+    /// children that inherited the event have ended. Returns `None` for whole CPUs, or if all processes have
+    /// ended.
     pub(super) fn process_watch(&self) -> Option<BorrowedFd<'_>> {
         let is_of_processes = !matches!(self.scope, MeasurementScope::Cpus(_)) && self.entry.ended.is_none();
         self.rings.all_descriptors().nth(self.watched).filter(|_| is_of_processes)
     }
 
-    /// Handles the end of the [watched](Self::process_watch) process by watching another process. Returns
-    /// whether all processes have ended.
+    /// Handles the end of the [watched](Self::process_watch) process by watching another one. Returns whether
+    /// all processes have ended.
     pub(super) fn follow_end(&mut self, now: i64) -> bool {
         let instances = self.rings.instances().count();
         let over = self.rings.all_descriptors().take(instances).skip(self.watched);
@@ -194,7 +195,7 @@ impl HeldEvent {
         self.rings.close_aside();
     }
 
-    /// Takes over events that another process has opened, under this name.
+    /// Takes over events that another process has opened, and holds them under this name.
     pub(super) fn adopt(
         name: String,
         open: &Handover,
@@ -467,7 +468,7 @@ mod tests {
         std::hint::black_box(vec![1u8; 64 << 20]);
         assert!(value(&again) > before, "it counts on with its former owner gone");
         assert!(again.copy(Some(&[])).is_ok() && again.entry.definition.mode == RingMode::Overwrite);
-        // A handover that is incomplete, or has files other than events, is refused.
+        // A handover is refused if it is incomplete, or if it contains descriptors that are not events.
         assert!(adopt(&open, Vec::new()).is_err());
         let files = || open.instances.iter().map(|_| memory("no event").map(OwnedFd::from)).collect();
         let files: io::Result<Vec<OwnedFd>> = files();

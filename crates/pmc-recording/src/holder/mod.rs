@@ -5,10 +5,10 @@
 //!                                                     │
 //!                                                     └► run directory: published, withdrawn, lost
 //! ```
-//! Receives a run directory. Communicates only by answering requests. [`serve`] contains the loop. It also
-//! enforces access rights and time limits. [`entry`] opens an event and copies its rings. [`cpus`] notices
-//! CPUs that go online or offline, and [`directory_watch`] notices when the run directory is removed. The
-//! kernel writes to the rings, so a holder sleeps while there are no requests.
+//! Receives a run directory, and communicates only by answering requests. [`serve`] contains the loop, and
+//! enforces access rights and time limits. [`entry`] opens an event and copies its rings. [`cpus`] detects
+//! CPUs that go online or offline, and [`directory_watch`] detects when the run directory is removed. Since
+//! the kernel writes to the rings, a holder sleeps while there are no requests.
 
 mod cpus;
 mod directory_watch;

@@ -41,34 +41,36 @@ use pmc_sys::error::{Error, Result, say};
 use pmc_sys::host::Host;
 use pmc_sys::sys::credentials::Limits;
 use pmc_sys::sys::signal::{self, Signals};
-use pmc_sys::sys::{background, descriptor, limits};
+use pmc_sys::sys::{background, descriptor, lacks_resources, limits, waits_again};
 
 /// Maximum time from the connection to the request.
 const TIME_TO_ASK: Duration = Duration::from_secs(2);
 /// Maximum number of simultaneous connections.
 const MOST_CLIENTS: usize = 256;
-/// Number of connections to accept before serving existing connections. It is less than the maximum, so a
-/// request is answered before its connection is the oldest and could be closed.
+/// Number of connections to accept before serving existing ones. It is less than the maximum, so that a
+/// request is answered before its connection becomes the oldest and could be closed.
 const AT_ONCE: usize = 64;
+/// Pause while the process has no descriptor for another connection.
+const OUT_OF_DESCRIPTORS: Duration = Duration::from_millis(50);
 /// Number of connections that may wait to be accepted.
 const BACKLOG: i32 = 1024;
 /// Time after which a new holder ends if no entry was added.
 const FIRST_ENTRY: Duration = Duration::from_secs(20);
-/// Maximum time to wait for the end of the previous holder.
+/// Maximum time to wait for the previous holder to end.
 const PREDECESSOR: Duration = Duration::from_secs(5);
-/// Delay from the last removal to publishing the run directory again. Removing a directory deletes its files
-/// one by one, so the holder waits until that is complete.
+/// Delay between the last removal and publishing the run directory again. When a directory is removed, its
+/// files are deleted one by one, so the holder waits until this is complete.
 const REMOVAL: Duration = Duration::from_secs(1);
 /// Maximum number of entries. A request for more is probably a mistake.
 const MOST_ENTRIES: usize = 1000;
 /// Minimum interval between new copies of the same rings for other users.
 const SAME_COPY: Duration = Duration::from_secs(1);
 
-/// Holds events until a signal ends it. With `until_empty`, the process first leaves the terminal's session,
+/// Holds events until a signal arrives. With `until_empty`, the process first leaves the terminal's session,
 /// and also ends when it holds no more entries.
 ///
 /// # Errors
-/// If another holder is already running, or if the run directory or the socket cannot be used.
+/// Fails if another holder is already running, or if the run directory or the socket cannot be used.
 pub fn hold(directory: RunDirectory, until_empty: bool) -> Result<()> {
     if until_empty {
         background::leave_session().map_err(|error| Error::io("leaving the terminal", error))?;
@@ -128,7 +130,7 @@ fn claim(directory: RunDirectory, waits: bool) -> Result<Publisher> {
 /// The listening socket.
 struct Listener {
     socket: OwnedFd,
-    /// The path of the socket if this process created it; the path is removed at the end.
+    /// The path of the socket if this process created it, in which case the path is removed at the end.
     path: Option<PathBuf>,
 }
 
@@ -225,8 +227,8 @@ fn serve(holder: &mut HolderServer, signals: &Signals, until_empty: bool) -> Res
             let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
             let left = left.and_then(|left| Timespec::try_from(left).ok());
             match poll(&mut fds, left.as_ref()) {
-                Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(Error::io("waiting for requests", error)),
+                Err(error) if !waits_again(error) => return Err(Error::io("waiting for requests", error)),
+                _ => {}
             }
             fds.iter().map(|fd| !fd.revents().is_empty()).collect::<Vec<bool>>()
         };
@@ -265,7 +267,11 @@ fn serve(holder: &mut HolderServer, signals: &Signals, until_empty: bool) -> Res
 fn accept(listener: &OwnedFd, clients: &mut Vec<Client>) {
     for _ in 0..AT_ONCE {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let Ok(socket) = accept_with(listener, flags) else { return };
+        let socket = match accept_with(listener, flags) {
+            Ok(socket) => socket,
+            Err(error) if lacks_resources(error) => return std::thread::sleep(OUT_OF_DESCRIPTORS),
+            Err(_) => return,
+        };
         let Ok(peer) = socket_peercred(&socket) else { continue };
         clients.push(Client { socket, uid: peer.uid.as_raw(), since: Instant::now() });
         if clients.len() > MOST_CLIENTS {
@@ -283,7 +289,7 @@ fn accept(listener: &OwnedFd, clients: &mut Vec<Client>) {
 struct HolderServer {
     host: Host,
     own: u32,
-    /// The listener; must be dropped before the directory is released.
+    /// The listener, which must be dropped before the directory is released.
     listener: Listener,
     /// Watches for CPUs going online or offline; `None` if uevents are not available.
     cpus: Option<CpuWatch>,
@@ -298,9 +304,14 @@ struct HolderServer {
 }
 
 impl HolderServer {
-    /// Answers the request that waits in the socket, if there is one.
+    fn is_owner(&self, uid: u32) -> bool {
+        uid == 0 || uid == self.own
+    }
+
+    /// Answers the request waiting in the socket, if there is one.
     fn answer(&mut self, client: &Client) {
-        let answered = match receive::<HolderRequest>(&client.socket, LONGEST_REQUEST) {
+        let is_owner = self.is_owner(client.uid);
+        let answered = match receive::<HolderRequest>(&client.socket, LONGEST_REQUEST, is_owner) {
             Ok(Some((request, descriptors))) => self.carry_out(request, descriptors, client.uid),
             // The client has hung up.
             Ok(None) => return,
@@ -320,7 +331,7 @@ impl HolderServer {
         descriptors: Vec<OwnedFd>,
         uid: u32,
     ) -> Result<(HolderAnswer, Vec<OwnedFd>)> {
-        let is_owner = uid == 0 || uid == self.own;
+        let is_owner = self.is_owner(uid);
         let answer = match request {
             HolderRequest::Read { entry } => {
                 HolderAnswer::Counts(self.find(&entry, is_owner, SharingLevel::Counts)?.counts())
@@ -409,7 +420,7 @@ impl HolderServer {
     /// entries, and the entries would stay open forever.
     ///
     /// # Errors
-    /// If the directory cannot be restored.
+    /// Fails if the directory cannot be restored.
     fn publish_again(&mut self) -> Result<()> {
         let Self { publisher, entries, .. } = self;
         let entries = || entries.values().map(|held| &held.entry);
@@ -421,7 +432,8 @@ impl HolderServer {
             self.listener.path = None;
             return Err(error);
         }
-        // The socket may be gone with its directory. The old listener must not remove the new socket's path.
+        // The socket may have been removed with its directory. The old listener must not remove the path of
+        // the new socket.
         if !publisher.directory().socket().exists() {
             self.listener.path = None;
             self.listener = listen_at(self.publisher.directory())?;
@@ -443,7 +455,7 @@ impl HolderServer {
         }
     }
 
-    /// Holds all of these events or none of them. Opens all events before starting the first one.
+    /// Holds either all of these events or none of them. Opens all events before starting the first one.
     fn add_together(&mut self, definitions: Vec<EntryDefinition>) -> Result<HolderAnswer> {
         self.check_room(definitions.len())?;
         let mut opened: Vec<HeldEvent> = Vec::new();
@@ -484,7 +496,11 @@ impl HolderServer {
                 false => Ok(()),
             });
             if let Err(error) = followed {
-                say::note(format!("{}: not on every CPU: {}", held.entry.definition.name, error.headline()));
+                say::note(format!(
+                    "{}: not counting on every CPU: {}",
+                    held.entry.definition.name,
+                    error.headline()
+                ));
             }
         }
     }
@@ -499,7 +515,7 @@ impl HolderServer {
         }
     }
 
-    /// Finds the entry with this name or id, if the client is its owner or the entry is shared at this level.
+    /// Finds the entry with this name or id, if the client owns it or it is shared at this level.
     fn find(&mut self, word: &str, is_owner: bool, share: SharingLevel) -> Result<&mut HeldEvent> {
         let held: Vec<&str> = self.entries.values().map(|held| held.entry.definition.name.as_str()).collect();
         let names = held.join(", ");
@@ -510,7 +526,7 @@ impl HolderServer {
         }
         let name = &found.entry.definition.name;
         Err(Error::new(format!("{name} belongs to another user and does not share its {}", share.name()))
-            .try_this(format!("its user: pmc persist add … --share {}", share.name())))
+            .try_this(format!("its owner can share it: pmc persist add … --share {}", share.name())))
     }
 
     /// Returns a copy for other users. At most one copy is made per second, regardless of the number of

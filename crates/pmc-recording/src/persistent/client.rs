@@ -1,4 +1,4 @@
-//! Sends requests to a holder: finds its socket, starts a holder if none runs, and checks its identity.
+//! Sends requests to a holder: finds its socket, starts a holder if none is running, and checks its identity.
 //!
 //! Receives a run directory and a request; returns the answer, or a refusal as an [`Error`].
 
@@ -19,9 +19,10 @@ use super::message::{HolderAnswer, HolderRequest, LONGEST_ANSWER, LONGEST_REQUES
 use pmc_sys::error::{Error, Result};
 use pmc_sys::host::Host;
 use pmc_sys::host::persistent::RUN_DIRECTORY;
-use pmc_sys::sys::signal;
+use pmc_sys::sys::{signal, waits_again};
 
-/// Maximum time to wait for an answer: opening tracepoints on every CPU of a large machine takes seconds.
+/// Maximum time to wait for an answer. It is long because opening tracepoints on every CPU of a large machine
+/// takes seconds.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Maximum time to wait for a new holder to start listening.
 const START: Duration = Duration::from_secs(10);
@@ -34,7 +35,7 @@ pub fn directories(host: &Host) -> Vec<RunDirectory> {
 /// Finds a published entry by name or id. Also returns its run directory.
 ///
 /// # Errors
-/// If there is no such entry. The error lists the existing and the lost entries.
+/// Fails if there is no such entry. The error lists the existing and the lost entries.
 pub fn find(word: &str, host: &Host) -> Result<(RunDirectory, PersistentEntry)> {
     let all = directories(host);
     if let Some(found) = all.iter().find_map(|at| Some((at.clone(), at.entry(word)?))) {
@@ -55,15 +56,15 @@ pub fn find(word: &str, host: &Host) -> Result<(RunDirectory, PersistentEntry)> 
 /// Sends a request to the running holder.
 ///
 /// # Errors
-/// If there is no holder, if it refuses, or if the connection fails.
+/// Fails if there is no holder, if it refuses, or if the connection fails.
 pub fn ask(directory: &RunDirectory, request: &HolderRequest) -> Result<(HolderAnswer, Vec<OwnedFd>)> {
     ask_for(directory, request, PATIENCE)
 }
 
-/// Sends a request to the running holder, and waits for the answer no longer than `patience`.
+/// Sends a request to the running holder, and waits for the answer for at most `patience`.
 ///
 /// # Errors
-/// As [`ask`].
+/// Fails in the same cases as [`ask`].
 pub(crate) fn ask_for(
     directory: &RunDirectory,
     request: &HolderRequest,
@@ -86,7 +87,7 @@ impl PendingRequest {
     /// Sends the request.
     ///
     /// # Errors
-    /// As [`ask`].
+    /// Fails in the same cases as [`ask`].
     pub(crate) fn send(directory: &RunDirectory, request: &HolderRequest) -> Result<Self> {
         let sent = send_request(directory, request, &[], Instant::now() + PATIENCE);
         let socket = sent.map_err(|error| not_asked(directory, error))?;
@@ -97,7 +98,7 @@ impl PendingRequest {
     /// answer only once.
     ///
     /// # Errors
-    /// As [`ask`].
+    /// Fails in the same cases as [`ask`].
     pub(crate) fn answer(&self, patience: Duration) -> Result<Option<(HolderAnswer, Vec<OwnedFd>)>> {
         match receive_answer(&self.socket, Instant::now() + patience) {
             Ok(Some(answer)) => refused(answer).map(Some),
@@ -119,11 +120,11 @@ fn not_asked(directory: &RunDirectory, error: io::Error) -> Error {
     asking(directory, error)
 }
 
-/// Sends a request to the holder, and starts a holder if none runs. Also starts a new holder if the old one
-/// is ending because its last entry was removed.
+/// Sends a request to the holder, starting a holder if none is running. Also starts a new holder if the old
+/// one is ending because its last entry was removed.
 ///
 /// # Errors
-/// As [`ask`]; if no holder can be started.
+/// Fails in the same cases as [`ask`], and if no holder can be started.
 pub fn ask_or_start(
     directory: &RunDirectory,
     request: &HolderRequest,
@@ -131,10 +132,11 @@ pub fn ask_or_start(
     hand_over(directory, request, &[])
 }
 
-/// Like [`ask_or_start`], but also sends descriptors. They are only sent to a holder of root or of this user.
+/// Like [`ask_or_start`], but also sends descriptors, though only to a holder that belongs to root or to this
+/// user.
 ///
 /// # Errors
-/// As [`ask_or_start`].
+/// Fails in the same cases as [`ask_or_start`].
 pub(crate) fn hand_over(
     directory: &RunDirectory,
     request: &HolderRequest,
@@ -193,7 +195,8 @@ fn send_request(
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
     let address = SocketAddrUnix::new(directory.socket())?;
-    // If a holder does not accept connections, its backlog fills up, and there is no descriptor to poll.
+    // If a holder does not accept connections, its backlog fills up, and there is no descriptor that could be
+    // polled.
     while let Err(error) = connect(&socket, &address) {
         if error != rustix::io::Errno::AGAIN {
             return Err(error.into());
@@ -204,8 +207,8 @@ fn send_request(
             waited => return waited.and(Err(io::ErrorKind::TimedOut.into())).map(|()| socket),
         }
     }
-    // Do not trust the listener of another user, which could send any answer. Only root may connect to it,
-    // because root has named the directory, but without sending descriptors.
+    // Do not trust a listener that belongs to another user, since it could send any answer. Only root may
+    // connect to it, because root has specified the directory, but without sending descriptors.
     let (holder, own) = (socket_peercred(&socket)?.uid, rustix::process::geteuid());
     let may_be_others = own.is_root() && descriptors.is_empty();
     if !holder.is_root() && !may_be_others && holder != own {
@@ -220,17 +223,17 @@ fn send_request(
 
 fn receive_answer(socket: &OwnedFd, until: Instant) -> io::Result<Option<(HolderAnswer, Vec<OwnedFd>)>> {
     wait(Some(socket), until)?;
-    match receive(socket, LONGEST_ANSWER) {
+    match receive(socket, LONGEST_ANSWER, true) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(None),
         answer => answer,
     }
 }
 
-/// Waits until the socket is readable. A stopped holder never answers, so a signal that pmc catches also ends
-/// the wait. The signal stays pending for the loop that handles it.
+/// Waits until the socket is readable. Since a stopped holder never answers, a signal that pmc catches ends
+/// the wait too, and stays pending for the loop that handles it.
 ///
 /// # Errors
-/// `TimedOut`, or `Interrupted` if such a signal ends the wait.
+/// Returns `TimedOut`, or `Interrupted` if such a signal ends the wait.
 fn wait(socket: Option<&OwnedFd>, until: Instant) -> io::Result<()> {
     let signals = signal::pending(&signal::ENDING)?;
     loop {
@@ -239,10 +242,10 @@ fn wait(socket: Option<&OwnedFd>, until: Instant) -> io::Result<()> {
         let left = until.saturating_duration_since(Instant::now());
         match poll(&mut fds, Timespec::try_from(left).ok().as_ref()) {
             Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
-            // If both are ready, the answer takes precedence over the signal.
+            // If an answer and a signal have both arrived, the answer takes precedence.
             Ok(_) if fds.get(1).is_some_and(|fd| !fd.revents().is_empty()) => return Ok(()),
             Ok(_) => return Err(io::ErrorKind::Interrupted.into()),
-            Err(rustix::io::Errno::INTR) => {}
+            Err(error) if waits_again(error) => {}
             Err(error) => return Err(error.into()),
         }
     }

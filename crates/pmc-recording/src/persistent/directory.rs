@@ -9,8 +9,8 @@
 //! next-id              the id of the next entry
 //! socket, lock, log    the holder's socket; its lock; its messages since its start
 //! ```
-//! Files are written under another name and then renamed, so readers never see an incomplete file. All users
-//! may read the published files; only the holder's user may write.
+//! Files are written under a temporary name and then renamed, so that readers never see an incomplete file.
+//! All users may read the published files, but only the holder's user may write them.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -24,16 +24,16 @@ use super::{LostEntry, PersistentEntry};
 use pmc_sys::error::{AdvisedOption, Error, Result};
 use pmc_sys::host::persistent::has_holder;
 use pmc_sys::host::pmu::PERSISTENT;
-use pmc_sys::sort;
 use pmc_sys::sys::lock;
+use pmc_sys::sys::regular_file::open_regular;
 
 /// Maximum size of a published file in bytes. A larger file is invalid.
 const LONGEST: u64 = 1 << 20;
 /// Maximum length of a name.
 const LONGEST_NAME: usize = 64;
-/// The reason that is shown for lost entries whose holder no longer runs.
+/// The reason to show for lost entries whose holder is no longer running.
 const KILLED: &str = "its holder was killed";
-/// Suffixes of the files by which sysfs describes events. Entry names must not end with them.
+/// Suffixes of the files that describe events in sysfs. Entry names must not end with them.
 const DESCRIPTIONS: [&str; 4] = [".scale", ".unit", ".snapshot", ".per-pkg"];
 
 /// A run directory of any user.
@@ -42,8 +42,8 @@ pub struct RunDirectory {
     path: PathBuf,
 }
 
-/// Validates an entry name: it must be a valid word in an event and a valid file name. It must not be a
-/// number, because a number means an id.
+/// Validates an entry name. It must be a valid word in an event and a valid file name, and not a number,
+/// because numbers are ids.
 ///
 /// # Errors
 /// Returns the reason why the name is invalid.
@@ -93,8 +93,8 @@ impl RunDirectory {
         self.path.join("log")
     }
 
-    /// Returns the entries that a holder keeps open, sorted by id. Returns none if the holder has ended, even
-    /// if its files remain.
+    /// Returns the entries that a holder keeps open, sorted by id. Returns no entries if the holder has
+    /// ended, even if its files still exist.
     pub fn entries(&self) -> Vec<PersistentEntry> {
         if has_holder(&self.path) { self.published() } else { Vec::new() }
     }
@@ -103,7 +103,7 @@ impl RunDirectory {
     fn published(&self) -> Vec<PersistentEntry> {
         let ids = fs::read_dir(self.path.join("held")).into_iter().flatten().flatten();
         let mut all: Vec<PersistentEntry> = ids.filter_map(|file| json(&file.path())).collect();
-        sort::by_key(&mut all, |entry| entry.id);
+        all.sort_by_key(|entry| entry.id);
         all
     }
 
@@ -112,8 +112,8 @@ impl RunDirectory {
         self.entries().into_iter().find(|entry| is_called(entry, word))
     }
 
-    /// Returns the lost entries of earlier holders. These are the entries in the file `lost`, and those that
-    /// a killed holder has left behind.
+    /// Returns the lost entries of earlier holders: the entries in the file `lost`, and the ones that a
+    /// killed holder has left behind.
     pub fn lost(&self) -> Vec<LostEntry> {
         let text = read(&self.path.join("lost")).unwrap_or_default();
         let mut lost: Vec<LostEntry> =
@@ -129,7 +129,7 @@ impl RunDirectory {
     /// Creates the directory if needed, writable by this user only.
     ///
     /// # Errors
-    /// If it cannot be created, or if other users may write to it.
+    /// Fails if the directory cannot be created, or if other users may write to it.
     pub(crate) fn make(&self) -> Result<()> {
         let path = &self.path;
         let make = DirBuilder::new().recursive(true).mode(0o755).create(path);
@@ -155,7 +155,7 @@ pub fn is_called(entry: &PersistentEntry, word: &str) -> bool {
 pub(crate) struct Publisher {
     directory: RunDirectory,
     next_id: u64,
-    /// Locked as long as this process lives.
+    /// Locked as long as this process exists.
     lock: File,
 }
 
@@ -164,7 +164,7 @@ impl Publisher {
     /// holders left behind, and reports them as lost.
     ///
     /// # Errors
-    /// The errors of [`RunDirectory::make`] and of the kernel.
+    /// Returns the errors of [`RunDirectory::make`] and of the kernel.
     pub(crate) fn claim(directory: RunDirectory, now: i64) -> Result<Option<Self>> {
         directory.make()?;
         let Some(lock) = take_lock(&directory)? else { return Ok(None) };
@@ -201,11 +201,12 @@ impl Publisher {
             && published.all(|name| path(&name).exists())
     }
 
-    /// Publishes everything again after the run directory or parts of it were removed. The parent of the run
-    /// directory must still exist.
+    /// Publishes everything again after the run directory or parts of it have been removed. The parent of the
+    /// run directory must still exist.
     ///
     /// # Errors
-    /// As [`claim`](Self::claim); if another holder has claimed the directory in the meantime.
+    /// Fails in the same cases as [`claim`](Self::claim), and if another holder claims the directory in the
+    /// meantime.
     pub(crate) fn restore<'a>(&mut self, entries: impl Iterator<Item = &'a PersistentEntry>) -> Result<()> {
         let path = self.directory.path.clone();
         if !path.parent().is_some_and(Path::is_dir) {
@@ -242,7 +243,7 @@ impl Publisher {
     /// Returns the id of a new entry. An id is never used twice, even by later holders.
     ///
     /// # Errors
-    /// If the next id cannot be saved. No id is returned in this case.
+    /// Fails if the next id cannot be saved. No id is returned in this case.
     pub(crate) fn take_id(&mut self) -> Result<u64> {
         let id = self.next_id;
         self.write("next-id", &format!("{}\n", id + 1))?;
@@ -253,7 +254,7 @@ impl Publisher {
     /// Publishes an entry. Removes its name from the lost entries.
     ///
     /// # Errors
-    /// The kernel's error; in that case no part of the entry is published.
+    /// Returns the kernel's error. In this case, no part of the entry is published.
     pub(crate) fn publish(&self, entry: &PersistentEntry) -> Result<()> {
         let text = serde_json::to_string(entry).map_err(|error| Error::new(error.to_string()))?;
         let name = &entry.definition.name;
@@ -282,7 +283,7 @@ impl Publisher {
     /// Publishes an entry under another name.
     ///
     /// # Errors
-    /// The kernel's error. In this case, the entry keeps its name.
+    /// Returns the kernel's error. In this case, the entry keeps its name.
     pub(crate) fn rename(&self, before: &PersistentEntry, after: &PersistentEntry) -> Result<()> {
         if let Err(error) = self.publish(after) {
             return Err(self.publish(before).err().unwrap_or(error));
@@ -297,7 +298,7 @@ impl Publisher {
     /// Reports these entries as lost.
     ///
     /// # Errors
-    /// The kernel's error.
+    /// Returns the kernel's error.
     pub(crate) fn lose(&self, entries: &[PersistentEntry], now: i64, why: &str) -> Result<()> {
         let mut lost = self.directory.lost();
         lost.extend(entries.iter().map(|entry| LostEntry {
@@ -383,7 +384,7 @@ fn doing(what: &str, path: &Path, error: io::Error) -> Error {
 
 fn read(path: &Path) -> Option<String> {
     let mut text = String::new();
-    File::open(path).ok()?.take(LONGEST).read_to_string(&mut text).ok()?;
+    open_regular(path, false).ok()?.take(LONGEST).read_to_string(&mut text).ok()?;
     Some(text)
 }
 

@@ -1,8 +1,9 @@
-//! Messages on a holder's socket (`SOCK_SEQPACKET`). A connection carries one request and its answer, both in
-//! JSON, and then ends.
+//! Messages on a holder's socket (`SOCK_SEQPACKET`). Each connection carries one request and its answer, both
+//! in JSON, and is then closed.
 //!
-//! Sends and receives values, and limits the size of what it reads. Descriptors are sent with a message
-//! (`SCM_RIGHTS`): sealed copies of records, or the events themselves if another process takes them over.
+//! Sends and receives values, and limits the size of received messages. Descriptors are sent along with a
+//! message (`SCM_RIGHTS`): sealed copies of records, or the events themselves if another process takes them
+//! over.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -20,7 +21,7 @@ use pmc_sys::error::{Error, Exit};
 
 /// Maximum size of a request in bytes.
 pub const LONGEST_REQUEST: usize = 1 << 16;
-/// Maximum size of an answer in bytes: fits into the kernel's default send buffer.
+/// Maximum size of an answer in bytes, which fits into the kernel's default send buffer.
 pub(crate) const LONGEST_ANSWER: usize = 160 << 10;
 /// Maximum number of descriptors per message (the kernel's `SCM_MAX_FD`).
 pub(crate) const MOST_DESCRIPTORS: usize = 253;
@@ -32,7 +33,7 @@ pub(crate) const MOST_DESCRIPTORS: usize = 253;
 pub enum HolderRequest {
     /// Open an event and keep it.
     Add(EntryDefinition),
-    /// Open all events, then start them together. Keep all of them or none.
+    /// Open all events, then start them together. Keep either all of them or none.
     AddTogether(Vec<EntryDefinition>),
     /// Read an entry's counts.
     Read { entry: String },
@@ -40,9 +41,9 @@ pub enum HolderRequest {
     /// the rings, one ring after the other.
     Snapshot {
         entry: String,
-        /// For each ring, the position up to which it was copied before ([`RingCopy::end`]). Only newer
-        /// records are requested. Rings without a position are copied completely. `None` requests only the
-        /// current positions, without records.
+        /// For each ring, the position up to which it has already been copied ([`RingCopy::end`]), so that
+        /// only newer records are requested. Rings without a position are copied completely. `None` requests
+        /// only the current positions, without records.
         #[serde(default)]
         after: Option<Vec<u64>>,
     },
@@ -63,7 +64,7 @@ pub enum HolderRequest {
 pub enum HolderAnswer {
     /// The entry is now held.
     Held(Box<PersistentEntry>),
-    /// All entries are now held, and were started together.
+    /// All entries are now held, and have been started together.
     Started {
         /// Whether at least one entry counts only user mode, because the user may not measure the kernel.
         user_only: bool,
@@ -91,7 +92,7 @@ pub struct EntryCounts {
     pub living: Option<usize>,
 }
 
-/// Count of an event on a CPU.
+/// The count of an event on a CPU.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuCounts {
     /// Index of the event.
@@ -159,10 +160,10 @@ pub struct Handover {
 /// Description of a copy of an entry's rings.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct RingSnapshot {
-    /// The events that the records belong to, and the targets of those events.
+    /// The events to which the records belong, and the targets of these events.
     #[serde(flatten)]
     pub(crate) open: Handover,
-    /// For each ring, the id of the event that its misattributed samples belong to.
+    /// For each ring, the id of the event to which misattributed samples belong.
     pub(crate) owners: Vec<Option<u64>>,
     /// The copies, in the order of their bytes.
     pub(crate) copies: Vec<RingCopy>,
@@ -178,7 +179,7 @@ pub(crate) struct RingCopy {
     pub(crate) len: u64,
     /// Whether the newest record comes first.
     pub(crate) is_backward: bool,
-    /// Number of bytes ever written into the ring, up to the end of the copy.
+    /// Total number of bytes that have been written to the ring, up to the end of the copy.
     pub(crate) end: u64,
 }
 
@@ -196,7 +197,7 @@ pub(crate) struct SnapshotEvent {
 /// Sends a whole message. Does not wait for room if the socket is non-blocking.
 ///
 /// # Errors
-/// The kernel's error, or an error if the message exceeds the maximum size.
+/// Returns the kernel's error, or an error if the message exceeds the maximum size.
 pub fn send(
     socket: impl AsFd,
     message: &impl Serialize,
@@ -216,17 +217,21 @@ pub fn send(
     Ok(())
 }
 
-/// Receives a message; `None` if the peer has closed the connection.
+/// Receives a message; `None` if the peer has closed the connection. Without `takes_descriptors`, the kernel
+/// discards the descriptors of the message. Descriptors of other users must not be received at all, because
+/// even closing one can block (a file on the user's own FUSE file system).
 ///
 /// # Errors
-/// The kernel's error, or `InvalidData` for a message that is invalid or too long.
+/// Returns the kernel's error, or `InvalidData` for a message that is invalid or too long.
 pub(crate) fn receive<T: DeserializeOwned>(
     socket: impl AsFd,
     longest: usize,
+    takes_descriptors: bool,
 ) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
     let mut bytes = vec![0; longest];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
-    let mut beside = RecvAncillaryBuffer::new(&mut space);
+    let space = if takes_descriptors { &mut space[..] } else { &mut [] };
+    let mut beside = RecvAncillaryBuffer::new(space);
     let got = recvmsg(socket, &mut [IoSliceMut::new(&mut bytes)], &mut beside, RecvFlags::CMSG_CLOEXEC)?;
     let descriptors = beside
         .drain()
@@ -243,4 +248,28 @@ pub(crate) fn receive<T: DeserializeOwned>(
         return Err(io::Error::new(io::ErrorKind::InvalidData, "the message is too long"));
     }
     Ok(Some((serde_json::from_slice(&bytes[..got.bytes])?, descriptors)))
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+    use super::*;
+
+    #[test]
+    fn descriptors_are_received_only_if_wanted() {
+        let (one, other) =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
+        let request = HolderRequest::Read { entry: "faults".to_owned() };
+        let (end, written) = rustix::pipe::pipe().unwrap();
+        for takes_descriptors in [true, false] {
+            send(&one, &request, LONGEST_REQUEST, &[written.as_fd()]).unwrap();
+            let received = receive::<HolderRequest>(&other, LONGEST_REQUEST, takes_descriptors).unwrap();
+            let (_, descriptors) = received.unwrap();
+            assert_eq!(descriptors.len(), usize::from(takes_descriptors));
+        }
+        // The pipe has no other writers: the descriptors that were not received were closed.
+        drop(written);
+        assert_eq!(rustix::io::read(&end, &mut [0; 1]), Ok(0));
+    }
 }

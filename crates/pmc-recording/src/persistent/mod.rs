@@ -1,4 +1,4 @@
-//! Persistent events: the parts shared by their holder and its clients.
+//! Persistent events: the code shared by the holder and its clients.
 //!
 //! ```text
 //!   add, rm, …  ──► client ── socket: one JSON message each way ──► holder ──► the kernel's events and rings
@@ -29,16 +29,17 @@ pub struct EntryDefinition {
     pub pages: Option<usize>,
     /// What to do with records when a ring is full.
     pub mode: RingMode,
-    /// A list of CPUs; `None`: all online CPUs, or those on which the processes run.
+    /// A list of CPUs; `None` selects all online CPUs, or the CPUs on which the processes run.
     pub cpus: Option<String>,
     /// Processes to measure, with all threads and their future children. If empty, whole CPUs are measured.
     pub pids: Vec<u32>,
     /// Whether samples include call chains, unwound using frame pointers.
     pub call_graph: bool,
-    /// Filter expression for a tracepoint; `None`: all occurrences.
+    /// Filter expression for a tracepoint; `None` counts all occurrences.
     #[serde(default)]
     pub filter: Option<String>,
-    /// Whether the event counts without samples. Holders set this if the event does not support sampling.
+    /// Whether the event only counts and does not sample. Holders set this if the event does not support
+    /// sampling.
     #[serde(default)]
     pub counts_only: bool,
     /// Access of other users.
@@ -65,7 +66,8 @@ impl RingMode {
     }
 }
 
-/// Access of users other than the holder's and root to an entry. Each level includes all previous levels.
+/// What users other than root and the holder's user may do with an entry. Each level includes all previous
+/// levels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SharingLevel {
@@ -91,7 +93,7 @@ impl SharingLevel {
 /// A held event, as it is published.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PersistentEntry {
-    /// The entry's id: counts from 1, never reused.
+    /// The entry's id. Ids start at 1 and are never reused.
     pub id: u64,
     /// The definition.
     #[serde(flatten)]
@@ -100,14 +102,14 @@ pub struct PersistentEntry {
     pub(crate) since: i64,
     /// Actual size of each ring in bytes.
     pub ring_bytes: u64,
-    /// Number of rings with samples. The same number of rings contains records of mappings and tasks.
+    /// Number of rings with samples. There are as many additional rings with records of mappings and tasks.
     pub rings: usize,
     /// Whether the event excludes the kernel because of missing privileges.
     pub user_only: bool,
     /// Time at which the last of the entry's processes ended, in seconds since 1970.
     #[serde(default)]
     pub ended: Option<i64>,
-    /// Scale and unit of the count, from sysfs's `.scale` and `.unit`. `None` for a plain number of
+    /// Scale and unit of the count, from the `.scale` and `.unit` files in sysfs. `None` for plain numbers of
     /// occurrences.
     #[serde(default)]
     pub unit: Option<(String, String)>,
@@ -116,7 +118,7 @@ pub struct PersistentEntry {
 }
 
 impl PersistentEntry {
-    /// Returns the event's name for users, with the level that the kernel allowed.
+    /// Returns the event's name for display, with the privilege level that the kernel allowed.
     pub fn event(&self) -> String {
         let EntryDefinition { event, .. } = &self.definition;
         if self.user_only { format!("{event} (user mode only)") } else { event.clone() }
@@ -139,7 +141,7 @@ pub struct LostEntry {
     /// The entry.
     #[serde(flatten)]
     pub entry: PersistentEntry,
-    /// Time at which the loss was found, in seconds since 1970.
+    /// When the loss was detected, in seconds since 1970.
     pub(crate) found: i64,
     /// The reason why the holder ended.
     pub why: String,

@@ -34,7 +34,7 @@ impl HandedOverEntry {
     /// sample fields to the events.
     ///
     /// # Errors
-    /// If the holder refuses, or if the plan does not match the events.
+    /// Fails if the holder refuses, or if the plan does not match the events.
     pub fn ask(
         directory: RunDirectory,
         entry: PersistentEntry,
@@ -84,7 +84,7 @@ impl HandedOverEntry {
     /// first check.
     ///
     /// # Errors
-    /// The same errors as [`take`].
+    /// Fails in the same cases as [`take`].
     pub fn take(&mut self, scope: &MeasurementScope, host: &Host) -> Result<(RecordSources, Vec<Alive>)> {
         let rings = take(&self.open, std::mem::take(&mut self.descriptors))?;
         let recorded = match scope {
@@ -105,7 +105,7 @@ impl HandedOverEntry {
     /// their contents, because this process has also mapped them.
     ///
     /// # Errors
-    /// If the holder refuses or does not answer.
+    /// Fails if the holder refuses or does not answer.
     pub(crate) fn remove_entry(self) -> Result<()> {
         ask(&self.directory, &HolderRequest::Remove { entry: self.entry.id.to_string() }).map(drop)
     }

@@ -1,5 +1,5 @@
-//! `--control fd:CTL[,ACK]` and `fifo:CTL[,ACK]`: commands from another process while counting or recording.
-//! The code calls them orders.
+//! `--control fd:CTL[,ACK]` and `fifo:CTL[,ACK]`: while pmc counts or records, another process can send it
+//! commands. They are called orders here.
 //!
 //! Receives bytes; returns [`ControlCommand`]s. Answers each order with a line on ACK: `ack` (as in perf) if
 //! the order was carried out, otherwise `refused:` and the reason.
@@ -9,24 +9,29 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
+use super::warning::RecordingWarning;
 use pmc_events::counter::change::EventChange;
-use pmc_sys::error::{Error, Result, Warning, say};
+use pmc_sys::error::{Error, Result, say};
 use pmc_sys::sys::descriptor;
 
 /// An order from the other process.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum ControlCommand {
-    /// Switch on all events, or the event with this name.
+pub enum ControlCommand {
+    /// Switch on the event with this name, or all events.
     Enable(Option<String>),
+    /// Switch off the event with this name, or all events.
     Disable(Option<String>),
-    /// Change all events that support the change, or the event with this name.
+    /// Change the event with this name, or all events that support the change.
     Change(Option<String>, EventChange),
+    /// End the measurement.
     Stop,
+    /// Do nothing but answer.
     Ping,
     /// Write the contents of the rings (only `record`).
     Snapshot,
-    /// Print the names of the events, optionally with their sampling rates.
+    /// Print the names of the events.
     EventList {
+        /// Whether to print their sampling rates, too.
         rates: bool,
     },
 }
@@ -37,7 +42,7 @@ impl ControlCommand {
         let (word, rest) = line.split_once(' ').map_or((line, ""), |(word, rest)| (word, rest.trim()));
         let named = |name: &str| Some(name.to_owned()).filter(|name| !name.is_empty());
         let name = || named(rest);
-        // An event name may contain spaces; a number cannot.
+        // An event name may contain spaces, but a number may not.
         let change = |change: fn(u64) -> EventChange| {
             let (name, number) = rest.rsplit_once(' ').unwrap_or(("", rest));
             let hexadecimal = number.strip_prefix("0x").map(|digits| u64::from_str_radix(digits, 16));
@@ -67,19 +72,56 @@ impl ControlCommand {
 pub struct Control {
     orders: std::fs::File,
     acknowledge: Option<std::fs::File>,
-    pending: Vec<u8>,
+    lines: OrderLines,
     /// Whether the writer has closed its end of the channel.
     closed: bool,
 }
 
 /// Maximum length of an order in bytes.
 const LONGEST_ORDER: usize = 256;
+/// Maximum number of bytes to read before carrying out the orders in them. A process that never stops writing
+/// must not keep pmc from measuring.
+const MOST_AT_ONCE: usize = 64 << 10;
+
+/// Splits the bytes of the channel into orders.
+#[derive(Debug, Default)]
+pub struct OrderLines {
+    /// The start of an order whose end has not arrived yet.
+    pending: Vec<u8>,
+    /// Whether `pending` has exceeded [`LONGEST_ORDER`], so that the rest of its line is skipped.
+    is_too_long: bool,
+}
+
+impl OrderLines {
+    /// Adds bytes, and passes each order that is now complete to `take`: the command, or else the line that
+    /// is not a command. Lines that are too long are not commands.
+    pub fn add(&mut self, bytes: &[u8], mut take: impl FnMut(Result<ControlCommand, String>)) {
+        for part in bytes.split_inclusive(|&byte| byte == b'\n' || byte == 0) {
+            let line = part.strip_suffix(b"\n").or(part.strip_suffix(b"\0"));
+            let text = line.unwrap_or(part);
+            let room = LONGEST_ORDER - self.pending.len();
+            self.is_too_long |= text.len() > room;
+            self.pending.extend(&text[..text.len().min(room)]);
+            if line.is_none() {
+                return;
+            }
+            let text = String::from_utf8_lossy(&self.pending).trim().to_owned();
+            match ControlCommand::parse(&text).filter(|_| !self.is_too_long) {
+                Some(order) => take(Ok(order)),
+                None if text.is_empty() && !self.is_too_long => {}
+                None => take(Err(text)),
+            }
+            self.is_too_long = false;
+            self.pending.clear();
+        }
+    }
+}
 
 impl Control {
     /// Opens the channel given in the option's text.
     ///
     /// # Errors
-    /// If the text is malformed, or the FIFO or descriptor cannot be opened.
+    /// Fails if the text is malformed, or the FIFO or descriptor cannot be opened.
     pub fn open(text: &str) -> Result<Self> {
         let wrong = || {
             Error::usage(format!("--control {text}: expected fd:CTL[,ACK] or fifo:CTL[,ACK]"))
@@ -96,8 +138,8 @@ impl Control {
                             .exit(pmc_sys::error::Exit::Usage)
                     })
                 }
-                // Open the FIFO for both reading and writing. Otherwise opening would block, and there would
-                // be an end of file between two writers.
+                // Open the FIFO for both reading and writing. Otherwise, opening would block until there is a
+                // writer, and reading would return end of file between two writers.
                 "fifo" => OpenOptions::new()
                     .read(true)
                     .write(true)
@@ -110,7 +152,7 @@ impl Control {
         let control = Self {
             orders: open(orders)?,
             acknowledge: acknowledge.map(open).transpose()?,
-            pending: Vec::new(),
+            lines: OrderLines::default(),
             closed: false,
         };
         descriptor::set_nonblocking(&control.orders).map_err(|e| Error::io("--control", e))?;
@@ -119,38 +161,32 @@ impl Control {
 
     /// Returns the orders received so far, oldest first. Warns about unknown words and skips them.
     pub(crate) fn orders(&mut self) -> Result<Vec<ControlCommand>> {
-        let mut buffer = [0u8; LONGEST_ORDER];
-        while !self.closed {
+        let mut buffer = [0u8; 8 << 10];
+        let (mut orders, mut read) = (Vec::new(), 0);
+        while !self.closed && read < MOST_AT_ONCE {
             match self.orders.read(&mut buffer) {
                 Ok(0) => self.closed = true,
-                Ok(got) => self.pending.extend_from_slice(&buffer[..got]),
+                Ok(got) => {
+                    read += got;
+                    self.lines.add(&buffer[..got], |order| match order {
+                        Ok(order) => orders.push(order),
+                        Err(word) => say::warn(RecordingWarning::UnknownOrder { word }),
+                    });
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(Error::io("reading --control", error)),
             }
         }
-        let mut orders = Vec::new();
-        while let Some(end) = self.pending.iter().position(|&b| b == b'\n' || b == 0) {
-            let line: Vec<u8> = self.pending.drain(..=end).collect();
-            let line = String::from_utf8_lossy(&line[..end]).trim().to_owned();
-            match ControlCommand::parse(&line) {
-                Some(order) => orders.push(order),
-                None if line.is_empty() => {}
-                None => say::warn(&Warning::UnknownOrder { word: line }),
-            }
-        }
-        if self.pending.len() > LONGEST_ORDER {
-            self.pending.clear();
-        }
         Ok(orders)
     }
 
-    /// Sends the answer that the order was carried out.
+    /// Acknowledges that the order was carried out.
     pub(crate) fn acknowledge(&mut self) {
         self.answer("ack");
     }
 
-    /// Sends the answer that the order was refused, with the reason.
+    /// Answers that the order was refused, and why.
     pub(crate) fn refuse(&mut self, why: &str) {
         self.answer(&format!("refused: {why}"));
     }
@@ -164,5 +200,70 @@ impl Control {
     /// Returns the descriptor to poll; `None` once the writer has closed the channel.
     pub(crate) fn readable(&self) -> Option<BorrowedFd<'_>> {
         (!self.closed).then(|| self.orders.as_fd())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken(lines: &mut OrderLines, bytes: &[u8]) -> Vec<std::result::Result<ControlCommand, String>> {
+        let mut all = Vec::new();
+        lines.add(bytes, |order| all.push(order));
+        all
+    }
+
+    #[test]
+    fn orders_end_at_a_newline_or_zero_wherever_reads_end() {
+        let text = b"stop\nenable a b \0\n\n  ping\r\nmove x 0x10\nmove 1\nperiod 0\nevlist -F\n";
+        let whole = taken(&mut OrderLines::default(), text);
+        let (mut lines, mut parts) = (OrderLines::default(), Vec::new());
+        text.iter().for_each(|byte| parts.extend(taken(&mut lines, &[*byte])));
+        assert_eq!(whole, parts);
+        assert_eq!(
+            whole,
+            [
+                Ok(ControlCommand::Stop),
+                Ok(ControlCommand::Enable(Some("a b".into()))),
+                Ok(ControlCommand::Ping),
+                Ok(ControlCommand::Change(Some("x".into()), EventChange::Address(16))),
+                Err("move 1".into()),
+                Err("period 0".into()),
+                Ok(ControlCommand::EventList { rates: true }),
+            ]
+        );
+    }
+
+    /// The end of a line that is too long once counted as an order.
+    #[test]
+    fn no_part_of_a_long_line_is_an_order() {
+        for filler in [" ", "x "] {
+            for length in [LONGEST_ORDER - 4, LONGEST_ORDER, LONGEST_ORDER + 1, 5 * LONGEST_ORDER] {
+                let long = filler.repeat(length) + "stop\nping\n";
+                let mut lines = OrderLines::default();
+                let mut all = Vec::new();
+                long.as_bytes().chunks(LONGEST_ORDER).for_each(|part| all.extend(taken(&mut lines, part)));
+                assert!(matches!(&all[..], [.., Ok(ControlCommand::Ping)]), "{all:?}");
+                let stops = all.contains(&Ok(ControlCommand::Stop));
+                assert_eq!(stops, filler == " " && length + 4 <= LONGEST_ORDER, "{length}");
+            }
+        }
+    }
+
+    #[test]
+    fn one_call_reads_a_bounded_part() {
+        use std::io::Write as _;
+        let (reader, mut writer) = std::io::pipe().expect("a pipe");
+        rustix::pipe::fcntl_setpipe_size(&writer, 1 << 20).expect("a pipe of 1 MiB");
+        writer.write_all("ping\n".repeat(100_000).as_bytes()).expect("it has room");
+        let text = format!("fd:{}", std::os::fd::AsRawFd::as_raw_fd(&reader));
+        let mut control = Control::open(&text).expect("a channel");
+        let first = control.orders().expect("orders").len();
+        assert!(first <= MOST_AT_ONCE.div_ceil(5) + (8 << 10), "{first}");
+        let mut all = first;
+        while all < 100_000 {
+            all += control.orders().expect("orders").len();
+        }
+        assert_eq!(all, 100_000);
     }
 }

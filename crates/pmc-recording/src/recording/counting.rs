@@ -14,6 +14,7 @@ use super::held_counts::HeldCounts;
 use super::open::inheritable_probes;
 use super::plan::{Delay, MeasurementScope, RunSchedule};
 use super::reservation::{EventChoice, EventSwitch};
+use super::warning::RecordingWarning;
 use super::{filters, handover, launch, sources, targets};
 use pmc_events::counter::Levels;
 use pmc_events::counter::change::EventChange;
@@ -22,7 +23,7 @@ use pmc_events::counter::reservation::{ReservationState, Watcher};
 use pmc_events::counter::target::{TargetCgroup, TargetSlot};
 use pmc_events::event::{EventGroup, EventSpec};
 use pmc_sys::abi::Attr;
-use pmc_sys::error::{Error, Result, Warning, say};
+use pmc_sys::error::{Error, Result, say};
 use pmc_sys::host::Host;
 use pmc_sys::host::process::ThreadInfo;
 use pmc_sys::sys::errno;
@@ -84,12 +85,12 @@ pub trait Observer {
     /// are counted.
     ///
     /// # Errors
-    /// If the observer refuses the measurement. The measurement then ends.
+    /// Fails if the observer refuses the measurement. The measurement then ends.
     fn opened(&mut self, set: &CounterSet, threads: &[ThreadInfo]) -> Result<()>;
     /// Called at the end of each interval.
     ///
     /// # Errors
-    /// If the output fails. The measurement then ends.
+    /// Fails if the output fails. The measurement then ends.
     fn interval(&mut self, interval: &IntervalReadings<'_>) -> Result<()>;
 }
 
@@ -120,11 +121,11 @@ pub struct MeasurementResult {
 /// Runs one measurement.
 ///
 /// # Errors
-/// If a target does not exist, the command cannot be started (status 126 or 127), descriptors run out, or the
-/// observer fails. A refused event is not an error; the counter set contains the reason.
+/// Fails if a target does not exist, the command cannot be started (status 126 or 127), descriptors run out,
+/// or the observer fails. A refused event is not an error; the counter set contains the reason.
 pub fn measure(setup: CountingSetup<'_>, observer: &mut dyn Observer) -> Result<MeasurementResult> {
     let CountingSetup { host, plan, run_schedule, streams, signals, control, mut watcher } = setup;
-    // The command's exec must not start counters that another process has reserved.
+    // The command's exec must not start the counters while another process has reserved them.
     let is_reserved =
         watcher.as_mut().is_some_and(|watcher| matches!(watcher.poll(), ReservationState::Reserved(_)));
     let held = launch::hold_for(&run_schedule, streams)?;
@@ -175,7 +176,7 @@ struct IntervalTimer {
 }
 
 impl<'a> Counting<'a> {
-    /// Opens the counters. If there is a command, it is held at its start gate.
+    /// Opens the counters. If there is a command, it waits at its start gate.
     pub(super) fn open(
         plan: CountPlan,
         host: &'a Host,
@@ -352,7 +353,7 @@ impl MeasurementHandler for Counting<'_> {
                 ));
             }
             (Ok(()), None) => {}
-            (Err(error), _) => say::warn(&Warning::NotHandedOver { why: error.to_string() }),
+            (Err(error), _) => say::warn(RecordingWarning::NotHandedOver { why: error.to_string() }),
         }
         given.is_ok()
     }
@@ -393,8 +394,8 @@ fn open_scope(
     scope: &MeasurementScope,
     held: Option<&PausedChild>,
 ) -> Result<Vec<ThreadInfo>> {
-    // Scan only once: a thread that starts now is counted through its parent (inherit). Another scan would
-    // count it twice.
+    // Scan only once: a thread that starts now inherits its parent's counters, and another scan would count
+    // it twice.
     let mut threads = targets::threads(scope, host)?;
     targets::check_flags(set.specs(), scope, &threads, host)?;
     let online = host.online_cpus();
@@ -420,7 +421,7 @@ fn open_scope(
     if !gone.is_empty() && gone.len() < slots.len() {
         let what =
             if matches!(scope, MeasurementScope::Cpus(_)) { "CPUs went offline" } else { "threads ended" };
-        say::warn(&Warning::TargetsGone { count: gone.len(), what });
+        say::warn(RecordingWarning::TargetsGone { count: gone.len(), what });
     }
     if !slots.is_empty() && gone.len() == slots.len() {
         return Err(match scope {

@@ -24,16 +24,18 @@ use super::ending::EndConditions;
 use super::launch;
 use super::plan::{Delay, RunSchedule};
 use super::reservation::{Activity, EventSwitch};
+use super::warning::RecordingWarning;
 use pmc_events::counter::reservation::{ReservationState, Watcher};
 use pmc_events::counter::rings::Rings;
 use pmc_events::counter::target::any_lives;
 use pmc_sys::abi::attr::Flag;
-use pmc_sys::error::{Error, Result, Warning, say};
+use pmc_sys::error::{Error, Result, say};
 use pmc_sys::host::Host;
 use pmc_sys::host::process::ThreadInfo;
 use pmc_sys::sys::clock::monotonic_ns;
 use pmc_sys::sys::process::{PausedChild, RunningCommand};
 use pmc_sys::sys::signal::{self, Signals};
+use pmc_sys::sys::waits_again;
 
 /// Interval between checks for reservations, and for the end of threads that are not our children.
 const TICK_NS: u64 = 100_000_000;
@@ -64,7 +66,7 @@ pub(super) trait MeasurementHandler: EventSwitch {
     /// Called when the measurement has begun and the command runs.
     fn started(&mut self, measurement: &mut Measurement) -> Result<()>;
 
-    /// Returns the latest time for the next call of [`work`](Self::work).
+    /// Returns the latest time for the next call to [`work`](Self::work).
     fn due(&self) -> Option<u64>;
 
     /// Handles SIGUSR2 or a snapshot order.
@@ -122,11 +124,10 @@ pub(super) struct Measurement {
 /// Runs a measurement from start to end.
 ///
 /// # Errors
-/// If the command cannot be started (status 126 or 127), if waiting or switching the events fails, or if the
-/// handler returns an error.
+/// Fails if the command cannot be started (status 126 or 127), if waiting or switching the events fails, or
+/// if the handler returns an error.
 pub(super) fn drive(handler: &mut impl MeasurementHandler, context: LoopContext<'_>) -> Result<Measurement> {
-    let LoopContext { host, run_schedule, held, mut threads, signals, mut control, stop, mut watcher } =
-        context;
+    let LoopContext { host, run_schedule, held, mut threads, signals, control, stop, mut watcher } = context;
     let mut poller = Poller::new(handler, signals, control.as_deref(), stop)?;
     handler.prepare()?;
     let takes_counters = handler.takes_counters();
@@ -143,77 +144,113 @@ pub(super) fn drive(handler: &mut impl MeasurementHandler, context: LoopContext<
     measurement.activity.begins_at(start);
     let _others_terminal = held.as_ref().and_then(|_| say::hold());
     let command = held.map(|held| launch::release(held, &run_schedule.command)).transpose()?;
-    handler.started(&mut measurement)?;
-
-    let mut delay_until = match run_schedule.delay {
-        Delay::Ns(ns) => Some(start + ns),
-        Delay::None | Delay::UntilOrder => None,
+    let context = RunContext {
+        host,
+        run_schedule,
+        command: command.as_ref(),
+        threads: &mut threads,
+        signals,
+        control,
+        is_reserved: reserved.is_some().then_some(is_reserved),
     };
-    let mut switches = run_schedule.switches.iter().map(|ns| start + ns).peekable();
-    let mut turns_on = false;
-    let mut timeout_at = run_schedule.timeout_ns.map(|ns| delay_until.unwrap_or(start) + ns);
-    // Threads of other processes raise no SIGCHLD when they end, so pmc polls for their end.
-    let watches_threads = command.is_none() && !threads.is_empty();
-    // pmc also polls for the command's end if it does not handle signals.
-    let unsignalled = command.as_ref().filter(|_| signals.is_none());
-    let ticks = watches_threads || unsignalled.is_some() || reserved.is_some();
-    let mut next_tick = ticks.then_some(start + TICK_NS);
-    // A control channel that is a file or /dev/null cannot be polled, so read its orders now.
-    if let Some(control) = control.as_deref_mut() {
-        measurement.obey(handler, control)?;
-    }
-    while !measurement.ending.over() {
-        let deadlines = [handler.due(), delay_until, switches.peek().copied(), timeout_at, next_tick];
-        let woken = poller.wait(handler, control.as_deref(), deadlines.into_iter().flatten().min())?;
-        measurement.ending.stopped |= woken.by_stop;
-        if let Some(signals) = signals.filter(|_| woken.by_signal) {
-            measurement.receive(handler, signals, command.as_ref())?;
-            if measurement.ending.handed_over {
-                break;
-            }
-        }
-        if let Some(control) = control.as_deref_mut() {
-            measurement.obey(handler, control)?;
-        }
-        measurement.now = monotonic_ns();
-        if delay_until.take_if(|at| measurement.now >= *at).is_some() {
-            measurement.switch(handler, None, true)?;
-            timeout_at = run_schedule.timeout_ns.map(|ns| measurement.start + ns);
-        }
-        while switches.next_if(|at| measurement.now >= *at).is_some() {
-            measurement.switch(handler, None, turns_on)?;
-            turns_on = !turns_on;
-            measurement.ending.timed_out |= switches.peek().is_none();
-        }
-        let now = measurement.now;
-        if next_tick.is_some_and(|at| now >= at) {
-            next_tick = Some(now + TICK_NS);
-            if let Some(is_reserved) = is_reserved() {
-                measurement.activity.apply_reservation(handler, is_reserved, now)?;
-            }
-            measurement.ending.stopped |= watches_threads && !any_lives(host, &mut threads);
-            if let Some(command) = unsignalled {
-                measurement.ending.outcome = command.try_wait().map_err(waiting_for_command)?;
-            }
-        }
-        handler.work(&mut measurement)?;
-        measurement.ending.timed_out |= timeout_at.is_some_and(|at| now >= at);
-    }
+    // The command runs: from here on, an error ends the measurement as an order does.
+    let ran = measurement.run(handler, &mut poller, context);
     measurement.now = monotonic_ns();
-    handler.stop(&measurement.ending)?;
+    let stopped = handler.stop(&measurement.ending);
     let EndConditions { outcome, handed_over, .. } = &measurement.ending;
     let command = command.filter(|_| outcome.is_none() && !handed_over);
     if let Some(command) = &command {
         command.kill(signal::TERM);
     }
     let finished = handler.finish(&mut measurement);
-    if let (Some(command), Some(signals)) = (command, signals) {
-        measurement.wait_for(handler, &command, signals)?;
-    }
-    finished.map(|()| measurement)
+    let waited = match (command, signals) {
+        (Some(command), Some(signals)) => measurement.wait_for(handler, &command, signals),
+        _ => Ok(()),
+    };
+    ran.and(stopped).and(finished).and(waited).map(|()| measurement)
+}
+
+/// The part of the [`LoopContext`] that the running measurement uses.
+struct RunContext<'a, R> {
+    host: &'a Host,
+    run_schedule: &'a RunSchedule,
+    command: Option<&'a RunningCommand>,
+    threads: &'a mut Vec<ThreadInfo>,
+    signals: Option<&'a Signals>,
+    control: Option<&'a mut Control>,
+    /// Returns whether the hardware is reserved, if pmc watches for reservations.
+    is_reserved: Option<R>,
 }
 
 impl Measurement {
+    /// Runs the loop until the measurement is over.
+    fn run(
+        &mut self,
+        handler: &mut impl MeasurementHandler,
+        poller: &mut Poller,
+        context: RunContext<'_, impl FnMut() -> Option<bool>>,
+    ) -> Result<()> {
+        let RunContext { host, run_schedule, command, threads, signals, mut control, mut is_reserved } =
+            context;
+        handler.started(self)?;
+        let start = self.start;
+        let mut delay_until = match run_schedule.delay {
+            Delay::Ns(ns) => Some(start + ns),
+            Delay::None | Delay::UntilOrder => None,
+        };
+        let mut switches = run_schedule.switches.iter().map(|ns| start + ns).peekable();
+        let mut turns_on = false;
+        let mut timeout_at = run_schedule.timeout_ns.map(|ns| delay_until.unwrap_or(start) + ns);
+        // Threads of other processes raise no SIGCHLD when they end, so pmc polls for their end.
+        let watches_threads = command.is_none() && !threads.is_empty();
+        // pmc also polls for the command's end if it does not handle signals.
+        let unsignalled = command.filter(|_| signals.is_none());
+        let ticks = watches_threads || unsignalled.is_some() || is_reserved.is_some();
+        let mut next_tick = ticks.then_some(start + TICK_NS);
+        // A control channel that is a file or /dev/null cannot be polled, so read its orders now.
+        if let Some(control) = control.as_deref_mut() {
+            self.obey(handler, control)?;
+        }
+        while !self.ending.over() {
+            let deadlines = [handler.due(), delay_until, switches.peek().copied(), timeout_at, next_tick];
+            let woken = poller.wait(handler, control.as_deref(), deadlines.into_iter().flatten().min())?;
+            self.ending.stopped |= woken.by_stop;
+            if let Some(signals) = signals.filter(|_| woken.by_signal) {
+                self.receive(handler, signals, command)?;
+                if self.ending.handed_over {
+                    break;
+                }
+            }
+            if let Some(control) = control.as_deref_mut() {
+                self.obey(handler, control)?;
+            }
+            self.now = monotonic_ns();
+            if delay_until.take_if(|at| self.now >= *at).is_some() {
+                self.switch(handler, None, true)?;
+                timeout_at = run_schedule.timeout_ns.map(|ns| self.start + ns);
+            }
+            while switches.next_if(|at| self.now >= *at).is_some() {
+                self.switch(handler, None, turns_on)?;
+                turns_on = !turns_on;
+                self.ending.timed_out |= switches.peek().is_none();
+            }
+            let now = self.now;
+            if next_tick.is_some_and(|at| now >= at) {
+                next_tick = Some(now + TICK_NS);
+                if let Some(is_reserved) = is_reserved.as_mut().and_then(|is_reserved| is_reserved()) {
+                    self.activity.apply_reservation(handler, is_reserved, now)?;
+                }
+                self.ending.stopped |= watches_threads && !any_lives(host, threads);
+                if let Some(command) = unsignalled {
+                    self.ending.outcome = command.try_wait().map_err(waiting_for_command)?;
+                }
+            }
+            handler.work(self)?;
+            self.ending.timed_out |= timeout_at.is_some_and(|at| now >= at);
+        }
+        Ok(())
+    }
+
     /// Handles received signals, including the command's end.
     fn receive(
         &mut self,
@@ -285,7 +322,7 @@ impl Measurement {
                 None => control.acknowledge(),
                 Some((order, why)) => {
                     control.refuse(&why);
-                    say::warn(&Warning::OrderRefused { order, why });
+                    say::warn(RecordingWarning::OrderRefused { order, why });
                 }
             }
         }
@@ -397,7 +434,8 @@ impl Poller {
         let mut set = [PollFd::new(&self.all, PollFlags::IN)];
         let mut woken = WakeReasons::default();
         match poll(&mut set, left.as_ref()) {
-            Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(woken),
+            Ok(0) => return Ok(woken),
+            Err(error) if waits_again(error) => return Ok(woken),
             Ok(_) => {}
             Err(error) => return Err(failed(error)),
         }
@@ -406,7 +444,7 @@ impl Poller {
         let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
         let count = match epoll::wait(&self.all, &mut events[..], Some(&at_once)) {
             Ok(count) => count,
-            Err(rustix::io::Errno::INTR) => 0,
+            Err(error) if waits_again(error) => 0,
             Err(error) => return Err(failed(error)),
         };
         for event in &events[..count] {

@@ -2,7 +2,7 @@
 //!
 //! Linux 5.13 (`perf: Rework perf_event_exit_event()`) broke this: the kernel marked the thread's context
 //! dead before it wrote the `READ` record. Linux 6.19 fixed it, and distributions have backported the fix.
-//! The kernel version therefore does not show whether a kernel is affected. Instead, this test ends a child
+//! The version number therefore does not tell whether a kernel is affected. Instead, this test ends a child
 //! that inherits an event and looks for a `READ` record in the ring.
 
 use std::io;

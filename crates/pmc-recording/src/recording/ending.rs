@@ -3,6 +3,8 @@
 //! Receives these events as they happen. Decides whether the measurement is over and how the process exits.
 //! All commands that measure use this module.
 
+use super::launch;
+use pmc_sys::error::Exit;
 use pmc_sys::sys::process::{CommandOutcome, Ended, RunningCommand};
 use pmc_sys::sys::signal;
 
@@ -50,5 +52,21 @@ impl EndConditions {
             Some(CommandOutcome { ended: Ended::Exited(_), .. }) => None,
             _ => self.first_signal,
         }
+    }
+}
+
+/// Returns the exit status of pmc after a measurement that did not fail. `interrupted`: the signal that ended
+/// it; `outcome`: how the command ended.
+pub(super) fn exit_of_run(
+    interrupted: Option<i32>,
+    outcome: Option<CommandOutcome>,
+    has_command: bool,
+) -> Exit {
+    match (interrupted, outcome) {
+        // SIGINT is the usual way to end the measurement of processes that continue to run.
+        (Some(signal::INT), None) if !has_command => Exit::Done,
+        (Some(signal), _) => Exit::Interrupted(signal),
+        (None, Some(outcome)) => launch::exit_of(outcome.ended),
+        (None, None) => Exit::Done,
     }
 }

@@ -1,6 +1,7 @@
 //! Tracepoint filters (`--filter`): each filter applies to the tracepoints of the preceding `-e`. Adds
 //! filters to the events, and explains filters that the kernel rejects.
 
+use super::plan::SelfExclusion;
 use pmc_events::counter::filters::RefusedFilter;
 use pmc_events::event::{EventGroup, EventParser, EventSpec};
 use pmc_sys::abi::attr::kind;
@@ -9,7 +10,8 @@ use pmc_sys::error::{Error, Result};
 /// Parses event strings and adds their filters. Each filter comes with the index of its event string.
 ///
 /// # Errors
-/// If an event string is invalid on this machine, or a filter follows an event that is not a tracepoint.
+/// Fails if an event string is invalid on this machine, or a filter follows an event that is not a
+/// tracepoint.
 pub fn events(
     parser: &mut EventParser<'_>,
     texts: &[String],
@@ -35,23 +37,34 @@ fn typed(filter: &str, spec: &mut EventSpec) -> Result<()> {
     Ok(())
 }
 
-/// Adds a filter to the event. If the event already has a filter, both filters must match.
+/// Adds a filter to the event.
 fn add(filter: &str, spec: &mut EventSpec) {
-    spec.filter = Some(match spec.filter.take() {
+    spec.filter = Some(both(spec.filter.take(), filter));
+}
+
+/// Combines a filter with the event's own filter, if it has one, so that both must match.
+pub fn both(own: Option<String>, filter: &str) -> String {
+    match own {
         None => filter.to_owned(),
         Some(own) => format!("({own}) && ({filter})"),
-    });
+    }
 }
 
 fn is_tracepoint(spec: &EventSpec) -> bool {
     spec.attr().is_some_and(|attr| attr.kind() == kind::TRACEPOINT)
 }
 
-/// Excludes this process's own events (`--exclude-perf`).
+/// Excludes this process's own events.
 ///
 /// # Errors
-/// If none of the events is a tracepoint.
-pub(super) fn exclude_self(groups: &mut [EventGroup]) -> Result<()> {
+/// With [`SelfExclusion::Tracepoints`], fails if none of the events is a tracepoint.
+pub(super) fn exclude_self(groups: &mut [EventGroup], excludes: SelfExclusion) -> Result<()> {
+    let mut events = groups.iter().flat_map(|group| &group.events);
+    match excludes {
+        SelfExclusion::Never => return Ok(()),
+        SelfExclusion::AllOrNone if !events.all(is_tracepoint) => return Ok(()),
+        SelfExclusion::Tracepoints | SelfExclusion::AllOrNone => {}
+    }
     let events = groups.iter_mut().flat_map(|group| &mut group.events);
     let mut tracepoints = events.filter(|spec| is_tracepoint(spec)).peekable();
     if tracepoints.peek().is_none() {
@@ -93,9 +106,14 @@ mod tests {
             weak: false,
             leader_sampling: false,
         };
-        assert!(exclude_self(&mut [group(&clock)]).is_err());
+        assert!(exclude_self(&mut [group(&clock)], SelfExclusion::Tracepoints).is_err());
+        exclude_self(&mut [group(&clock)], SelfExclusion::AllOrNone).unwrap();
         let mut both = [group(&clock), group(&spec)];
-        exclude_self(&mut both).unwrap();
+        for unchanged in [SelfExclusion::Never, SelfExclusion::AllOrNone] {
+            exclude_self(&mut both, unchanged).unwrap();
+            assert_eq!(both[1].events[0].filter, spec.filter);
+        }
+        exclude_self(&mut both, SelfExclusion::Tracepoints).unwrap();
         assert_eq!(both[0].events[0].filter, None);
         let ours = format!("common_pid != {}", std::process::id());
         assert!(both[1].events[0].filter.as_ref().unwrap().contains(&ours));

@@ -30,7 +30,8 @@ pub fn names(pid: u32) -> [String; 2] {
 /// Hands open events over to this user's holder, under the given name.
 ///
 /// # Errors
-/// If there is no run directory, if the message cannot carry that many descriptors, or if the holder refuses.
+/// Fails if there is no run directory, if the message cannot carry that many descriptors, or if the holder
+/// refuses.
 pub(super) fn give(
     host: &Host,
     name: String,
@@ -52,7 +53,7 @@ pub(super) fn give(
 /// and events that pmc measures itself.
 ///
 /// # Errors
-/// The kernel's error.
+/// Returns the kernel's error.
 pub(super) fn describe_counters<'a>(
     set: &'a CounterSet,
     scope: &MeasurementScope,
@@ -97,7 +98,7 @@ pub(super) fn describe_counters<'a>(
 /// Refuses events without samples, for commands that need records.
 ///
 /// # Errors
-/// If the events are only counted.
+/// Fails if the events are only counted.
 pub(super) fn refuse_counted(open: &Handover, id: u64) -> Result<()> {
     let mut sampled = open.events.iter().take(open.sampled).map(recorded);
     if sampled.any(|event| event.attr.period() != 0) {
@@ -150,7 +151,7 @@ pub(crate) fn describe(rings: &Rings, scope: &MeasurementScope) -> Handover {
 /// Returns the scope of handed-over events.
 ///
 /// # Errors
-/// If the list of CPUs is invalid.
+/// Fails if the list of CPUs is invalid.
 pub(crate) fn scope(handover: &Handover) -> Result<MeasurementScope> {
     match &handover.cpus {
         Some(cpus) => {
@@ -173,11 +174,11 @@ pub(crate) fn threads(scope: &MeasurementScope, host: &Host) -> Vec<Alive> {
 /// Takes over events from another process.
 ///
 /// # Errors
-/// If the description and the descriptors do not match, or if the rings cannot be mapped.
+/// Fails if the description and the descriptors do not match, or if the rings cannot be mapped.
 pub(crate) fn take(handover: &Handover, descriptors: Vec<OwnedFd>) -> Result<Rings> {
     let wrong = || Error::usage("incomplete handover from the other process");
     let mut descriptors = descriptors;
-    if descriptors.len() != handover.instances.len() + handover.guards {
+    if handover.instances.len().checked_add(handover.guards) != Some(descriptors.len()) {
         return Err(wrong());
     }
     let guards = descriptors.split_off(handover.instances.len());

@@ -1,8 +1,8 @@
-//! Counts of events that a holder keeps open. They count continuously, so a measurement takes the difference
-//! between the counts at its start and at its end.
+//! Counts of events that a holder keeps open. The events count continuously, so a measurement uses the
+//! difference between the counts at its start and at its end.
 //!
 //! Receives the events' specs, and requests counts from their holders whenever counting is switched on or
-//! off. Returns readings in addition to those of the counters that this process has opened.
+//! off. Its readings are added to the readings of this process's own counters.
 
 use std::collections::HashMap;
 
@@ -43,7 +43,7 @@ struct HeldSetEvent {
     members: Vec<String>,
     /// Counts from earlier periods in which counting was on, excluding the current period.
     before: HeldCountMap,
-    /// The holder's counts at the last switch-on; `None` while counting is off.
+    /// The holder's counts when counting was last switched on; `None` while counting is off.
     base: Option<HeldCountMap>,
     /// Whether the holder has dropped the event or has ended.
     is_gone: bool,
@@ -73,7 +73,7 @@ impl HeldCounts {
     /// counted](Self::read).
     ///
     /// # Errors
-    /// If a holder does not answer when counting begins.
+    /// Fails if a holder does not answer when counting begins.
     pub(super) fn switch(&mut self, on: bool) -> Result<()> {
         for held in &mut self.0 {
             if on == held.base.is_some() || held.is_gone {
@@ -99,7 +99,7 @@ impl HeldCounts {
     /// check.
     ///
     /// # Errors
-    /// If there is such an entry. The error names the first one.
+    /// Fails if there is such an entry. The error names the first one.
     pub(super) fn refuse_several(&self) -> Result<()> {
         let Some(held) = self.0.iter().find(|held| held.members.len() > 1) else { return Ok(()) };
         let error = Error::usage(format!("{}: this entry contains several events", held.name));

@@ -1,4 +1,4 @@
-//! Starts the command to be measured, and explains why there is nothing to measure.
+//! Starts the command to be measured, or explains why there is nothing to measure.
 //!
 //! All commands that take a COMMAND or a target use this module. It converts the kernel's errors to the exit
 //! statuses of a shell.
@@ -16,7 +16,7 @@ use pmc_sys::sys::errno;
 use pmc_sys::sys::process::{Ended, PausedChild, RunningCommand, Streams};
 use pmc_sys::sys::signal::{self, Signals};
 
-/// Returns the measured programs, for events that refer to a function or symbol in a program.
+/// Returns the measured programs. Events may refer to a function or symbol in one of them.
 pub fn subject(scope: &MeasurementScope, command: &[OsString]) -> EventTarget {
     let (tasks, starts_it) = match scope {
         MeasurementScope::Processes(tasks)
@@ -36,11 +36,11 @@ pub fn subject(scope: &MeasurementScope, command: &[OsString]) -> EventTarget {
     }
 }
 
-/// Catches the signals that end a measurement, SIGCHLD for the command's end, and the signals in `more`. The
-/// command does not inherit ignored [`signal::NEVER_IGNORED`] signals either.
+/// Catches the signals that end a measurement, SIGCHLD for the command's end, and the signals in `more`. Also
+/// resets [`signal::NEVER_IGNORED`] signals, so that the command does not inherit them as ignored.
 ///
 /// # Errors
-/// If the kernel refuses the signal descriptor.
+/// Fails if the kernel refuses the signal descriptor.
 pub fn signals(more: &[i32]) -> Result<Signals> {
     signal::restore_default(&signal::NEVER_IGNORED);
     Signals::catch(&[&signal::ENDING[..], &[signal::CHLD], more].concat())
@@ -50,7 +50,7 @@ pub fn signals(more: &[i32]) -> Result<Signals> {
 /// Forks the command and stops it before its exec.
 ///
 /// # Errors
-/// If the process cannot be forked.
+/// Fails if the process cannot be forked.
 pub fn hold(command: &[OsString]) -> Result<PausedChild> {
     start(command, &[], Streams::Shared)
 }
@@ -58,7 +58,7 @@ pub fn hold(command: &[OsString]) -> Result<PausedChild> {
 /// Like [`hold`], but for a measurement's command, if there is one.
 ///
 /// # Errors
-/// The same errors as [`hold`].
+/// Fails in the same cases as [`hold`].
 pub fn hold_for(run_schedule: &RunSchedule, streams: Streams) -> Result<Option<PausedChild>> {
     let RunSchedule { command, environment, .. } = run_schedule;
     (!command.is_empty()).then(|| start(command, environment, streams)).transpose()
@@ -79,7 +79,8 @@ fn start(
 /// Lets the command run.
 ///
 /// # Errors
-/// Errors have the exit status of a shell: 127 if the command does not exist, 126 if it cannot be executed.
+/// Errors have the exit status of a shell: 127 if the command does not exist, 126 if it cannot be
+/// executed.
 pub fn release(held: PausedChild, command: &[OsString]) -> Result<RunningCommand> {
     held.release().map_err(|error| {
         let name = name(command);
@@ -109,7 +110,7 @@ pub fn release(held: PausedChild, command: &[OsString]) -> Result<RunningCommand
     })
 }
 
-/// Converts the way in which a command ended to pmc's exit status.
+/// Returns pmc's exit status for a command that ended in this way.
 pub fn exit_of(ended: Ended) -> Exit {
     match ended {
         Ended::Exited(status) => Exit::Command(status),
@@ -128,7 +129,7 @@ pub fn name(command: &[OsString]) -> String {
     command.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// Explains why there is nothing to measure.
+/// Returns the error that explains why there is nothing to measure.
 pub fn no_target(error: TargetError) -> Error {
     let text = error.to_string();
     match error {
@@ -140,7 +141,7 @@ pub fn no_target(error: TargetError) -> Error {
         TargetError::UnknownCpus => Error::new(text).try_this("mount -t sysfs sysfs /sys"),
         // Scripts for perf 7.2 look for the second sentence.
         TargetError::NoCpu { .. } => Error::new(format!("{text}. No supported events found."))
-            .try_this("name online CPUs with -C, or measure all with -a"),
+            .try_this("specify online CPUs with -C, or measure all with -a"),
         TargetError::NoHierarchy => Error::new(text)
             .try_this("mount -t cgroup2 none /sys/fs/cgroup, or a v1 hierarchy with -o perf_event"),
         TargetError::Cgroup { source, path, .. } => {

@@ -10,6 +10,8 @@
 //!      all rings are read, then all records that are ├─ lock ─► Live::process_until ─► follower
 //!      older than the start of the read are merged   ┘
 //! ```
+//! If waiting time is measured, the records first pass through an [`UnwindWorker`]. As in a recording, it
+//! turns context switches into samples of waits, and returns the records in time order.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -17,18 +19,21 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use rustix::event::{EventfdFlags, eventfd};
+use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::drive::{LoopContext, Measurement, MeasurementHandler, drive};
 use super::ending::EndConditions;
+use super::file::output::OutputEvents;
 use super::live_rate::{self, RateOrder, RateOrders, RateReply, RateRequests};
 use super::plan::{MeasurementScope, SamplePlan, Synthesis};
 use super::reservation::{Activity, EventChoice, EventSwitch, reserve};
 use super::sources::{self, RecordSources};
 use super::synthesize::{self, SynthesisOptions};
+use super::unwinding::UnwindWorker;
 use super::{launch, open, trace};
 use pmc_analysis::session::SampleQuery;
 use pmc_analysis::session::live::{Batch, Live, LiveState, SampledEvent};
+use pmc_analysis::session::thread_time::ThreadTime;
 use pmc_events::counter::change::EventChange;
 use pmc_events::counter::reservation::PreparedReservation;
 use pmc_events::counter::rings::Rings;
@@ -45,6 +50,10 @@ use pmc_sys::sys::process::{Ended, PausedChild, Streams};
 const FIRST_DRAINS: [u64; 3] = [20_000_000, 60_000_000, 100_000_000];
 /// Maximum time from a record's timestamp to its arrival in the ring, in nanoseconds.
 const WRITING_NS: u64 = 2_000_000;
+/// Interval at which to check whether the unwinding worker has finished a round, in nanoseconds.
+const UNWINDING_NS: u64 = 5_000_000;
+/// Number of bytes read from the rings after which a round of unwinding starts early.
+const MOST_ROUND: usize = 4 << 20;
 
 /// The events to sample, and options of the live view.
 #[derive(Clone)]
@@ -72,20 +81,19 @@ pub struct Sampler {
     pub state: Arc<LiveState>,
     /// Sends orders to change sampling rates to the sampler thread.
     pub rates: Arc<RateOrders>,
+    /// Write end of a pipe. Closing it stops the thread, and cannot fail.
     stop: OwnedFd,
-    thread: Option<JoinHandle<Result<Option<Ended>>>>,
+    thread: JoinHandle<Result<Option<Ended>>>,
 }
 
 impl Sampler {
     /// Starts the thread, which opens the events. Returns once sampling has begun.
     ///
     /// # Errors
-    /// If an event or a target cannot be opened, with the same errors as for a recording.
+    /// Fails if an event or a target cannot be opened. The errors are the same as for a recording.
     pub fn start(plan: LivePlan, follower: LiveObserver) -> Result<Self> {
-        let making = |error| Error::io("making an eventfd", error);
-        let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
-            .map_err(|error| making(error.into()))?;
-        let stopped = stop.try_clone().map_err(making)?;
+        let (stopped, stop) = pipe_with(PipeFlags::CLOEXEC)
+            .map_err(|error| Error::io("making a pipe", std::io::Error::from(error)))?;
         let (rates, desk) = live_rate::orders()?;
         let (ready, is_ready) = sync_channel(1);
         let thread = std::thread::Builder::new().name("sampler".into()).spawn(move || {
@@ -127,25 +135,35 @@ impl Sampler {
         });
         let thread = thread.map_err(|error| Error::io("starting the sampling thread", error))?;
         let state = wait_for(&is_ready)?;
-        Ok(Self { state, rates: Arc::new(rates), stop, thread: Some(thread) })
+        Ok(Self { state, rates: Arc::new(rates), stop, thread })
     }
 
     /// Stops the sampler. Returns how the command ended, if it has ended.
     ///
     /// # Errors
-    /// The error that ended the sampling earlier.
-    pub fn stop(mut self) -> Result<Option<Ended>> {
-        let _ = rustix::io::write(&self.stop, &1u64.to_ne_bytes());
-        match self.thread.take().map(JoinHandle::join) {
-            Some(Ok(result)) => result,
-            Some(Err(_)) => Err(Error::new("the sampling thread failed")),
-            None => Ok(None),
-        }
+    /// Returns the error that ended the sampling earlier.
+    pub fn stop(self) -> Result<Option<Ended>> {
+        drop(self.stop);
+        self.thread.join().unwrap_or_else(|_| Err(Error::new("the sampling thread failed")))
     }
 }
 
 fn wait_for(is_ready: &Receiver<Result<Arc<LiveState>>>) -> Result<Arc<LiveState>> {
     is_ready.recv().unwrap_or_else(|_| Err(Error::new("the sampling thread failed")))
+}
+
+/// The worker that the records pass through if waiting time is measured.
+struct WaitMeasurement {
+    worker: UnwindWorker,
+    /// For each ring, the id of the event to which samples with another recorder's id belong.
+    owners: Vec<Option<u64>>,
+}
+
+impl WaitMeasurement {
+    /// Reads the rings into the worker's round.
+    fn take(&mut self, sources: &mut RecordSources) -> Result<()> {
+        self.worker.take_rings(sources, &self.owners).map(drop)
+    }
 }
 
 /// The state of the sampler thread.
@@ -159,9 +177,10 @@ struct Sampling<'a> {
     owners: Vec<Option<usize>>,
     threads: Vec<Alive>,
     batch: Batch,
+    waits: Option<WaitMeasurement>,
     rates: RateRequests,
     follower: LiveObserver,
-    /// The reason why there are no more records, although the command continues to run.
+    /// Why no more records arrive although the command continues to run.
     gone: Option<Error>,
     first_drains: std::array::IntoIter<u64, 3>,
     next_drain: u64,
@@ -193,7 +212,14 @@ impl<'a> Sampling<'a> {
         let prepared = reserve(plan.sample.reserve, groups.iter().map(|(group, _)| group), host)?;
         let (sources, threads) = RecordSources::open(&sample, host, groups, held)?;
         rates.open(&sources, host);
-        let all = sources.events();
+        let taken = sources.events();
+        let output = OutputEvents::new(&sample, taken.clone());
+        let owners = sources.owners();
+        let waits = output
+            .start_unwinding(sample.options.max_stack, false)?
+            .map(|worker| WaitMeasurement { worker, owners: owners.clone() });
+        let all = output.written;
+        let query = SampleQuery { thread_time: ThreadTime::of(&all), ..plan.query.clone() };
         let mut leaders: Vec<usize> = (0..all.len()).collect();
         for group in sources.groups() {
             group.iter().for_each(|member| leaders[*member] = group[0]);
@@ -204,9 +230,9 @@ impl<'a> Sampling<'a> {
             .map(|(event, leader)| (SampledEvent { name: event.name(), attr: event.attr, leader }, event.ids))
             .collect();
         let layouts = Arc::new(Layouts::new(events.iter().map(|(event, ids)| (&event.attr, ids.as_slice()))));
-        let owners = sources.owners().into_iter().map(|id| id.and_then(|id| layouts.event_of(id))).collect();
+        let owners = owners.into_iter().map(|id| id.and_then(|id| layouts.event_of(id))).collect();
         let periods = events.iter().map(|(event, _)| event.attr.period()).collect();
-        let mut live = Live::new(layouts.clone(), periods, plan.query.clone(), plan.max_stack);
+        let mut live = Live::new(layouts.clone(), periods, query, plan.max_stack);
         match &plan.sample.scope {
             MeasurementScope::Processes(ids)
             | MeasurementScope::Families(ids)
@@ -224,6 +250,7 @@ impl<'a> Sampling<'a> {
             owners,
             threads,
             batch: Batch::default(),
+            waits,
             rates,
             follower,
             gone: None,
@@ -241,7 +268,10 @@ impl<'a> Sampling<'a> {
 
     /// Reads the rings into the batch, but does not update the live state.
     fn take(&mut self) -> Result<()> {
-        let Self { sources, batch, layouts, owners, .. } = self;
+        let Self { sources, batch, layouts, owners, waits, .. } = self;
+        if let Some(waits) = waits {
+            return waits.take(sources);
+        }
         let taken = sources.drain(|ring, slices| {
             batch.take(slices, layouts, owners.get(ring).copied().flatten());
             Ok::<(), Error>(())
@@ -287,20 +317,49 @@ impl<'a> Sampling<'a> {
     }
 
     fn drain(&mut self) -> Result<()> {
+        if self.waits.is_some() {
+            return self.drain_waits();
+        }
         // Every CPU has written all of its records that are older than this. Newer records wait for the next
         // drain.
         let horizon = monotonic_ns().saturating_sub(WRITING_NS);
         self.take()?;
         if !self.batch.is_empty() {
-            self.process_until(horizon);
+            self.process_until(horizon, horizon);
         }
         self.state.set_settled(horizon);
         Ok(())
     }
 
-    fn process_until(&mut self, horizon: u64) {
+    /// Reads the rings for the unwinding worker, and adds the rounds that it has finished.
+    fn drain_waits(&mut self) -> Result<()> {
+        let Self { sources, batch, layouts, waits, .. } = self;
+        let Some(waits) = waits else { return Ok(()) };
+        let mut settled = None;
+        while let Some(done) = waits.worker.next()? {
+            batch.take(&[&done.records], layouts, None);
+            settled = done.settled.or(settled);
+        }
+        let now = monotonic_ns();
+        waits.take(sources)?;
+        if now >= self.next_drain || waits.worker.round_bytes() > MOST_ROUND {
+            waits.worker.second_pass();
+            waits.take(sources)?;
+            waits.worker.end_live_round(now.saturating_sub(WRITING_NS));
+            self.set_next_drain(now);
+        }
+        if let Some(settled) = settled {
+            self.process_until(settled, settled);
+            self.state.set_settled(settled);
+        }
+        Ok(())
+    }
+
+    /// Adds the records up to `horizon` to the live state, which then contains all samples up to `settled`.
+    fn process_until(&mut self, horizon: u64, settled: u64) {
         let mut live = self.state.live();
         live.process_until(&mut self.batch, horizon);
+        live.settle(settled);
         // Only the last call, when sampling ends, passes `u64::MAX`.
         (self.follower)(&mut live, horizon == u64::MAX);
     }
@@ -318,15 +377,21 @@ impl<'a> Sampling<'a> {
         let pids = self.sources.add_targets(pids, host, &mut out)?;
         let extent = SynthesisOptions { what: Synthesis::ALL, data_mappings: false, namespaces: false };
         synthesize::processes(host, pids, extent, &mut out, |out| {
-            self.state.live().take_synthesized(out.bytes());
-            // The events are already running, and synthesizing takes long if there are many processes. So
-            // read the rings now.
+            self.take_synthesized(out.bytes());
+            // The events are already running, and synthesizing takes a long time if there are many processes,
+            // so read the rings now.
             self.take()
         })?;
-        let mut live = self.state.live();
-        live.take_synthesized(out.bytes());
-        live.end_synthesized();
+        self.take_synthesized(out.bytes());
+        self.state.live().end_synthesized();
         Ok(())
+    }
+
+    fn take_synthesized(&mut self, records: &[u8]) {
+        if let Some(waits) = &mut self.waits {
+            waits.worker.tell(records);
+        }
+        self.state.live().take_synthesized(records);
     }
 }
 
@@ -374,7 +439,8 @@ impl MeasurementHandler for Sampling<'_> {
         Some(self.rates.waker())
     }
 
-    fn started(&mut self, _: &mut Measurement) -> Result<()> {
+    fn started(&mut self, measurement: &mut Measurement) -> Result<()> {
+        self.state.live().settle(measurement.start);
         if let Some(ready) = self.ready.take() {
             let _ = ready.send(Ok(Arc::clone(&self.state)));
         }
@@ -384,7 +450,9 @@ impl MeasurementHandler for Sampling<'_> {
     }
 
     fn due(&self) -> Option<u64> {
-        Some(self.next_drain)
+        let is_unwinding = self.waits.as_ref().is_some_and(|waits| waits.worker.rounds_in_flight() > 0);
+        let next_check = if is_unwinding { monotonic_ns() + UNWINDING_NS } else { u64::MAX };
+        Some(self.next_drain.min(next_check))
     }
 
     fn work(&mut self, measurement: &mut Measurement) -> Result<()> {
@@ -394,7 +462,9 @@ impl MeasurementHandler for Sampling<'_> {
             let _ = order.answer.send(answer);
         }
         self.drain()?;
-        self.set_next_drain(monotonic_ns());
+        if self.waits.is_none() {
+            self.set_next_drain(monotonic_ns());
+        }
         self.handle_gone_holders()
     }
 
@@ -402,9 +472,17 @@ impl MeasurementHandler for Sampling<'_> {
         self.sources.switch(false, EventChoice::All)
     }
 
-    fn finish(&mut self, _: &mut Measurement) -> Result<()> {
+    fn finish(&mut self, measurement: &mut Measurement) -> Result<()> {
         self.drain()?;
-        self.process_until(u64::MAX);
+        let mut end = measurement.now;
+        if let Some(mut waits) = self.waits.take() {
+            waits.take(&mut self.sources)?;
+            for done in waits.worker.last()? {
+                self.batch.take(&[&done.records], &self.layouts, None);
+            }
+            end = monotonic_ns();
+        }
+        self.process_until(u64::MAX, end);
         self.state.set_settled(u64::MAX);
         self.gone.take().map_or(Ok(()), Err)
     }

@@ -1,7 +1,7 @@
 //! Changes the sampling rate of an event in the live sampler while it runs.
 //!
-//! Receives requests through [`RateOrders`] and answers each with a message: the new rate, or the reason why
-//! the rate is unchanged. [`EventChange`] decides what the kernel can change, except for clocks. In samples
+//! Receives requests through [`RateOrders`], and answers each with the new rate or the reason why the rate is
+//! unchanged. [`EventChange`] decides what the kernel can change, except for clocks. In samples
 //! of a clock, the kernel always writes the period with which the clock was opened. A live view can correct
 //! that period; a file cannot.
 //!
@@ -24,7 +24,7 @@ use pmc_sys::error::{Error, Result};
 use pmc_sys::host::Host;
 use pmc_sys::units::{S, thousands};
 
-/// An order, and the channel for its answer.
+/// An order, and the channel on which to answer it.
 pub(super) struct RateOrder {
     /// The event's index in the measurement.
     pub(super) event: usize,
@@ -54,7 +54,7 @@ pub(super) struct RateRequests {
 /// Creates both ends of the order channel.
 ///
 /// # Errors
-/// If the kernel cannot create a descriptor.
+/// Fails if the kernel cannot create a descriptor.
 pub(super) fn orders() -> Result<(RateOrders, RateRequests)> {
     let making = |error| Error::io("making an eventfd", error);
     let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(|e| making(e.into()))?;
@@ -68,13 +68,12 @@ impl RateOrders {
     /// Doubles or halves the sampling rate of the event with this index. Waits until the rate has changed.
     ///
     /// # Errors
-    /// The reason why the rate has not changed, as text.
+    /// Returns the reason why the rate has not changed, as text.
     pub fn order(&self, event: usize, twice: bool) -> RateReply {
         let (answer, answered) = sync_channel(1);
         let sent = self.orders.send(RateOrder { event, twice, answer });
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
-        // If the sampler has ended, the request and its reply channel are dropped.  (odd: "order" reads as
-        // sequence; "answer channel")
+        // If the sampler has ended, the order and its answer channel are dropped.
         sent.ok().and_then(|()| answered.recv().ok()).unwrap_or_else(|| Err("sampling has ended".to_owned()))
     }
 }
@@ -98,7 +97,7 @@ impl RateRequests {
         self.most = host.number("/proc/sys/kernel/perf_event_max_sample_rate").unwrap_or(u64::MAX);
     }
 
-    /// Returns the descriptor that becomes readable when an order arrives.
+    /// Returns the descriptor that becomes readable when a request arrives.
     pub(super) fn waker(&self) -> BorrowedFd<'_> {
         self.wake.as_fd()
     }
@@ -111,7 +110,7 @@ impl RateRequests {
     /// Computes the change that an order requires.
     ///
     /// # Errors
-    /// The reason why the rate cannot be changed, as text.
+    /// Returns the reason why the rate cannot be changed, as text.
     pub(super) fn change(
         &self,
         order: &RateOrder,

@@ -2,9 +2,10 @@
 //!
 //! ```text
 //!   SamplePlan ──► open: Rings ──┬─► file: a recording ── FilePlan: path, maximum size, rotation
-//!                                └─► live: batches, merged into the live state ─────────► top
+//!                                ├─► live: batches, merged into the live state ─────────► top
+//!                                └─► stream: records in time order ─────────────────────► trace
 //!   CountPlan ───► CounterSet ─────► counting: readings, shown at each interval ────────► stat
-//!                                         drive runs all three in one loop
+//!                                         drive runs all of them in one loop
 //! ```
 //! Commands turn their arguments into plans ([`plan`]) and pass them in. This module opens the events
 //! ([`open`]) and starts the command ([`launch`]). It decides when rings are drained and when the measurement
@@ -26,9 +27,11 @@ mod held_counts;
 pub mod launch;
 pub mod live;
 pub mod live_rate;
+pub mod lock_owners;
 mod misattributed_samples;
 mod new_threads;
 pub mod no_samples;
+pub mod off_cpu;
 pub mod open;
 pub mod output_pipe;
 pub mod plan;
@@ -37,8 +40,10 @@ pub mod reservation;
 mod ring_size;
 pub mod runtime;
 pub mod sources;
+pub mod stream;
 pub mod synthesize;
 pub mod targets;
 pub mod time_slices;
 pub mod trace;
 mod unwinding;
+pub mod warning;

@@ -4,6 +4,7 @@
 
 use super::file::result::RecordingResult;
 use super::plan::{Delay, MeasurementScope, SamplePlan};
+use super::warning::RecordingWarning;
 use pmc_perfdata::perfdata::RecordedEvent;
 use pmc_sys::abi::attr::{Flag, kind};
 use pmc_sys::abi::generic;
@@ -19,16 +20,21 @@ pub fn reason(
     lost: u64,
 ) -> Option<Warning> {
     let none = run.totals.samples + run.totals.unwritten + lost == 0;
-    if !none || plan.options.no_samples || run.totals.traced > 0 || run.failed.is_some() {
+    let is_dummy =
+        |event: &RecordedEvent| (event.attr.kind(), event.attr.config()) == (kind::SOFTWARE, generic::DUMMY);
+    // If only the dummy event is recorded, the user wants records other than samples.
+    let wants_none = plan.options.no_samples || events.iter().all(is_dummy);
+    if !none || wants_none || run.totals.traced > 0 || run.failed.is_some() {
         return None;
     }
-    let because = |why: String, remedy: &str| Some(Warning::NoSamples { why, remedy: remedy.into() });
+    let because =
+        |why: String, remedy: &str| Some(RecordingWarning::NoSamples { why, remedy: remedy.into() }.into());
     let elapsed = duration(run.elapsed_ns as f64);
     match plan.run_schedule.delay {
         Delay::Ns(ns) if !run.was_ever_on => {
             let delay = duration(ns as f64);
             return because(
-                format!("it ended after {elapsed}, before the delay (-D, {delay}) was over"),
+                format!("it ended after {elapsed}, before the delay (-D, {delay}) expired"),
                 "a smaller -D",
             );
         }
@@ -43,7 +49,8 @@ pub fn reason(
         run.readings.iter().filter(|one| one.instance.event == at).map(|one| one.count.value).sum()
     };
     let mut events = events.iter().enumerate().map(|(at, event)| (event, counted(at)));
-    // Prefer an explanation for an event that occurred too rarely over one for an event that did not occur.
+    // Prefer the explanation that an event occurred too rarely to the explanation that another event did not
+    // occur.
     let happened = events.clone().find(|&(_, count): &(_, u64)| count > 0);
     let (event, count) = happened.or_else(|| events.next())?;
     let (name, attr) = (event.name(), &event.attr);
@@ -66,17 +73,26 @@ pub fn reason(
         _ if is_clock && attr.get(Flag::Freq) => {
             let each = amount(S / attr.period().max(1));
             let why = format!(
-                "{name} ran for only {}, and pmc takes a sample every {each} per {whose}",
+                "{name} ran for only {}, and pmc takes one sample every {each} in each {whose}",
                 amount(count)
             );
             because(why, "record longer, or use a higher frequency (-F)")
         }
         _ => {
-            let each = if attr.get(Flag::Freq) { "some".to_owned() } else { amount(attr.period()) };
-            let why =
-                format!("{name} counted {}, and pmc takes a sample every {each} per {whose}", amount(count));
+            let (count, period) = (amount(count), amount(attr.period()));
+            let why = match attr.get(Flag::Freq) {
+                true => format!("{name} occurred only {count} times, too rarely for a sample"),
+                false if is_clock => {
+                    format!(
+                        "{name} ran for only {count}, and pmc takes one sample every {period} in each {whose}"
+                    )
+                }
+                false => format!(
+                    "{name} occurred only {count} times, and pmc takes one sample per {period} in each {whose}"
+                ),
+            };
             let remedy = Advice::about(AdvisedOption::Period, "use a smaller {option}, or record longer");
-            Some(Warning::NoSamples { why, remedy })
+            Some(RecordingWarning::NoSamples { why, remedy }.into())
         }
     }
 }

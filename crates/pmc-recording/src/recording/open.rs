@@ -1,15 +1,17 @@
 //! Opens a plan's events on its targets, and maps their rings.
 //!
-//! Receives a [`SamplePlan`]; returns [`Rings`] and the sampled threads. Chooses the ring size, how to treat
-//! a frequency above the kernel's limit, and which events to sample by default. [`drive`](super::drive)
-//! starts the events.
+//! Receives a [`SamplePlan`]; returns [`Rings`] and the sampled threads. Chooses the ring size and the
+//! default events, and limits the frequency to the kernel's maximum. [`drive`](super::drive) starts the
+//! events.
 
 use std::rc::Rc;
 
+use super::off_cpu::{events, wakers};
 use super::plan::{Delay, MeasurementScope, SamplePlan};
 use super::reservation::EventChoice;
 use super::ring_size::ring_bytes;
 use super::targets::{check_flags, explain, make_room_for_events, slots, slots_of_cpus, threads};
+use super::warning::RecordingWarning;
 use super::{ended_threads, filters, launch, new_threads, time_slices};
 use pmc_events::counter::Mode;
 use pmc_events::counter::facts::MachineFacts;
@@ -23,9 +25,9 @@ use pmc_events::counter::rings::{MappedPages, RingOptions, Rings, pages_of};
 use pmc_events::counter::target::TargetCgroup;
 use pmc_events::event::{EventGroup, EventParser, EventSpec};
 use pmc_sys::abi::attr::{Flag, kind};
-use pmc_sys::abi::generic::CPU_CYCLES;
+use pmc_sys::abi::generic::{CONTEXT_SWITCHES, CPU_CYCLES};
 use pmc_sys::abi::{Attr, sample_type};
-use pmc_sys::error::{Error, Result, Warning, kernel_words, say};
+use pmc_sys::error::{Error, Result, kernel_words, say};
 use pmc_sys::host::Host;
 use pmc_sys::host::process::ThreadInfo as Alive;
 use pmc_sys::sys::clock;
@@ -34,12 +36,12 @@ use pmc_sys::sys::{errno, page_size};
 use pmc_sys::units;
 
 /// Groups of events, each with the cgroup in which it is measured.
-pub(crate) type Groups = Vec<(EventGroup, Option<Rc<TargetCgroup>>)>;
+pub type Groups = Vec<(EventGroup, Option<Rc<TargetCgroup>>)>;
 
 /// Returns the requested events with their cgroups. If none are requested, returns `cycles:P`.
 ///
 /// # Errors
-/// If an event or cgroup is unknown.
+/// Fails if an event or cgroup is unknown.
 pub fn groups(plan: &SamplePlan, host: &Host) -> Result<Groups> {
     let mut parser =
         EventParser::new(host).measuring(launch::subject(&plan.scope, &plan.run_schedule.command));
@@ -52,9 +54,13 @@ pub fn groups(plan: &SamplePlan, host: &Host) -> Result<Groups> {
     }
     check_samples(&groups).map_err(|refusal| explain(*refusal, host))?;
     groups = time_slices::lead(groups);
-    if plan.excludes_self {
-        filters::exclude_self(&mut groups)?;
+    if let Some(off_cpu) = plan.off_cpu {
+        groups.push(events::switch_event(plan));
+        if off_cpu.has_wakers {
+            groups.extend(wakers::wakeup_event(&mut parser)?);
+        }
     }
+    filters::exclude_self(&mut groups, plan.excludes_self)?;
     if !plan.strict {
         clock_for_cycles(&mut groups, host);
     }
@@ -127,7 +133,7 @@ fn clock_for_cycles(groups: &mut [EventGroup], host: &Host) {
         && let Err(refusal) = door::cycles(Mode::TaskSampling)
     {
         cycles.for_each(EventSpec::become_cpu_clock);
-        say::warn(&Warning::NoCycles { why: refusal.explain(&MachineFacts::own(host)).cause });
+        say::warn(RecordingWarning::NoCycles { why: refusal.explain(&MachineFacts::own(host)).cause });
     }
 }
 
@@ -135,7 +141,7 @@ fn clock_for_cycles(groups: &mut [EventGroup], host: &Host) {
 /// `--strict` such a frequency is an error.
 ///
 /// # Errors
-/// If the frequency exceeds the limit and one of these options is given.
+/// Fails if the frequency exceeds the limit and one of these options is given.
 pub fn check_frequency(plan: &mut SamplePlan, host: &Host) -> Result<()> {
     let Rate::Frequency(wanted) = plan.options.rate else { return Ok(()) };
     let most: Option<u64> = host.number("/proc/sys/kernel/perf_event_max_sample_rate");
@@ -151,7 +157,7 @@ pub fn check_frequency(plan: &mut SamplePlan, host: &Host) -> Result<()> {
             .try_this(format!("sysctl kernel.perf_event_max_sample_rate={wanted}"))
             .try_this("-F max"));
     }
-    say::warn(&Warning::FrequencyLowered { asked: wanted, most: units::thousands(most) });
+    say::warn(RecordingWarning::FrequencyLowered { asked: wanted, most: units::thousands(most) });
     plan.options.rate = Rate::Frequency(most);
     Ok(())
 }
@@ -166,7 +172,7 @@ fn unwinds(plan: &SamplePlan, groups: &[(EventGroup, Option<Rc<TargetCgroup>>)])
 
 /// Returns a holder's default options for opening events. Options in the request override them.
 pub(crate) fn held_options() -> SampleOptions {
-    // Use a clock that every reader of the records can read too.
+    // Use a clock that all readers of the records can read as well.
     SampleOptions { clock: clock::number("monotonic"), running_time: true, ..SampleOptions::default() }
 }
 
@@ -187,11 +193,12 @@ pub(crate) fn open(
     // A recording that yields to reservations must be able to start with its counters off.
     let on_exec = matches!(plan.scope, MeasurementScope::Command)
         && plan.run_schedule.delay == Delay::None
-        && plan.reserve != Policy::Yield;
+        && plan.reserve != Policy::Yield
+        && !plan.includes_exec;
     let events = || groups.iter().flat_map(|(group, _)| &group.events);
     check_flags(events(), &plan.scope, &threads, host)?;
-    let is_mixed =
-        events().any(|spec| spec.qualifiers.system) && !matches!(plan.scope, MeasurementScope::Cpus(_));
+    let is_beside = |spec: &EventSpec| spec.qualifiers.system && !spec.qualifiers.samples_wakeups;
+    let is_mixed = events().any(is_beside) && !matches!(plan.scope, MeasurementScope::Cpus(_));
     let mut options = plan.options.clone();
     if is_mixed {
         check_groups(&groups)?;
@@ -257,7 +264,7 @@ pub(crate) fn open(
     };
     if let Some(limit) = limit {
         let is = |pages: usize| units::bytes((pages * page_size()) as u64);
-        say::warn(&Warning::RingsSmaller { bytes: is(mapped), asked: is(pages), limit });
+        say::warn(RecordingWarning::RingsSmaller { bytes: is(mapped), asked: is(pages), limit });
     } else if plan.verbose {
         say::note(format!(
             "{} ring buffers of {}",
@@ -267,14 +274,15 @@ pub(crate) fn open(
     }
     new_threads::attach(plan, host, &mut rings, &mut threads, mapped)?;
     for slot in cpus {
-        // Open events on whole CPUs last. They do not track tasks, so they would not report a child that a
-        // recorded task starts in the meantime.
+        // Open events on whole CPUs last. They do not record the start of tasks, so a child that a recorded
+        // task starts in the meantime would not be reported.
         rings.open_late(slot, mapped).map_err(refused)?;
     }
     rings.set_filters().map_err(filters::refused)?;
     check_slices(&rings)?;
     check_ends(host, &rings)?;
     say_fallbacks(&rings, plan.options.no_samples);
+    say_silent_switches(plan, &rings);
     Ok((rings, threads))
 }
 
@@ -303,7 +311,7 @@ fn check_groups(groups: &[(EventGroup, Option<Rc<TargetCgroup>>)]) -> Result<()>
 /// separate, smaller rings.
 ///
 /// # Errors
-/// If an event is unknown, or the kernel refuses it.
+/// Fails if an event is unknown, or the kernel refuses it.
 pub fn open_triggers(
     text: &str,
     plan: &SamplePlan,
@@ -332,7 +340,7 @@ pub fn open_triggers(
     open(&plan, host, groups, held).map(|(rings, _)| rings)
 }
 
-/// Makes it safe for children to inherit the probes among these events: see
+/// Makes it safe for children to inherit the probes among these events. See
 /// [`inherited_probes`](pmc_events::counter::inherited_probes). Warns about each probe that cannot be
 /// inherited.
 pub(super) fn inheritable_probes(
@@ -346,7 +354,7 @@ pub(super) fn inheritable_probes(
     let events = groups.iter_mut().flat_map(|(group, _)| &mut group.events);
     let (probes, left_out) = make_inheritable(events, inherit, host);
     for (event, error) in left_out {
-        say::warn(&Warning::ProbeNotInherited { event, why: kernel_words(&error) });
+        say::warn(RecordingWarning::ProbeNotInherited { event, why: kernel_words(&error) });
     }
     probes
 }
@@ -377,13 +385,13 @@ fn check_slices(rings: &Rings) -> Result<()> {
         return Err(error
             .why("this kernel cannot inherit a group with counts in samples (Linux 6.13 or newer can)")
             .try_this("-i, which excludes child processes")
-            .try_this("use log-exit, which logs each thread's counts at its end"));
+            .try_this("use log-exit, which logs each thread's counts when it exits"));
     }
     if leaders().any(|(_, given_up)| given_up.has(Fallback::UserOnly)) {
         return Err(error
             .why("context switches happen in the kernel, which you have no permission to measure")
-            .try_this("use log-exit, which logs each thread's counts at its end")
-            .try_this("kernel.perf_event_paranoid=1, or CAP_PERFMON"));
+            .try_this("use log-exit, which logs each thread's counts when it exits")
+            .try_this("set kernel.perf_event_paranoid=1, or grant CAP_PERFMON"));
     }
     Ok(())
 }
@@ -392,7 +400,7 @@ fn check_slices(rings: &Rings) -> Result<()> {
 fn check_ends(host: &Host, rings: &Rings) -> Result<()> {
     let inherits = |attr: &Attr| attr.get(Flag::InheritStat) && attr.get(Flag::Inherit);
     let mut inheriting = rings.events().filter(|(_, attr, _)| inherits(attr)).peekable();
-    // If the test itself fails, assume that the kernel reports these counts.
+    // If the test cannot be run, assume that the kernel reports these counts.
     let cpu = host.online_cpus().first().unwrap_or(0);
     let are_counted = || ended_threads::are_counted(cpu).unwrap_or(true);
     if inheriting.peek().is_none() || are_counted() {
@@ -401,11 +409,11 @@ fn check_ends(host: &Host, rings: &Rings) -> Result<()> {
     if let Some((spec, ..)) = inheriting.find(|(spec, ..)| spec.qualifiers.logs()) {
         let log = if spec.qualifiers.log_exit { "log-exit" } else { "log-cswitch" };
         return Err(Error::new(format!("{log}: per-thread counts are not available"))
-            .why("this kernel does not report a thread's counts at its end (Linux 5.13 to 6.18 without the fix)")
-            .try_this("Linux 6.19 or newer")
+            .why("this kernel does not report a thread's counts when it exits (Linux 5.13 to 6.18 without the fix)")
+            .try_this("use Linux 6.19 or newer")
             .try_this("-i, which logs only the command's first thread, or the threads of -p"));
     }
-    say::warn(&Warning::EndsNotCounted);
+    say::warn(RecordingWarning::EndsNotCounted);
     Ok(())
 }
 
@@ -414,30 +422,43 @@ fn say_fallbacks(rings: &Rings, only_counts: bool) {
     for (spec, given_up) in rings.given_up() {
         if given_up.has(Fallback::UserOnly) {
             let doing = if only_counts { "counting" } else { "sampling" };
-            say::warn(&Warning::UserModeOnly { doing });
+            say::warn(RecordingWarning::UserModeOnly { doing });
         }
         if given_up.has(Fallback::DeferredChains) {
-            say::warn(&Warning::ChainsNotDeferred);
+            say::warn(RecordingWarning::ChainsNotDeferred);
         }
         if given_up.has(Fallback::InheritedReads) {
-            say::warn(&Warning::ChildrenNotRead { event: spec.name.clone() });
+            say::warn(RecordingWarning::ChildrenNotRead { event: spec.name.clone() });
         }
         if given_up.has(Fallback::HostGuestExclusion) {
-            say::warn(&Warning::GuestsTogether { event: spec.name.clone() });
+            say::warn(RecordingWarning::GuestsTogether { event: spec.name.clone() });
         }
     }
 }
 
-/// Gives the calling thread, which drains the rings, real-time priority.
+/// Warns if context switches are sampled in user mode only. The kernel opens such an event, but never writes
+/// a sample for it.
+fn say_silent_switches(plan: &SamplePlan, rings: &Rings) {
+    let is_silent = |(spec, attr, _): &(&EventSpec, &Attr, _)| {
+        spec.is_generic(kind::SOFTWARE, CONTEXT_SWITCHES) && attr.get(Flag::ExcludeKernel)
+    };
+    match (rings.events().any(|event| is_silent(&event)), plan.off_cpu) {
+        (false, _) => {}
+        (true, Some(_)) => say::warn(RecordingWarning::WaitsWithoutStacks),
+        (true, None) => say::warn(RecordingWarning::SwitchesUserOnly),
+    }
+}
+
+/// Gives real-time priority to the calling thread, which drains the rings.
 ///
 /// # Errors
-/// If the kernel refuses the priority.
+/// Fails if the kernel refuses the priority.
 pub fn run_in_real_time(priority: Option<i32>) -> Result<()> {
     priority.map_or(Ok(()), |priority| {
         process::run_in_real_time(priority).map_err(|error| {
             Error::io(format!("--realtime {priority}"), error)
                 .why("real-time priorities require CAP_SYS_NICE or a higher limit")
-                .try_this("sudo, or raise ulimit -r")
+                .try_this("use sudo, or raise ulimit -r")
         })
     })
 }

@@ -1,4 +1,4 @@
-//! A pipe for a command's output. With it, pmc can print the output only once although the command runs many
+//! A pipe for a command's output, which lets pmc print the output only once although the command runs many
 //! times.
 //!
 //! The pipe is drained while the command runs. Its contents are written to pmc's own output or discarded.
@@ -14,6 +14,7 @@ use std::thread::JoinHandle;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use pmc_sys::sys::process::Streams;
+use pmc_sys::sys::waits_again;
 
 /// Maximum time to wait for other processes that keep the pipe open after the command's end but write
 /// nothing.
@@ -32,7 +33,7 @@ impl OutputPipe {
     /// Creates a pipe and starts to drain it. Writes its contents to `shown`, or discards them.
     ///
     /// # Errors
-    /// If no descriptor or thread is available.
+    /// Fails if no descriptor or thread is available.
     pub fn open(shown: Option<Box<dyn Write + Send>>) -> io::Result<Self> {
         let (reader, writer) = io::pipe()?;
         let is_over = Arc::new(AtomicBool::new(false));
@@ -49,7 +50,7 @@ impl OutputPipe {
         if self.is_shown { Streams::OutputTo(pipe) } else { Streams::AllTo(pipe) }
     }
 
-    /// Closes the pipe after the command's end. Returns when all of the command's output has been read and
+    /// Closes the pipe after the command ends. Returns when all of the command's output has been read and
     /// written.
     pub fn close(self) {
         drop(self.writer);
@@ -64,11 +65,13 @@ fn empty(mut pipe: PipeReader, mut shown: Option<Box<dyn Write + Send>>, is_over
     loop {
         match poll(&mut [PollFd::new(&pipe, PollFlags::IN)], Some(&PATIENCE)) {
             Ok(0) if is_over.load(Ordering::Relaxed) => break,
-            Ok(0) | Err(rustix::io::Errno::INTR) => continue,
+            Ok(0) => continue,
+            Err(error) if waits_again(error) => continue,
             Ok(_) => {}
             Err(_) => break,
         }
         match (pipe.read(&mut bytes), &mut shown) {
+            (Err(error), _) if error.kind() == io::ErrorKind::Interrupted => {}
             (Ok(0) | Err(_), _) => break,
             // Ignore write errors: the code that prints the table also detects a closed terminal.
             (Ok(read), Some(out)) => drop(out.write_all(&bytes[..read]).and_then(|()| out.flush())),
@@ -81,7 +84,7 @@ fn empty(mut pipe: PipeReader, mut shown: Option<Box<dyn Write + Send>>, is_over
 mod tests {
     use super::*;
 
-    /// A process that outlives the command does not delay the end, and all output is read.
+    /// All output is read, and a process that outlives the command does not delay the end.
     #[test]
     fn processes_that_outlive_the_command_are_not_awaited() {
         let pipe = OutputPipe::open(None).unwrap();

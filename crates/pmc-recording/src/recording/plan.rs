@@ -1,4 +1,5 @@
-//! Plans that commands make from their arguments: the targets, the time, the events and the output.
+//! Plans that commands make from their arguments. A plan specifies the targets, the time, the events and the
+//! output.
 //!
 //! Plans are plain values that contain neither clap types nor open descriptors. A command's `plan.rs` makes a
 //! plan, and [`open`](super::open), [`live`](super::live), [`file`](super::file) and
@@ -77,6 +78,17 @@ impl Synthesis {
     pub(crate) const ALL: Self = Self { tasks: true, mappings: true, cgroups: true };
 }
 
+/// Which events exclude pmc itself. The kernel supports this only for tracepoints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SelfExclusion {
+    /// No events.
+    Never,
+    /// All tracepoints; there must be at least one.
+    Tracepoints,
+    /// All events if all of them are tracepoints, otherwise none, so that pairs of events stay complete.
+    AllOrNone,
+}
+
 /// The events to sample, their targets, and the sampling options.
 #[derive(Debug, Clone)]
 pub struct SamplePlan {
@@ -90,18 +102,22 @@ pub struct SamplePlan {
     pub cgroups: Vec<String>,
     /// Sampling options for the kernel.
     pub options: SampleOptions,
-    /// Whether tracepoints exclude pmc itself.
-    pub excludes_self: bool,
+    /// Which events exclude pmc itself.
+    pub excludes_self: SelfExclusion,
     /// Synthesized records for running tasks.
     pub synthesis: Synthesis,
     /// Whether the frequency in `options` is the kernel's limit (`-F max`).
     pub freq_max: bool,
     /// Whether a frequency above the kernel's limit is an error instead of a warning.
     pub strict_freq: bool,
-    /// Whether falling back to another event or rate is an error.
+    /// Whether it is an error if another event or rate has to be used instead.
     pub strict: bool,
     /// Whether samples begin with their event's id even if there is only one event.
     pub with_id: bool,
+    /// Whether and how off-CPU time is recorded too.
+    pub off_cpu: Option<OffCpuPlan>,
+    /// Whether the events start before the command's exec instead of with it, so that the exec is recorded.
+    pub includes_exec: bool,
     /// Whether stack copies are unwound while recording instead of being written to the file.
     pub unwinds: bool,
     /// Whether truncated stacks are completed from earlier samples of the same thread.
@@ -114,6 +130,8 @@ pub struct SamplePlan {
     pub backlog: bool,
     /// Pages per ring; `None`: as many as are useful and allowed.
     pub ring_pages: Option<usize>,
+    /// Useful size of a ring in bytes, for samples without stack copies.
+    pub useful_ring: u64,
     /// Pages per AUX area, into which the hardware writes its trace; `None`: perf's default.
     pub aux_pages: Option<usize>,
     /// Bytes of trace data in each sample of an event whose group leader is a trace.
@@ -128,6 +146,10 @@ pub struct SamplePlan {
     pub verbose: bool,
 }
 
+/// Default of [`SamplePlan::useful_ring`]. A ring of this size holds a second of samples at almost any rate,
+/// and a larger ring would only cause more cache misses.
+const RING: u64 = 2 << 20;
+
 impl SamplePlan {
     /// Returns a plan that samples cycles in this scope with these options, from start to end.
     pub fn on(scope: MeasurementScope, options: SampleOptions) -> Self {
@@ -137,18 +159,21 @@ impl SamplePlan {
             scope,
             cgroups: Vec::new(),
             options,
-            excludes_self: false,
+            excludes_self: SelfExclusion::Never,
             synthesis: Synthesis::ALL,
             freq_max: false,
             strict_freq: false,
             strict: false,
             with_id: false,
+            off_cpu: None,
+            includes_exec: false,
             unwinds: false,
             joins: true,
             per_thread: false,
             tracks_apart: false,
             backlog: false,
             ring_pages: None,
+            useful_ring: RING,
             aux_pages: None,
             aux_sample: None,
             trace: None,
@@ -157,6 +182,16 @@ impl SamplePlan {
             verbose: false,
         }
     }
+}
+
+/// How to record off-CPU time; see [`off_cpu`](super::off_cpu).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct OffCpuPlan {
+    /// Minimum length of a wait with a stack, in nanoseconds. Shorter waits are summed up per thread, without
+    /// stacks.
+    pub threshold_ns: u64,
+    /// Whether to record what wakes waiting threads, and which threads run while they wait for a CPU.
+    pub has_wakers: bool,
 }
 
 /// The hardware trace and its AUX areas.
@@ -171,7 +206,7 @@ pub struct TracePlan {
     pub(crate) in_samples: bool,
 }
 
-/// Condition that starts another file.
+/// Condition for switching to a new output file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rotation {
     /// SIGUSR2 has arrived.
@@ -191,9 +226,9 @@ pub struct FilePlan {
     pub is_stamped: bool,
     /// zstd compression level; `None`: no compression.
     pub compress: Option<i32>,
-    /// Condition that starts another file.
+    /// Condition for switching to a new output file.
     pub rotation: Option<Rotation>,
-    /// Trigger events that also start another file.
+    /// Trigger events that also switch to a new output file.
     pub rotates_at: Option<String>,
     /// Maximum number of files in a series; older files are removed.
     pub most_files: Option<usize>,

@@ -25,7 +25,9 @@ use pmc_sys::error::{Error, Result};
 
 /// Maximum size of a copy of one ring, in bytes.
 const LARGEST: u64 = 1 << 31;
-/// Minimum interval between requests in nanoseconds, for rings that fill fast.
+/// Maximum size of the description of a copy, in bytes. One with 4,096 rings and as many events takes 2 MB.
+const LARGEST_DESCRIPTION: u64 = 64 << 20;
+/// Minimum interval between requests in nanoseconds, for rings that fill quickly.
 const SHORTEST: u64 = 5_000_000;
 /// Maximum interval between requests in nanoseconds.
 const LONGEST: u64 = 400_000_000;
@@ -58,7 +60,8 @@ pub(crate) struct Relay {
     gone: Option<Error>,
     /// Whether no more records will arrive.
     is_gone: bool,
-    /// The number of records lost since the event was added: when delivery began, and at the last fetch.
+    /// The number of records lost since the event was added: at the start of the delivery, and at the last
+    /// fetch.
     lost: Range<u64>,
     was_ever_on: bool,
     is_on: bool,
@@ -75,7 +78,7 @@ impl Relay {
     /// no reader has fetched them yet.
     ///
     /// # Errors
-    /// The holder's refusal.
+    /// Returns the holder's refusal.
     pub(crate) fn open(directory: RunDirectory, number: u64, from_start: bool) -> Result<Self> {
         let id = number.to_string();
         let ring_bytes = directory.entry(&id).map_or(0, |entry| entry.ring_bytes);
@@ -109,7 +112,7 @@ impl Relay {
     /// Returns the scope of the event.
     ///
     /// # Errors
-    /// If the holder sends an invalid list of CPUs.
+    /// Fails if the holder sends an invalid list of CPUs.
     pub(crate) fn scope(&self) -> Result<MeasurementScope> {
         handover::scope(&self.snapshot.open)
     }
@@ -134,7 +137,7 @@ impl Relay {
     /// [gone](Self::newly_gone).
     ///
     /// # Errors
-    /// The holder's error at the first request.
+    /// Returns the holder's error at the first request.
     pub(crate) fn switch(&mut self, on: bool) -> Result<()> {
         if std::mem::replace(&mut self.is_on, on) == on || self.is_gone {
             return Ok(());
@@ -159,7 +162,7 @@ impl Relay {
     /// Passes new records to `take`, with the ring's index. Returns the number of bytes.
     ///
     /// # Errors
-    /// The errors of `take`.
+    /// Fails if `take` fails.
     pub(crate) fn drain<E>(
         &mut self,
         mut take: impl FnMut(usize, &[u8]) -> std::result::Result<(), E>,
@@ -213,7 +216,7 @@ impl Relay {
     /// Passes the complete contents of the rings to `take`.
     ///
     /// # Errors
-    /// The errors of the holder and of `take`.
+    /// Fails if `take` fails, or with an error from the holder.
     pub(crate) fn take_all<E>(
         &mut self,
         mut take: impl FnMut(usize, &[u8]) -> std::result::Result<(), E>,
@@ -246,18 +249,21 @@ impl Relay {
             let new = ring.end.saturating_sub(self.after.get(ring.ring).copied().unwrap_or(0));
             // A copy shared by several readers may begin before the new records.
             let len = ring.len.min(new);
-            let from = if ring.is_backward { at } else { at + ring.len - len };
-            let copy = piece(&bytes, from, Some(len))?;
-            at += ring.len;
+            let end = u64::checked_add(at, ring.len).ok_or_else(torn)?;
+            let copy = piece(&bytes, if ring.is_backward { at } else { end - len }, Some(len))?;
+            at = end;
             let mut records = if ring.is_backward { turn(&copy) } else { copy };
             let first = elsewhere.get(&ring.ring).copied();
             if let Some(id) = first {
                 give_to(id, &mut records);
             }
             let known = first.map_or(ring.ring, |id| self.ids.iter().position(|&one| one == id).unwrap_or(0));
+            if known >= self.ids.len() {
+                return Err(torn());
+            }
             let missing = new - records.len() as u64;
             // Report only records that were lost since this reader started. If records are missing from a
-            // ring that keeps the oldest records, another reader has taken them. The kernel counts the
+            // ring that keeps the oldest records, another reader has taken them. The kernel itself counts the
             // records that did not fit.
             if missing > 0 && ring.is_backward && self.after.get(ring.ring).is_some() {
                 let mut lost = Encoder::new(self.trailer);
@@ -332,7 +338,11 @@ fn positions(directory: &RunDirectory, id: &str) -> Result<RingSnapshot> {
 fn copied(answer: (HolderAnswer, Vec<OwnedFd>)) -> Result<(RingSnapshot, File)> {
     let (HolderAnswer::Copied, descriptors) = answer else { return Err(torn()) };
     let Ok([description, bytes]) = <[_; 2]>::try_from(descriptors) else { return Err(torn()) };
-    let text = piece(&File::from(description), 0, None)?;
+    let description = File::from(description);
+    if description.metadata().map_err(failed)?.len() > LARGEST_DESCRIPTION {
+        return Err(torn());
+    }
+    let text = piece(&description, 0, None)?;
     Ok((serde_json::from_slice(&text).map_err(|_| torn())?, File::from(bytes)))
 }
 
@@ -356,4 +366,69 @@ fn failed(error: io::Error) -> Error {
 fn torn() -> Error {
     Error::new("the holder sent an incomplete copy of its ring buffers")
         .why("the holder may be another version of pmc")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::{MemfdFlags, memfd_create};
+    use rustix::net::{
+        AddressFamily, RecvFlags, SocketAddrUnix, SocketType, accept, bind, listen, recv, socket,
+    };
+    use std::os::fd::AsFd;
+
+    use crate::persistent::message::{LONGEST_ANSWER, send};
+
+    /// What a relay fetches from a holder that answers every request with this description and these records.
+    fn fetched(copies: &str, records: &[u8]) -> Result<Vec<(usize, Vec<u8>)>> {
+        let description = format!(
+            r#"{{"events":[{{"name":"e","attr":[1,0,1000],"ids":[77]}}],"sampled":1,
+                "instances":[[77,0,0,18446744073709551615]],"guards":18446744073709551615,"rings":[0],
+                "ring_bytes":4096,"cpus":"0","pids":[],"owners":[77],"copies":{copies},"lost":0}}"#
+        );
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let directory = RunDirectory::at(folder.path());
+        let listener = socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).expect("a socket");
+        bind(&listener, &SocketAddrUnix::new(directory.socket()).expect("an address")).expect("it is free");
+        listen(&listener, 2).expect("a listener");
+        let answer = || {
+            let client = accept(&listener).expect("a client");
+            recv(&client, &mut [0; 1024][..], RecvFlags::empty()).expect("a request");
+            let parts = [description.as_bytes(), records].map(|bytes| {
+                let part = memfd_create("part", MemfdFlags::CLOEXEC).expect("a memfd");
+                rustix::io::write(&part, bytes).expect("it has room");
+                part
+            });
+            send(&client, &HolderAnswer::Copied, LONGEST_ANSWER, &[parts[0].as_fd(), parts[1].as_fd()])
+                .expect("it is sent");
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| (0..2).for_each(|_| answer()));
+            let mut all = Vec::new();
+            Relay::open(directory.clone(), 1, true)?.take_all(|ring, records| {
+                all.push((ring, records.to_vec()));
+                Ok::<_, Error>(())
+            })?;
+            Ok(all)
+        })
+    }
+
+    /// These sizes once overflowed, and the number of the ring was used unchecked.
+    #[test]
+    fn impossible_copies_are_refused() {
+        let record = [9, 0, 0, 0, 0, 0, 16, 0, 77, 0, 0, 0, 0, 0, 0, 0];
+        let copy = |ring, len: u64, end: u64| {
+            format!(r#"{{"ring":{ring},"len":{len},"is_backward":false,"end":{end}}}"#)
+        };
+        let sound = fetched(&format!("[{}]", copy(0, 16, 16)), &record);
+        assert_eq!(sound.expect("a copy"), [(0, record.to_vec())]);
+        for copies in [
+            format!("[{},{}]", copy(0, 16, 16), copy(0, u64::MAX, 16)),
+            format!("[{}]", copy(0, u64::MAX, u64::MAX)),
+            format!("[{}]", copy(7, 16, 16)),
+        ] {
+            let error = fetched(&copies, &record).expect_err(&copies).to_string();
+            assert!(error.contains("incomplete copy"), "{copies}: {error}");
+        }
+    }
 }

@@ -1,5 +1,5 @@
-//! Reservations of the hardware counters, which other programs may need too. Before a measurement, pmc checks
-//! the reservations. During the measurement, it can yield the counters.
+//! Reservations of the hardware counters by pmc and other programs. pmc checks the reservations before a
+//! measurement, and can yield the counters during the measurement.
 //!
 //! Receives the plan's policy; returns a [`PreparedReservation`] that must be kept while counters are open.
 //! [`Activity`] tracks whether events are on. Events are off until they are switched on (`-D`, `--control`).
@@ -19,24 +19,24 @@ use pmc_sys::host::Host;
 /// Applies the policy if any of the groups needs hardware counters, and prints its findings as warnings.
 ///
 /// # Errors
-/// If a required reservation is not available.
+/// Fails if a required reservation is not available.
 pub fn reserve<'a>(
     policy: Policy,
     groups: impl IntoIterator<Item = &'a EventGroup>,
     host: &Host,
 ) -> Result<PreparedReservation> {
-    // With the default policy, pmc makes no reservation if the machine has no core PMU and therefore cannot
-    // count the events anyway.
+    // With the default policy, pmc makes no reservation on a machine without a core PMU, because it cannot
+    // count the events there anyway.
     let can_count = || policy != Policy::Auto || host.core_pmu().is_some();
     let is_of_core = |event: &EventSpec| event.attr().is_some_and(|attr| attr.kind() < kind::FIRST_DYNAMIC);
     let takes = |event: &EventSpec| event.takes_counter() && (!is_of_core(event) || can_count());
     if !groups.into_iter().flat_map(|group| &group.events).any(takes) {
         return Ok(PreparedReservation::default());
     }
-    let prepared = prepare(policy, &LockFile::default_path(host))
+    let mut prepared = prepare(policy, &LockFile::default_path(host))
         // Only the policy `require` can fail.
         .map_err(|error| error.explain("omit --reserve=require to count without a reservation"))?;
-    prepared.findings.iter().for_each(say::warn);
+    prepared.findings.drain(..).for_each(say::warn);
     Ok(prepared)
 }
 
@@ -92,11 +92,11 @@ pub(crate) trait EventSwitch {
 /// Tracks which events are on, and why events are off. Times are nanoseconds of the monotonic clock.
 #[derive(Debug, Default)]
 pub(crate) struct Activity {
-    /// Whether the start, the delay or an order has switched the events on.
+    /// Whether the events have been switched on: at the start, after the delay, or by an order.
     is_on: bool,
-    /// Names of events that are in the opposite state because an order switched them by name.
+    /// Names of the events that an order has switched by name, and that are therefore in the opposite state.
     but: BTreeSet<String>,
-    /// Whether any event was on during this interval.
+    /// Whether any event was enabled during this interval.
     on_in_interval: bool,
     was_ever_on: bool,
     /// Time since which the hardware has been yielded; `None` if it is not yielded.
@@ -214,7 +214,7 @@ impl Activity {
         std::mem::replace(&mut self.on_in_interval, self.is_on || !self.but.is_empty())
     }
 
-    /// Whether any event was ever enabled.  (odd: "on" could be enabled or scheduled on the PMU)
+    /// Whether any event was ever enabled.
     pub(super) fn was_ever_on(&self) -> bool {
         self.was_ever_on
     }

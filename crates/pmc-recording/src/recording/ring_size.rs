@@ -6,19 +6,19 @@ use pmc_sys::host::Host;
 use pmc_sys::sys::credentials::{Credentials, Limits};
 use pmc_sys::sys::page_size;
 
+use super::off_cpu::events::STACK_COPY;
 use super::plan::SamplePlan;
 
-/// Default ring size. A ring of this size holds a second of samples at almost any rate, and a larger ring
-/// would only cause more cache misses.
-const RING: u64 = 2 << 20;
 /// Number of stack copies that fit into a ring: half a second of profiling.
 const COPIES: u64 = 512;
+/// The same for stack copies of context switches, which come in bursts.
+const SWITCH_COPIES: u64 = 2048;
 /// Maximum size of all rings together.
 const RINGS: u64 = 512 << 20;
 
 /// Returns the size of a ring: the most useful size, or less if this user may not lock that much memory. The
 /// kernel allows `perf_event_mlock_kb` per CPU, shared by all rings, plus `RLIMIT_MEMLOCK`. The limits do not
-/// apply to users who may lock any amount.
+/// apply to users who may lock any amount of memory.
 pub(super) fn ring_bytes(plan: &SamplePlan, host: &Host, slots: &[TargetSlot]) -> u64 {
     let page = page_size() as u64;
     if let Some(pages) = plan.ring_pages {
@@ -31,7 +31,8 @@ pub(super) fn ring_bytes(plan: &SamplePlan, host: &Host, slots: &[TargetSlot]) -
         * if plan.options.backward { 2 } else { 1 };
     let rings = rings.max(1);
     let copy = plan.options.call_graph.map_or(0, CallGraph::copied_bytes);
-    let useful = RING.max(u64::from(copy) * COPIES).min(RINGS / rings).max(page);
+    let switches = plan.off_cpu.map_or(0, |_| u64::from(STACK_COPY) * SWITCH_COPIES);
+    let useful = plan.useful_ring.max(u64::from(copy) * COPIES).max(switches).min(RINGS / rings).max(page);
     if may_lock_any(host) {
         return useful.next_power_of_two() / if useful.is_power_of_two() { 1 } else { 2 };
     }

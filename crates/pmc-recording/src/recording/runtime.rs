@@ -1,5 +1,5 @@
-//! Language runtimes that write the names of generated functions to a file if an environment variable
-//! requests it.
+//! Language runtimes that can write the names of their generated functions to a file, usually if an
+//! environment variable is set.
 //!
 //! Receives a command line; returns the runtime that the command starts, if it is one of [`RUNTIMES`]. pmc
 //! detects a runtime by reading the program's executable, or the interpreter's executable for a script. It
@@ -21,13 +21,13 @@ pub struct Runtime {
     pub name: &'static str,
     /// Whether a program belongs to this runtime.
     is_of: fn(&StartingProgram<'_>) -> bool,
-    /// Returns why the program's functions will have no names; `None` if they will have names.
+    /// Returns the reason if the program's functions will have no names; `None` if they will have names.
     lacks: fn(&StartingProgram<'_>) -> Option<MissingRuntimeNames>,
     /// The variable that requests the names; `None` if the runtime always writes them.
     variable: Option<Variable>,
 }
 
-/// Why a language's functions will have no names.
+/// Why functions in a language will have no names.
 pub struct MissingRuntimeNames {
     /// The language.
     pub language: &'static str,
@@ -160,7 +160,7 @@ impl Runtime {
         let value = match present {
             Some(text) if *is_list => {
                 let text = text.to_string_lossy();
-                // If the user has already set an option, keep the user's value.
+                // If the user has already set the option, keep that value.
                 let has = |value: &str| text.split(' ').any(|have| Some(have) == value.split(' ').next());
                 let missing: Vec<&str> = values.iter().copied().filter(|value| !has(value)).collect();
                 if missing.is_empty() {
@@ -227,7 +227,7 @@ impl StartingProgram<'_> {
 
 /// The result of the detection.
 pub enum RuntimeDetection {
-    /// The runtime can write names.
+    /// The runtime can export the names of its generated functions.
     Writes(&'static Runtime),
     /// The program's functions will have no names.
     Lacks(MissingRuntimeNames),
@@ -341,7 +341,7 @@ fn wrapped(script: &Path, path: &OsStr) -> Option<PathBuf> {
     find(OsStr::new(program), path).filter(|program| program != script)
 }
 
-/// Finds a program like `execvp(3)` does, and resolves symbolic links.
+/// Finds a program as `execvp(3)` does, and resolves symbolic links.
 fn find(word: &OsStr, path: &OsStr) -> Option<PathBuf> {
     let named = word.as_bytes().contains(&b'/').then(|| PathBuf::from(word));
     let searched = || std::env::split_paths(path).map(|folder| folder.join(word)).find(|file| file.is_file());

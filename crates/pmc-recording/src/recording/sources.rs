@@ -41,10 +41,10 @@ fn is_held(spec: &EventSpec) -> bool {
     matches!(spec.source, EventSource::Held(_))
 }
 
-/// Adjusts a plan to its held events, whose options were fixed when they were added.
+/// Adjusts a plan to its held events, whose options were set when they were added.
 ///
 /// # Errors
-/// If the plan requires other options.
+/// Fails if the plan requires other options.
 pub fn adjust_to_held_events(plan: &mut SamplePlan, groups: &Groups, host: &Host) -> Result<()> {
     let mut all = groups.iter().flat_map(|(group, _)| &group.events);
     let Some(held) = all.clone().find(|spec| is_held(spec)) else { return Ok(()) };
@@ -64,7 +64,7 @@ pub fn adjust_to_held_events(plan: &mut SamplePlan, groups: &Groups, host: &Host
     }
 }
 
-/// Returns an option of the plan that cannot apply to held events.
+/// Returns an option of the plan that cannot be applied to held events.
 fn chosen(plan: &SamplePlan) -> Option<&'static str> {
     let options = &plan.options;
     let usual = SampleOptions::default();
@@ -92,7 +92,7 @@ fn chosen(plan: &SamplePlan) -> Option<&'static str> {
 /// Returns an error if targets are given for held events, which have already been opened on their targets.
 ///
 /// # Errors
-/// If the scope names processes or only some CPUs. The error names the first held event.
+/// Fails if the scope names processes or only some CPUs. The error names the first held event.
 pub(super) fn refuse_other_targets<'a>(
     mut events: impl Iterator<Item = &'a EventSpec>,
     scope: &MeasurementScope,
@@ -106,7 +106,10 @@ fn refuse_targets(held: &EventSpec, scope: &MeasurementScope, host: &Host) -> Re
         MeasurementScope::Command | MeasurementScope::AllThreads => Ok(()),
         MeasurementScope::Cpus(cpus) if *cpus == host.online_cpus() => Ok(()),
         MeasurementScope::Cpus(_) => Err(as_it_was_added(held, "CPUs (-C)")),
-        _ => Err(as_it_was_added(held, "processes (-p, -t, -u)")),
+        MeasurementScope::Processes(_)
+        | MeasurementScope::Families(_)
+        | MeasurementScope::Threads(_)
+        | MeasurementScope::User(_) => Err(as_it_was_added(held, "processes (-p, -t, -u)")),
     }
 }
 
@@ -121,8 +124,8 @@ impl RecordSources {
     /// Also returns the sampled threads.
     ///
     /// # Errors
-    /// The errors of [`open::open`]. Also if a holder does not answer, or if a held event does not support
-    /// the plan.
+    /// Fails in the same cases as [`open::open`], and if a holder does not answer, or if a held event does
+    /// not support the plan.
     pub fn open(
         plan: &SamplePlan,
         host: &Host,
@@ -204,7 +207,7 @@ impl RecordSources {
         if own < self.rings.sampled_events() { own } else { own + self.held_events() }
     }
 
-    /// Returns, for each ring, the id of the event to which its misattributed samples belong.
+    /// For each ring, returns the id of the event to which its misattributed samples belong.
     pub fn owners(&self) -> Vec<Option<u64>> {
         let held = self.relays.iter().flat_map(|(_, relay)| relay.snapshot.owners.iter().copied());
         self.rings.passed_on().into_iter().chain(held).collect()
@@ -242,11 +245,11 @@ impl RecordSources {
         Ok(pids)
     }
 
-    /// Passes the new records of every ring to `take`, in one or two slices and with the ring's index.
+    /// Passes the new records of every ring to `take`, as one or two slices, together with the ring's index.
     /// Returns the number of bytes.
     ///
     /// # Errors
-    /// The errors of `take` and of the holders.
+    /// Fails if `take` fails, or with an error from a holder.
     pub(super) fn drain<E>(
         &mut self,
         mut take: impl FnMut(usize, &[&[u8]]) -> std::result::Result<(), E>,

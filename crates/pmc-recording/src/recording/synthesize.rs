@@ -81,8 +81,8 @@ fn kernel_text(host: &Host) -> Option<(u64, u64)> {
     (start != 0 && end > start).then_some((start, end))
 }
 
-/// Returns the size of the range in the line `01000000-0220bb07 : Kernel code`. The range is zero for
-/// unprivileged users.
+/// Returns the size of the range in the line `01000000-0220bb07 : Kernel code`. Unprivileged users see zeros
+/// instead of the addresses.
 fn kernel_code_size(host: &Host) -> Option<u64> {
     let text = host.text("/proc/iomem")?;
     let range = text.lines().find_map(|line| line.trim().strip_suffix(" : Kernel code"))?;
@@ -115,7 +115,7 @@ pub(crate) fn pids(threads: &[Alive]) -> Vec<u32> {
 /// `full` and then clears `out`. The last records stay in `out`.
 ///
 /// # Errors
-/// The errors of `full`.
+/// Fails if `full` fails.
 pub(crate) fn processes<E>(
     host: &Host,
     pids: Vec<u32>,
@@ -136,8 +136,8 @@ pub(crate) fn processes<E>(
     Ok(())
 }
 
-/// Writes records for the threads and mappings of a process. Skips a process that is ending and has no more
-/// mappings, because its earlier records are more complete.
+/// Writes records for the threads and mappings of a process. Skips a process that is exiting and has no
+/// mappings left, because its earlier records are more complete.
 fn process(host: &Host, pid: u32, threads: &[Alive], extent: SynthesisOptions, out: &mut Encoder) {
     let text = host.maps(pid).filter(|_| extent.what.mappings).unwrap_or_default();
     let is_alone = threads.iter().all(|thread| thread.tid == pid);

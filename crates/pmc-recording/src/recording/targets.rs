@@ -1,7 +1,8 @@
-//! The targets on which events are opened: running threads, and a slot per thread and CPU.
+//! Determines the targets on which events are opened: the running threads, and a slot for each thread and
+//! CPU.
 //!
-//! Receives a [`SamplePlan`]; returns [`TargetSlot`]s. Raises the descriptor limit for them, and explains
-//! refusals. Does not open any events.
+//! Receives a [`SamplePlan`]; returns [`TargetSlot`]s. Raises the limit on open descriptors as needed, and
+//! explains refusals. Does not open any events.
 
 use super::launch;
 use super::plan::{MeasurementScope, SamplePlan};
@@ -33,7 +34,7 @@ pub(super) fn threads(scope: &MeasurementScope, host: &Host) -> Result<Vec<Alive
 /// Adds existing descendants of the processes to the targets, if the events request it (`descendants`).
 ///
 /// # Errors
-/// If only some of the events request descendants.
+/// Fails if only some of the events request descendants.
 pub fn include_descendants<'a>(
     scope: &mut MeasurementScope,
     events: impl Iterator<Item = &'a EventSpec>,
@@ -56,7 +57,7 @@ pub fn include_descendants<'a>(
 /// Checks that the events' flags are valid for their targets.
 ///
 /// # Errors
-/// If the command's exec would remove an event, or if an event's signal would kill a task.
+/// Fails if the command's exec would remove an event, or if an event's signal would kill a task.
 pub(super) fn check_flags<'a>(
     events: impl Iterator<Item = &'a EventSpec>,
     scope: &MeasurementScope,
@@ -113,15 +114,15 @@ pub(super) fn slots(
 
 /// Returns slots for whole CPUs, if `rings` has events on whole CPUs in addition to events on tasks.
 pub(super) fn slots_of_cpus(host: &Host, rings: &Rings) -> Vec<TargetSlot> {
-    let cpus = if rings.is_mixed() { host.online_cpus() } else { CpuList::default() };
+    let cpus = if rings.has_cpu_events() { host.online_cpus() } else { CpuList::default() };
     cpus.iter().map(|cpu| TargetSlot { tid: None, cpu: Some(cpu) }).collect()
 }
 
-/// Raises the limit on open descriptors if it is too low for this number. The error says `what` is opened,
-/// gives `why` as the reason for the number, and `less` as advice on reducing it.
+/// Raises the limit on open descriptors if it is too low for this number. The error states `what` is being
+/// opened, `why` it needs that many descriptors, and how to need `less`.
 pub(super) fn make_room(descriptors: u64, what: &str, why: &str, less: &str) -> Result<()> {
-    // Numbers of descriptors for pmc itself: the usual number, which includes files of the recorded programs,
-    // and the minimum.
+    // Number of descriptors that pmc itself needs: the usual number, which includes those for the files of
+    // recorded programs, and the minimum.
     const OWN: u64 = 64;
     const LEAST: u64 = 12;
     let raise = |own| limits::raise_open_files(descriptors + own);

@@ -1,4 +1,5 @@
-//! Recording of hardware traces (Intel PT, Arm SPE): the size of the AUX areas, and the decoder settings.
+//! Prepares the recording of hardware traces (Intel PT, Arm SPE): the sizes of the AUX areas, and the
+//! settings for decoders.
 //!
 //! Receives a [`SamplePlan`] with its events; returns a [`TracePlan`], and the record (`AUXTRACE_INFO`) by
 //! which perf selects its decoder. [`Rings`](pmc_events::counter::rings) maps the areas, and perf decodes the
@@ -37,10 +38,10 @@ const SMALL_RING: u64 = 256 << 10;
 const LEAST_AREA: u64 = 8 << 10;
 const LEAST_PAGES: usize = 2;
 
-/// Adjusts the plan to the trace among its events, if there is one.
+/// Adjusts the plan to its trace event, if it has one.
 ///
 /// # Errors
-/// If pmc or the decoders do not support the combination.
+/// Fails if pmc or the decoders do not support the combination.
 pub fn adjust_to_trace(plan: &mut SamplePlan, groups: &mut Groups, host: &Host) -> Result<()> {
     let has_samples = sample_traces(plan.aux_sample, groups)?;
     let mut traces = groups.iter().flat_map(|(group, _)| &group.events).filter_map(of_event);
@@ -141,10 +142,10 @@ fn sample_traces(asked: Option<u32>, groups: &mut Groups) -> Result<bool> {
     Ok(any)
 }
 
-/// Checks that there is no trace among these events, because `what` does not support traces.
+/// Checks that none of these events is a trace, because `what` does not support traces.
 ///
 /// # Errors
-/// If there is a trace. The error names the first one.
+/// Fails if an event records a trace. The error names the first one.
 pub(crate) fn refuse(groups: &Groups, what: &str) -> Result<()> {
     match groups.iter().flat_map(|(group, _)| &group.events).find_map(of_event) {
         None => Ok(()),
@@ -162,7 +163,7 @@ impl TracePlan {
     /// traced.
     ///
     /// # Errors
-    /// If the PMU no longer exists.
+    /// Fails if the PMU no longer exists.
     pub(crate) fn tell(
         &self,
         plan: &SamplePlan,
@@ -192,7 +193,7 @@ impl TracePlan {
                 out.auxtrace_info(INTEL_BTS, &words);
             }
             // The same words as in perf's `intel_pt_info_fill`.
-            _ => {
+            Tracer::IntelPt => {
                 let mask = |field: &str| {
                     pmu.format(field).and_then(std::result::Result::ok).map_or(0, |format| format.mask)
                 };
@@ -218,6 +219,8 @@ impl TracePlan {
                     .collect();
                 out.auxtrace_info(INTEL_PT, &words);
             }
+            // `adjust_to_trace` refuses these.
+            Tracer::CoreSight | Tracer::HisiPtt => {}
         }
         Ok(())
     }

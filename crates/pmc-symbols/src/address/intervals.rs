@@ -1,8 +1,8 @@
 //! Non-overlapping intervals, each with a value: maps addresses to values.
 //!
-//! Receives intervals in any order; finds the one that contains an address. The caller decides what happens
-//! to older intervals that a new one touches: replace, cut or keep them. (`rangemap` always cuts, and joins
-//! neighbours of equal value, which would merge two functions of the same name.)
+//! Takes intervals in any order; finds the interval that contains an address. The caller decides whether
+//! older intervals that overlap a new one are replaced, cut or kept. (`rangemap` always cuts them, and joins
+//! neighbours with equal values, which would merge two functions with the same name.)
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -18,8 +18,8 @@ impl<T> Default for IntervalMap<T> {
 }
 
 impl<T> IntervalMap<T> {
-    /// Inserts an interval. Removes every older one that it touches, even if only a part of it is covered.
-    /// An empty interval changes nothing.
+    /// Inserts an interval. Removes all older intervals that overlap it, even partially. An empty interval
+    /// changes nothing.
     pub fn replace(&mut self, range: Range<u64>, value: T) {
         if !range.is_empty() {
             self.remove(&range);
@@ -30,8 +30,8 @@ impl<T> IntervalMap<T> {
     /// Removes every interval that overlaps this range. Returns them, highest first.
     pub(crate) fn remove(&mut self, range: &Range<u64>) -> Vec<(Range<u64>, T)> {
         let mut removed = Vec::new();
-        // Search backwards from the end: intervals do not overlap, so the first that ends before the range
-        // starts is the last to check.
+        // Search backwards from the end of the range. Intervals do not overlap, so the search can stop at the
+        // first one that ends before the range starts.
         while let Some((&start, (end, _))) = self.0.range(..range.end).next_back()
             && *end > range.start
             && let Some((end, value)) = self.0.remove(&start)

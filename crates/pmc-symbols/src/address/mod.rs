@@ -1,13 +1,13 @@
-//! Three kinds of addresses that cannot be mixed up, and the mapping from one to the next.
+//! Three kinds of addresses, as types that cannot be mixed up, and the mapping from one to the next.
 //!
 //! ```text
 //!   Avma ------ Mapping ------> FileOffset ---- program headers ----> Svma
 //!   in a process                in the file                           as numbered in the file
-//!   (what a sample has)                                               (what symbols and DWARF have)
+//!   (in samples)                                                      (in symbols and DWARF)
 //! ```
 //!
-//! Receives plain numbers from mmap records and samples. `symbol`, the only module that reads files,
-//! converts file offsets to file addresses.
+//! Mmap records and samples contain addresses as plain integers. Only `symbol` reads files, so it converts
+//! file offsets to file addresses.
 
 mod intervals;
 
@@ -42,7 +42,7 @@ kind_of_address! {
     FileOffset
 }
 
-/// A part of a file in a process's memory, as in an mmap record or a line of `/proc/PID/maps`.
+/// A part of a file mapped into a process's memory, as in an mmap record or a line of `/proc/PID/maps`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Mapping {
     /// First address.

@@ -1,12 +1,12 @@
-//! Build-ids: identifiers of a file's content, written by the linker and kept by the kernel and by
+//! Build-ids: identifiers of a file's content, written by the linker and stored by the kernel and in
 //! recordings.
 //!
-//! Receives note sections and hexadecimal text; returns a small value. Leaves finding the notes in a file to
-//! [`elf`](super::files::elf).
+//! Takes note sections or hexadecimal text; returns a small value. [`elf`](super::files::elf) finds the
+//! notes in a file.
 
 use std::fmt;
 
-/// A build-id of at most 20 bytes (SHA-1); the kernel and perf.data store no more.
+/// A build-id of at most 20 bytes (SHA-1), which is the maximum in the kernel and in perf.data.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BuildId {
     len: u8,
@@ -20,8 +20,8 @@ impl BuildId {
     /// Maximum length in bytes.
     pub(crate) const MOST: usize = 20;
 
-    /// Creates a build-id from raw bytes, truncated to [`BuildId::MOST`] as the kernel does. Returns `None`
-    /// if they are empty or all zero, which means "unknown".
+    /// Creates a build-id from raw bytes, truncated to [`BuildId::MOST`] bytes as in the kernel. Returns
+    /// `None` if `raw` is empty or all bytes are zero, which means "unknown".
     pub fn new(raw: &[u8]) -> Option<Self> {
         let raw = &raw[..raw.len().min(Self::MOST)];
         if raw.iter().all(|byte| *byte == 0) {
@@ -42,7 +42,7 @@ impl BuildId {
         Self::new(&bytes?)
     }
 
-    /// Finds the build-id among ELF notes in native byte order, for example those of `/sys/kernel/notes`.
+    /// Finds the build-id among ELF notes in native byte order, for example in `/sys/kernel/notes`.
     ///
     /// ```text
     ///   u32 name size | u32 content size | u32 type | name, padded to 4 | content, padded to 4 | next …
@@ -67,7 +67,7 @@ impl BuildId {
         &self.bytes[..usize::from(self.len)]
     }
 
-    /// Returns its path in folders that are keyed by build-id (`/usr/lib/debug/.build-id`,
+    /// Returns the build-id's path below folders organized by build-id (`/usr/lib/debug/.build-id`,
     /// `~/.debug/.build-id`): `ab/cdef...`.
     pub fn path(&self) -> String {
         let hex = self.to_string();
@@ -75,8 +75,8 @@ impl BuildId {
         format!("{folder}/{rest}")
     }
 
-    /// Whether both identify the same content. Ignores trailing zeros: recordings may hold a shorter id
-    /// padded to 20 bytes (perf before 5.12 stored no length).
+    /// Whether both identify the same content. Ignores trailing zeros, because recordings may contain a
+    /// shorter id padded to 20 bytes (perf before 5.12 did not store the length).
     pub fn same(&self, other: &Self) -> bool {
         self.bytes == other.bytes
     }

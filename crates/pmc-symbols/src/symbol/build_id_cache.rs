@@ -1,9 +1,8 @@
-//! perf's build-id cache: keeps recorded files readable after programs are replaced.
+//! perf's build-id cache, which preserves recorded files when programs are replaced.
 //!
-//! Receives the name and build-id of a module; stores its file where perf looks for it, lists the stored
-//! files, and removes them. Decides whether an entry is valid: its file must have the entry's build-id. The
-//! next writer with the right file replaces an invalid one. Leaves reading the cache to
-//! [`locate`](super::files::locate).
+//! Takes the name and build-id of a module; stores its file where perf looks for it, lists the stored
+//! files, and removes them. An entry is valid if its file has the entry's build-id; an invalid entry is
+//! replaced the next time the right file is stored. [`locate`](super::files::locate) reads the cache.
 //!
 //! ```text
 //!   CACHE/.build-id/ab/cdef…  ->  ../../usr/lib/libc.so.6/abcdef…
@@ -11,10 +10,10 @@
 //!   CACHE/[kernel.kallsyms]/abcdef…/kallsyms      the kernel's list of functions
 //!   CACHE/[vdso]/abcdef…/vdso
 //! ```
-//! If only the current user and root can write to a file, and the cache is on the same file system, pmc
-//! hard-links it. It copies all other files, with their holes, because their owner could change the cached
-//! content. Reinstalling a program creates a new file, so the link keeps the old one. Overwriting a program
-//! in place also changes the linked file; its build-id reveals that.
+//! A file is hard-linked if only the current user and root can write to it, and if the cache is on the same
+//! file system. All other files are copied, including their holes, because their owners could change the
+//! cached content. Reinstalling a program creates a new file, so the link preserves the old one. Overwriting
+//! a program in place also changes the linked file, whose build-id then no longer matches.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -23,22 +22,25 @@ use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{SeekFrom, seek};
 
+use super::build_id::BuildId;
 use super::files::image::Image;
 use super::files::{elf, locate};
-use super::{BuildId, SymbolModule, SymbolOptions, kernel, options};
+use super::module::SymbolModule;
+use super::options::SymbolOptions;
+use super::{kernel, options};
 use pmc_sys::error::{Error, Result};
-use pmc_sys::sort;
-use pmc_sys::sys::file_map::{FileMap, open_regular};
+use pmc_sys::sys::file_map::FileMap;
+use pmc_sys::sys::regular_file::{is_trusted_owner, open_regular, process_root};
 use pmc_sys::sys::replacement::Replacement;
 
 /// Name of the kernel's entry.
 pub const KERNEL: &str = "[kernel.kallsyms]";
 const VDSO: &str = "[vdso]";
 
-/// Maximum number of bytes read from a list of markers.
+/// Maximum number of bytes to read from a list of markers.
 const MOST_OF_MARKERS: u64 = 1 << 20;
 
-/// The cache's folder.
+/// A build-id cache in this folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BuildIdCache(PathBuf);
 
@@ -54,7 +56,7 @@ pub struct CacheEntry {
 }
 
 impl BuildIdCache {
-    /// The cache that pmc writes; `None` if its location is unknown.
+    /// Returns the cache to which pmc writes; `None` if its location is unknown.
     pub fn usual() -> Option<Self> {
         options::build_id_folder().map(Self)
     }
@@ -64,11 +66,11 @@ impl BuildIdCache {
         &self.0
     }
 
-    /// Stores the file of a module and returns whether it was new. Skips files that are missing or have
-    /// another build-id by now. A cache at `/dev/null` stores nothing.
+    /// Stores the file of a module, and returns whether it was new. Skips files that are missing or that now
+    /// have a different build-id. A cache at `/dev/null` stores nothing.
     ///
     /// # Errors
-    /// If the kernel refuses to create the cache's folders or files.
+    /// Fails if the kernel refuses to create the cache's folders or files.
     pub fn keep(&self, module: &SymbolModule, options: &SymbolOptions) -> Result<bool> {
         let is_off = self.0 == Path::new("/dev/null");
         let wanted = module.build_id.filter(|id| !is_off && !self.holds(*id));
@@ -93,11 +95,11 @@ impl BuildIdCache {
         })
     }
 
-    /// Stores a copy of an open file with this build-id and returns whether it was new. `name` is its path as
-    /// seen by the process that mapped it.
+    /// Stores a copy of an open file with this build-id, and returns whether it was new. `name` is its path
+    /// as seen by the process that mapped it.
     ///
     /// # Errors
-    /// As [`BuildIdCache::keep`].
+    /// Fails in the same cases as [`BuildIdCache::keep`].
     pub fn keep_copy(&self, name: &Path, id: BuildId, file: &File) -> Result<bool> {
         if self.0 == Path::new("/dev/null") || self.holds(id) {
             return Ok(false);
@@ -105,8 +107,8 @@ impl BuildIdCache {
         self.keep_open(name, id, file, None, |_| ())
     }
 
-    /// `ours` is the path of the file in our mount namespace, for linking. `complete` looks for its debug
-    /// file.
+    /// Stores an open file. `ours` is its path in our mount namespace, for hard links. `complete` searches
+    /// for its debug file.
     fn keep_open(
         &self,
         name: &Path,
@@ -128,9 +130,10 @@ impl BuildIdCache {
         let mut found = locate::ModuleFiles { binary, ..Default::default() };
         complete(&mut found);
         if let Some(debug) = found.debug.map(|image| image.path).filter(|path| !path.starts_with(&self.0)) {
+            let is_ours = process_root(&debug).is_none();
             let real = fs::canonicalize(&debug).unwrap_or(debug);
-            // Not worth a copy: an analysis on this machine finds the original.
-            if fs::metadata(&real).is_ok_and(|meta| is_lasting(&meta)) {
+            // The debug file is not worth copying, because an analysis on this machine finds the original.
+            if is_ours && fs::metadata(&real).is_ok_and(|meta| is_lasting(&meta)) {
                 let _ = self.put(&folder.join("debug"), |to| fs::hard_link(&real, to));
             }
         }
@@ -147,7 +150,7 @@ impl BuildIdCache {
     /// Lists all entries by build-id, including damaged ones.
     ///
     /// # Errors
-    /// If the folder exists but cannot be read.
+    /// Fails if the folder exists but cannot be read.
     pub fn entries(&self) -> Result<Vec<CacheEntry>> {
         let top = self.0.join(".build-id");
         let folders = match fs::read_dir(&top) {
@@ -157,7 +160,7 @@ impl BuildIdCache {
         let links = folders.flatten().flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten());
         let mut entries: Vec<CacheEntry> =
             links.flatten().filter_map(|link| self.entry(&link.path())).collect();
-        sort::by(&mut entries, Ord::cmp);
+        entries.sort_unstable();
         Ok(entries)
     }
 
@@ -173,7 +176,7 @@ impl BuildIdCache {
         Some(CacheEntry { id: BuildId::parse(&hex)?, name, folder: folder.to_owned() })
     }
 
-    /// Returns the markers of all cached files, as `perf buildid-cache --add` lists them: each file with its
+    /// Returns the markers in all cached files, as listed by `perf buildid-cache --add`: for each file, its
     /// sorted `PROVIDER:NAME`s. Skips unreadable lists.
     pub fn markers(&self) -> Vec<(PathBuf, Vec<String>)> {
         let entries = self.entries().unwrap_or_default();
@@ -183,18 +186,19 @@ impl BuildIdCache {
             list.take(MOST_OF_MARKERS).read_to_string(&mut text).ok()?;
             let mut names: Vec<String> = text
                 .lines()
-                // `%sdt_libc:setjmp=setjmp`; the lines below it hold the locations.
+                // A marker is a line such as `%sdt_libc:setjmp=setjmp`. The lines after it contain its
+                // locations.
                 .filter_map(|line| line.strip_prefix("%sdt_")?.split_once('='))
                 .map(|(name, _)| name.to_owned())
                 .collect();
-            sort::by(&mut names, Ord::cmp);
+            names.sort_unstable();
             names.dedup();
             (!names.is_empty()).then(|| (entry.name.clone(), names))
         };
         entries.iter().filter_map(of_file).collect()
     }
 
-    /// Returns the entry of a build-id, damaged or not.
+    /// Returns the entry for a build-id, even if it is damaged.
     pub fn of(&self, id: BuildId) -> Option<CacheEntry> {
         self.entry(&self.0.join(".build-id").join(id.path()))
     }
@@ -204,10 +208,10 @@ impl BuildIdCache {
         [Path::new(".build-id").join(entry.id.path()), entry.folder.clone()]
     }
 
-    /// Removes an entry, and folders that become empty.
+    /// Removes an entry, and folders that are empty afterwards.
     ///
     /// # Errors
-    /// If the kernel refuses to remove a file or folder.
+    /// Fails if the kernel refuses to remove a file or folder.
     pub fn remove(&self, entry: &CacheEntry) -> Result<()> {
         let [link, folder] = Self::places(entry).map(|place| self.0.join(place));
         fs::remove_file(&link).map_err(|error| Error::io(format!("removing {}", link.display()), error))?;
@@ -224,11 +228,12 @@ impl BuildIdCache {
         Ok(())
     }
 
-    /// Returns the folder of an entry; creates it if it is missing.
+    /// Returns the folder of an entry. Creates it if it does not exist.
     fn entry_folder(&self, name: &Path, id: BuildId) -> Result<PathBuf> {
         let folder = locate::below(&self.0, name).join(id.to_string());
         let make = |folder: &Path, mode| fs::DirBuilder::new().recursive(true).mode(mode).create(folder);
-        // The cache must not expose private files from the home folder: links keep their files' modes.
+        // Hard links have the modes of their files, so the folder itself must keep other users away from
+        // private files.
         make(&self.0, 0o700)
             .and_then(|()| make(&folder, 0o755))
             .map_err(|error| self.failed(&folder, error))?;
@@ -256,8 +261,8 @@ impl BuildIdCache {
     }
 }
 
-/// Opens a module's file with this build-id, in our mount namespace or its process's. The flag tells whether
-/// the path is in ours.
+/// Opens a module's file with this build-id, in our own mount namespace or in that of its process. The flag
+/// is true if the path is in our own.
 fn open_of_build(module: &SymbolModule, id: BuildId) -> Option<(PathBuf, File, bool)> {
     let path = locate::strip_deleted(&module.path);
     let ours = fs::canonicalize(path).ok().map(|path| (path, true));
@@ -271,7 +276,8 @@ fn open_of_build(module: &SymbolModule, id: BuildId) -> Option<(PathBuf, File, b
     })
 }
 
-/// Whether a file has this build-id. Accepts compressed kernel modules, whose build-id cannot be read.
+/// Whether a file has this build-id. Compressed kernel modules are accepted, because their build-id cannot be
+/// read.
 fn is_of_build(image: &Image, id: BuildId) -> bool {
     match image.elf() {
         Ok(file) => elf::build_id(&file).is_some_and(|there| there.same(&id)),
@@ -279,15 +285,15 @@ fn is_of_build(image: &Image, id: BuildId) -> bool {
     }
 }
 
-/// Whether these bytes are a compressed kernel module as distributions ship them (gzip, xz, zstd).
+/// Whether these bytes are compressed with gzip, xz or zstd, as kernel modules of distributions often are.
 fn is_packed(bytes: &[u8]) -> bool {
     [&b"\x1f\x8b"[..], b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd"].iter().any(|magic| bytes.starts_with(magic))
 }
 
-/// Maximum number of bytes copied, so that a user's file cannot fill root's disk.
+/// Maximum number of bytes to copy, so that a user's file cannot fill the disk when root copies it.
 const MOST_COPIED: u64 = 4 << 30;
 
-/// Links the file if its path allows that, otherwise copies it.
+/// Hard-links the file if possible, and copies it otherwise.
 fn link_or_copy(path: Option<&PathBuf>, file: &File, to: &Path) -> io::Result<()> {
     let meta = file.metadata()?;
     match path.filter(|_| is_lasting(&meta)).map(|path| fs::hard_link(path, to)) {
@@ -296,15 +302,15 @@ fn link_or_copy(path: Option<&PathBuf>, file: &File, to: &Path) -> io::Result<()
     }
 }
 
-/// Whether the cache may hard-link a file. Only the current user and root may write to it, and it must not be
-/// set-user-ID or set-group-ID: the link would outlive a security update.
+/// Whether the cache may hard-link a file. Only the current user and root may be able to write to it. It must
+/// not be set-user-ID or set-group-ID, because the link would keep the old file usable after a security
+/// update.
 fn is_lasting(meta: &fs::Metadata) -> bool {
     const SET_ID: u32 = 0o6000;
-    let owners = [0, rustix::process::geteuid().as_raw()];
-    owners.contains(&meta.uid()) && meta.mode() & (SET_ID | 0o022) == 0
+    is_trusted_owner(meta.uid()) && meta.mode() & (SET_ID | 0o022) == 0
 }
 
-/// Copies a file with its holes.
+/// Copies a file, including its holes.
 fn copy_file(from: &File, to: &Path, mode: u32) -> io::Result<()> {
     let mut to = File::options().write(true).create_new(true).mode(mode).open(to)?;
     let len = from.metadata()?.len();
@@ -312,7 +318,7 @@ fn copy_file(from: &File, to: &Path, mode: u32) -> io::Result<()> {
     let (mut from, mut end, mut copied) = (from, 0, 0);
     while end < len {
         let start = match seek(from, SeekFrom::Data(end)) {
-            // After the last data.
+            // There is no more data, only a hole.
             Err(rustix::io::Errno::NXIO) => break,
             // The file system does not support holes.
             Err(rustix::io::Errno::INVAL) => seek(from, SeekFrom::Start(end))?,
@@ -324,7 +330,7 @@ fn copy_file(from: &File, to: &Path, mode: u32) -> io::Result<()> {
         let piece = io::copy(&mut Read::by_ref(&mut from).take(end - start), &mut to)?;
         copied += piece;
         if piece < end - start {
-            // The file was truncated meanwhile.
+            // The file was truncated in the meantime.
             break;
         }
         if copied > MOST_COPIED {
@@ -339,7 +345,7 @@ fn copy_into(mut from: impl Read, to: &Path, mode: u32) -> io::Result<()> {
     io::copy(&mut from, &mut to).map(drop)
 }
 
-/// Reads the running kernel's list, if it has this build-id and shows addresses.
+/// Reads the running kernel's symbol list, if the kernel has this build-id and the list shows addresses.
 fn running_kallsyms(id: BuildId) -> Option<Vec<u8>> {
     kernel::running_build_id().filter(|running| running.same(&id))?;
     let list = fs::read("/proc/kallsyms").ok()?;

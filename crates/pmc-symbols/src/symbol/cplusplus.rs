@@ -1,9 +1,9 @@
-//! Demangles C++ names as `c++filt -i` spells them.
+//! Demangles C++ names to the spelling of `c++filt -i`.
 //!
-//! Receives a mangled name, whose length the caller bounds; returns the name without the function's own
-//! parameters and return type. `cpp_demangle` does the parsing. This module corrects its unusual spellings
-//! (`{vtable(X)}`, `(unsigned long)53`, `A<B, >`), and cases in which it fails on a signature that pmc does
-//! not show.
+//! Takes a mangled name, whose length is limited by the caller; returns the name without the function's
+//! own parameters and return type. The parser is `cpp_demangle`. This module corrects its unusual spellings
+//! (`{vtable(X)}`, `(unsigned long)53`, `A<B, >`), and handles names for which it fails only on a signature
+//! that pmc does not show anyway.
 
 use std::fmt;
 
@@ -11,12 +11,12 @@ use cpp_demangle::{BorrowedSymbol, DemangleOptions, ParseOptions};
 
 use pmc_sys::text::{NameToken, name_tokens};
 
-/// Maximum length of a result; longer ones are abandoned.
+/// Maximum length of a result. Demangling fails if the result would be longer.
 pub(super) const MOST_OUT: usize = 64 * 1024;
-/// Maximum nesting depth; each level takes a few hundred bytes of stack.
+/// Maximum nesting depth. Each level takes a few hundred bytes of stack.
 const MOST_DEEP: u32 = 128;
 
-/// The cast in front of a literal, and the suffix that replaces it.
+/// Casts before literals, and the suffixes that replace them.
 const SUFFIXES: [(&str, &str); 5] = [
     ("(unsigned int)", "u"),
     ("(unsigned long)", "ul"),
@@ -25,8 +25,8 @@ const SUFFIXES: [(&str, &str); 5] = [
     ("(long long)", "ll"),
 ];
 
-/// The full and short names of `Ss`, `So`, `Si` and `Sd`. The full name stays before a constructor or
-/// destructor.
+/// The full and short names of `Ss`, `So`, `Si` and `Sd`. Before a constructor or destructor, the full name
+/// is kept.
 const SHORT: [(&str, &str); 4] = [
     ("std::basic_string<char, std::char_traits<char>, std::allocator<char> >", "std::string"),
     ("std::basic_ostream<char, std::char_traits<char> >", "std::ostream"),
@@ -40,14 +40,15 @@ pub(super) fn demangle(mangled: &str) -> Option<String> {
     if let Some((words, encoding)) = of_function(encoding) {
         return Some(words.to_owned() + &read(&format!("_Z{encoding}"), DemangleOptions::new())?);
     }
-    // The parser can print only the name of a type without decoration.
+    // The parser prints only type names (`_ZTS…`) in the expected form, so parse the encoding as one of
+    // these.
     let of_type = [("TV", "vtable for "), ("TT", "VTT for ")];
     if let Some((of, words)) = of_type.iter().find(|(of, _)| encoding.starts_with(of)) {
         let named = read(&format!("_ZTS{}", &encoding[of.len()..]), DemangleOptions::new())?;
         return Some((*words).to_owned() + named.strip_prefix("typeinfo name for ")?);
     }
     let mut name = read(mangled, DemangleOptions::new().no_params().no_return_type())?;
-    // In a function's type, a space separates the result from the parameters.
+    // In a function type, a space separates the return type from the parameters.
     if encoding.starts_with("TIF") || encoding.starts_with("TSF") {
         let at = parameters(&name)?;
         if !name[..at].ends_with(' ') {
@@ -78,7 +79,7 @@ fn parameters(text: &str) -> Option<usize> {
     None
 }
 
-/// Splits the encoding of a thunk or clone into its description and the encoding of the target, which is
+/// Splits the encoding of a thunk or clone into its description and its target's encoding. The target is
 /// shown with its parameters.
 fn of_function(encoding: &str) -> Option<(&'static str, &str)> {
     match encoding.get(..2)? {
@@ -104,7 +105,8 @@ fn behind_offset(text: &str) -> Option<&str> {
 
 fn read(mangled: &str, options: DemangleOptions) -> Option<String> {
     let parse = ParseOptions::default().recursion_limit(MOST_DEEP);
-    // A tail is a signature spelled by an older compiler; the name before it is complete.
+    // A tail that the parser cannot read is a signature as encoded by an older compiler. The name before it
+    // is complete.
     let (symbol, _) = BorrowedSymbol::with_tail_and_options(mangled.as_bytes(), &parse).ok()?;
     let mut out = BoundedString::default();
     symbol.structured_demangle(&mut out, &options.recursion_limit(MOST_DEEP)).ok()?;
@@ -118,7 +120,7 @@ fn respelt(mut name: String) -> String {
         }
     }
     for (whole, short) in SHORT {
-        // The parser always shortens the first two, and never the others.
+        // The parser always shortens the first two names, and never the others.
         if name.contains(whole) || name.contains(short) {
             name = shortened(&name.replace(whole, short), whole, short);
         }
@@ -143,7 +145,7 @@ fn respelt(mut name: String) -> String {
     name.replace("std::nullptr_t", "decltype(nullptr)")
 }
 
-/// Inserts the space between result and parameters of a function type used as a template argument
+/// Inserts the space between return type and parameters in a function type that is a template argument
 /// (`function<A (B)>`). The parser omits it after a class name.
 fn space_function_types(name: &mut String) {
     let (mut open, mut found) = (Vec::new(), Vec::new());

@@ -1,22 +1,23 @@
-//! Downloads from debuginfod servers by build-id: debug files, programs, sources.
+//! Downloads debug files, programs and sources from debuginfod servers, by build-id.
 //!
-//! Receives the build-id of a missing file; returns its path in the cache that gdb, perf and elfutils share.
-//! Leaves the download to elfutils' client `debuginfod-find`, which maintains that cache and supports proxies
-//! and certificates. Decides the default limits on a download's size and duration, and to stop querying
-//! servers that do not answer. Leaves the decision when to query to [`files`](super::files).
+//! Takes the build-id of a missing file; returns its path in the cache shared by gdb, perf and elfutils.
+//! elfutils' client `debuginfod-find` does the download; it maintains this cache, and supports proxies and
+//! certificates. This module sets default limits on the size and duration of downloads, and stops querying
+//! servers that do not answer. [`files`](super::files) decides when to query a server.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::OnceLock;
 
-use crate::symbol::BuildId;
+use crate::symbol::build_id::BuildId;
+use pmc_sys::sys::helper_program::helper;
 
 const CLIENT: &str = "debuginfod-find";
 
-/// The client's limits (seconds, bytes) and pmc's defaults. The client's own defaults wait 90 seconds for an
-/// unresponsive server and accept files of any size.
+/// The client's limits (seconds, bytes), with pmc's defaults. The client's own defaults are to wait 90
+/// seconds for an unresponsive server, and to accept files of any size.
 const LIMITS: [(&str, &str); 3] =
     [("DEBUGINFOD_TIMEOUT", "20"), ("DEBUGINFOD_MAXTIME", "180"), ("DEBUGINFOD_MAXSIZE", "1073741824")];
 
@@ -27,7 +28,7 @@ pub(crate) enum Artifact<'a> {
     Executable,
     /// The separate debug file.
     DebugInfo,
-    /// A source file, by its path in the debug information.
+    /// A source file, identified by its path in the debug information.
     Source(&'a str),
 }
 
@@ -36,7 +37,7 @@ pub(crate) enum Artifact<'a> {
 pub struct Debuginfod {
     /// The value of `DEBUGINFOD_URLS`.
     urls: OsString,
-    /// Why pmc stopped querying them.
+    /// Why pmc stopped querying the servers.
     failed: OnceLock<String>,
 }
 
@@ -50,19 +51,19 @@ impl Eq for Debuginfod {}
 
 impl Debuginfod {
     /// Creates a client from a value of `DEBUGINFOD_URLS`: URL prefixes separated by spaces. `None` if there
-    /// are none.
+    /// is no URL.
     pub fn at(urls: impl Into<OsString>) -> Option<Self> {
         let urls: OsString = urls.into();
         let is_empty = urls.as_bytes().trim_ascii().is_empty();
         (!is_empty).then_some(Self { urls, failed: OnceLock::new() })
     }
 
-    /// The servers from the environment.
+    /// Returns the servers that the environment configures.
     pub fn from_environment() -> Option<Self> {
         Self::at(std::env::var_os("DEBUGINFOD_URLS")?)
     }
 
-    /// Returns why pmc stopped querying the servers.
+    /// Returns the reason why pmc stopped querying the servers.
     pub(crate) fn failure(&self) -> Option<&str> {
         self.failed.get().map(String::as_str)
     }
@@ -72,7 +73,7 @@ impl Debuginfod {
         if self.failed.get().is_some() {
             return None;
         }
-        let mut client = Command::new(CLIENT);
+        let mut client = helper(CLIENT);
         let word = match artifact {
             Artifact::Executable => "executable",
             Artifact::DebugInfo => "debuginfo",
@@ -101,7 +102,8 @@ impl Debuginfod {
         }
         let said = String::from_utf8_lossy(&output.stderr);
         let said = said.lines().last().unwrap_or_default();
-        // A server that lacks this file, or whose file is too large, may still have the next one.
+        // Even if a server does not have this file, or the file is too large, the server may have the next
+        // one.
         if !["No such file or directory", "File too large"].iter().any(|of_file| said.ends_with(of_file)) {
             let said = said.strip_prefix("Server query failed: ").unwrap_or(said);
             let servers = self.urls.to_string_lossy();

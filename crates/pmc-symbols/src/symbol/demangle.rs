@@ -1,21 +1,21 @@
 //! Demangling: converts linker names to source names.
 //!
-//! The form of a name decides its language, since C++ programs may contain Rust code and vice versa. Names
-//! may come from hostile files, so length, depth and output are bounded. Names that cannot be parsed stay
-//! unchanged. Omits parameters and return types, like perf, and the hash of Rust names.
+//! The form of a name determines its language, since C++ programs may contain Rust code and vice versa. Names
+//! may come from hostile files, so their length, depth and output are limited. Names that cannot be parsed
+//! stay unchanged. Like perf, omits parameters, return types, and the hashes in Rust names.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use super::cplusplus::{self, BoundedString};
 
-/// Maximum length of a name to demangle; longer names stay unchanged.
+/// Maximum length of a name to demangle. Longer names stay unchanged.
 const MOST_IN: usize = 16 * 1024;
 /// Returns the source name; `None` if it equals `raw` or `raw` cannot be parsed.
 ///
-/// Keeps the suffixes of compilers and linkers (`.cold`, `.constprop.0`, `@plt`). Drops the number that LLVM
-/// appends to a local function moved between files (`.llvm.123`): it means nothing and changes with each
-/// build.
+/// Keeps suffixes added by compilers and linkers (`.cold`, `.constprop.0`, `@plt`), except for the number
+/// that LLVM appends to local functions when it moves them between files (`.llvm.123`). This number has no
+/// meaning and changes with each build.
 pub fn demangle(raw: &str) -> Option<String> {
     if raw.len() > MOST_IN {
         return None;
@@ -39,15 +39,15 @@ fn without_llvm(raw: &str) -> Cow<'_, str> {
     let Some(at) = raw.find(MARK) else { return raw.into() };
     let behind = &raw[at + MARK.len()..];
     let rest = behind.trim_start_matches(|digit: char| digit.is_ascii_hexdigit());
-    // Some versions write the hash in decimal, some in hexadecimal; suffixes of other compilers may follow.
+    // Some versions write the hash in decimal, others in hexadecimal. Further suffixes may follow.
     if rest.len() == behind.len() || !(rest.is_empty() || rest.starts_with('.')) || at == 0 {
         return raw.into();
     }
     (raw[..at].to_owned() + rest).into()
 }
 
-/// Whether a name is Rust's. The current scheme starts with `_R`. The legacy one is C++'s, ending in `17h`,
-/// 16 hexadecimal digits and `E`.
+/// Whether a name was mangled by Rust. The current scheme starts with `_R`. The legacy scheme is C++'s, with
+/// names that end in `17h`, 16 hexadecimal digits and `E`.
 fn looks_rust(name: &str) -> bool {
     let has_hash = || {
         name.match_indices("17h").any(|(at, _)| {
@@ -66,7 +66,7 @@ fn rust(name: &str) -> Option<String> {
 }
 
 fn cpp(name: &str) -> Option<String> {
-    // The name of a clone is the function's name, a dot, and a suffix; mangled names contain no dots.
+    // The name of a clone consists of the function's name, a dot and a suffix. Mangled names contain no dots.
     let (base, clone) = name.split_at(name.find('.').unwrap_or(name.len()));
     Some(cplusplus::demangle(base)? + clone)
 }

@@ -1,23 +1,24 @@
 //! Lookup results: functions, source lines, and the frames at an address.
 //!
-//! A [`ResolvedFrame`] is small and `Copy`; the [`SymbolNames`] of the [`Symbolizer`](super::Symbolizer)
-//! store each name once. Names are as in the file, not escaped for a terminal.
+//! A [`ResolvedFrame`] is small and `Copy`; the [`Symbolizer`](super::Symbolizer)'s [`SymbolNames`] store
+//! each name once. Names are stored as they are in the file, and must be escaped before they are shown on a
+//! terminal.
 
 use std::sync::Arc;
 
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::ModuleId;
 use super::demangle::demangle;
+use super::module::ModuleId;
 use super::name_sources::Placeholder;
 use super::tables::table::OwnedSymbol;
 
-/// A function's number in [`SymbolNames`].
+/// Identifies a function in [`SymbolNames`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FunctionId(pub u32);
 
-/// A source file's number in [`SymbolNames`].
+/// Identifies a source file in [`SymbolNames`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SourceFileId(pub u32);
 
@@ -30,12 +31,12 @@ pub struct Function {
     pub name: Arc<str>,
     /// The mangled name from the symbol table or debug information, for matching.
     pub raw: Arc<str>,
-    /// Start of its code, in the module's own address space ([`AddressFrames::address`]). `None` if only
-    /// inlined copies were seen or the start is unknown.
+    /// Start of its code, in the module's own address space ([`AddressFrames::address`]). `None` if it is
+    /// unknown, or if only inlined copies were found.
     pub start: Option<u64>,
     /// Size of its code in bytes; 0 if unknown.
     pub size: u64,
-    /// Whether the name is a placeholder that describes the location, because no symbol covers it.
+    /// Whether the name is a placeholder that describes the location, because there is no symbol.
     pub is_placeholder: bool,
 }
 
@@ -44,9 +45,9 @@ pub struct Function {
 pub struct SourcePosition {
     /// The file.
     pub file: SourceFileId,
-    /// Line number from 1; 0 if the compiler gave none.
+    /// Line number, starting at 1; 0 if the compiler did not record one.
     pub line: u32,
-    /// Column number from 1; 0 if unknown.
+    /// Column number, starting at 1; 0 if unknown.
     pub(crate) column: u32,
 }
 
@@ -55,7 +56,8 @@ pub struct SourcePosition {
 pub struct ResolvedFrame {
     /// The function.
     pub function: FunctionId,
-    /// The line being executed (innermost frame), or the line of the call to the next inner frame.
+    /// In the innermost frame, the line being executed; in other frames, the line of the call to the next
+    /// inner frame.
     pub source: Option<SourcePosition>,
     /// Whether the function was inlined into the next outer frame.
     pub inlined: bool,
@@ -70,16 +72,17 @@ pub struct AddressFrames {
 }
 
 impl AddressFrames {
-    /// Returns the frames for the batch's address at `index`, innermost first; empty if nothing is known.
+    /// Returns the frames for the address at `index` in the batch, innermost first; empty if nothing is
+    /// known.
     pub fn frames(&self, index: usize) -> &[ResolvedFrame] {
         let Some(&end) = self.ends.get(index) else { return &[] };
         let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.frames[start as usize..end as usize]
     }
 
-    /// Returns the address in the module's own numbering: the file's address (`Svma`) for ELF files, the
-    /// memory address for the kernel and JIT code. The offset that perf prints after `+` is this minus
-    /// [`Function::start`].
+    /// Returns the address in the module's own address space: the address in the file (`Svma`) for ELF files,
+    /// the memory address for the kernel and JIT code. The offset that perf prints after `+` is this address
+    /// minus [`Function::start`].
     pub fn address(&self, index: usize) -> Option<u64> {
         self.addresses.get(index).copied()
     }
@@ -109,10 +112,10 @@ impl Function {
 }
 
 impl SymbolNames {
-    /// Returns the function with this number.
+    /// Returns the function with this ID.
     ///
     /// # Panics
-    /// If the number belongs to another `SymbolNames`.
+    /// Panics if the ID belongs to another `SymbolNames`.
     pub fn function(&self, id: FunctionId) -> &Function {
         &self.functions[id.0 as usize]
     }
@@ -120,18 +123,18 @@ impl SymbolNames {
     /// Returns the source file's path, as passed to the compiler.
     ///
     /// # Panics
-    /// If the number belongs to another `SymbolNames`.
+    /// Panics if the ID belongs to another `SymbolNames`.
     pub fn file(&self, id: SourceFileId) -> &Arc<str> {
         &self.files[id.0 as usize]
     }
 
-    /// All functions, indexed by number.
+    /// All functions, indexed by ID.
     pub fn functions(&self) -> &[Function] {
         &self.functions
     }
 
-    /// Returns the number of a function. The same module, name and start give the same number. The name stays
-    /// mangled until [`SymbolNames::demangle_from`].
+    /// Returns the ID of a function. The same module, name and start always give the same ID. The name stays
+    /// mangled until [`SymbolNames::demangle_from`] is called.
     pub(super) fn add_function(
         &mut self,
         module: ModuleId,
@@ -153,31 +156,31 @@ impl SymbolNames {
         })
     }
 
-    /// Returns the number of a function from a symbol table.
+    /// Returns the ID of a function in a symbol table.
     pub(super) fn add_symbol(&mut self, module: ModuleId, symbol: &OwnedSymbol) -> FunctionId {
-        self.add_function(module, &symbol.name, Some(symbol.start), symbol.end - symbol.start)
+        self.add_function(module, &symbol.name, Some(symbol.start), symbol.end.wrapping_sub(symbol.start))
     }
 
-    /// Returns the number of a function without a symbol.
+    /// Returns the ID of a function without a symbol.
     pub(super) fn add_placeholder(&mut self, module: ModuleId, placeholder: &Placeholder) -> FunctionId {
         let (start, end) = placeholder.function.unzip();
-        let size = end.unwrap_or(0) - start.unwrap_or(0);
+        let size = end.unwrap_or(0).wrapping_sub(start.unwrap_or(0));
         let id = self.add_function(module, &placeholder.name, start, size);
         self.functions[id.0 as usize].is_placeholder = true;
         id
     }
 
-    /// Demangles the functions from this number on, in parallel.
+    /// Demangles the names of all functions from this index on, in parallel.
     pub(super) fn demangle_from(&mut self, first: usize) {
         self.functions[first..].par_iter_mut().for_each(Function::demangle);
     }
 
-    /// Like [`SymbolNames::demangle_from`], on the calling thread only.
+    /// Like [`SymbolNames::demangle_from`], but only on the calling thread.
     pub(super) fn demangle_from_alone(&mut self, first: usize) {
         self.functions[first..].iter_mut().for_each(Function::demangle);
     }
 
-    /// Returns the number of a source file.
+    /// Returns the ID of a source file.
     pub(super) fn add_file(&mut self, path: &str) -> SourceFileId {
         if let Some(id) = self.file_ids.get(path) {
             return *id;

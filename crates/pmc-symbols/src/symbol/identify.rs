@@ -1,19 +1,22 @@
-//! Finds the build-id of a mapped file, for mmap records that lack one.
+//! Finds the build-id of a mapped file, for mmap records that do not contain one.
 
 use std::ffi::OsStr;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use super::{BuildId, Image, elf, kernel};
+use super::build_id::BuildId;
+use super::files::elf;
+use super::files::image::Image;
+use super::kernel;
 use pmc_sys::sys::file_map::FileMap;
 
-/// Whether a mapping's name is the path of a file.
+/// Whether the name of a mapping is the path of a file.
 pub fn is_path(name: &[u8]) -> bool {
     name.starts_with(b"/") && !name.starts_with(b"//") && !name.starts_with(b"/dev/zero")
 }
 
-/// Returns the build-id of the running kernel, of a kernel module, or of a file as process `pid` sees it.
+/// Returns the build-id of the running kernel, of a kernel module, or of a file as seen by process `pid`.
 pub fn build_id(name: &[u8], is_kernel: bool, pid: i32) -> Option<BuildId> {
     match is_kernel {
         true if name.starts_with(b"[kernel.kallsyms]") => kernel::running_build_id(),
@@ -23,12 +26,17 @@ pub fn build_id(name: &[u8], is_kernel: bool, pid: i32) -> Option<BuildId> {
     }
 }
 
-/// Reads the file as its process sees it (it may be in another mount namespace). Falls back to our own view
-/// if the process is gone.
+/// Reads the file as seen by its process, which may be in another mount namespace. If the process no longer
+/// exists or cannot be inspected, reads it in our own namespace. If only the file is missing, its path might
+/// lead to an unrelated file there.
 fn of_file(name: &[u8], pid: i32) -> Option<BuildId> {
     let path = Path::new(OsStr::from_bytes(name));
-    let theirs = Path::new("/proc").join(pid.to_string()).join("root").join(path.strip_prefix("/").ok()?);
-    let image = Image::open(&theirs).or_else(|_| Image::open(path)).ok()?;
+    let root = Path::new("/proc").join(pid.to_string()).join("root");
+    let image = match root.metadata() {
+        Ok(_) => Image::open(&root.join(path.strip_prefix("/").ok()?)),
+        Err(_) => Image::open(path),
+    };
+    let image = image.ok()?;
     elf::build_id(&image.elf().ok()?)
 }
 

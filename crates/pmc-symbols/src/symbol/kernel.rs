@@ -1,8 +1,9 @@
-//! The kernel's functions: parses `/proc/kallsyms` or a copy of it, and locates the kernel and its modules.
+//! Finds the kernel's functions: parses `/proc/kallsyms` or a copy of it, and locates the kernel and its
+//! modules.
 //!
-//! Receives the text of those files; returns one table for the whole kernel address space. Reports hidden
-//! addresses, which are easily mistaken for success: all lines are present, with zeros as addresses.
-//! `name_sources/load.rs` decides the order of the kernel's sources.
+//! Takes the text of these files; returns one table for the whole kernel address space. Reports hidden
+//! addresses, which are easy to overlook: all lines are present, but their addresses are zero.
+//! `name_sources/load.rs` determines the order of the sources for kernel names.
 
 use std::io::{BufRead, Read};
 use std::os::unix::ffi::OsStrExt;
@@ -11,23 +12,23 @@ use std::sync::OnceLock;
 
 use rustc_hash::FxHashMap;
 
-use super::BuildId;
+use super::build_id::BuildId;
 use super::files::cache_file::{self, BODY};
+use super::missing_data::MissingDataReason;
 use super::tables::name_list::{NameList, NameListBuilder};
 use super::tables::table::Symbol;
 use pmc_sys::abi::KallsymsLine;
-use pmc_sys::sort;
-use pmc_sys::sys::file_map::open_regular;
+use pmc_sys::sys::regular_file::open_regular;
 
 /// The functions of a kernel with its modules and BPF programs.
 #[derive(Debug, Default)]
 pub(crate) struct KallsymsTable {
     /// Functions by memory address.
     table: NameList,
-    /// Addresses of the symbols that reveal how far a relocated kernel moved (`_text`, `_stext`).
+    /// Addresses of the symbols that show how far a kernel was relocated (`_text`, `_stext`).
     marks: Vec<(String, u64)>,
-    /// The complete list, if `table` came from the cache and has only lasting symbols. Read when `table`
-    /// lacks a name.
+    /// The complete list, if `table` comes from the cache and so contains only permanent symbols. Read when
+    /// an address is not in `table`.
     fresh: Option<OnceLock<Option<Box<Self>>>>,
 }
 
@@ -48,15 +49,16 @@ pub enum KallsymsError {
     Hidden,
 }
 
-/// Maximum length of a line; the kernel's have at most about 600 bytes (`KSYM_NAME_LEN` is 512).
+/// Maximum length of a line. The kernel writes at most about 600 bytes per line (`KSYM_NAME_LEN` is 512).
 const LONGEST_LINE: u64 = 4 << 10;
-/// Maximum length of a function of unknown size, such as the last one of a module or of a BPF region.
+/// Maximum size to assume for a function of unknown size, such as the last function of a module or of a BPF
+/// region.
 const MOST_OPEN: u64 = 64 << 10;
 
-/// The running kernel's list.
+/// The symbol list of the running kernel.
 const RUNNING: &str = "/proc/kallsyms";
 const MAGIC: &[u8; 8] = b"pmcksy01";
-/// Maximum size of a cached list; a typical one has about 5 MB.
+/// Maximum size of a cached list. A typical list is about 5 MB.
 const MOST_KEPT: u64 = 64 << 20;
 /// Maximum size of all cached lists.
 const MOST_ALL_KEPT: u64 = 64 << 20;
@@ -65,16 +67,16 @@ impl KallsymsTable {
     /// Reads a list from a file.
     ///
     /// # Errors
-    /// If the file cannot be read or shows no addresses.
+    /// Fails if the file cannot be read or shows no addresses.
     pub(crate) fn read(path: &Path) -> Result<Self, KallsymsError> {
         Ok(Self::read_list(path, KallsymsScope::All)?.into_table())
     }
 
-    /// Reads the running kernel's list. Generating it costs the kernel more time than most reports cost pmc.
-    /// So pmc caches the part that is constant while the kernel runs with the same modules.
+    /// Reads the running kernel's symbol list. The kernel takes longer to generate it than pmc takes for most
+    /// reports, so pmc caches the part that does not change while the kernel runs with the same modules.
     ///
     /// # Errors
-    /// As [`KallsymsTable::read`].
+    /// Fails in the same cases as [`KallsymsTable::read`].
     pub(crate) fn running(cache: Option<&Path>) -> Result<Self, KallsymsError> {
         let Some((path, machine)) = cache.and_then(|folder| Some((kept_place(folder)?, fingerprint()?)))
         else {
@@ -88,7 +90,7 @@ impl KallsymsTable {
             let folder = path.parent().map(Path::to_path_buf);
             cache_file::prune(cache_file::files(folder.into_iter()), MOST_ALL_KEPT);
         }
-        // A list in a file takes no memory. If the cache is not writable, read the complete list again.
+        // A mapped list takes no memory. If the cache is not writable, read the complete list again.
         Self::kept(&path, &machine).map_or_else(|| Self::read(Path::new(RUNNING)), Ok)
     }
 
@@ -98,14 +100,14 @@ impl KallsymsTable {
             said: pmc_sys::error::kernel_words(&error),
         };
         let file = open_regular(path, true).map_err(unreadable)?;
-        // The text is 20 times as large as the list, so it is parsed as a stream.
+        // The text is 20 times as large as the resulting list, so parse it as a stream.
         KallsymsList::read(std::io::BufReader::with_capacity(1 << 16, file), kept).map_err(unreadable)?
     }
 
     /// Parses lines of `ADDRESS TYPE NAME [MODULE]`.
     ///
     /// # Errors
-    /// [`KallsymsError::Hidden`] if all addresses are zero.
+    /// Returns [`KallsymsError::Hidden`] if all addresses are zero.
     #[cfg(test)]
     pub(crate) fn parse(text: &[u8]) -> Result<Self, KallsymsError> {
         Ok(KallsymsList::read(text, KallsymsScope::All).unwrap_or(Err(KallsymsError::Hidden))?.into_table())
@@ -138,12 +140,12 @@ impl KallsymsTable {
         self.table.release();
     }
 
-    /// Iterates over all lasting functions, by start address.
+    /// Iterates over all permanent functions, by start address.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Symbol<'_>> {
         self.table.iter()
     }
 
-    /// Number of lasting functions.
+    /// Returns the number of permanent functions.
     pub(crate) fn len(&self) -> usize {
         self.table.len()
     }
@@ -153,8 +155,8 @@ impl KallsymsTable {
         self.marks.iter().find(|(mark, _)| mark == name).map(|(_, address)| *address)
     }
 
-    /// Returns by how many bytes this kernel is higher in memory than the recorded one, given a symbol and
-    /// its recorded address. 0 if unknown.
+    /// Returns the distance in bytes from the recorded kernel's load address to this kernel's, given a symbol
+    /// and its recorded address; 0 if unknown.
     pub(crate) fn moved_from(&self, reference: Option<&(String, crate::address::Avma)>) -> u64 {
         let moved = reference.and_then(|(name, recorded)| Some(self.mark(name)?.wrapping_sub(recorded.0)));
         moved.unwrap_or(0)
@@ -165,7 +167,7 @@ impl KallsymsTable {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum KallsymsScope {
     All,
-    /// Symbols that are constant while the kernel runs with the same modules.
+    /// Symbols that do not change while the kernel runs with the same modules.
     Lasting,
 }
 
@@ -180,11 +182,11 @@ impl KallsymsList {
         let mut list = Self { names: NameListBuilder::new(MOST_OPEN), marks: Vec::new() };
         let mut is_hidden = true;
         let mut line = Vec::new();
-        // The module of the previous functions, and the start of the highest of them.
+        // The module of the preceding functions, and the highest start address among them.
         let (mut owner, mut highest) = (Vec::new(), 0);
         loop {
             line.clear();
-            // Lines are cut at the limit: a longer one is not from kallsyms.
+            // Lines are cut at the limit, because a longer one does not come from kallsyms.
             if lines.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line)? == 0 {
                 break;
             }
@@ -194,8 +196,8 @@ impl KallsymsList {
                 b"_text" | b"_stext" if module.is_empty() => {
                     list.marks.push((String::from_utf8_lossy(name).into_owned(), address));
                 }
-                // The kernel's own text is contiguous. These symbols mark its end, which is also the end of
-                // the last function.
+                // The kernel's own code is contiguous. These symbols mark its end, and so the end of the last
+                // function.
                 b"_etext" | b"_einittext" if module.is_empty() => list.names.end_at(address),
                 _ => {}
             }
@@ -219,7 +221,8 @@ impl KallsymsList {
         Ok(if is_hidden { Err(KallsymsError::Hidden) } else { Ok(list) })
     }
 
-    /// Any code may be loaded after a module, from the next page on.
+    /// Ends the last function of a module at the end of its page, since other code may be loaded in the page
+    /// after it.
     fn end_module(&mut self, module: &[u8], highest: u64) {
         if !module.is_empty() {
             self.names.end_at((highest | (pmc_sys::sys::page_size() as u64 - 1)).saturating_add(1));
@@ -230,7 +233,7 @@ impl KallsymsList {
         KallsymsTable { table: self.names.finish(), marks: self.marks, fresh: None }
     }
 
-    /// Serializes the list: length of the header; header with fingerprint and marks; names.
+    /// Serializes the list: length of the header, header with fingerprint and marks, names.
     fn encode(self, machine: &str) -> Vec<u8> {
         let mut head = machine.to_owned();
         for (name, address) in &self.marks {
@@ -243,12 +246,13 @@ impl KallsymsList {
     }
 }
 
-/// Whether functions of this module are transient: BPF programs, trampolines of ftrace and kprobes.
+/// Whether this module's functions are transient: BPF programs, and trampolines of ftrace and kprobes.
 fn passes(module: &[u8]) -> bool {
     module == b"[bpf]" || module.starts_with(b"[__builtin__")
 }
 
-/// Cache path of the running kernel's list. Each boot has its own, since the kernel's address changes.
+/// Returns the path of the cached list of the running kernel. Each boot has a separate list, since the
+/// kernel's address changes.
 fn kept_place(folder: &Path) -> Option<PathBuf> {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     let boot = boot.trim_end();
@@ -256,10 +260,10 @@ fn kept_place(folder: &Path) -> Option<PathBuf> {
     is_plain.then(|| folder.join("kernel").join(boot))
 }
 
-/// The state for which a cached list is valid: the loaded modules, with addresses and sizes.
+/// Returns the state for which a cached list is valid: the loaded modules, with their addresses and sizes.
 fn fingerprint() -> Option<String> {
     let modules = match std::fs::read_to_string("/proc/modules") {
-        // The kernel was built without modules.
+        // The kernel was built without support for modules.
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         text => text.ok()?,
     };
@@ -269,13 +273,27 @@ fn fingerprint() -> Option<String> {
     Some(text)
 }
 
-/// Returns the running kernel's build-id (`/sys/kernel/notes`).
+/// Returns the running kernel's build-id.
 pub fn running_build_id() -> Option<BuildId> {
-    BuildId::in_notes(&std::fs::read("/sys/kernel/notes").ok()?)
+    read_running_build_id().ok().flatten()
 }
 
-/// Returns the build-id of a loaded module, by its file or its name in brackets. Reads
-/// `/sys/module/NAME/notes`, so the compression of the file does not matter.
+/// Reads the running kernel's build-id from `/sys/kernel/notes`. `None` if there is no such file, or no
+/// build-id in it.
+///
+/// # Errors
+/// Returns why the file cannot be read.
+pub(crate) fn read_running_build_id() -> Result<Option<BuildId>, MissingDataReason> {
+    let path = Path::new("/sys/kernel/notes");
+    match std::fs::read(path) {
+        Ok(notes) => Ok(BuildId::in_notes(&notes)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(MissingDataReason::unreadable(path, &error)),
+    }
+}
+
+/// Returns the build-id of a loaded module, given its file or its name in brackets. Reads
+/// `/sys/module/NAME/notes`, so it does not matter whether the file is compressed.
 pub(crate) fn module_build_id(name: &str) -> Option<BuildId> {
     let module = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).map(str::to_owned);
     let module = module.or_else(|| module_name(Path::new(name)))?;
@@ -286,7 +304,7 @@ pub(crate) fn module_build_id(name: &str) -> Option<BuildId> {
     BuildId::in_notes(&notes)
 }
 
-/// A symbol of the kernel.
+/// A kernel symbol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KernelSymbol {
     /// The name.
@@ -301,10 +319,10 @@ pub struct KernelSymbol {
     pub end: u64,
 }
 
-/// Returns the symbols of the running kernel and its modules with these names, by address.
+/// Returns the symbols with these names in the running kernel and its modules, sorted by address.
 ///
 /// # Errors
-/// As [`KallsymsTable::read`].
+/// Fails in the same cases as [`KallsymsTable::read`].
 pub fn running_symbols(names: &[String]) -> Result<Vec<KernelSymbol>, KallsymsError> {
     let text = std::fs::read(RUNNING).map_err(|error| KallsymsError::Unreadable {
         path: RUNNING.into(),
@@ -350,7 +368,7 @@ fn symbols_named(
     Ok((0..all.len()).filter_map(symbol).collect())
 }
 
-/// The running kernel or one of its modules, in memory.
+/// The running kernel or one of its loaded modules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KernelMap {
     /// The build-id, if known.
@@ -363,17 +381,17 @@ pub struct KernelMap {
     pub end: u64,
 }
 
-/// Returns the running kernel, then its modules by address.
+/// Returns the running kernel, followed by its modules sorted by address.
 ///
 /// # Errors
-/// As [`KallsymsTable::read`].
+/// Fails in the same cases as [`KallsymsTable::read`].
 pub fn running_maps() -> Result<Vec<KernelMap>, KallsymsError> {
     let marks = running_symbols(&["_stext", "_etext"].map(str::to_owned))?;
     let mark = |name: &str| marks.iter().find(|symbol| symbol.name == name).map_or(0, |symbol| symbol.start);
     let (id, name) = (running_build_id(), PathBuf::from("[kernel.kallsyms]"));
     let mut maps = vec![KernelMap { id, name, start: mark("_stext"), end: mark("_etext") }];
     let mut modules = loaded_modules(&std::fs::read_to_string("/proc/modules").unwrap_or_default());
-    sort::by_key(&mut modules, |module| module.start);
+    modules.sort_by_key(|module| module.start);
     let mut files = module_files(&rustix::system::uname().release().to_string_lossy());
     maps.extend(modules.into_iter().map(|module| {
         let in_brackets = format!("[{}]", module.name);
@@ -387,7 +405,7 @@ pub fn running_maps() -> Result<Vec<KernelMap>, KallsymsError> {
     Ok(maps)
 }
 
-/// Returns the usual paths of a kernel's file with symbols.
+/// Returns the usual paths of a kernel image with symbols (`vmlinux`).
 pub(crate) fn vmlinux_places(release: &str, debug_dirs: &[PathBuf]) -> Vec<PathBuf> {
     let mut places: Vec<PathBuf> = Vec::new();
     for dir in debug_dirs {
@@ -423,7 +441,7 @@ pub fn loaded_modules(text: &str) -> Vec<LoadedModule> {
     text.lines().filter_map(module).collect()
 }
 
-/// Returns the files of all modules of a kernel, listed in `modules.dep`, by name with underscores.
+/// Returns the files of a kernel's modules as listed in `modules.dep`, by module name with underscores.
 pub fn module_files(release: &str) -> FxHashMap<String, PathBuf> {
     let folder = PathBuf::from(format!("/lib/modules/{release}"));
     let listed = std::fs::read_to_string(folder.join("modules.dep")).unwrap_or_default();
@@ -434,7 +452,7 @@ pub fn module_files(release: &str) -> FxHashMap<String, PathBuf> {
     listed.lines().filter_map(file).collect()
 }
 
-/// Converts a module's file name to its name: `nf-nat.ko.xz` is `nf_nat`.
+/// Converts the file name of a module to its name: `nf-nat.ko.xz` becomes `nf_nat`.
 pub(crate) fn module_name(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     Some(name.split(".ko").next()?.replace('-', "_"))
@@ -477,7 +495,7 @@ mod tests {
         let path = folder.path().join("kernel/boot");
         let list = KallsymsList::read(TEXT, KallsymsScope::Lasting).unwrap().unwrap();
         cache_file::write(&path, MAGIC, &list.encode("thing c0100000 4096\n\n")).unwrap();
-        // Another set of modules requires another list.
+        // A different set of modules requires a different list.
         for machine in ["", "thing c0100000 4096\nmore c0300000 1\n\n", "thing c0100000 4097\n\n"] {
             assert!(machine.is_empty() || KallsymsTable::kept(&path, machine).is_none(), "{machine}");
         }
@@ -489,8 +507,8 @@ mod tests {
         assert_eq!(name(0xffff_ffff_8100_0150), "do_one");
         assert_eq!(name(0xffff_ffff_8100_02f0), "do_two");
         assert_eq!(name(0xffff_ffff_c010_0010), "probe");
-        // The module owns the rest of its last page. Later addresses and transient symbols need the complete
-        // list.
+        // The rest of the module's last page belongs to it. Later addresses and transient symbols are only in
+        // the complete list.
         assert_eq!(name(0xffff_ffff_c010_0fff), "probe");
         assert_eq!(name(0xffff_ffff_c010_1000), "-");
         assert_eq!(whole.find(0xffff_ffff_c010_1000).unwrap().name, "probe");

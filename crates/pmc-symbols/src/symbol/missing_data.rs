@@ -1,21 +1,21 @@
-//! Why names or lines are missing, and how to get them: the facts for a report's trust line.
+//! Explains why names or lines are missing and how to get them, for the trust line of reports.
 //!
-//! Receives the results of the search for a module's files; returns sentences. Remedies may query the package
-//! manager, so pmc computes them only when it shows them.
+//! Takes the results of the search for a module's files; returns sentences. Remedies may query the package
+//! manager, so they are computed only when they are shown.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
 
-use super::BuildId;
+use super::build_id::BuildId;
+use pmc_sys::sys::helper_program::helper;
 
-/// The result of the search for a module's files.
+/// The result of the search for a module's files: which data was found, and which is missing.
 ///
-/// Of a million modules, few have files. The description of the files is boxed, so it takes no memory for the
-/// others.
+/// The description of the files is boxed, which saves memory if few of a million modules have files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ModuleDataQuality {
     found: Option<Box<FoundData>>,
@@ -23,12 +23,12 @@ pub struct ModuleDataQuality {
     pub missing: Vec<MissingDataReason>,
 }
 
-/// The files and the data that were found for a module.
+/// The files and data that were found for a module.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundData {
     /// The module's own file.
     pub binary: Option<PathBuf>,
-    /// The separate file that provided symbols or lines.
+    /// The separate debug file, if it provided symbols or lines.
     pub debug: Option<PathBuf>,
     /// Number of symbol table entries.
     pub symbols: usize,
@@ -41,12 +41,12 @@ impl FoundData {
 }
 
 impl ModuleDataQuality {
-    /// The result if nothing was found.
+    /// Creates the result for a module for which nothing was found.
     pub fn lacking(reason: MissingDataReason) -> Self {
         Self { found: None, missing: vec![reason] }
     }
 
-    /// Returns the files and the data that were found.
+    /// Returns the files and data that were found.
     pub fn found(&self) -> &FoundData {
         self.found.as_deref().unwrap_or(&FoundData::NOTHING)
     }
@@ -63,23 +63,24 @@ pub enum MissingDataReason {
     File {
         /// The file's path in the process.
         path: Arc<Path>,
-        /// The error of the last attempt. A million files may be missing, nearly all with the same error.
+        /// The error of the last attempt. `Cow`, because a million files may be missing, nearly all with the
+        /// same error.
         said: Cow<'static, str>,
     },
-    /// The file exists, but cannot be opened or read.
+    /// The file exists but cannot be opened or read.
     Unreadable {
         /// The file.
         path: Arc<Path>,
         /// The kernel's error, for example "Too many open files".
         said: Box<str>,
     },
-    /// The file now has another build-id.
+    /// The file now has a different build-id.
     OtherBuild {
         /// The file.
         path: PathBuf,
         /// The build-id in the recording.
         recorded: BuildId,
-        /// The build-id of the file. Boxed, so that this variant does not determine the size of all.
+        /// The build-id of the file. Boxed, so that this variant does not determine the size of the enum.
         found: Option<Box<BuildId>>,
     },
     /// The file is not a valid ELF file.
@@ -94,7 +95,7 @@ pub enum MissingDataReason {
         /// The file.
         path: PathBuf,
     },
-    /// The file has no symbols except those for dynamic linking.
+    /// The file has no symbols except for dynamic ones.
     Stripped {
         /// The file.
         path: PathBuf,
@@ -115,47 +116,50 @@ pub enum MissingDataReason {
         /// The error.
         why: String,
     },
+    /// No worker thread could be started to read lines and inlined functions.
+    NoThreads,
     /// `/proc/kallsyms` shows zeros instead of addresses.
     KernelAddressesHidden {
         /// Value of `kernel.kptr_restrict`.
         kptr_restrict: Option<u32>,
     },
-    /// The recording is from another kernel than the running one.
+    /// The recorded kernel is not the running kernel.
     OtherKernel {
         /// The build-id in the recording.
         recorded: BuildId,
         /// The build-id of the running kernel.
         running: Option<BuildId>,
     },
-    /// The kernel's file that the user gave (`--vmlinux`) is not used.
+    /// The kernel image that the user specified (`--vmlinux`) is not used, for this reason.
     GivenVmlinux(Box<MissingDataReason>),
-    /// A JIT published no symbols.
+    /// A JIT has not published names.
     PerfMap {
         /// The process.
         pid: u32,
         /// The paths that were tried, with their errors.
         said: String,
     },
-    /// The recording has no information about this code.
+    /// The recording contains no information about this code.
     Unknown,
-    /// The recording has no mapping for the addresses.
+    /// The recording contains no mapping at these addresses.
     NotMapped,
 }
 
 impl MissingDataReason {
-    /// An existing file that the kernel does not let pmc read.
+    /// Creates the reason for an existing file that pmc cannot read.
     pub(super) fn unreadable(path: &Path, error: &io::Error) -> Self {
         Self::Unreadable { path: path.into(), said: pmc_sys::error::kernel_words(error).into() }
     }
 
-    /// Whether pmc failed to read an existing file, or a given one. A missing or stripped file is not a
-    /// failure.
+    /// Whether pmc failed to read a file that exists or that the user specified. A missing or stripped file
+    /// is not a failure.
     pub fn is_failure(&self) -> bool {
         match self {
             Self::Unreadable { .. }
             | Self::NotElf { .. }
             | Self::Shortened { .. }
             | Self::BadLines { .. }
+            | Self::NoThreads
             | Self::GivenVmlinux(_) => true,
             Self::File { .. }
             | Self::OtherBuild { .. }
@@ -169,7 +173,7 @@ impl MissingDataReason {
         }
     }
 
-    /// Returns a way to get the missing names. May query the package manager.
+    /// Returns how to get the missing names, if pmc knows a way. May query the package manager.
     pub(crate) fn remedy(&self) -> Option<String> {
         match self {
             Self::Stripped { path, build_id } | Self::Lines { path, build_id } => {
@@ -183,7 +187,7 @@ impl MissingDataReason {
                 })
             }
             Self::Unreadable { said, .. } if said.starts_with("Permission denied") => Some("run the report as root".into()),
-            Self::File { .. } => Some("name the directory with the recorded machine's files (--symfs)".into()),
+            Self::File { .. } => Some("specify the directory with the recorded machine's files (--symfs)".into()),
             Self::OtherBuild { recorded, .. } => {
                 Some(format!("record again, or fetch the file with build-id {recorded} (--debuginfod)"))
             }
@@ -198,6 +202,7 @@ impl MissingDataReason {
                  erl +JPperf true, ruby --yjit-perf, php -d opcache.jit_debug=16"
                     .into(),
             ),
+            Self::NoThreads => Some("raise the limits of processes and memory (ulimit -u, ulimit -v)".into()),
             Self::Shortened { .. } => Some("run the report again when the file is complete".into()),
             Self::Unreadable { .. }
             | Self::NotElf { .. }
@@ -209,21 +214,22 @@ impl MissingDataReason {
 }
 
 fn right_vmlinux(recorded: BuildId) -> String {
-    format!("name the kernel image with build-id {recorded} (--vmlinux)")
+    format!("specify the kernel image with build-id {recorded} (--vmlinux)")
 }
 
-/// Returns the Debian package with the debug file of an installed file; `None` on other systems and for files
-/// of no package. Skips folders that packages do not use, because the package manager is slow.
+/// Returns the Debian package that contains the debug file for an installed file; `None` on other systems,
+/// and for files that do not belong to a package. Skips folders that packages do not use, because the package
+/// manager is slow.
 fn debug_package(path: &Path) -> Option<String> {
     let real = std::fs::canonicalize(path).ok()?;
     let is_packaged = ["/usr", "/opt", "/lib", "/bin", "/sbin"].iter().any(|root| real.starts_with(root));
     if !is_packaged || real.starts_with("/usr/local") {
         return None;
     }
-    // The package manager knows a file by its shipped path, which on merged-/usr systems may lack `/usr`. One
-    // call asks for both, since each call reads the lists of all packages.
+    // The package manager knows a file by the path in its package, which may lack `/usr` on systems with a
+    // merged /usr. Ask for both paths in one call, since each call reads the lists of all packages.
     let shipped = real.strip_prefix("/usr").ok().map(|rest| Path::new("/").join(rest));
-    let mut ask = Command::new("dpkg-query");
+    let mut ask = helper("dpkg-query");
     let output = ask.arg("--search").arg(&real).args(shipped).stdin(Stdio::null()).output().ok()?;
     package_in(&String::from_utf8_lossy(&output.stdout))
 }
@@ -232,12 +238,12 @@ fn debug_package(path: &Path) -> Option<String> {
 fn package_in(said: &str) -> Option<String> {
     let line = said.lines().find(|line| !line.starts_with("diversion "))?;
     let package = line.split([':', ',']).next()?.trim();
-    // The C library's debug package is in the main archive, all others are in the debug archive.
+    // The C library's debug package is in the main archive; all others are in the debug archive.
     Some(if package == "libc6" { "libc6-dbg".into() } else { format!("{package}-dbgsym") })
 }
 
 /// Returns the command that installs a debug package, given the package manager's sources and `os-release`.
-/// Adds the debug archive if the sources lack it.
+/// If the debug archive is not among the sources, the command adds it.
 fn installation(package: &str, sources: &str, os_release: &str) -> String {
     let install = format!("apt install {package}");
     let mut lines = sources.lines().filter(|line| !line.trim_start().starts_with('#'));
@@ -251,7 +257,7 @@ fn installation(package: &str, sources: &str, os_release: &str) -> String {
         let value = os_release.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
         value.map(|value| value.trim_matches('"'))
     };
-    // Ubuntu derivatives use its packages.
+    // Derivatives of Ubuntu use Ubuntu's packages.
     let archive = match (value("UBUNTU_CODENAME"), value("ID"), value("VERSION_CODENAME")) {
         (Some(ubuntu), ..) => format!("http://ddebs.ubuntu.com {ubuntu} main universe"),
         (None, Some("debian"), Some(debian)) => {
@@ -289,13 +295,16 @@ impl fmt::Display for MissingDataReason {
             }
             Self::NotElf { path, why } => write!(f, "{}: {why}", path.display()),
             Self::Shortened { path } => {
-                write!(f, "{} was shortened while pmc read it, or its disk failed", path.display())
+                write!(f, "{} was truncated while pmc read it, or its disk failed", path.display())
             }
             Self::Stripped { path, .. } => write!(f, "{} is stripped", path.display()),
             Self::Lines { path, .. } => write!(f, "{} has no line information", path.display()),
             Self::BadLines { path, why } => {
                 write!(f, "{}: cannot read the debug information: {why}", path.display())
             }
+            Self::NoThreads => f.write_str(
+                "source lines and inlined functions are omitted, because no thread could be started",
+            ),
             Self::KernelAddressesHidden { kptr_restrict: Some(level) } => {
                 write!(f, "/proc/kallsyms hides addresses (kernel.kptr_restrict is {level})")
             }

@@ -1,10 +1,10 @@
-//! Symbols: maps addresses in modules to functions, source lines and inlined frames.
+//! Symbolization: maps addresses in modules to functions, source lines and inlined frames.
 //!
-//! Receives modules as recordings name them ([`SymbolModule`]) and sorted addresses in them
-//! ([`SymbolRequest`]). Finds the modules' files in any mount namespace. Returns [`ResolvedFrame`]s, and the
-//! reasons why names are missing ([`ModuleDataQuality`]). Decides which file to trust (by its build-id) and
-//! which name belongs to an address. Leaves reading recordings to `session`, aggregation to `profile`, and
-//! wording to `view`.
+//! Takes modules with their names in recordings ([`SymbolModule`]), and addresses in them
+//! ([`SymbolRequest`]). Finds the modules' files in any mount namespace. Returns [`ResolvedFrame`]s, and
+//! reasons why names are missing ([`ModuleDataQuality`]). Decides which file to trust (by its build-id), and
+//! which name belongs to an address. `session` reads recordings, `profile` aggregates samples, and `view`
+//! prints.
 //!
 //! ```text
 //!   Module --files--> Image --tables, kernel, jit--> Table     stage 1: names
@@ -29,6 +29,7 @@ pub(crate) mod missing_data;
 pub(crate) mod module;
 mod name_sources;
 pub mod options;
+pub(crate) mod probe;
 pub mod runtime_names;
 pub(crate) mod symbolizer;
 pub(crate) mod tables;
@@ -46,4 +47,9 @@ pub use jit::perf_map;
 pub use missing_data::{FoundData, MissingDataReason, ModuleDataQuality};
 pub use module::{ModuleId, SymbolModule, SymbolModuleKind, SymbolQuery};
 pub use options::SymbolOptions;
+pub use probe::error::ProbeError;
+pub use probe::places::{FoundPlace, PlaceRequest, SourcePlace};
+pub use probe::source_lines::ProbeableLines;
+pub use probe::variables::{AvailableVariable, FetchedValue};
+pub use probe::{ProbeFile, ProbedProgram};
 pub use symbolizer::{Depth, SymbolProgress, SymbolRequest, Symbolizer};

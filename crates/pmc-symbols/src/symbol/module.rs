@@ -1,20 +1,20 @@
-//! Modules as recordings describe them: path, build-id, and a process that mapped them.
+//! Modules as described in recordings: path, build-id, and a process that mapped them.
 //!
-//! The reader of a recording creates them before pmc opens any file; the [`Symbolizer`](super::Symbolizer)
-//! finds the matching file. A [`SymbolQuery`] is the number by which an address is looked up in a module.
+//! They are created from a recording before any file is opened; the [`Symbolizer`](super::Symbolizer) finds
+//! the matching file. A [`SymbolQuery`] is the key for looking up an address in a module.
 
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::BuildId;
+use super::build_id::BuildId;
 use crate::address::{Avma, FileOffset, Mapping};
 
-/// A module's number, assigned by [`Symbolizer::add`](super::Symbolizer::add).
+/// Identifies a module; assigned by [`Symbolizer::add`](super::Symbolizer::add).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ModuleId(pub u32);
 
-/// A module as the recording describes it.
+/// A module as described in the recording.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SymbolModule {
     /// The kind of code.
@@ -23,43 +23,43 @@ pub struct SymbolModule {
     pub path: Arc<Path>,
     /// The build-id in the recording.
     pub build_id: Option<BuildId>,
-    /// A process that mapped it; gives access to files that were deleted or are in another mount namespace.
-    /// `None` if the recording is from another machine, or the processes are known to have exited.
+    /// A process that mapped the module, through which deleted files and files in other mount namespaces are
+    /// accessible. `None` if the recording comes from another machine, or if all such processes have exited.
     pub pid: Option<u32>,
-    /// The process's mapping; gives access to the content of a deleted file (`/proc/PID/map_files`).
+    /// The process's mapping, through which a deleted file's contents are accessible (`/proc/PID/map_files`).
     pub mapping: Option<Mapping>,
     /// Inode number of the process's mount namespace, if recorded.
     pub mount: Option<NonZeroU64>,
 }
 
-/// The kinds of code, each with its own way of lookup.
+/// The kinds of code, which are looked up in different ways.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum SymbolModuleKind {
     /// A program or library.
     File,
-    /// The kernel's own text.
+    /// The kernel's own code.
     Kernel {
-        /// A symbol and its address at recording time (perf's `[kernel.kallsyms]_text` and `pgoff`): the
-        /// kernel's address may change with a reboot.
+        /// A symbol and its address when the recording was made (perf's `[kernel.kallsyms]_text` and
+        /// `pgoff`), since the kernel's address may change at each boot.
         reference: Option<Arc<(String, Avma)>>,
     },
     /// A loadable kernel module.
     KernelModule {
-        /// Start of its text.
+        /// Start of its code.
         start: Avma,
     },
     /// The code that the kernel maps into every process.
     Vdso,
-    /// Memory without a file: JIT code.
+    /// Memory without a file, which contains JIT-compiled code.
     Anonymous {
         /// The process.
         pid: u32,
     },
-    /// BPF programs and trampolines, known from the recording's ksymbol records.
+    /// BPF programs and trampolines, as announced by the recording's ksymbol records.
     Bpf,
 }
 
-/// The lookup key of an address: a file offset for modules with a file, otherwise the memory address.
+/// The lookup key for an address: a file offset for modules with a file, otherwise the memory address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SymbolQuery(pub(super) u64);
 
@@ -69,9 +69,9 @@ impl SymbolModuleKind {
         matches!(self, Self::File | Self::Vdso)
     }
 
-    /// Returns the lookup key of an address in a mapping of this kind of module.
+    /// Returns the lookup key for an address in a mapping of this kind of module.
     ///
-    /// For a caller's frame pass the return address minus 1, so that the lookup finds the line of the call.
+    /// For a caller's frame, pass the return address minus 1, so that the lookup finds the line of the call.
     pub fn query(&self, mapping: &Mapping, address: Avma) -> Option<SymbolQuery> {
         if self.by_file_offset() {
             mapping.file_offset(address).map(SymbolQuery::from)
@@ -94,7 +94,7 @@ impl From<Avma> for SymbolQuery {
 }
 
 impl SymbolModule {
-    /// A file on this machine, known only by its path.
+    /// Creates a module for a file on this machine, known only by its path.
     pub fn file(path: impl Into<PathBuf>) -> Self {
         Self {
             kind: SymbolModuleKind::File,
@@ -106,7 +106,7 @@ impl SymbolModule {
         }
     }
 
-    /// A module with the name that recordings use for it, a path or a word in brackets.
+    /// Creates a module from its name in a recording: a path or a word in brackets.
     pub fn of_name(name: impl Into<PathBuf>) -> Self {
         let name = name.into();
         let kind = if name.as_os_str() == "[vdso]" { SymbolModuleKind::Vdso } else { SymbolModuleKind::File };
@@ -123,7 +123,7 @@ impl SymbolModule {
         Self { kind: SymbolModuleKind::Vdso, ..Self::file("[vdso]") }
     }
 
-    /// JIT code in a process.
+    /// Creates a module for JIT-compiled code in a process.
     pub fn anonymous(pid: u32) -> Self {
         Self { kind: SymbolModuleKind::Anonymous { pid }, ..Self::file("//anon") }
     }

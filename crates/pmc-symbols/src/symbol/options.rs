@@ -1,11 +1,12 @@
-//! Where to look for symbols, according to the user and the environment.
+//! Where to search for symbols, as set by the user and the environment.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use super::debuginfod::{self, Debuginfod};
+use pmc_sys::sys::regular_file::is_ours;
 
-/// The places to search.
+/// Where to search for symbols.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SymbolOptions {
     /// A folder that replaces `/` of the recorded machine (`--symfs`).
@@ -21,33 +22,34 @@ pub struct SymbolOptions {
     pub debuginfod: Option<Arc<Debuginfod>>,
     /// A copy of the recorded machine's `/proc/kallsyms` (`--kallsyms`).
     pub kallsyms: Option<PathBuf>,
-    /// The recorded kernel's file with symbols (`--vmlinux`).
+    /// The file that contains the recorded kernel's symbols (`--vmlinux`).
     pub vmlinux: Option<PathBuf>,
-    /// Folder for results that later runs reuse; `None` stores nothing (`--no-cache`).
+    /// Folder for caching results for later runs; `None` disables caching (`--no-cache`).
     pub cache: Option<PathBuf>,
-    /// Whether [`Depth::Names`] requests run on the calling thread only. Set for callers that keep asking for
-    /// a few names at a time: waking other threads would cost more than the lookups.
+    /// Whether [`Depth::Names`] requests run only on the calling thread. Intended for callers that look up
+    /// only a few names at a time, for which waking other threads would cost more than the lookups.
     ///
     /// [`Depth::Names`]: super::Depth::Names
     pub alone: bool,
-    /// Whether code without a symbol gets a placeholder name, made of its module and the start of its
-    /// function, or of its section. Otherwise it has no name, as in `perf script`.
+    /// Whether code without a symbol gets a placeholder name that consists of its module and either the start
+    /// of its function or its section. Otherwise, it has no name, as in `perf script`.
     pub placeholders: bool,
-    /// Whether the recording may come from processes and the kernel of this machine.
+    /// Whether the recorded processes and kernel may be the ones that now run on this machine.
     pub live: bool,
 }
 
 /// The build-id cache chosen on the command line.
 static CHOSEN: OnceLock<PathBuf> = OnceLock::new();
 
-/// Sets the build-id cache and overrides the environment. Later calls have no effect.
+/// Sets the build-id cache, overriding the environment. Later calls have no effect.
 pub fn choose_build_id_folder(folder: PathBuf) {
     let _ = CHOSEN.set(folder);
 }
 
-/// The build-id cache that pmc writes: the chosen one, `PERF_BUILDID_DIR`, or `~/.debug`.
+/// Returns the build-id cache to which pmc writes: the one set by [`choose_build_id_folder`],
+/// `PERF_BUILDID_DIR`, or `~/.debug`.
 pub(super) fn build_id_folder() -> Option<PathBuf> {
-    let from_home = || home().map(|home| home.join(".debug"));
+    let from_home = || home().filter(|home| is_ours(home)).map(|home| home.join(".debug"));
     CHOSEN.get().cloned().or_else(|| folder("PERF_BUILDID_DIR")).or_else(from_home)
 }
 
@@ -61,27 +63,31 @@ fn folder(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
-/// The home folder, if it exists. pmc does not create one for users without one (`HOME=/nonexistent`).
+/// Returns the home folder, if it exists. pmc does not create it for users without a home folder
+/// (`HOME=/nonexistent`).
 fn home() -> Option<PathBuf> {
     folder("HOME").filter(|home| home.is_dir())
 }
 
 impl SymbolOptions {
-    /// Maps a path of the recorded machine to a path on this machine.
+    /// Maps a path on the recorded machine to a path on this machine.
     pub fn below_symfs(&self, path: &Path) -> PathBuf {
         let below = |symfs: &PathBuf| symfs.join(path.strip_prefix("/").unwrap_or(path));
         self.symfs.as_ref().map_or_else(|| path.to_owned(), below)
     }
 
-    /// The default places: `/usr/lib/debug`, `~/.debug`, `$XDG_CACHE_HOME/pmc` or `~/.cache/pmc`.
+    /// Returns the default places: `/usr/lib/debug`, `~/.debug`, and `$XDG_CACHE_HOME/pmc` or `~/.cache/pmc`.
     pub fn from_environment() -> Self {
         let home = home();
         let cache_home = folder("XDG_CACHE_HOME").or_else(|| home.as_ref().map(|home| home.join(".cache")));
+        let is_safe = |cache: &PathBuf| {
+            is_ours(cache) && home.as_ref().is_none_or(|home| !cache.starts_with(home) || is_ours(home))
+        };
         let mut build_id_caches: Vec<PathBuf> = Vec::new();
         build_id_caches.extend(build_id_folder());
         build_id_caches.extend(home.as_ref().map(|home| home.join(".debug")));
         build_id_caches.extend(cache_home.as_ref().map(|cache| cache.join("perf/buildid")));
-        // The first two are usually equal.
+        // The first two folders are usually the same.
         build_id_caches.dedup();
         Self {
             symfs: None,
@@ -91,7 +97,7 @@ impl SymbolOptions {
             debuginfod: None,
             kallsyms: None,
             vmlinux: None,
-            cache: cache_home.map(|cache| cache.join("pmc")),
+            cache: cache_home.filter(is_safe).map(|cache| cache.join("pmc")),
             alone: false,
             placeholders: true,
             live: true,

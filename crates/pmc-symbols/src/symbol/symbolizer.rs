@@ -1,7 +1,7 @@
 //! The symbolizer: resolves addresses in modules to frames.
 //!
-//! Receives modules and batches of addresses. Opens each module's files once, at the first request. Resolves
-//! modules in parallel, and a single huge module on several threads. [`Depth::Names`] uses only symbol
+//! Takes modules and batches of addresses. Opens each module's files once, at the first request. Resolves
+//! modules in parallel, and splits huge modules among several threads. [`Depth::Names`] uses only symbol
 //! tables, for a quick first result; [`Depth::Inlines`] adds lines and inlined functions. Both give the same
 //! name to the outermost function.
 
@@ -15,24 +15,27 @@ use object::Object;
 use rayon::prelude::*;
 
 use super::debuginfod::Artifact;
+use super::debuginfod::Debuginfod;
 use super::dwarf::lines::LineFrame;
+use super::files::elf;
+use super::files::image::Image;
 use super::files::locate;
+use super::frame::{AddressFrames, FunctionId, ResolvedFrame, SourcePosition, SymbolNames};
+use super::missing_data::{MissingDataReason, ModuleDataQuality};
+use super::module::{ModuleId, SymbolModule, SymbolModuleKind, SymbolQuery};
 use super::name_sources::{ModuleSources, Placeholder, Placeholders, SharedSources};
+use super::options::SymbolOptions;
 use super::tables::table::{OwnedSymbol, Symbol, SymbolTable};
-use super::{
-    AddressFrames, Debuginfod, FunctionId, Image, MissingDataReason, ModuleDataQuality, ModuleId,
-    ResolvedFrame, SourcePosition, SymbolModule, SymbolModuleKind, SymbolNames, SymbolOptions, SymbolQuery,
-    elf,
-};
 use crate::address::Avma;
 use crate::worker_threads;
 
-/// Addresses in a module. Sorted and distinct addresses are fastest, but any order works.
+/// Addresses in a module. Lookups are fastest if the addresses are sorted and distinct, but neither is
+/// required.
 #[derive(Debug, Clone, Copy)]
 pub struct SymbolRequest<'a> {
     /// The module.
     pub module: ModuleId,
-    /// The addresses to look up; the answer has the same order.
+    /// The addresses to look up. The results have the same order.
     pub queries: &'a [SymbolQuery],
 }
 
@@ -41,9 +44,9 @@ pub struct SymbolRequest<'a> {
 pub enum Depth {
     /// Function names: one frame per address.
     Names,
-    /// Also lines and inlined functions.
+    /// Function names, lines and inlined functions.
     Inlines,
-    /// Addresses of data: returns the variable, or the function if there is none.
+    /// For data addresses: the variable, or else the function.
     Data,
 }
 
@@ -59,19 +62,21 @@ pub struct SymbolProgress {
 /// Resolves addresses to symbols.
 #[derive(Debug)]
 pub struct Symbolizer {
-    /// Each module with its loaded sources. Boxed, since a recording may name a million modules and need only
-    /// a few.
+    /// Each module with its loaded sources. Boxed, since a recording may contain a million modules of which
+    /// only a few are needed.
     modules: Vec<(SymbolModule, OnceLock<Box<ModuleSources>>)>,
     names: SymbolNames,
     shared: SharedSources,
-    /// No worker threads could be started. The calling thread's stack is too small to read lines.
+    /// Whether no worker threads could be started. The calling thread's stack is too small for reading lines.
     is_alone: bool,
+    /// Whether lines were requested but not read for this reason.
+    omitted_lines: bool,
 }
 
-/// Number of modules to resolve before their names get numbers; names take more memory than numbers.
+/// Number of modules to resolve before their names are replaced by IDs, which take less memory.
 const BATCH: usize = 5000;
 
-/// The result for an address, before its names get numbers.
+/// The result for an address, before its names are replaced by IDs.
 struct ResolvedAddress {
     address: u64,
     symbol: Option<OwnedSymbol>,
@@ -83,7 +88,7 @@ impl Symbolizer {
     /// Creates a symbolizer without modules.
     ///
     /// # Errors
-    /// If the worker threads cannot be started.
+    /// Fails if the worker threads cannot be started.
     pub fn new(options: SymbolOptions) -> pmc_sys::error::Result<Self> {
         let is_alone = worker_threads::start().map_err(pmc_sys::error::Error::new)?;
         Ok(Self {
@@ -91,6 +96,7 @@ impl Symbolizer {
             names: SymbolNames::default(),
             shared: SharedSources::new(options),
             is_alone,
+            omitted_lines: false,
         })
     }
 
@@ -110,8 +116,8 @@ impl Symbolizer {
         self.shared.add_jitdump(pid, path);
     }
 
-    /// Adds functions of a file from the recording, with addresses as in the module's queries. They serve as
-    /// a fallback if the file is not found.
+    /// Adds functions that the recording contains for a file, with the addresses used in queries. They serve
+    /// as a fallback if the file is not found.
     pub fn add_recorded<'a>(
         &mut self,
         path: PathBuf,
@@ -120,26 +126,26 @@ impl Symbolizer {
         self.shared.add_recorded(path, SymbolTable::of(functions));
     }
 
-    /// Returns a module as it was added.
+    /// Returns a module as it was passed to [`Symbolizer::add`].
     ///
     /// # Panics
-    /// If the number belongs to another symbolizer; this holds for all functions that take one.
+    /// Panics if the ID belongs to another symbolizer. This applies to all functions that take an ID.
     pub fn module(&self, id: ModuleId) -> &SymbolModule {
         &self.modules[id.0 as usize].0
     }
 
-    /// Whether the name at a query is known without reading a file.
+    /// Whether the name at a query can be found without reading a file.
     pub fn knows(&self, id: ModuleId, query: SymbolQuery) -> bool {
         self.modules[id.0 as usize].1.get().is_some_and(|sources| sources.knows(query))
     }
 
     /// Returns the range of queries (end exclusive) around this one for which [`Depth::Names`] gives the same
-    /// answer, as far as known by now.
+    /// result, as far as known.
     pub fn around(&self, id: ModuleId, query: SymbolQuery) -> Option<(u64, u64)> {
         self.modules[id.0 as usize].1.get()?.around(query, self.shared.options.placeholders)
     }
 
-    /// Converts a query to an address in the module's file, as assigned by its linker. `None` if the module
+    /// Converts a query to an address in the module's file, as assigned by the linker. `None` if the module
     /// was not loaded or its file is missing.
     pub fn file_address(&self, id: ModuleId, query: SymbolQuery) -> Option<u64> {
         self.modules[id.0 as usize].1.get()?.file_address(query)
@@ -151,7 +157,7 @@ impl Symbolizer {
         binary.is_some_and(|image| image.elf().is_ok_and(|file| !file.is_64()))
     }
 
-    /// Drops everything read for a module, so that the next request reads its files again.
+    /// Drops all data read for a module, so that the next request reads its files again.
     pub fn forget(&mut self, id: ModuleId) {
         self.modules[id.0 as usize].1 = OnceLock::new();
     }
@@ -161,25 +167,26 @@ impl Symbolizer {
         &self.names
     }
 
-    /// Returns the files that were found and the data that is missing. Searches for the module's files first
-    /// if needed.
+    /// Returns which of the module's files were found, and which data is missing. Searches for the files
+    /// first if necessary.
     pub fn quality(&self, id: ModuleId) -> Arc<ModuleDataQuality> {
         self.sources(id).quality()
     }
 
-    /// Failures to read files of the loaded modules.
+    /// Returns the errors that occurred when reading files of the loaded modules.
     pub fn failures(&self) -> Vec<MissingDataReason> {
         let loaded = self.modules.iter().filter_map(|(_, sources)| sources.get());
         let missing = loaded.flat_map(|sources| sources.quality().missing.clone());
-        missing.filter(MissingDataReason::is_failure).collect()
+        let failures = missing.filter(MissingDataReason::is_failure);
+        failures.chain(self.omitted_lines.then_some(MissingDataReason::NoThreads)).collect()
     }
 
-    /// Returns a remedy for the most important kind of missing data. The first call may be slow.
+    /// Returns a remedy for the most important missing data. The first call may be slow.
     pub fn remedy(&self, id: ModuleId) -> Option<String> {
         self.sources(id).remedy()
     }
 
-    /// Returns the module's own file, verified by build-id, for unwinding, disassembly and the like.
+    /// Returns the module's own file, verified by build-id, for purposes such as unwinding and disassembly.
     pub fn binary(&self, id: ModuleId) -> Option<&Image> {
         self.sources(id).binary()
     }
@@ -189,7 +196,7 @@ impl Symbolizer {
         self.sources(id).debug()
     }
 
-    /// Downloads a source file of the module from a debuginfod server and returns the local path.
+    /// Downloads one of the module's source files from a debuginfod server, and returns the local path.
     pub fn fetch_source(&self, id: ModuleId, path: &str) -> Option<PathBuf> {
         let servers = self.shared.options.debuginfod.as_ref()?;
         let of_file = |image: &Image| elf::build_id(&image.elf().ok()?);
@@ -197,8 +204,8 @@ impl Symbolizer {
         servers.fetch(Artifact::Source(path), build_id.or(self.module(id).build_id)?)
     }
 
-    /// Downloads missing files of the loaded modules from debuginfod servers. Returns whether this added
-    /// anything. May take long. `progress` counts modules.
+    /// Downloads missing files of the loaded modules from debuginfod servers. Returns whether any file was
+    /// downloaded. May take a long time. `progress` counts modules.
     pub fn ask_servers(
         &mut self,
         servers: Arc<Debuginfod>,
@@ -226,21 +233,27 @@ impl Symbolizer {
         worker_threads::inside(|| asked.par_iter().filter(|module| has_more(module)).count()) > 0
     }
 
-    /// Returns why pmc stopped querying debuginfod servers.
+    /// Returns the reason why pmc stopped querying debuginfod servers.
     pub fn server_failure(&self) -> Option<&str> {
         self.shared.options.debuginfod.as_ref()?.failure()
     }
 
-    /// Converts a query to an address in the module's own numbering.
+    /// Converts a query to an address in the module's own address space.
     pub fn address(&self, id: ModuleId, query: SymbolQuery) -> Option<u64> {
         self.sources(id).address(query)
     }
 
-    /// Returns the function at a single query, from symbol tables only, and the offset from its start.
+    /// Returns the function at a single query and the offset from its start, using only symbol tables.
     pub fn find(&self, id: ModuleId, query: SymbolQuery) -> Option<(&str, u64)> {
         let sources = self.sources(id);
         let symbol = sources.find(query)?;
         Some((symbol.name, sources.address(query)?.wrapping_sub(symbol.start)))
+    }
+
+    /// Returns the variable at an address in the file, and the offset from its start.
+    pub fn variable(&self, id: ModuleId, address: u64) -> Option<(&str, u64)> {
+        let symbol = self.sources(id).variable_at(address)?;
+        Some((symbol.name, address.wrapping_sub(symbol.start)))
     }
 
     /// Iterates over all functions of a module, by start address.
@@ -248,14 +261,15 @@ impl Symbolizer {
         self.sources(id).symbols()
     }
 
-    /// Resolves a batch; answers are in the order of the requests and of the queries in each of them. Calls
-    /// `progress` often and from several threads.
+    /// Resolves a batch. Results are in the order of the requests and, within each request, in the order of
+    /// its queries. Calls `progress` often and from several threads.
     pub fn resolve(
         &mut self,
         requests: &[SymbolRequest<'_>],
         depth: Depth,
         progress: &(dyn Fn(SymbolProgress) + Sync),
     ) -> AddressFrames {
+        self.omitted_lines |= self.is_alone && depth != Depth::Names;
         let depth = if self.is_alone { Depth::Names } else { depth };
         let total = requests.iter().map(|request| request.queries.len()).sum();
         let count = AtomicUsize::new(0);
@@ -287,7 +301,7 @@ impl Symbolizer {
         answers
     }
 
-    /// The module's part of placeholder names, for code without a symbol.
+    /// Returns the part of placeholder names that identifies the module.
     fn placeholder_name(&self, id: ModuleId) -> String {
         let path = locate::strip_deleted(&self.module(id).path);
         path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
@@ -302,12 +316,13 @@ impl Symbolizer {
         sources.get_or_init(|| ModuleSources::load(module, &self.shared).into())
     }
 
-    /// Assigns numbers to the names and adds the answers.
+    /// Replaces names by IDs, and adds the results.
     ///
-    /// The symbol table names the outermost function at both depths. The compiler's name is the fallback.
+    /// At both depths, the name of the outermost function comes from the symbol table; the compiler's name is
+    /// the fallback.
     fn merge(&mut self, module: ModuleId, all: Vec<ResolvedAddress>, answers: &mut AddressFrames) {
         let mut frames: Vec<ResolvedFrame> = Vec::new();
-        // Neighbours share a function, so its number is cached.
+        // Neighbouring queries are often in the same function, so cache its ID.
         let mut last: Option<(OwnedSymbol, FunctionId)> = None;
         let mut number = |names: &mut SymbolNames, symbol: &OwnedSymbol| match &last {
             Some((same, id)) if same.start == symbol.start && Arc::ptr_eq(&same.name, &symbol.name) => *id,

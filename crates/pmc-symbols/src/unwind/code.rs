@@ -1,8 +1,8 @@
-//! Checks a program's code to tell whether an address is a return address.
+//! Determines whether an address is a return address by checking the program's code.
 //!
-//! Without tables, unwinding follows frame pointers, which may lead to any value. A real return address
-//! follows a call. An artificial return address at the end of a stack (Go's `goexit`) follows a no-op. A
-//! lookup one byte earlier therefore finds the right function.
+//! Without tables, unwinding follows frame pointers, which may lead to arbitrary values. A real return
+//! address follows a call instruction. An artificial return address at the end of a stack (Go's `goexit`)
+//! follows a no-op, so that a lookup one byte earlier finds the right function.
 
 use std::fmt;
 use std::ops::{Deref, Range};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::arch::Arch;
 
-/// A program's file. Its content is read again for each lookup.
+/// A program's file, which is read again for each lookup.
 pub(crate) type ProgramFile = Arc<dyn Deref<Target = [u8]> + Send + Sync>;
 
 /// The code of a file.
@@ -18,7 +18,7 @@ pub(crate) type ProgramFile = Arc<dyn Deref<Target = [u8]> + Send + Sync>;
 pub(super) struct ProgramCode {
     pub(super) arch: Arch,
     pub(super) program: ProgramFile,
-    /// File range and address of each loaded segment.
+    /// The file range and address of each loaded segment.
     pub(super) segments: Arc<[(Range<u64>, u64)]>,
 }
 
@@ -33,7 +33,7 @@ impl fmt::Debug for ProgramCode {
 const LONGEST_CALL: u64 = 7;
 
 impl ProgramCode {
-    /// Whether the instruction before this file address is a call, or the no-op before an artificial return
+    /// Whether the instruction before this file address is a call or the no-op before an artificial return
     /// address.
     pub(super) fn is_behind_call(&self, address: u64) -> bool {
         let covers = |(file, start): &&(Range<u64>, u64)| {

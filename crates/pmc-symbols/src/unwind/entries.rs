@@ -4,8 +4,8 @@
 //!   address -> index -> place of the function's entry -> row: where the caller's frame and registers are
 //! ```
 //!
-//! framehop unwinds 64-bit stacks, and reads the same sections itself. For 64-bit files pmc uses only
-//! [`Entries::frame_pointer`], which tells whether the kernel's frame-pointer chain is reliable.
+//! framehop unwinds 64-bit stacks and reads these sections itself. For 64-bit files, only
+//! [`Entries::frame_pointer`] is used, which shows whether the kernel's frame-pointer chain is reliable.
 
 use std::sync::Arc;
 
@@ -24,15 +24,15 @@ pub(super) struct Entries {
     pub(super) debug_frame: Option<Arc<[u8]>>,
     pub(super) bases: BaseAddresses,
     pub(super) index: EntryIndex,
-    /// Whether any entry mentions the frame-pointer register. Go's entries never mention it, although each Go
-    /// function has a frame pointer.
+    /// Whether any entry mentions the frame-pointer register. Go's entries never do, even though all Go
+    /// functions have a frame pointer.
     pub(super) tell_frame_pointers: bool,
 }
 
 /// Locates each function's entry in its section.
 #[derive(Debug)]
 pub(super) enum EntryIndex {
-    /// Start addresses of functions and offsets of their entries, by start.
+    /// Start addresses of functions and the offsets of their entries, sorted by start.
     List(Vec<(u64, usize)>),
     /// The linker's index (`.eh_frame_hdr`), which [`UnwindTables`](super::UnwindTables) has verified, with
     /// the file addresses of the index and of `.eh_frame`.
@@ -50,7 +50,7 @@ pub(super) enum FramePointer {
     Own,
     /// The caller's frame pointer, unchanged.
     Callers,
-    /// Another value: the function uses it as a general-purpose register.
+    /// Some other value, because the function uses it as a general-purpose register.
     Other,
 }
 
@@ -63,7 +63,7 @@ impl EntryIndex {
         }
     }
 
-    /// Returns the offset of the entry of the last function that starts at or before this address.
+    /// Returns the offset of the entry for the last function that starts at or before this address.
     pub(super) fn place(&self, address: u64) -> Option<usize> {
         match self {
             Self::List(functions) => {
@@ -111,8 +111,8 @@ impl Entries {
         }
         Some(match row.register(register) {
             None | Some(RegisterRule::SameValue) => FramePointer::Callers,
-            // arm64 code saves both registers as a pair, which is the frame record, and computes the CFA from
-            // the stack pointer.
+            // arm64 code saves both registers as a pair, the frame record, and computes the CFA from the
+            // stack pointer.
             Some(RegisterRule::Offset(at))
                 if self.arch == Arch::Aarch64
                     && row.register(AArch64::X30) == Some(RegisterRule::Offset(at.saturating_add(8))) =>

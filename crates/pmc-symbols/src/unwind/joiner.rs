@@ -1,4 +1,4 @@
-//! Completes stacks that are truncated at the end of their copy with the thread's previous stack.
+//! Completes stacks that are truncated at the end of their copy, using an earlier stack of the same thread.
 //!
 //! ```text
 //!          seen last               now, cut                joined
@@ -9,45 +9,47 @@
 //!          _start   7ff8                                   _start  )
 //! ```
 //!
-//! Receives the walks of each thread in time order. Remembers the last known stack of each thread up to its
-//! root. Two frames are the same if their return addresses and stack pointers are equal. If the outermost
-//! frame of a truncated walk is known, the walk continues with that frame's callers.
+//! Takes the walks of each thread in time order, and keeps the last known stack of each thread up to its
+//! root. Two frames are considered the same if their return addresses and stack pointers are equal. If the
+//! outermost frame of a truncated walk is in the kept stack, the callers of that frame are appended to the
+//! walk.
 //!
-//! Every walk replaces the remembered frames inside its outermost frame. If the outermost frame is unknown,
-//! the walk is not joined. The remembered frames outside it then stay until a later walk reaches them. A new
-//! address space (after an exec, or with other files) starts without remembered frames.
+//! Every walk replaces the kept frames from the innermost up to the walk's own outermost frame. If this frame
+//! is not in the kept stack, the walk stays truncated, and the kept outer frames remain until a later walk
+//! reaches them. A new address space (after an exec, or when other files are mapped) starts with no frames.
 //!
-//! The joiner invents no frames. A frame larger than the copies, or callers that changed between two samples,
-//! leave a stack truncated.
+//! The joiner never adds a frame that did not appear in an earlier walk. A stack stays truncated if a frame
+//! is larger than the copies, or if callers have changed between two samples.
 
 use rustc_hash::FxHashMap;
 
-use super::{ChainEnd, StackFrame};
+use super::walker::{ChainEnd, StackFrame};
 
-/// Maximum number of threads with a remembered stack.
+/// Maximum number of threads whose stack is kept.
 pub(super) const MOST_THREADS: usize = 1 << 12;
-/// Maximum number of remembered frames per thread, outermost first.
+/// Maximum number of frames to keep per thread, starting from the outermost.
 const MOST_FRAMES: usize = 1 << 12;
 
-/// The last seen stacks of threads.
+/// The last known stack of each thread.
 #[derive(Debug, Default)]
 pub(super) struct Joiner {
     threads: FxHashMap<i32, LastStack>,
 }
 
-/// The last seen stack of a thread.
+/// The last known stack of a thread.
 #[derive(Debug, Default)]
 struct LastStack {
     /// See [`Joiner::join`].
     space: u32,
-    /// All frames except the innermost. Outermost first, since calls and returns change the end.
+    /// All frames except the innermost one, outermost first, so that calls and returns change only the end of
+    /// the list.
     frames: Vec<StackFrame>,
 }
 
 impl Joiner {
-    /// Remembers a walk. If it is truncated and can be joined, appends the reused callers and returns the
-    /// number of frames before them. The number `space` changes when the same address may refer to other
-    /// code. `most` is the maximum length of a chain.
+    /// Stores a walk. If it is truncated and can be joined, appends the callers from the earlier stack, and
+    /// returns the number of frames before them. `space` is a number that changes whenever an address may
+    /// have come to refer to different code. `most` is the maximum length of a chain.
     pub(super) fn join(
         &mut self,
         thread: i32,
@@ -120,13 +122,14 @@ mod tests {
     fn truncated_stack_is_joined_with_an_earlier_one() {
         let whole: (&[_], ChainEnd) = (&WHOLE, ChainEnd::Root);
         assert_eq!(after(&[whole], &[(b'h', 150), (b'n', 80), (b'i', 40)]), "hni+m");
-        // A later stack can be joined with a joined stack as with a complete one.
+        // A later stack can be joined with a joined stack just as with a complete one.
         let deeper: (&[_], ChainEnd) = (&[(b'h', 150), (b'n', 80), (b'i', 40)], ChainEnd::Cut);
         assert_eq!(after(&[whole, deeper], &[(b'x', 300), (b'n', 80)]), "xn+im");
-        // It can also be joined with a stack that exceeds the maximum length, through its inner frames.
+        // It can also be joined with a stack that exceeds the maximum length, by way of that stack's inner
+        // frames.
         assert_eq!(after(&[whole, (deeper.0, ChainEnd::Long)], &[(b'x', 300), (b'n', 80)]), "xn+im");
-        // A walk that ends in an unknown frame makes the inner frames of the remembered stack invalid, but
-        // not the outer ones.
+        // A walk that ends in an unknown frame invalidates the inner frames of the kept stack, but not the
+        // outer ones.
         let lost: (&[_], ChainEnd) = (&[(b'q', 50), (b'?', 3)], ChainEnd::Lost);
         assert_eq!(after(&[whole, lost], &[(b'h', 99), (b'i', 40)]), "hi+m");
         assert_eq!(after(&[whole, lost], &[(b'h', 99), (b'p', 60)]), "hp+");
@@ -135,8 +138,8 @@ mod tests {
     #[test]
     fn different_frames_are_not_joined() {
         let whole: (&[_], ChainEnd) = (&WHOLE, ChainEnd::Root);
-        // Not joined: no earlier stack; another address at the same place; the same address elsewhere; no
-        // caller; no frame.
+        // These are not joined: no earlier stack; a different address at the same stack pointer; the same
+        // address at a different stack pointer; no caller; no frame.
         assert_eq!(after(&[], &[(b'h', 150), (b'i', 40)]), "hi+");
         assert_eq!(after(&[whole], &[(b'h', 150), (b'j', 40)]), "hj+");
         assert_eq!(after(&[whole], &[(b'h', 150), (b'i', 41)]), "hi+");
@@ -149,14 +152,14 @@ mod tests {
     #[test]
     fn replaced_frames_are_forgotten() {
         let whole: (&[_], ChainEnd) = (&WHOLE, ChainEnd::Root);
-        // `p` has returned. Either `s` was called in its place, or no function was.
+        // `p` has returned. After that, either `s` was called in its place, or no function was.
         let other: (&[_], ChainEnd) = (&[(b'r', 90), (b's', 60), (b'i', 40), (b'm', 10)], ChainEnd::Root);
         let cut: (&[_], ChainEnd) = (&[(b'r', 90), (b's', 60)], ChainEnd::Cut);
         let shallow: (&[_], ChainEnd) = (&[(b'i', 40), (b'm', 10)], ChainEnd::Root);
         for between in [other, cut, shallow] {
             assert_eq!(after(&[whole, between], &[(b'h', 150), (b'p', 60)]), "hp+", "{between:?}");
         }
-        // The remembered frames outside an unknown frame stay valid.
+        // The kept frames outside an unknown frame stay valid.
         assert_eq!(after(&[whole, cut], &[(b'h', 150), (b'i', 40)]), "hi+m");
     }
 

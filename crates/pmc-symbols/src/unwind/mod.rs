@@ -1,9 +1,8 @@
-//! Unwinds stacks that the kernel copied with a sample: converts registers and stack bytes to a chain of
-//! addresses.
+//! Unwinds stack copies: converts the registers and stack bytes in a sample to a chain of addresses.
 //!
-//! Receives each module's unwind tables once ([`UnwindTables`]), the modules of a process at a point in time
-//! ([`Space`]), and samples. Returns chains with the reason why each ends ([`ChainEnd`]). Opens no files and
-//! knows nothing about recordings: the caller finds the files. Does not resolve symbols.
+//! Takes each module's unwind tables once ([`UnwindTables`]), the modules of a process at a point in time
+//! ([`Space`]), and samples. Returns chains, each with the reason why it ends ([`ChainEnd`]). Does not open
+//! files, read recordings or resolve symbols; the caller finds the files.
 //!
 //! ```text
 //!   Tables (one per file)        --+
@@ -25,7 +24,6 @@ mod walker;
 mod x86;
 
 pub use arch::Arch;
-use joiner::Joiner;
 pub use registers::UnwindRegisters;
 pub use space::Space;
 pub use stacks::{StackUnwinder, StackWalker, UnwoundStack};

@@ -1,9 +1,9 @@
-//! The registers of a sample at which unwinding starts.
+//! The sampled registers from which unwinding starts.
 
 use super::arch::Arch;
 
-/// The registers of a sample that unwinding needs. Their numbers in perf (`perf_regs.h`): x86 bp 6, sp 7, ip
-/// 8; aarch64 x29 29, lr 30, sp 31, pc 32.
+/// The sampled registers that unwinding needs. Their numbers in perf (`perf_regs.h`) are 6 (bp), 7 (sp) and 8
+/// (ip) on x86, and 29 (x29), 30 (lr), 31 (sp) and 32 (pc) on aarch64.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct UnwindRegisters {
     /// Instruction pointer.
@@ -14,16 +14,17 @@ pub struct UnwindRegisters {
     pub fp: u64,
     /// Link register (aarch64); unused on x86.
     pub lr: u64,
-    /// x86-64: the other registers by DWARF number (0 rax, 1 rdx, 2 rcx, 3 rbx, 4 rsi, 5 rdi, 8 to 15). A few
-    /// hand-written functions locate their frame with them. 32-bit x86: 0 eax, 1 ecx, 2 edx, 3 ebx, 6 esi, 7
-    /// edi.
+    /// x86-64: the other registers by DWARF number (0 rax, 1 rdx, 2 rcx, 3 rbx, 4 rsi, 5 rdi, 8 to 15), which
+    /// a few hand-written functions use to locate their frame. 32-bit x86: 0 eax, 1 ecx, 2 edx, 3 ebx, 6 esi,
+    /// 7 edi.
     pub others: [u64; 16],
 }
 
 impl UnwindRegisters {
     /// Reads a sample's user registers, given the requested mask and the values in mask order.
     ///
-    /// Returns `None` if the mask lacks a required register, or if it has more bits than there are values.
+    /// Returns `None` if the mask lacks a required register, or if it has more bits set than there are
+    /// values.
     pub(crate) fn from_sample(arch: Arch, mask: u64, values: &[u64]) -> Option<Self> {
         let get = |register: u32| {
             let bit = 1u64 << register;

@@ -1,4 +1,4 @@
-//! The code of a process at a point in time, and the available unwind data for each address.
+//! The code of a process at some point in time, and the unwind data available for each address.
 
 use std::fmt;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use super::entries::{Entries, FramePointer};
 use super::tables::{SharedBytes, UnwindTables};
 use crate::address::{IntervalMap, Mapping};
 
-/// The modules of a process at a point in time.
+/// The modules of a process at some point in time.
 #[derive(Clone)]
 pub struct Space {
     pub(super) unwinder: ArchUnwinder,
@@ -24,18 +24,18 @@ pub struct Space {
     pub(super) generation: u64,
 }
 
-/// The addresses for which a mapped file's tables have entries.
+/// The addresses for which the tables of a mapped file have entries.
 #[derive(Debug, Clone)]
 struct CoveredRanges {
     /// The covered ranges, as addresses in the file.
     ranges: Arc<[Range<u64>]>,
-    /// Difference between the mapped addresses and the file's.
+    /// Difference between mapped addresses and addresses in the file.
     slide: u64,
     entries: Arc<Entries>,
     code: Option<ProgramCode>,
 }
 
-/// The available unwind data for the code at an address.
+/// The unwind data available for the code at an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Coverage {
     /// The file's tables have an entry for the address.
@@ -48,10 +48,10 @@ pub(super) enum Coverage {
     Nowhere,
 }
 
-/// framehop distinguishes cached rules by a 16-bit counter that all unwinders share. Each new unwinder and
-/// each new module increments it. After 65,536 increments two spaces may have the same number, so pmc keeps a
-/// wider counter next to framehop's. This lock covers each increment, to keep the counters in step. pmc drops
-/// cached rules when a number is reused for another space.
+/// framehop identifies the space of a cached rule by a 16-bit number from a counter that all unwinders share.
+/// Each new unwinder and each new module increments the counter. After 65,536 increments, two spaces may have
+/// the same number, so pmc keeps a wider counter in parallel. This lock is held during each increment to keep
+/// both counters in step. Cached rules are dropped when a number is reused for another space.
 static GENERATIONS: Mutex<u64> = Mutex::new(0);
 
 /// Runs an action that increments framehop's counter, and also increments pmc's counter.
@@ -91,8 +91,8 @@ impl Space {
         Self { unwinder, known: IntervalMap::default(), generation }
     }
 
-    /// Adds a mapping of code, with its file's tables if available. Ignores tables of another word size.
-    /// Mappings must not overlap; if they do, the earlier one wins.
+    /// Adds a mapping of code, with its file's tables if available. Tables with a different word size are
+    /// ignored. Mappings must not overlap; if they do, the earlier one wins.
     pub fn add(&mut self, mapping: &Mapping, tables: Option<&UnwindTables>) {
         let range = mapping.start.0..mapping.start.0.saturating_add(mapping.len);
         if range.is_empty() || self.known.overlaps(&range) {
@@ -131,17 +131,17 @@ impl Space {
         if is_covered { Coverage::Entry } else { Coverage::Gap }
     }
 
-    /// Returns the tables of the file that is mapped at an address, and the difference between the mapped
-    /// addresses and the file's.
+    /// Returns the tables of the file that is mapped at an address, and the difference between mapped
+    /// addresses and addresses in the file.
     pub(super) fn entries(&self, address: u64) -> Option<(&Entries, u64)> {
         let (_, covered) = self.known.find(address)?;
         let covered = covered.as_ref()?;
         Some((&covered.entries, covered.slide))
     }
 
-    /// Whether an address found through a frame pointer may be a caller. It must be code, and follow a call
-    /// if the file's code is available. Otherwise the file's tables must cover it, or the file must have no
-    /// tables.
+    /// Whether an address found through a frame pointer may be a caller. The address must be in code. If the
+    /// file's code is available, the address must follow a call. If not, the file's tables must cover the
+    /// address, unless the file has no tables.
     pub(super) fn is_caller(&self, address: u64) -> bool {
         let is_code = || matches!(self.coverage(address.wrapping_sub(1)), Coverage::Entry | Coverage::Bare);
         self.is_behind_call(address).unwrap_or_else(is_code)

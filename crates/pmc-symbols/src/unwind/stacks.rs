@@ -1,19 +1,23 @@
-//! Unwinds the stacks of many samples. Walks are independent and run on as many threads as useful. Joining
-//! truncated stacks depends on earlier walks, so it runs sequentially.
+//! Unwinds the stacks of many samples. Walks are independent of each other, and run in parallel if there are
+//! enough samples. Joining truncated stacks depends on earlier walks, so it runs sequentially.
 //!
 //! ```text
 //!   samples, by time --+--> walker: a walk each --+
 //!                      +--> walker: a walk each --+--> joiner, in order --> chains
 //! ```
 //!
-//! Receives samples with stack copies and the space of each sample. Returns chains with the reason why each
-//! ends.
+//! Takes samples with stack copies, and the space of each sample. Returns chains, each with the reason why
+//! it ends.
 
 use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::{Arch, ChainEnd, Joiner, Space, StackFrame, UnwindRegisters, Walker};
+use super::arch::Arch;
+use super::joiner::Joiner;
+use super::registers::UnwindRegisters;
+use super::space::Space;
+use super::walker::{ChainEnd, StackFrame, Walker};
 use crate::address::Avma;
 use pmc_perfdata::record::sample::user_part;
 use pmc_perfdata::record::{SampleParts, Thread};
@@ -28,7 +32,7 @@ pub struct StackUnwinder {
     walkers: Vec<StackWalker>,
     /// Number of samples per walker.
     each: usize,
-    /// The last seen stacks of threads; `None` if truncated stacks are not joined.
+    /// The last known stacks of threads; `None` if truncated stacks are not joined.
     joiner: Option<Joiner>,
     frames: Vec<StackFrame>,
     chain: Vec<u64>,
@@ -52,9 +56,9 @@ pub struct StackWalker {
 struct WalkResult {
     /// Range of this walk's frames in the walker's frames.
     frames: Range<usize>,
-    /// Number of frames found in the copy; the other frames are from the kernel's chain.
+    /// Number of frames found in the copy. The other frames come from the kernel's chain.
     own: usize,
-    /// The thread, the version of its space, and why the walk ended; `None` if there was no walk.
+    /// The thread, the version of its space, and why the walk ended; `None` if the sample was not walked.
     end: Option<(Thread, u32, ChainEnd)>,
 }
 
@@ -64,7 +68,7 @@ pub struct UnwoundStack<'a> {
     /// The addresses, innermost first, with unmodified return addresses. Callers after a marker
     /// (`PERF_CONTEXT_USER`) come from an earlier walk.
     pub chain: &'a [u64],
-    /// Why the walk of the copy ended; `None` if there was no walk.
+    /// Why the walk of the copy ended; `None` if the sample was not walked.
     pub end: Option<ChainEnd>,
     /// Whether some callers come from an earlier walk.
     pub is_joined: bool,
@@ -73,17 +77,17 @@ pub struct UnwoundStack<'a> {
 }
 
 impl StackUnwinder {
-    /// Creates an unwinder for chains of at most `most` frames. If `joins`, truncated stacks are joined with
-    /// earlier stacks of their threads.
+    /// Creates an unwinder for chains of at most `most` frames. If `joins` is set, truncated stacks are
+    /// joined with earlier stacks of their threads.
     pub fn new(most: usize, joins: bool) -> Self {
         let joiner = joins.then(Joiner::default);
         Self { most, walkers: Vec::new(), each: 1, joiner, frames: Vec::new(), chain: Vec::new() }
     }
 
-    /// Walks samples that are later than all samples of previous calls. Uses several threads if `in_parallel`
-    /// is set and worthwhile. For each sample, `walk` must call [`StackWalker::walk`] or
-    /// [`StackWalker::take_empty`] at most once; without a call the sample's stack stays unchanged.
-    /// [`stack`](Self::stack) returns the results.
+    /// Walks samples, all of which must be later than those in previous calls. Uses several threads if
+    /// `in_parallel` is set and there are enough samples. For each sample, `walk` must call
+    /// [`StackWalker::walk`] or [`StackWalker::take_empty`] at most once; if it calls neither, the sample's
+    /// stack stays unchanged. [`stack`](Self::stack) returns the results.
     pub fn walk<T: Sync>(
         &mut self,
         samples: &[T],
@@ -147,8 +151,9 @@ impl StackUnwinder {
 
 impl StackWalker {
     /// Walks the stack copy of a thread's sample, and continues with the kernel's frame-pointer chain. The
-    /// number in `space` changes when the same address may refer to other code. Without a space, only the
-    /// kernel's chain is used. Adds nothing if registers are missing, or if `is_believed` rejects a frame.
+    /// number in `space` changes whenever an address may have come to refer to different code. Without a
+    /// space, only the kernel's chain is used. Adds nothing if registers are missing, or if `is_believed`
+    /// rejects a frame.
     pub fn walk(
         &mut self,
         thread: Thread,
@@ -172,7 +177,7 @@ impl StackWalker {
         };
         let stack = parts.user_stack.map_or(&[][..], |stack| stack.bytes);
         let end = match self.walker.walk(space, &registers, stack, self.most, &mut self.chain) {
-            // The copy is shorter than requested, so the stack ends with it.
+            // The copy is shorter than requested, so it contains the whole stack.
             ChainEnd::Cut if parts.user_stack.is_some_and(|stack| stack.bytes.len() < stack.asked) => {
                 ChainEnd::Lost
             }

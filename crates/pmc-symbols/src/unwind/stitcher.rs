@@ -1,8 +1,8 @@
-//! Completes calls that the processor recorded (LBR call stacks) with those of earlier samples.
+//! Completes call stacks recorded by the CPU (LBR) from earlier samples.
 //!
-//! The processor has only a few records. Each call fills the next record, and each return frees one. A deep
-//! stack therefore has records of its innermost calls only. An earlier sample of the same thread may contain
-//! the missing calls:
+//! The CPU has only a few records. Each call fills the next record, and each return frees one, so only the
+//! innermost calls of a deep stack are recorded. An earlier sample of the same thread may contain the missing
+//! calls:
 //!
 //! ```text
 //!   record        0      1      2      3
@@ -11,26 +11,27 @@
 //!                                                    parse is known from before: main and read are reused
 //! ```
 //!
-//! Receives the samples of each thread in time order. The depth of a call (from an arbitrary start) follows
-//! from its record. Either the previous sample contained the call too, or nothing is known about the call.
-//! The [`Joiner`] then joins the stacks. It recognizes a call by its origin and depth. It cannot detect a
-//! recursion that refilled all records between two samples. Stitching is therefore off by default.
+//! Takes the samples of each thread in time order. The position of a call's record determines the call's
+//! depth, relative to an arbitrary start. The [`Joiner`] then joins the stacks, recognizing a call by its
+//! origin and depth. It cannot detect that a recursion has refilled all records between two samples, so
+//! stitching is off by default.
 
 use rustc_hash::FxHashMap;
 
+use super::joiner::Joiner;
 use super::joiner::MOST_THREADS;
-use super::{ChainEnd, Joiner, StackFrame};
+use super::walker::{ChainEnd, StackFrame};
 use crate::address::Avma;
 
-/// Maximum number of recorded calls; no processor records more.
+/// Maximum number of recorded calls. No CPU records more.
 const MOST_KEPT: u64 = 1 << 16;
 /// Depth of the innermost call in a thread's first sample, far from both ends of the `u64` range.
 const START: u64 = 1 << 62;
 
-/// The calls last seen in each thread.
+/// The last known calls of each thread.
 #[derive(Debug)]
 pub struct Stitcher {
-    /// Number of calls that the processor records.
+    /// Number of calls that the CPU records.
     kept: u64,
     joiner: Joiner,
     /// Depth of each thread's innermost call.
@@ -39,15 +40,15 @@ pub struct Stitcher {
 }
 
 impl Stitcher {
-    /// Creates a stitcher for a processor that records this many calls.
+    /// Creates a stitcher for a CPU that records this many calls.
     pub fn new(kept: u64) -> Self {
         let (joiner, depths) = (Joiner::default(), FxHashMap::default());
         Self { kept: kept.min(MOST_KEPT), joiner, depths, chain: Vec::new() }
     }
 
-    /// Remembers the origins of calls, innermost first, and returns the reused callers. `newest` is the index
-    /// of the record with the innermost call. The number `space` changes when the same address may refer to
-    /// other code. `most` is the maximum length of a chain.
+    /// Stores the origins of calls, innermost first, and returns the callers from earlier samples. `newest`
+    /// is the index of the record with the innermost call. `space` is a number that changes whenever an
+    /// address may have come to refer to different code. `most` is the maximum length of a chain.
     pub fn stitch(
         &mut self,
         thread: i32,
@@ -74,7 +75,7 @@ impl Stitcher {
         self.chain.extend(calls.map(|(from, out)| StackFrame { address: Avma(*from), sp: at(0) + out }));
         let joined = self.joiner.join(thread, space, ChainEnd::Cut, most, &mut self.chain);
         if joined.is_none() {
-            // No earlier sample extends this stack, so it becomes the thread's remembered stack.
+            // No earlier sample extends this stack, so it becomes the thread's last known stack.
             self.joiner.join(thread, space, ChainEnd::Root, most, &mut self.chain);
         }
         joined.map_or(&[], |own| &self.chain[own..])
@@ -87,7 +88,7 @@ mod tests {
 
     const KEPT: u64 = 4;
 
-    /// The calls from one depth to another, as the processor records them.
+    /// Returns the calls from one depth to another, in the form in which the CPU records them.
     fn calls(lowest: u64, depth: u64) -> (u64, Vec<u64>) {
         ((depth - 1) % KEPT, (lowest..depth).rev().map(|call| 100 + call).collect())
     }
@@ -106,15 +107,15 @@ mod tests {
             (5, 9, &[104, 103, 102, 101, 100]),
             // Some calls return; the remaining calls are known.
             (5, 7, &[104, 103, 102, 101, 100]),
-            // More calls return than the processor records, and new calls are made.
+            // More calls return than the CPU records, and new calls are made.
             (3, 5, &[102, 101, 100]),
-            // No call in common: the stack starts anew.
+            // The samples have no call in common, so the stack starts anew.
             (12, 16, &[]),
             (13, 17, &[112]),
         ] {
             assert_eq!(seen(&mut stitcher, 1, calls(lowest, depth)), taken_over, "{lowest} {depth}");
         }
-        // Another thread or another space has no remembered calls.
+        // No calls are known for another thread or another space.
         assert!(seen(&mut stitcher, 2, calls(14, 18)).is_empty());
         assert_eq!(stitcher.stitch(1, 2, 1, &calls(14, 18).1, 100).len(), 0);
     }
@@ -126,7 +127,7 @@ mod tests {
         assert!(seen(&mut stitcher, 1, (1, vec![105, 104, 103, 999])).is_empty());
         // The earlier calls are forgotten.
         assert!(seen(&mut stitcher, 1, calls(1, 5)).is_empty());
-        // Equal calls in other records are different calls.
+        // Calls that look the same in different records are distinct calls.
         seen(&mut stitcher, 1, calls(0, 4));
         assert!(seen(&mut stitcher, 1, (2, calls(2, 6).1)).is_empty());
     }

@@ -20,9 +20,9 @@ pub(super) type SharedBytes = Arc<[u8]>;
 #[derive(Debug, Clone)]
 pub struct UnwindTables {
     sections: ExplicitModuleSectionInfo<SharedBytes>,
-    /// File range and address of each loaded segment.
+    /// The file range and address of each loaded segment.
     segments: Arc<[(Range<u64>, u64)]>,
-    /// Address ranges with entries, in the file's own addresses, by start.
+    /// Ranges of file addresses that have entries, sorted by start.
     covered: Arc<[Range<u64>]>,
     entries: Arc<Entries>,
     code: Option<ProgramCode>,
@@ -31,15 +31,16 @@ pub struct UnwindTables {
 /// An entry's offset in its section, and the start of its function.
 type EntryPosition = (usize, u64);
 
-/// Maximum alignment of functions; the padding before the next function is never executed.
+/// Maximum alignment of functions. The padding before the next function is never executed.
 const PADDING: u64 = 64;
 
-/// Maximum size of a section of unwind data. pmc ignores larger sections.
+/// Maximum size of a section with unwind data. Larger sections are ignored.
 const MOST_BYTES: u64 = 512 << 20;
 
 impl UnwindTables {
-    /// Extracts the tables (`.eh_frame` with its index, else `.debug_frame`) of an ELF file. A separate debug
-    /// file may provide a missing `.debug_frame`. Returns `None` if the file is not ELF or has no such table.
+    /// Extracts the tables of an ELF file: `.eh_frame` with its index, or else `.debug_frame`, which may also
+    /// come from a separate debug file. Returns `None` if the file is not ELF, has no such table, or is for
+    /// an architecture that pmc does not unwind.
     pub fn read(program: &[u8], debug: Option<&[u8]>) -> Option<Self> {
         let file = File::parse(program).ok()?;
         let range = |name: &str| {
@@ -53,9 +54,10 @@ impl UnwindTables {
         let arch = match file.architecture() {
             Architecture::I386 => Arch::X86,
             Architecture::Aarch64 => Arch::Aarch64,
-            _ => Arch::X86_64,
+            Architecture::X86_64 => Arch::X86_64,
+            _ => return None,
         };
-        if !(file.is_64() || arch == Arch::X86) || !file.is_little_endian() {
+        if !file.is_little_endian() {
             return None;
         }
         let start = |name: &str| range(name).map_or(0, |range| range.start);
@@ -99,7 +101,7 @@ impl UnwindTables {
         Some(Self { sections, segments, covered: covered.into(), entries, code: None })
     }
 
-    /// Adds the file's code, which is used to check callers found through frame pointers.
+    /// Adds the file's code, which is needed to check callers found through frame pointers.
     #[must_use]
     pub fn with_program(self, program: ProgramFile) -> Self {
         let code = ProgramCode { arch: self.entries.arch, program, segments: Arc::clone(&self.segments) };
@@ -111,7 +113,8 @@ impl UnwindTables {
         self.code.as_ref()
     }
 
-    /// Address ranges with entries, in the file's own addresses, by start; short gaps are merged.
+    /// Returns the ranges of file addresses that have entries, sorted by start. Ranges with short gaps
+    /// between them are merged.
     pub(super) fn covered(&self) -> Arc<[Range<u64>]> {
         self.covered.clone()
     }
@@ -120,7 +123,7 @@ impl UnwindTables {
         &self.entries
     }
 
-    /// Whether the tables are from a 32-bit x86 file.
+    /// Whether the tables come from a 32-bit x86 file.
     pub(super) fn is_x86(&self) -> bool {
         self.entries.arch == Arch::X86
     }
@@ -137,11 +140,11 @@ impl UnwindTables {
         self.sections.clone()
     }
 
-    /// Returns the difference between a mapping's addresses and the file's.
+    /// Returns the difference between mapped addresses and addresses in the file.
     pub(super) fn slide(&self, mapping: &Mapping) -> u64 {
         let FileOffset(start) = mapping.offset;
         let last = start.saturating_add(mapping.len.saturating_sub(1));
-        // Mappings consist of whole pages, so this one may start slightly before its segment.
+        // Mappings consist of whole pages, so this one may start slightly before the segment.
         let segment = self
             .segments
             .iter()
@@ -153,7 +156,7 @@ impl UnwindTables {
     }
 }
 
-/// Copies a section's content; the copy outlives the file and is shared by all processes.
+/// Copies a section's contents. The copy outlives the file, and is shared by all processes.
 fn bytes(file: &File<'_>, name: &str) -> Option<SharedBytes> {
     let section = file.section_by_name(name)?;
     let packed = section.compressed_data().ok()?;
@@ -164,9 +167,9 @@ fn bytes(file: &File<'_>, name: &str) -> Option<SharedBytes> {
     Some(packed.decompress().ok()?.as_ref().into())
 }
 
-/// Checks that the linker's index is usable. It must be a sorted table of 4-byte values relative to itself,
-/// which is the form that all linkers write. Each entry must point to a checked frame. Otherwise pmc builds
-/// its own index of the frames.
+/// Checks whether the linker's index is usable. It must be a sorted table of 4-byte values relative to the
+/// table's address (the format that all linkers emit), and each entry must point to a checked frame.
+/// Otherwise, pmc builds an index itself.
 ///
 /// ```text
 ///   u8 version 1 | u8 | u8 0x03 | u8 0x3b | i32 to .eh_frame | u32 count | count × (i32 function, i32 frame)
@@ -186,15 +189,15 @@ fn usable_index(file: &File<'_>, places: &[EntryPosition]) -> Option<()> {
 
 /// The result of checking a section's frames.
 struct CheckedFrames {
-    /// The positions of all frames, ascending.
+    /// The offsets of all frames, in ascending order.
     places: Vec<EntryPosition>,
     covered: Vec<Range<u64>>,
     /// See [`Entries`].
     tell_frame_pointers: bool,
 }
 
-/// Reads all frames of a section. Returns `None` if a rule's expression contains a branch: compilers never
-/// write one, and a backward branch would loop forever.
+/// Reads all frames in a section. Returns `None` if a rule's expression contains a branch: compilers never
+/// emit branches there, and a backward branch could loop forever.
 fn checked<'a, S>(section: &S, bases: &gimli::BaseAddresses, frame_pointer: Register) -> Option<CheckedFrames>
 where
     S: UnwindSection<EndianSlice<'a, LittleEndian>>,
@@ -230,7 +233,8 @@ where
     let mut places = Vec::new();
     let mut functions = Vec::new();
     let mut entries = section.entries(bases);
-    // Frames after an error are unreachable for unwinding too, since lookups hit the same error.
+    // Frames after an error cannot be used for unwinding either, since lookups would fail with the same
+    // error.
     while let Ok(Some(entry)) = entries.next() {
         let CieOrFde::Fde(partial) = entry else { continue };
         let Ok(frame) = partial.parse(S::cie_from_offset) else { continue };
@@ -274,6 +278,14 @@ mod tests {
         assert!(places.len() > 100 && usable_index(&file, &places).is_some());
         places.remove(places.len() / 2);
         assert!(usable_index(&file, &places).is_none());
+    }
+
+    #[test]
+    fn other_architectures_have_no_tables() {
+        let mut program = std::fs::read("/proc/self/exe").unwrap();
+        assert!(UnwindTables::read(&program, None).is_some());
+        program[18..20].copy_from_slice(&object::elf::EM_RISCV.0.to_le_bytes());
+        assert!(UnwindTables::read(&program, None).is_none());
     }
 
     #[test]

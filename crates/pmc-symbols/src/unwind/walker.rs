@@ -1,4 +1,4 @@
-//! Walks one stack copy with the tables of its process.
+//! Walks a stack copy, using the tables of its process.
 //!
 //! ```text
 //!   sp ->  +-------+ low           the copy: the bytes from sp upwards, at most the dump size
@@ -23,16 +23,16 @@ use crate::address::Avma;
 /// A frame of a stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StackFrame {
-    /// The sampled address in the innermost frame; the return address in others.
+    /// In the innermost frame, the sampled address; in all others, the return address.
     pub address: Avma,
-    /// The stack pointer at that address, or 0 for frames from the kernel's chain. The address and the stack
-    /// pointer together identify a frame of a thread.
+    /// The stack pointer at this address, or 0 for frames from the kernel's chain. Address and stack pointer
+    /// together identify a frame of a thread.
     pub(crate) sp: u64,
 }
 
 impl StackFrame {
-    /// Returns the address for table lookups. For callers, it is inside the call instruction before the
-    /// return address.
+    /// Returns the address to look up in tables. For callers, it is inside the call instruction that precedes
+    /// the return address.
     fn lookup(self, is_sampled: bool) -> u64 {
         if is_sampled { self.address.0 } else { self.address.0.wrapping_sub(1) }
     }
@@ -43,7 +43,7 @@ impl StackFrame {
 pub enum ChainEnd {
     /// The tables mark the outermost frame.
     Root,
-    /// The next frame is beyond the copied bytes.
+    /// The next frame is beyond the end of the copy.
     Cut,
     /// The code at this address has no unwind tables, and the frame pointer did not lead to a caller.
     NoTables(Avma),
@@ -53,22 +53,23 @@ pub enum ChainEnd {
     Long,
 }
 
-/// One thread's unwinder. Caches the rules of addresses, for all spaces.
+/// The unwinder of one worker thread. Caches the rules for addresses, in all spaces.
 pub struct Walker {
     x86_64: CacheX86_64,
     aarch64: CacheAarch64,
     /// Storage for an unwind row; allocated for the first 32-bit process.
     x86: Option<UnwindContext<usize>>,
-    /// pmc's wide counter for each of framehop's 16-bit counters whose rules may be cached.
+    /// For each of framehop's 16-bit numbers whose rules may be cached: the full value of pmc's counter.
     seen: FxHashMap<u16, u64>,
     /// Cached coverage by space and address.
     coverage: FxHashMap<(u64, u64), Coverage>,
     /// Cached results of [`Space::frame_pointer`], by space and address.
     frame_pointers: FxHashMap<(u64, u64), Option<FramePointer>>,
-    /// Return addresses of the frame records that the last walk passed, from the sampled frame pointer on.
+    /// Return addresses in the chain of frame records, from the sampled frame pointer to where the last walk
+    /// ended.
     records: Vec<u64>,
-    /// Whether `records` lead to a record beyond the copy that belongs to the walk's outermost frame or to
-    /// one of its callers.
+    /// Whether `records` lead beyond the copy, to a record of the walk's outermost frame or one of its
+    /// callers.
     leads_on: bool,
 }
 
@@ -109,14 +110,14 @@ impl Walker {
     ///   -       0x1234                                      not code: the rest is rejected
     /// ```
     ///
-    /// The frame-pointer register may contain any value, and the kernel may follow it to words that look like
-    /// code addresses. So a caller is accepted only if:
+    /// The frame-pointer register may contain any value, and the kernel may have followed it to words that
+    /// look like code addresses. A caller is therefore accepted only if:
     ///
-    /// * Each record in the copy returns to a frame of the walk, at the same stack pointer. Each record leads
-    ///   further out, until one is outside the copy (or on another stack, if the stack was switched).
-    /// * The tables agree: the record's function keeps a frame pointer, or it leaves the register to a caller
-    ///   that keeps one. (The chain then lacks that caller.) Without tables, the kernel is trusted.
-    /// * The caller is code after a call.
+    /// * Each record in the copy returns to a frame of the walk at the same stack pointer, and leads further
+    ///   out, until one is outside the copy (or on another stack, if the stack was switched).
+    /// * The tables agree: either the record's function keeps a frame pointer, or it leaves the register to a
+    ///   caller that does, in which case the chain lacks that caller. Without tables, the kernel is trusted.
+    /// * The caller is code that follows a call.
     pub(crate) fn complete(
         &mut self,
         space: &Space,
@@ -157,8 +158,8 @@ impl Walker {
         *self.frame_pointers.entry(key).or_insert_with(|| space.frame_pointer(address))
     }
 
-    /// Collects in `records` the frame records that lie in the copy. Returns whether they agree with the walk
-    /// and lead beyond the copy. `end` is the frame pointer in the outermost frame.
+    /// Collects in `records` the frame records inside the copy. Returns whether they agree with the walk and
+    /// lead beyond the copy. `end` is the frame pointer in the outermost frame.
     fn follow_records(
         &mut self,
         space: &Space,
@@ -179,7 +180,7 @@ impl Walker {
                 let is_place = !has_record_at_end || frame.sp == at.wrapping_add(2 * width);
                 is_place && is_same(frame.address.0, caller)
             };
-            // The walk already rejected any record that is further out than the walk's outermost frame.
+            // The walk has already rejected any record further out than its outermost frame.
             let goes_out = next > at || record(next).is_none();
             if at >= outermost.sp || !goes_out || !walked.any(&mut is_walked) {
                 return false;
@@ -187,13 +188,13 @@ impl Walker {
             self.records.push(caller);
             at = next;
         }
-        // If the tables describe the frame pointer, the unwinder has followed it too.
+        // If the tables have a rule for the frame pointer, the unwinder has already applied it.
         let is_known = self.frame_pointer(space, outermost.lookup(chain.len() == 1)).is_some();
         !is_known || at == end
     }
 
-    /// Unwinds one sample: the instruction pointer, then return addresses from the inside out. `stack` has
-    /// the bytes from `registers.sp` upwards (the valid part, `dyn_size`). Stores at most `most` frames in
+    /// Unwinds one sample: the instruction pointer, then return addresses from the inside out. `stack`
+    /// contains the bytes from `registers.sp` upwards, without padding. Stores at most `most` frames in
     /// `chain`.
     pub fn walk(
         &mut self,
@@ -224,7 +225,7 @@ impl Walker {
         };
         let mut read = |address: u64| {
             let word = copied(address);
-            // An address slightly above the copy is also on the stack; other addresses are invalid.
+            // An address slightly above the copy is on the stack too; other addresses are invalid.
             let is_near = || offset(address).is_some_and(|at| at < stack.len().saturating_add(FAR));
             cut |= word.is_none() && is_near();
             word.ok_or(())
@@ -265,8 +266,8 @@ impl Walker {
                 (end, regs.fp())
             }
         };
-        // The tables may mark a root that is only the end of a stack to which the program switched. If they
-        // do not mention the frame pointer, it may lead to more callers.
+        // A root that the tables mark may only be the end of a stack to which the program has switched. If
+        // the tables do not mention the frame pointer, it may lead to more callers.
         let may_lead_on = match failed {
             WalkOutcome::Failed => true,
             WalkOutcome::Root => chain
@@ -291,7 +292,7 @@ impl Walker {
 /// Maximum distance of a frame above the copy. Stacks are usually limited to 8 MiB.
 const FAR: usize = 8 << 20;
 
-/// The registers by DWARF number that need to be set separately.
+/// The registers that must be set individually, by DWARF number.
 const X86_64_OTHERS: [Option<Reg>; 16] = [
     Some(Reg::RAX),
     Some(Reg::RDX),
@@ -317,7 +318,7 @@ enum WalkOutcome {
     Long,
 }
 
-/// The code of a process, with a cache.
+/// The code of a process, with cached lookups.
 struct KnownCode<'a> {
     space: &'a Space,
     /// The walker's cache of coverage.
@@ -331,7 +332,7 @@ impl KnownCode<'_> {
             return *known;
         }
         let found = self.space.coverage(address);
-        // Unmapped addresses are not cached, since code may be generated there later.
+        // Unmapped addresses are not cached, because code may be generated there later.
         if found != Coverage::Nowhere {
             self.coverage.insert(key, found);
         }
@@ -343,8 +344,8 @@ impl KnownCode<'_> {
 trait FrameRegisters: Copy {
     fn sp(self) -> u64;
 
-    /// Returns the return address and the caller's registers, assuming a frame of one word in a function that
-    /// does not change the frame pointer. `None` on architectures without such functions.
+    /// Returns the return address and the caller's registers, assuming that the function has a frame of one
+    /// word and does not change the frame pointer. `None` on architectures without such functions.
     fn behind_small_frame(self, copied: impl Fn(u64) -> Option<u64>) -> Option<(u64, Self)> {
         let _ = copied;
         None
@@ -379,8 +380,8 @@ impl FrameRegisters for x86::DwarfRegisters {
 /// Continues the walk until a frame is rejected.
 ///
 /// If the tables have no entry, the unwinder (`caller`) follows the frame pointer, which may contain any
-/// value; see [`Space::is_caller`]. If that fails, the function may have a small frame without a frame
-/// pointer. In that case pmc accepts only an address that is known to follow a call.
+/// value; see [`Space::is_caller`]. If this fails, the function may have a small frame and no frame pointer;
+/// in that case, only an address that is known to follow a call is accepted.
 fn follow<R: FrameRegisters>(
     ip: u64,
     regs: &mut R,
@@ -395,7 +396,7 @@ fn follow<R: FrameRegisters>(
         if chain.len() >= most {
             return WalkOutcome::Long;
         }
-        // A caller's address is after its call.
+        // A caller's address is the one after its call.
         let (address, here) = (frame.address(), code.coverage(frame.address_for_lookup()));
         let is_address = here != Coverage::Nowhere || (FIRST_PAGES..USER_END).contains(&address);
         if !chain.is_empty() && !is_address {
@@ -406,7 +407,7 @@ fn follow<R: FrameRegisters>(
         let mut next = caller(frame, regs);
         let is_good = |next: &Result<Option<u64>, _>| matches!(next, Ok(Some(address)) if code.space.is_caller(*address));
         if here == Coverage::Gap && chain.len() == 1 && !is_good(&next) {
-            // The function was not just entered, so it may have set up its frame pointer.
+            // The function has not just been entered, so it may have set up its frame pointer.
             *regs = before;
             let as_caller = FrameAddress::from_return_address(ip.saturating_add(1));
             next = as_caller.map_or(next, |frame| caller(frame, regs));
@@ -426,7 +427,7 @@ fn follow<R: FrameRegisters>(
             }
         }
         frame = match next {
-            // Several start-up files end the stack with a null return address.
+            // Some start-up code ends the stack with a null return address.
             Ok(None) | Err(framehop::Error::ReturnAddressIsNull) => return WalkOutcome::Root,
             Ok(Some(address)) => match FrameAddress::from_return_address(address) {
                 Some(caller) => caller,
@@ -437,7 +438,7 @@ fn follow<R: FrameRegisters>(
     }
 }
 
-/// Whether two addresses refer to the same code. arm64 signs return addresses in unused address bits, and the
+/// Whether two addresses refer to the same code. arm64 signs return addresses in unused address bits, but the
 /// kernel's chain contains them without the signature.
 fn is_same(one: u64, other: u64) -> bool {
     (one ^ other) & ADDRESS_BITS == 0
@@ -465,7 +466,7 @@ mod tests {
         for (arch, width) in [(Arch::X86_64, 8), (Arch::X86, 4), (Arch::Aarch64, 8)] {
             let sp = 0x7ffe_0000u64;
             let at = |word: usize| sp + (word * width) as u64;
-            // Two frames with saved frame pointer and return address each, then zeros.
+            // Two frames, each with a saved frame pointer and a return address, then zeros.
             let words: [u64; 8] = [0, 0, at(4), 0x40_1234, at(6), 0x40_2345, 0, 0];
             let stack: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()[..width].to_vec()).collect();
             let registers =
@@ -506,7 +507,7 @@ mod tests {
         assert_eq!(whole(9, registers.fp), (true, recorded[..4].to_vec()));
         assert_eq!(whole(3, registers.fp), (true, recorded[..3].to_vec()));
         assert_eq!(whole(2, registers.fp), (false, recorded[..2].to_vec()));
-        // The walk found no frames, so the whole chain is the kernel's.
+        // The walk found no frames, so the whole chain comes from the kernel.
         assert_eq!(whole(9, sp + 8000), (true, recorded[..4].to_vec()));
     }
 
@@ -521,8 +522,8 @@ mod tests {
         space.add(&mapping, Some(&tables));
         let entry = tables.covered()[0].start + tables.slide(&mapping) + 1;
         let sp = 0x7ffe_0000u64;
-        // The sampled code without tables is called by other code without tables. That code is called from
-        // `address`. Frame pointers lead through both.
+        // The sampled code, which has no tables, was called by other code without tables, which was called
+        // from `address`. Frame pointers lead through both.
         let callers = |address: u64| {
             let words: [u64; 6] = [0, 0, sp + 32, bare + 0x1234, 0, address];
             let stack: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -534,8 +535,7 @@ mod tests {
         };
         assert_eq!(callers(bare + 0x2345).0, Some(bare + 0x2345));
         assert_eq!(callers(entry).0, Some(entry));
-        // Addresses that are unmapped, non-canonical, on the stack, or in a file but outside of all
-        // functions.
+        // Addresses that are unmapped, non-canonical, on the stack, or in a file but outside all functions.
         for address in [8, 0x50_0000, 1 << 63 | 5, 0x1234_5678_9abc_def0, sp + 8, covered + 8] {
             assert_eq!(callers(address), (None, ChainEnd::NoTables(Avma(bare + 0x1234))), "{address:x}");
         }
@@ -596,15 +596,15 @@ mod tests {
             addresses(&chain)[3..].to_vec()
         };
         assert_eq!(after(&[ip, first, second, 0x40_3456, 0x40_4567]), [0x40_3456, 0x40_4567]);
-        // Rejected chains: from another time; with one address too many (from a kernel that also reads the
-        // word on the stack); too short.
+        // Rejected chains: one from a different time, one with an extra address (from a kernel that also
+        // reads the word on the stack), and one that is too short.
         assert!(after(&[ip, first, 0x40_9999, 0x40_3456]).is_empty());
         assert!(after(&[ip, 0x40_0100, first, second, 0x40_3456]).is_empty());
         assert!(after(&[ip, first]).is_empty());
     }
 
     proptest::proptest! {
-        /// Whatever the stack, registers and kernel chain contain, existing frames stay unchanged, and every
+        /// For any contents of stack, registers and kernel chain, existing frames stay unchanged, and every
         /// added frame is a code address.
         #[test]
         fn kernel_chain_never_shortens_or_changes_a_walk(
@@ -624,7 +624,7 @@ mod tests {
             let mapping = Mapping { start: Avma(covered), len: *len, offset: FileOffset(0) };
             space.add(&mapping, Some(tables));
             let entry = tables.covered()[0].start + tables.slide(&mapping);
-            // A value of each kind: code with and without tables, the stack, unmapped memory, small numbers.
+            // Values of each kind: code with and without tables, the stack, unmapped memory, small numbers.
             let value = |(kind, at): (usize, u64)| {
                 [entry + at, bare + at * 16, sp + at * 8, sp + at * 4096, covered + at, at][kind]
             };

@@ -5,9 +5,9 @@
 //!   address -> entry (by function) -> row -> where the caller's esp is (CFA), where eip, ebp, … were kept
 //! ```
 //!
-//! Handles missing entries as framehop does on x86-64. Without tables it follows the frame pointer. In a gap
-//! in the tables, it assumes that a sampled function has just been entered, and that other functions have a
-//! frame pointer.
+//! Missing entries are handled as in framehop on x86-64: without tables, the frame pointer is followed; in a
+//! gap in the tables, a sampled function is assumed to have just been entered, and other functions are
+//! assumed to have a frame pointer.
 
 use framehop::FrameAddress;
 use gimli::{
@@ -17,7 +17,7 @@ use gimli::{
 
 use super::entries::{Entries, debug_frame, eh_frame};
 
-/// Maximum number of operations in an expression. Compilers write about three.
+/// Maximum number of operations in an expression. Compilers generate about three.
 const MOST_OPERATIONS: u32 = 1000;
 
 /// Registers by DWARF number: eax, ecx, edx, ebx, esp, ebp, esi, edi, eip.
@@ -25,7 +25,7 @@ const MOST_OPERATIONS: u32 = 1000;
 pub(super) struct DwarfRegisters([u32; 9]);
 
 impl DwarfRegisters {
-    /// The sampled registers; `others` by DWARF number.
+    /// Returns the sampled registers; `others` is indexed by DWARF number.
     pub(super) fn new(ip: u64, sp: u64, fp: u64, others: &[u64; 16]) -> Self {
         let mut all = [0; 9];
         for (register, value) in all.iter_mut().zip(others) {
@@ -74,11 +74,11 @@ impl DwarfRegisters {
     }
 }
 
-/// Unwinds to the caller and returns the return address; `None` at the root. `entries` holds the entries of
-/// the file mapped at the address, and the difference between the mapped addresses and the file's.
+/// Unwinds to the caller and returns the return address; `None` at the root. `entries` contains the entries
+/// of the file mapped at the address, and the difference between mapped addresses and addresses in the file.
 ///
 /// # Errors
-/// If the rules or the frame pointer do not lead to a caller.
+/// Fails if the rules or the frame pointer do not lead to a caller.
 pub(super) fn unwind_frame(
     entries: Option<(&Entries, u64)>,
     frame: FrameAddress,
@@ -101,7 +101,7 @@ pub(super) fn unwind_frame(
         }
     };
     let Some(caller) = caller else { return Ok(None) };
-    // A return pops at least its address.
+    // A return pops at least the return address.
     if caller.sp() <= registers.sp() {
         return Err(());
     }
@@ -191,7 +191,8 @@ impl Entries {
             return Ok(TableLookup::Caller(None));
         };
         for number in 0..X86::RA.0 {
-            // A register whose save slot is unreadable (already popped by an epilogue) keeps its value.
+            // If a register's save slot is unreadable because an epilogue has already popped it, the register
+            // keeps its value.
             if let Ok(Some(value)) = kept(gimli::Register(number)) {
                 caller.0[usize::from(number)] = value;
             } else if number == X86::ESP.0 {
@@ -285,7 +286,7 @@ mod tests {
 
     const SP: u32 = 0xffff_d000;
 
-    /// Words on the stack, from [`SP`] on.
+    /// Words on the stack, starting at [`SP`].
     const STACK: [u32; 8] = [0x11, 0x22, 0x33, 0x44, 0x55, 0x66, SP + 24, 0x88];
 
     fn read(address: u64) -> Result<u64, ()> {
@@ -343,7 +344,7 @@ mod tests {
         assert_eq!(at(Some(&entries), ip, SP + 8), Ok(Some((SP + 4, SP + 8, 0x11))));
         assert_eq!(at(Some(&entries), returned, SP + 8), by_frame_pointer);
         assert_eq!(at(None, ip, 0), Ok(None));
-        // Frame pointers beyond the copy, below it, backwards, and past the end of memory.
+        // These frame pointers lead beyond the copy, below it, backwards, and past the end of memory.
         for fp in [SP + 28, SP + 4000, SP - 4, SP - 8, 8, u32::MAX, u32::MAX - 7] {
             assert_eq!(at(None, ip, fp), Err(()), "{fp:x}");
         }

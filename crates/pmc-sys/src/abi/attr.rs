@@ -1,8 +1,8 @@
 //! `struct perf_event_attr`, stored as an array of u64 words.
 //!
-//! Sets fields by name or words by index. (The `attr<num>:bits` formats of the persistent-events series use
-//! word indices.) Returns the memory block to pass to the kernel. Does not validate the request; `event` and
-//! `counter` do.
+//! Fields are set by name, or as words by index (as in the `attr<num>:bits` formats of the persistent-events
+//! patch series). [`Attr`] also produces the memory block to pass to the kernel. `event` and `counter`
+//! validate the request.
 //!
 //! ```text
 //! word  low 32 bits            high 32 bits          since size
@@ -115,7 +115,7 @@ pub mod kind {
     pub const RAW: u32 = b::PERF_TYPE_RAW;
     /// Hardware breakpoints (`PERF_TYPE_BREAKPOINT`).
     pub const BREAKPOINT: u32 = b::PERF_TYPE_BREAKPOINT;
-    /// The kernel assigns larger numbers at run time: see `/sys/bus/event_source/devices/*/type`.
+    /// The smallest number that the kernel assigns at run time: see `/sys/bus/event_source/devices/*/type`.
     pub const FIRST_DYNAMIC: u32 = 6;
 }
 
@@ -133,7 +133,7 @@ pub const LARGEST_STACK_COPY: u32 = 65_528;
 
 /// A request to the kernel for one event.
 ///
-/// Word indices refer to the table in the module documentation. `size` is filled in when the event is opened.
+/// Word indices refer to the table in the module documentation. `size` is set when the event is opened.
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct Attr {
     words: [u64; WORDS],
@@ -150,7 +150,8 @@ impl Attr {
         attr
     }
 
-    /// Returns the word with this index, or `None` if the index is out of range. See the module's table.
+    /// Returns the word at this index, or `None` if the index is out of range. See the table in the module
+    /// documentation.
     pub fn word(&self, index: usize) -> Option<u64> {
         self.words.get(index).copied()
     }
@@ -255,11 +256,12 @@ impl Attr {
     pub fn config2(&self) -> u64 {
         self.words[8]
     }
-    /// Makes `config1` of the request point to this text (path of a uprobe, function of a kprobe).
+    /// Makes `config1` of the request point to this string: the path of a uprobe, or the function of a
+    /// kprobe.
     pub fn set_config1_text(&mut self, text: CString) {
         self.pointed = Some(Arc::new(text));
     }
-    /// The text `config1` will point to.
+    /// Returns the string to which `config1` will point.
     pub fn config1_text(&self) -> Option<&CString> {
         self.pointed.as_deref()
     }
@@ -341,7 +343,7 @@ impl Attr {
         self.set_high(14, bits);
     }
 
-    /// Number of bytes to pass to the kernel: the smallest size that holds every word in use, at least
+    /// Number of bytes to pass to the kernel: the smallest size that contains every word in use, at least
     /// `SIZE_VER7`.
     pub fn size(&self) -> usize {
         let used = self.words.iter().rposition(|&w| w != 0).map_or(0, |last| (last + 1) * 8);
@@ -350,7 +352,7 @@ impl Attr {
 
     /// Returns the attr as the kernel expects it, with `size` filled in and `config1` pointing to the text.
     ///
-    /// The block is valid while `self` lives, because the text does not move.
+    /// The block is valid as long as `self` exists, because the string does not move.
     pub(crate) fn image(&self, size: usize) -> [u64; WORDS] {
         let mut words = self.words;
         words[0] = words[0] & 0xffff_ffff | (size as u64) << 32;
@@ -360,8 +362,8 @@ impl Attr {
         words
     }
 
-    /// The low half of a word is the first field on little-endian machines. Big-endian machines swap the
-    /// halves.
+    /// Sets the low half of a word, which is the first field on little-endian machines. Big-endian machines
+    /// swap the halves.
     fn set_low(&mut self, index: usize, value: u32) {
         self.words[index] = self.words[index] & !0xffff_ffff | u64::from(value);
     }

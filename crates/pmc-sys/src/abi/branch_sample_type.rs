@@ -1,4 +1,4 @@
-//! `attr.branch_sample_type`: the branches that a sample records, and the details of each branch
+//! `attr.branch_sample_type`: the branches that a sample contains, and the details of each branch
 //! (`PERF_SAMPLE_BRANCH_*`, `enum perf_branch_sample_type`).
 
 use perf_event_open_sys::bindings as b;
@@ -15,9 +15,9 @@ pub const CALL_STACK: u64 = b::PERF_SAMPLE_BRANCH_CALL_STACK as u64;
 pub const NO_FLAGS: u64 = b::PERF_SAMPLE_BRANCH_NO_FLAGS as u64;
 /// Omits the cycle counts.
 pub const NO_CYCLES: u64 = b::PERF_SAMPLE_BRANCH_NO_CYCLES as u64;
-/// Includes the index in the hardware's own ring, before the entries.
+/// Adds the index into the hardware's ring of branches, before the entries.
 pub const HW_INDEX: u64 = b::PERF_SAMPLE_BRANCH_HW_INDEX as u64;
-/// Includes event counts after the entries, one word per entry.
+/// Adds event counts after the entries, one word per entry.
 pub const COUNTERS: u64 = b::PERF_SAMPLE_BRANCH_COUNTERS as u64;
 
 /// Names of the filters in perf's `-j`, with their bits.
@@ -45,8 +45,8 @@ pub const FILTERS: [(&str, u64); 21] = [
     ("any_return", b::PERF_SAMPLE_BRANCH_ANY_RETURN as u64),
 ];
 
-/// Returns the bits of a comma-separated list of filters (`any_call,u`), in upper or lower case. A list
-/// without a kind of branch selects any branch.
+/// Returns the bits for a comma-separated list of filters (`any_call,u`). Ignores case. A list that names no
+/// kind of branch selects any branch.
 ///
 /// # Errors
 /// Returns the first word that is not a filter.

@@ -1,18 +1,18 @@
-//! Markers in call chains. A marker precedes a run of addresses and names the context of the run. Its value
-//! is too large to be an address (`PERF_CONTEXT_*`, `enum perf_callchain_context`).
+//! Markers in call chains. A marker precedes a run of addresses and specifies their context. Its value is too
+//! large to be an address (`PERF_CONTEXT_*`, `enum perf_callchain_context`).
 
 use perf_event_open_sys::bindings as b;
 
-use super::CpuMode;
+use super::record_header::CpuMode;
 
 /// The smallest marker (−4095). Smaller numbers are addresses.
 pub const MAX: u64 = b::PERF_CONTEXT_MAX;
 /// Precedes user addresses.
 pub const USER: u64 = b::PERF_CONTEXT_USER;
-/// pmc's own marker for samples without a known context. No kernel writes it.
+/// pmc's own marker for samples whose context is unknown. It is never written by the kernel.
 const UNKNOWN: u64 = -4000i64 as u64;
 
-/// Context of a run of addresses in a call chain.
+/// The context of a run of addresses in a call chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the kernel's names")]
 pub enum Context {
@@ -29,7 +29,7 @@ pub enum Context {
 }
 
 impl Context {
-    /// Returns the context that a word of a call chain marks, or `None` for an address.
+    /// Returns the context if a word of a call chain is a marker, or `None` for an address.
     #[inline]
     pub fn of(word: u64) -> Option<Self> {
         if word < MAX {
@@ -60,7 +60,7 @@ impl Context {
     }
 }
 
-/// Returns the marker that precedes addresses of this mode.
+/// Returns the marker that precedes addresses in this mode.
 pub fn marker(mode: CpuMode) -> u64 {
     match mode {
         CpuMode::Unknown => UNKNOWN,

@@ -1,4 +1,4 @@
-//! Events with the same name on every machine: the kernel's generic hardware, software and cache events.
+//! Events that have the same name on all machines: the kernel's generic hardware, software and cache events.
 //!
 //! Translates a name to the type and config of `perf_event_open(2)`, and back. Does not check whether the
 //! machine supports an event; `counter` does.
@@ -31,7 +31,7 @@ pub const CPU_CYCLES: u64 = 0;
 /// `cpu-clock` (`PERF_COUNT_SW_CPU_CLOCK`).
 pub const CPU_CLOCK: u64 = 0;
 /// `task-clock` (`PERF_COUNT_SW_TASK_CLOCK`).
-pub(crate) const TASK_CLOCK: u64 = 1;
+pub const TASK_CLOCK: u64 = 1;
 /// `page-faults` (`PERF_COUNT_SW_PAGE_FAULTS`).
 pub const PAGE_FAULTS: u64 = 2;
 /// `context-switches` (`PERF_COUNT_SW_CONTEXT_SWITCHES`).
@@ -49,8 +49,8 @@ pub const BPF_OUTPUT: u64 = 10;
 /// `cgroup-switches` (`PERF_COUNT_SW_CGROUP_SWITCHES`).
 pub const CGROUP_SWITCHES: u64 = 11;
 
-/// Whether the event is one of the kernel's clocks, `cpu-clock` or `task-clock`. Their timers have periods:
-/// the kernel converts a frequency to a period on open and stores it in each sample
+/// Whether the event is one of the kernel's clocks, `cpu-clock` or `task-clock`. Their timers need a period.
+/// When the event is opened with a frequency, the kernel converts it to a period, which each sample contains
 /// (`perf_swevent_init_hrtimer`).
 pub fn is_clock(attr: &Attr) -> bool {
     attr.kind() == kind::SOFTWARE && [CPU_CLOCK, TASK_CLOCK].contains(&attr.config())
@@ -76,7 +76,7 @@ pub const GENERIC: &[GenericEvent] = &[
         "cycles in which no instruction retired because resources were busy",
     ),
     hardware(9, &["ref-cycles"], "unhalted cycles, at a constant frequency"),
-    software(CPU_CLOCK, &["cpu-clock"], "CPU time by a high-resolution timer, nanoseconds"),
+    software(CPU_CLOCK, &["cpu-clock"], "CPU time measured by a high-resolution timer, in nanoseconds"),
     software(TASK_CLOCK, &["task-clock"], "time the task ran, nanoseconds"),
     software(PAGE_FAULTS, &["page-faults", "faults"], "page faults"),
     software(CONTEXT_SWITCHES, &["context-switches", "cs"], "switches to another task"),
@@ -100,7 +100,7 @@ pub fn find(name: &str) -> Option<&'static GenericEvent> {
 pub fn name_of(kind: u32, config: u64) -> Option<&'static str> {
     let config = if kind == kind::HARDWARE { config & 0xffff_ffff } else { config };
     let event = GENERIC.iter().find(|event| event.kind == kind && event.config == config)?;
-    // perf uses the shorter of these names. The other aliases are accepted as input but never printed.
+    // perf prints the shorter of these names. The other aliases are accepted as input but never printed.
     let is_short = |name: &&&str| matches!(**name, "cycles" | "branches");
     event.names.iter().find(is_short).or(event.names.first()).copied()
 }
@@ -111,7 +111,7 @@ struct CacheWord {
     text: &'static str,
 }
 
-/// Caches by number (`enum perf_hw_cache_id`), each with the operations it supports.
+/// Caches by number (`enum perf_hw_cache_id`), each with the operations that it supports.
 const CACHES: [(CacheWord, &[u64]); 7] = [
     (
         CacheWord { names: &["L1-dcache", "l1-d", "l1d", "L1-data"], text: "level 1 data cache" },
@@ -154,20 +154,20 @@ const RESULTS: [CacheWord; 2] = [
 /// Why a name is not a cache event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoCacheEvent {
-    /// The name does not start with a cache's name.
+    /// The name does not start with the name of a cache.
     OtherName,
     /// A later part of the name is neither an operation nor a result.
     UnknownPart,
-    /// The cache does not support the operation (writes to an instruction cache).
+    /// The cache does not support the operation, such as writes to an instruction cache.
     Impossible,
 }
 
-/// Returns the config of a cache event. The event's name starts with the name of a cache. An operation and a
-/// result may follow in either order (`LLC`, `LLC-misses`, `l1d-load-misses`). The defaults are loads and
-/// accesses. Case does not matter.
+/// Returns the config of a cache event. Its name consists of a cache, optionally followed by an operation and
+/// a result in either order (`LLC`, `LLC-misses`, `l1d-load-misses`). The defaults are loads and accesses.
+/// Case is ignored.
 ///
 /// # Errors
-/// The reason why the name is not a cache event.
+/// Returns the reason why the name is not a cache event.
 pub fn cache(name: &str) -> Result<u64, NoCacheEvent> {
     let lower = name.to_lowercase();
     // The longest spelling wins: `branches` before `branch`.
@@ -204,7 +204,7 @@ pub fn cache(name: &str) -> Result<u64, NoCacheEvent> {
     Ok(number | operation << 8 | result << 16)
 }
 
-/// Finds the part with which `text` begins. Returns its number and the length of its spelling.
+/// Finds the part with which `text` begins. Returns its number and the length of the matching spelling.
 fn longest(parts: &[CacheWord], text: &str) -> Option<(u64, usize)> {
     parts
         .iter()

@@ -14,7 +14,7 @@ pub struct KallsymsLine<'a> {
 }
 
 impl<'a> KallsymsLine<'a> {
-    /// Parses a line without its line end. Returns `None` if the line is malformed.
+    /// Parses a line that has no trailing newline. Returns `None` if the line is malformed.
     pub fn read(line: &'a [u8]) -> Option<Self> {
         let mut words = line.split(|byte| matches!(byte, b' ' | b'\t')).filter(|word| !word.is_empty());
         let address = u64::from_str_radix(std::str::from_utf8(words.next()?).ok()?, 16).ok()?;

@@ -1,10 +1,8 @@
-//! Constants and struct layouts of the kernel ABI, shared by the code that opens events and the code that
-//! reads records.
-//!
+//! Constants and struct layouts of the kernel ABI, used both for opening events and for reading records.
 //! Provides the bits, markers and names of `include/uapi/linux/perf_event.h` and the layout of a request
 //! ([`Attr`]). Also parses the field lines of a tracepoint's format file. The numbers are taken from
-//! `perf-event-open-sys` or checked against it by the tests. Makes no system calls and reads no files; `sys`
-//! and `host` do that. The layout of records is in `record`.
+//! `perf-event-open-sys`, or checked against it by the tests. System calls are made in `sys`, files are read
+//! in `host`, and record layouts are in `record`.
 
 pub mod attr;
 pub mod aux_flag;
@@ -15,6 +13,7 @@ pub(crate) mod kallsyms;
 pub mod read_format;
 pub mod record_header;
 pub mod sample_type;
+pub mod syscall;
 pub mod tracepoint_field;
 
 pub use attr::Attr;
@@ -23,7 +22,7 @@ pub use kallsyms::KallsymsLine;
 pub use record_header::{CpuMode, misc};
 pub use tracepoint_field::TracepointField;
 
-/// Defines the constants of a bit `enum` from the bindings, and a table of their names in bit order.
+/// Defines constants for a bit `enum` of the bindings, and a table of their names in bit order.
 macro_rules! bits {
     ($($name:ident = $binding:ident;)*) => {
         $(#[allow(missing_docs, reason = "the kernel's names; perf_event_open(2) explains each")]

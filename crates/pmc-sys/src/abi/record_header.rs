@@ -15,7 +15,7 @@ pub mod misc {
     pub const COMM_EXEC: u16 = b::PERF_RECORD_MISC_COMM_EXEC as u16;
     /// On `FORK`: perf synthesized the record for an exec.
     pub const FORK_EXEC: u16 = b::PERF_RECORD_MISC_FORK_EXEC as u16;
-    /// On `SWITCH*`: the CPU switched away from the task.
+    /// On `SWITCH*`: the task was switched out.
     pub const SWITCH_OUT: u16 = b::PERF_RECORD_MISC_SWITCH_OUT as u16;
     /// On `SWITCH*`: the task was preempted while runnable.
     pub const SWITCH_OUT_PREEMPT: u16 = b::PERF_RECORD_MISC_SWITCH_OUT_PREEMPT as u16;
@@ -75,7 +75,7 @@ impl CpuMode {
         }
     }
 
-    /// Returns the letter that perf prints before a symbol.
+    /// Returns the letter that perf prints before a symbol for this mode.
     pub fn letter(self) -> char {
         match self {
             Self::User => '.',

@@ -1,4 +1,4 @@
-//! `attr.sample_type`: which fields a sample has (`PERF_SAMPLE_*`, `enum perf_event_sample_format`).
+//! `attr.sample_type`: the fields of a sample (`PERF_SAMPLE_*`, `enum perf_event_sample_format`).
 
 super::bits! {
     IP = PERF_SAMPLE_IP;

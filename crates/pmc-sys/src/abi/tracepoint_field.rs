@@ -3,7 +3,7 @@
 //! ```text
 //! field:char prev_comm[16];   offset:8;   size:16;   signed:0;
 //! ```
-//! Only parses the line; `record` decodes the payload.
+//! This module only parses the line; `record` decodes payloads.
 
 /// Location of a field's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub enum FieldStorage {
     Inline,
     /// `__data_loc`: the field contains the location (low half: offset in the payload, high half: length).
     DataLoc,
-    /// `__rel_loc`: the same, with an offset relative to the end of the field.
+    /// `__rel_loc`: like `__data_loc`, with an offset relative to the end of the field.
     RelLoc,
 }
 
@@ -29,7 +29,7 @@ pub struct TracepointField {
     pub offset: usize,
     /// Size in bytes.
     pub size: usize,
-    /// Whether the numbers are signed.
+    /// Whether the field's values are signed.
     pub is_signed: bool,
     /// Whether the field is an array.
     pub is_array: bool,
@@ -58,7 +58,7 @@ impl TracepointField {
             (FieldStorage::Inline, whole)
         };
         let bare = declaration.split('[').next().unwrap_or(declaration).trim_end();
-        // An inline field is `char comm[16]`, a `__data_loc` field is `char[] name`.
+        // An inline field is declared as `char comm[16]`, a `__data_loc` field as `char[] name`.
         let named = if storage == FieldStorage::Inline { bare } else { declaration };
         let (c_type, name) = named.rsplit_once([' ', '*'])?;
         let star = if bare.contains('*') && !c_type.contains('*') { " *" } else { "" };
@@ -79,7 +79,7 @@ impl TracepointField {
         self.name.starts_with("common_")
     }
 
-    /// Whether the field is text, that is, an array of char.
+    /// Whether the field is a string, that is, an array of `char`.
     pub fn is_text(&self) -> bool {
         let base = self.c_type.trim_end_matches("[]").trim();
         self.is_array && (base == "char" || base == "const char")

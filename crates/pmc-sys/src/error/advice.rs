@@ -1,8 +1,8 @@
-//! Advice to the user. The options in it are values, because personalities have other letters for them.
+//! Advice to the user. Options are stored as values, because personalities use different letters for them.
 
 use std::fmt;
 
-/// An option that advice names.
+/// An option mentioned in advice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AdvisedOption {
     /// `-c`: the number of events between two samples.
@@ -17,7 +17,7 @@ pub enum AdvisedOption {
     ExportFile,
     /// `-o` of an export to a directory.
     ExportFolder,
-    /// Another option, which has no letter in personalities.
+    /// Any other option; no personality has its own letter for it.
     Named(&'static str),
 }
 
@@ -33,10 +33,11 @@ impl fmt::Display for AdvisedOption {
     }
 }
 
-/// A personality's letters.
+/// The option letters of a personality.
 pub type OptionLetters = &'static [(AdvisedOption, &'static str)];
 
-/// What to try: text in which the option replaces `{option}`. [`Display`](fmt::Display) prints pmc's option.
+/// A suggestion for the user: text in which `{option}` is replaced by the option. [`Display`](fmt::Display)
+/// prints pmc's option.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Advice {
     text: String,
@@ -55,8 +56,8 @@ impl Advice {
         Self { text: text.into(), option: Some(option) }
     }
 
-    /// Returns the advice with a personality's letters. If it needs an option without a letter there, the
-    /// advice has pmc's options and says so.
+    /// Returns the text of the advice, with the option letters of a personality. If the personality has no
+    /// letter for an option, the text uses pmc's options and says so.
     pub(super) fn spelled(&self, letters: OptionLetters) -> String {
         let letter = self.option.map(|option| letters.iter().find(|(own, _)| *own == option));
         match letter {
@@ -76,9 +77,9 @@ impl fmt::Display for Advice {
     }
 }
 
-/// Whether the text contains options of pmc, except in command lines.
+/// Whether the text mentions pmc options outside command lines.
 fn names_options(text: &str) -> bool {
-    /// Programs whose command lines appear in advice, up to a comma or bracket.
+    /// Programs whose command lines appear in advice. A command line ends at a comma or bracket.
     const PROGRAMS: [&str; 11] =
         ["pmc", "perf", "mkdir", "mount", "pgrep", "ps", "sh", "sudo", "sysctl", "taskset", "ulimit"];
     text.split([',', ')']).any(|clause| {

@@ -1,12 +1,12 @@
 //! The crate's error type: every error that reaches the user is an [`Error`].
 //!
-//! Lower layers have their own typed errors, and convert them into this one at the layer's boundary. An
-//! [`Error`] holds the failed operation, the kernel's error, the usual cause and what to try. It carries
-//! the exit status; only `main` exits. Only [`say`] prints it.
+//! Lower layers have their own error types, and convert them to this type at the layer's boundary. An
+//! [`Error`] holds the failed operation, the kernel's error, the usual cause, remedies and the exit status.
+//! Only [`say`] prints it, and only `main` exits.
 
 pub mod advice;
 pub mod say;
-pub(crate) mod warning;
+mod warning;
 
 use std::fmt;
 use std::io;
@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use crate::sys::{descriptor, errno};
 
 pub use advice::{Advice, AdvisedOption};
-pub use warning::{RingLimit, Warning};
+pub use warning::Warning;
 
 /// Shorthand for results whose error is meant for the user.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -26,7 +26,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Exit {
     /// Success: 0.
     Done,
-    /// Any failure without a status of its own: 1.
+    /// Any failure without a more specific status: 1.
     Failure,
     /// An output file cannot be created: 1.
     NotCreated,
@@ -36,7 +36,7 @@ pub enum Exit {
     Command(u8),
     /// The profiled command was killed by this signal: 128 + signal, as in the shell.
     Signal(i32),
-    /// pmc received this signal. pmc kills itself with it, so that a shell loop ends too.
+    /// pmc received this signal, and kills itself with it so that a shell loop ends too.
     Interrupted(i32),
     /// The command was found but could not be executed: 126, as in the shell.
     NotExecutable,
@@ -82,15 +82,15 @@ pub struct Error {
     detail: Option<String>,
     /// The usual cause.
     why: Option<String>,
-    /// Remedies, one per element.
+    /// The remedies, one per element.
     try_: Vec<Advice>,
     exit: Exit,
-    /// Exits without a message, because the reader of pmc's output is gone.
+    /// Whether to suppress the message, because the reader of pmc's output has exited.
     quiet: bool,
 }
 
 impl Error {
-    /// Creates an error for a failure other than a system call's.
+    /// Creates an error that was not caused by a failed system call.
     pub fn new(statement: impl Into<String>) -> Self {
         Self {
             doing: statement.into(),
@@ -147,8 +147,8 @@ impl Error {
         error.try_option(option, advice)
     }
 
-    /// Creates an error for a failed write of pmc's output. On a broken pipe the program exits silently
-    /// with status 0.
+    /// Creates an error for a failed write of pmc's output. On a broken pipe, pmc exits silently with status
+    /// 0.
     pub fn output(what: impl fmt::Display, kernel: io::Error) -> Self {
         if kernel.kind() == io::ErrorKind::BrokenPipe {
             return Self { quiet: true, ..Self::new("").exit(Exit::Done) };
@@ -183,7 +183,7 @@ impl Error {
         self
     }
 
-    /// Adds a remedy in which this option replaces `{option}`.
+    /// Adds a remedy in which `{option}` is replaced by this option.
     #[must_use]
     pub fn try_option(self, option: AdvisedOption, remedy: impl Into<String>) -> Self {
         self.try_this(Advice::about(option, remedy))
@@ -201,7 +201,7 @@ impl Error {
         self.exit
     }
 
-    /// Whether to print nothing, because the reader of pmc's output is gone.
+    /// Whether to suppress the message, because the reader of pmc's output has exited.
     pub fn is_quiet(&self) -> bool {
         self.quiet
     }
@@ -214,7 +214,7 @@ impl Error {
         }
     }
 
-    /// Returns the full text to print; `spelled` makes text of the advice.
+    /// Returns the full text to print; `spelled` converts the advice to text.
     fn text(&self, spelled: impl Fn(&Advice) -> String) -> String {
         let mut text = self.headline();
         for line in self.detail.iter().flat_map(|detail| detail.lines()) {
@@ -230,10 +230,32 @@ impl Error {
     }
 }
 
+/// Returns the name of an error number, such as `ENOENT`, and its message.
+pub fn errno_words(number: i32) -> (String, String) {
+    // Error numbers that tell the kernel to restart a system call. Programs never see them.
+    let restart = match number {
+        512 => "ERESTARTSYS",
+        513 => "ERESTARTNOINTR",
+        514 => "ERESTARTNOHAND",
+        516 => "ERESTART_RESTARTBLOCK",
+        _ => "",
+    };
+    if !restart.is_empty() {
+        return (restart.to_owned(), "interrupted by a signal".to_owned());
+    }
+    let message = message(&io::Error::from_raw_os_error(number));
+    (crate::sys::errno_name(number).map_or_else(|| format!("error {number}"), str::to_owned), message)
+}
+
+/// Returns the system's message without the error number: `Permission denied`.
+pub fn message(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or(&text).to_owned()
+}
+
 /// Returns the system's message with the name of the error number: `Permission denied (EACCES)`.
 pub fn kernel_words(error: &io::Error) -> String {
-    let text = error.to_string();
-    let words = text.split(" (os error").next().unwrap_or(&text).to_owned();
+    let words = message(error);
     match error.raw_os_error().and_then(crate::sys::errno_name) {
         Some(name) => format!("{words} ({name})"),
         None => words,

@@ -1,10 +1,10 @@
 //! The only writer of pmc's errors, warnings and notes to stderr, all with the same prefix.
 //!
-//! Decides whether to print a message (`--quiet`), and removes control characters, since messages may
-//! contain command names, paths and comms. On a terminal it wraps lines between words. It does not
-//! disturb other output on the terminal: it erases the status line before it prints a message, and
-//! [holds](hold) messages back while a command runs. Nothing here can fail: an unreadable stderr must
-//! not end a measurement.
+//! Decides whether to print a message (`--quiet`). Removes control characters, because command names, paths
+//! and comms in messages may contain them. On a terminal, lines are wrapped between words. Other output on
+//! the terminal is not disturbed: the status line is erased before a message is printed, and messages are
+//! [held back](hold) while a command runs. None of these functions can fail, because a closed stderr must not
+//! end a measurement.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,14 +18,14 @@ use crate::text;
 
 static QUIET: AtomicBool = AtomicBool::new(false);
 static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
-/// The letters of the personality in use; unset for pmc itself.
+/// The option letters of the personality in use; unset for pmc itself.
 static LETTERS: OnceLock<OptionLetters> = OnceLock::new();
 /// Messages held back until the command ends.
 static HELD: Mutex<Option<String>> = Mutex::new(None);
 /// Whether the cursor is on a [`status`] line.
 static LINE: AtomicBool = AtomicBool::new(false);
 
-/// Prints the options in later advice with a personality's letters. Has an effect only once.
+/// Sets the option letters of a personality for all later advice. Only the first call has an effect.
 pub fn spell_options(letters: OptionLetters) {
     let _ = LETTERS.set(letters);
 }
@@ -39,7 +39,7 @@ pub fn be_quiet(quiet: bool) {
     QUIET.store(quiet, Ordering::Relaxed);
 }
 
-/// Prints an error, unless it is quiet.
+/// Prints an error, unless the error is marked as quiet.
 pub fn error(error: &Error) {
     if !error.is_quiet() {
         print("", &error.text(spelled));
@@ -47,9 +47,10 @@ pub fn error(error: &Error) {
 }
 
 /// Prints a warning: the result is incomplete or differs from the request.
-pub fn warn(warning: &Warning) {
+pub fn warn(warning: impl Into<Warning>) {
+    let warning = warning.into();
     let text = warning.text(spelled);
-    match warning.loudness() {
+    match warning.severity {
         Severity::Warning if QUIET.load(Ordering::Relaxed) => {}
         Severity::Warning => print("warning: ", &text),
         Severity::Note => note(text),
@@ -70,7 +71,7 @@ pub fn note(text: impl AsRef<str>) {
     }
 }
 
-/// Gives a command the terminal until the returned value is dropped: errors, warnings and notes are held
+/// Leaves the terminal to a command until the returned value is dropped; errors, warnings and notes are held
 /// back. Returns `None` if stderr is not a terminal.
 pub fn hold() -> Option<MessageHold> {
     Stream::Error.is_terminal().then(MessageHold::begin)
@@ -81,7 +82,7 @@ pub fn is_held() -> bool {
     HELD.lock().is_ok_and(|held| held.is_some())
 }
 
-/// Holds messages back until it is dropped.
+/// Holds messages back until the value is dropped.
 #[derive(Debug)]
 pub struct MessageHold(());
 
@@ -114,7 +115,7 @@ pub fn wipe_status() {
     }
 }
 
-/// Prints a line without pmc's prefix, for a personality that has its own.
+/// Prints a line without pmc's prefix, for a personality that prints its own prefix.
 pub fn plainly(line: impl AsRef<str>) {
     let _ = std::io::stderr().write_all(format!("{}\n", text::clean(line.as_ref())).as_bytes());
 }

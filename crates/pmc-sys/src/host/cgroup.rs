@@ -1,14 +1,15 @@
-//! Control groups that perf events can be bound to.
+//! Control groups to which perf events can be bound.
 //!
-//! In cgroup v1, the `perf_event` controller has a separate hierarchy. In v2 (and if v1 does not use the
-//! controller), every cgroup of the unified hierarchy can be counted. Returns the directory to open.
+//! In cgroup v1, the `perf_event` controller has a separate hierarchy. In v2, or if v1 does not use the
+//! controller, every cgroup of the unified hierarchy can be counted. To bind an event to a cgroup, its
+//! directory must be opened; this module finds the directory.
 
 use std::path::PathBuf;
 
 use super::Host;
 
 impl Host {
-    /// Mount point of the hierarchy that perf events are bound to; `None` if it is not mounted.
+    /// Mount point of the hierarchy whose cgroups can be measured; `None` if it is not mounted.
     pub(crate) fn cgroup_mount(&self) -> Option<PathBuf> {
         let mounts = self.text("/proc/self/mounts").or_else(|| self.text("/proc/mounts"))?;
         let mut unified = None;
@@ -35,7 +36,7 @@ impl Host {
     }
 }
 
-/// Decodes spaces and the like in a mount point, written as `\040` (`proc_pid_mounts(5)`).
+/// Decodes escaped characters in a mount point, such as `\040` for a space (`proc_pid_mounts(5)`).
 fn unescape(field: &str) -> String {
     let mut out = String::with_capacity(field.len());
     let mut rest = field;

@@ -1,7 +1,7 @@
 //! The CPUs: their positions (node, socket, die, core, hardware thread), their models, and the hypervisor.
 //!
-//! Takes a [`Host`]; returns [`Topology`] for aggregation and [`Processor`] for explanations. On a machine
-//! that does not number its sockets or dies, it assumes a single one with number 0.
+//! [`Topology`] is for aggregation, and [`Processor`] for explanations. If a machine does not number its
+//! sockets or dies, pmc assumes a single one with number 0.
 //!
 //! ```text
 //! node 0                       node 1
@@ -13,10 +13,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{CpuList, Host};
+use super::Host;
+use super::cpulist::CpuList;
 use crate::sys::arch;
 
-/// Position of a CPU. Core numbers are unique within a die, die numbers within a socket.
+/// The position of a CPU. Core numbers are unique within a die, and die numbers within a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CpuLocation {
     /// NUMA node; `None` on kernels without NUMA.
@@ -29,7 +30,7 @@ pub struct CpuLocation {
     pub cluster: Option<u32>,
     /// `core_id`.
     pub core: u32,
-    /// Index among the hardware threads of its core, from 0.
+    /// Index among the hardware threads of its core, starting at 0.
     pub thread: u32,
 }
 
@@ -48,7 +49,7 @@ impl Topology {
             .iter()
             .map(|cpu| {
                 let topology = format!("/sys/devices/system/cpu/cpu{cpu}/topology");
-                // Missing firmware data appears as -1, which does not parse as a u32.
+                // Missing firmware data is reported as -1, which does not parse as a u32.
                 let id = |name: &str| host.number::<u32>(format!("{topology}/{name}"));
                 let siblings: CpuList = ["core_cpus_list", "thread_siblings_list"]
                     .iter()
@@ -73,12 +74,12 @@ impl Topology {
         Self { seats }
     }
 
-    /// The position of this CPU; `None` if it is not online.
+    /// The position of a CPU; `None` if the CPU is not online.
     pub fn location(&self, cpu: u32) -> Option<CpuLocation> {
         self.seats.get(&cpu).copied()
     }
 
-    /// All CPUs with their positions, by number.
+    /// All CPUs and their positions, sorted by CPU number.
     pub fn iter(&self) -> impl Iterator<Item = (u32, CpuLocation)> + '_ {
         self.seats.iter().map(|(&cpu, &location)| (cpu, location))
     }
@@ -118,13 +119,14 @@ impl Topology {
     }
 }
 
-/// The CPU's cache of this level, or its last-level cache: level and ID (`id`, or the first CPU that shares
-/// it). `None` if the kernel does not report it.
+/// The CPU's cache at this level, or its last-level cache if no level is given. Returns its level and its ID
+/// (the kernel's `id`, or else the first CPU that shares the cache). `None` if the kernel does not report the
+/// cache.
 pub fn cache(host: &Host, cpu: u32, level: Option<u32>) -> Option<(u32, u32)> {
     let folder = |index: u32| format!("/sys/devices/system/cpu/cpu{cpu}/cache/index{index}");
     let level_of = |index: u32| host.number::<u32>(format!("{}/level", folder(index)));
     let all = (0..).map_while(|index| Some((level_of(index)?, index)));
-    // The kernel lists the data or unified cache of a level first.
+    // For each level, the kernel lists the data cache or unified cache first.
     let (level, index) = match level {
         Some(level) => all.into_iter().find(|(own, _)| *own == level)?,
         None => all.max_by_key(|(level, _)| *level)?,
@@ -135,7 +137,7 @@ pub fn cache(host: &Host, cpu: u32, level: Option<u32>) -> Option<(u32, u32)> {
     Some((level, host.number(format!("{}/id", folder(index))).or_else(shared)?))
 }
 
-/// CPU → node, from the nodes' `cpulist`.
+/// The node of each CPU, from the nodes' `cpulist`.
 fn nodes(host: &Host) -> BTreeMap<u32, u32> {
     let online: CpuList =
         host.text("/sys/devices/system/node/online").and_then(|t| t.parse().ok()).unwrap_or_default();
@@ -152,13 +154,13 @@ fn nodes(host: &Host) -> BTreeMap<u32, u32> {
 /// The CPU model and the hypervisor.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Processor {
-    /// The vendor's name; on Arm the kinds of cores.
+    /// The vendor's name; on Arm, the kinds of cores.
     pub model: Option<String>,
     /// `AMD 25/17/1` or `Arm 0xd0c`: vendor and the numbers used by event tables.
     pub id: Option<String>,
     /// Whether this is a virtual machine.
     pub virtual_machine: bool,
-    /// The hypervisor, if the files name it.
+    /// The hypervisor, if a file identifies it.
     pub hypervisor: Option<String>,
 }
 
@@ -184,12 +186,12 @@ impl Processor {
 
 /// The CPU's ID in event tables, in perf's format: `GenuineIntel-6-55-7` (vendor, family, then model and
 /// stepping in hexadecimal), or Arm's MIDR as `0x00000000410fd0c0`. `PMC_CPUID`, or else `PERF_CPUID`,
-/// overrides the ID of every CPU.
+/// overrides the ID of all CPUs.
 pub fn event_table_id(host: &Host, cpu: u32) -> Option<String> {
     named_id().or_else(|| own_id(host, cpu))
 }
 
-/// The CPU ID named by the user, independent of this machine.
+/// The CPU ID that the user selected with `PMC_CPUID` or `PERF_CPUID`, regardless of this machine.
 pub fn named_id() -> Option<String> {
     let said = |name: &str| std::env::var(name).ok().filter(|id| !id.is_empty());
     said("PMC_CPUID").or_else(|| said("PERF_CPUID"))
@@ -203,7 +205,8 @@ pub fn recorded_id(host: &Host) -> Option<String> {
     words.map(|words| words.join(",")).or_else(|| own_id(host, 0))
 }
 
-/// The ID in event tables of a recording's CPU. Old versions of pmc wrote `GenuineIntel 6/85/7`.
+/// Converts the CPU ID from the header of a recording to an ID in event tables. Old versions of pmc wrote
+/// `GenuineIntel 6/85/7`.
 pub fn event_table_id_of(recorded: &str) -> Option<String> {
     let mut words = recorded.trim_end_matches('$').split([',', ' ', '/']);
     let first = words.next()?;
@@ -218,7 +221,7 @@ fn own_id(host: &Host, cpu: u32) -> Option<String> {
     if let Some(midr) = host.text(format!("/sys/devices/system/cpu/cpu{cpu}/regs/identification/midr_el1")) {
         return Some(midr);
     }
-    // On x86 all CPUs have the same block; on Arm each block names its CPU's core.
+    // On x86, all CPUs have the same block; on Arm, each block contains the core type of its CPU.
     let cpuinfo = host.text("/proc/cpuinfo")?;
     let blocks = || cpuinfo.split("\n\n");
     let own = |block: &&str| field(block, "processor").is_some_and(|number| number == cpu.to_string());
@@ -254,13 +257,14 @@ fn field<'a>(cpuinfo: &'a str, name: &str) -> Option<&'a str> {
         .map(|(_, value)| value.trim())
 }
 
-/// The hypervisor, if a file names it. `flag` says that the CPU reports one. Vendor names in the DMI tables
-/// count only with `flag`, or if they name a virtual product, since the same vendors sell real machines.
+/// The hypervisor, if a file identifies it. `flag` is set if the CPU reports a hypervisor. A vendor name in
+/// the DMI tables counts only with `flag`, or together with the name of a virtual product, since the same
+/// vendors also sell physical machines.
 fn hypervisor(host: &Host, flag: bool) -> Option<String> {
     if let Some(kind) = host.text("/sys/hypervisor/type").filter(|kind| !kind.is_empty()) {
         return Some(kind);
     }
-    // Device tree strings end in NUL, which also separates lists of strings.
+    // Strings in the device tree end with a NUL, which also separates the strings of a list.
     let tree = |path: &str| {
         host.text(path).map(|t| t.split('\0').next().unwrap_or_default().to_owned()).filter(|t| !t.is_empty())
     };
@@ -281,7 +285,7 @@ fn hypervisor(host: &Host, flag: bool) -> Option<String> {
     }
 }
 
-/// Names and part numbers of the Arm cores in `/proc/cpuinfo`, each once.
+/// Names and part numbers of the Arm cores in `/proc/cpuinfo`, without duplicates.
 fn arm_cores(cpuinfo: &str) -> Option<(String, String)> {
     let mut names = Vec::new();
     let mut ids = Vec::new();
@@ -305,7 +309,8 @@ fn arm_cores(cpuinfo: &str) -> Option<(String, String)> {
     (!ids.is_empty()).then(|| (names.join(" + "), format!("Arm {}", ids.join(" + "))))
 }
 
-/// Cores of Arm Ltd (implementer 0x41) and a few others, by the part number of `MIDR_EL1`.
+/// The name of a core by Arm Ltd (implementer 0x41) or one of a few other vendors, given the part number in
+/// `MIDR_EL1`.
 fn arm_name(implementer: &str, part: &str) -> Option<&'static str> {
     Some(match (implementer, part) {
         ("0x41", "0xd03") => "Cortex-A53",

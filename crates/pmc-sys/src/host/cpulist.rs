@@ -9,7 +9,7 @@ use crate::units::ranges;
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct CpuList(Vec<u32>);
 
-/// More CPUs than any Linux machine has (`CONFIG_NR_CPUS` is at most 8192).
+/// Upper limit on CPU numbers, which no Linux machine can reach (`CONFIG_NR_CPUS` is at most 8192).
 const MOST_CPUS: u32 = 65536;
 
 impl CpuList {
@@ -29,7 +29,7 @@ impl CpuList {
     pub fn contains(&self, cpu: u32) -> bool {
         self.0.binary_search(&cpu).is_ok()
     }
-    /// The lowest CPU.
+    /// The lowest CPU number.
     pub fn first(&self) -> Option<u32> {
         self.0.first().copied()
     }
@@ -52,7 +52,7 @@ impl FromIterator<u32> for CpuList {
 impl FromStr for CpuList {
     type Err = String;
 
-    /// Parses `0-3,8`, and `0-15:2/4` (groups) as in `cpuset(7)`. Empty text is the empty list.
+    /// Parses `0-3,8`, and `0-15:2/4` (groups) as in `cpuset(7)`. An empty string is the empty list.
     fn from_str(text: &str) -> Result<Self, String> {
         let number = |word: &str| {
             word.trim()

@@ -1,41 +1,39 @@
-//! Finds the processes with open perf events, from the descriptors of all processes that this user may
-//! examine.
+//! Finds processes with open perf events, from the descriptors of all processes that this user may examine.
 //!
-//! Takes a [`Host`]; returns one entry per process, and the number of processes that could not be examined.
-//! The kernel keeps no list of counter owners, so this is the nearest equivalent to NetBSD's `PMC_ENABLED`.
-//! A descriptor shows that an event is configured, not that it is running.
+//! Reports one entry per process, and the number of processes that could not be examined. The kernel keeps no
+//! list of counter owners, so this is the nearest equivalent to NetBSD's `PMC_ENABLED`. A descriptor shows
+//! that an event is configured, but not whether it is running.
 
 use super::Host;
-use crate::sort;
 
 /// A process with open perf events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PerfEventProcess {
     /// Process ID.
     pub pid: u32,
-    /// The process name (unsanitised; clean it before printing).
+    /// The process name, which must be cleaned before it is printed.
     pub comm: String,
-    /// The user it runs as; `None` if it has ended meanwhile.
+    /// The user who runs the process; `None` if the process has ended in the meantime.
     pub uid: Option<u32>,
     /// Number of perf event descriptors.
     pub events: u32,
 }
 
-/// Result of the search.
+/// Result of the search for such processes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PerfEventProcesses {
-    /// By number of events, largest first.
+    /// The processes, sorted by number of events, largest first.
     pub processes: Vec<PerfEventProcess>,
-    /// Number of processes whose descriptors this user may not see.
+    /// Number of processes whose descriptors this user may not examine.
     pub hidden: u32,
     /// Whether the search stopped at the limit on descriptors.
     pub truncated: bool,
 }
 
-/// Maximum number of descriptors to examine: about half a second's work.
+/// Maximum number of descriptors to examine, which takes about half a second.
 const MOST_DESCRIPTORS: u32 = 200_000;
 
-/// Link target of a perf event descriptor.
+/// The link target of a perf event descriptor.
 const PERF_EVENT: &str = "anon_inode:[perf_event]";
 
 impl PerfEventProcesses {
@@ -73,7 +71,7 @@ impl PerfEventProcesses {
                 break;
             }
         }
-        sort::by_key(&mut found.processes, |holder| (std::cmp::Reverse(holder.events), holder.pid));
+        found.processes.sort_by_key(|holder| (std::cmp::Reverse(holder.events), holder.pid));
         found
     }
 }

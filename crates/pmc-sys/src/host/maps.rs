@@ -1,7 +1,6 @@
 //! Mappings and namespaces of a process: a snapshot from `/proc`.
 //!
-//! Takes a [`Host`] and a pid; returns plain values. Paths are unmodified bytes (a newline appears as
-//! `\012`).
+//! Paths are the bytes from `/proc`, in which the kernel writes a newline as `\012`.
 //!
 //! ```text
 //! 7f5a…000-7f5a…000 r-xp 00026000 fe:00 1234   /usr/lib/libc.so.6
@@ -24,7 +23,7 @@ pub struct ProcessMapping<'a> {
     pub offset: u64,
     /// `PROT_*` bits: 1 read, 2 write, 4 execute.
     pub prot: u32,
-    /// Whether it is shared, not private.
+    /// Whether the mapping is shared rather than private.
     pub is_shared: bool,
     /// Major and minor number of the file's device.
     pub device: (u32, u32),
@@ -34,7 +33,7 @@ pub struct ProcessMapping<'a> {
     pub name: &'a [u8],
 }
 
-/// The mappings in the text of `/proc/PID/maps`; invalid lines are skipped.
+/// Parses the text of `/proc/PID/maps`. Skips invalid lines.
 pub fn mappings(text: &[u8]) -> impl Iterator<Item = ProcessMapping<'_>> {
     text.split(|&byte| byte == b'\n').filter_map(mapping)
 }
@@ -70,11 +69,11 @@ fn mapping(line: &[u8]) -> Option<ProcessMapping<'_>> {
     })
 }
 
-/// The kernel's order of namespaces.
+/// The namespaces, in the kernel's order.
 const NAMESPACES: [&str; 7] = ["net", "uts", "ipc", "pid", "user", "mnt", "cgroup"];
 
 impl Host {
-    /// The text of `/proc/PID/maps`; `None` if the process is gone or cannot be examined.
+    /// The text of `/proc/PID/maps`; `None` if the process no longer exists or cannot be examined.
     pub fn maps(&self, pid: u32) -> Option<Vec<u8>> {
         std::fs::read(self.path(format!("/proc/{pid}/maps"))).ok()
     }
@@ -97,7 +96,7 @@ impl Host {
     }
 }
 
-/// Maximum depth of the search; real cgroups are less deep (`cgroup.max.depth`).
+/// Maximum depth of the search. Real hierarchies are shallower (`cgroup.max.depth`).
 const DEEPEST: usize = 64;
 
 fn walk(root: &Path, folder: &Path, all: &mut Vec<(u64, String)>, depth: usize) {

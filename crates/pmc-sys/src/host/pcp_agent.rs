@@ -1,9 +1,7 @@
-//! Performance Co-Pilot on this machine: the path of its lock file for hardware counters, the lock's
-//! holders, and whether its agent (`pmdaperfevent`) runs.
-//!
-//! Takes a [`Host`] and the environment; returns plain values. It never opens the lock file, since closing
-//! a descriptor would drop this process's lock on it; everything comes from `stat(2)` and `/proc`.
-//! `counter::reservation` interprets the locks.
+//! Performance Co-Pilot on this machine: the path of its lock file for hardware counters, the holders of the
+//! lock, and whether its agent (`pmdaperfevent`) is running.
+//! All values come from `stat(2)`, `/proc` and the environment. pmc never opens the lock file here, since
+//! closing a descriptor would drop this process's lock on it. `counter::reservation` interprets the locks.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::Metadata;
@@ -13,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use super::Host;
 
-/// PCP's default directory for private files of its agents.
+/// The default directory for private files of PCP's agents.
 const DEFAULT_PMDAS_DIR: &str = "/var/lib/pcp/pmdas";
 
 /// The agent's process name (`/proc/PID/comm`).
@@ -22,10 +20,11 @@ const AGENT: &str = "pmdaperfevent";
 /// The daemon that may load the agent as a library instead.
 const DAEMON: &str = "pmcd";
 
-/// The lock file of PCP's programs, whether it exists or not: `perfevent/perflock` below `PCP_PMDAS_DIR`.
+/// The path of the lock file of PCP's programs: `perfevent/perflock` below `PCP_PMDAS_DIR`. The file may not
+/// exist.
 ///
-/// As in PCP, the variable comes from the environment, else from the file named by `PCP_CONF`, else from
-/// `$PCP_DIR/etc/pcp.conf`, else from `/etc/pcp.conf`.
+/// As in PCP, the variable is taken from the environment, or else from the file in `PCP_CONF`,
+/// `$PCP_DIR/etc/pcp.conf` or `/etc/pcp.conf`.
 pub fn lock_path(host: &Host, env: impl Fn(&str) -> Option<OsString>) -> PathBuf {
     let dir = env("PCP_PMDAS_DIR").map(PathBuf::from).or_else(|| {
         let conf = match (env("PCP_CONF"), env("PCP_DIR")) {
@@ -35,7 +34,7 @@ pub fn lock_path(host: &Host, env: impl Fn(&str) -> Option<OsString>) -> PathBuf
         };
         pmdas_dir(&std::fs::read(host.path(conf)).ok()?)
     });
-    // As in PCP, an empty value means the root directory, and a relative path starts at the working
+    // As in PCP, an empty value means the root directory, and a relative path is relative to the working
     // directory.
     let dir = dir.unwrap_or_else(|| DEFAULT_PMDAS_DIR.into());
     let path = dir.join("perfevent/perflock");
@@ -71,7 +70,7 @@ impl From<&Metadata> for FileIdentity {
 }
 
 impl FileIdentity {
-    /// The file in the notation of `/proc/locks`: hexadecimal major and minor, decimal inode.
+    /// The file in the notation of `/proc/locks`: major and minor number in hexadecimal, inode in decimal.
     fn in_proc_locks(self) -> String {
         let (major, minor) = (rustix::fs::major(self.device), rustix::fs::minor(self.device));
         format!("{major:02x}:{minor:02x}:{}", self.inode)
@@ -81,14 +80,15 @@ impl FileIdentity {
 /// A lock that covers byte 0 of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lock {
-    /// A record lock of this process.
+    /// A record lock of the process with this ID.
     Posix(u32),
-    /// A lock of an open file description; the kernel does not report its processes.
+    /// A lock of an open file description. The kernel does not report the processes that share the
+    /// description.
     Description,
 }
 
 /// The locks on byte 0 of the file, from `/proc/locks`. The result is empty on file systems whose device
-/// numbers there differ from `stat(2)` (btrfs, overlayfs); `F_GETLK` still reports one lock.
+/// numbers in `/proc/locks` differ from `stat(2)` (btrfs, overlayfs); `F_GETLK` still reports one lock.
 pub fn locks(host: &Host, file: FileIdentity) -> Vec<Lock> {
     let wanted = file.in_proc_locks();
     let text = host.text("/proc/locks").unwrap_or_default();
@@ -122,12 +122,12 @@ pub fn description_holders(host: &Host, path: &Path, file: FileIdentity) -> Vec<
     host.processes().into_iter().filter(has_one).collect()
 }
 
-/// A process that switches its counters off while another process has reserved them.
+/// A process that disables its counters while another process has reserved them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Agent {
     /// The process ID.
     pub pid: u32,
-    /// Whether it has the lock file open; `None` if we may not examine its descriptors.
+    /// Whether the agent has the lock file open; `None` if its descriptors may not be examined.
     pub watches: Option<bool>,
 }
 
@@ -150,10 +150,10 @@ pub fn agents(host: &Host, path: &Path, file: Option<FileIdentity>) -> Vec<Agent
     agents
 }
 
-/// The descriptors through which a process has the file open; `None` if we may not examine them.
+/// The descriptors through which a process has the file open; `None` if they may not be examined.
 ///
-/// Compares the link's text before calling `stat(2)`, which may block if the descriptor is on a dead
-/// network file system.
+/// Compares the text of the link before calling `stat(2)`, which may block if the descriptor belongs to a
+/// dead network file system.
 fn open_descriptors(host: &Host, pid: u32, path: &Path, file: FileIdentity) -> Option<Vec<OsString>> {
     let name = path.file_name()?;
     let same = |link: &Path| {

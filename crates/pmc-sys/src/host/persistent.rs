@@ -1,32 +1,32 @@
-//! Run directories in which holders publish persistent events, laid out like the kernel's directory of a
-//! PMU.
+//! Run directories in which holders publish persistent events, with the same layout as the kernel's directory
+//! of a PMU.
 //!
-//! Takes the environment and the user; returns directories and the [`Pmu`]s in them. `persistent` handles
-//! the other files there.
+//! Finds these directories for a user and an environment, and the [`Pmu`]s in them. `persistent` handles the
+//! other files in the directories.
 
 use std::ffi::OsString;
-use std::fs::File;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use super::Host;
 use super::pmu::Pmu;
 use crate::sys::lock;
+use crate::sys::regular_file::open_regular;
 
-/// Environment variable that overrides the usual run directories.
+/// Environment variable that overrides the default run directories.
 pub const RUN_DIRECTORY: &str = "PMC_PERSISTENT_DIR";
 /// Run directory of root's holder.
 const ROOTS: &str = "/run/pmc/persistent";
 
 /// Whether a running holder publishes in this run directory. A holder keeps the file `lock` locked while it
-/// runs.
+/// is running.
 pub fn has_holder(directory: &Path) -> bool {
-    let Ok(file) = File::open(directory.join("lock")) else { return false };
-    // If the file system cannot test locks, assume that the holder runs.
+    let Ok(file) = open_regular(&directory.join("lock"), false) else { return false };
+    // If the file system cannot test locks, assume that the holder is running.
     lock::in_the_way(&file, lock::LockKind::Write).map_or(true, |owner| owner.is_some())
 }
 
-/// The run directory of a user with this environment; `None` if the user has none.
+/// The run directory for a user with this environment; `None` if the environment does not specify one.
 fn run_directory(uid: u32, named: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
     if let Some(named) = named(RUN_DIRECTORY) {
         return Some(named);
@@ -40,8 +40,8 @@ fn run_directory(uid: u32, named: impl Fn(&str) -> Option<PathBuf>) -> Option<Pa
 }
 
 impl Host {
-    /// The run directory of this user's holder. `None` if there is no `XDG_RUNTIME_DIR`, as outside a login
-    /// session.
+    /// The run directory of this user's holder. Root always has one. For other users, `None` if no variable
+    /// sets it and `/run/user/UID` does not exist, as is usual outside a login session.
     pub fn own_run_directory(&self) -> Option<PathBuf> {
         if self.root != std::path::Path::new("/") {
             return Some(self.path(ROOTS));
@@ -50,8 +50,8 @@ impl Host {
         run_directory(rustix::process::geteuid().as_raw(), named)
     }
 
-    /// The run directory that a process uses, from its user and its initial environment. `None` if it has
-    /// none, has ended, or cannot be examined.
+    /// The run directory that a process uses, as determined by its user and its initial environment. `None`
+    /// if the process has no run directory, has ended, or cannot be examined.
     pub fn run_directory_of(&self, pid: u32) -> Option<PathBuf> {
         let environment = std::fs::read(self.path(format!("/proc/{pid}/environ"))).ok()?;
         let named = |name: &str| {

@@ -1,26 +1,25 @@
 //! The kernel's performance monitoring units, from `/sys/bus/event_source/devices`.
 //!
-//! Takes a [`Host`]; returns type numbers, formats (the request bits of each term), named events, and the
-//! CPUs on which to open a unit. A [`Pmu`] reads files on demand, so that an event reads only the few files
-//! it needs. `event` parses event text.
+//! Provides type numbers, formats (the request bits of each term), named events, and the CPUs on which to
+//! open the events of a unit. A [`Pmu`] reads files on demand, so opening an event reads only the few files
+//! that it needs. `event` parses event text.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use super::{CpuList, Host};
-use crate::sort;
+use super::Host;
+use super::cpulist::CpuList;
 
 /// The kernel's directory of PMUs.
 const DEVICES: &str = "/sys/bus/event_source/devices";
 
-/// The PMU type of the persistent-events patch series (2013, never merged). A mainline kernel may assign
-/// this number to any other PMU, so pmc only uses it between its own processes and never passes it to the
-/// kernel.
+/// The PMU type of the persistent-events patch series (2013, never merged). A mainline kernel may assign this
+/// number to any other PMU, so pmc uses it only between its own processes and never passes it to the kernel.
 const PERSISTENT_TYPE: u32 = 6;
-/// The PMU name of that series, whether it is provided by a kernel or by a holder's run directory.
+/// The PMU name in that series, used for both a kernel's PMU and a holder's run directory.
 pub const PERSISTENT: &str = "persistent";
 
-/// Maximum size of a file. sysfs files are at most one page; longer files are invalid.
+/// Maximum size of a file. A file in sysfs has at most one page, so a longer file is invalid.
 const LONGEST_FILE: usize = 64 * 1024;
 
 /// A PMU: a directory in `/sys/bus/event_source/devices`.
@@ -31,7 +30,7 @@ pub struct Pmu {
     /// `attr.type` of its events.
     pub kind: u32,
     dir: PathBuf,
-    /// Whether this is a holder's run directory, not the kernel's directory.
+    /// Whether this is a holder's run directory instead of the kernel's directory.
     is_published: bool,
 }
 
@@ -55,13 +54,13 @@ pub struct TermFormat {
 pub struct PmuEvent {
     /// The event's terms, such as `event=0xcd,umask=0x1,ldlat=3`.
     pub terms: String,
-    /// Factor from the count to `unit`; 1 without a `.scale` file.
+    /// Factor that converts the count to `unit`; 1 without a `.scale` file.
     pub scale: f64,
     /// Unit of the scaled value; empty without a `.unit` file.
     pub unit: String,
-    /// Whether a `.snapshot` file contains 1: the value is a level.
+    /// Whether a `.snapshot` file contains 1, which means that the value is a level, not a count.
     pub snapshot: bool,
-    /// Whether a `.per-pkg` file contains 1: one CPU counts for the package.
+    /// Whether a `.per-pkg` file contains 1, which means that one CPU counts for the whole package.
     pub per_package: bool,
 }
 
@@ -81,7 +80,7 @@ impl Host {
         names_in(&self.path(DEVICES))
     }
 
-    /// The PMU of this name. Reads only its `type` file.
+    /// The PMU with this name. Reads only its `type` file.
     pub fn pmu(&self, name: &str) -> Option<Pmu> {
         if name.is_empty() || name.starts_with('.') || name.contains(['/', '\0']) {
             return None;
@@ -97,9 +96,9 @@ impl Host {
         }
     }
 
-    /// The core PMUs of a hybrid machine (`cpu_core` and `cpu_atom`, or several `armv8_…`), in the kernel's
-    /// order of types. Empty if all cores are the same. Reads one directory, and the files of possible core
-    /// PMUs.
+    /// The core PMUs of a hybrid machine (`cpu_core` and `cpu_atom`, or several `armv8_…`), in the order of
+    /// their type numbers. Empty if all cores are the same. Reads one directory, and the files of possible
+    /// core PMUs.
     pub fn hybrid_pmus(&self) -> Vec<Pmu> {
         let mut cores: Vec<Pmu> = self
             .pmu_names()
@@ -108,11 +107,11 @@ impl Host {
             .filter_map(|name| self.pmu(&name))
             .filter(|pmu| pmu.core_cpus().is_some_and(|cpus| !cpus.is_empty()))
             .collect();
-        sort::by_key(&mut cores, |pmu| pmu.kind);
+        cores.sort_by_key(|pmu| pmu.kind);
         if cores.len() < 2 { Vec::new() } else { cores }
     }
 
-    /// The only core PMU: `cpu`, or an architecture-specific name.
+    /// The core PMU of a machine that is not hybrid: `cpu`, or an architecture-specific name.
     pub fn core_pmu(&self) -> Option<Pmu> {
         self.pmu("cpu").or_else(|| {
             let names = self.pmu_names();
@@ -125,14 +124,15 @@ impl Host {
 }
 
 impl Pmu {
-    /// The run directory of a holder of persistent events; the value in its `type` file is specific to pmc.
+    /// The PMU for the run directory of a holder of persistent events. Its `type` file contains a value that
+    /// is specific to pmc.
     pub(super) fn published(dir: PathBuf) -> Option<Self> {
         text(&dir.join("type"))?;
         Some(Self { name: PERSISTENT.to_owned(), kind: PERSISTENT_TYPE, dir, is_published: true })
     }
 
     /// The run directory, if a holder publishes these events. Their requests must never be passed to the
-    /// kernel, for which the same bits have a different meaning.
+    /// kernel, where the bits have a different meaning.
     pub fn run_directory(&self) -> Option<&Path> {
         self.is_published.then_some(&self.dir)
     }
@@ -143,7 +143,7 @@ impl Pmu {
         terms.split(',').find_map(|term| term.trim().strip_prefix("config="))?.parse().ok()
     }
 
-    /// The names of its terms (`format/*`), sorted.
+    /// The names of the PMU's terms (`format/*`), sorted.
     pub fn terms(&self) -> Vec<String> {
         names_in(&self.dir.join("format"))
     }
@@ -151,7 +151,7 @@ impl Pmu {
     /// The format of a term; `None` if the term does not exist.
     ///
     /// # Errors
-    /// The kernel's description of the term is invalid.
+    /// Fails if the kernel's description of the term is invalid.
     pub fn format(&self, term: &str) -> Option<Result<TermFormat, BadFormat>> {
         let text = self.entry("format", term)?;
         Some(text.parse())
@@ -162,7 +162,7 @@ impl Pmu {
         self.entry("format", term)
     }
 
-    /// The names of its events (`events/*` without the files that describe them), sorted.
+    /// The names of the PMU's events (`events/*` without the files that describe them), sorted.
     pub fn events(&self) -> Vec<String> {
         let mut names = names_in(&self.dir.join("events"));
         names.retain(|name| !is_description(name));
@@ -187,13 +187,13 @@ impl Pmu {
         })
     }
 
-    /// The CPUs designated for the device or package (`cpumask`); such a PMU does not count single tasks.
-    /// `None` for core PMUs.
+    /// The CPUs designated for the device or package (`cpumask`). A PMU with a `cpumask` cannot count
+    /// individual tasks. `None` for core PMUs.
     pub fn cpumask(&self) -> Option<CpuList> {
         if self.is_per_core() { None } else { text(&self.dir.join("cpumask"))?.parse().ok() }
     }
 
-    /// The CPUs whose cores have this PMU (`cpus`). It only counts there, with or without a task.
+    /// The CPUs whose cores have this PMU (`cpus`). It counts only there, even for tasks.
     pub fn core_cpus(&self) -> Option<CpuList> {
         let file = if self.is_per_core() { "cpumask" } else { "cpus" };
         text(&self.dir.join(file))?.parse().ok()
@@ -214,7 +214,7 @@ impl Pmu {
         self.entry("", name)
     }
 
-    /// The names of its capabilities (`caps/*`), sorted.
+    /// The names of the PMU's capabilities (`caps/*`), sorted.
     pub fn capabilities(&self) -> Vec<String> {
         names_in(&self.dir.join("caps"))
     }
@@ -228,7 +228,7 @@ impl Pmu {
 }
 
 impl TermFormat {
-    /// The largest value that fits.
+    /// The largest value that fits into the term's bits.
     pub fn largest(&self) -> u64 {
         match self.mask.count_ones() {
             64 => u64::MAX,
@@ -236,7 +236,7 @@ impl TermFormat {
         }
     }
 
-    /// Places the value's bits into the mask's bits, lowest first.
+    /// Distributes the value's bits over the mask's bits, lowest first.
     pub fn place(&self, value: u64) -> u64 {
         let (mut placed, mut rest, mut mask) = (0, value, self.mask);
         while mask != 0 {
@@ -296,7 +296,7 @@ impl fmt::Display for TermFormat {
     }
 }
 
-/// Whether a file in `events` describes another one. Event names may also contain dots.
+/// Whether a file in `events` describes another one. Event names may contain dots, too.
 fn is_description(name: &str) -> bool {
     [".scale", ".unit", ".snapshot", ".per-pkg", ".attr"].iter().any(|suffix| name.ends_with(suffix))
 }
@@ -306,14 +306,14 @@ fn text(path: &Path) -> Option<String> {
     (text.len() <= LONGEST_FILE).then(|| text.trim_end_matches(['\n', '\0']).to_owned())
 }
 
-/// The names in a directory, without hidden ones, in natural order.
+/// The names in a directory, in natural order. Skips hidden files.
 pub(super) fn names_in(folder: &Path) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let mut names: Vec<String> = entries
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
         .filter(|name| !name.starts_with('.'))
         .collect();
-    sort::by_key(&mut names, |name| counting_key(name));
+    names.sort_by_cached_key(|name| counting_key(name));
     names
 }
 
@@ -355,7 +355,7 @@ mod tests {
     #[test]
     fn instances_are_sorted_numerically() {
         let mut names = ["imc_10", "imc_2", "cpu", "imc_1"].map(str::to_owned);
-        sort::by_key(&mut names, |n| counting_key(n));
+        names.sort_by_cached_key(|n| counting_key(n));
         assert_eq!(names, ["cpu", "imc_1", "imc_2", "imc_10"]);
     }
 }

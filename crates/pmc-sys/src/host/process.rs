@@ -1,10 +1,11 @@
 //! Processes and threads: a snapshot from `/proc`.
 //!
-//! Any of them may be gone when the result is used. Callers must not treat a vanished thread as an error.
+//! A process or thread may have ended by the time a caller uses the result. Callers must not treat this as an
+//! error.
 
 use super::Host;
 
-/// A thread: its ID, its process, and its name (unsanitised).
+/// A thread: its ID, its process, and its name, which must be cleaned before it is printed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadInfo {
     /// Thread ID; equal to `pid` for the first thread.
@@ -15,10 +16,30 @@ pub struct ThreadInfo {
     pub comm: String,
 }
 
+/// The registers of a thread that is blocked in a system call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlockedAt {
+    /// Stack pointer.
+    pub sp: u64,
+    /// Instruction pointer: the instruction after the system call.
+    pub ip: u64,
+}
+
 impl Host {
+    /// The registers of a blocked thread; `None` if the thread is running, does not exist, or may not be
+    /// examined. Requires permission to trace the process (`proc_pid_syscall(5)`).
+    pub fn blocked_at(&self, tid: u32) -> Option<BlockedAt> {
+        let line = self.bytes(format!("/proc/{tid}/syscall"))?;
+        // `NUMBER ARGUMENT… SP IP`, `-1 SP IP` outside of system calls, or `running`.
+        let mut words = line.split_whitespace().rev();
+        let mut next = || u64::from_str_radix(words.next()?.strip_prefix("0x")?, 16).ok();
+        let (ip, sp) = (next()?, next()?);
+        Some(BlockedAt { sp, ip })
+    }
+
     /// The threads of a process, ascending; `None` if the process does not exist.
     ///
-    /// Rescans until no new thread appears, so that threads started meanwhile are not missed.
+    /// Rescans until no new thread appears, so that threads started in the meantime are not missed.
     pub fn threads(&self, pid: u32) -> Option<Vec<ThreadInfo>> {
         let folder = self.path(format!("/proc/{pid}/task"));
         let mut seen: Vec<u32> = Vec::new();
@@ -38,7 +59,7 @@ impl Host {
         Some(seen.into_iter().map(|tid| ThreadInfo { tid, pid, comm: self.comm(tid) }).collect())
     }
 
-    /// The thread with this ID; `None` if there is none.
+    /// The thread with this ID; `None` if the thread does not exist.
     pub fn thread(&self, tid: u32) -> Option<ThreadInfo> {
         let status = self.bytes(format!("/proc/{tid}/status"))?;
         let pid = field(&status, "Tgid:")?.parse().ok()?;
@@ -63,7 +84,7 @@ impl Host {
         pids
     }
 
-    /// The real user of a process; `None` if the process does not exist.
+    /// The real user ID of a process; `None` if the process does not exist.
     pub fn owner(&self, pid: u32) -> Option<u32> {
         let status = self.bytes(format!("/proc/{pid}/status"))?;
         field(&status, "Uid:")?.split_whitespace().next()?.parse().ok()
@@ -81,7 +102,7 @@ impl Host {
         self.stat_field(pid, 4)
     }
 
-    /// Whether a process is exiting, is a zombie, or is gone.
+    /// Whether a process is exiting, is a zombie, or no longer exists.
     pub fn is_ending(&self, pid: u32) -> bool {
         /// `PF_EXITING` in the kernel's `include/linux/sched.h`.
         const EXITING: u32 = 4;
@@ -91,7 +112,7 @@ impl Host {
     /// A field of `/proc/PID/stat` after the name, by its number in proc_pid_stat(5).
     fn stat_field<T: std::str::FromStr>(&self, pid: u32, number: usize) -> Option<T> {
         let stat = self.bytes(format!("/proc/{pid}/stat"))?;
-        // `PID (COMM) STATE …`; the name may contain any characters.
+        // `PID (COMM) STATE …`, where the name may contain any characters.
         stat.rsplit_once(')')?.1.split_whitespace().nth(number - 3)?.parse().ok()
     }
 
@@ -117,13 +138,43 @@ impl Host {
         })
     }
 
-    /// The name of a thread (unsanitised); empty if the thread is gone.
+    /// The name of a thread, which must be cleaned before it is printed; empty if the thread no longer
+    /// exists.
     pub fn comm(&self, tid: u32) -> String {
         let comm = self.bytes(format!("/proc/{tid}/comm")).unwrap_or_default();
         comm.strip_suffix('\n').unwrap_or(&comm).to_owned()
     }
 
-    /// A file that contains names, so its bytes may not be valid UTF-8.
+    /// The command line of a process, as words; `None` if it cannot be read.
+    pub fn command_line(&self, pid: u32) -> Option<Vec<Vec<u8>>> {
+        let line = std::fs::read(self.path(format!("/proc/{pid}/cmdline"))).ok()?;
+        let line = line.strip_suffix(b"\0").unwrap_or(&line);
+        Some(line.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect())
+    }
+
+    /// The path of the program that a process executes; `None` if it cannot be read.
+    pub fn executable(&self, pid: u32) -> Option<String> {
+        let path = std::fs::read_link(self.path(format!("/proc/{pid}/exe"))).ok()?;
+        Some(path.to_string_lossy().into_owned())
+    }
+
+    /// The file to which a descriptor of a process refers, as a path or in a form such as `pipe:[1234]`;
+    /// `None` if the descriptor is closed or may not be examined.
+    pub fn descriptor(&self, pid: u32, fd: u32) -> Option<String> {
+        let target = std::fs::read_link(self.path(format!("/proc/{pid}/fd/{fd}"))).ok()?;
+        Some(target.to_string_lossy().into_owned())
+    }
+
+    /// The open descriptors of a process, in ascending order; empty if they may not be examined.
+    pub fn descriptors(&self, pid: u32) -> Vec<u32> {
+        let folder = std::fs::read_dir(self.path(format!("/proc/{pid}/fd")));
+        let number = |entry: std::fs::DirEntry| entry.file_name().to_str()?.parse().ok();
+        let mut all: Vec<u32> = folder.into_iter().flatten().flatten().filter_map(number).collect();
+        all.sort_unstable();
+        all
+    }
+
+    /// Reads a file that contains names, which may not be valid UTF-8.
     fn bytes(&self, absolute: impl AsRef<std::path::Path>) -> Option<String> {
         let bytes = std::fs::read(self.path(absolute)).ok()?;
         Some(String::from_utf8_lossy(&bytes).into_owned())

@@ -1,7 +1,7 @@
 //! Kernel settings that matter to a profiler, and the operations that the paranoid level allows.
 //!
-//! Takes a [`Host`]; returns plain values, `None` for settings that this kernel lacks. Changes nothing.
-//! Source: `Documentation/admin-guide/sysctl/kernel.rst`; the checks in `kernel/events/core.c` and
+//! A value is `None` if this kernel does not have the setting. pmc never changes settings here. Source:
+//! `Documentation/admin-guide/sysctl/kernel.rst`; the checks in `kernel/events/core.c` and
 //! `include/linux/perf_event.h`.
 
 use super::Host;
@@ -16,35 +16,42 @@ pub struct PerfEventSettings {
     pub mlock_kb: Option<u64>,
     /// `perf_event_max_sample_rate`, in samples per second.
     pub max_sample_rate: Option<u64>,
-    /// `perf_cpu_time_max_percent`: share of a CPU that sampling may use before the kernel lowers the rate;
-    /// 0 and 100 disable the check.
+    /// `perf_cpu_time_max_percent`: the share of a CPU that sampling may use before the kernel lowers the
+    /// rate. 0 and 100 disable the check.
     pub cpu_time_max_percent: Option<u32>,
-    /// `perf_event_max_stack`: frames in a call chain.
+    /// `perf_event_max_stack`: maximum number of frames in a call chain.
     pub max_stack: Option<u32>,
     /// `perf_event_max_contexts_per_stack`.
     pub max_contexts_per_stack: Option<u32>,
     /// `nmi_watchdog`: whether the lock-up detector holds a hardware counter on each CPU.
     pub nmi_watchdog: Option<bool>,
-    /// `kptr_restrict`: addresses of kernel symbols are shown to all users (0), privileged users (1), or no
-    /// user (2).
+    /// `kptr_restrict`: who can see the addresses of kernel symbols: all users (0), privileged users (1), or
+    /// no user (2).
     pub kptr_restrict: Option<u32>,
-    /// `yama/ptrace_scope`: processes that may be traced: the user's own (0), children only (1), only by
-    /// the administrator (2), none (3).
+    /// `yama/ptrace_scope`: which processes a user may trace: the user's own (0), only child processes (1),
+    /// none except as administrator (2), none at all (3).
     pub ptrace_scope: Option<u32>,
-    /// Reading counters from user space: `perf_user_access` (arm64), or the core PMU's `rdpmc` (x86: 0
-    /// never, 1 with an event, 2 always).
+    /// Whether counters can be read from user space: `perf_user_access` (arm64), or the core PMU's `rdpmc`
+    /// (x86: 0 never, 1 with an event, 2 always).
     pub user_access: Option<u32>,
     /// `unprivileged_bpf_disabled`.
     pub unprivileged_bpf_disabled: Option<u32>,
 }
 
 impl Host {
-    /// Whether `/proc/kallsyms` shows us real addresses. This depends on `kptr_restrict`, `CAP_SYSLOG` and
-    /// the paranoid level, so the file itself is checked. Hidden addresses are all zero.
+    /// Whether the kernel can run 32-bit programs. Assumed to be true on architectures other than x86-64.
+    pub fn runs_32_bit_programs(&self) -> bool {
+        // This setting exists only in kernels with 32-bit system calls.
+        cfg!(not(target_arch = "x86_64")) || self.path("/proc/sys/abi/vsyscall32").exists()
+    }
+
+    /// Whether `/proc/kallsyms` shows actual addresses to this process. Since this depends on
+    /// `kptr_restrict`, `CAP_SYSLOG` and the paranoid level, the file itself is checked. Hidden addresses are
+    /// all zero.
     pub fn kernel_symbols(&self) -> bool {
         use std::io::{BufRead, BufReader, Read};
         let Ok(file) = std::fs::File::open(self.path("/proc/kallsyms")) else { return false };
-        // The first symbols of a kernel may have address 0 even if the other addresses are shown.
+        // The first symbols of a kernel may have address 0 even if all other addresses are shown.
         BufReader::new(file.take(64 * 1024))
             .lines()
             .map_while(Result::ok)
@@ -53,7 +60,7 @@ impl Host {
     }
 }
 
-/// The operations allowed to a user (`perf_event_open(2)`).
+/// The operations that a user may perform (`perf_event_open(2)`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Allowance {
     /// User-mode events of the user's own processes.
@@ -67,10 +74,10 @@ pub struct Allowance {
 }
 
 impl Allowance {
-    /// The operations that `paranoid` allows; `privileged` is
+    /// The operations allowed at the level `paranoid`; `privileged` is
     /// [`crate::sys::credentials::Credentials::perfmon`].
     ///
-    /// Levels 3 and 4 exist in distribution kernels, which refuse everything.
+    /// Levels 3 and 4 exist only in some distributions' kernels, and allow nothing.
     pub(crate) fn new(paranoid: i32, privileged: bool) -> Self {
         Self {
             user: privileged || paranoid <= 2,
@@ -104,7 +111,7 @@ impl PerfEventSettings {
         }
     }
 
-    /// The operations that these settings allow. A kernel without the setting allows none.
+    /// The operations that these settings allow. None are allowed if `perf_event_paranoid` is missing.
     pub fn allowance(&self, privileged: bool) -> Allowance {
         match self.paranoid {
             Some(level) => Allowance::new(level, privileged),

@@ -1,35 +1,35 @@
 //! Kernel tracepoints, from tracefs.
 //!
-//! Takes a [`Host`]; returns names, IDs and the fields of a tracepoint's record. Errors distinguish a
-//! missing mount from missing permission. If tracefs is not mounted, pmc run by root mounts it privately.
+//! Provides names, IDs, and the fields of a tracepoint's record. Errors distinguish a missing mount from
+//! missing permission. If tracefs is not mounted and pmc runs as root, pmc mounts tracefs privately.
 
 use std::io::ErrorKind;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use super::{Host, pmu::names_in};
 use crate::abi::TracepointField;
-use crate::sys::mount;
+use crate::sys::{descriptor, mount};
 
 /// Mount points of tracefs: the current one, and the one below debugfs used before Linux 4.1.
 const MOUNTS: [&str; 2] = ["/sys/kernel/tracing/events", "/sys/kernel/debug/tracing/events"];
 
-/// The running machine's tracefs, once found.
+/// The tracefs of the running machine, once it has been found.
 static FOUND: OnceLock<Tracefs> = OnceLock::new();
 
 /// A mounted tracefs.
 struct Tracefs {
     /// The directory that contains a directory for each subsystem.
     events: PathBuf,
-    /// Keeps a private mount of this process alive.
+    /// Keeps this process's private mount alive.
     _mount: Option<OwnedFd>,
 }
 
-/// Reasons why a tracepoint could not be looked up.
+/// Why a tracepoint could not be looked up.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TracepointError {
-    /// Neither mount point contains a tracefs.
+    /// Tracefs is not mounted at either mount point.
     #[error("tracefs is not mounted")]
     NotMounted,
     /// The directory exists, but this user may not read it.
@@ -41,11 +41,12 @@ pub enum TracepointError {
 }
 
 impl Host {
-    /// The directory of tracefs that contains a directory for each subsystem. If tracefs is not mounted and
-    /// this process may mount it, pmc mounts it for this process only. The mount ends with the process.
+    /// The directory in tracefs that contains a directory for each subsystem. If tracefs is not mounted, it
+    /// is mounted for this process only, provided that the process has the permission. This mount lasts until
+    /// the process ends.
     ///
     /// # Errors
-    /// [`TracepointError::NotMounted`] or [`TracepointError::Denied`].
+    /// Returns [`TracepointError::NotMounted`] or [`TracepointError::Denied`].
     pub fn tracefs(&self) -> Result<PathBuf, TracepointError> {
         if !self.is_live() {
             return Ok(self.find_tracefs()?.events);
@@ -63,7 +64,7 @@ impl Host {
             let path = self.path(mount);
             match std::fs::metadata(&path) {
                 Ok(_) => return Ok(Tracefs { events: path, _mount: None }),
-                Err(error) if error.kind() == ErrorKind::PermissionDenied => denied = Some(mount),
+                Err(error) if error.kind() == ErrorKind::PermissionDenied => denied = denied.or(Some(mount)),
                 Err(_) => {}
             }
         }
@@ -73,17 +74,17 @@ impl Host {
         self.private_tracefs().ok_or(TracepointError::NotMounted)
     }
 
-    /// Mounts a tracefs for this process only. `None` for a saved machine, or if the kernel refuses.
+    /// Mounts tracefs for this process only. `None` for a saved machine, or if the kernel refuses.
     fn private_tracefs(&self) -> Option<Tracefs> {
         let root = self.is_live().then(|| mount::detached("tracefs").ok())??;
-        let events = PathBuf::from(format!("/proc/self/fd/{}/events", root.as_raw_fd()));
+        let events = descriptor::path_of(&root).join("events");
         events.is_dir().then_some(Tracefs { events, _mount: Some(root) })
     }
 
     /// The kernel's ID of a tracepoint. Reads one file.
     ///
     /// # Errors
-    /// Any of [`TracepointError`].
+    /// May fail with any [`TracepointError`].
     pub fn tracepoint_id(&self, system: &str, name: &str) -> Result<u64, TracepointError> {
         let text = self.tracepoint_file(system, name, "id")?;
         text.trim().parse().map_err(|_| TracepointError::Absent)
@@ -92,7 +93,7 @@ impl Host {
     /// The subsystems (`sched`, `syscalls` …), sorted.
     ///
     /// # Errors
-    /// The reason why there are none.
+    /// Returns [`TracepointError::NotMounted`] or [`TracepointError::Denied`].
     pub fn tracepoint_systems(&self) -> Result<Vec<String>, TracepointError> {
         let folder = self.tracefs()?;
         readable(&folder)?;
@@ -104,7 +105,7 @@ impl Host {
     /// The tracepoints of a subsystem, sorted; empty if the subsystem does not exist.
     ///
     /// # Errors
-    /// The reason why there are none.
+    /// Returns [`TracepointError::NotMounted`] or [`TracepointError::Denied`].
     pub fn tracepoint_names(&self, system: &str) -> Result<Vec<String>, TracepointError> {
         let folder = self.tracefs()?;
         if !plain(system) {
@@ -120,10 +121,10 @@ impl Host {
         Ok(names)
     }
 
-    /// All tracepoints as `subsystem:name`. Each subsystem is read on demand.
+    /// All tracepoints as `subsystem:name`. The iterator reads each subsystem on demand.
     ///
     /// # Errors
-    /// The reason why there are none.
+    /// Returns [`TracepointError::NotMounted`] or [`TracepointError::Denied`].
     pub fn tracepoints(&self) -> Result<impl Iterator<Item = String> + '_, TracepointError> {
         Ok(self.tracepoint_systems()?.into_iter().flat_map(|system| {
             let names = self.tracepoint_names(&system).unwrap_or_default();
@@ -131,23 +132,10 @@ impl Host {
         }))
     }
 
-    /// Tracepoints that are probes in programs (`perf probe -x`), as `subsystem:name`; empty if they cannot
-    /// be read.
-    pub fn program_probes(&self) -> Vec<String> {
-        let list =
-            self.tracefs().map(|events| std::fs::read_to_string(events.with_file_name("uprobe_events")));
-        let text = list.ok().and_then(Result::ok).unwrap_or_default();
-        // `p:SUBSYSTEM/NAME PATH:OFFSET …`, `r:…` for returns.
-        let name = |line: &str| {
-            line.split_whitespace().next()?.split_once(':').map(|(_, name)| name.replace('/', ":"))
-        };
-        text.lines().filter_map(name).collect()
-    }
-
     /// The fields of a tracepoint's record, without the four common ones.
     ///
     /// # Errors
-    /// Any of [`TracepointError`].
+    /// May fail with any [`TracepointError`].
     pub fn tracepoint_fields(
         &self,
         system: &str,
@@ -170,7 +158,7 @@ impl Host {
     }
 }
 
-/// Whether the name stays inside its directory.
+/// Whether the name is a plain file name, which cannot lead to another directory.
 fn plain(name: &str) -> bool {
     !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0'])
 }

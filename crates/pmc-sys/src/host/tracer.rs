@@ -1,7 +1,7 @@
-//! PMUs that write traces: the hardware writes to an AUX area next to the ring, in its own format, and no
-//! counter is read.
+//! PMUs that write traces instead of counting. The hardware writes to an AUX area next to the ring, in its
+//! own format.
 //!
-//! Takes the name of a [`Pmu`]; identifies it for the decoders and returns perf's defaults for settings
+//! Identifies the tracer of a [`Pmu`] for decoders, and provides perf's defaults for settings that are
 //! missing from the event's text. `perf report` and `perf script --itrace` decode the trace.
 
 use super::pmu::Pmu;
@@ -11,9 +11,9 @@ use super::pmu::Pmu;
 pub enum Tracer {
     /// Intel Processor Trace: every branch.
     IntelPt,
-    /// Intel Branch Trace Store: records every branch; older and slower than Processor Trace.
+    /// Intel Branch Trace Store, which records every branch. Older and slower than Processor Trace.
     IntelBts,
-    /// Arm's Statistical Profiling Extension: operations, sampled by hardware.
+    /// Arm's Statistical Profiling Extension, which samples operations in hardware.
     ArmSpe,
     /// Arm CoreSight: every branch.
     CoreSight,
@@ -21,7 +21,7 @@ pub enum Tracer {
     HisiPtt,
 }
 
-/// SPE's interval if its driver reports no minimum (perf's `arm_spe_pmu__sample_period`).
+/// SPE's interval if the driver does not report a minimum (perf's `arm_spe_pmu__sample_period`).
 const SPE_INTERVAL: u64 = 4 << 10;
 
 impl Tracer {
@@ -48,20 +48,20 @@ impl Tracer {
         }
     }
 
-    /// Default `attr.sample_period`: SPE samples one operation per interval, the others trace everything.
+    /// Default `attr.sample_period`. SPE samples one operation per interval; the others trace everything.
     pub fn period(self, pmu: &Pmu) -> u64 {
         match self {
             Self::ArmSpe => {
                 let least = pmu.capability("min_interval").and_then(|text| text.trim().parse().ok());
                 least.filter(|&least| least > 0).unwrap_or(SPE_INTERVAL)
             }
-            _ => 1,
+            Self::IntelPt | Self::IntelBts | Self::CoreSight | Self::HisiPtt => 1,
         }
     }
 
-    /// The fields that perf sets if the PMU has them and the text does not set them
-    /// (`intel_pt_default_config`, `arm_spe_recording_options`): timestamps, to order the traces of several
-    /// CPUs, and fields that the decoder needs.
+    /// The fields that perf sets if the PMU has them and the event's text does not set them
+    /// (`intel_pt_default_config`, `arm_spe_recording_options`): timestamps, which are needed to order the
+    /// traces of several CPUs, and fields that the decoder needs.
     pub fn defaults(self, pmu: &Pmu) -> Vec<(&'static str, u64)> {
         let mut fields = Vec::new();
         match self {
@@ -87,7 +87,8 @@ impl Tracer {
     }
 }
 
-/// The greatest number up to 3 whose bit is set, otherwise the least one: perf's choice of period.
+/// Returns perf's choice of a period from a set of numbers, given as bits: the largest one up to 3, or else
+/// the smallest.
 fn nearest(set: u64) -> Option<u64> {
     const WANTED: u64 = 3;
     let is_in = |&number: &u64| set >> number & 1 == 1;

@@ -1,7 +1,8 @@
-//! Tracepoint record formats, which a reader needs for printing, in the format of perf's recordings.
+//! The formats of tracepoint records, in the layout of perf's recordings. Readers need the formats to print
+//! the records.
 //!
-//! Takes a [`Host`] and the IDs of the tracepoints; returns the bytes of perf's `TRACING_DATA` section. The
-//! texts come from the kernel.
+//! Builds the bytes of perf's `TRACING_DATA` section for a set of tracepoints. The texts come from the
+//! kernel.
 //!
 //! ```text
 //! 17 08 44 "tracing" "0.6\0" | endian | bytes of a long | u32 page size
@@ -20,7 +21,7 @@ use std::path::Path;
 use super::Host;
 
 impl Host {
-    /// The section for these tracepoints, each given with its name; `None` if tracefs cannot be read.
+    /// The section for these tracepoints, given by name and ID; `None` if tracefs cannot be read.
     pub fn tracing_data(&self, tracepoints: &[(&str, u64)]) -> Option<Vec<u8>> {
         let events = self.tracefs().ok()?;
         let mut formats: BTreeMap<String, Vec<Vec<u8>>> = BTreeMap::new();
@@ -67,8 +68,8 @@ impl Host {
     }
 }
 
-/// Reads a tracefs file with a buffer as large as any of the files. Some files return only as much as fits
-/// the first call, and then nothing.
+/// Reads a tracefs file into a buffer that is larger than any of these files, because some of them return no
+/// data after the first call.
 fn read(path: &Path) -> Option<Vec<u8>> {
     let mut file = File::open(path).ok()?;
     let mut text = Vec::new();

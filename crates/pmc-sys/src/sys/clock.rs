@@ -1,4 +1,4 @@
-//! Clocks: monotonic nanoseconds for measuring, and the local date for files.
+//! Clocks: monotonic nanoseconds for measuring, and the local date for file names.
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -17,7 +17,7 @@ pub fn local_date() -> String {
     local_date_of(clock_gettime(ClockId::Realtime).tv_sec)
 }
 
-/// Returns a time in seconds since 1970 in the format of [`local_date`].
+/// Formats a time, in seconds since 1970, like [`local_date`].
 pub fn local_date_of(seconds: i64) -> String {
     const DAYS: [&str; 7] = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
     const MONTHS: [&str; 12] =
@@ -44,7 +44,7 @@ fn local(seconds: i64) -> CalendarTime {
     CalendarTime::new(seconds.saturating_add(date.tm_gmtoff))
 }
 
-/// Returns the kernel's number of a clock, given by name (with or without `CLOCK_`) or as a number.
+/// Returns the kernel's number of a clock, which is given by name (with or without `CLOCK_`) or by number.
 pub fn number(text: &str) -> Option<i32> {
     if let Ok(number) = text.parse() {
         return Some(number);
@@ -60,12 +60,12 @@ pub fn number(text: &str) -> Option<i32> {
     })
 }
 
-/// Returns the current time and the resolution of the clock with this number, in nanoseconds. `None` if the
+/// Returns the current time of the clock with this number and its resolution, in nanoseconds. `None` if the
 /// clock does not exist.
 pub fn read(number: i32) -> Option<(u64, u64)> {
     let zero = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     let (mut now, mut step) = (zero, zero);
-    // SAFETY: both pointers are to live locals; an unknown number returns an error.
+    // SAFETY: both pointers are to live locals; an unknown number only causes an error.
     let failed = unsafe {
         libc::clock_gettime(number, &raw mut now) != 0 || libc::clock_getres(number, &raw mut step) != 0
     };

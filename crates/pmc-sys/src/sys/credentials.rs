@@ -1,9 +1,14 @@
 //! The credentials of this process: user, capabilities, seccomp, and the limits that affect profiling.
 //!
-//! Reads the calling process, or the text of a `/proc/PID/status`; returns values. `host::settings` decides
-//! what they allow, and `counter` explains it.
+//! Reads them from the calling process, or from the text of a `/proc/PID/status`. `host::settings` determines
+//! what they allow, and `counter` explains it to the user.
 
 use std::fs;
+
+use rustix::process::Resource;
+use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
+
+use super::limits::limit;
 
 /// Capabilities that the kernel's perf code checks (`linux/capability.h`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,7 +16,7 @@ use std::fs;
 pub enum LinuxCapability {
     /// Allows tracing any process, without the access check on the target.
     SysPtrace = 19,
-    /// Includes `CAP_PERFMON`; the only alternative before Linux 5.8.
+    /// Includes the rights of `CAP_PERFMON`, which does not exist before Linux 5.8.
     SysAdmin = 21,
     /// Allows locking memory beyond `RLIMIT_MEMLOCK` and `perf_event_mlock_kb`.
     IpcLock = 14,
@@ -38,6 +43,30 @@ impl LinuxCapability {
         [Self::Perfmon, Self::SysAdmin, Self::SysPtrace, Self::IpcLock, Self::SysResource];
 }
 
+/// The capabilities that pmc may need once all events are open: for the files, memory and symbols of other
+/// users' processes and of the kernel, for signals to the command, and for output files in other users'
+/// folders.
+const KEPT: CapabilitySet = CapabilitySet::DAC_OVERRIDE
+    .union(CapabilitySet::DAC_READ_SEARCH)
+    .union(CapabilitySet::FOWNER)
+    .union(CapabilitySet::CHOWN)
+    .union(CapabilitySet::KILL)
+    .union(CapabilitySet::SYS_PTRACE)
+    .union(CapabilitySet::CHECKPOINT_RESTORE)
+    .union(CapabilitySet::SYSLOG)
+    .union(CapabilitySet::SYS_RAWIO)
+    .union(CapabilitySet::SYS_RESOURCE);
+
+/// Gives up the calling thread's capabilities that are not needed once all events are open. Threads that it
+/// starts later inherit the rest. Errors are ignored, because pmc works with too many capabilities, too.
+pub fn keep_for_reading() {
+    if let Ok(sets) = capabilities(None) {
+        let [effective, permitted, inheritable] =
+            [sets.effective, sets.permitted, sets.inheritable].map(|set| set & KEPT);
+        let _ = set_capabilities(None, CapabilitySets { effective, permitted, inheritable });
+    }
+}
+
 /// How seccomp restricts the process (`seccomp(2)`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Seccomp {
@@ -46,7 +75,7 @@ pub enum Seccomp {
     Off,
     /// Allows `read`, `write`, `_exit` and `sigreturn` only.
     Strict,
-    /// Filters decide each call. A container's default filter rejects `perf_event_open` with EPERM.
+    /// A filter checks each call. The default filter of containers makes `perf_event_open` fail with EPERM.
     Filter,
 }
 
@@ -59,13 +88,13 @@ pub struct Credentials {
     pub capabilities: u64,
     /// Seccomp mode.
     pub seccomp: Seccomp,
-    /// Whether the process is in a user namespace other than the initial one. perf checks capabilities only
-    /// in the initial one.
+    /// Whether the process is in a user namespace other than the initial one. The kernel's perf code checks
+    /// capabilities only in the initial one.
     pub user_namespace: bool,
 }
 
 impl Credentials {
-    /// Reads the credentials of the calling process. Without `/proc` there are no capabilities.
+    /// Reads the credentials of the calling process. Without `/proc`, assumes that it has no capabilities.
     pub fn own() -> Self {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
         let uid_map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
@@ -74,7 +103,7 @@ impl Credentials {
         own
     }
 
-    /// Parses the credentials from the texts of `/proc/PID/status` and `/proc/PID/uid_map` (`proc(5)`).
+    /// Parses the contents of `/proc/PID/status` and `/proc/PID/uid_map` (`proc(5)`).
     ///
     /// The initial user namespace maps every id to itself: `0 0 4294967295`.
     pub(crate) fn from_status(status: &str, uid_map: &str) -> Self {
@@ -94,7 +123,7 @@ impl Credentials {
         }
     }
 
-    /// Whether the capability is effective (in the process's own user namespace).
+    /// Whether the capability is effective in the process's own user namespace.
     pub fn has(&self, capability: LinuxCapability) -> bool {
         self.capabilities >> capability as u8 & 1 == 1
     }
@@ -114,23 +143,22 @@ impl Credentials {
 /// Resource limits that affect a profiler; `None` means unlimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Soft limit of open files.
+    /// Soft limit on open files.
     pub open_files: Option<u64>,
-    /// Hard limit of open files.
+    /// Hard limit on open files.
     pub open_files_most: Option<u64>,
-    /// Limit of locked memory, in bytes.
+    /// Limit on locked memory, in bytes.
     pub locked_memory: Option<u64>,
 }
 
 impl Limits {
-    /// Reads the limits of the calling process.
+    /// Reads the limits of the calling process. A limit that cannot be read counts as unlimited.
     pub fn own() -> Self {
-        use rustix::process::{Resource, getrlimit};
-        let files = getrlimit(Resource::Nofile);
+        let (files, locked) = (limit(Resource::Nofile).ok(), limit(Resource::Memlock).ok());
         Self {
-            open_files: files.current,
-            open_files_most: files.maximum,
-            locked_memory: getrlimit(Resource::Memlock).current,
+            open_files: files.as_ref().and_then(|files| files.current),
+            open_files_most: files.as_ref().and_then(|files| files.maximum),
+            locked_memory: locked.and_then(|locked| locked.current),
         }
     }
 }

@@ -1,15 +1,12 @@
-//! A file's bytes as read-only memory.
+//! Maps a file's bytes as read-only memory.
 //!
-//! Opens only regular files, and never blocks: a path from a recording may lead to a FIFO or a device whose
-//! `open` would block forever.
-//!
-//! **Files are mapped, and pmc survives a file that shrinks.** Any user can truncate their own library
-//! while root's pmc reads it, and a rebuild truncates one's own files. The kernel then answers a read of
-//! the lost pages with SIGBUS, which kills a process that does not handle it. Copying with `pread` would
-//! avoid the signal, but a browser's debug file has gigabytes, of which a report reads only megabytes.
-//! Deciding per file whether to map or to copy would require a correct check of owners, modes, links and
-//! namespaces each time. So one rule covers all files: the handler below replaces the lost pages with
-//! zeros. The map remembers that it [was cut](FileMap::is_cut), so that the reader can report why names are
+//! **Files are mapped, and pmc survives a file that shrinks.** Any user can truncate their own library while
+//! pmc reads it as root, and a rebuild truncates the user's own files. Reading the lost pages then causes a
+//! SIGBUS, which kills a process that does not handle it. Copying with `pread` would avoid the signal, but a
+//! browser's debug file can be several gigabytes long, of which a report reads only megabytes. Deciding for
+//! each file whether to map or to copy it would require a correct check of owners, modes, links and
+//! namespaces. Therefore, all files are treated the same: the handler below replaces lost pages with zeros,
+//! and the map records that it [was cut](FileMap::is_cut), so that the reader can report why names are
 //! missing.
 //!
 //! ```text
@@ -18,12 +15,12 @@
 //!   after     |........|00000000|      from that page to the end, in one call
 //! ```
 //! All maps are in one list, which the handler walks without a lock. A SIGBUS at any other address (a ring
-//! buffer, faulty memory) goes to the previous handler.
+//! buffer, faulty memory) is passed to the previous handler.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::ops::{Deref, Range};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, fence};
@@ -32,8 +29,15 @@ use std::sync::{Mutex, Once, OnceLock, PoisonError};
 use memmap2::Mmap;
 
 use super::page_size;
+use super::regular_file::open_regular;
 
-/// The bytes of a regular file. Empty files are empty slices.
+/// Maximum size of a file that consists mostly of holes, which cost their owner no disk space.
+const LARGEST_SPARSE: u64 = 1 << 30;
+/// A file is sparse if its size is more than this many times its space on disk. File systems with compression
+/// reach lower ratios.
+const SPARSE: u64 = 64;
+
+/// The bytes of a regular file. An empty file is an empty slice.
 #[derive(Debug, Default)]
 pub struct FileMap(Option<GuardedMap>);
 
@@ -43,24 +47,11 @@ struct GuardedMap {
     slot: &'static MapSlot,
 }
 
-/// Opens a regular file for reading. Never blocks, and never makes a terminal the controlling one.
-///
-/// # Errors
-/// The errors of `open(2)`; `EINVAL` if the file is not regular.
-pub fn open_regular(path: &Path, follow_links: bool) -> io::Result<File> {
-    let mut flags = libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_CLOEXEC;
-    if !follow_links {
-        flags |= libc::O_NOFOLLOW;
-    }
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::from_raw_os_error(libc::EINVAL)) }
-}
-
 impl FileMap {
     /// Maps the regular file at `path`.
     ///
     /// # Errors
-    /// The errors of [`open_regular`] and `mmap(2)`.
+    /// Returns the errors of [`open_regular`] and `mmap(2)`.
     pub fn open(path: &Path) -> io::Result<Self> {
         Self::of(&open_regular(path, true)?)
     }
@@ -68,33 +59,38 @@ impl FileMap {
     /// Maps an open file.
     ///
     /// # Errors
-    /// The errors of `mmap(2)`.
+    /// Returns the errors of `mmap(2)`. Fails for a large file that consists mostly of holes, because reading
+    /// terabytes of zeros would take hours.
     pub fn of(file: &File) -> io::Result<Self> {
-        if file.metadata()?.len() == 0 {
+        let about = file.metadata()?;
+        if about.len() == 0 {
             return Ok(Self(None));
         }
+        if about.len() > LARGEST_SPARSE.max((about.blocks() * 512).saturating_mul(SPARSE)) {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "the file consists mostly of holes"));
+        }
         install_handler();
-        // SAFETY: a private read-only mapping. Another process may change the file at any time: every
-        // parser of these bytes checks each value when it uses it and holds no reference whose validity
-        // depends on the content (no unchecked `str`, no enum). Truncated pages read as zeros.
+        // SAFETY: a private read-only mapping. Another process may change the file at any time, so every
+        // parser checks each value when it uses it, and holds no reference whose validity depends on the
+        // content (no unchecked `str`, no enum). Truncated pages read as zeros.
         let map = unsafe { Mmap::map(file)? };
         let start = map.as_ptr().addr();
         let end = (start + map.len()).next_multiple_of(page_size());
         Ok(Self(Some(GuardedMap { slot: MapSlot::take(start..end), map })))
     }
 
-    /// Returns the pages to the kernel, which reads them again on the next access.
+    /// Lets the kernel free the pages. The next access reads them from the file again.
     pub fn release(&self) {
         if let Some(GuardedMap { map, .. }) = &self.0 {
             let start = map.as_ptr().cast_mut().cast();
-            // SAFETY: the mapping is ours, complete and read-only. Pages of a file that were never written
-            // to come back with the file's bytes, so references into it stay valid.
+            // SAFETY: the whole mapping is ours, and read-only. Pages that were never written to are read
+            // from the file again, so references into the mapping stay valid.
             let _ = unsafe { rustix::mm::madvise(start, map.len(), rustix::mm::Advice::LinuxDontNeed) };
         }
     }
 
-    /// Whether a read hit pages that the file no longer has (or that the disk could not read), and zeros
-    /// replaced them.
+    /// Whether any page was replaced with zeros because it no longer existed in the file, or could not be
+    /// read from disk.
     pub fn is_cut(&self) -> bool {
         self.0.as_ref().is_some_and(|map| map.slot.is_cut.load(Ordering::Relaxed))
     }
@@ -115,10 +111,11 @@ impl Drop for GuardedMap {
     }
 }
 
-/// Address range of one map. Slots are reused but never freed, so the handler can walk them at any time.
+/// The address range of one map. Slots are reused but never freed, so that the handler can walk them at any
+/// time.
 #[derive(Debug)]
 struct MapSlot {
-    /// Odd while `start` and `end` change.
+    /// Odd while `start` and `end` are being changed.
     version: AtomicUsize,
     start: AtomicUsize,
     end: AtomicUsize,
@@ -127,7 +124,7 @@ struct MapSlot {
 }
 
 static SLOTS: AtomicPtr<MapSlot> = AtomicPtr::new(ptr::null_mut());
-/// Slots without a map. This lock must be held to change a slot or the list.
+/// Slots without a map. This lock must be held while a slot or the list is changed.
 static FREE: Mutex<Vec<&'static MapSlot>> = Mutex::new(Vec::new());
 
 impl MapSlot {
@@ -167,8 +164,8 @@ impl MapSlot {
         self.version.store(version + 2, Ordering::Release);
     }
 
-    /// Returns the bounds, or `None` while they are changing: the slot is then not that of the map being
-    /// read.
+    /// Returns the bounds, or `None` while they are changing, in which case the slot does not belong to the
+    /// map being read.
     fn range(&self) -> Option<Range<usize>> {
         let version = self.version.load(Ordering::Acquire);
         let range = self.start.load(Ordering::Relaxed)..self.end.load(Ordering::Relaxed);
@@ -199,24 +196,24 @@ fn install_handler() {
     });
 }
 
-/// Replaces lost pages of a map with zeros. Returning repeats the read.
+/// Replaces lost pages of a map with zeros. When the handler returns, the read is repeated.
 extern "C" fn on_bus_error(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
     // SAFETY: the kernel passes a valid `info`; `errno` is this thread's own.
     let (code, address, errno) =
         unsafe { ((*info).si_code, (*info).si_addr().addr(), *libc::__errno_location()) };
     let is_filled = code == libc::BUS_ADRERR && fill(address);
-    // SAFETY: as above. The previous action is set once, before this handler is installed.
+    // SAFETY: as above. The previous action was set once, before this handler was installed.
     unsafe {
         *libc::__errno_location() = errno;
         if !is_filled && let Some(former) = FORMER.get() {
-            // The read repeats, and the previous handler handles it.
+            // The read is repeated, and then the previous handler receives the signal.
             libc::sigaction(libc::SIGBUS, former, ptr::null_mut());
         }
     }
 }
 
-/// Replaces the page at `address` and all later pages of its map. Returns whether a map contains the
-/// address.
+/// Replaces the page at `address` and all later pages of its map with zeros. Returns whether a map contains
+/// the address.
 fn fill(address: usize) -> bool {
     // ORDERING: pairs with the store in `MapSlot::take`.
     let mut next = SLOTS.load(Ordering::Acquire);
@@ -225,9 +222,9 @@ fn fill(address: usize) -> bool {
         if let Some(range) = slot.range().filter(|range| range.contains(&address)) {
             let from = address - address % page_size();
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
-            // SAFETY: the pages belong to one of our maps that is being read, and is therefore alive. They
-            // stay mapped and readable; the bytes after the cut change as any byte of the file may. All
-            // pages after a lost page are lost too. The plain call is async-signal-safe.
+            // SAFETY: the pages belong to one of our maps, which is alive because it is being read. They stay
+            // mapped and readable. The bytes after the cut change, but any byte of the file may change at any
+            // time. All pages after a lost page are lost too. The plain call is async-signal-safe.
             let at = unsafe {
                 libc::syscall(libc::SYS_mmap, from, range.end - from, libc::PROT_READ, flags, -1, 0)
             };
@@ -263,7 +260,18 @@ mod tests {
         assert!(map.iter().all(|byte| *byte == 0));
     }
 
-    /// Runs readers in several threads while others map and unmap and the file shrinks and grows.
+    #[test]
+    fn huge_file_of_holes_is_rejected() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(LARGEST_SPARSE).unwrap();
+        assert_eq!(FileMap::of(&file).unwrap().len() as u64, LARGEST_SPARSE);
+        file.set_len(LARGEST_SPARSE + 1).unwrap();
+        let error = FileMap::of(&file).unwrap_err();
+        assert_eq!(error.to_string(), "the file consists mostly of holes");
+    }
+
+    /// Runs readers in several threads while other threads map and unmap files and the file shrinks and
+    /// grows.
     #[test]
     fn threads_survive_a_file_that_shrinks_and_grows() {
         let page = page_size();

@@ -1,8 +1,8 @@
-//! The page that the kernel shares for each perf event: shows whether the event is on a counter, and the
-//! counter's width.
+//! The header page of a perf event, which the kernel shares with user space. It shows whether the event is on
+//! a counter, and the width of the counter.
 //!
-//! Receives an open event; returns copies of the page's fields. Maps the page read-only. Does not read ring
-//! buffers, but can map one to check whether the kernel allows it.
+//! Maps the page of an open event read-only, and returns copies of its fields. Does not read ring buffers,
+//! but can map one to check whether the kernel allows it.
 //!
 //! ```text
 //! offset  0 version    8 lock (odd: the kernel is writing)    12 index (0: not on a counter)
@@ -33,7 +33,7 @@ pub struct HeaderPage {
 /// A snapshot of the page's fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HeaderFields {
-    /// Whether the event is on a hardware counter of the CPU from which it was read.
+    /// Whether the event was on a hardware counter of the CPU that read the page.
     pub(crate) on_counter: bool,
     /// Whether user space may read the counter directly.
     pub(crate) user_readable: bool,
@@ -41,7 +41,7 @@ pub struct HeaderFields {
     pub width: u16,
 }
 
-/// Conversion between the CPU's clock and the kernel's: see [`HeaderPage::clock_conversion`].
+/// Conversion from the CPU's clock to the kernel's; see [`HeaderPage::clock_conversion`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(missing_docs, reason = "the kernel's names, see perf_event_mmap_page in perf_event_open(2)")]
 pub struct ClockConversion {
@@ -54,14 +54,14 @@ pub struct ClockConversion {
     pub is_short: bool,
 }
 
-/// Number of retries while the kernel is writing.
+/// Maximum number of retries while the kernel is writing.
 const PATIENCE: u32 = 1000;
 
 impl HeaderPage {
     /// Maps only the page.
     ///
     /// # Errors
-    /// The kernel's error; `EINVAL` for inherited events that are not bound to a CPU.
+    /// Returns the kernel's error; `EINVAL` for inherited events that are not bound to a CPU.
     pub fn map(event: &EventFd) -> io::Result<Self> {
         Self::map_with_ring(event, 0)
     }
@@ -69,13 +69,13 @@ impl HeaderPage {
     /// Maps the page and a ring buffer of `pages` (a power of two) after it.
     ///
     /// # Errors
-    /// The kernel's error; `EPERM` if the mapping exceeds the limit of locked memory.
+    /// Returns the kernel's error; `EPERM` if the mapping exceeds the limit on locked memory.
     pub fn map_with_ring(event: &EventFd, pages: usize) -> io::Result<Self> {
         let bytes = pages
             .checked_add(1)
             .and_then(|pages| pages.checked_mul(page_size()))
             .ok_or(io::ErrorKind::OutOfMemory)?;
-        // A ring buffer requires write access; without it the kernel would overwrite unread data.
+        // A ring buffer must be mapped writable, or else the kernel would overwrite unread data.
         let access = if pages == 0 { ProtFlags::READ } else { ProtFlags::READ | ProtFlags::WRITE };
         // SAFETY: the kernel chooses the address, so no existing mapping is replaced.
         let start = unsafe { mmap(std::ptr::null_mut(), bytes, access, MapFlags::SHARED, event.as_fd(), 0) }?;
@@ -123,16 +123,16 @@ impl HeaderPage {
     /// Reads a consistent set of fields.
     fn together<T: Default>(&self, fields: impl Fn(*const perf_event_mmap_page) -> T) -> T {
         let page = self.start.cast::<perf_event_mmap_page>().as_ptr();
-        // SAFETY: the mapping is at least one page, longer than the struct, and lives as long as `self`.
-        // The kernel always writes this word as a whole, so an atomic may access it.
+        // SAFETY: the mapping is at least one page, longer than the struct, and lives as long as `self`. The
+        // kernel writes this word in a single access, so it can be read as an atomic.
         let lock = unsafe { AtomicU32::from_ptr(&raw mut (*page).lock) };
         let mut read = T::default();
         for _ in 0..PATIENCE {
             // ORDERING: pairs with the kernel's barriers in perf_event_update_userpage, which makes `lock`
             // odd, writes the fields, and makes `lock` even.
             let before = lock.load(Ordering::Acquire);
-            // All reads are volatile, because the kernel may write at the same time. In that case `lock`
-            // has changed and the values are dropped.
+            // All reads are volatile, because the kernel may write at the same time. If it does, `lock` has
+            // changed and the values are discarded.
             read = fields(page);
             fence(Ordering::Acquire);
             if before & 1 == 0 && lock.load(Ordering::Relaxed) == before {

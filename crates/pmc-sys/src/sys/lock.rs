@@ -1,17 +1,18 @@
 //! Record locks on the first byte of a file: `fcntl(2)` `F_SETLK`, `F_OFD_SETLK` and `F_GETLK`.
 //!
-//! Receives an open file; returns whether the lock was acquired, or its holder. Never blocks. `counter`
-//! defines the meaning of the byte, the reservation protocol.
+//! Takes a lock on an open file, or finds out who holds it. Never blocks. `counter` defines the meaning of
+//! the lock.
 //!
-//! Two kinds of owner, one table of locks in the kernel:
+//! A lock belongs to a process or to an open file description. The kernel keeps both kinds of lock in one
+//! list. They differ as follows:
 //!
 //! ```text
-//! kind    owner                  a test says       released by
+//! kind    owner                  F_GETLK says      released by
 //! POSIX   the process            its pid           unlock; close of ANY descriptor of that file; death
 //! OFD     the open description   -1 (unknown)      unlock; close of the last copy of that descriptor
 //! ```
-//! `fork(2)` does not inherit a POSIX lock; `execve(2)` keeps it as long as no descriptor of the file is
-//! closed. An OFD lock follows the descriptor. Source: `fcntl_locking(2)`.
+//! A forked child does not inherit a POSIX lock. After `execve(2)`, the process keeps the lock until it
+//! closes any descriptor of the file. An OFD lock follows the descriptor. Source: `fcntl_locking(2)`.
 
 use std::ffi::c_int;
 use std::fs::File;
@@ -39,8 +40,8 @@ pub enum LockKind {
 /// Takes a POSIX lock on byte 0, owned by this process.
 ///
 /// # Errors
-/// `EAGAIN` or `EACCES` if another process holds a conflicting lock; `EBADF` for a write lock on a file
-/// opened for reading.
+/// Returns `EAGAIN` or `EACCES` if another process holds a conflicting lock; `EBADF` for a write lock on a
+/// file opened for reading.
 pub fn take(file: &File, kind: LockKind) -> io::Result<()> {
     set(file, libc::F_SETLK, raw(kind))
 }
@@ -48,7 +49,7 @@ pub fn take(file: &File, kind: LockKind) -> io::Result<()> {
 /// Takes an OFD lock on byte 0, owned by the open file description.
 ///
 /// # Errors
-/// The errors of [`take`]; a POSIX lock of this process also conflicts.
+/// Fails in the same cases as [`take`], and if this process itself holds a POSIX lock.
 pub fn take_for_description(file: &File, kind: LockKind) -> io::Result<()> {
     set(file, libc::F_OFD_SETLK, raw(kind))
 }
@@ -56,16 +57,16 @@ pub fn take_for_description(file: &File, kind: LockKind) -> io::Result<()> {
 /// Releases this process's POSIX lock on byte 0, if it holds one.
 ///
 /// # Errors
-/// The kernel's answer to `fcntl`.
+/// Returns the kernel's error from `fcntl`.
 pub fn release(file: &File) -> io::Result<()> {
     set(file, libc::F_SETLK, libc::F_UNLCK)
 }
 
 /// Returns the holder of a lock that conflicts with a POSIX lock of this kind on byte 0, without taking a
-/// lock. A file opened for reading is enough for both kinds. POSIX locks of this process never conflict.
+/// lock. For both kinds, a file opened for reading is sufficient. POSIX locks of this process never conflict.
 ///
 /// # Errors
-/// The kernel's, such as `ENOLCK` on a network file system without a lock service.
+/// Returns the kernel's error, such as `ENOLCK` on a network file system without a lock service.
 pub fn in_the_way(file: &File, kind: LockKind) -> io::Result<Option<LockOwner>> {
     let mut request = first_byte(raw(kind));
     call(file, libc::F_GETLK, &mut request)?;

@@ -1,9 +1,9 @@
 //! Settings of the C library's allocator.
 
-/// Returns large blocks (from 1 MiB) to the kernel as soon as they are freed, and limits the number of
-/// heaps. For long-running programs that must stay small. Smaller blocks are reused: the kernel must clear
-/// returned memory before it hands it out again, and a program that redraws every second would pay for
-/// clearing megabytes each time. Has no effect with C libraries other than GNU's.
+/// Makes the allocator return large blocks (at least 1 MiB) to the kernel as soon as they are freed, and
+/// limits the number of heaps. Meant for long-running programs that must stay small. Smaller blocks are
+/// reused, because the kernel clears memory before handing it out again. Otherwise, a program that redraws
+/// every second would pay for clearing megabytes each time. Has no effect with C libraries other than glibc.
 pub fn stay_small() {
     #[cfg(target_env = "gnu")]
     // SAFETY: mallopt(3) only sets parameters; it is called before other threads are started.
@@ -14,7 +14,7 @@ pub fn stay_small() {
     }
 }
 
-/// Returns free memory between used blocks to the kernel.
+/// Returns unused memory between allocated blocks to the kernel.
 pub fn give_back() {
     #[cfg(target_env = "gnu")]
     // SAFETY: malloc_trim(3) does not touch allocated memory.

@@ -1,4 +1,4 @@
-//! The kernel interface: all `unsafe` blocks and libc names of pmc are in this folder.
+//! The kernel interface. All of pmc's `unsafe` blocks and uses of libc are in this folder.
 //!
 //! Provides safe types for open events ([`perf`]), process start, locks, signals and limits. Makes no
 //! decisions about events or policy.
@@ -12,6 +12,7 @@ pub mod credentials;
 pub mod descriptor;
 pub mod file_map;
 pub mod header_page;
+pub mod helper_program;
 pub mod limits;
 pub mod lock;
 pub mod memory;
@@ -20,6 +21,8 @@ pub mod output_file;
 pub mod perf;
 pub(crate) mod pfm;
 pub mod process;
+pub mod process_memory;
+pub mod regular_file;
 pub mod replacement;
 pub mod ring;
 pub mod signal;
@@ -34,16 +37,34 @@ pub fn errno_name(number: i32) -> Option<&'static str> {
     names!(EPERM ENOENT ESRCH EINTR EIO ENXIO E2BIG ENOEXEC EBADF ECHILD EAGAIN ENOMEM EACCES EFAULT EBUSY EEXIST EXDEV
         ENODEV ENOTDIR EISDIR EINVAL ENFILE EMFILE ENOTTY ETXTBSY EFBIG ENOSPC ESPIPE EROFS EMLINK EPIPE EDOM ERANGE
         EDEADLK ENAMETOOLONG ENOLCK ENOSYS ENOTEMPTY ELOOP ENODATA EOVERFLOW EOPNOTSUPP ETIMEDOUT ECONNREFUSED
-        EADDRINUSE EADDRNOTAVAIL ENOTCONN ECONNRESET EALREADY EINPROGRESS ESTALE EDQUOT ECANCELED)
+        EADDRINUSE EADDRNOTAVAIL ENOTCONN ECONNRESET EALREADY EINPROGRESS ESTALE EDQUOT ECANCELED ENOTBLK ENOTSOCK
+        EDESTADDRREQ EMSGSIZE EPROTOTYPE ENOPROTOOPT EPROTONOSUPPORT ESOCKTNOSUPPORT EPFNOSUPPORT EAFNOSUPPORT ENETDOWN
+        ENETUNREACH ENETRESET ECONNABORTED ENOBUFS EISCONN ESHUTDOWN EHOSTDOWN EHOSTUNREACH EILSEQ EBADMSG EPROTO ENOMSG
+        EIDRM ENOSTR ETIME ENOSR ENOLINK EUSERS EREMOTE EMULTIHOP EBADFD ENOMEDIUM EMEDIUMTYPE ENOKEY EKEYEXPIRED
+        EKEYREVOKED EKEYREJECTED EOWNERDEAD ENOTRECOVERABLE ERFKILL EHWPOISON)
 }
 
-/// Returns the size of a memory page in bytes. Never assume 4096: there are arm64 kernels with 16 and 64
-/// KiB.
+/// Returns the size of a memory page in bytes. It is not always 4096: some arm64 kernels have pages of 16 or
+/// 64 KiB.
 pub fn page_size() -> usize {
     rustix::param::page_size()
 }
 
-/// The errors that other modules distinguish, by the kernel's names.
+/// Whether waiting for descriptors (`poll`, `epoll_wait`) may succeed if repeated: a signal arrived, or the
+/// kernel lacked memory.
+pub fn waits_again(error: rustix::io::Errno) -> bool {
+    use rustix::io::Errno;
+    matches!(error, Errno::INTR | Errno::AGAIN | Errno::NOMEM)
+}
+
+/// Whether a connection could not be accepted because descriptors or memory are exhausted. The connection
+/// keeps waiting, so a loop that accepts connections must pause.
+pub fn lacks_resources(error: rustix::io::Errno) -> bool {
+    use rustix::io::Errno;
+    matches!(error, Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM)
+}
+
+/// The error numbers that other modules check for, with the kernel's names.
 pub mod errno {
     pub use libc::{
         E2BIG, EACCES, EAGAIN, EBADF, EBUSY, ECHILD, EFAULT, EINTR, EINVAL, EIO, EMFILE, ENAMETOOLONG,

@@ -1,10 +1,10 @@
-//! Opens output files safely in directories where other users can create files first.
+//! Opens output files safely, even in directories where other users can create files first.
 //!
-//! Receives a path given by the user, or the default; returns the kind of [file](ExistingFile) there, and
-//! files to write. In a folder that other users can write to, a name can lead anywhere: a link to one of
-//! root's files, or a pipe that another user reads. A file is therefore either new (`O_EXCL`, then moved into
-//! place by `rename(2)`) or already ours. Links are followed one at a time, and only if no other user can
-//! have created them.
+//! Determines which kind of [file](ExistingFile) exists at the user's path or the default path, and opens
+//! files for writing. In a folder that other users can write to, a name can lead anywhere: it may be a link
+//! to one of root's files, or a pipe that another user reads. An output file is therefore either new
+//! (`O_EXCL`, then moved into place by `rename(2)`) or already owned by this user. Links are followed one at
+//! a time, and only if no other user could have created them.
 //!
 //! ```text
 //!   perf.data -> /big/disk/x    ours, root's, or in a folder that only we can write: followed
@@ -23,24 +23,25 @@ use std::time::Duration;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::geteuid;
 
+use super::regular_file::is_trusted_owner;
 use super::replacement::Replacement;
-use super::{descriptor, signal};
+use super::{descriptor, signal, waits_again};
 
 /// The file at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExistingFile {
-    /// Nothing.
+    /// No file.
     Nothing,
     /// A file.
     File {
-        /// Bytes in it.
+        /// Size in bytes.
         len: u64,
-        /// Whether this user owns the file and it has no other name, so that it is safe to write to.
+        /// Whether this user owns the file and it has no other name, so that it is safe to write to it.
         is_ours: bool,
     },
     /// A named pipe.
     Fifo,
-    /// A device, a terminal, or the target of `/dev/stdout`: opened in place.
+    /// A device, a terminal, or the target of `/dev/stdout`, which is opened in place.
     Special,
     /// A link that another user created and that must not be followed.
     OthersLink,
@@ -49,7 +50,7 @@ pub enum ExistingFile {
 /// The result of resolving a path.
 #[derive(Debug, Clone)]
 pub struct OutputPlace {
-    /// The path after following our own links.
+    /// The path after our own links have been followed.
     pub path: PathBuf,
     /// The file at the end of the path.
     pub standing: ExistingFile,
@@ -62,10 +63,10 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// `f_type` of procfs, whose links lead to open files rather than to names.
 const PROC: i64 = 0x9fa0;
 
-/// Resolves a path.
+/// Resolves a path by following links that no other user could have created.
 ///
 /// # Errors
-/// The kernel's errors, except `ENOENT`.
+/// Returns the kernel's errors, except `ENOENT`.
 pub fn look(path: &Path) -> io::Result<OutputPlace> {
     let mut path = path.to_owned();
     for _ in 0..MOST_LINKS {
@@ -88,7 +89,7 @@ pub fn look(path: &Path) -> io::Result<OutputPlace> {
         } else if !is_trusted(&meta, &path) {
             ExistingFile::OthersLink
         } else {
-            // Reads the target of the link that was checked, not of one that replaced it.
+            // Reads the link that was checked, even if another one has replaced it in the meantime.
             let target = rustix::fs::readlinkat(&there, c"", Vec::new())?;
             path = folder_of(&path).join(OsString::from_vec(target.into_bytes()));
             continue;
@@ -98,8 +99,8 @@ pub fn look(path: &Path) -> io::Result<OutputPlace> {
     Err(rustix::io::Errno::LOOP.into())
 }
 
-/// Returns the path of a directory without slashes at its end. Other paths stay as they are, so that the
-/// kernel rejects a slash after the name of a file.
+/// Returns the path of a directory without trailing slashes. Other paths stay unchanged, so that the kernel
+/// rejects a slash after a file name.
 pub fn without_slash(path: &Path) -> &Path {
     if path.is_dir() { path.components().as_path() } else { path }
 }
@@ -116,18 +117,17 @@ fn is_in_proc(path: &Path) -> bool {
     rustix::fs::statfs(folder_of(path)).is_ok_and(|system| system.f_type == PROC)
 }
 
-/// Whether only this user and root can have created a link there.
+/// Whether only this user or root could have created the link.
 fn is_trusted(link: &fs::Metadata, path: &Path) -> bool {
-    let us = [0, geteuid().as_raw()];
-    let is_closed = |folder: fs::Metadata| us.contains(&folder.uid()) && folder.mode() & 0o022 == 0;
-    us.contains(&link.uid()) || fs::metadata(folder_of(path)).is_ok_and(is_closed)
+    let is_closed = |folder: fs::Metadata| is_trusted_owner(folder.uid()) && folder.mode() & 0o022 == 0;
+    is_trusted_owner(link.uid()) || fs::metadata(folder_of(path)).is_ok_and(is_closed)
 }
 
-/// Opens a file for writing from its start (with `append`, at its end), for output without an end at which
-/// a complete file could be moved into place. Replaces a file of another user, except with `append`.
+/// Opens a file for writing at its start (with `append`, at its end). Meant for output that is never complete
+/// and so cannot be moved into place at the end. Replaces a file owned by another user, except with `append`.
 ///
 /// # Errors
-/// The kernel's errors; `EINTR` as for [`open_fifo`].
+/// Returns the kernel's errors; `EINTR` as for [`open_fifo`].
 pub fn create(path: &Path, mode: u32, append: bool) -> io::Result<File> {
     let OutputPlace { path, standing } = look(path)?;
     let mut open = OpenOptions::new();
@@ -162,17 +162,17 @@ fn replace(path: &Path, mode: u32) -> io::Result<File> {
 /// Opens an existing file of this user without truncating it.
 ///
 /// # Errors
-/// The kernel's errors; `EEXIST` if the file no longer belongs to this user.
+/// Returns the kernel's errors; `EEXIST` if the file no longer belongs to this user.
 pub fn open_own(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().write(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
     if is_ours(&file.metadata()?) { Ok(file) } else { Err(rustix::io::Errno::EXIST.into()) }
 }
 
-/// Opens a named pipe for writing as soon as it has a reader. Writes to the pipe do not block
-/// ([`wait_for_room`]).
+/// Opens a named pipe for writing as soon as it has a reader. Writes to the pipe do not block; see
+/// [`wait_for_room`].
 ///
 /// # Errors
-/// The kernel's errors; `EINTR` if a signal that ends pmc is pending.
+/// Returns the kernel's errors; `EINTR` if a signal that ends pmc is pending.
 pub fn open_fifo(path: &Path) -> io::Result<File> {
     loop {
         let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW;
@@ -193,11 +193,11 @@ fn blocking(file: File) -> io::Result<File> {
     Ok(file)
 }
 
-/// Waits until a nonblocking pipe accepts more data. A reader that stopped reading cannot prevent pmc from
-/// ending.
+/// Waits until a nonblocking pipe accepts more data. A reader that has stopped reading cannot keep pmc from
+/// exiting.
 ///
 /// # Errors
-/// `EINTR` if a signal that ends pmc is pending and there was no room for two seconds.
+/// Returns `EINTR` if a signal that ends pmc is pending and there was no room for two seconds.
 pub fn wait_for_room(file: &File) -> io::Result<()> {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     const STEP: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
@@ -207,7 +207,7 @@ pub fn wait_for_room(file: &File) -> io::Result<()> {
             Ok(0) if steps >= 20 => return Err(rustix::io::Errno::INTR.into()),
             Ok(0) => steps += u32::from(signal::is_pending(&signal::ENDING_AND_QUIT)),
             Ok(_) => return Ok(()),
-            Err(rustix::io::Errno::INTR) => {}
+            Err(error) if waits_again(error) => {}
             Err(error) => return Err(error.into()),
         }
     }

@@ -1,7 +1,7 @@
 //! `perf_event_open(2)` and operations on the descriptor that it returns.
 //!
-//! Receives an [`Attr`] and a target (task, CPU, cgroup); returns an [`EventFd`], which can be read,
-//! enabled and closed. Errors are the kernel's; `counter` explains them.
+//! Opens an event on a target (task, CPU, cgroup), as requested by an [`Attr`]. The resulting [`EventFd`] can
+//! be read, enabled and closed. Errors come from the kernel; `counter` explains them.
 
 use std::ffi::{c_int, c_ulong};
 use std::io;
@@ -25,7 +25,7 @@ pub enum OpenTarget<'a> {
     CgroupOnCpu(BorrowedFd<'a>, u32),
 }
 
-/// An open event. Dropping it closes it, which takes the kernel about 35 ms for a tracepoint.
+/// An open event, which is closed on drop. Closing a tracepoint takes about 35 ms in the kernel.
 #[derive(Debug)]
 pub struct EventFd {
     fd: OwnedFd,
@@ -40,10 +40,11 @@ impl From<OwnedFd> for EventFd {
 }
 
 impl EventFd {
-    /// Opens an event, in the group of `leader` if given.
+    /// Opens an event, in the group of `leader` if there is one.
     ///
     /// # Errors
-    /// The kernel's error. `E2BIG` means that the attributes use a word that this kernel does not know.
+    /// Returns the kernel's error. `E2BIG` means that the attributes use a word that this kernel does not
+    /// support.
     pub fn open(attr: &Attr, place: OpenTarget<'_>, leader: Option<&Self>) -> io::Result<Self> {
         let mut image = attr.image(attr.size());
         let (pid, cpu, mut flags) = match place {
@@ -57,8 +58,8 @@ impl EventFd {
         flags |= c_ulong::from(kernel::bindings::PERF_FLAG_FD_CLOEXEC);
         let group = leader.map_or(-1, |leader| leader.fd.as_raw_fd());
         loop {
-            // SAFETY: `image` is the kernel's struct (checked against the bindings in attr's tests), at
-            // least `size` bytes long, alive and writable during the call; `attr` keeps the text that it
+            // SAFETY: `image` is the kernel's struct (checked against the bindings in attr's tests), at least
+            // `size` bytes long, alive and writable during the call; `attr` keeps alive the string that it
             // points to.
             let fd = unsafe { kernel::perf_event_open(image.as_mut_ptr().cast(), pid, cpu, group, flags) };
             if fd >= 0 {
@@ -76,10 +77,11 @@ impl EventFd {
     /// means that a pinned event could not be put on a counter.
     ///
     /// # Errors
-    /// The kernel's error; `ENOSPC` if `words` is shorter than the event's data.
+    /// Returns the kernel's error; `ENOSPC` if `words` is shorter than the event's data.
     pub fn read(&self, words: &mut [u64]) -> io::Result<usize> {
         loop {
-            // SAFETY: any bytes are valid u64 values, and the length passed is that of the slice.
+            // SAFETY: any bytes are valid u64 values, and the kernel writes no more than the length of the
+            // slice.
             let got =
                 unsafe { libc::read(self.fd.as_raw_fd(), words.as_mut_ptr().cast(), size_of_val(words)) };
             if got >= 0 {
@@ -92,17 +94,17 @@ impl EventFd {
         }
     }
 
-    /// Whether the event's task has ended, and no child that inherited the event counts any more
-    /// (`is_event_hup` of `kernel/events/core.c`).
+    /// Whether the event's task and all children that inherited the event have ended (`is_event_hup` in
+    /// `kernel/events/core.c`).
     pub fn has_hung_up(&self) -> bool {
         let mut fds = [PollFd::new(self, PollFlags::empty())];
         poll(&mut fds, Some(&Timespec::default())).is_ok_and(|_| fds[0].revents().contains(PollFlags::HUP))
     }
 
-    /// Starts counting; with `group`, for every event of the group.
+    /// Starts counting; with `group`, for all events of the group.
     ///
     /// # Errors
-    /// The kernel's answer to the ioctl.
+    /// Returns the kernel's error from the ioctl.
     pub fn enable(&self, group: bool) -> io::Result<()> {
         // SAFETY: the descriptor is ours, the argument a plain number.
         checked(unsafe { kernel::ioctls::ENABLE(self.fd.as_raw_fd(), u32::from(group)) })
@@ -111,7 +113,7 @@ impl EventFd {
     /// Starts or stops only this event. Stopping a group's leader stops the whole group.
     ///
     /// # Errors
-    /// The kernel's answer to the ioctl.
+    /// Returns the kernel's error from the ioctl.
     pub fn switch(&self, on: bool) -> io::Result<()> {
         if on {
             return self.enable(false);
@@ -120,20 +122,20 @@ impl EventFd {
         checked(unsafe { kernel::ioctls::DISABLE(self.fd.as_raw_fd(), 0) })
     }
 
-    /// Enables sampling for `samples` more samples, after which the kernel stops the event.
+    /// Enables the event for `samples` more samples, after which the kernel stops it.
     ///
     /// # Errors
-    /// `EINVAL` for an event that children inherit, or that does not sample.
+    /// Returns `EINVAL` for an event that is inherited by children, or that does not sample.
     pub fn refresh(&self, samples: u32) -> io::Result<()> {
         // SAFETY: the descriptor is ours, the argument a plain number.
         checked(unsafe { kernel::ioctls::REFRESH(self.fd.as_raw_fd(), samples as _) })
     }
 
-    /// Changes the event's period, or its frequency in Hz if it was opened with one. Children that
+    /// Changes the event's period, or its frequency in Hz if it was opened with a frequency. Children that
     /// inherited the event keep the old value.
     ///
     /// # Errors
-    /// `EINVAL` for an event that does not sample, or a frequency that is too high.
+    /// Returns `EINVAL` for an event that does not sample, or a frequency that is too high.
     pub fn set_period(&self, mut period: u64) -> io::Result<()> {
         let order = kernel::bindings::PERIOD as _;
         // SAFETY: the kernel reads a u64 that is alive during the call. (The bindings' own function passes
@@ -141,23 +143,23 @@ impl EventFd {
         checked(unsafe { libc::ioctl(self.fd.as_raw_fd(), order, &raw mut period) })
     }
 
-    /// Moves a breakpoint, including the copies that children inherited. `attr` must equal the original
-    /// attributes except for address, length, kind of access, and `disabled`, which decides whether the
+    /// Moves a breakpoint, including the copies that children have inherited. `attr` must equal the original
+    /// attributes except for address, length, kind of access, and `disabled`, which determines whether the
     /// breakpoint stays active.
     ///
     /// # Errors
-    /// `EINVAL` if no register can watch the address, or if other attributes differ; `EOPNOTSUPP` if the
-    /// event is not a breakpoint.
+    /// Returns `EINVAL` if no register can watch the address, or if other attributes differ; `EOPNOTSUPP` if
+    /// the event is not a breakpoint.
     pub fn modify(&self, attr: &Attr) -> io::Result<()> {
         let mut image = attr.image(attr.size());
-        // SAFETY: as in `open`: the kernel reads `size` bytes of it.
+        // SAFETY: as in `open`: the kernel reads `size` bytes of `image`.
         checked(unsafe { kernel::ioctls::MODIFY_ATTRIBUTES(self.fd.as_raw_fd(), image.as_mut_ptr().cast()) })
     }
 
     /// Returns the kernel's unique id of the event.
     ///
     /// # Errors
-    /// The kernel's answer to the ioctl.
+    /// Returns the kernel's error from the ioctl.
     pub fn id(&self) -> io::Result<u64> {
         let mut id = 0u64;
         // SAFETY: `id` is a u64 alive during the call.
@@ -165,13 +167,13 @@ impl EventFd {
         Ok(id)
     }
 
-    /// Redirects this event's records to the ring buffer mapped on `other`.
+    /// Redirects this event's records to the ring buffer of `other`.
     ///
     /// # Errors
-    /// `EINVAL` unless both count on the same CPU (or, if bound to none, the same task), with the same
-    /// clock and direction.
+    /// Returns `EINVAL` unless both events are bound to the same CPU (or, without a CPU, to the same task)
+    /// and have the same clock and direction.
     pub fn set_output(&self, other: &Self) -> io::Result<()> {
-        // The bindings take the descriptor as the number that the kernel expects.
+        // The bindings declare the descriptor as the plain number that the kernel expects.
         // SAFETY: both descriptors are ours and open.
         checked(unsafe { kernel::ioctls::SET_OUTPUT(self.fd.as_raw_fd(), other.fd.as_raw_fd() as _) })
     }
@@ -180,7 +182,7 @@ impl EventFd {
     /// resumes writing.
     ///
     /// # Errors
-    /// The kernel's error; `EINVAL` if no ring buffer is mapped.
+    /// Returns the kernel's error; `EINVAL` if no ring buffer is mapped.
     pub fn pause(&self) -> io::Result<Paused<'_>> {
         self.pause_output(true).map(|()| Paused { event: self })
     }
@@ -193,7 +195,7 @@ impl EventFd {
     /// Sets a tracepoint's filter expression.
     ///
     /// # Errors
-    /// The kernel's answer to the ioctl; `EINVAL` for an expression that it does not understand.
+    /// Returns the kernel's error from the ioctl; `EINVAL` for an invalid expression.
     pub fn set_filter(&self, expression: &std::ffi::CStr) -> io::Result<()> {
         // SAFETY: the string ends with NUL and lives during the call; the kernel only reads it.
         checked(unsafe { kernel::ioctls::SET_FILTER(self.fd.as_raw_fd(), expression.as_ptr().cast_mut()) })
@@ -206,7 +208,8 @@ impl AsFd for EventFd {
     }
 }
 
-/// An event whose ring buffer the kernel does not write to. Required to read a backward ring.
+/// Guarantees that the kernel does not write to an event's ring buffer, which is required for reading a
+/// backward ring.
 #[derive(Debug)]
 pub struct Paused<'e> {
     event: &'e EventFd,
@@ -221,7 +224,7 @@ impl Paused<'_> {
 
 impl Drop for Paused<'_> {
     fn drop(&mut self) {
-        // If resuming fails, the event stays silent, which the reader of the ring detects.
+        // If resuming fails, the event writes no more records, which the reader of the ring detects.
         let _ = self.event.pause_output(false);
     }
 }

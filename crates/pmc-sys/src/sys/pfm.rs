@@ -1,7 +1,7 @@
-//! libpfm4, the library that knows events by their names in the vendors' manuals. Used if the system has
-//! it: loaded on first use, never linked.
+//! libpfm4, a library that resolves event names from the vendors' manuals. pmc is not linked with the
+//! library, but loads it on first use if it is installed.
 //!
-//! Receives the name of an event as the library spells it; returns the attribute words for it. Source:
+//! Translates an event name in the library's syntax to the words of an attr. Source:
 //! `pfm_get_os_event_encoding(3)`, `pfm_initialize(3)`.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -36,10 +36,10 @@ struct Arguments {
 
 /// Default privilege levels: user and kernel (`PFM_PLM3 | PFM_PLM0`).
 const LEVELS: c_int = 0x08 | 0x01;
-/// Encodes all of `perf_event_attr`, including precision and guests (`PFM_OS_PERF_EVENT_EXT`).
+/// Requests all of `perf_event_attr`, including precision and guest bits (`PFM_OS_PERF_EVENT_EXT`).
 const PERF_EVENT_EXT: c_int = 2;
-/// Number of words for the attributes. The library's `sizeof(struct perf_event_attr)` may be smaller; it
-/// writes only the fields that it knows.
+/// Number of words reserved for the attr: more than any version of the struct has. The library's own version
+/// may be shorter, and the library writes only the fields that it knows.
 const ROOM: usize = 64;
 
 impl PfmLibrary {
@@ -75,10 +75,10 @@ impl PfmLibrary {
         (status == 0).then_some(Self { encode, describe })
     }
 
-    /// Returns the attributes for an event name.
+    /// Returns the attr for an event name.
     ///
     /// # Errors
-    /// The library's message, such as `event not found`.
+    /// Returns the library's message, such as `event not found`.
     pub(crate) fn request(&self, name: &str) -> Result<Attr, String> {
         let Ok(name) = CString::new(name) else { return Err("the name contains a NUL".to_owned()) };
         let mut words = [0u64; ROOM];
@@ -92,12 +92,12 @@ impl PfmLibrary {
             flags: 0,
             pad0: 0,
         };
-        // SAFETY: the name ends with NUL. `arguments` is the struct for this layer, with its actual size,
-        // and its attr has more space than any version of the kernel's struct.
+        // SAFETY: the name ends with NUL. `arguments` is the struct that this encoding expects, with its
+        // actual size, and its attr has more space than any version of the kernel's struct.
         let status =
             unsafe { (self.encode)(name.as_ptr(), LEVELS, PERF_EVENT_EXT, (&raw mut arguments).cast()) };
         if status != 0 {
-            // SAFETY: the library returns its own text for every number.
+            // SAFETY: the library returns a string that it owns for every number.
             let text = unsafe { (self.describe)(status) };
             if text.is_null() {
                 return Err(format!("error {status}"));
@@ -106,7 +106,7 @@ impl PfmLibrary {
             return Err(unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned());
         }
         let mut attr = Attr::new(words[0] as u32, words[1]);
-        // pmc sets sampling and reading itself; it takes only the period, levels and precision.
+        // Only the period, levels and precision are used, because pmc itself configures sampling and reading.
         for index in [2, 5, 7, 8, 16, 17] {
             attr.set_word(index, words[index]);
         }

@@ -1,8 +1,8 @@
-//! Starts a command behind a gate, and reports how it ended.
+//! Starts commands paused before exec, and reports how they ended.
 //!
-//! The command is forked first and held. Counters are attached to its pid. Then the gate opens and the
-//! command executes. This way no part of the command runs uncounted, and a command that cannot be started
-//! is distinguished from one that fails.
+//! The child is forked first, and waits at a gate (a pipe) while counters are attached to its pid. Then pmc
+//! opens the gate, and the child executes the command. This way, no part of the command runs uncounted, and
+//! pmc can distinguish a command that cannot be started from one that fails.
 //!
 //! ```text
 //!   pmc                                  child
@@ -22,9 +22,10 @@ use std::os::unix::ffi::OsStrExt;
 
 use super::{descriptor, signal};
 
-/// Whether a process or thread with this id exists, even as a zombie. Far cheaper than reading `/proc`.
+/// Whether a process or thread with this id exists, even as a zombie. This is far cheaper than reading
+/// `/proc`.
 pub fn exists(task: i32) -> bool {
-    // Ids below 1 select process groups or all processes.
+    // Ids below 1 would select process groups or all processes.
     let pid = if task > 0 { rustix::process::Pid::from_raw(task) } else { None };
     pid.is_some_and(|pid| rustix::process::test_kill_process(pid) != Err(rustix::io::Errno::SRCH))
 }
@@ -41,11 +42,11 @@ pub struct PausedChild {
 /// Standard input, output and error of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Streams {
-    /// The same as pmc's.
+    /// The same streams as pmc's.
     Shared,
     /// Redirects output to standard error, because pmc's standard output carries a stream.
     OutputToError,
-    /// Redirects output to this descriptor, which stays open until the command runs.
+    /// Redirects output to this descriptor, which must stay open until the command runs.
     OutputTo(RawFd),
     /// Redirects output and errors to this descriptor.
     AllTo(RawFd),
@@ -68,7 +69,8 @@ pub enum Ended {
     Killed(i32),
 }
 
-/// Result of `wait4(2)` for an ended command: its own resource use and that of children it waited for.
+/// Result of `wait4(2)` for a command that has ended, including the resource usage of the children that it
+/// waited for.
 #[derive(Debug, Clone, Copy)]
 pub struct CommandOutcome {
     /// How the command ended.
@@ -98,20 +100,19 @@ fn variables(more: &[(OsString, OsString)]) -> io::Result<Vec<CString>> {
 }
 
 impl PausedChild {
-    /// Forks a child that waits for [`PausedChild::release`] and then executes `argv[0]` (searched on the
-    /// PATH).
+    /// Forks a child that waits for [`PausedChild::release`] and then executes `argv[0]`, which is searched
+    /// for in PATH.
     ///
     /// # Errors
-    /// `EINVAL` for an argument that contains a NUL, otherwise the errors of `pipe2` and `fork`.
+    /// Returns `EINVAL` for an argument that contains a NUL, otherwise the errors of `pipe2` and `fork`.
     pub fn start<S: AsRef<OsStr>>(argv: &[S]) -> io::Result<Self> {
         Self::start_with(argv, &[], Streams::Shared)
     }
 
-    /// Same as [`PausedChild::start`], with these additional environment variables and these standard
-    /// streams.
+    /// Like [`PausedChild::start`], with these additional environment variables and these standard streams.
     ///
     /// # Errors
-    /// The errors of [`PausedChild::start`].
+    /// Returns the errors of [`PausedChild::start`].
     pub fn start_with<S: AsRef<OsStr>>(
         argv: &[S],
         environment: &[(OsString, OsString)],
@@ -127,8 +128,8 @@ impl PausedChild {
         };
         let (gate_out, gate_in) = pipe()?;
         let (verdict_out, verdict_in) = pipe()?;
-        // SAFETY: between fork and exec the child only calls async-signal-safe functions on memory that was
-        // prepared before; it never returns from the block.
+        // SAFETY: between fork and exec, the child only calls async-signal-safe functions on memory that was
+        // prepared before the fork; it never returns from the block.
         let pid = unsafe { libc::fork() };
         if pid < 0 {
             return Err(io::Error::last_os_error());
@@ -137,7 +138,7 @@ impl PausedChild {
             // SAFETY: as above. `pointers` and `variables` end with NULL and point to strings that are
             // alive.
             unsafe {
-                // An open writing end in the child would keep its own gate open.
+                // If the child kept the write end open, it would never see the gate close.
                 libc::close(gate_in.as_raw_fd());
                 signal::reset_in_child();
                 let mut byte = 0u8;
@@ -151,7 +152,7 @@ impl PausedChild {
                     libc::_exit(0); // The gate closed without a release: pmc gave up.
                 }
                 if descriptor::stdout_was_closed() {
-                    // Its replacement belongs to pmc only.
+                    // The replacement is only for pmc, so it is closed again for the command.
                     libc::close(1);
                 }
                 match streams {
@@ -167,7 +168,7 @@ impl PausedChild {
                         }
                     }
                 }
-                // Keeps pmc's environment unchanged unless variables were added.
+                // Passes pmc's environment on unchanged unless variables were added.
                 match &variables {
                     None => libc::execvp(pointers[0], pointers.as_ptr()),
                     Some(variables) => libc::execvpe(pointers[0], pointers.as_ptr(), variables.as_ptr()),
@@ -180,19 +181,19 @@ impl PausedChild {
         Ok(Self { pid: pid as u32, gate: Some(gate_in), verdict: verdict_out })
     }
 
-    /// Returns the pid of the child, which the command will have.
+    /// Returns the child's pid, which the command keeps.
     pub fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// Lets the command execute. Returns after the exec.
+    /// Lets the child execute the command. Returns after the exec.
     ///
     /// # Errors
-    /// The error of `execvp(3)` if the command cannot be executed; the child has then ended.
+    /// Returns the error of `execvp(3)` if the command cannot be executed; the child has then ended.
     pub fn release(mut self) -> io::Result<RunningCommand> {
         let gate = self.gate.take().ok_or(io::ErrorKind::InvalidInput)?;
         let opened = loop {
-            // SAFETY: one byte of a static; the descriptor is ours.
+            // SAFETY: writes one byte of a static; the descriptor is ours.
             let wrote = unsafe { libc::write(gate.as_raw_fd(), b"!".as_ptr().cast(), 1) };
             match io::Error::last_os_error() {
                 _ if wrote == 1 => break Ok(()),
@@ -202,13 +203,13 @@ impl PausedChild {
         };
         drop(gate);
         if let Err(error) = opened {
-            // The closed gate ends the child before it executes anything.
+            // A closed gate ends the child before it executes the command.
             let _ = RunningCommand { pid: self.pid }.wait();
             return Err(error);
         }
         let mut errno = 0i32;
         let got = loop {
-            // SAFETY: four bytes into an i32; any bytes are valid.
+            // SAFETY: reads at most four bytes into an i32; any bytes are valid.
             let got =
                 unsafe { libc::read(self.verdict.as_raw_fd(), (&raw mut errno).cast(), size_of::<i32>()) };
             if got >= 0 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
@@ -227,7 +228,7 @@ impl PausedChild {
 impl Drop for PausedChild {
     fn drop(&mut self) {
         if self.gate.take().is_some() {
-            // Closing the gate ends the child; reaps it.
+            // Dropping the gate has ended the child, which is reaped here.
             let _ = RunningCommand { pid: self.pid }.wait();
         }
     }
@@ -237,7 +238,7 @@ impl RunningCommand {
     /// Waits for the command to end.
     ///
     /// # Errors
-    /// The kernel's answer to `wait4`.
+    /// Returns the kernel's error from `wait4`.
     pub fn wait(&self) -> io::Result<CommandOutcome> {
         loop {
             match self.wait4(0) {
@@ -249,17 +250,17 @@ impl RunningCommand {
         }
     }
 
-    /// Returns the outcome if the command has ended; `None` while it runs.
+    /// Returns the outcome if the command has ended; `None` while it is running.
     ///
     /// # Errors
-    /// The errors of [`RunningCommand::wait`].
+    /// Returns the errors of [`RunningCommand::wait`].
     pub fn try_wait(&self) -> io::Result<Option<CommandOutcome>> {
         self.wait4(libc::WNOHANG)
     }
 
     /// Sends a signal to the command.
     pub fn kill(&self, signal: i32) {
-        // SAFETY: accesses no memory; the pid is that of our unreaped child.
+        // SAFETY: accesses no memory; the pid belongs to our child, which has not been reaped.
         unsafe { libc::kill(self.pid as i32, signal) };
     }
 
@@ -285,16 +286,16 @@ impl RunningCommand {
     }
 }
 
-/// Gives the calling thread this real-time priority (`SCHED_FIFO`, 1 to 99). Children and new threads do
-/// not inherit it.
+/// Sets the real-time priority of the calling thread (`SCHED_FIFO`, 1 to 99). Children and new threads do not
+/// inherit it.
 ///
 /// # Errors
-/// The kernel's error; `EPERM` without `CAP_SYS_NICE` or a limit (`RLIMIT_RTPRIO`) that allows it.
+/// Returns the kernel's error; `EPERM` without `CAP_SYS_NICE` or a limit (`RLIMIT_RTPRIO`) that allows it.
 pub fn run_in_real_time(priority: i32) -> io::Result<()> {
     // SAFETY: the structure is plain old data, for which zero is a valid value.
     let mut how: libc::sched_param = unsafe { std::mem::zeroed() };
     how.sched_priority = priority;
-    // SAFETY: a live local of the right type; 0 is the calling thread.
+    // SAFETY: a live local of the right type; 0 means the calling thread.
     match unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const how) }
     {
         0 => Ok(()),
@@ -302,9 +303,9 @@ pub fn run_in_real_time(priority: i32) -> io::Result<()> {
     }
 }
 
-/// Leaves the closing of all open descriptors to a child, so that pmc can end without waiting: the last
-/// process to close a tracepoint waits about 35 ms for the kernel. The child keeps no standard streams
-/// open, and exits after closing the rest. Returns whether the child was created.
+/// Forks a child that closes all open descriptors, so that pmc itself can exit without delay: closing the
+/// last descriptor of a tracepoint takes about 35 ms. The child closes the standard streams first, and exits
+/// after closing all other descriptors. Returns whether the child was created.
 pub fn close_behind() -> bool {
     // SAFETY: the child calls only async-signal-safe functions, and never returns.
     unsafe {
@@ -327,7 +328,7 @@ fn nanoseconds(time: libc::timeval) -> u64 {
 
 fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let mut fds = [0i32; 2];
-    // SAFETY: the array has room for the two descriptors.
+    // SAFETY: the array has room for two descriptors.
     if unsafe { libc::pipe2(fds.as_mut_ptr(), libc::O_CLOEXEC) } < 0 {
         return Err(io::Error::last_os_error());
     }

@@ -1,8 +1,8 @@
-//! A ring buffer of records, which the kernel fills and pmc drains through shared memory. Both sides must
-//! access it in the right order.
+//! A ring buffer of records in shared memory, which the kernel fills and pmc drains. Both sides must access
+//! it in the right order.
 //!
-//! Receives an open event; returns slices of complete records, straight from the ring. Does not interpret
-//! the records. The header page and the two ways to use the ring:
+//! Maps the ring of an open event, and returns slices of complete records directly from the ring, without
+//! interpreting them. The header page, and the two ways of using the ring:
 //!
 //! ```text
 //! page 0: … | data_head (1024) | data_tail (1032) | …          pages 1 to 2^n: the ring
@@ -18,6 +18,8 @@
 //! Source: `struct perf_event_mmap_page` in `include/uapi/linux/perf_event.h`; `kernel/events/ring_buffer.c`.
 
 mod aux_area;
+#[cfg(test)]
+mod model;
 
 use std::ffi::c_void;
 use std::io;
@@ -34,7 +36,7 @@ pub use self::aux_area::AuxMode;
 use super::page_size;
 use super::perf::{EventFd, Paused};
 
-/// Direction in which the kernel writes, and its behaviour when the ring is full.
+/// The direction in which the kernel writes, which determines what happens when the ring is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// Upwards; drops records that do not fit.
@@ -54,11 +56,12 @@ pub struct Ring {
     direction: Direction,
     /// The event on which the ring is mapped.
     event: RawFd,
-    /// Forward: position up to which pmc has read. Backward: the head at the last reading.
+    /// For a forward ring, the position up to which pmc has read. For a backward ring, the head at the last
+    /// read.
     tail: u64,
-    /// The bytes last read from each position of the ring, if kept: see [`Ring::keeping`].
+    /// A copy of the bytes that were last read at each position of the ring, if enabled by [`Ring::keeping`].
     read: Option<Box<[u8]>>,
-    /// Number of unpublished bytes after the head, and the time since which they have been there.
+    /// Number of unpublished bytes after the head, and the time at which they were first seen.
     unpublished: Option<(u64, Instant)>,
     aux: Option<AuxArea>,
 }
@@ -74,8 +77,8 @@ impl Ring {
     /// other events to it.
     ///
     /// # Errors
-    /// The kernel's error: `EPERM` if the mapping exceeds the limit of locked memory, `EINVAL` if `pages`
-    /// is not a power of two or the event inherits without being bound to a CPU.
+    /// Returns the kernel's error: `EPERM` if the mapping exceeds the limit on locked memory, `EINVAL` if
+    /// `pages` is not a power of two or the event inherits without being bound to a CPU.
     pub fn map(event: &EventFd, pages: usize, direction: Direction) -> io::Result<Self> {
         let page = page_size();
         let bytes =
@@ -101,10 +104,10 @@ impl Ring {
         })
     }
 
-    /// Continues in a forward ring where its previous reader stopped.
+    /// Continues reading a forward ring where its previous reader stopped.
     pub fn read_on(&mut self) {
         if self.direction == Direction::Forward {
-            // ORDERING: acquire, because another process stored the tail after reading the records before
+            // ORDERING: acquire, because another process stored the tail after it had read the records before
             // it.
             self.tail = self.word(TAIL).load(Ordering::Acquire);
         }
@@ -123,21 +126,21 @@ impl Ring {
         self.size
     }
 
-    /// Passes all unread records of a forward ring to `take`, and returns their space to the kernel. There
-    /// is one slice, or two if the ring wraps (a record may be split across both). Returns the number of
+    /// Passes all unread records of a forward ring to `take`, and returns their space to the kernel. `take`
+    /// receives one slice, or two if the ring wraps; a record may be split across both. Returns the number of
     /// bytes read.
     ///
     /// # Errors
-    /// The errors of `take`; the records then stay in the ring.
+    /// Fails if `take` fails; the records then stay in the ring.
     pub fn drain<E>(&mut self, take: impl FnOnce(&[&[u8]]) -> Result<(), E>) -> Result<u64, E> {
-        // After reading unpublished records, the tail may be past the head.
+        // After unpublished records have been read, the tail may be past the head.
         let head = if self.read.is_some() { self.head().max(self.tail) } else { self.head() };
         let len = head.wrapping_sub(self.tail);
         if len == 0 || self.direction == Direction::Backward {
             return Ok(0);
         }
-        // There cannot be more unread data than the ring holds: if there is, nothing in it can be trusted,
-        // and reading restarts at the head.
+        // Unread data cannot exceed the size of the ring. If it seems to, no data can be trusted, and reading
+        // restarts at the head.
         if len <= self.size {
             // SAFETY: the kernel writes only outside of [tail, head) until the tail moves, which happens
             // below, after the slices are gone. So nothing writes to these bytes while they are borrowed.
@@ -151,17 +154,18 @@ impl Ring {
         Ok(len)
     }
 
-    /// Passes complete records after the head of a [keeping](Self::keeping) ring that have been unpublished
-    /// for a while to `take`, and returns their space. Returns the number of bytes read.
+    /// Reads records that the kernel has written after the head of a [keeping](Self::keeping) ring, but has
+    /// not published. Passes the records that have been complete for a while to `take`, and returns their
+    /// space to the kernel. Returns the number of bytes read.
     ///
-    /// An exiting thread writes its `READ` record (`inherit_stat`) to the ring of the CPU to which its
-    /// event is bound, from any CPU (`sync_child_event` in the kernel's `kernel/events/core.c`). That CPU
-    /// may write to the ring at the same time. The count of writers (`nest` in `perf_output_put_handle`)
-    /// does not support two CPUs. It can stay above 1, and then the kernel never publishes a head again
-    /// although all data is written.
+    /// An exiting thread writes its `READ` record (`inherit_stat`) to the ring of the CPU to which its event
+    /// is bound, even if the thread runs on another CPU (`sync_child_event` in the kernel's
+    /// `kernel/events/core.c`). Both CPUs may then write to the ring at the same time, which the count of
+    /// writers (`nest` in `perf_output_put_handle`) does not support. The count can stay above 1, in which
+    /// case the kernel never publishes a head again even though all data has been written.
     ///
     /// # Errors
-    /// The errors of `take`; the records then stay in the ring.
+    /// Fails if `take` fails; the records then stay in the ring.
     pub fn drain_unpublished<E>(&mut self, take: impl FnOnce(&[&[u8]]) -> Result<(), E>) -> Result<u64, E> {
         let len = self.unpublished();
         if len == 0 {
@@ -173,7 +177,7 @@ impl Ring {
         if since.elapsed() < SETTLED {
             return Ok(0);
         }
-        // SAFETY: these records were complete a while ago, and the kernel writes after them.
+        // SAFETY: these records have been complete for a while, and the kernel writes only after them.
         let (first, second) = unsafe { self.slices(self.tail, seen) };
         take(&[first, second])?;
         self.give_back(self.tail + seen);
@@ -181,8 +185,9 @@ impl Ring {
         Ok(seen)
     }
 
-    /// Returns the size of the unpublished records after the head of a keeping ring that was read to its
-    /// head. A writer may be about to publish them.
+    /// Returns the size of the records after the head that have been written but not published. A writer may
+    /// be about to publish them. Returns 0 unless the ring keeps a copy of its data and has been read up to
+    /// its head.
     pub fn unpublished(&self) -> u64 {
         if self.read.is_none() || self.head() > self.tail {
             return 0;
@@ -193,7 +198,8 @@ impl Ring {
             let header = self.word_behind(len);
             let (kind, size) = (header as u32, header >> 48);
             let is_record = kind != 0 && kind < PERF_RECORD_MAX && size >= 8 && size % 8 == 0;
-            // Bytes from the previous round were already read; timestamps make every record different.
+            // Bytes that equal the copy were already read in the previous round. A new record always differs,
+            // because of its timestamp.
             if !is_record || len + size > self.size || !self.is_new(len, size) {
                 break;
             }
@@ -202,13 +208,13 @@ impl Ring {
         len
     }
 
-    /// Whether a keeping ring that was read to its end has data after the head that is not a record: two
-    /// writers have used the same space.
+    /// Whether the data after the head is not a record, because two writers have used the same space. The
+    /// ring must [keep a copy](Self::keeping) of its data, and must have been read up to its head.
     pub fn is_torn(&self) -> bool {
         self.head() <= self.tail && self.unpublished() == 0 && self.is_new(0, 64)
     }
 
-    /// Whether these bytes after the tail were written since they were last read.
+    /// Whether these bytes after the tail have changed since they were last read.
     fn is_new(&self, from: u64, len: u64) -> bool {
         let Some(read) = &self.read else { return false };
         (from..from + len).step_by(8).any(|behind| {
@@ -217,15 +223,15 @@ impl Ring {
         })
     }
 
-    /// Returns the word at an offset from the tail, in bytes; a multiple of 8.
+    /// Returns the word at an offset from the tail. The offset is in bytes, and a multiple of 8.
     fn word_behind(&self, behind: u64) -> u64 {
         self.word_at(((self.tail + behind) & (self.size - 1)) as usize)
     }
 
-    /// Returns the word at an offset in the ring, a multiple of 8 below its size.
+    /// Returns the word at an offset in the ring. The offset is a multiple of 8, and below the ring's size.
     fn word_at(&self, at: usize) -> u64 {
-        // SAFETY: a multiple of 8 inside the ring, which starts after the header page; volatile, because
-        // the kernel may be writing it.
+        // SAFETY: `at` is a multiple of 8 inside the ring, which starts after the header page. The read is
+        // volatile, because the kernel may be writing the word.
         unsafe { self.start.as_ptr().cast::<u8>().add(page_size() + at).cast::<u64>().read_volatile() }
     }
 
@@ -253,18 +259,18 @@ impl Ring {
         if len == 0 || len > self.size || self.direction == Direction::Backward {
             return;
         }
-        // SAFETY: as in `drain`; the tail does not move while the slices are borrowed, because moving it
-        // takes `&mut self`.
+        // SAFETY: as in `drain`. The tail does not move while the slices are borrowed, because moving it
+        // requires `&mut self`.
         let (first, second) = unsafe { self.slices(self.tail, len) };
         look(&[first, second]);
     }
 
     /// Passes the new contents of a backward ring to `take`, newest first, as one or two slices. The last
-    /// record may be cut off, because newer ones have overwritten it. Skips records that an earlier call
-    /// passed. Returns the number of bytes passed, which is 0 if a different event is paused.
+    /// record may be cut off, because newer ones have overwritten it. Skips records that were passed by an
+    /// earlier call. Returns the number of bytes passed, which is 0 if a different event is paused.
     ///
     /// # Errors
-    /// The errors of `take`.
+    /// Fails if `take` fails.
     pub fn snapshot<E>(
         &mut self,
         paused: &Paused<'_>,
@@ -285,13 +291,13 @@ impl Ring {
         self.tail
     }
 
-    /// Passes to `take` everything written to a backward ring after its first `after` bytes, newest first, as
-    /// one or two slices. May be called repeatedly with the same position. The last record may be cut off.
-    /// While less than half of the ring is new, the kernel continues writing; otherwise `pause` is called.
-    /// Returns the total number of bytes ever written.
+    /// Passes all data written to a backward ring after its first `after` bytes to `take`, newest first, as
+    /// one or two slices. May be called repeatedly with the same position. The last record may be cut off. If
+    /// at least half of the ring is new, `pause` is called; otherwise, the kernel continues writing. Returns
+    /// the total number of bytes ever written.
     ///
     /// # Errors
-    /// The errors of `pause` and `take`.
+    /// Fails if `pause` or `take` fails.
     pub fn copy<'a, E>(
         &self,
         after: u64,
@@ -305,10 +311,10 @@ impl Ring {
             let from = |behind: u64| (head.wrapping_add(behind) & (self.size - 1)) as usize;
             let copy: Vec<u8> =
                 (0..new(all)).step_by(8).flat_map(|at| self.word_at(from(at)).to_ne_bytes()).collect();
-            // ORDERING: acquire, so that the head is read again after the records. Whatever the kernel
-            // wrote over them, it started writing when the head was at that position.
+            // ORDERING: acquire, so that the head is read again after the records. A write that overwrote any
+            // of them started at that head or an earlier one.
             fence(Ordering::Acquire);
-            // The other half covers unpublished writes in progress.
+            // The other half of the ring leaves room for writes in progress that are not published yet.
             if new(self.written()) <= self.size / 2 {
                 return take(&[&copy]).map(|()| all);
             }
@@ -317,8 +323,8 @@ impl Ring {
         Ok(written(Direction::Backward, head))
     }
 
-    /// Passes everything written since the head was at `since` to `take`. Returns the head and the number
-    /// of bytes passed.
+    /// Passes all data written since the head was at `since` to `take`. Returns the head and the number of
+    /// bytes passed.
     fn look<E>(
         &self,
         since: u64,
@@ -344,16 +350,17 @@ impl Ring {
     }
 
     fn head(&self) -> u64 {
-        // ORDERING: acquire, so that our reads of the records come after this one. Pairs with the smp_wmb()
-        // before the store to data_head in perf_output_put_handle(): everything before that head has been
-        // written.
+        // ORDERING: acquire, so that our reads of the records come after this read of the head. Pairs with
+        // the smp_wmb() before the store to data_head in perf_output_put_handle(): everything before that
+        // head has been written.
         self.word(HEAD).load(Ordering::Acquire)
     }
 
     /// Returns the `len` bytes from the free-running position `from`.
     ///
     /// # Safety
-    /// `len` is at most the ring's size, and nothing writes to these bytes as long as the slices live.
+    /// `len` must be at most the ring's size, and nothing may write to these bytes as long as the slices
+    /// live.
     unsafe fn slices(&self, from: u64, len: u64) -> (&[u8], &[u8]) {
         let (at, len) = ((from & (self.size - 1)) as usize, len as usize);
         let first = len.min(self.size as usize - at);
@@ -366,14 +373,14 @@ impl Ring {
     }
 
     fn word(&self, offset: usize) -> &AtomicU64 {
-        // SAFETY: these offsets are in the header page, which is mapped as long as `self`, and are
-        // multiples of 8. The kernel reads and writes these words as a whole. They are stored to only in
-        // forward rings, whose page is writable.
+        // SAFETY: these offsets are in the header page, which is mapped as long as `self` lives, and are
+        // multiples of 8. The kernel reads and writes each of these words in a single access. pmc writes them
+        // only in forward rings, whose header page is writable.
         unsafe { AtomicU64::from_ptr(self.start.as_ptr().cast::<u8>().add(offset).cast::<u64>()) }
     }
 }
 
-/// Returns the total number of bytes ever written, for this head.
+/// Returns the total number of bytes ever written, given the head.
 fn written(direction: Direction, head: u64) -> u64 {
     match direction {
         Direction::Forward => head,
@@ -421,7 +428,7 @@ mod tests {
         }
     }
 
-    /// Counts complete records of 24 bytes, the size for the fields above.
+    /// Counts complete records of 24 bytes, the size of a record with the fields above.
     fn count(slices: &[&[u8]]) -> usize {
         let bytes = slices.concat();
         let (mut at, mut records) = (0, 0);
@@ -477,7 +484,7 @@ mod tests {
         let (second, records) = copy(first, false).unwrap();
         assert!(records >= 200 && second - first == records * 24);
         assert_eq!(copy(u64::MAX, false).unwrap().1, 0);
-        // If most of the ring is new, it is paused; overwritten records are missing.
+        // If most of the ring is new, the event is paused, and overwritten records are missing.
         touch(1000);
         assert!(copy(second, false).is_err());
         assert_eq!(copy(second, true).unwrap().1 / 1000, 1);

@@ -1,7 +1,7 @@
-//! Signals through a descriptor: blocked and then read, so that none interrupts the code between two
-//! statements.
+//! Receives signals through a descriptor. Signals are blocked and then read, so that they never interrupt
+//! code at an arbitrary point.
 //!
-//! Receives the signals to catch; returns those that arrived. The command decides how to react.
+//! Reports the caught signals that have arrived. The command decides how to react.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 /// The interrupt key.
 pub const INT: i32 = libc::SIGINT;
-/// The request to end.
+/// A request to terminate.
 pub const TERM: i32 = libc::SIGTERM;
 /// The terminal was closed.
 pub const HUP: i32 = libc::SIGHUP;
@@ -27,17 +27,17 @@ pub const TSTP: i32 = libc::SIGTSTP;
 pub const TRAP: i32 = libc::SIGTRAP;
 /// The terminal was resized.
 pub const WINCH: i32 = libc::SIGWINCH;
-/// A user-defined signal: `record` takes a snapshot on it.
+/// A user-defined signal, on which `record` takes a snapshot.
 pub const USR2: i32 = libc::SIGUSR2;
 
-/// The signals that end pmc: the interrupt key, a request, and the end of the terminal.
+/// The signals that end pmc: the interrupt key, a termination request, and the loss of the terminal.
 pub const ENDING: [i32; 3] = [INT, TERM, HUP];
 /// [`ENDING`] and the quit key.
 pub const ENDING_AND_QUIT: [i32; 4] = [INT, TERM, HUP, QUIT];
-/// The signals that a measurement handles even if its parent process ignored them. In scripts, a shell
-/// starts background jobs with SIGINT ignored (`pmc stat -a & … kill -INT $!`), but SIGINT ends measurements.
-/// With SIGCHLD ignored, the kernel would discard the command's exit status. A SIGHUP that nohup(1) ignores
-/// stays ignored.
+/// The signals that a measurement handles even if its parent process ignored them. In scripts, a shell starts
+/// background jobs with SIGINT ignored (`pmc stat -a & … kill -INT $!`), but SIGINT must end a measurement.
+/// If SIGCHLD stayed ignored, the kernel would discard the command's exit status. SIGHUP is not in the list,
+/// because nohup(1) ignores it on purpose.
 pub const NEVER_IGNORED: [i32; 3] = [INT, TERM, CHLD];
 
 /// A received signal.
@@ -45,7 +45,8 @@ pub const NEVER_IGNORED: [i32; 3] = [INT, TERM, CHLD];
 pub struct CaughtSignal {
     /// Number of the signal.
     pub signal: i32,
-    /// Whether the kernel sent it for a key: every foreground process of the terminal received it too.
+    /// Whether the kernel sent the signal because a key was pressed. Every foreground process of the terminal
+    /// then received it.
     pub from_terminal: bool,
 }
 
@@ -56,10 +57,10 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Blocks these signals in this thread (and in threads that it starts later) and collects them instead.
+    /// Blocks these signals in this thread (and in threads that it starts later), and collects them instead.
     ///
     /// # Errors
-    /// The kernel's answer to `signalfd`.
+    /// Returns the kernel's error from `signalfd`.
     pub fn catch(signals: &[i32]) -> io::Result<Self> {
         let set = set_of(signals);
         // SAFETY: the set is initialized.
@@ -81,11 +82,11 @@ impl Signals {
     }
 }
 
-/// Returns a descriptor that is readable while one of these signals is pending and blocked. Only poll it:
-/// reading would take the signal from the [`Signals`] that catches it.
+/// Returns a descriptor that is readable while one of these signals is pending and blocked. It must only be
+/// polled, because reading it would take the signal from the [`Signals`] that catches it.
 ///
 /// # Errors
-/// The kernel's answer to `signalfd`.
+/// Returns the kernel's error from `signalfd`.
 pub fn pending(signals: &[i32]) -> io::Result<OwnedFd> {
     descriptor_of(&set_of(signals))
 }
@@ -103,7 +104,7 @@ fn set_of(signals: &[i32]) -> libc::sigset_t {
 }
 
 fn descriptor_of(set: &libc::sigset_t) -> io::Result<OwnedFd> {
-    // SAFETY: signalfd returns a descriptor that is ours.
+    // SAFETY: signalfd returns a new descriptor, which has no other owner.
     unsafe {
         let fd = libc::signalfd(-1, set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
         if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(OwnedFd::from_raw_fd(fd)) }
@@ -114,7 +115,7 @@ impl Signals {
     /// Waits for a signal.
     ///
     /// # Errors
-    /// The kernel's answer to `poll`.
+    /// Returns the kernel's error from `poll`.
     pub fn wait(&self) -> io::Result<CaughtSignal> {
         loop {
             if let Some(caught) = self.next() {
@@ -122,8 +123,8 @@ impl Signals {
             }
             let mut fds = [PollFd::new(self, PollFlags::IN)];
             match poll(&mut fds, None) {
-                Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
+                Err(error) if !super::waits_again(error) => return Err(error.into()),
+                _ => {}
             }
         }
     }
@@ -135,17 +136,18 @@ impl AsFd for Signals {
     }
 }
 
-/// Stops this process and all others of its group, as the stop key does by default. Returns when the
-/// process is continued. For programs that [`Signals::catch`] SIGTSTP. If nothing could continue the
-/// process (its group has no shell), the kernel does not stop it, and this function returns immediately.
+/// Stops this process and all others in its group, as the stop key does by default. Returns when the process
+/// is continued. Meant for programs that [`Signals::catch`] SIGTSTP. The kernel does not stop a process whose
+/// group has no shell to continue it; this function then returns immediately.
 pub fn stop() {
     // SAFETY: sigemptyset initializes the set before use; no memory of ours is accessed.
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut set);
         libc::sigaddset(&raw mut set, libc::SIGTSTP);
-        // Both signals are blocked and stay pending: one for any thread (a signalfd may take it), one for
-        // this thread. The first one delivered stops the process; SIGCONT discards the other.
+        // Both signals are blocked and stay pending: one for the whole process, which a signalfd may take,
+        // and one for this thread. The first one to be delivered stops the process; SIGCONT discards the
+        // other.
         libc::kill(0, libc::SIGTSTP);
         libc::raise(libc::SIGTSTP);
         libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
@@ -153,8 +155,8 @@ pub fn stop() {
     }
 }
 
-/// Restores the default action of signals that the parent process ignored (a shell ignores SIGINT for
-/// `command &`): an ignored signal is never caught.
+/// Restores the default action of signals that the parent process ignored, because an ignored signal cannot
+/// be caught. (A shell ignores SIGINT for `command &`.)
 pub fn restore_default(signals: &[i32]) {
     for &signal in signals {
         // SAFETY: no handler of ours is replaced; the default action accesses no memory.
@@ -171,7 +173,8 @@ pub fn ignore(signals: &[i32]) {
 }
 
 /// Unblocks all signals in this thread that [`Signals::catch`] blocked, even if the [`Signals`] no longer
-/// exist. Call it before interruptible work that starts programs, because programs inherit blocked signals.
+/// exist. Must be called before interruptible work that starts programs, because programs inherit blocked
+/// signals.
 pub fn release() {
     // SAFETY: sigemptyset initializes the set before use.
     unsafe {
@@ -194,16 +197,16 @@ pub(crate) fn is_pending(signals: &[i32]) -> bool {
 /// Whether [`survive_file_limit`] replaced the default action of SIGXFSZ.
 static FILE_LIMIT_WAS_DEADLY: AtomicBool = AtomicBool::new(false);
 
-/// Makes a write beyond the file size limit (RLIMIT_FSIZE) fail with `EFBIG`, instead of killing the
-/// process silently. Held commands start with the original action.
+/// Makes a write beyond the file size limit (RLIMIT_FSIZE) fail with `EFBIG` instead of killing the process
+/// silently. Commands still start with the original action.
 pub fn survive_file_limit() {
     // SAFETY: no handler of ours is replaced; ignoring accesses no memory.
     let former = unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
     FILE_LIMIT_WAS_DEADLY.store(former == libc::SIG_DFL, Ordering::Relaxed);
 }
 
-/// Resets the signals of a forked child to those of a fresh process: none blocked, and default actions for
-/// SIGPIPE (which Rust ignores) and SIGXFSZ ([`survive_file_limit`]).
+/// Resets the signals of a forked child to the state of a new process: no blocked signals, and default
+/// actions for SIGPIPE (which Rust ignores) and SIGXFSZ ([`survive_file_limit`]).
 ///
 /// # Safety
 /// Must be called only between fork and exec; it is async-signal-safe.
@@ -220,7 +223,8 @@ pub(super) unsafe fn reset_in_child() {
     }
 }
 
-/// Ends this process by `signal`, as if it had never been caught. Returns only if the signal is not deadly.
+/// Kills this process with `signal`, as if the signal had never been caught. Returns only if the signal is
+/// not fatal.
 pub fn die_by(signal: i32) {
     // SAFETY: accesses no memory of ours.
     unsafe {

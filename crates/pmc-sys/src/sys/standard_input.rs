@@ -1,16 +1,17 @@
-//! Detects unsolicited data on standard input.
+//! Detects whether there is data on standard input.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, SeekFrom, fstat, seek};
-use rustix::io::{Errno, ioctl_fionread};
+use rustix::io::ioctl_fionread;
 use rustix::stdio::stdin;
 
-/// Time to wait for data before telling the user about it.
+/// Time to wait for data before telling the user that pmc is waiting.
 const PATIENCE: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
 
-/// Whether standard input is a nonempty file, or a pipe with data. For a pipe, waits for its first byte or
-/// its end. A terminal, a device or a closed pipe has no data. A partly read file belongs to another
-/// program (`while read line; do …; done < list`). Calls `waiting` if there is no data within two seconds.
+/// Whether standard input is a nonempty file, or a pipe with data. For a pipe, waits for the first byte or
+/// the end, and calls `waiting` if neither arrives within two seconds. Returns `false` for a terminal, a
+/// device, or a pipe that ends without data. Also returns `false` for a partly read file, because it belongs
+/// to another program (`while read line; do …; done < list`).
 pub fn brings_something(waiting: impl FnOnce()) -> bool {
     let Ok(stat) = fstat(stdin()) else { return false };
     match FileType::from_raw_mode(stat.st_mode) {
@@ -21,7 +22,7 @@ pub fn brings_something(waiting: impl FnOnce()) -> bool {
             if poll(&mut waits, Some(&PATIENCE)).is_ok_and(|ready| ready == 0) {
                 waiting();
             }
-            while poll(&mut waits, None).is_err_and(|error| error == Errno::INTR) {}
+            while poll(&mut waits, None).is_err_and(super::waits_again) {}
             ioctl_fionread(input).is_ok_and(|bytes| bytes > 0)
         }
         _ => false,

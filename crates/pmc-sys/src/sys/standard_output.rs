@@ -1,6 +1,6 @@
-//! Standard output: a file or a connection may replace it, and messages then use its name.
+//! Replaces standard output with a file or a connection, whose name is then used in messages.
 //!
-//! Receives the file and its name. Does not write any output itself.
+//! Does not write any output itself.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -8,10 +8,10 @@ use std::sync::Mutex;
 
 static NAME: Mutex<Option<String>> = Mutex::new(None);
 
-/// Replaces standard output with this file, and uses `name` in messages.
+/// Replaces standard output with this file, which messages refer to as `name`.
 ///
 /// # Errors
-/// The kernel's error; standard output is then unchanged.
+/// Returns the kernel's error. In this case, standard output is unchanged.
 pub fn replace(file: impl AsFd, name: &str) -> io::Result<()> {
     rustix::stdio::dup2_stdout(file)?;
     if let Ok(mut own) = NAME.lock() {
@@ -20,7 +20,7 @@ pub fn replace(file: impl AsFd, name: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the name of standard output for messages.
+/// Returns the name of standard output to use in messages.
 pub fn name() -> String {
     let name = NAME.lock().map_or(None, |name| name.clone());
     name.unwrap_or_else(|| "standard output".to_owned())

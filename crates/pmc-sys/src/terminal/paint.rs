@@ -1,11 +1,10 @@
-//! Styled text for printed lines: puts the theme's escape sequences around words, or none without
-//! colours.
+//! Styled text for printed lines: surrounds words with the theme's escape sequences, if colours are enabled.
 
 use std::fmt::Write;
 
 use super::theme::{Colour, TextRole, TextStyle, Theme};
 
-/// Styles of text; the default has no styles.
+/// Text styles; the default leaves text unstyled.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Paint(Option<Theme>);
 
@@ -15,8 +14,8 @@ impl Paint {
         Self(Some(theme))
     }
 
-    /// Returns the words in the style of the role; `words` must be free of control characters. Blanks at
-    /// both ends stay plain, so that nothing is underlined between columns.
+    /// Returns the words in the style of the role. `words` must not contain control characters. Leading and
+    /// trailing blanks are not styled, so that the space between columns is never underlined.
     pub fn words(self, role: TextRole, words: &str) -> String {
         let look = self.0.map(|theme| theme.look(role)).unwrap_or_default();
         let inner = words.trim();
@@ -29,7 +28,7 @@ impl Paint {
     }
 }
 
-/// Returns the SGR parameters of a look (ECMA-48).
+/// Returns the SGR parameters of a style (ECMA-48).
 fn parameters(look: TextStyle) -> String {
     let mut words: Vec<String> = [(look.bold, 1), (look.dim, 2), (look.underlined, 4), (look.reversed, 7)]
         .iter()

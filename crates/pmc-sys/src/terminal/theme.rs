@@ -1,15 +1,16 @@
-//! The theme: colours and weights of everything drawn on the screen and in text.
+//! The theme: colours and font weights for everything that is drawn on the screen or printed as text.
 //!
-//! Receives the terminal's colour depth and background. Returns a [`TextStyle`] for each [`TextRole`]; it
-//! does not generate escape sequences. Everything is readable on black and on white. A test computes the
-//! contrast of every colour as defined by the Web Content Accessibility Guidelines (WCAG 2.1).
+//! Maps each [`TextRole`] to a [`TextStyle`], depending on the terminal's colour depth and background. Does
+//! not generate escape sequences. If the background is unknown, all text is readable on both black and white.
+//! A test computes the contrast of every colour as defined by the Web Content Accessibility Guidelines (WCAG
+//! 2.1).
 
 use super::Colours;
 
-/// The background of the text.
+/// The background colour of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Background {
-    /// Unknown: uses colours that are readable on black and on white.
+    /// Unknown, so colours must be readable on black and on white.
     #[default]
     Unknown,
     /// Black or nearly black.
@@ -21,8 +22,7 @@ pub enum Background {
 /// A colour, in a form that the terminal supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Colour {
-    /// Index into the terminal's palette. Below 16 the terminal defines the colours; the rest are
-    /// xterm's.
+    /// Index into the terminal's palette. The terminal defines the first 16 colours; the others are xterm's.
     Indexed(u8),
     /// Red, green and blue.
     Rgb(u8, u8, u8),
@@ -57,7 +57,7 @@ pub enum TextRole {
     Found,
     /// A marked row.
     Marked,
-    /// A warning or lost data. Nothing else is red.
+    /// A warning or lost data. Nothing else is shown in red.
     Warning,
     /// Keys in hints and on the help page.
     Key,
@@ -73,7 +73,7 @@ pub enum TextRole {
     Generated,
 }
 
-/// The kind of code in a box of the flame graph. Each has a family of hues.
+/// Kind of code in a flame-graph box, or state of the waiting threads. Each kind has its own family of hues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "as they are called")]
 pub enum HueFamily {
@@ -82,9 +82,13 @@ pub enum HueFamily {
     Kernel,
     Generated,
     Unknown,
+    /// Kernel code in a graph with waiting time, where blue means waiting.
+    KernelAmongWaits,
+    Runnable,
+    Blocked,
 }
 
-/// A text colour: the exact one, and the nearest of the 16 basic ones, if one is close enough.
+/// A text colour: its RGB value and, if one is close enough, the nearest of the 16 basic colours.
 type Ink = (u32, Option<u8>);
 
 /// The text colours for one kind of background.
@@ -140,12 +144,15 @@ const LIBRARY: [u32; 5] = [0xe3_b3_4c, 0xd9_a4_41, 0xed_c1_63, 0xd4_a8_3e, 0xf0_
 const KERNEL: [u32; 5] = [0x6f_a8_dc, 0x5b_9b_d5, 0x82_b4_e3, 0x6a_a0_c8, 0x94_c0_ea];
 const GENERATED: [u32; 5] = [0x8f_c4_6b, 0x7e_b6_5a, 0xa0_d0_7e, 0x86_b8_68, 0xb0_da_92];
 const UNKNOWN: [u32; 5] = [0xa8_a8_a8, 0xb4_b4_b4, 0x9c_9c_9c, 0xc0_c0_c0, 0xae_ae_ae];
+const KERNEL_AMONG_WAITS: [u32; 5] = [0x6f_c4_b4, 0x5f_b8_a6, 0x80_d0_c0, 0x68_b8_aa, 0x90_d8_ca];
+const RUNNABLE: [u32; 5] = [0xe8_9a_cc, 0xe0_8e_c4, 0xf0_a8_d6, 0xdc_92_c2, 0xf0_b4_da];
+const BLOCKED: [u32; 5] = [0x87_a7_f5, 0x7a_99_ee, 0x95_b3_f8, 0x80_9c_f0, 0xa2_bc_fa];
 /// Text colour on these boxes.
 const INK: u32 = 0x14_14_14;
-/// Colours of a box that matches the search, and of its text.
+/// Colours of a box that matches the search, and of the text in it.
 const FOUND: (u32, u32) = (0x6a_1b_9a, 0xff_ff_ff);
 
-/// The theme of a terminal.
+/// The theme for a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Theme {
     colours: Colours,
@@ -153,12 +160,12 @@ pub struct Theme {
 }
 
 impl Theme {
-    /// Creates the theme for these colours and this background.
+    /// Creates the theme for this colour depth and background.
     pub fn new(colours: Colours, background: Background) -> Self {
         Self { colours, background }
     }
 
-    /// Returns the look of a role. Without colours it uses weight, underline and reverse video.
+    /// Returns the style of a role. Without colours, roles differ in weight, underlining and reverse video.
     pub fn look(self, role: TextRole) -> TextStyle {
         let palette = match self.background {
             Background::Dark => &DARK,
@@ -170,7 +177,7 @@ impl Theme {
         let ink = |ink: Ink| self.ink(ink);
         match role {
             TextRole::Plain => plain,
-            // None of the 16 colours is a reliably readable grey; the terminal's dimming is.
+            // None of the 16 colours is a reliably readable grey, so the text is dimmed instead.
             TextRole::Quiet => match self.colours {
                 Colours::None | Colours::Sixteen => TextStyle { dim: true, ..plain },
                 _ => TextStyle { text: self.ink((palette.quiet, None)), ..plain },
@@ -189,15 +196,18 @@ impl Theme {
         }
     }
 
-    /// Returns the look of a box in the flame graph. The same name has the same colour in every run.
-    /// Without colours, only borders separate boxes.
+    /// Returns the style of a flame-graph box. A name has the same colour in every run. Without colours, only
+    /// borders separate the boxes.
     pub fn flame(self, name: &str, family: HueFamily) -> TextStyle {
         let (many, few): (&[u32; 5], &[u8]) = match family {
-            HueFamily::Program => (&PROGRAM, &[9, 13]),
+            HueFamily::Program => (&PROGRAM, &[9]),
             HueFamily::Library => (&LIBRARY, &[3, 11]),
             HueFamily::Kernel => (&KERNEL, &[6, 14]),
             HueFamily::Generated => (&GENERATED, &[2, 10]),
             HueFamily::Unknown => (&UNKNOWN, &[7]),
+            HueFamily::KernelAmongWaits => (&KERNEL_AMONG_WAITS, &[6]),
+            HueFamily::Runnable => (&RUNNABLE, &[13]),
+            HueFamily::Blocked => (&BLOCKED, &[14]),
         };
         // FNV-1a, 32 bits.
         let hash = name
@@ -212,7 +222,7 @@ impl Theme {
         TextStyle { text, ground, ..TextStyle::default() }
     }
 
-    /// Returns the look of a box that matches the search.
+    /// Returns the style of a flame-graph box that matches the search.
     pub fn flame_found(self) -> TextStyle {
         let bold = TextStyle { bold: true, ..TextStyle::default() };
         match self.colours {
@@ -240,7 +250,8 @@ impl Theme {
 /// Levels of red, green and blue in xterm's colour cube.
 const STEPS: [u8; 6] = [0, 95, 135, 175, 215, 255];
 
-/// Returns the RGB value of an index in xterm's palette, from 16 on: a cube, then greys.
+/// Returns the RGB value of a colour in xterm's palette. The index must be at least 16, where the colour cube
+/// starts; greys follow the cube.
 fn xterm(number: u8) -> [u8; 3] {
     match usize::from(number).saturating_sub(16) {
         cube @ 0..216 => [STEPS[cube / 36], STEPS[cube / 6 % 6], STEPS[cube % 6]],
@@ -248,8 +259,8 @@ fn xterm(number: u8) -> [u8; 3] {
     }
 }
 
-/// Returns the nearest index in xterm's palette, except the first 16, whose colours the terminal
-/// defines.
+/// Returns the index of the nearest colour in xterm's palette. Skips the first 16, because the terminal
+/// defines their colours.
 fn nearest(rgb: u32) -> u8 {
     let [_, red, green, blue] = rgb.to_be_bytes();
     let distance = |number: &u8| {
@@ -294,6 +305,15 @@ mod tests {
     ];
     const FAMILIES: [HueFamily; 5] =
         [HueFamily::Program, HueFamily::Library, HueFamily::Kernel, HueFamily::Generated, HueFamily::Unknown];
+    const WITH_WAITS: [HueFamily; 7] = [
+        HueFamily::Program,
+        HueFamily::Library,
+        HueFamily::KernelAmongWaits,
+        HueFamily::Generated,
+        HueFamily::Unknown,
+        HueFamily::Runnable,
+        HueFamily::Blocked,
+    ];
     const DEPTHS: [Colours; 3] = [Colours::Sixteen, Colours::Many, Colours::All];
     /// xterm's default 16 colours: <https://invisible-island.net/xterm/xterm.faq.html>.
     const SIXTEEN: [u32; 16] = [
@@ -325,7 +345,7 @@ mod tests {
             for (background, grounds, least) in [
                 (Background::Dark, &[BLACK, [0x1e; 3]][..], 4.5),
                 (Background::Light, &[WHITE, [0xfd, 0xf6, 0xe3]][..], 4.5),
-                // A single colour cannot contrast strongly with both.
+                // No single colour can contrast strongly with both.
                 (Background::Unknown, &[BLACK, WHITE][..], 3.5),
             ] {
                 let theme = Theme::new(colours, background);
@@ -334,8 +354,8 @@ mod tests {
                     let Some(text) = look.text else { continue };
                     for ground in grounds {
                         let found = contrast(rgb(text), *ground);
-                        // The terminal defines the 16 basic colours. xterm's must roughly meet the
-                        // limit.
+                        // The terminal defines the 16 basic colours, so xterm's values need only roughly meet
+                        // the limit.
                         let least = if colours == Colours::Sixteen { least - 0.6 } else { least };
                         assert!(
                             found >= least,
@@ -352,7 +372,8 @@ mod tests {
         for colours in DEPTHS {
             let theme = Theme::new(colours, Background::Unknown);
             let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
-            let boxes = FAMILIES.iter().flat_map(|family| names.map(|name| theme.flame(name, *family)));
+            let families = FAMILIES.iter().chain(&WITH_WAITS);
+            let boxes = families.flat_map(|family| names.map(|name| theme.flame(name, *family)));
             for look in boxes.chain([theme.flame_found()]) {
                 let (Some(text), Some(ground)) = (look.text, look.ground) else { panic!("{look:?}") };
                 let found = contrast(rgb(text), rgb(ground));
@@ -378,12 +399,14 @@ mod tests {
             }
             let theme = Theme::new(colours, Background::Dark);
             let of = |family| ["a", "b", "c", "d", "e"].map(|name| theme.flame(name, family).ground);
-            for (at, family) in FAMILIES.iter().enumerate() {
-                for other in &FAMILIES[at + 1..] {
-                    assert!(
-                        of(*family).iter().all(|ground| !of(*other).contains(ground)),
-                        "{family:?} {other:?}"
-                    );
+            for families in [&FAMILIES[..], &WITH_WAITS] {
+                for (at, family) in families.iter().enumerate() {
+                    for other in &families[at + 1..] {
+                        assert!(
+                            of(*family).iter().all(|ground| !of(*other).contains(ground)),
+                            "{family:?} {other:?}"
+                        );
+                    }
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! Cuts and pads text to columns.
+//! Cuts and pads text to a number of columns.
 
 use unicode_width::UnicodeWidthChar;
 
@@ -40,7 +40,7 @@ pub fn shifted(text: &str, skip: usize, most: usize) -> String {
         if used + wide > most || used + wide == most && chars.clone().any(|c| c.width().unwrap_or(0) > 0) {
             return with_ellipsis(out, most);
         }
-        // The cut goes through a wide character: a blank replaces its right half.
+        // If the cut goes through a wide character, a blank replaces its right half.
         if column - wide < skip {
             out.push(' ');
             used += column - skip;
@@ -56,7 +56,7 @@ fn with_ellipsis(mut out: String, most: usize) -> String {
     if most == 0 {
         return String::new();
     }
-    // A single ellipsis suffices if the text already ended in one.
+    // One ellipsis is enough if the text already ends in one.
     while width(&out) + 1 > most || out.ends_with('…') {
         out.pop();
     }

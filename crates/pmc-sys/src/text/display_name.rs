@@ -5,16 +5,16 @@
 //!   bool std::operator< <char, std::char_traits<char> >(std::basic_string<char> const&)
 //!        '-scope -' '- function' '---------------- details ----------------------------'
 //! ```
-//! Receives a demangled name of any language (C++, Rust, Go, Java, generated code). A name that cannot be
-//! parsed stays whole. The caller adds colours. Machine-readable output keeps full names.
+//! Parses demangled names in any language (C++, Rust, Go, Java), and names of generated code. A name that
+//! cannot be parsed is kept whole. The caller adds colours. Machine-readable output contains full names.
 
 use super::names::{NameToken, folded, name_tokens};
 use super::{clean, cut, width};
 
-/// Marks a closure (a lambda) of the function: `λ`.
+/// The mark appended to a function's name to denote one of its closures (lambdas): `λ`.
 const CLOSURE: &str = " λ";
 
-/// A parsed name. The text to show is the concatenation of the parts.
+/// A parsed name. Its parts, joined, are the text to display.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DisplayName {
     /// Namespaces, types and packages, including the separator before the function.
@@ -26,7 +26,7 @@ pub struct DisplayName {
 }
 
 impl DisplayName {
-    /// Parses a name, and replaces control characters.
+    /// Parses a name, and replaces its control characters.
     pub fn new(name: &str) -> Self {
         let name = clean(name);
         of_python(&name)
@@ -39,8 +39,8 @@ impl DisplayName {
         [self.scope.as_str(), &self.function, &self.details].concat()
     }
 
-    /// Shortens the name to at most `columns`: first removes the details, then the scope from the left, and
-    /// finally cuts the function.
+    /// Shortens the name to at most `columns`: first omits the details, then shortens the scope from the
+    /// left, and finally cuts the function.
     pub fn fit(mut self, columns: usize) -> Self {
         let (scope, function) = (width(&self.scope), width(&self.function));
         if scope + function + width(&self.details) <= columns {
@@ -85,7 +85,7 @@ fn innermost(scope: &str, columns: usize) -> String {
     }
 }
 
-/// A piece of a name at the top level, outside of brackets.
+/// A piece of a name at the top level, which is not itself inside brackets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NamePiece<'a> {
     Word(&'a str),
@@ -122,7 +122,8 @@ fn pieces(name: &str) -> Option<Vec<NamePiece<'_>>> {
             continue;
         }
         if word == "operator" && text == " " && name[at + 1..].starts_with(|c: char| c.is_alphabetic()) {
-            // Conversion operators, new and delete extend to the parameters.
+            // The names of conversion operators, `operator new` and `operator delete` extend to the
+            // parameters.
             word_end = at + name[at..].find('(').unwrap_or(name.len() - at);
             continue;
         }
@@ -155,7 +156,8 @@ fn is_behind_parameters(piece: &NamePiece<'_>) -> bool {
     }
 }
 
-/// Whether the word is a compiler's suffix to a function name: `.constprop.0`, `.cold`, `.llvm.123`.
+/// Whether the word is a suffix that compilers append to function names: `.constprop.0`, `.cold`,
+/// `.llvm.123`.
 fn is_compiler_suffix(word: &str) -> bool {
     const KNOWN: &[&str] =
         &["constprop", "isra", "part", "cold", "llvm", "lto_priv", "localalias", "clone", "plt", "resolver"];
@@ -191,14 +193,14 @@ fn take_apart(name: &str) -> Option<DisplayName> {
     if name.starts_with('[') || name.contains("+0x") {
         return None;
     }
-    // A linker's version suffix is not part of the name.
+    // The linker's version suffix is not part of the name.
     let version = name.find('@').filter(|at| {
         *at > 0 && name[*at..].trim_start_matches('@').starts_with(|c: char| c.is_ascii_uppercase())
     });
     let name = version.map_or(name, |at| &name[..at]);
     let mut pieces = pieces(name)?;
     let mut details = String::new();
-    // The last round brackets are the parameters, unless they start a component.
+    // The last parentheses contain the parameters, unless they start a component.
     let last = pieces.iter().rposition(|piece| !is_behind_parameters(piece))?;
     if last > 0
         && let NamePiece::Bracket('(', text) = pieces[last]
@@ -242,12 +244,12 @@ fn take_apart(name: &str) -> Option<DisplayName> {
         part.iter().for_each(|piece| show(piece, &mut scope));
         scope.push_str("::");
     }
-    // Generated code has its file name after a blank.
+    // In names of generated code, a blank precedes the file name.
     let is_space = |at: &usize| {
         own[*at] == NamePiece::Blank && !matches!(own.get(at + 1), Some(NamePiece::Bracket('<', _)))
     };
     let end = (1..own.len()).find(is_space).unwrap_or(own.len());
-    // Go has brackets before the function: encoding/json.(*Decoder).Decode.
+    // In Go, brackets may precede the function: encoding/json.(*Decoder).Decode.
     let is_own = |piece: &NamePiece<'_>| matches!(piece, NamePiece::Word(word) if *word != "@plt" && !is_compiler_suffix(word));
     let at = own[..end].iter().rposition(is_own);
     let Some((at, NamePiece::Word(word))) = at.map(|at| (at, own[at])) else {
@@ -277,7 +279,7 @@ fn take_apart(name: &str) -> Option<DisplayName> {
     Some(DisplayName { scope, function: function.to_owned(), details: behind + &details + closure })
 }
 
-/// Whether the part is `operator()`, which is the only name of a lambda.
+/// Whether this part of the name is `operator()`, the only name that a lambda has.
 fn is_call(part: &[NamePiece<'_>]) -> bool {
     matches!(part, [NamePiece::Word("operator()"), ..])
 }
@@ -294,7 +296,7 @@ fn dotted(word: &str, has_package: bool) -> (&str, &str, &str) {
     (package, function, suffix)
 }
 
-/// Returns the function that contains the closure `main.run.func1.2`.
+/// Returns the function that contains a Go closure, such as `main.run` for `main.run.func1.2`.
 fn go_closure(word: &str) -> Option<&str> {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let (outer, last) = word.rsplit_once('.')?;
@@ -312,7 +314,7 @@ fn show(piece: &NamePiece<'_>, out: &mut String) {
         NamePiece::Word(word) => out.push_str(word),
         NamePiece::Separator => out.push_str("::"),
         NamePiece::Blank => out.push(' '),
-        // `<T as Trait>` is a type. Brackets after a name are its arguments.
+        // `<T as Trait>` is a type, while brackets after a name contain its arguments.
         NamePiece::Bracket('<', text) if out.is_empty() => out.push_str(&folded(text)),
         NamePiece::Bracket('<', text) if text.starts_with("<impl ") => out.push_str(&folded(text)),
         NamePiece::Bracket('<', _) => {

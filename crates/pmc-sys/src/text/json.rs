@@ -1,5 +1,5 @@
-//! The JSON writer for all output that people may read. It uses serde and escapes untrusted text without
-//! loss.
+//! The JSON writer for all output that may appear on a terminal. Uses serde, and escapes untrusted text
+//! without losing information.
 
 use std::fmt::{self, Display};
 use std::io::{self, Write};
@@ -11,15 +11,15 @@ use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter};
 use super::hostile;
 
 /// Returns a value that prints as JSON on one line, or indented with `{:#}`. Characters that a terminal would
-/// interpret become `\u` escapes. A parser still reads the original string.
+/// interpret become `\u` escapes, from which parsers restore the original string.
 pub fn as_json<T: Serialize + ?Sized>(value: &T) -> JsonDisplay<'_, T> {
     JsonDisplay(value)
 }
 
-/// Writes a value as [`as_json`] prints it, on one line.
+/// Writes a value on one line, as printed by [`as_json`].
 ///
 /// # Errors
-/// If writing to `out` fails.
+/// Fails if writing to `out` fails.
 pub fn write_json(out: &mut dyn Write, value: &(impl Serialize + ?Sized)) -> io::Result<()> {
     Ok(value.serialize(&mut Serializer::with_formatter(out, EscapingFormatter(CompactFormatter)))?)
 }

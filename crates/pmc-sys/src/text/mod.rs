@@ -1,11 +1,12 @@
 //! Text utilities: cleans untrusted strings; measures, cuts and wraps text; suggests similar names.
 //!
-//! Receives strings from files, processes and users. Returns strings that are safe to print and to
-//! align. Prints nothing.
+//! The strings come from files, processes and users. The results are safe to print, and can be aligned.
+//! Prints nothing.
 
 mod cut;
 mod digits;
 mod display_name;
+pub mod glob;
 mod json;
 mod names;
 mod wrap;
@@ -22,7 +23,7 @@ pub use json::{JsonDisplay, as_json, write_json};
 pub use names::{NameToken, name_tokens, nearest};
 pub use wrap::{wrap, wrap_remark};
 
-/// Replaces with `?` the characters that a terminal would interpret: control characters (C0, DEL, C1) and
+/// Replaces with `?` all characters that a terminal would interpret: control characters (C0, DEL, C1) and
 /// characters that reorder a line (bidirectional overrides). Columns stay aligned.
 pub fn clean(text: &str) -> Cow<'_, str> {
     if !is_plain(text) && text.contains(hostile) {
@@ -43,7 +44,7 @@ fn hostile(c: char) -> bool {
         || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}')
 }
 
-/// Returns the number of columns that `text` takes on a terminal.
+/// Returns the number of columns that `text` occupies on a terminal.
 pub fn width(text: &str) -> usize {
     if is_plain(text) { text.len() } else { text.width() }
 }

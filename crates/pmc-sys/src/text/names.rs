@@ -1,7 +1,5 @@
 //! Scans and shortens the names of functions, and suggests corrections for mistyped names.
 
-use crate::sort;
-
 /// Operators that contain bracket characters, the longest first.
 const OPERATORS: [&str; 14] =
     ["->*", "<=>", "<<=", ">>=", "()", "[]", "->", "<<", ">>", "<=", ">=", "<", ">", "\"\""];
@@ -17,8 +15,8 @@ pub enum NameToken {
     Text,
 }
 
-/// Splits a name of any language into tokens, each with its offset and text. The angle brackets of C++
-/// operators and arrows are not brackets.
+/// Splits a name in any language into tokens, each with its offset and text. Angle brackets in C++ operators
+/// and arrows do not count as brackets.
 pub fn name_tokens(name: &str) -> impl Iterator<Item = (usize, NameToken, &str)> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -44,7 +42,7 @@ pub fn name_tokens(name: &str) -> impl Iterator<Item = (usize, NameToken, &str)>
     })
 }
 
-/// Replaces the template or type arguments in a part of a name with `<…>`. The names of nested containers
+/// Replaces the template or type arguments in a part of a name with `<…>`, since names of nested containers
 /// can fill several screens and differ only in details. Brackets must be balanced.
 ///
 /// Keeps angle brackets without a name before them (`<T as Trait>::call`).
@@ -71,8 +69,8 @@ pub(super) fn folded(part: &str) -> String {
 
 /// Returns up to `most` names nearest to `wanted`, best first, for "did you mean".
 ///
-/// Ignores case. A candidate that contains or extends the word also counts as near. Returns nothing if
-/// no candidate is close enough to be a typo.
+/// Ignores case. A candidate that contains or extends the word also counts as near. Returns nothing if the
+/// word is unlikely to be a typo of any candidate.
 pub fn nearest<'a, I>(wanted: &str, candidates: I, most: usize) -> Vec<&'a str>
 where
     I: IntoIterator<Item = &'a str>,
@@ -96,7 +94,7 @@ where
             }
         })
         .collect();
-    sort::by(&mut scored, |a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(b.1)));
+    scored.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(b.1)));
     scored.dedup_by(|a, b| a.1 == b.1);
     scored.into_iter().take(most).map(|(_, name)| name).collect()
 }

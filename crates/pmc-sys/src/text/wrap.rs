@@ -3,8 +3,8 @@
 use super::{clean, width};
 
 /// Cleans `text` and wraps it into lines of at most `columns`. The first line begins with `first`, and all
-/// other lines begin with `rest`. Lines do not end in a blank. A word that is wider than a line stays whole.
-/// Runs of blanks within a line are kept, so columns stay aligned.
+/// other lines begin with `rest`. Lines do not end with a blank. A word wider than a line is kept whole. Runs
+/// of blanks within a line are kept, so that columns stay aligned.
 pub fn wrap(first: &str, rest: &str, text: &str, columns: usize) -> Vec<String> {
     let text = clean(text);
     let mut lines = Vec::new();
@@ -23,8 +23,8 @@ pub fn wrap(first: &str, rest: &str, text: &str, columns: usize) -> Vec<String> 
     lines
 }
 
-/// Wraps a remark that begins with spaces or a label, or with both (`  try: …`), into lines of at most
-/// `columns`. Continuation lines are indented to the text after the label, unless the label is long.
+/// Wraps a remark that begins with spaces, a label, or both (`  try: …`), into lines of at most `columns`.
+/// Continuation lines are indented to the text after the label, unless the label is long.
 pub fn wrap_remark(remark: &str, columns: usize) -> Vec<String> {
     /// Maximum indentation of continuation lines.
     const DEEPEST: usize = 16;

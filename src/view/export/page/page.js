@@ -11,6 +11,11 @@ const $ = (id) => document.getElementById(id);
 /** The kinds of code, in the order of their numbers: what the style calls them, what people do. */
 const KINDS = [["program", "program"], ["library", "libraries"], ["kernel", "kernel"], ["generated", "generated code"], ["unknown", "unknown"]];
 
+/** The states of waiting threads, in the order of their numbers less one. They have colours of their own. */
+const WAITS = [["runnable", "waiting for a CPU"], ["blocked", "blocked"]];
+/** All colours: of code that runs, then of waiting. */
+const COLOURS = [...KINDS, ...WAITS];
+
 /** An element with text or other elements in it. */
 function element(name, attributes = {}, ...inside) {
   const made = document.createElement(name);
@@ -36,7 +41,7 @@ async function unpacked() {
 /** All that does not change. */
 let data;
 /** What is selected. `from` and `to` are slices, the end exclusive; `zoom` is a list of functions from the root on. */
-const chosen = { event: 0, thread: "", from: 0, to: 0, search: "", inverted: false, view: "flame", zoom: [] };
+const chosen = { event: 0, thread: "", from: 0, to: 0, search: "", state: "", inverted: false, view: "flame", zoom: [] };
 /** What follows from the selection: periods and samples by node (own, and with what was called), and the whole. */
 let sums;
 /** The functions that the search finds, by number; none where nothing is searched for. */
@@ -66,24 +71,37 @@ function threadChosen() {
   return (cell) => wanted[data.cellThread[cell]];
 }
 
+/** The state of a cell's thread: 0 if it ran. */
+const stateOf = (cell) => (data.cellState ? data.cellState[cell] : 0);
+/** Whether a cell's state is chosen. */
+function stateChosen() {
+  const wanted = chosen.state;
+  return (cell) => wanted === "" || (wanted === "waiting") === stateOf(cell) > 0;
+}
+
 function addUp() {
   const count = data.caller.length;
   const own = new Float64Array(count), total = new Float64Array(count), samples = new Float64Array(count);
-  const isChosen = threadChosen();
+  // Of `own` and `total`, the parts that are waiting: for a CPU, and blocked.
+  const ownWaits = data.cellState ? WAITS.map(() => new Float64Array(count)) : [], waits = ownWaits.map(() => new Float64Array(count));
+  const isChosen = threadChosen(), isState = stateChosen();
   const everything = data.slices === 0;
   let whole = 0, all = 0;
   for (let cell = 0; cell < data.cellNode.length; cell++) {
-    if (data.cellEvent[cell] !== chosen.event || !isChosen(cell)) continue;
-    const slice = data.cellSlice[cell];
+    if (data.cellEvent[cell] !== chosen.event || !isChosen(cell) || !isState(cell)) continue;
+    const slice = data.cellSlice[cell], state = stateOf(cell);
     if (!everything && (slice < chosen.from || slice >= chosen.to)) continue;
     own[data.cellNode[cell]] += data.cellPeriod[cell];
+    if (state) ownWaits[state - 1][data.cellNode[cell]] += data.cellPeriod[cell];
     samples[data.cellNode[cell]] += data.cellSamples[cell];
     whole += data.cellPeriod[cell];
     all += data.cellSamples[cell];
   }
-  total.set(own);
-  for (let node = count - 1; node >= 0; node--) if (data.caller[node] >= 0) total[data.caller[node]] += total[node];
-  sums = { own, total, samples, whole, all };
+  [[own, total], ...ownWaits.map((of, at) => [of, waits[at]])].forEach(([from, to]) => {
+    to.set(from);
+    for (let node = count - 1; node >= 0; node--) if (data.caller[node] >= 0) to[data.caller[node]] += to[node];
+  });
+  sums = { own, total, ownWaits, waits, samples, whole, all };
 }
 
 // ---- Words ------------------------------------------------------------------------------------------------------------
@@ -96,7 +114,11 @@ function time(ns) {
   return Math.round(ns) + " ns";
 }
 const amount = (period) => data.events[chosen.event].clock ? time(period) : grouped(period);
-const colour = (kind) => `hsl(var(--${KINDS[kind][0]}))`;
+const colour = (at) => `hsl(var(--${COLOURS[at][0]}))`;
+/** The colour of a function's cost, by its number in COLOURS: that of a state if most of it is waiting. */
+function colourOf(fn, cost, [runnable = 0, blocked = 0]) {
+  return runnable + blocked > cost / 2 ? KINDS.length + (runnable > blocked ? 0 : 1) : data.kind[fn];
+}
 /** A function's name as one reads it; `data.names` has all of it. */
 const shown = (fn) => data.brief[fn] ?? data.names[fn];
 /** At most so many letters, the middle left out: the ends tell names apart. */
@@ -128,7 +150,7 @@ function fromTop() {
     if (caller < 0) { next[node] = top; top = node; } else { next[node] = first[caller]; first[caller] = node; }
   }
   const block = (node) => ({
-    fn: data.fn[node], total: sums.total[node], own: sums.own[node],
+    fn: data.fn[node], total: sums.total[node], own: sums.own[node], waits: sums.waits.map((of) => of[node]),
     below: null,
     children() { return (this.below ??= siblings(first[node])); },
   });
@@ -144,19 +166,20 @@ function fromTop() {
 function fromLeaf() {
   const group = (entries) => {
     const byFunction = new Map();
-    for (const [node, weight] of entries) {
+    for (const [node, weight, waits] of entries) {
       const fn = data.fn[node];
       let block = byFunction.get(fn);
-      if (!block) byFunction.set(fn, (block = { fn, total: 0, own: 0, entries: [], children() { return (this.below ??= group(this.outward())); },
-        outward() { return this.entries.filter(([at]) => data.caller[at] >= 0).map(([at, part]) => [data.caller[at], part]); } }));
+      if (!block) byFunction.set(fn, (block = { fn, total: 0, own: 0, waits: waits.map(() => 0), entries: [], children() { return (this.below ??= group(this.outward())); },
+        outward() { return this.entries.filter(([at]) => data.caller[at] >= 0).map(([at, ...parts]) => [data.caller[at], ...parts]); } }));
       block.total += weight;
-      block.entries.push([node, weight]);
+      waits.forEach((part, at) => { block.waits[at] += part; });
+      block.entries.push([node, weight, waits]);
       if (data.caller[node] < 0) block.own += weight;
     }
     return [...byFunction.values()].sort((a, b) => b.total - a.total);
   };
   const leaves = [];
-  sums.own.forEach((weight, node) => { if (weight > 0) leaves.push([node, weight]); });
+  sums.own.forEach((weight, node) => { if (weight > 0) leaves.push([node, weight, sums.ownWaits.map((of) => of[node])]); });
   return { fn: -1, total: sums.whole, own: 0, children() { return (this.below ??= group(leaves)); } };
 }
 
@@ -208,7 +231,7 @@ function drawGraph() {
   const deepest = drawn.reduce((most, place) => Math.max(most, place.depth), 0);
   const [context] = surface(canvas, (deepest + 1) * ROW);
   const style = getComputedStyle(document.documentElement);
-  const fills = KINDS.map(([name]) => style.getPropertyValue("--" + name).trim().split(/\s+/));
+  const fills = COLOURS.map(([name]) => style.getPropertyValue("--" + name).trim().split(/\s+/));
   const mark = style.getPropertyValue("--mark"), ground = style.getPropertyValue("--ground");
   const edge = style.getPropertyValue("--edge"), text = style.getPropertyValue("--text"), ink = style.getPropertyValue("--frame-text");
   context.font = "12px " + getComputedStyle(document.body).fontFamily;
@@ -217,7 +240,7 @@ function drawGraph() {
   for (const place of drawn) {
     const { block, x, depth } = place, isRoot = block.fn < 0;
     const isFound = found && !isRoot && found[block.fn];
-    const [hue, saturation, light] = isRoot ? [] : fills[data.kind[block.fn]];
+    const [hue, saturation, light] = isRoot ? [] : fills[colourOf(block.fn, block.total, block.waits)];
     // Neighbours differ a little in hue, the same function never.
     const shift = isRoot ? 0 : (hash(data.names[block.fn]) % 17) - 8;
     context.fillStyle = isRoot ? edge : isFound ? mark : `hsl(${Number(hue) + shift} ${saturation} ${light})`;
@@ -259,6 +282,11 @@ function placeAt(event) {
   return drawn.find((place) => place.depth === depth && x >= place.x && x < place.x + place.width);
 }
 
+/** How much of a block is waiting, in words. */
+function waiting(block) {
+  return block.waits.map((of, at) => (of > 0 ? ` · ${percent(of, block.total)} of it ${WAITS[at][1]}` : "")).join("");
+}
+
 function tip(event) {
   const place = placeAt(event), shown = $("tip");
   if ((place && place.block) !== hovered) { hovered = place ? place.block : null; drawGraph(); }
@@ -271,7 +299,7 @@ function tip(event) {
     element("b", {}, data.names[block.fn]),
     element("span", {}, `${data.modules[data.module[block.fn]]} · ${KINDS[data.kind[block.fn]][1]}${inlined}`),
     element("br"),
-    `${percent(block.total, sums.whole)} of all${within} · ${amount(block.total)} · own ${percent(block.own, sums.whole)} · ${way.length} deep`);
+    `${percent(block.total, sums.whole)} of all${within} · ${amount(block.total)} · own ${percent(block.own, sums.whole)}${waiting(block)} · ${way.length} deep`);
   const left = Math.min(event.clientX + 14, window.innerWidth - shown.offsetWidth - 10);
   const above = event.clientY + 18 + shown.offsetHeight > window.innerHeight;
   shown.style.left = Math.max(left, 4) + "px";
@@ -318,7 +346,7 @@ function drawTree() {
       const isFound = found && found[block.fn] ? " found" : "";
       rows.push(element("tr", { class: "link", tabindex: 0, onclick: () => toggle(way), onkeydown: (event) => { if (event.key === "Enter") toggle(way); } },
         element("td", { class: "number", title: amount(block.total) }, percent(block.total, sums.whole)),
-        element("td", { class: "share" }, element("i", { style: `width:${(100 * block.total) / (sums.whole || 1)}%;background:${colour(data.kind[block.fn])}` })),
+        element("td", { class: "share" }, element("i", { style: `width:${(100 * block.total) / (sums.whole || 1)}%;background:${colour(colourOf(block.fn, block.total, block.waits))}` })),
         element("td", { class: "number", title: amount(block.own) }, percent(block.own, sums.whole)),
         element("td", { class: "name" + isFound, title: data.names[block.fn], style: `padding-left:${10 + Math.min(depth, 40) * 14}px` },
           element("span", { class: "sign" }, hasMore ? (isOpen ? "▾" : "▸") : ""), shown(block.fn)),
@@ -359,20 +387,21 @@ function search() {
 let order = "own", shownRows = 100, table = [];
 
 function functions() {
-  const own = new Float64Array(data.rows), total = new Float64Array(data.rows), samples = new Float64Array(data.rows), example = new Int32Array(data.rows);
+  const own = new Float64Array(data.rows), total = new Float64Array(data.rows), samples = new Float64Array(data.rows), waits = sums.ownWaits.map(() => new Float64Array(data.rows)), example = new Int32Array(data.rows);
   data.row.forEach((row, fn) => { example[row] = fn; });
   for (let node = 0; node < data.caller.length; node++) {
     if (!(sums.total[node] > 0)) continue;
     const row = data.row[data.fn[node]];
     own[row] += sums.own[node];
     samples[row] += sums.samples[node];
+    waits.forEach((of, at) => { of[row] += sums.ownWaits[at][node]; });
     // Of a function that calls itself the outermost call counts.
     let above = data.caller[node];
     while (above >= 0 && data.row[data.fn[above]] !== row) above = data.caller[above];
     if (above < 0) total[row] += sums.total[node];
   }
   table = [];
-  for (let row = 0; row < data.rows; row++) if (total[row] > 0) table.push({ fn: example[row], own: own[row], total: total[row], samples: samples[row] });
+  for (let row = 0; row < data.rows; row++) if (total[row] > 0) table.push({ fn: example[row], own: own[row], total: total[row], samples: samples[row], waits: waits.map((of) => of[row]) });
 }
 
 const COLUMNS = [["own", "Self", true], ["", "", false], ["total", "Total", true], ["samples", "Samples", true], ["name", "Function", false], ["module", "Module", false]];
@@ -389,7 +418,7 @@ function drawTable() {
   const most = Math.max(...rows.map((row) => row.own), 1);
   const lines = rows.slice(0, shownRows).map((row) => element("tr", { class: "link", onclick: () => find(data.names[row.fn]) },
     element("td", { class: "number", title: amount(row.own) }, percent(row.own, sums.whole)),
-    element("td", { class: "share" }, element("i", { style: `width:${(100 * row.own) / most}%;background:${colour(data.kind[row.fn])}` })),
+    element("td", { class: "share" }, element("i", { style: `width:${(100 * row.own) / most}%;background:${colour(colourOf(row.fn, row.own, row.waits))}` })),
     element("td", { class: "number", title: amount(row.total) }, percent(row.total, sums.whole)),
     element("td", { class: "number" }, grouped(row.samples)),
     element("td", { class: "name", title: data.names[row.fn] }, shown(row.fn)),
@@ -415,11 +444,12 @@ let drag = null;
 function drawStrip() {
   $("time").hidden = data.slices < 2;
   if ($("time").hidden) return;
-  const heights = KINDS.map(() => new Float64Array(data.slices));
-  const isChosen = threadChosen();
+  const heights = COLOURS.map(() => new Float64Array(data.slices));
+  const isChosen = threadChosen(), isState = stateChosen();
   for (let cell = 0; cell < data.cellNode.length; cell++) {
-    if (data.cellEvent[cell] !== chosen.event || !isChosen(cell)) continue;
-    heights[data.kind[data.fn[data.cellNode[cell]]]][data.cellSlice[cell]] += data.cellPeriod[cell];
+    if (data.cellEvent[cell] !== chosen.event || !isChosen(cell) || !isState(cell)) continue;
+    const state = stateOf(cell), fill = state ? KINDS.length + state - 1 : data.kind[data.fn[data.cellNode[cell]]];
+    heights[fill][data.cellSlice[cell]] += data.cellPeriod[cell];
   }
   const [context, width] = surface($("strip"), 64);
   const style = getComputedStyle(document.documentElement);
@@ -430,7 +460,7 @@ function drawStrip() {
     const isIn = slice >= chosen.from && slice < chosen.to;
     let y = 62;
     context.globalAlpha = isIn ? 1 : 0.25;
-    KINDS.forEach(([name], kind) => {
+    COLOURS.forEach(([name], kind) => {
       const high = most ? (heights[kind][slice] / most) * 56 : 0;
       context.fillStyle = `hsl(${style.getPropertyValue("--" + name)})`;
       context.fillRect(slice * step, y - high, Math.max(step - (step > 3 ? 1 : 0), 0.5), high);
@@ -536,6 +566,7 @@ function remember() {
   if (chosen.view !== "flame") words.set("view", chosen.view);
   if (chosen.search) words.set("search", chosen.search);
   if (chosen.thread) words.set("thread", chosen.thread);
+  if (chosen.state) words.set("state", chosen.state);
   if (chosen.inverted) words.set("inverted", "1");
   if (chosen.event !== data.event) words.set("event", chosen.event);
   if (chosen.from > 0 || chosen.to < data.slices) words.set("time", `${chosen.from}-${chosen.to}`);
@@ -550,6 +581,7 @@ function recall() {
   chosen.event = data.events[Number(words.get("event") ?? data.event)] ? Number(words.get("event") ?? data.event) : data.event;
   chosen.thread = words.get("thread") || "";
   chosen.search = words.get("search") || "";
+  chosen.state = data.cellState && ["running", "waiting"].includes(words.get("state")) ? words.get("state") : "";
   chosen.inverted = words.has("inverted");
   chosen.from = from >= 0 && from < data.slices ? from : 0;
   chosen.to = to > chosen.from && to <= data.slices ? to : data.slices;
@@ -579,12 +611,14 @@ function controls() {
   $("thread").replaceChildren(...choices);
   $("event").replaceChildren(...data.events.map((event, at) => option(at, event.name)));
   $("event").hidden = data.events.filter((event) => event.samples > 0).length < 2;
-  [$("thread").value, $("event").value, $("search").value] = [chosen.thread, chosen.event, chosen.search];
+  $("state").hidden = !data.cellState;
+  [$("thread").value, $("event").value, $("search").value, $("state").value] = [chosen.thread, chosen.event, chosen.search, chosen.state];
   const inversions = [$("inverted"), $("inverted-tree")];
   inversions.forEach((box) => { box.checked = chosen.inverted; });
 
   $("thread").addEventListener("change", (event) => { chosen.thread = event.target.value; refresh(); });
   $("event").addEventListener("change", (event) => { chosen.event = Number(event.target.value); refresh(); });
+  $("state").addEventListener("change", (event) => { chosen.state = event.target.value; refresh(); });
   $("search").addEventListener("input", (event) => { chosen.search = event.target.value; refresh(false); });
   inversions.forEach((box) => box.addEventListener("change", (event) => {
     chosen.inverted = event.target.checked;
@@ -634,7 +668,10 @@ async function start() {
   $("about").textContent = words.filter(Boolean).join(" · ");
   $("trust").textContent = `${data.trust.split("\n")[0]} Written by pmc ${data.version}.`;
   const kinds = new Set(data.kind);
-  $("legend").replaceChildren(...KINDS.flatMap(([, words], kind) => kinds.has(kind) ? [element("span", {}, element("i", { style: `background:${colour(kind)}` }), words)] : []));
+  // Waiting is blue, so the kernel has another colour than without.
+  if (data.cellState) { document.documentElement.dataset.waits = "yes"; WAITS.forEach((_, at) => kinds.add(KINDS.length + at)); }
+  $("legend").replaceChildren(...(data.cellState ? ["running:"] : []),
+    ...COLOURS.flatMap(([, words], at) => kinds.has(at) ? [element("span", {}, element("i", { style: `background:${colour(at)}` }), words)] : []));
   controls();
   drawRecording();
   if (!data.code.length) document.querySelector('[data-view="code"]').hidden = true;

@@ -1,7 +1,7 @@
-//! The functions that samples hit, with the sampled addresses in each function.
+//! The sampled functions, with the sampled addresses in each of them.
 //!
-//! Receives the rows of pass 2 with resolved stacks. Returns one [`SampledFunction`] per function, costliest
-//! first. Also finds functions by the names that users type.
+//! Computes one [`SampledFunction`] per function from the rows of pass 2, in order of descending cost. Also
+//! finds functions by the names that users type.
 
 use rustc_hash::FxHashMap;
 
@@ -10,7 +10,6 @@ use crate::profile::annotate::SampleValue;
 use crate::session::{CodeLocation, Module, ResolvedStacks};
 use pmc_symbols::symbol::{Depth, FunctionId, ModuleId, SymbolProgress};
 use pmc_sys::error::{Error, Result};
-use pmc_sys::sort;
 use pmc_sys::text::{self, clean};
 
 #[derive(Debug, Clone)]
@@ -82,8 +81,9 @@ pub(crate) fn functions(
         sampled.samples.push((address, event as usize, value));
     }
     let mut all: Vec<SampledFunction> = found.into_values().collect();
-    sort::by(&mut all, |a, b| {
-        // Periods of different events are not comparable, so the first event with samples decides the order.
+    all.sort_by(|a, b| {
+        // Periods of different events cannot be compared, so the first event with samples determines the
+        // order.
         let weight = |of: &SampledFunction| of.own.iter().map(|value| value.period).collect::<Vec<u64>>();
         weight(b).cmp(&weight(a)).then_with(|| (&a.name, &a.path, a.start).cmp(&(&b.name, &b.path, b.start)))
     });
@@ -91,13 +91,14 @@ pub(crate) fn functions(
 }
 
 impl SampledFunction {
-    /// Whether `typed` names this function: by its name with or without parameters, or by its linker name.
+    /// Whether `typed` is the name of this function, with or without parameters, or its linker name.
     fn is_called(&self, typed: &str) -> bool {
         self.name == typed || self.raw == typed || plain(&self.name) == typed || plain(&self.raw) == typed
     }
 }
 
-/// Returns the name without parameters, symbol version and the suffixes that compilers add after a dot.
+/// Returns the name without its parameters, its symbol version, and the suffix that compilers add after a
+/// dot.
 fn plain(name: &str) -> &str {
     // `operator()(int)`: the parameters are the last pair of parentheses at the outermost level.
     let end = match name.strip_suffix(" const").unwrap_or(name) {
@@ -118,8 +119,8 @@ fn plain(name: &str) -> &str {
     &name[..end]
 }
 
-/// Returns the functions whose name is exactly `typed` or, failing that, whose name without parameters is
-/// `typed`. If no function matches, returns the most similar names.
+/// Returns the functions with exactly this name, or else those with this name when parameters are ignored. If
+/// no function matches, returns the most similar names.
 fn named<'a>(
     all: &'a [SampledFunction],
     typed: &str,
@@ -142,8 +143,8 @@ pub(crate) fn find<'a>(all: &'a [SampledFunction], dso: &str, name: &str) -> Opt
     all.iter().find(|of| is_it(of) && in_dso(of)).or_else(|| all.iter().find(is_it))
 }
 
-/// Returns the function into which the function with this name is inlined. If there are several, returns the
-/// function in which the inlined code costs most.
+/// Returns the function into which the function with this name was inlined. If there are several, returns the
+/// one in which the inlined code costs most.
 pub(crate) fn host<'a>(
     all: &'a [SampledFunction],
     name: &str,
@@ -173,7 +174,7 @@ pub(crate) fn host<'a>(
     all.iter().filter(|of| cost(of).is_some()).max_by_key(|of| (cost(of), std::cmp::Reverse(of.start)))
 }
 
-/// Whether a function is in one of the given modules; true if `dsos` is empty.
+/// Whether a function is in one of these modules. Always true if `dsos` is empty.
 pub(crate) fn is_in(function: &SampledFunction, dsos: &[String]) -> bool {
     dsos.is_empty() || dsos.iter().any(|dso| *dso == function.dso || *dso == function.path)
 }
@@ -181,7 +182,7 @@ pub(crate) fn is_in(function: &SampledFunction, dsos: &[String]) -> bool {
 /// Returns the requested functions, costliest first.
 ///
 /// # Errors
-/// When no function in the given modules has this name. The error suggests similar names.
+/// Fails if no function in the given modules has this name. The error suggests similar names.
 pub(crate) fn choose<'a>(
     name: Option<&str>,
     dsos: &[String],
@@ -190,7 +191,7 @@ pub(crate) fn choose<'a>(
     let in_dso = |of: &&SampledFunction| is_in(of, dsos);
     let Some(name) = name else { return Ok(all.iter().filter(in_dso).collect()) };
     let of_name = named(all, name).map_err(|near| {
-        let error = Error::new(format!("no sample hit a function named {:?}", clean(name)));
+        let error = Error::new(format!("no function named {:?} has samples", clean(name)));
         match (near.is_empty(), all.first()) {
             (false, _) => error.try_this(format!("did you mean {}?", near.join(" or "))),
             (_, Some(first)) => {

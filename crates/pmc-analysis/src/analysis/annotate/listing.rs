@@ -1,8 +1,8 @@
-//! The listing of a sampled function: fetches and merges its bytes, instructions, line numbers and source
+//! Lists the code of a sampled function: fetches and merges its bytes, instructions, line numbers and source
 //! text.
 //!
-//! Receives a function with its samples, and gets all other data from the symbolizer. Adds notes about
-//! missing or doubtful data.
+//! The caller supplies a function with its samples; all other data comes from the symbolizer. Notes report
+//! missing or unreliable data.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -42,7 +42,7 @@ pub struct ListingOptions {
     pub kcore: Option<PathBuf>,
 }
 
-/// Returns the name, total and skid of each event. The costs of a function are added later.
+/// Returns the name, total and skid of each event. The function's costs are filled in later.
 ///
 /// `leader` maps an event's index to the index of its group leader.
 pub(crate) fn events(
@@ -101,7 +101,8 @@ pub(crate) fn listing(
     merge(head, MergeInput { instructions, places, samples: function.samples.clone(), sources })
 }
 
-/// Returns the path of the code's file for display: the path that the process used, not a path through /proc.
+/// Returns the path to show for the file that contains the code: the path that the process used, not one
+/// below /proc.
 fn shown(symbols: &RecordingSymbols, function: &SampledFunction, code: &MachineCode) -> String {
     let own = symbols.symbolizer.binary(function.id).is_some_and(|image| image.path == code.from);
     let quality = symbols.symbolizer.quality(function.id);
@@ -128,7 +129,7 @@ fn instructions(
     }
     if code.is_unlinked {
         note(
-            "the code comes from the module's file, without relocation: far jumps and calls have no target"
+            "the code comes from the module's file and is not relocated: far jumps and calls have no target"
                 .into(),
         );
     }
@@ -142,7 +143,7 @@ fn instructions(
     });
     let targets = all.iter_mut().flat_map(|instruction| [&mut instruction.target, &mut instruction.refers]);
     let names = targets.flatten().filter_map(|target| target.name.as_mut());
-    // Demangles each name once. Most jumps stay in the function, so names repeat.
+    // Demangle each name only once. Names repeat, because most jumps stay within the function.
     let mut known: FxHashMap<String, Option<String>> = FxHashMap::default();
     for (name, _) in names.filter(|_| !how.raw_names) {
         if !known.contains_key(name) {
@@ -155,7 +156,7 @@ fn instructions(
     all
 }
 
-/// Returns the functions and lines at each instruction, and at sampled addresses past the last instruction.
+/// Returns the functions and lines at each instruction, and at sampled addresses after the last instruction.
 fn places(
     symbols: &mut RecordingSymbols,
     function: &SampledFunction,
@@ -206,8 +207,7 @@ fn generated(function: &SampledFunction, code: &MachineCode, address: u64) -> In
     InlineStack { address, steps: vec![step] }
 }
 
-/// Reads the source files that the places name, and adds notes about files that are missing or newer than the
-/// program.
+/// Reads the source files in `places`, and adds notes about files that are missing or newer than the program.
 fn sources(
     symbols: &RecordingSymbols,
     function: &SampledFunction,
@@ -258,7 +258,7 @@ fn sources(
         notes.push(ListingNote {
             text: format!("source file {}: {said}{more}", path.display()),
             remedy: Some(
-                "name a directory that contains the sources under their full paths (--symfs)".into(),
+                "specify a directory that contains the sources under their full paths (--symfs)".into(),
             ),
         });
     }

@@ -1,8 +1,8 @@
-//! Annotated code of sampled functions: finds the functions ([`functions`]) and lists the costs of their
-//! instructions and lines ([`listing`]).
+//! Annotated code: finds the sampled functions ([`functions`]), and lists their instructions and lines with
+//! costs ([`listing`]).
 //!
-//! Receives an [`Analysis`] without callers (or the rows of the live state, through
-//! [`functions::functions`]); returns listings.
+//! Works on an [`Analysis`] without callers or, through [`functions::functions`], on the rows of a live
+//! snapshot.
 
 pub(crate) mod functions;
 pub mod listing;
@@ -21,14 +21,14 @@ use pmc_sys::error::Result;
 pub struct AnnotationRequest {
     /// Name of the function; `None` selects the costliest functions.
     pub function: Option<String>,
-    /// Modules to restrict the functions to; empty for all modules.
+    /// The modules whose functions to include; empty for all.
     pub dsos: Vec<String>,
     /// Maximum number of functions; 0 for all.
     pub most: usize,
-    /// Minimum share of an event's total, in percent. Functions below this share for every event are left
-    /// out.
+    /// Minimum share of an event's total, in percent. Functions that are below it for every event are
+    /// omitted.
     pub limit: f64,
-    /// Whether to leave out functions whose instructions are unavailable.
+    /// Whether to omit functions whose instructions are unavailable.
     pub skip_missing: bool,
     /// Options for each function's listing.
     pub options: ListingOptions,
@@ -41,12 +41,12 @@ pub struct Annotation {
     pub listings: Vec<Listing>,
     /// Number of functions with samples.
     pub functions: usize,
-    /// Number of selected functions beyond the request's maximum.
+    /// Number of selected functions that were omitted because of [`AnnotationRequest::most`].
     pub left_out: usize,
 }
 
 impl Analysis {
-    /// Returns the functions whose own code the samples hit, costliest first. The result is cached.
+    /// Returns the functions whose own code was sampled, in order of descending cost. The result is cached.
     pub(crate) fn functions(&mut self, progress: &dyn ProgressSink) -> Arc<[SampledFunction]> {
         if let Some(functions) = &self.functions {
             return functions.clone();
@@ -59,11 +59,11 @@ impl Analysis {
         self.functions.insert(all.into()).clone()
     }
 
-    /// Returns the listing of the function with this name, preferably from the given module. For an inlined
-    /// function, returns the listing of the function that contains the inlined code.
+    /// Returns the listing of the function with this name, preferably from this module. For an inlined
+    /// function, returns the listing of the function that contains it.
     ///
     /// # Errors
-    /// When no sample hit the function itself; the text is for the user.
+    /// Returns a message for the user if the function itself has no samples.
     pub fn listing(
         &mut self,
         (dso, name): (&str, &str),
@@ -82,7 +82,7 @@ impl Analysis {
     /// Returns the listings of the requested functions.
     ///
     /// # Errors
-    /// When no sampled function has the requested name, or none is in the requested modules.
+    /// Fails if no sampled function has the requested name or is in the requested modules.
     pub fn annotate(
         &mut self,
         request: &AnnotationRequest,
@@ -100,8 +100,7 @@ impl Analysis {
         let mut inlined = None;
         let chosen = match functions::choose(request.function.as_deref(), &request.dsos, &all) {
             Ok(chosen) => chosen,
-            // The report has rows for inlined functions. Their code is in the listing of the function that
-            // contains them.
+            // Reports have rows for inlined functions, whose code is part of the function that contains them.
             Err(error) => {
                 let name = request.function.as_deref().unwrap_or_default();
                 let host = self.host(&all, name, progress);
@@ -123,14 +122,14 @@ impl Analysis {
         Ok(Annotation { listings, functions: all.len(), left_out: chosen.len() - most })
     }
 
-    /// Returns the function into which the function with this name is inlined.
+    /// Returns the function into which the function with this name was inlined.
     fn host<'a>(
         &mut self,
         all: &'a [SampledFunction],
         name: &str,
         progress: &dyn ProgressSink,
     ) -> Option<&'a SampledFunction> {
-        let meter = progress.begin("finding where it is inlined", 0);
+        let meter = progress.begin("looking for the functions that inline it", 0);
         let at = |p: pmc_symbols::symbol::SymbolProgress| meter.at(p.done as u64, p.total as u64);
         functions::host(all, name, &mut self.symbols, &self.samples.resolved, &at)
     }

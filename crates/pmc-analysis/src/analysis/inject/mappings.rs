@@ -1,4 +1,4 @@
-//! Adds build-ids to mappings and drops unused mappings.
+//! Adds build-ids to mappings, and drops mappings without samples.
 
 use rustc_hash::FxHashMap;
 
@@ -10,7 +10,7 @@ use pmc_sys::abi::misc;
 
 /// Which mappings to keep, and their build-ids.
 pub(super) struct KeptMappings {
-    /// The files to keep mappings of, with their build-ids.
+    /// The files whose mappings are kept, with their build-ids.
     files: FxHashMap<Vec<u8>, Option<Vec<u8>>>,
     drops_others: bool,
 }
@@ -24,7 +24,7 @@ impl KeptMappings {
         }
     }
 
-    /// Appends the rewritten mapping, or nothing if no sample is in its file.
+    /// Appends the rewritten mapping, or nothing if its file has no samples.
     pub(super) fn write(&self, raw: &RawRecord<'_>, out: &mut Vec<u8>) {
         let (map, has_id) = match raw.parse() {
             Some(Record::Mmap(map)) => (map, false),

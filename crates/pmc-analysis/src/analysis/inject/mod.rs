@@ -1,7 +1,7 @@
-//! Rewrites a recording: the same samples, with added data or in another form.
+//! Rewrites a recording: the same samples, with additional data or in a different form.
 //!
-//! Receives a recording and an [`InjectRequest`]; writes the new recording through the `Writer`. Decides
-//! how each record changes. The writer itself writes the header records (events and sections of a stream).
+//! Reads a recording, changes its records as an [`InjectRequest`] specifies, and writes them through the
+//! `Writer`. The writer itself creates the records that describe a stream's events and sections.
 //!
 //! ```text
 //!             BUILD_ID: written first                     (-b: of files with samples; --buildid-all)
@@ -19,6 +19,7 @@ use rustc_hash::FxHashMap;
 
 use self::jit::JitCodes;
 use super::unwinding::RecordingUnwinder;
+use super::warning::AnalysisWarning;
 use super::{ProgressSink, is_from_here, symbols_of};
 use crate::session::Session;
 use crate::session::module::is_jitdump;
@@ -32,17 +33,17 @@ use pmc_perfdata::perfdata::{
 use pmc_perfdata::record::unwound::StrippedFields;
 use pmc_perfdata::record::{RawRecord, Record, Sample, kind};
 use pmc_symbols::symbol::{self, BuildId, identify};
-use pmc_sys::error::{Error, Exit, Result, Warning, say};
+use pmc_sys::error::{Error, Exit, Result, say};
 
-/// Number of bytes to buffer before writing.
+/// Number of bytes to buffer before each write.
 const PIECE: usize = 256 << 10;
-/// Maximum length of a call chain made from a copied stack, in frames: the kernel's own limit.
+/// Maximum number of frames in a call chain that is unwound from a stack copy. The kernel has the same limit.
 const MOST_FRAMES: usize = 127;
 
-/// Selects files for build-ids or mappings.
+/// The files whose build-ids or mappings to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileSelection {
-    /// The files that samples hit.
+    /// The files with samples.
     Hit,
     /// All mapped files.
     All,
@@ -67,11 +68,11 @@ pub struct InjectRequest {
     pub symbols: symbol::SymbolOptions,
 }
 
-/// Rewrites a recording, and warns about problems in the original. Returns the exit status.
+/// Rewrites a recording, warns about problems in the original, and returns the exit status.
 ///
 /// # Errors
-/// When the recording cannot be read or converted, or the new one cannot be written. In these cases, no new
-/// recording remains on disk.
+/// Fails if the recording cannot be read or converted, or the new one cannot be written. In these cases, no
+/// new recording remains on disk.
 pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSink) -> Result<Exit> {
     refuse(&reader, &request.output)?;
     let session = Session::open(reader)?;
@@ -92,7 +93,8 @@ pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSi
     };
     let listed = hits.as_ref().zip(request.build_ids).map(|(tally, of)| list(tally, of, &ids));
     let mappings = hits.as_ref().zip(request.mappings);
-    // The callers in copied stacks are unknown before unwinding, so no mapping may be dropped.
+    // Before unwinding, it is unknown to which files the callers in stack copies belong, so no mapping may be
+    // dropped.
     let has_copies = session.reader.layouts().iter().any(StrippedFields::takes);
     let mappings = mappings.map(|(tally, of)| {
         let of = if has_copies { FileSelection::All } else { of };
@@ -110,7 +112,7 @@ pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSi
         reader.events().iter().chain(reader.fallback_events()).map(changed).collect();
     let features = features(reader, &events, listed.as_deref());
     let form = Writer::form_at(&request.output);
-    // A stream starts with the sections, as records. In a file they come at the end.
+    // A stream starts with the sections, as records; in a file, they come at the end.
     let nothing = Features::default();
     let at_the_start = if form == RecordingLayout::Pipe { &features } else { &nothing };
     let options = WriteOptions { hold: true, whole: true, ..WriteOptions::default() };
@@ -120,7 +122,7 @@ pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSi
         bytes: Vec::with_capacity(PIECE + (64 << 10)),
     };
     let known = features.build_ids.iter().flat_map(|list| &list.0);
-    // A stream has no section for the known build-ids, so they become records.
+    // A stream has no section for build-ids, so they become records.
     let first: Vec<&BuildIdEntry> = match (form, reader.form()) {
         (RecordingLayout::Pipe, RecordingLayout::File | RecordingLayout::Directory) => known.collect(),
         _ => listed.iter().flatten().collect(),
@@ -131,8 +133,8 @@ pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSi
     let mut editor = RecordEditor { session: &session, form, lost, mappings, codes, record: Vec::new() };
     let wants = |_: &Sample<'_>, _| true;
     let unwinding = unwinder.as_mut().map(|unwinder| SampleUnwinding { unwinder, wants: &wants });
-    // Both options need time order: jitdump code is inserted by time, and earlier samples complete truncated
-    // stacks.
+    // Both options need records in time order: code from jitdumps is inserted by time, and truncated stacks
+    // are completed from earlier samples.
     let by_time = request.jit || request.convert_stacks;
     order::records_unwound(
         &session,
@@ -148,7 +150,7 @@ pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSi
     output.push_all(&editor.record)?;
     drop(editor);
     output.flush()?;
-    // A stream already holds its build-ids; a file needs a section for them.
+    // A stream already contains its build-ids; a file needs a section for them.
     let rest = if form == RecordingLayout::Pipe { &nothing } else { &features };
     output.writer.finish(rest)?;
     let exit = super::recording_quality::warn(&session);
@@ -187,17 +189,17 @@ fn warn_of_ends(ends: &crate::profile::sampled::profile_quality::UnwindEnds) {
     ] {
         if samples > 0 {
             let what = format!("{samples} of {copied} copied stacks {why}");
-            say::warn(&Warning::Recording { what });
+            say::warn(AnalysisWarning::Recording { what });
         }
     }
 }
 
-/// Finds build-ids. The user's build-ids take precedence, then those in the recording, then those of the
-/// files on this machine.
+/// Finds build-ids: first among those given by the user, then in the recording, then in the files on this
+/// machine.
 struct FileIds<'a> {
     given: FxHashMap<&'a [u8], BuildId>,
     listed: FxHashMap<&'a [u8], &'a [u8]>,
-    /// Whether this machine's files are the recorded files.
+    /// Whether the recording was made on this machine, so that its files are the recorded ones.
     is_from_here: bool,
 }
 
@@ -229,7 +231,7 @@ fn list(tally: &RecordTally, of: FileSelection, ids: &FileIds<'_>) -> Vec<BuildI
     tally.build_ids(of == FileSelection::All, |file| ids.of(file))
 }
 
-/// Returns the sections of the old recording, updated for the changes.
+/// Returns the old recording's sections, updated for the changes.
 fn features(reader: &Reader, events: &[RecordedEvent], listed: Option<&[BuildIdEntry]>) -> Features {
     let mut features = reader.features().clone();
     // The new recording is one uncompressed file.
@@ -282,19 +284,20 @@ impl RecordEditor<'_> {
         output.push_all(&self.record)
     }
 
-    /// Whether to keep a record. Drops records that the writer creates, and records that no longer apply.
+    /// Whether to keep a record. Records that the writer creates and records that no longer apply are
+    /// dropped.
     fn is_kept(&self, raw: &RawRecord<'_>) -> bool {
         let was = self.session.reader.form();
         match raw.kind {
             kind::HEADER_ATTR | kind::HEADER_EVENT_TYPE => was != RecordingLayout::Pipe,
-            // simpleperf also writes this record to files, with the data in the record.
+            // simpleperf writes this record to files too, with the data inside the record.
             kind::HEADER_TRACING_DATA => was != RecordingLayout::Pipe,
             kind::HEADER_FEATURE => {
                 let is_compression = matches!(raw.parse(), Some(Record::HeaderFeature(section))
                     if section.feature == FeatureNumber::COMPRESSED as u64);
                 was != RecordingLayout::Pipe && self.form == RecordingLayout::File && !is_compression
             }
-            // The rounds of a directory's files are independent of each other.
+            // In a directory, the rounds of different files are independent of each other.
             kind::FINISHED_ROUND => was != RecordingLayout::Directory,
             kind::MMAP | kind::MMAP2 if self.codes.count() > 0 => match raw.parse() {
                 Some(Record::Mmap(map)) => !is_jitdump(map.name),
@@ -313,7 +316,7 @@ impl RecordEditor<'_> {
     }
 }
 
-/// Buffers records and writes them in larger pieces.
+/// Buffers records so that they are written in larger chunks.
 struct InjectOutput {
     writer: Writer,
     bytes: Vec<u8>,

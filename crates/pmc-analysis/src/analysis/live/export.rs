@@ -1,7 +1,8 @@
-//! A snapshot as a recording: rows become samples that `pmc report` and `perf report` can read.
+//! Exports a snapshot as a recording: rows become samples that `pmc report` and `perf report` can read.
 //!
-//! Rows hold modules and offsets, not addresses in a process. Each module therefore gets its own address
-//! range, the same in all processes. The kernel and generated code keep their addresses.
+//! Rows contain modules and offsets instead of addresses in a process. Each module is therefore mapped at a
+//! separate address range, which is the same in all processes. The kernel and generated code keep their
+//! addresses.
 //!
 //! ```text
 //!   row (pid, tid, name; event; stack; n samples, period p)  ─►  n samples of p / n
@@ -27,18 +28,18 @@ use pmc_sys::error::{Error, Result};
 use pmc_sys::host::Host;
 use pmc_sys::sys::page_size;
 
-/// Address of the first module, and the distance between modules. No file is larger than this distance.
+/// Address of the first module, and the distance between modules, which exceeds the size of any file.
 const BASE: u64 = 0x1000_0000_0000;
 const STRIDE: u64 = 1 << 36;
-/// Maximum number of samples to write one by one. Above it, each row becomes a single sample.
+/// Maximum number of samples to write individually. Beyond it, each row becomes a single sample.
 const MOST_SAMPLES: u64 = 1_000_000;
 /// Number of bytes of records to buffer before writing.
 const ENOUGH: usize = 1 << 16;
 
-/// Writes a snapshot of `maker` as a new recording. `kernel` writes the records that locate the kernel.
+/// Writes a snapshot as a new recording. `kernel` writes the records that locate the kernel.
 ///
 /// # Errors
-/// When the file already exists or cannot be written.
+/// Fails if the file already exists or cannot be written.
 pub fn write(
     maker: &SnapshotMaker,
     snapshot: &LiveSnapshot,
@@ -108,7 +109,7 @@ pub fn write(
     Ok(())
 }
 
-/// Fields of each sample: one word per field, in this order, then the call chain.
+/// The fields of each sample: one word per field, in this order, then the call chain.
 const FIELDS: u64 = sample_type::IDENTIFIER | sample_type::IP | sample_type::TID | sample_type::PERIOD;
 /// Size of the trailer of other records, in bytes: thread and identifier.
 const TRAILER: usize = 16;
@@ -130,13 +131,13 @@ fn thread(options: &SnapshotOptions, snapshot: &LiveSnapshot, key: &RowKey) -> T
         let at = options.attributes.iter().position(|attribute| *attribute == wanted)?;
         list.get(at).map(|word| word as i32)
     };
-    // Without a pid, each command name becomes its own process.
+    // If there is no pid, each command name becomes a separate process.
     let otherwise = (key.comm & !NAMELESS) as i32 + 1;
     let pid = word(SampleAttribute::Pid).unwrap_or(otherwise);
     Thread { pid, tid: word(SampleAttribute::Tid).unwrap_or(pid) }
 }
 
-/// Returns the highest offset seen in each module.
+/// Returns the highest offset that occurs in each module.
 fn ends(snapshot: &LiveSnapshot) -> FxHashMap<u32, u64> {
     let mut ends = FxHashMap::default();
     for location in snapshot.locations() {
@@ -151,8 +152,8 @@ fn ends(snapshot: &LiveSnapshot) -> FxHashMap<u32, u64> {
 /// The mappings and threads written so far.
 struct WrittenRecords<'a> {
     modules: &'a [Module],
-    /// The threads (with module `u32::MAX`), the modules of processes, and the pages of generated code that
-    /// have been written.
+    /// Items that have been written: threads (with module `u32::MAX`), modules per process, and pages of
+    /// generated code.
     known: FxHashSet<(i32, u32, u64)>,
     ends: FxHashMap<u32, u64>,
 }
@@ -164,7 +165,8 @@ impl WrittenRecords<'_> {
         }
     }
 
-    /// Returns context markers and addresses, innermost first, and writes the mappings that they need.
+    /// Returns the context markers and addresses of a stack, innermost first, and writes the mappings that
+    /// they need.
     fn chain(&mut self, thread: Thread, stack: &[CodeLocation], out: &mut Encoder) -> Vec<u64> {
         let mut chain = Vec::with_capacity(stack.len() + 2);
         let mut level = None;
@@ -174,7 +176,8 @@ impl WrittenRecords<'_> {
                 level = Some(location.level);
                 chain.push(context::marker(location.level));
             }
-            // The location of a caller is inside its call instruction; the return address is after it.
+            // A caller's location is inside its call instruction, but call chains contain the return address
+            // after it.
             chain.push(self.address(thread, location, out).wrapping_add(is_caller.into()));
         }
         chain
@@ -193,8 +196,10 @@ impl WrittenRecords<'_> {
                 (base, len, base.wrapping_add(place), module.path.as_os_str().as_encoded_bytes())
             }
             ModuleKind::Anonymous(_) => (place / page * page, page, place, &b"//anon"[..]),
-            // The kernel's mappings have already been written. Opaque locations keep their address.
-            _ => return place,
+            // The kernel's mappings have already been written; opaque code keeps its address.
+            ModuleKind::Kernel(_) | ModuleKind::KernelModule(_) | ModuleKind::Bpf | ModuleKind::Opaque => {
+                return place;
+            }
         };
         if self.known.insert((thread.pid, number, addr)) {
             let map = Mmap {

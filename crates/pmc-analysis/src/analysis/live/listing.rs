@@ -1,7 +1,7 @@
-//! Annotated code of a function, with the current costs of its instructions.
+//! Lists the code of a function with the current costs of its instructions.
 //!
-//! Receives a function with its samples from a snapshot; returns its listing. Uses a separate symbolizer,
-//! because the symbolizer for names keeps no tables. The caller runs this slower symbolizer on a separate
+//! Builds the listing of a function from its samples in a snapshot. Uses a separate symbolizer, which keeps
+//! its tables, unlike the one for names. Building a listing is slow, so the caller does it on a separate
 //! thread.
 
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub struct FunctionSamples {
 }
 
 impl FunctionSamples {
-    /// Gathers the samples of a function.
+    /// Collects the samples of a function.
     pub fn new(
         snapshot: &LiveSnapshot,
         shared: &LiveState,
@@ -67,13 +67,13 @@ impl FunctionSamples {
 pub struct ListingBuilder {
     symbols: RecordingSymbols,
     how: ListingOptions,
-    /// Number of modules that the symbolizer already knows.
+    /// Number of modules that have already been registered with the symbolizer.
     modules: usize,
 }
 
 impl ListingBuilder {
     /// # Errors
-    /// The errors of [`RecordingSymbols::none`].
+    /// Fails in the same cases as [`RecordingSymbols::none`].
     pub fn new(options: SymbolOptions, how: ListingOptions) -> Result<Self> {
         Ok(Self {
             symbols: RecordingSymbols::none(SymbolOptions { alone: false, ..options })?,
@@ -85,7 +85,7 @@ impl ListingBuilder {
     /// Returns the listing of a function.
     ///
     /// # Errors
-    /// When no sample hit the function itself; the text is for the user.
+    /// Returns a message for the user if the function itself has no samples.
     pub fn listing(&mut self, of: &FunctionSamples) -> Result<Arc<Listing>, String> {
         let FunctionSamples { function, modules, events, totals, samples } = of;
         self.symbols.know(&modules[self.modules.min(modules.len())..]);

@@ -1,12 +1,12 @@
-//! Queries on the live state. They provide the data that `pmc top` shows.
+//! Queries on the live state, which provide the data for `pmc top`.
 //!
 //! ```text
 //! Live ─┬─► names (thread) ─► NameTable ─┐
 //!       └────────────────────────────────┴─► snapshot ─► a query's answer │ row history │ listing │ file
 //! ```
-//! Receives a [`LiveState`](crate::session::live::LiveState) that the sampler fills. Returns snapshots that
-//! answer queries, the history of rows, annotated code, and snapshots as recordings. Never blocks; `command`
-//! decides when to take a snapshot and where to show the result.
+//! Takes snapshots of a [`LiveState`](crate::session::live::LiveState), to which the sampler adds samples.
+//! Snapshots answer queries, provide row histories and annotated code, and can be exported as recordings.
+//! Never blocks; `command` decides when to take a snapshot and where to show it.
 
 pub mod export;
 pub mod listing;

@@ -1,9 +1,10 @@
-//! Names for locations, found by a background thread. Readers see the names known so far and never wait.
+//! Names for locations, looked up by a background thread. Readers never wait: they see the names that are
+//! known so far.
 //!
-//! Receives locations as they appear ([`NameRequests::ask`]). Stores the function calls at each location
+//! Accepts locations as they appear ([`NameRequests::ask`]), and stores the function calls at each location
 //! ([`NameTable`]). Limits the CPU time spent on names, since searching a large symbol table takes
 //! milliseconds and new addresses keep appearing. Also decides which names to look up first, and when to
-//! retry generated code, whose names appear later than the code.
+//! retry generated code, whose names are published after the code.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -29,19 +30,19 @@ const AGAIN: Duration = Duration::from_secs(2);
 /// Maximum number of locations in unnamed generated code to retry.
 const MOST_AGAIN: usize = 10_000;
 
-/// Time after the start during which names are requested immediately and shown as they arrive.
+/// Time after the start during which names are requested immediately, and shown as soon as they are found.
 pub const EARLY: Duration = Duration::from_secs(2);
 /// Interval between requests after [`EARLY`].
 const GATHER: Duration = Duration::from_secs(2);
 
-/// Options for names.
+/// Options for finding names.
 #[derive(Debug, Clone)]
 pub struct NameOptions {
     /// Where to look for symbols.
     pub options: SymbolOptions,
     /// Level of detail for names.
     pub depth: Depth,
-    /// Whether to show names as they are in the files.
+    /// Whether to show names as they are written in the files.
     pub raw_names: bool,
 }
 
@@ -52,12 +53,11 @@ struct NameMessage {
     ksymbols: Vec<AddedSymbol>,
     jitdumps: Vec<(u32, std::path::PathBuf)>,
     locations: Vec<CodeLocation>,
-    /// Whether the message lists all unnamed locations. Earlier requests that it does not repeat are then
-    /// obsolete.
+    /// Whether the message lists all unnamed locations, which makes earlier requests obsolete.
     are_all: bool,
 }
 
-/// Requests names from the naming thread. Used by the sampler.
+/// Requests names from the naming thread, on behalf of the sampler.
 pub struct NameRequests {
     news: Sender<NameMessage>,
     named: Arc<Mutex<NameTable>>,
@@ -76,18 +76,18 @@ pub(crate) struct NameTable {
     /// The strings of all names.
     pub(crate) texts: StringTable,
     calls: Vec<LocationCall>,
-    /// Address ranges in which every address has the same single call, by module. Most names are found here,
-    /// including names of code that was never requested.
+    /// For each module, address ranges in which all addresses resolve to the same single call. They supply
+    /// most names, even for addresses that were never requested.
     stretches: FxHashMap<(u32, CpuMode), IntervalMap<u32>>,
-    /// Index ranges in `calls` for all other locations.
+    /// For all other locations, their index ranges in `calls`.
     places: FxHashMap<CodeLocation, (u32, u32)>,
-    /// Modules by number: see [`CodeLocation::module`].
+    /// Modules, indexed by [`CodeLocation::module`].
     modules: Vec<Module>,
-    /// Number of times that known names have changed.
+    /// Number of times that an already known name changed.
     renamed: u32,
 }
 
-/// Gives views access to the known names.
+/// Read access to the known names, for views.
 #[derive(Clone)]
 pub struct NameLookup {
     named: Arc<Mutex<NameTable>>,
@@ -101,7 +101,7 @@ impl NameLookup {
         lock(&self.named)
     }
 
-    /// Lifts the CPU limit for symbolization before the final lookup.
+    /// Lifts the limit on CPU time, before the final lookup.
     pub fn hurry(&self) {
         self.hurry.store(true, Ordering::Relaxed);
     }
@@ -119,7 +119,7 @@ fn lock(named: &Mutex<NameTable>) -> MutexGuard<'_, NameTable> {
 /// Starts the naming thread.
 ///
 /// # Errors
-/// When the thread cannot be started.
+/// Fails if the thread cannot be started.
 pub fn start(options: NameOptions) -> Result<(NameRequests, NameLookup)> {
     let symbols = RecordingSymbols::none(options.options.clone())?;
     let (news, come) = channel();
@@ -141,10 +141,10 @@ pub fn start(options: NameOptions) -> Result<(NameRequests, NameLookup)> {
     };
     std::thread::Builder::new()
         .name("names".into())
-        // Parsing of untrusted names recurses deeply.
+        // Parsing untrusted names may recurse deeply.
         .stack_size(pmc_symbols::worker_threads::STACK)
         .spawn(move || finder.run(&come))
-        .map_err(|error| Error::io("starting the thread for names", error))?;
+        .map_err(|error| Error::io("starting the symbolization thread", error))?;
     let names = NameRequests {
         news,
         named: named.clone(),
@@ -159,8 +159,8 @@ pub fn start(options: NameOptions) -> Result<(NameRequests, NameLookup)> {
 }
 
 impl NameRequests {
-    /// Requests names for new locations, unless the last request was too recent: small batches cost much
-    /// more per name. `at_once` overrides this limit.
+    /// Requests names for new locations, unless the previous request was too recent, because small batches
+    /// cost much more per name. `at_once` ignores this limit.
     pub fn ask(&mut self, live: &mut Live, at_once: bool) {
         let now = Instant::now();
         if now < self.next && !at_once {
@@ -175,8 +175,8 @@ impl NameRequests {
         let are_all = generation != self.generation;
         if are_all {
             (self.generation, self.locations) = (generation, 0);
-            // The locations were renumbered. Names are stored by location, so they stay valid; unused names
-            // are dropped.
+            // The locations have been renumbered. Names stay valid, because they are stored by location;
+            // unused names are dropped.
             lock(&self.named).keep(locations);
         }
         if self.locations < locations.len() {
@@ -192,18 +192,18 @@ impl NameRequests {
             return;
         }
         self.waiting.fetch_add(fresh.len(), Ordering::Relaxed);
-        // If the thread has ended, locations get no names, but their addresses are still shown.
+        // If the thread has ended, new locations are shown as addresses.
         let _ = self.news.send(NameMessage { modules, ksymbols, jitdumps, locations: fresh, are_all });
     }
 }
 
 impl NameTable {
-    /// Returns the modules by number.
+    /// Returns the modules, indexed by number.
     pub(crate) fn modules(&self) -> &[Module] {
         &self.modules
     }
 
-    /// Returns the function calls at a location (at least one), innermost first.
+    /// Returns the function calls at a location, innermost first. There is always at least one.
     fn of(&self, location: &CodeLocation) -> Option<&[LocationCall]> {
         let (start, end) = match self.stretch(location) {
             Some((_, call)) => (call, call + 1),
@@ -218,8 +218,8 @@ impl NameTable {
         stretches.find(location.offset).map(|(range, call)| (range, *call))
     }
 
-    /// Stores the function at a location, with its inlined calls. All addresses in the range `around` resolve
-    /// to the same function.
+    /// Stores the function at a location, with its inlined calls. All addresses in `around` resolve to this
+    /// function.
     fn put(&mut self, location: &CodeLocation, calls: &[LocationCall], around: Option<Range<u64>>) {
         let start = self.calls.len() as u32;
         match (around, location.module(), calls) {
@@ -239,7 +239,7 @@ impl NameTable {
         }
     }
 
-    /// Drops all other locations, if these are at most half of the known locations.
+    /// Drops all locations except these, if these are at most half of the known ones.
     fn keep(&mut self, locations: &[CodeLocation]) {
         let known = self.places.len() + self.stretches.values().map(|map| map.iter().count()).sum::<usize>();
         if known < 2 * locations.len() {
@@ -255,8 +255,8 @@ impl NameTable {
         (self.calls, self.places, self.stretches) = (kept.calls, kept.places, kept.stretches);
     }
 
-    /// Updates `code` with the known calls at these locations. Changes only new or newly named entries,
-    /// because most locations stay the same between two snapshots.
+    /// Updates `code` with the known calls at these locations. Changes only entries that are new or newly
+    /// named, because most locations stay the same between two snapshots.
     pub(crate) fn code(
         &mut self,
         locations: &[CodeLocation],
@@ -275,7 +275,7 @@ impl NameTable {
                 code.replace(*number, calls);
                 return false;
             }
-            // For a new module, the module's name is known before the symbol's name.
+            // The name of a new module is known before the names of its symbols.
             let dso = self.dso(location);
             if code.calls()[code.own(*number)].dso == soon && dso != soon {
                 code.replace(*number, &[self.unnamed(location, dso)]);
@@ -305,7 +305,7 @@ impl NameTable {
     }
 }
 
-/// How much of the name table a reader has already copied: see [`NameTable::code`].
+/// Records how much of the name table a reader has already copied; see [`NameTable::code`].
 #[derive(Default)]
 pub(crate) struct CopiedNames {
     generation: u32,
@@ -314,16 +314,16 @@ pub(crate) struct CopiedNames {
     soon: Vec<u32>,
 }
 
-/// Maximum CPU time for finding names, as a share of elapsed time.
+/// Maximum CPU time for finding names, as a fraction of elapsed time.
 const SHARE: f64 = 0.005;
-/// Maximum CPU time that may be spent without a pause, for example at the start.
+/// Maximum CPU time to spend without a pause, for example at the start.
 const CREDIT: Duration = Duration::from_millis(100);
-/// Time spent reading a module's files, as a share of the pause that follows. Reading takes as long for one
-/// address as for hundreds, so addresses are gathered during the pause. [`LONGEST_REST`] bounds the wait for
-/// a name.
+/// Time spent reading a module's files, as a fraction of the pause that follows. Reading takes as long for
+/// one address as for hundreds, so addresses are collected during the pause. [`LONGEST_REST`] limits how long
+/// a name may take.
 const READING: f64 = 0.001;
 const LONGEST_REST: Duration = Duration::from_secs(8);
-/// Interval between checks for a lifted CPU limit while requests are pending.
+/// Interval at which to check whether the CPU limit has been lifted, while requests are pending.
 const NAP: Duration = Duration::from_millis(200);
 
 /// State of the naming thread.
@@ -334,14 +334,15 @@ struct NameFinder {
     named: Arc<Mutex<NameTable>>,
     waiting: Arc<AtomicUsize>,
     modules: Vec<Module>,
-    /// Locations that require reading files, by module, and the time at which the wait began.
+    /// For each module, the locations for which files must be read, and the time at which they started to
+    /// wait.
     pending: FxHashMap<u32, (Vec<CodeLocation>, Instant)>,
     start: Instant,
     /// Earliest time at which a module's files may be read again.
     rests: FxHashMap<u32, Instant>,
     /// Remaining CPU time in seconds, and the time of its last update.
     credit: (f64, Instant),
-    /// Locations in generated code without a name.
+    /// Unnamed locations in generated code.
     nameless: FxHashSet<CodeLocation>,
 }
 
@@ -375,7 +376,7 @@ impl NameFinder {
         lock(&self.named).modules.extend(news.modules.iter().cloned());
         self.modules.extend(news.modules);
         if news.are_all {
-            // Removes the locations, but keeps the time at which each module's wait began.
+            // Remove the locations, but keep the time at which each module started to wait.
             let given_up: usize = self.pending.values_mut().map(|(waiting, _)| waiting.drain(..).len()).sum();
             self.waiting.fetch_sub(given_up, Ordering::Relaxed);
         }
@@ -397,7 +398,7 @@ impl NameFinder {
         self.waiting.fetch_sub(known.len(), Ordering::Relaxed);
     }
 
-    /// Returns the time until the files of a module with pending locations may be read.
+    /// Returns how long to wait until the files of some module with pending locations may be read.
     fn rest(&self) -> Duration {
         let now = Instant::now();
         let rest = |module: &u32| {
@@ -406,8 +407,8 @@ impl NameFinder {
         self.pending.keys().map(rest).min().unwrap_or_default()
     }
 
-    /// Reads files while the CPU credit lasts. Starts with the modules that have the most locations and the
-    /// longest wait.
+    /// Reads files while the CPU credit lasts, starting with the modules that have the most locations and
+    /// have waited longest.
     fn read(&mut self, come: &Receiver<NameMessage>) {
         loop {
             let now = Instant::now();
@@ -434,7 +435,7 @@ impl NameFinder {
                 let rest = Duration::from_secs_f64(cost / READING).min(LONGEST_REST);
                 self.rests.insert(module, Instant::now() + rest);
             }
-            // Locations may have arrived in the meantime, and their names may already be known.
+            // More locations may have arrived in the meantime, and their names may already be known.
             while let Ok(news) = come.try_recv() {
                 self.take(news);
             }
@@ -445,7 +446,7 @@ impl NameFinder {
         if locations.is_empty() {
             return;
         }
-        // Uses a separate string table, so readers do not wait while files are read.
+        // Use a separate string table, so that readers do not wait while files are read.
         let mut texts = StringTable::default();
         let NameOptions { depth, raw_names, .. } = self.options;
         let code = self.symbols.name(&self.modules, locations, depth, raw_names, &mut texts, &|_| {});
@@ -460,7 +461,7 @@ impl NameFinder {
                     (word(call.dso), word(call.symbol), call.file.map(&mut word));
             }
             let calls = &renamed[..];
-            // With line numbers, the calls differ from one address to the next.
+            // With line numbers, the calls differ between neighbouring addresses.
             let around = match depth {
                 Depth::Names => self.symbols.around(location).map(|(from, end)| from..end),
                 _ => None,
@@ -475,7 +476,7 @@ impl NameFinder {
         }
     }
 
-    /// Retries unnamed generated code: a JIT may write its names at any time.
+    /// Retries unnamed generated code, since a JIT may write names at any time.
     fn ask_again(&mut self) {
         let all: Vec<CodeLocation> = self.nameless.drain().collect();
         let modules: FxHashSet<u32> = all.iter().filter_map(|location| location.module()).collect();

@@ -1,7 +1,7 @@
-//! Costs of functions over the most recent intervals: the data for a row's history.
+//! Costs of functions over the most recent intervals, for the history of a row.
 //!
-//! Receives the last snapshot of each interval, and subtracts the share of the previous snapshot that remains
-//! after decay.
+//! Takes the last snapshot of each interval, and subtracts the part of the previous one that is left after
+//! decay.
 
 use std::collections::VecDeque;
 
@@ -9,14 +9,13 @@ use rustc_hash::FxHashMap;
 
 use super::snapshot::LiveSnapshot;
 use crate::profile::sampled::{FunctionRef, StringId};
-use pmc_sys::sort;
 
 /// Maximum number of intervals to keep.
 const MOST: usize = 120;
-/// Maximum number of functions to keep per interval: the costliest ones.
+/// Maximum number of functions to keep per interval; only the costliest are kept.
 const FUNCTIONS: usize = 2000;
 
-/// Costs of functions in the last intervals, by module and name.
+/// Costs of functions in recent intervals, by module and name.
 #[derive(Debug, Default)]
 pub struct RowHistory {
     of: FxHashMap<(StringId, StringId), IntervalCosts>,
@@ -31,11 +30,11 @@ struct IntervalCosts {
 }
 
 impl RowHistory {
-    /// Adds an interval. `keep` is the share of all costs that remains after the interval.
+    /// Adds an interval. `keep` is the fraction of all costs that remains after it.
     pub fn note(&mut self, snapshot: &LiveSnapshot, event: usize, keep: f64) {
         self.intervals += 1;
         let mut now: Vec<((StringId, StringId), u64)> = snapshot.own(event).into_iter().collect();
-        sort::by_key(&mut now, |(_, period)| std::cmp::Reverse(*period));
+        now.sort_by_key(|(_, period)| std::cmp::Reverse(*period));
         now.truncate(FUNCTIONS);
         for one in self.of.values_mut() {
             one.sums.push_back(0);
@@ -56,7 +55,7 @@ impl RowHistory {
         self.of.retain(|_, one| one.sums.iter().any(|sum| *sum > 0));
     }
 
-    /// Returns the costs of a function per interval, oldest first.
+    /// Returns a function's cost in each interval, oldest first.
     pub fn of(&self, snapshot: &LiveSnapshot, function: &FunctionRef) -> Vec<u64> {
         let name = snapshot.text(&function.dso).zip(snapshot.text(&function.symbol));
         let one = name.and_then(|name| self.of.get(&name));

@@ -1,8 +1,9 @@
-//! Snapshots of the live state: combines rows with names, separates idle samples, and answers queries.
+//! Snapshots of the live state, which combine rows with names, separate idle samples, and answer queries.
 //!
-//! Receives rows from [`Live`](crate::session::live::Live) and the names known so far; returns answers and
-//! the header's data. Decides when samples decay. Never blocks.
+//! Combines the rows of [`Live`](crate::session::live::Live) with the names known so far, to answer queries
+//! and to fill in the header. Decides when samples decay. Never blocks.
 
+use std::borrow::Cow;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,8 +13,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::names::{CopiedNames, NameLookup};
 use crate::analysis::request::NamePattern;
 use crate::profile::sampled::callers;
-use crate::profile::sampled::query::{self, EventTotals};
+use crate::profile::sampled::event_totals::EventTotals;
+use crate::profile::sampled::query;
 use crate::profile::sampled::table_input::{RowStrings, TableInput};
+use crate::profile::sampled::waits::{self, IdleWaits, ThreadTimeSums};
 use crate::profile::sampled::{
     FunctionRef, LiveHeader, LocationCalls, Query, QueryAnswer, SampleValue, StackProfile, StringId,
     StringTable,
@@ -21,7 +24,7 @@ use crate::profile::sampled::{
 use crate::session::CodeLocation;
 use crate::session::intern::words;
 use crate::session::live::{LiveCounts, LiveRows, LiveState};
-use crate::session::samples::{RowKey, SampleAttribute};
+use crate::session::samples::{RowKey, SampleAttribute, unnamed_thread};
 use pmc_sys::abi::CpuMode;
 use pmc_sys::host::Host;
 use pmc_sys::host::cpu::Topology;
@@ -55,19 +58,19 @@ const IDLE: &[&str] = &[
     "pv_native_safe_halt",
 ];
 
-/// How long older samples count.
+/// How older samples are treated when an interval ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retention {
-    /// Each new table reduces the weight of older samples to 7/8, as in perf.
+    /// The weight of older samples is reduced to 7/8 with each new table, as in perf.
     Decays,
-    /// Older samples count as much as new ones.
+    /// Older samples have the same weight as new ones.
     Lasts,
     /// Older samples are dropped.
     None,
 }
 
 impl Retention {
-    /// Returns the share of all costs that remains after an interval, 0 to 1.
+    /// Returns the fraction of all costs that remains after an interval.
     pub fn keep(self) -> f64 {
         match self {
             Self::Decays => 7.0 / 8.0,
@@ -80,7 +83,7 @@ impl Retention {
 /// Options for snapshots.
 #[derive(Debug, Clone)]
 pub struct SnapshotOptions {
-    /// The attributes requested from [`Live`](crate::session::live::Live).
+    /// The attributes to request from [`Live`](crate::session::live::Live).
     pub attributes: Vec<SampleAttribute>,
     /// Whether to look up the socket of each CPU.
     pub with_sockets: bool,
@@ -90,8 +93,8 @@ pub struct SnapshotOptions {
     pub ignore_callees: Option<NamePattern>,
 }
 
-/// Minimum time between returns of freed memory to the kernel. Returning memory often is slow, because the
-/// kernel zeroes memory before allocating it again.
+/// Minimum time between returns of freed memory to the kernel. Returning it more often would be slow, because
+/// the kernel zeroes memory before it allocates it again.
 const GIVE_BACK: Duration = Duration::from_secs(8);
 
 /// Takes snapshots, and answers queries from them.
@@ -106,7 +109,7 @@ pub struct SnapshotMaker {
     pub(super) host: Host,
 }
 
-/// Counters at the time of the last header.
+/// Counters at the time of the previous header.
 #[derive(Clone, Copy)]
 struct PreviousCounters {
     at: u64,
@@ -114,7 +117,7 @@ struct PreviousCounters {
     counts: LiveCounts,
 }
 
-/// The rows at a point in time, with the names known at that time. Answers any number of queries.
+/// The rows at one point in time, with the names known by then. Answers any number of queries.
 pub struct LiveSnapshot {
     /// Empty once the snapshot has been released.
     look: LiveRows,
@@ -123,16 +126,18 @@ pub struct LiveSnapshot {
     followed: CopiedNames,
     texts: StringTable,
     comms: Vec<String>,
-    /// Names of the processes and threads in the rows.
+    /// Names of the processes and threads that occur in the rows.
     task_names: FxHashMap<i32, String>,
     cgroups: FxHashMap<u64, Vec<u8>>,
     events_totals: Vec<EventTotals>,
-    /// Sums of each event's periods: in the kernel, in user space, and idle.
+    /// For each event, the sums of periods in the kernel, in user space, and idle.
     splits: Vec<(u64, u64, u64)>,
+    /// Waits of idle threads, which the rows leave out.
+    idle_waits: IdleWaits,
 }
 
 impl SnapshotMaker {
-    /// Creates a snapshot builder that reads the given live state.
+    /// Creates a snapshot maker that reads the given live state.
     pub fn new(shared: Arc<LiveState>, names: NameLookup, options: SnapshotOptions) -> Self {
         let host = Host::live();
         let sockets = match options.with_sockets {
@@ -144,7 +149,7 @@ impl SnapshotMaker {
         Self { shared, names, options, sockets, start: now, before, given_back: Instant::now(), host }
     }
 
-    /// Takes a snapshot. Reuses the names that the last snapshot has already found.
+    /// Takes a snapshot. Reuses the names that the previous snapshot has already looked up.
     pub fn take(&self, last: Option<LiveSnapshot>) -> LiveSnapshot {
         let (mut code, mut followed, mut known) = match last {
             Some(last) => (last.code, last.followed, last.task_names),
@@ -155,7 +160,7 @@ impl SnapshotMaker {
             matches!(kind, SampleAttribute::Pid | SampleAttribute::Tid)
         };
         let ids_at: Vec<usize> = kinds.filter(is_id).map(|(at, _)| at).collect();
-        let (mut look, comms, task_names, cgroups) = {
+        let (mut look, comms, task_names, cgroups, thread_time) = {
             let live = self.shared.live();
             let comms = live.history().comms().map(|comm| String::from_utf8_lossy(comm).into_owned());
             let comms = comms.collect();
@@ -172,22 +177,41 @@ impl SnapshotMaker {
                 Some((id, name.or_else(|| known.remove(&id))?))
             });
             let task_names = names.collect();
-            (rows, comms, task_names, live.cgroups().clone())
+            (rows, comms, task_names, live.cgroups().clone(), live.thread_time().cloned())
         };
         let texts = {
             let mut named = self.names.table();
             named.code(&look.resolved.locations, look.generation, &mut code, &mut followed);
             named.texts.clone()
         };
+        let kinds = &self.options.attributes;
+        let mut idle_waits = IdleWaits::default();
+        if thread_time.is_some() {
+            waits::mark(&mut look.resolved, &look.attributes, kinds);
+            if let Some(marked) = waits::classify(&mut look.resolved, &look.attributes, kinds, &code, &texts)
+            {
+                look.attributes = marked.into();
+            }
+            idle_waits = waits::remove_idle(&mut look.resolved, &look.attributes, kinds);
+        }
         let idle: FxHashSet<StringId> = IDLE.iter().filter_map(|name| texts.find(name)).collect();
         let mut events_totals: Vec<EventTotals> = self
             .shared
             .events
             .iter()
-            .map(|event| EventTotals {
-                name: event.name.clone(),
-                leader: event.leader,
-                ..EventTotals::default()
+            .enumerate()
+            .map(|(index, event)| {
+                let joint_name = thread_time.as_ref().and_then(|of| of.name(index));
+                EventTotals {
+                    name: joint_name.map_or_else(|| event.name.clone(), str::to_owned),
+                    leader: event.leader,
+                    thread_time: joint_name.map(|_| {
+                        let rows = look.resolved.rows.iter().chain(&idle_waits.rows);
+                        let threads = waits::threads(rows, &look.attributes, kinds);
+                        ThreadTimeSums::live(look.elapsed_ns, threads, idle_waits.sums())
+                    }),
+                    ..EventTotals::default()
+                }
             })
             .collect();
         let mut splits = vec![(0, 0, 0); events_totals.len()];
@@ -204,7 +228,7 @@ impl SnapshotMaker {
                 (_, true) => &mut split.0,
                 _ => &mut split.1,
             };
-            *part += value.period;
+            *part += value.ran();
             let is_shown = !is_idle || self.options.with_idle;
             if is_shown {
                 events_totals[event].total += value;
@@ -213,7 +237,8 @@ impl SnapshotMaker {
         });
         look.resolved.rows = rows;
         if let Some(pattern) = &self.options.ignore_callees {
-            callers::ignore_callees(&mut look.resolved, &code, &texts, &|name| pattern.finds(name));
+            let idle = &mut idle_waits.rows;
+            callers::ignore_callees(&mut look.resolved, idle, &code, &texts, &|name| pattern.finds(name));
         }
         LiveSnapshot {
             look,
@@ -226,17 +251,19 @@ impl SnapshotMaker {
             cgroups,
             events_totals,
             splits,
+            idle_waits,
         }
     }
 
     /// Answers a query from a snapshot.
     pub fn answer(&self, snapshot: &LiveSnapshot, query: &Query) -> QueryAnswer {
         let words = SnapshotStrings { snapshot, sockets: &self.sockets, names: &self.names };
-        let input = self.input(snapshot, &words);
-        query::answer(&input, &snapshot.events_totals, query, snapshot.texts.clone())
+        let (rows, totals) = (snapshot.selected_rows(query), snapshot.totals_of(query));
+        let input = self.input(snapshot, &rows, &words);
+        query::answer(&input, &totals, query, snapshot.texts.clone())
     }
 
-    /// Calls `visit` with the samples that pass the query's filter, grouped by stack. Exports use it.
+    /// Calls `visit` with the samples that pass the query's filter, grouped by stack; used for exports.
     pub fn with_stacks<R>(
         &self,
         snapshot: &LiveSnapshot,
@@ -245,13 +272,19 @@ impl SnapshotMaker {
     ) -> R {
         let words = SnapshotStrings { snapshot, sockets: &self.sockets, names: &self.names };
         let modules = self.names.table().modules().to_vec();
-        let input = self.input(snapshot, &words);
-        visit(&StackProfile::new(&input, &modules, &snapshot.events_totals, query, &snapshot.texts))
+        let (rows, totals) = (snapshot.selected_rows(query), snapshot.totals_of(query));
+        let input = self.input(snapshot, &rows, &words);
+        visit(&StackProfile::new(&input, &modules, &totals, query, &snapshot.texts))
     }
 
-    fn input<'a>(&'a self, snapshot: &'a LiveSnapshot, words: &'a SnapshotStrings<'a>) -> TableInput<'a> {
+    fn input<'a>(
+        &'a self,
+        snapshot: &'a LiveSnapshot,
+        rows: &'a [(RowKey, SampleValue)],
+        words: &'a SnapshotStrings<'a>,
+    ) -> TableInput<'a> {
         TableInput {
-            rows: &snapshot.look.resolved.rows,
+            rows,
             resolved: &snapshot.look.resolved,
             attributes: &snapshot.look.attributes,
             attribute_kinds: &self.options.attributes,
@@ -302,7 +335,7 @@ impl SnapshotMaker {
         pages * pmc_sys::sys::page_size() as u64
     }
 
-    /// Ends an interval: decays, keeps or clears the sums, and drops data that is no longer used.
+    /// Ends an interval: decays, keeps or clears the sums, and drops unused data.
     pub fn end_interval(&mut self, retention: Retention) {
         let before = self.shared.settled();
         let mut live = self.shared.live();
@@ -321,10 +354,25 @@ impl SnapshotMaker {
 }
 
 impl LiveSnapshot {
-    /// Releases the data shared with the sampling thread. While the data is shared, that thread must copy all
-    /// of it before adding samples. The names stay for the next snapshot.
+    /// Returns the rows, with or without the waits of idle threads.
+    fn selected_rows(&self, query: &Query) -> Cow<'_, [(RowKey, SampleValue)]> {
+        self.idle_waits.select(&self.look.resolved.rows, query.idle)
+    }
+
+    /// Returns the totals of the rows that `selected_rows` returns.
+    fn totals_of(&self, query: &Query) -> Vec<EventTotals> {
+        let mut totals = self.events_totals.clone();
+        if query.idle {
+            EventTotals::add_idle(&mut totals, &self.idle_waits);
+        }
+        totals
+    }
+
+    /// Releases the data shared with the sampling thread, which must copy shared data before it can add
+    /// samples. The names are kept for the next snapshot.
     pub fn release(&mut self) {
         self.look = LiveRows::default();
+        self.idle_waits = IdleWaits::default();
         self.is_released = true;
     }
 
@@ -350,7 +398,7 @@ impl LiveSnapshot {
     }
 
     /// Returns the samples in a function: location, event index and cost. For an inlined function, returns
-    /// the samples of the function that contains it. If several functions do, picks the costliest.
+    /// the samples of the function that contains it, or of the costliest one if there are several.
     pub(crate) fn samples_of(&self, function: &FunctionRef) -> Vec<(CodeLocation, usize, SampleValue)> {
         let (Some(dso), Some(symbol)) = (self.text(&function.dso), self.text(&function.symbol)) else {
             return Vec::new();
@@ -387,7 +435,7 @@ impl LiveSnapshot {
         &self.look.resolved.rows
     }
 
-    /// Returns the code locations that rows refer to.
+    /// Returns the code locations to which rows refer.
     pub(crate) fn locations(&self) -> &[CodeLocation] {
         &self.look.resolved.locations
     }
@@ -402,13 +450,11 @@ impl LiveSnapshot {
         if self.look.attributes.is_empty() { &[] } else { self.look.attributes.get(number).1 }
     }
 
-    /// Returns the thread name that has this number in the rows.
+    /// Returns the thread name with this number in the rows.
     pub(crate) fn comm(&self, comm: u32) -> String {
         match self.comms.get(comm as usize) {
             Some(name) => name.clone(),
-            // perf's name for unnamed threads. `NAMELESS` replaced the sign bit of the thread id; the shifts
-            // restore it.
-            None => format!(":{}", (comm << 1) as i32 >> 1),
+            None => unnamed_thread(comm),
         }
     }
 

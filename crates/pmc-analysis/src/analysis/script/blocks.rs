@@ -1,5 +1,5 @@
-//! The code that ran between the branches of a sample, in the order and with the limits of perf's field
-//! `brstackinsn`.
+//! The code that ran between the branches of a sample, in the order and with the limits of perf's
+//! `brstackinsn` field.
 //!
 //! ```text
 //!   branches, oldest first   A→B, C→D, and the sample at E
@@ -22,13 +22,14 @@ use pmc_sys::abi::branch_sample_type;
 /// perf's maximum size of a block in bytes.
 const MOST_BYTES: u64 = 16384 - LONGEST_INSTRUCTION;
 
-/// Bytes to search for the next branch if the sampled address is before the newest branch's target.
+/// Number of bytes in which to look for the next branch if the sampled address is before the newest branch's
+/// target.
 const SEARCHED: u64 = 128;
 
-/// Maximum number of bytes of code for one sample. Hardware records at most 64 branches, which need far less.
+/// Maximum number of bytes of code per sample. Hardware records at most 64 branches, which need far less.
 const MOST_OF_SAMPLE: u64 = 128 << 10;
 
-/// The instructions from the start of a block to at least its end.
+/// The instructions from the start of a block to at least the end.
 type BlockCode = Arc<[Arc<Instruction>]>;
 
 /// Reads the code between branches. Caches recently read blocks by location and size.
@@ -79,7 +80,7 @@ pub(super) struct BlockLines<'a> {
     /// Module and start address of the function that was last named.
     function: Option<(ModuleId, u64)>,
     total_cycles: u32,
-    /// Number of bytes of code that may still be read; `None` once the limit has been reached.
+    /// Number of bytes of code that may still be read; `None` after the limit has been reached.
     budget: Option<u64>,
 }
 
@@ -95,8 +96,8 @@ impl<'a> BlockLines<'a> {
         }
     }
 
-    /// Returns the lines for the branches, newest first, of a sample at `ip`. `branch_types` are the types of
-    /// branches that the event records.
+    /// Returns the lines for a sample at `ip` with these branches, newest first. `branch_types` are the types
+    /// of branches that the event records.
     pub(super) fn of_sample(
         mut self,
         reader: &mut BlockReader,
@@ -113,11 +114,11 @@ impl<'a> BlockLines<'a> {
         while next > 0 && self.budget.is_some() {
             let start = branches[next].to;
             next -= 1;
-            // The kernel hides an address from this user by a zero.
+            // The kernel reports an address as zero if this user may not see it.
             if start == 0 || branches[next].from == 0 {
                 continue;
             }
-            // A branch into the kernel may be missing although the branch out of it was recorded.
+            // The branch into the kernel may be missing even though the branch out of it was recorded.
             if location::level(start) != location::level(branches[next].from) && next > 0 {
                 next -= 1;
             }
@@ -136,7 +137,7 @@ impl<'a> BlockLines<'a> {
         self.lines
     }
 
-    /// Adds the code from `start` to a branch.
+    /// Adds the code between `start` and a branch.
     fn block(&mut self, start: u64, code: &[Arc<Instruction>], branch: &ScriptBranch) {
         let mut address = start;
         for (before, instruction) in (1..).zip(code) {
@@ -184,7 +185,7 @@ impl<'a> BlockLines<'a> {
         }
     }
 
-    /// Names the function at an address, unless it is the function that was last named.
+    /// Adds the name of the function at an address, unless it was the last one added.
     fn name(&mut self, address: u64) {
         let symbols = &self.script.symbols;
         let Some((id, query)) = symbols.query(&self.locate(address)) else { return };
@@ -207,7 +208,7 @@ impl<'a> BlockLines<'a> {
         self.lines.push(BranchLine::Instruction { address, code: code.clone(), branch: None });
     }
 
-    /// Adds the instruction that branched. Its block has this number of `instructions`.
+    /// Adds the instruction that branched. `instructions` is the number of instructions in the block.
     fn branch(&mut self, branch: &ScriptBranch, code: &Arc<Instruction>, instructions: u32) {
         self.total_cycles = self.total_cycles.saturating_add(branch.flags.cycles().into());
         let end = BranchEnd { flags: branch.flags, total_cycles: self.total_cycles, instructions };

@@ -1,6 +1,6 @@
-//! Dump of every record as stored, with the thread that owns it: the output of `-D`.
+//! Dumps every record as stored, with the thread to which it belongs, for `-D`.
 //!
-//! Visits [`DumpedRecord`] records in time or file order, then the places where data is damaged. The view
+//! Visits [`DumpedRecord`]s in time order or file order, then the places where data is damaged. The view
 //! prints bytes and fields.
 
 use std::borrow::Cow;
@@ -30,7 +30,7 @@ pub enum DumpOrder {
 /// Visits all records.
 ///
 /// # Errors
-/// When the file cannot be read, or when `visit` fails.
+/// Fails if the file cannot be read, or if `visit` fails.
 pub fn dump(
     session: &Session,
     by: DumpOrder,
@@ -41,14 +41,14 @@ pub fn dump(
     dumper.tears(visit)
 }
 
-/// Finds the owner of each record.
+/// Finds the thread to which each record belongs.
 pub(super) struct Dumper<'a> {
     session: &'a Session,
     names: RecordingNames<'a>,
     events: Vec<String>,
     is_aarch64: bool,
-    /// Whether the kernel's records have a CPU and a time. If so, the dump also shows both for perf's own
-    /// records, which lack them.
+    /// Whether the kernel's records contain a CPU and a time. If they do, the dump also shows a CPU and a
+    /// time for perf's own records, which contain neither.
     stamps: [bool; 2],
     has_trailers: bool,
 }
@@ -93,8 +93,8 @@ impl<'a> Dumper<'a> {
             raw: *raw,
             file: &file.to_string_lossy(),
             offset: place.offset.saturating_sub(start),
-            // In a stream, CPU and time are missing until the first event is known. In a file they are always
-            // present.
+            // In a stream, CPU and time are missing until the first event is known; in a file, they are
+            // always present.
             cpu: stamp(cpu, own_cpu),
             time: stamp(time, own_time),
             record,
@@ -124,7 +124,7 @@ impl<'a> Dumper<'a> {
         }
     }
 
-    /// Visits the places where data is damaged.
+    /// Visits the places where the file is damaged.
     pub(super) fn tears(&self, visit: &mut dyn FnMut(ScriptLine<'_>) -> Result<()>) -> Result<()> {
         let path: &Path = self.session.reader.path();
         for note in self.session.notes() {
@@ -142,7 +142,7 @@ fn has_calls(layout: &SampleLayout) -> bool {
     layout.branch_sample_type() & pmc_sys::abi::branch_sample_type::CALL_STACK != 0
 }
 
-/// Describes the header records of a stream: the attributes of an event, or the name of a section.
+/// Describes a header record of a stream: the attributes of an event, or the name of a section.
 fn in_words(record: &Record<'_>) -> Option<String> {
     match record {
         Record::HeaderAttr(event) => Some(header::attr_words(&event.attr)),

@@ -1,12 +1,12 @@
-//! Turns records into entries: finds the thread, the names and the other fields of each record, and passes
+//! Converts records to entries: finds the thread, the names and the other fields of each record, and passes
 //! the entry to the visitor.
 
 use std::borrow::Cow;
 
 use super::blocks::{BlockLines, BlockReader};
-use super::dump::Dumper;
+use super::dump::{DumpOrder, Dumper};
 use super::instructions::SampledInstructions;
-use super::{CODE_FIELDS, DumpOrder, NamedRecording, ScriptLine};
+use super::{CODE_FIELDS, NamedRecording, ScriptLine};
 use crate::analysis::counts;
 use crate::analysis::names::RecordingNames;
 use crate::analysis::unwinding::RecordingUnwinder;
@@ -22,10 +22,10 @@ use pmc_sys::abi::generic::{BPF_OUTPUT, MAJOR_FAULTS, MINOR_FAULTS, PAGE_FAULTS}
 use pmc_sys::abi::sample_type;
 use pmc_sys::error::Result;
 
-/// Software events whose address is a data address: all page-fault events, but not alignment faults.
+/// Software events whose address is a data address: all page-fault events, but not the alignment-fault event.
 const FAULTS: [u64; 3] = [PAGE_FAULTS, MINOR_FAULTS, MAJOR_FAULTS];
 
-/// Sample fields that require a full parse of the sample.
+/// Sample fields that can be read only by parsing the whole sample.
 const LATE: u64 = sample_type::RAW
     | sample_type::WEIGHT
     | sample_type::WEIGHT_STRUCT
@@ -42,10 +42,10 @@ impl NamedRecording<'_> {
     /// Visits all requested samples and records in time order.
     ///
     /// # Errors
-    /// When the file cannot be read, or when `visit` fails.
+    /// Fails if the file cannot be read, or if `visit` fails.
     pub fn entries(&self, visit: &mut dyn FnMut(ScriptLine<'_>) -> Result<()>) -> Result<()> {
         let (session, request) = (&*self.session, self.request);
-        let mut unwinder = RecordingUnwinder::new(session, &self.symbols, request.max_stack, request.joins);
+        let mut unwinder = self.unwinder();
         if request.stitches {
             unwinder = unwinder.stitching(session)?;
         }
@@ -59,7 +59,7 @@ impl NamedRecording<'_> {
             script: self,
             session,
             names: RecordingNames::new(session).with_symbols(&self.symbols),
-            completer: ChainCompleter::new(self.wanted.ignore_stacks).joining(&session.deferred).like_perf(),
+            completer: self.completer(),
             readings: Readings::default(),
             has_data: session.reader.events().iter().map(is_of_data).collect(),
             leaves: self.leaves(),
@@ -76,7 +76,7 @@ impl NamedRecording<'_> {
                 || request.records.contains(&kind)
                 || kind == record::kind::READ && tells_ends
         };
-        // Records that the recorder wrote when it ended have no time.
+        // Records that the recorder wrote when it finished have no time.
         let has_no_time =
             |raw: &RawRecord<'_>| session.reader.layouts().time(raw).is_none_or(|time| time.0 == 0);
         let mut at_the_end: Vec<u8> = Vec::new();
@@ -110,14 +110,45 @@ impl NamedRecording<'_> {
     }
 }
 
-/// Turns records into entries.
+impl NamedRecording<'_> {
+    /// Returns a completer for use with [`Self::chain_places`].
+    pub(crate) fn completer(&self) -> ChainCompleter<'_> {
+        ChainCompleter::new(self.wanted.ignore_stacks).joining(&self.session.deferred).like_perf()
+    }
+
+    /// Returns an unwinder for stack copies.
+    pub(crate) fn unwinder(&self) -> RecordingUnwinder<'_> {
+        RecordingUnwinder::new(&self.session, &self.symbols, self.request.max_stack, self.request.joins)
+    }
+
+    /// Appends the numbers of the addresses in a sample's call chain, innermost first.
+    pub(crate) fn chain_places(
+        &self,
+        completer: &mut ChainCompleter<'_>,
+        sample: &Sample<'_>,
+        unwound: &[u64],
+        timestamp: Timestamp,
+        numbers: &mut Vec<u32>,
+    ) {
+        let thread = sample.thread().unwrap_or_default();
+        let epoch = self.session.history.epoch(thread.pid, timestamp);
+        let chain = completer.chain(sample, unwound);
+        let steps_back = self.kinds.steps_back(&chain);
+        location::walk(chain.words, self.request.max_stack, |level, address, is_caller| {
+            let sampled = SampledAddress::code(epoch, level, address).returned_to(steps_back && is_caller);
+            numbers.extend(self.addresses.find(&sampled));
+        });
+    }
+}
+
+/// Converts records to entries.
 struct ScriptEntryBuilder<'a> {
     script: &'a NamedRecording<'a>,
     session: &'a Session,
     names: RecordingNames<'a>,
     completer: ChainCompleter<'a>,
     readings: Readings,
-    /// Whether the sample addresses of each event are data addresses.
+    /// For each event, whether the sampled addresses are data addresses.
     has_data: Vec<bool>,
     leaves: Option<Vec<bool>>,
     numbers: Vec<u32>,
@@ -153,18 +184,7 @@ impl ScriptEntryBuilder<'_> {
         let asked = &self.session.reader.events()[event].attr;
         let sample_type = sample.layout().sample_type();
         let has_chain = sample_type & sample_type::CALLCHAIN != 0 && request.callers;
-        self.numbers.clear();
-        if script.kinds.chains {
-            let epoch = self.session.history.epoch(who.pid, timestamp);
-            let (addresses, numbers) = (&script.addresses, &mut self.numbers);
-            let chain = self.completer.chain(&sample, unwound);
-            let steps_back = script.kinds.steps_back(&chain);
-            location::walk(chain.words, request.max_stack, |level, address, is_caller| {
-                let sampled =
-                    SampledAddress::code(epoch, level, address).returned_to(steps_back && is_caller);
-                numbers.extend(addresses.find(&sampled));
-            });
-        }
+        self.find_chain(&sample, unwound, timestamp);
         if let Some(leaves) = &self.leaves {
             let leaf = self.numbers.first().and_then(|number| leaves.get(*number as usize));
             if !leaf.copied().unwrap_or(false) {
@@ -214,6 +234,7 @@ impl ScriptEntryBuilder<'_> {
             branches: &self.branches,
             trace: has_trace.then_some(&self.trace),
             trace_fields: trace_fields.as_deref().unwrap_or_default(),
+            payload: parts.raw.filter(|_| asked.kind() == kind::TRACEPOINT),
             bpf: parts.raw.filter(|_| is_bpf),
             places: &self.numbers,
             has_chain,
@@ -229,6 +250,13 @@ impl ScriptEntryBuilder<'_> {
             visit(ScriptLine::Sample(&entry))?;
         }
         Ok(())
+    }
+
+    fn find_chain(&mut self, sample: &Sample<'_>, unwound: &[u64], timestamp: Timestamp) {
+        self.numbers.clear();
+        if self.script.kinds.chains {
+            self.script.chain_places(&mut self.completer, sample, unwound, timestamp, &mut self.numbers);
+        }
     }
 
     fn find_branches(&mut self, parts: &SampleParts<'_>, who: Thread, timestamp: Timestamp) {
@@ -284,7 +312,7 @@ impl ScriptEntryBuilder<'_> {
         }
     }
 
-    /// Visits a record that is not a sample. The thread comes from the record's contents or its trailer.
+    /// Visits a record that is not a sample. The thread is taken from the record's contents or its trailer.
     fn record(
         &mut self,
         raw: &RawRecord<'_>,
@@ -309,7 +337,7 @@ impl ScriptEntryBuilder<'_> {
         let in_time = wanted.times.is_empty()
             || wanted.times.iter().any(|(from, to)| (*from..=*to).contains(&time.unwrap_or(0)));
         let timestamp = self.session.timestamp(time, position);
-        // A task starts with its parent's name; its own name may follow at the same time.
+        // A task starts with its parent's name; a record with its own name may have the same time.
         let named = if let Record::Fork(task) = &record { task.parent } else { who };
         let number = self.session.history.comm(named.pid, named.tid, timestamp);
         if !is_round && (!in_time || !wanted.takes_thread(who, number)) {

@@ -5,20 +5,21 @@
 //!   -F sw:comm,ip         only these, for software      -F trace:            tracepoints are not printed
 //! ```
 
+use crate::analysis::warning::AnalysisWarning;
 use crate::profile::script::{BLOCK_FIELDS, FIELDS, ScriptField, ScriptFields};
 use pmc_perfdata::perfdata::RecordedEvent;
 use pmc_sys::abi::attr::kind;
 use pmc_sys::abi::{branch_sample_type, sample_type};
-use pmc_sys::error::{Error, Result, Warning, say};
+use pmc_sys::error::{Error, Result, say};
 use pmc_sys::text;
 
-/// perf's fields that pmc does not support, and the reasons.
+/// Fields of perf that pmc does not support, and why.
 const REFUSED: [(&str, &str); 2] = [
     ("metric", "pmc stat computes metrics"),
     ("brcntr", "pmc does not record branch counters (-j any,counter)"),
 ];
 
-/// perf's kinds of events, by the name before the `:`.
+/// perf's kinds of events, by the prefix before the `:`.
 const KINDS: [(&str, u32); 5] = [
     ("hw", kind::HARDWARE),
     ("sw", kind::SOFTWARE),
@@ -30,11 +31,11 @@ const KINDS: [(&str, u32); 5] = [
 /// One `-F` option.
 #[derive(Debug, Clone)]
 struct FieldChange {
-    /// The kind of events to which the change applies; `None` for all.
+    /// The kind of event to which the change applies; `None` for all.
     kind: Option<u32>,
-    /// Whether the change applies only to events that no recording contains (`synth:`).
+    /// Whether the change applies only to a kind of event that never occurs (`synth:`).
     is_void: bool,
-    /// Whether the fields modify the current ones (`+`, `-`) rather than replace them.
+    /// Whether the fields modify the current ones (`+`, `-`) instead of replacing them.
     is_relative: bool,
     fields: Vec<(bool, ScriptField)>,
 }
@@ -68,10 +69,8 @@ impl FieldChange {
             fields.push((is_added, field(name)?));
         }
         if changes > 0 && plain > 0 {
-            return Err(Error::usage(format!(
-                "-F {typed:?} both changes the usual fields and replaces them"
-            ))
-            .try_this("put + or - before every name, or before none"));
+            return Err(Error::usage(format!("-F {typed:?} both changes and replaces the default fields"))
+                .try_this("put + or - before every name, or before none"));
         }
         if fields.is_empty() && kind.is_none() && !is_void {
             return Err(Error::usage("-F has no fields").try_this("pmc script -F comm,tid,time,ip,sym"));
@@ -123,11 +122,11 @@ const NEEDS: [(ScriptField, u64); 23] = [
     (ScriptField::StreamId, sample_type::STREAM_ID),
 ];
 
-/// Returns the fields of each event: the defaults, changed by each `-F`. With `callers`, tracepoints also
-/// show their recorded call chains.
+/// Returns the fields of each event: the defaults, as changed by each `-F`. With `callers`, tracepoints also
+/// show recorded call chains.
 ///
 /// # Errors
-/// When a field or event type is unknown.
+/// Fails if a field or event type is unknown.
 pub(super) fn of_events(
     typed: &[String],
     callers: bool,
@@ -189,7 +188,7 @@ fn of_event(event: &RecordedEvent, callers: bool, changes: &[FieldChange]) -> Sc
             fields.set(field, false);
             if asked.contains(&field) {
                 let name = FIELDS.iter().find(|(_, other)| *other == field).map_or("", |(name, _)| name);
-                say::warn(&Warning::FieldMissing { event: event.name().to_string(), field: name });
+                say::warn(AnalysisWarning::FieldMissing { event: event.name().to_string(), field: name });
             }
         }
     }

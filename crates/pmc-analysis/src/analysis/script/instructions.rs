@@ -1,4 +1,5 @@
-//! The instructions at sampled addresses, each read from its program's file and disassembled once.
+//! The instructions at sampled addresses, each of which is read from the program's file and disassembled
+//! once.
 
 use rustc_hash::FxHashMap;
 
@@ -7,7 +8,7 @@ use crate::profile::script::Instruction;
 use crate::session::location;
 use pmc_symbols::symbol::demangle::demangle;
 
-/// Recently used instructions by the number of their address; `None` if the code is unavailable.
+/// Recently used instructions, by the number of their address; `None` if the code is unavailable.
 #[derive(Debug, Default)]
 pub(super) struct SampledInstructions(FxHashMap<u32, Option<Instruction>>);
 

@@ -1,8 +1,8 @@
-//! Samples and other records one by one, with names, in time order.
+//! Visits samples and other records one by one, symbolized and in time order.
 //!
-//! Receives a [`Session`] and a [`ScriptRequest`]. [`NamedRecording::load`] names all addresses first;
-//! [`NamedRecording::entries`] then visits the records and passes each on as a [`ScriptLine`]. Decides which
-//! fields an event has. `view::script` prints the lines.
+//! First, [`NamedRecording::load`] symbolizes all addresses of a [`Session`]; then,
+//! [`NamedRecording::entries`] passes each record to the visitor as a [`ScriptLine`]. The [`ScriptRequest`]
+//! and the recorded data determine the fields of each event. `view::script` prints the lines.
 
 mod blocks;
 mod dump;
@@ -48,9 +48,9 @@ pub struct ScriptRequest {
     pub joins: bool,
     /// Whether to complete hardware-recorded call stacks (LBR) from earlier samples of the same thread.
     pub stitches: bool,
-    /// Only samples in functions with these names; all if empty.
+    /// Names of the functions whose samples to include; empty for all.
     pub functions: Vec<String>,
-    /// Only samples in modules with these paths or short names; all if empty.
+    /// Paths or short names of the modules whose samples to include; empty for all.
     pub dsos: Vec<String>,
     /// Whether to show inlined functions. `None` shows them if stacks were copied or lines are shown.
     pub inlines: Option<bool>,
@@ -58,13 +58,38 @@ pub struct ScriptRequest {
     pub raw_names: bool,
     /// Kinds of records to show besides samples.
     pub records: Vec<u32>,
-    /// Order in which to also dump all records byte by byte; `None` for no dump.
+    /// Whether to also dump all records byte by byte, and in which order.
     pub dump: Option<DumpOrder>,
-    /// Maximum number of blocks between branches to show.
+    /// Maximum number of code blocks between branches to show.
     pub max_blocks: usize,
     /// Where to look for symbols. [`NamedRecording::load`] detects whether the recording is from this
     /// machine.
     pub symbols: SymbolOptions,
+}
+
+impl ScriptRequest {
+    /// Returns a request for all samples with the functions in their call chains, with the default fields and
+    /// records.
+    pub fn with_callers(max_stack: usize, symbols: SymbolOptions) -> Self {
+        Self {
+            selection: SampleSelection::default(),
+            fields: Vec::new(),
+            everything: false,
+            trace_fields: false,
+            callers: true,
+            max_stack,
+            joins: true,
+            stitches: false,
+            functions: Vec::new(),
+            dsos: Vec::new(),
+            inlines: None,
+            raw_names: false,
+            records: Vec::new(),
+            dump: None,
+            max_blocks: 0,
+            symbols,
+        }
+    }
 }
 
 /// Fields that show the sampled instruction.
@@ -78,11 +103,11 @@ const MOST_CACHED: usize = 50_000;
 pub enum ScriptLine<'a> {
     /// A sample.
     Sample(&'a ScriptEntry<'a>),
-    /// Any other record: its thread and time, its kind, and its contents.
+    /// Any other record: an entry with its thread and time, its kind, and its contents.
     Record(&'a ScriptEntry<'a>, u32, &'a Record<'a>),
     /// Any record, as stored.
     Dumped(&'a DumpedRecord<'a>),
-    /// A place after which no more records can be read.
+    /// A place where the file is damaged.
     Torn {
         /// Offset in the file.
         offset: u64,
@@ -93,26 +118,26 @@ pub enum ScriptLine<'a> {
     },
 }
 
-/// A recording with names for its addresses.
+/// A recording whose addresses are symbolized.
 #[derive(Debug)]
 pub struct NamedRecording<'a> {
     session: Arc<Session>,
     request: &'a ScriptRequest,
     wanted: SampleQuery,
     symbols: RecordingSymbols,
-    /// Fields by event.
+    /// Fields to show for each event.
     fields: Vec<ScriptFields>,
-    /// The kinds of addresses that the fields require.
+    /// The kinds of addresses required by the fields.
     kinds: AddressKinds,
     addresses: Addresses,
     places: AddressFunctions,
 }
 
 impl<'a> NamedRecording<'a> {
-    /// Names all addresses.
+    /// Symbolizes all addresses.
     ///
     /// # Errors
-    /// When the file cannot be read, lacks data that the request needs, or a requested field does not
+    /// Fails if the file cannot be read, lacks data that the request needs, or a requested field does not
     /// exist.
     pub fn load(
         session: Arc<Session>,
@@ -159,7 +184,8 @@ impl<'a> NamedRecording<'a> {
         Ok(Self { session, request, wanted, symbols, fields, kinds, addresses, places })
     }
 
-    /// Warns about problems of the file, losses, and names that could not be read. Returns the exit status.
+    /// Warns about problems with the file, lost records, and symbol files that could not be read. Returns the
+    /// exit status.
     pub fn warn(&self) -> Exit {
         recording_quality::warn_of_names(self.symbols.symbolizer.failures());
         recording_quality::warn(&self.session)
@@ -170,13 +196,18 @@ impl<'a> NamedRecording<'a> {
         &self.fields
     }
 
-    /// Returns the functions and lines at the addresses; entries refer to them by number.
+    /// Returns the symbols of the recorded files.
+    pub(crate) fn symbols(&self) -> &RecordingSymbols {
+        &self.symbols
+    }
+
+    /// Returns the functions and lines at all addresses, to which entries refer by number.
     pub fn places(&self) -> &AddressFunctions {
         &self.places
     }
 
-    /// Returns for each address whether it is in a requested function and module. Returns `None` if all are
-    /// included.
+    /// Returns for each address whether it is in one of the requested functions and modules; `None` if all
+    /// are included.
     fn leaves(&self) -> Option<Vec<bool>> {
         let ScriptRequest { functions, dsos, .. } = self.request;
         if functions.is_empty() && dsos.is_empty() {

@@ -1,4 +1,4 @@
-//! Names for all addresses in a recording, each looked up once, before the first line is printed.
+//! Symbolizes each address in a recording once, before the first line is printed.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::session::{CodeLocation, History, location};
 use pmc_symbols::symbol::{Depth, ResolvedFrame, SymbolProgress};
 use pmc_sys::abi::CpuMode;
 
-/// Names all addresses, in order of their numbers.
+/// Symbolizes all addresses, in the order of their numbers.
 pub(super) fn name(
     history: &History,
     addresses: &Addresses,
@@ -24,7 +24,7 @@ pub(super) fn name(
     let answers = symbols.answers(&locations, depth, progress);
     let data: Vec<CodeLocation> = of_data.iter().map(|at| locations[*at]).collect();
     let variables = symbols.answers(&data, Depth::Data, &|_| {});
-    // Caches each module's name and whether its file was found.
+    // Caches each module's name, and whether its file was found.
     let mut known: Vec<Option<(Arc<str>, bool)>> = vec![None; history.modules().len()];
     let mut about = |module: u32, symbols: &RecordingSymbols| {
         let ask = || {
@@ -43,7 +43,7 @@ pub(super) fn name(
         } else {
             answers.of(number)
         };
-        // The lookup used an address inside the call instruction; the printed address is the return address.
+        // The lookup used an address inside the call instruction, but the return address is printed.
         let step = u64::from(question.in_call);
         let (dso, has_file) = location.module().map(|module| about(module, symbols)).unzip();
         let base = AddressFunction {

@@ -11,7 +11,6 @@
 //!        │╰▸ 30: …
 //! ```
 
-use pmc_sys::sort;
 use std::collections::BTreeMap;
 
 /// Maximum number of lanes.
@@ -60,7 +59,8 @@ impl Arrow {
     }
 }
 
-/// The arrows in a lane, without overlaps. Maps the first row to the last row and the target row.
+/// The arrows in a lane, which do not overlap. Maps each arrow's first row to its last row and its target
+/// row.
 type Lane = BTreeMap<usize, (usize, usize)>;
 
 /// Adds an arrow to a lane if the lane is free in these rows. Arrows with the same target may overlap in the
@@ -88,7 +88,7 @@ fn put(lane: &mut Lane, top: usize, bottom: usize, to: usize) -> bool {
 /// Assigns lanes to jumps, which are pairs of source row and target row. Also returns the number of lanes in
 /// use. Jumps with the same target share a lane if possible.
 pub fn lanes(mut jumps: Vec<(usize, usize)>) -> (Vec<Arrow>, usize) {
-    sort::by_key(&mut jumps, |(from, to)| (from.abs_diff(*to), *from));
+    jumps.sort_by_key(|(from, to)| (from.abs_diff(*to), *from));
     jumps.dedup();
     let mut taken: Vec<Lane> = Vec::new();
     let mut all = Vec::new();
@@ -104,7 +104,7 @@ pub fn lanes(mut jumps: Vec<(usize, usize)>) -> (Vec<Arrow>, usize) {
         };
         all.push(Arrow { from, to, lane });
     }
-    sort::by_key(&mut all, |jump| (jump.from, jump.to));
+    all.sort_by_key(|jump| (jump.from, jump.to));
     (all, taken.len())
 }
 

@@ -1,7 +1,8 @@
 //! Merges instructions, their functions and source lines, and samples into one listing.
 //!
-//! Receives all of this data by address. Places function headings and source lines between the instructions.
-//! Also selects which source lines without code to show before the next line with code.
+//! Receives instructions, functions and samples by address, and the lines of source files. Places function
+//! headings and source lines between the instructions. Also selects which source lines without code to show
+//! before the next line with code.
 //!
 //! ```text
 //!   source 12   for (…)                  the line of the instructions below
@@ -17,9 +18,9 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{
-    Flow, Instruction, Listing, ListingRow, RowContent, SampleValue, SourceFile, SourceLine, arrows,
-};
+use super::{Listing, ListingRow, RowContent, SourceFile, SourceLine, arrows};
+use crate::session::SampleValue;
+use pmc_symbols::symbol::disassemble::{Flow, Instruction};
 
 /// Maximum number of lines without code shown before a line with code.
 const ON_THE_WAY: u32 = 6;
@@ -86,7 +87,7 @@ pub(crate) fn merge(head: Listing, input: MergeInput) -> Listing {
         writer.place(instruction.address, &values);
         writer.push(RowContent::Instruction(Box::new(instruction)), values);
     }
-    // Samples after the last instruction, for which no bytes or too few bytes are available.
+    // Samples after the last instruction, where the instruction bytes are missing or incomplete.
     for (address, values) in costs.into_iter().filter(|(address, _)| *address >= behind) {
         writer.place(address, &values);
         writer.push(RowContent::Address(address), values);

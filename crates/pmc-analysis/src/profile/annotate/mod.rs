@@ -25,7 +25,7 @@ pub use pmc_symbols::symbol::disassemble::{Flow, Instruction, InstructionTarget}
 /// Version of the JSON document; incremented when a field changes its meaning.
 pub const VERSION: u32 = 1;
 
-/// One function, annotated.
+/// An annotated function.
 #[derive(Debug, Clone, Default)]
 pub struct Listing {
     /// The function's demangled name. Untrusted, like all text here.
@@ -52,7 +52,7 @@ pub struct Listing {
     pub jumps: Vec<Arrow>,
     /// Number of lanes that the arrows use.
     pub lanes: usize,
-    /// Origin of the bytes; `None` if there are none.
+    /// Where the instruction bytes come from; `None` if there are no bytes.
     pub bytes_from: Option<String>,
     /// Notes about missing or doubtful data, each with the reason and a remedy.
     pub notes: Vec<ListingNote>,
@@ -79,13 +79,13 @@ pub enum Skid {
     /// A few instructions: a hardware event with precise level 0.
     #[default]
     Any,
-    /// A clock or another software event. The sampled instruction is the next instruction at the time of the
-    /// interrupt. The cause is the instruction before it, which is often slow. In kernel code with interrupts
-    /// disabled, the cause is the instruction that enabled them.
+    /// A clock or another software event. The sample contains the instruction that would have run next when
+    /// the interrupt occurred. The cause is the instruction before it, which is often slow. In kernel code
+    /// with interrupts disabled, the cause is the instruction that enabled them.
     Interrupt,
     /// A constant distance: precise level 1.
     Constant,
-    /// No distance: precise level 2 or 3, for which the recorder requested zero skid.
+    /// No distance: precise level 2 or 3, at which the recorder requests zero skid.
     None,
 }
 

@@ -25,8 +25,8 @@ pub(crate) use tree::DiffTree;
 pub const VERSION: u32 = 1;
 /// The normal distribution's 97.5 % quantile.
 const Z: f64 = 1.959_964;
-/// Minimum number of samples on both sides together. Fewer samples cannot show a significant difference, so
-/// they are not tested.
+/// Minimum number of samples on both sides together for a test. With fewer samples, no difference would be
+/// significant.
 const LEAST: f64 = 6.0;
 
 /// The quantity that is computed from two values and used for sorting.
@@ -48,7 +48,7 @@ pub enum Compute {
 /// A comparison of recordings.
 #[derive(Debug, Default)]
 pub struct Diff {
-    /// All strings, by number.
+    /// The string table for all recordings.
     pub texts: StringTable,
     /// The sort keys: one per cell of a line.
     pub keys: Vec<SortKey>,
@@ -73,7 +73,7 @@ pub struct DiffFile {
     pub samples: u64,
     /// Number of lost samples or records.
     pub lost: u64,
-    /// Statement about the quality of the data; untrusted text.
+    /// The data quality statement; untrusted text.
     pub trust: String,
 }
 
@@ -97,7 +97,8 @@ pub struct DiffRow {
     pub cells: Box<[RowCell]>,
     /// Cost in each recording; zero in recordings without this row.
     pub values: Vec<SampleValue>,
-    /// The change in each recording except the base; `None` if the recording does not contain the event.
+    /// The change relative to the base, for each other recording; `None` if the recording does not contain
+    /// the event.
     pub changes: Vec<Option<DiffChange>>,
 }
 

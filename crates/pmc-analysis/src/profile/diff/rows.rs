@@ -4,12 +4,11 @@ use rustc_hash::FxHashMap;
 
 use super::{ChangeTest, ChangeVerdict, Compute, DiffChange, DiffEvent, DiffRow, change, set_verdicts};
 use crate::profile::sampled::{RowCell, SampleValue, StringTable, TableRow, table};
-use pmc_sys::sort;
 
 /// Compares the rows of one event. `sides` contains the total and the rows of each recording, the base first,
-/// or `None` if the recording does not contain the event. `order` is the number of the recording by whose
-/// change rows are sorted; the first recording after the base has number 1. If `order` is 0, rows are sorted
-/// by their share in the base. Equal rows are sorted by their text.
+/// or `None` if the recording does not contain the event. Rows are sorted by their change in recording number
+/// `order`, where 1 is the first recording after the base. If `order` is 0, rows are sorted by their share in
+/// the base. Ties are sorted by the rows' text.
 pub(crate) fn compare(
     name: &str,
     sides: &[Option<(SampleValue, Vec<TableRow>)>],
@@ -32,7 +31,7 @@ pub(crate) fn compare(
     let totals: Vec<Option<SampleValue>> =
         sides.iter().map(|side| side.as_ref().map(|(total, _)| total.clone())).collect();
     changes(compute, &totals, lines.iter_mut().map(|line| (&line.values[..], &mut line.changes)));
-    sort::by(&mut lines, |a, b| {
+    lines.sort_by(|a, b| {
         let share = |line: &DiffRow, side: usize| {
             totals[side].as_ref().map_or(0.0, |total| super::part(total, &line.values[side]).share)
         };
@@ -50,7 +49,7 @@ pub(crate) fn compare(
     DiffEvent { name: name.to_owned(), totals, lines, tree: None }
 }
 
-/// Returns the number by which a change is sorted.
+/// Returns the value by which a change is sorted.
 fn weight(compute: Compute, change: Option<&DiffChange>) -> f64 {
     let value = |change: &DiffChange| match (compute, change.value) {
         // Sort insignificant ratios last. Rows with few samples often have the largest ratios, but these mean
@@ -150,7 +149,7 @@ mod tests {
 
     #[test]
     fn equal_changes_are_sorted_by_name() {
-        // A string's number depends on which thread found the string first.
+        // A string's number depends on which thread found it first, so it must not affect the order.
         for words in [["b", "a", "c"], ["c", "b", "a"]] {
             let mut texts = StringTable::default();
             let rows: Vec<(u32, u64)> = words.iter().map(|word| (texts.add(word).0, 10)).collect();

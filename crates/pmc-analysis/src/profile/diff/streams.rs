@@ -11,7 +11,6 @@ use rustc_hash::FxHashMap;
 
 use super::{DiffEvent, DiffRow};
 use crate::profile::sampled::{LocationCall, RowCell, SampleValue, SortKey, StackProfile, TableRow};
-use pmc_sys::sort;
 
 /// Sort keys that can distinguish frames.
 pub const KEYS: [SortKey; 4] = [SortKey::Symbol, SortKey::Dso, SortKey::SrcLine, SortKey::SrcFile];
@@ -56,13 +55,13 @@ pub(crate) fn keep_hottest(event: &mut DiffEvent, most: usize) {
     // Lines with equal shares are already sorted by their text.
     let by_share = |side: usize| {
         let mut order: Vec<usize> = (0..shares.len()).filter(|line| shares[*line][side] > 0.0).collect();
-        sort::by(&mut order, |a, b| shares[*b][side].total_cmp(&shares[*a][side]));
+        order.sort_by(|a, b| shares[*b][side].total_cmp(&shares[*a][side]));
         order.truncate(most);
         order
     };
     let mut kept: Vec<usize> = (0..sides).flat_map(by_share).collect();
     let hottest = |line: &usize| shares[*line].iter().copied().fold(0.0, f64::max);
-    sort::by(&mut kept, |a, b| hottest(b).total_cmp(&hottest(a)).then(a.cmp(b)));
+    kept.sort_by(|a, b| hottest(b).total_cmp(&hottest(a)).then(a.cmp(b)));
     // `kept` contains a line several times if it is among the hottest in several recordings.
     let mut lines: Vec<Option<DiffRow>> = std::mem::take(&mut event.lines).into_iter().map(Some).collect();
     event.lines = kept.into_iter().filter_map(|line| lines[line].take()).collect();

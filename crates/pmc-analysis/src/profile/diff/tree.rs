@@ -1,4 +1,4 @@
-//! Merges the call trees of all recordings. Nodes are the same if their paths from the root are the same.
+//! Merges the call trees of all recordings. Nodes with the same path from the root become one node.
 
 use rustc_hash::FxHashMap;
 
@@ -6,7 +6,6 @@ use super::rows::changes;
 use super::{Compute, DiffChange};
 use crate::profile::sampled::{self, SampleValue, StringId};
 use pmc_sys::abi::CpuMode;
-use pmc_sys::sort;
 
 /// A function in its context, in all recordings.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,18 +24,18 @@ pub struct DiffNode {
     pub depth: u32,
     /// Cost of the node and its descendants in each recording.
     pub values: Vec<SampleValue>,
-    /// Change against the base in each other recording.
+    /// Change relative to the base in each other recording.
     pub changes: Vec<Option<DiffChange>>,
-    /// Numbers of the child nodes, largest change first.
+    /// Indices of the child nodes, largest change first.
     pub children: Vec<u32>,
 }
 
 /// All nodes; parents come before their children.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DiffTree {
-    /// The nodes, by number.
+    /// The nodes, by index.
     pub nodes: Vec<DiffNode>,
-    /// Numbers of the root nodes, largest change first.
+    /// Indices of the root nodes, largest change first.
     pub roots: Vec<u32>,
 }
 
@@ -90,7 +89,7 @@ fn sort(tree: &mut DiffTree) {
         .map(|node| node.changes.iter().flatten().map(|change| change.share.value.abs()).fold(0.0, f64::max))
         .collect();
     let sort = |list: &mut Vec<u32>| {
-        sort::by(list, |a, b| weights[*b as usize].total_cmp(&weights[*a as usize]).then_with(|| a.cmp(b)));
+        list.sort_by(|a, b| weights[*b as usize].total_cmp(&weights[*a as usize]).then_with(|| a.cmp(b)));
     };
     sort(&mut tree.roots);
     for node in &mut tree.nodes {

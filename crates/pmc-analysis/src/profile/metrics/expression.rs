@@ -3,7 +3,7 @@
 //!
 //! Handles the trees of [`super::grammar`], whose leaves are words, and of [`super::library`], whose leaves
 //! are bound to this machine. A missing value (an event that was not counted, a division by zero) is not an
-//! error but "no value" with a reason. A missing value does no harm in a branch that is not taken, or as the
+//! error but "no value" with a reason. A missing value has no effect in a branch that is not taken, or as the
 //! other operand of `0 &`.
 
 use crate::profile::counts::MissingValueReason;

@@ -205,7 +205,7 @@ impl MetricParser<'_> {
         }
     }
 
-    /// Parses `12`, `0.5`, `1e9` or `2.5E-3`. A word that only starts with digits is an event.
+    /// Parses `12`, `0.5`, `1e9` or `2.5E-3`. A word that starts with digits but is not a number is an event.
     fn number(&mut self) -> Result<ExpressionNode<MetricWord>, SyntaxError> {
         let rest = self.rest();
         let end = number_length(rest);

@@ -6,7 +6,7 @@
 //! preference. Case is ignored. If no metric has the name, the name refers to an event. If an expression
 //! contains the name of its own metric, that name also refers to an event.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 use super::expression::ExpressionNode;
@@ -39,7 +39,7 @@ pub struct MetricDefinition<'a> {
     pub parent: &'a str,
     /// The expression that computes the value.
     pub expression: &'a str,
-    /// The condition under which the value deserves attention; empty if there is none.
+    /// The condition under which the value indicates a problem; empty if the table has no such condition.
     pub threshold: &'a str,
     /// The events to sample when the condition holds.
     pub locate: &'a str,
@@ -214,12 +214,16 @@ impl<'l, 'a> Binder<'l, 'a> {
     /// untrusted definitions may be nested deeply.
     fn bound(&mut self, wanted: &'l MetricDefinition<'a>) -> Result<Rc<BoundExpression>> {
         let mut path: Vec<UnboundMetric<'l, 'a>> = Vec::new();
+        // The definitions in `path`, which may be very long.
+        let mut on_path = HashSet::new();
         let mut next = Some(wanted);
         loop {
             if let Some(definition) =
                 next.take().filter(|own| !self.done.contains_key(&std::ptr::from_ref(*own)))
             {
-                if let Some(from) = path.iter().position(|open| std::ptr::eq(open.definition, definition)) {
+                if !on_path.insert(std::ptr::from_ref(definition)) {
+                    let from = path.iter().position(|open| std::ptr::eq(open.definition, definition));
+                    let from = from.unwrap_or_default();
                     let circle = path[from..].iter().map(|open| open.definition.name);
                     return Err(in_a_circle(circle.chain([definition.name])));
                 }
@@ -231,6 +235,7 @@ impl<'l, 'a> Binder<'l, 'a> {
             next = open.named.pop();
             if next.is_none() {
                 let value = self.bind(open.definition, &open.expression, false)?;
+                on_path.remove(&std::ptr::from_ref(open.definition));
                 self.done.insert(std::ptr::from_ref(open.definition), Rc::new(value));
                 path.pop();
             }

@@ -2,7 +2,7 @@
 //!
 //! Contains only plain values and callbacks, which a command fills in from the host.
 
-/// The facts about the machine and the measurement that expressions can use.
+/// The properties of the machine and of the measurement that expressions can use.
 #[derive(Clone, Copy)]
 pub struct MetricEnvironment<'a> {
     /// The values of literals.

@@ -7,7 +7,10 @@
 //! This module recognizes start-up frames by their names and the shape of the tree. It does not decide how
 //! views show them.
 
-use super::{CallTree, Profile, RowCell, StringTable};
+use super::Profile;
+use super::sort::RowCell;
+use super::strings::StringTable;
+use super::tree::CallTree;
 
 /// Functions of the C library, the loader and Go's runtime.
 const NAMES: &[&str] = &[

@@ -10,15 +10,16 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{LocationCalls, SampleValue, StringId, StringTable};
+use super::code::LocationCalls;
+use super::strings::{StringId, StringTable};
 use crate::session::intern::{Interner, bytes, words};
-use crate::session::samples::SampleAttribute;
-use crate::session::{ResolvedStacks, StackStore};
+use crate::session::samples::{RowKey, SampleAttribute};
+use crate::session::{ResolvedStacks, SampleValue, StackStore};
 
 /// Parent name for stacks without a matching function.
 pub(crate) const OTHER: &str = "[other]";
 
-/// A function that returns whether a name matches the pattern.
+/// Returns whether a name matches the pattern.
 pub(crate) type NameMatcher<'a> = dyn Fn(&str) -> bool + 'a;
 
 /// Returns, for each call, whether its name matches. Checks each name only once.
@@ -29,9 +30,10 @@ fn matching(code: &LocationCalls, texts: &StringTable, matches: &NameMatcher<'_>
 }
 
 /// Removes the callees of matching functions. The outermost matching function becomes the innermost frame of
-/// its stack.
+/// its stack. `idle` are rows that were removed before, and use the same numbers.
 pub(crate) fn ignore_callees(
     resolved: &mut ResolvedStacks,
+    idle: &mut [(RowKey, SampleValue)],
     code: &LocationCalls,
     texts: &StringTable,
     matches: &NameMatcher<'_>,
@@ -50,15 +52,17 @@ pub(crate) fn ignore_callees(
         number_of.push(stacks.add(lists.get(number).0, &scratch));
     }
     resolved.stacks = stacks.into();
-    for (key, _) in &mut resolved.rows {
+    for (key, _) in resolved.rows.iter_mut().chain(idle) {
         key.stack = number_of[key.stack as usize];
     }
     resolved.rejoin();
 }
 
-/// Stores the name of each row's parent in the row's attributes.
+/// Stores the name of each row's parent in the row's attributes. `idle` are rows that were removed before,
+/// and use the same numbers.
 pub(crate) fn mark_parents(
     resolved: &mut ResolvedStacks,
+    idle: &mut [(RowKey, SampleValue)],
     attributes: &mut Interner,
     kinds: &[SampleAttribute],
     code: &LocationCalls,
@@ -71,7 +75,7 @@ pub(crate) fn mark_parents(
     let mut marked = Interner::default();
     let mut scratch = Vec::new();
     let mut rows = std::mem::take(&mut resolved.rows);
-    for (key, _) in &mut rows {
+    for (key, _) in rows.iter_mut().chain(idle) {
         let parent = *parents.entry(key.stack).or_insert_with(|| {
             let mut calls = resolved.stack(key.stack).flat_map(|location| code.range(location));
             let found = calls.find(|call| is_meant[*call]);
@@ -91,7 +95,7 @@ pub(crate) fn mark_parents(
 
 /// Removes the rows without a parent, and returns their sums per event.
 pub(crate) fn without_others(
-    resolved: &mut ResolvedStacks,
+    rows: &mut Vec<(RowKey, SampleValue)>,
     attributes: &Interner,
     kinds: &[SampleAttribute],
 ) -> Vec<(usize, SampleValue)> {
@@ -99,7 +103,7 @@ pub(crate) fn without_others(
         return Vec::new();
     };
     let mut gone = Vec::new();
-    resolved.rows.retain(|(key, value)| {
+    rows.retain(|(key, value)| {
         let is_found = words(attributes.get(key.attributes).1).get(at).is_some_and(|word| word != u64::MAX);
         if !is_found {
             gone.push((key.event as usize, value.clone()));

@@ -1,6 +1,7 @@
 //! Call chains, merged by their common prefixes. [`chains`](super::chains) builds these trees.
 
-use super::{SampleValue, StringId};
+use super::strings::StringId;
+use crate::session::SampleValue;
 use pmc_sys::abi::CpuMode;
 
 /// A function in a call chain.
@@ -25,15 +26,15 @@ pub struct ChainNode {
     pub own: SampleValue,
     /// Samples whose chain passes through or ends here.
     pub total: SampleValue,
-    /// Numbers of the child nodes, largest first.
+    /// Indices of the child nodes, largest first.
     pub children: Vec<u32>,
 }
 
 /// The call chains of a table row.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ChainTree {
-    /// The nodes, by number; a node comes before its children.
+    /// The nodes, by index; a node comes before its children.
     pub nodes: Vec<ChainNode>,
-    /// Numbers of the root nodes, largest first.
+    /// Indices of the root nodes, largest first.
     pub roots: Vec<u32>,
 }

@@ -15,10 +15,12 @@
 use rustc_hash::FxHashMap;
 
 use super::chain_tree::{ChainLink, ChainNode, ChainTree};
+use super::sort::RowCell;
+use super::strings::StringTable;
 use super::table::{self, CodeCells, NOT_WANTED, TableRequest, TableRow, by_sample};
 use super::table_input::TableInput;
 use super::tree::{CallNode, CallTree, MinimumCost, PathRest, StackDirection, StackPaths};
-use super::{SampleValue, StringTable};
+use crate::session::SampleValue;
 
 /// Options for the chains of rows.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -111,7 +113,7 @@ fn rests<'a>(
     is_wanted: impl Fn(usize, &TableRow) -> bool,
 ) -> Vec<Vec<Vec<PathRest>>> {
     let mut rests: Vec<Vec<Vec<PathRest>>> = tables.iter().map(|rows| vec![Vec::new(); rows.len()]).collect();
-    let rows_of = |event: usize| -> FxHashMap<&[super::RowCell], u32> {
+    let rows_of = |event: usize| -> FxHashMap<&[RowCell], u32> {
         let rows = tables[event].iter().zip(0..).filter(|(row, _)| is_wanted(event, row));
         rows.map(|(row, at)| (&row.cells[..], at)).collect()
     };

@@ -7,7 +7,7 @@ use std::num::NonZeroU64;
 
 use rustc_hash::FxHashMap;
 
-use super::{StringId, StringTable};
+use super::strings::{StringId, StringTable};
 use crate::session::{CodeLocation, Module, ModuleKind};
 use pmc_symbols::symbol::{FunctionId, ResolvedFrame, SymbolNames};
 use pmc_sys::abi::CpuMode;
@@ -123,10 +123,15 @@ impl LocationCalls {
                     });
                 }
             }
-            _ => {
-                let word = || texts.add(&module.map_or_else(|| UNMAPPED.to_owned(), placeholder));
-                self.calls.push(LocationCall::new(dso, *unnamed.get_or_insert_with(word), level, false));
-            }
+            _ => match location.missing_stack() {
+                Some(missing) => {
+                    self.calls.push(LocationCall::new(dso, texts.add(missing.name()), level, true));
+                }
+                None => {
+                    let word = || texts.add(&module.map_or_else(|| UNMAPPED.to_owned(), placeholder));
+                    self.calls.push(LocationCall::new(dso, *unnamed.get_or_insert_with(word), level, false));
+                }
+            },
         }
         self.ranges.push((start, self.calls.len() as u32));
         self.modules.push(location.module());
@@ -170,7 +175,7 @@ impl LocationCalls {
         self.ranges[location as usize] = (start, self.calls.len() as u32);
     }
 
-    /// Returns the index range of the calls at a location, innermost first. It is never empty.
+    /// Returns the index range of the calls at a location, innermost first. The range is never empty.
     pub fn range(&self, location: u32) -> std::ops::Range<usize> {
         let (start, end) = self.ranges[location as usize];
         start as usize..end as usize
@@ -225,8 +230,8 @@ impl CodeKind {
     }
 }
 
-/// Whether a module is memory for a runtime's generated code, or a file that `inject --jit` created from such
-/// code. V8 gives its anonymous memory a name (`prctl(2)`).
+/// Whether a module is memory that contains a runtime's generated code, or a file that `inject --jit` created
+/// from such code. V8 gives its anonymous memory a name (`prctl(2)`).
 pub(crate) fn is_generated_module(module: &str) -> bool {
     module.starts_with("[JIT]")
         || module.starts_with("[anon:")

@@ -9,11 +9,13 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
+use super::strings::{StringId, StringTable};
 use super::table::RowSelection;
 use super::table_input::TableInput;
-use super::{SampleValue, StringId, StringTable};
+use crate::session::SampleValue;
 use crate::session::intern::words;
 use crate::session::samples::{ANY_COMM, RowKey, SampleAttribute};
+use crate::session::thread_time::ThreadState;
 use pmc_sys::abi::CpuMode;
 
 /// Selects the samples to include. If the rows do not distinguish threads, CPUs or times, a filter on that
@@ -35,6 +37,8 @@ pub struct Filter {
     pub dso: Option<String>,
     /// Only include samples in this function or in its callees.
     pub symbol: Option<String>,
+    /// Only include samples of threads in these states.
+    pub states: Option<&'static [ThreadState]>,
     /// Exclude samples in user space.
     pub hide_user: bool,
     /// Exclude samples in the kernel.
@@ -51,7 +55,7 @@ impl Filter {
     }
 }
 
-/// Returns the rows whose samples pass the filter by names. Adds the sums of the other rows to `left_out`.
+/// Returns the rows whose samples pass the name filter. Adds the sums of the other rows to `left_out`.
 pub(super) fn by_name<'a>(
     input: &TableInput<'a>,
     filter: &Filter,
@@ -89,7 +93,7 @@ pub(super) fn by_name<'a>(
     kept.into()
 }
 
-/// Results of the filter's parts for one row.
+/// Whether a row passes each part of the filter.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FilterVerdict {
     pub(super) thread: bool,
@@ -105,6 +109,9 @@ pub(super) struct FilterState<'a> {
     pub(super) pid: Option<usize>,
     pub(super) tid: Option<usize>,
     cpu: Option<usize>,
+    pub(super) state: Option<usize>,
+    pub(super) site: Option<usize>,
+    pub(super) partner: Option<usize>,
     pub(super) time: Option<usize>,
     /// Length of a time slice in nanoseconds.
     pub(super) slice: Option<u64>,
@@ -128,6 +135,9 @@ impl<'a> FilterState<'a> {
             pid: at(|attribute| *attribute == SampleAttribute::Pid),
             tid: at(|attribute| *attribute == SampleAttribute::Tid),
             cpu: at(|attribute| *attribute == SampleAttribute::Cpu),
+            state: at(|attribute| *attribute == SampleAttribute::State),
+            site: at(|attribute| *attribute == SampleAttribute::WaitSite),
+            partner: at(|attribute| *attribute == SampleAttribute::WaitPartner),
             time,
             slice,
             dso: filter.dso.as_deref().map(|name| texts.find(name)),
@@ -159,7 +169,14 @@ impl<'a> FilterState<'a> {
         let cpu = filter.cpus.as_ref().is_none_or(|cpus| {
             self.word(key, self.cpu).is_none_or(|cpu| u32::try_from(cpu).is_ok_and(|cpu| cpus.contains(&cpu)))
         });
-        FilterVerdict { thread, time, other: cpu && self.stack(key.stack) }
+        let state =
+            filter.states.is_none_or(|states| self.state(key).is_none_or(|state| states.contains(&state)));
+        FilterVerdict { thread, time, other: cpu && state && self.stack(key.stack) }
+    }
+
+    /// Returns the state of a row's thread, if rows distinguish states.
+    pub(super) fn state(&self, key: &RowKey) -> Option<ThreadState> {
+        self.word(key, self.state).and_then(ThreadState::of_number)
     }
 
     fn comm(&mut self, comm: u32) -> bool {

@@ -1,15 +1,15 @@
 //! Finds interpreters in the samples. Determines whether the functions of their languages have names, and how
 //! to get missing names.
 //!
-//! Receives the stacks and the calls at their locations, and returns facts for the statement about data
-//! quality. An interpreter is recognized by its evaluator, the function that runs programs of the language.
-//! The language's functions have names only if a runtime generates code for them and writes the names to a
-//! file.
+//! Receives the stacks and the calls at their locations, and returns results for the data quality statement.
+//! An interpreter is recognized by its evaluator, the function that runs programs of the language. The
+//! language's functions have names only if a runtime generates code for them and writes the names to a file.
 
 use rustc_hash::FxHashSet;
 
+use super::code::LocationCalls;
 use super::language::{is_generated, marked};
-use super::{LocationCalls, StringId, StringTable};
+use super::strings::{StringId, StringTable};
 use crate::session::ResolvedStacks;
 use pmc_symbols::symbol::runtime_names;
 
@@ -109,7 +109,7 @@ pub(super) fn nameless(
                 nameless += if calls().any(|call| is_generated[call]) { 0 } else { value.samples };
             }
         }
-        // If only a minority of the stacks lacks names, the cause is broken stacks, not the runtime.
+        // If names are missing in only a minority of the stacks, the cause is broken stacks, not the runtime.
         if (interpreter.is_nameless)(module) || has_callers && nameless * 2 > all {
             let (language, remedy) = (interpreter.language, (interpreter.remedy)(module));
             found.push(NamelessLanguage { language, samples: nameless, remedy });

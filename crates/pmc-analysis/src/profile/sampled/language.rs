@@ -15,9 +15,11 @@ use std::cmp::Reverse;
 
 use rustc_hash::FxHashMap;
 
+use super::code::{CodeKind, LocationCall, LocationCalls};
+use super::share::ShareOf;
+use super::strings::{StringId, StringTable};
 use super::table_input::TableInput;
-use super::{CodeKind, LocationCall, LocationCalls, SampleValue, ShareOf, StringId, StringTable};
-use pmc_sys::sort;
+use crate::session::SampleValue;
 
 /// A function of a language, with its cost.
 #[derive(Debug, Clone, PartialEq)]
@@ -107,7 +109,7 @@ pub(super) fn functions(
     let of_event = |sums: FxHashMap<StringId, LanguageSum>| {
         let function = |(symbol, LanguageSum { own, total, .. })| LanguageFunction { symbol, own, total };
         let mut functions: Vec<LanguageFunction> = sums.into_iter().map(function).collect();
-        sort::by_key(&mut functions, |function| {
+        functions.sort_by_key(|function| {
             let cost = |value: &SampleValue| Reverse(share_of.cost(value));
             (cost(&function.own), cost(&function.total), texts.get(function.symbol))
         });

@@ -1,7 +1,7 @@
 //! Data of the live view other than its rows: the header, functions identified by name, and a placeholder for
 //! pending names.
 //!
-//! Contains only plain data. `analysis` fills it in, and views and the screen show it.
+//! Contains only plain data. `analysis` fills it in; the views and the full-screen view display it.
 
 /// Placeholder for a function's name until it is resolved.
 pub const PENDING: &str = "…";

@@ -15,6 +15,7 @@ pub(crate) mod callers;
 pub mod chain_tree;
 pub mod chains;
 pub mod code;
+pub(crate) mod event_totals;
 mod filter;
 pub(crate) mod interpreters;
 pub(crate) mod language;
@@ -29,10 +30,15 @@ pub mod stacks;
 pub(crate) mod strings;
 pub mod table;
 pub(crate) mod table_input;
+pub mod thread_states;
+pub mod time_sums;
 pub mod tree;
 pub mod trust;
+pub mod wait_site;
+pub mod waits;
 
 pub use crate::session::SampleValue;
+pub use crate::session::thread_time::ThreadState;
 pub use chain_tree::{ChainNode, ChainTree};
 pub use code::{CodeKind, LocationCall, LocationCalls};
 pub use filter::Filter;
@@ -46,6 +52,7 @@ pub use stacks::{StackProfile, is_clock};
 pub use strings::{StringId, StringTable};
 pub use table::TableRow;
 pub use tree::{CallTree, StackDirection};
+use waits::ThreadTimeSums;
 
 /// Version of the JSON document; incremented when a field changes its meaning.
 pub const VERSION: u32 = 1;
@@ -53,7 +60,7 @@ pub const VERSION: u32 = 1;
 /// An aggregated recording.
 #[derive(Debug, Default)]
 pub struct Profile {
-    /// All strings, by number.
+    /// The string table.
     pub texts: StringTable,
     /// The sort keys: one per cell of a row.
     pub keys: Vec<SortKey>,
@@ -102,7 +109,7 @@ pub struct ProfileEvent {
     pub share_of: ShareOf,
     /// Sum of the samples excluded by filters.
     pub filtered: SampleValue,
-    /// The table, largest first.
+    /// The rows of the table, largest first.
     pub rows: Vec<TableRow>,
     /// The call tree, if call chains were recorded and requested.
     pub tree: Option<CallTree>,
@@ -110,12 +117,28 @@ pub struct ProfileEvent {
     pub language_functions: Vec<LanguageFunction>,
     /// Index of the group's leader; the event's own index if it does not belong to a group.
     pub leader: usize,
+    /// Running and waiting time, if the event measures both.
+    pub thread_time: Option<ThreadTimeSums>,
 }
 
 impl ProfileEvent {
     /// Returns the cost of a value, from which shares are computed.
     pub fn cost(&self, value: &SampleValue) -> u64 {
         self.share_of.cost(value)
+    }
+
+    /// Whether the event measured how long threads waited.
+    pub fn has_waits(&self) -> bool {
+        self.total.waited() > 0
+    }
+
+    /// Returns the milliseconds per second that threads were running, runnable and blocked; `None` unless
+    /// this is an interval of a live view.
+    pub fn rates(&self, value: &SampleValue) -> Option<[f64; 3]> {
+        let sums = self.thread_time.as_ref().filter(|sums| sums.is_live)?;
+        let [runnable, blocked] = value.off_cpu();
+        let elapsed = sums.elapsed_ns.max(1) as f64;
+        Some([value.ran(), runnable, blocked].map(|time| time as f64 * 1000.0 / elapsed))
     }
 
     /// Returns a cost's share of the total, 0 to 1.
@@ -128,14 +151,23 @@ impl ProfileEvent {
         share::share(cost, of.cost(&self.total))
     }
 
-    /// Returns half the width of a share's 95 % confidence interval.
-    pub fn error(&self, share: f64) -> f64 {
-        self.error_by(self.share_of, share)
+    /// Returns half the width of the 95 % confidence interval of a value's share.
+    pub fn error(&self, value: &SampleValue) -> f64 {
+        self.error_by(self.share_of, value)
     }
 
-    /// Returns half the width of the 95 % confidence interval for a share of all periods or of all latencies.
-    pub fn error_by(&self, of: ShareOf, share: f64) -> f64 {
-        half_width(share, of.draws(&self.total))
+    /// Returns half the width of the 95 % confidence interval of a value's share of all periods or of all
+    /// latencies. Waits are measured, not sampled, so only running time has an error.
+    pub fn error_by(&self, of: ShareOf, value: &SampleValue) -> f64 {
+        if of == ShareOf::Latency || !self.has_waits() {
+            return half_width(self.share_by(of, of.cost(value)), of.draws(&self.total));
+        }
+        if value.ran() == 0 {
+            return 0.0;
+        }
+        let sampled = SampleValue { period: self.total.ran(), ..self.total.clone() };
+        let error = half_width(share::share(value.ran(), sampled.period), of.draws(&sampled));
+        error * share::share(sampled.period, self.total.period)
     }
 }
 
@@ -154,10 +186,13 @@ mod tests {
             },
             ..ProfileEvent::default()
         };
-        let (few, many) = (event(100, 7).error(0.5), event(10_000, 7).error(0.5));
+        let half = |event: ProfileEvent| {
+            event.error(&SampleValue { period: event.total.period / 2, ..SampleValue::default() })
+        };
+        let (few, many) = (half(event(100, 7)), half(event(10_000, 7)));
         assert!((0.09..0.1).contains(&few) && (0.0097..0.0099).contains(&many), "{few} {many}");
-        assert!(event(100, 1).error(0.0) > 0.01);
-        assert_eq!(ProfileEvent::default().error(0.3), 1.0);
+        assert!(event(100, 1).error(&SampleValue::default()) > 0.01);
+        assert_eq!(ProfileEvent::default().error(&SampleValue::default()), 1.0);
         // One sample with a large period dominates the variance of many samples with small periods.
         let uneven =
             SampleValue { samples: 100, period: 199, squares: 99.0 + 10_000.0, ..SampleValue::default() };

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use super::code::LocationCalls;
 use super::interpreters::{self, NamelessLanguage};
-use super::{LocationCalls, StringId, StringTable};
+use super::strings::{StringId, StringTable};
 use crate::session::ResolvedStacks;
 use pmc_symbols::symbol::ModuleDataQuality;
 
-/// The facts behind the statement about data quality.
+/// The numbers that the data quality statement is based on.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ProfileQuality {
     /// Number of samples read.
@@ -73,7 +74,7 @@ pub struct UnsampledEvent {
     pub(crate) is_time: bool,
 }
 
-/// How the unwinding of copied stacks ended, in numbers of samples.
+/// How the unwinding of copied stacks ended: the number of samples for each case.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UnwindEnds {
     /// Number of all copied stacks.
@@ -216,10 +217,13 @@ pub(crate) fn count(
     };
     for (key, value) in &resolved.rows {
         let stack = || resolved.stack(key.stack);
+        if stack().all(|location| resolved.locations[location as usize].missing_stack().is_some()) {
+            continue;
+        }
         quality.stacks += value.samples;
         quality.cut_off += if resolved.is_cut(key.stack) { value.samples } else { 0 };
         quality.joined += if resolved.is_joined(key.stack) { value.samples } else { 0 };
-        // Frames outside the root come from an uninitialized frame pointer and have no name.
+        // Frames beyond the root are caused by an uninitialized frame pointer and have no name.
         let mut outward = stack().rev().map(|location| code.own(location));
         if outward.find(|call| code.calls()[*call].named).is_some_and(|call| is_root[call]) {
             quality.rooted += value.samples;

@@ -2,8 +2,8 @@
 //!
 //! Receives rows of distinct stacks ([`TableInput`]), their events, and a [`Query`]. Filters the rows, joins
 //! rows that the query does not distinguish, and builds tables and trees from them. All views of profiles use
-//! this module. A report uses it once, the screen after each key press, and the live view at each refresh.
-//! The caller provides the rows. It also adds the facts about modules and losses.
+//! this module. A report runs a single query; the full-screen view runs one after each key press, and the
+//! live view at each refresh. The caller provides the rows. It also adds the data about modules and losses.
 //!
 //! ```text
 //!   rows ── filter ──+── join rows with equal keys ── tables, trees
@@ -14,18 +14,25 @@
 use std::borrow::Cow;
 use std::cmp::Reverse;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::chains::{ChainRequest, add_chains};
+use super::event_totals::EventTotals;
 use super::filter::{Filter, FilterState, by_name};
 use super::language;
+use super::share::ShareOf;
+use super::sort::SortKey;
+use super::strings::{StringId, StringTable};
 use super::table::{RowRank, TableRequest, tables};
 use super::table_input::{ENDED_NAME, TableInput};
+use super::thread_states::{StateRun, StateSums};
+use super::time_sums::{TimeSums, times};
+use super::tree::CallTree;
 use super::tree::{StackDirection, TreeOptions, trees};
-use super::{CallTree, Profile, ProfileEvent, SampleValue, ShareOf, SortKey, StringId, StringTable};
+use super::{Profile, ProfileEvent};
+use crate::session::SampleValue;
 use crate::session::live::ENDED;
 use crate::session::samples::{ANY_COMM, RowKey};
-use pmc_sys::sort;
 
 /// A query.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,6 +69,8 @@ pub struct Query {
     pub language_functions: bool,
     /// Whether shares refer to the filtered samples instead of all samples.
     pub relative: bool,
+    /// Whether to include the waits of idle threads.
+    pub idle: bool,
     /// Selects the samples to include.
     pub filter: Filter,
 }
@@ -84,33 +93,10 @@ impl Default for Query {
             root: None,
             language_functions: false,
             relative: false,
+            idle: false,
             filter: Filter::default(),
         }
     }
-}
-
-/// Facts about an event that are known before its rows are processed.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct EventTotals {
-    /// The event's name; untrusted text.
-    pub(crate) name: String,
-    /// Index of the group's leader; the event's own index if it does not belong to a group.
-    pub(crate) leader: usize,
-    /// Sum of all samples.
-    pub(crate) total: SampleValue,
-    /// Sum of the samples that were excluded before rows were built.
-    pub(crate) filtered: SampleValue,
-}
-
-/// Sums by time.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct TimeSums {
-    /// Start of the first slice, in nanoseconds of the recording's clock.
-    pub from: u64,
-    /// Length of a slice in nanoseconds.
-    pub slice: u64,
-    /// Sum of the periods in each slice.
-    pub sums: Vec<u64>,
 }
 
 /// A thread, with its cost.
@@ -131,7 +117,7 @@ pub struct ThreadSum {
 pub struct QueryAnswer {
     /// The query.
     pub query: Query,
-    /// Tables and trees. The facts about modules and losses are not filled in.
+    /// Tables and trees. The data about modules and losses is not filled in.
     pub profile: Profile,
     /// The periods of the query's event over time, ignoring the query's time filter. If the query is for all
     /// events, contains the periods of the first event. `None` if rows have no time.
@@ -141,10 +127,10 @@ pub struct QueryAnswer {
     pub threads: Vec<ThreadSum>,
     /// Names of the threads' processes, by process id.
     pub process_names: FxHashMap<i32, StringId>,
+    /// The states of each thread over time, by thread id, ignoring the query's thread and time filters. Empty
+    /// unless the event measures running and waiting time.
+    pub thread_states: FxHashMap<i32, Vec<StateRun>>,
 }
-
-/// Maximum number of slices in [`TimeSums`]; longer recordings have longer slices.
-const SLICES: u64 = 2000;
 
 /// Answers a query. `texts` contains the strings of the calls in `input`.
 pub(crate) fn answer(
@@ -157,6 +143,8 @@ pub(crate) fn answer(
     let mut rows = Vec::new();
     let mut left_out = vec![SampleValue::default(); events_totals.len()];
     let mut by_slice: FxHashMap<u64, u64> = FxHashMap::default();
+    let has_states = events_totals.iter().any(|source| source.thread_time.is_some());
+    let (mut state_sums, mut state_threads) = (StateSums::default(), FxHashSet::default());
     let mut by_attributes: FxHashMap<(u32, u32), SampleValue> = FxHashMap::default();
     let shown = query.event.unwrap_or(0);
     let has_all = (query.event.is_none() || query.event == Some(0) && events_totals.len() == 1)
@@ -170,6 +158,14 @@ pub(crate) fn answer(
         let verdict = filter_state.look(key);
         if event == shown {
             if verdict.other
+                && has_states
+                && let Some(state) = filter_state.state(key)
+                && let Some(slice) = filter_state.word(key, filter_state.time)
+                && let Some(tid) = filter_state.word(key, filter_state.tid)
+            {
+                state_sums.add(tid as i32, slice, state, value.period);
+                state_threads.extend(verdict.thread.then_some(tid as i32));
+            } else if verdict.other
                 && verdict.thread
                 && let Some(slice) = filter_state.word(key, filter_state.time)
             {
@@ -188,6 +184,12 @@ pub(crate) fn answer(
         }
     }
     let rows: Cow<'_, [(RowKey, SampleValue)]> = if has_all { input.rows.into() } else { rows.into() };
+    // Joined rows keep only those attributes that are sort keys.
+    let unjoined = TableInput { rows: &rows, ..*input };
+    let times_of = |(index, source): (usize, &EventTotals)| {
+        source.thread_time.as_ref().map(|of| of.with_sites(&unjoined, index))
+    };
+    let thread_times: Vec<_> = events_totals.iter().enumerate().map(times_of).collect();
     let rows = joined(rows, &query.keys);
     let input = TableInput { rows: &rows, ..*input };
     let kept = by_name(&input, &query.filter, query.totals, &texts, &mut left_out);
@@ -212,6 +214,7 @@ pub(crate) fn answer(
     }
     .into_iter();
     let mut grown = grown(&kept, query, &totals, &texts).into_iter();
+    let mut thread_times = thread_times.into_iter();
     let events = events_totals.iter().zip(tables).zip(left_out).map(|((source, rows), left_out)| {
         let mut filtered = source.filtered.clone();
         filtered += left_out;
@@ -225,12 +228,18 @@ pub(crate) fn answer(
             tree: grown.next(),
             language_functions: of_languages.next().unwrap_or_default(),
             leader: source.leader,
+            thread_time: thread_times.next().flatten(),
         };
         let mut rows = std::mem::take(&mut event.rows);
         rows.retain(|row| event.share(event.cost(&row.total)) >= query.row_limit);
         ProfileEvent { rows, ..event }
     });
     let events = events.collect();
+    let thread_states = state_sums.runs(filter_state.slice.unwrap_or(1), |tid, slice, sum| {
+        if state_threads.contains(&tid) {
+            *by_slice.entry(slice).or_default() += sum;
+        }
+    });
     let times = filter_state.slice.map(|slice| times(&by_slice, slice));
     let (threads, process_names) = threads(&input, by_attributes, &filter_state, query.share_of, &mut texts);
     let profile = Profile {
@@ -242,7 +251,7 @@ pub(crate) fn answer(
         events,
         ..Profile::default()
     };
-    QueryAnswer { query: query.clone(), profile, times, threads, process_names }
+    QueryAnswer { query: query.clone(), profile, times, threads, process_names, thread_states }
 }
 
 /// Returns the call tree of each event, if the query asks for trees.
@@ -294,18 +303,41 @@ fn threads(
         ThreadSum { pid, tid, comm, value }
     });
     let mut threads: Vec<ThreadSum> = threads.collect();
-    sort::by_key(&mut threads, |thread| {
-        (Reverse(share_of.cost(&thread.value)), thread.pid, thread.tid, thread.comm)
-    });
+    threads
+        .sort_by_key(|thread| (Reverse(share_of.cost(&thread.value)), thread.pid, thread.tid, thread.comm));
     (threads, process_names)
+}
+
+/// Joins neighbouring rows that differ only in attributes that the keys do not distinguish. Rows are sorted
+/// by stack.
+fn joined<'a>(rows: Cow<'a, [(RowKey, SampleValue)]>, keys: &[SortKey]) -> Cow<'a, [(RowKey, SampleValue)]> {
+    let comms = keys.iter().any(|key| key.is_of_name());
+    let attributes = keys.iter().any(|key| !key.is_of_name() && !key.is_of_code());
+    let plain = |key: &RowKey| RowKey {
+        comm: if comms { key.comm } else { ANY_COMM },
+        attributes: if attributes { key.attributes } else { 0 },
+        ..*key
+    };
+    if (comms && attributes) || rows.windows(2).all(|pair| plain(&pair[0].0) != plain(&pair[1].0)) {
+        return rows;
+    }
+    let mut joined: Vec<(RowKey, SampleValue)> = Vec::new();
+    for (key, value) in rows.iter() {
+        // Keep the attributes of the first row, because no sort key uses them.
+        let same = joined.last_mut().filter(|(last, _)| plain(last) == plain(key));
+        match same {
+            Some((_, sum)) => *sum += value,
+            None => joined.push((*key, value.clone())),
+        }
+    }
+    joined.into()
 }
 
 /// Returns a function's periods by time slice, with as many slices as `like` has, for a row's history graph.
 pub(crate) fn history(
     input: &TableInput<'_>,
     query: &Query,
-    dso: &str,
-    symbol: &str,
+    (dso, symbol): (&str, &str),
     like: &TimeSums,
     texts: &StringTable,
 ) -> Vec<u64> {
@@ -336,44 +368,6 @@ pub(crate) fn history(
     sums
 }
 
-/// Joins neighbouring rows that differ only in attributes that the keys do not distinguish. Rows are sorted
-/// by stack.
-fn joined<'a>(rows: Cow<'a, [(RowKey, SampleValue)]>, keys: &[SortKey]) -> Cow<'a, [(RowKey, SampleValue)]> {
-    let comms = keys.iter().any(|key| key.is_of_name());
-    let attributes = keys.iter().any(|key| !key.is_of_name() && !key.is_of_code());
-    let plain = |key: &RowKey| RowKey {
-        comm: if comms { key.comm } else { ANY_COMM },
-        attributes: if attributes { key.attributes } else { 0 },
-        ..*key
-    };
-    if (comms && attributes) || rows.windows(2).all(|pair| plain(&pair[0].0) != plain(&pair[1].0)) {
-        return rows;
-    }
-    let mut joined: Vec<(RowKey, SampleValue)> = Vec::new();
-    for (key, value) in rows.iter() {
-        // Keep the first row's attributes. No key reads them.
-        let same = joined.last_mut().filter(|(last, _)| plain(last) == plain(key));
-        match same {
-            Some((_, sum)) => *sum += value,
-            None => joined.push((*key, value.clone())),
-        }
-    }
-    joined.into()
-}
-
-fn times(sums: &FxHashMap<u64, u64>, slice: u64) -> TimeSums {
-    let slice = slice.max(1);
-    let (Some(first), Some(last)) = (sums.keys().min(), sums.keys().max()) else {
-        return TimeSums { from: 0, slice, sums: Vec::new() };
-    };
-    let join = (last - first) / SLICES + 1;
-    let mut out = vec![0; ((last - first) / join + 1) as usize];
-    for (at, sum) in sums {
-        out[((at - first) / join) as usize] += sum;
-    }
-    TimeSums { from: first.saturating_mul(slice), slice: slice.saturating_mul(join), sums: out }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -402,7 +396,6 @@ mod tests {
         fn mapped(&self, _module: u32) -> Option<u64> {
             None
         }
-
         fn payload(&self, _: u64) -> String {
             String::new()
         }
@@ -461,18 +454,21 @@ mod tests {
             Self { resolved, attributes, code, texts }
         }
 
-        fn ask(&self, query: Query) -> QueryAnswer {
-            let input = TableInput {
+        fn input(&self) -> TableInput<'_> {
+            TableInput {
                 rows: &self.resolved.rows,
                 resolved: &self.resolved,
                 attributes: &self.attributes,
                 attribute_kinds: &KINDS,
                 code: &self.code,
                 words: &TestNames,
-            };
+            }
+        }
+
+        fn ask(&self, query: Query) -> QueryAnswer {
             let total = SampleValue { samples: 100, period: 200, squares: 400.0, ..SampleValue::default() };
             let source = EventTotals { name: "clock".to_owned(), total, ..EventTotals::default() };
-            answer(&input, &[source], &query, self.texts.clone())
+            answer(&self.input(), &[source], &query, self.texts.clone())
         }
     }
 
@@ -508,6 +504,14 @@ mod tests {
         assert_eq!(threads, [(10, 10, 70), (10, 11, 30)]);
         let name = answer.process_names[&10];
         assert_eq!(answer.profile.texts.get(name), "zoo", "not that of a thread");
+    }
+
+    #[test]
+    fn every_sort_key_has_a_cell() {
+        let keys: Vec<SortKey> = SortKey::names().filter_map(SortKey::of).collect();
+        let count = keys.len();
+        let answer = World::new().ask(Query { keys, ..by_symbol() });
+        assert!(answer.profile.events[0].rows.iter().all(|row| row.cells.len() == count));
     }
 
     #[test]
@@ -678,16 +682,8 @@ mod tests {
     #[test]
     fn function_has_a_time_series() {
         let world = World::new();
-        let input = TableInput {
-            rows: &world.resolved.rows,
-            resolved: &world.resolved,
-            attributes: &world.attributes,
-            attribute_kinds: &KINDS,
-            code: &world.code,
-            words: &TestNames,
-        };
         let like = TimeSums { from: 500, slice: 100, sums: vec![0; 5] };
-        let of = |dso, symbol| history(&input, &by_symbol(), dso, symbol, &like, &world.texts);
+        let of = |dso, symbol| history(&world.input(), &by_symbol(), (dso, symbol), &like, &world.texts);
         assert_eq!(of("libc", "leaf"), [80, 40, 0, 50, 0]);
         assert_eq!(of("libc", "main"), [0; 5]);
     }

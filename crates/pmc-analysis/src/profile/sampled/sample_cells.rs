@@ -1,14 +1,20 @@
 //! Cells that describe samples: threads, CPUs, times, and the values that the kernel recorded.
 //!
 //! Receives the attributes of a row and its sort keys. `table` creates the cells that describe code. `place`
-//! creates the cells that describe branches and data addresses.
+//! finds the code and data at the other addresses of a sample.
 
+use super::code::LocationCall;
+use super::place;
+use super::sort::{RowCell, SortKey};
+use super::strings::{StringId, StringTable};
 use super::table_input::{ENDED_NAME, TableInput};
-use super::{RowCell, SortKey, StringId, StringTable, place};
+use super::wait_site::WaitSite;
 use crate::session::intern::words;
 use crate::session::live::ENDED;
 use crate::session::samples::{RowKey, SampleAttribute};
-use pmc_perfdata::record::decode::{page_size, transaction};
+use crate::session::thread_time::ThreadState;
+use pmc_perfdata::record::WaitPartner;
+use pmc_perfdata::record::decode::{BranchFlags, DataSource, page_size, transaction};
 
 /// Returns the cells of all keys that describe samples, in the order of the keys.
 pub(super) fn sample_cells(
@@ -37,6 +43,17 @@ pub(super) fn sample_cells(
             Some(name) => RowCell::Task(id as i64, texts.add(&name)),
             None => RowCell::Number(id as i64),
         },
+    };
+    let address = |word: Option<u64>| match word {
+        Some(word) if word != u64::MAX => RowCell::Address(word),
+        _ => RowCell::Unknown,
+    };
+    let call = |location: Option<u64>| place::call(input.code, location);
+    let flags =
+        || word(|e| *e == SampleAttribute::BranchFlags).filter(|word| *word != u64::MAX).map(BranchFlags);
+    let source = || word(|e| *e == SampleAttribute::DataSrc).filter(|word| *word != u64::MAX).map(DataSource);
+    let size = |word: Option<u64>, texts: &mut StringTable| {
+        text(Some(page_size(word.filter(|size| *size != u64::MAX).unwrap_or(0))), texts)
     };
     let mut cells = Vec::new();
     for sort_key in keys {
@@ -79,43 +96,37 @@ pub(super) fn sample_cells(
             }
             SortKey::Weight | SortKey::LocalWeight => number(word(|e| *e == SampleAttribute::Weight)),
             SortKey::Addr => word(|e| *e == SampleAttribute::Addr).map_or(RowCell::Unknown, RowCell::Address),
-            SortKey::SymbolFrom
-            | SortKey::DsoFrom
-            | SortKey::SrcLineFrom
-            | SortKey::AddrFrom
-            | SortKey::AddrTo
-            | SortKey::Mispredict
-            | SortKey::InTx
-            | SortKey::Abort
-            | SortKey::Cycles => {
-                place::of_branch(*sort_key, input.code, &word, &|location| input.offset(location), texts)
+            SortKey::SymbolFrom => symbol(call(word(|e| *e == SampleAttribute::From))),
+            SortKey::DsoFrom => dso(call(word(|e| *e == SampleAttribute::From))),
+            SortKey::SrcLineFrom => {
+                let location = word(|e| *e == SampleAttribute::From);
+                let offset = location.and_then(|location| input.offset(location as u32));
+                call(location).map_or(RowCell::Unknown, |call| place::line(call, call, offset))
             }
-            SortKey::SymbolDaddr | SortKey::DsoDaddr | SortKey::DCacheLine => {
-                place::of_data(*sort_key, input.code, &word)
-            }
-            SortKey::Mem
-            | SortKey::Snoop
-            | SortKey::Tlb
-            | SortKey::Locked
-            | SortKey::Blocked
-            | SortKey::MemOp
-            | SortKey::Cache
-            | SortKey::Memory
-            | SortKey::DTlb => {
-                let source = word(|e| *e == SampleAttribute::DataSrc).filter(|word| *word != u64::MAX);
-                source.map_or(RowCell::Unknown, |word| place::of_source(*sort_key, word, texts))
-            }
-            SortKey::PhysDaddr => match word(|e| *e == SampleAttribute::PhysAddr) {
-                Some(word) if word != u64::MAX => RowCell::Address(word),
-                _ => RowCell::Unknown,
+            SortKey::AddrFrom => address(word(|e| *e == SampleAttribute::FromAddr)),
+            SortKey::AddrTo => address(word(|e| *e == SampleAttribute::ToAddr)),
+            SortKey::Mispredict => text(flags().map(place::prediction), texts),
+            SortKey::InTx => text(flags().map(|flags| if flags.in_tx() { "T" } else { "." }), texts),
+            SortKey::Abort => text(flags().map(|flags| if flags.is_abort() { "A" } else { "." }), texts),
+            SortKey::Cycles => match flags().map(|flags| flags.cycles()) {
+                Some(0) => text(Some("-"), texts),
+                cycles => number(cycles.map(u64::from)),
             },
-            SortKey::DataPageSize | SortKey::CodePageSize => {
-                let size = match sort_key {
-                    SortKey::DataPageSize => word(|e| *e == SampleAttribute::DataPage),
-                    _ => word(|e| *e == SampleAttribute::CodePage),
-                };
-                RowCell::Text(texts.add(&page_size(size.filter(|size| *size != u64::MAX).unwrap_or(0))))
-            }
+            SortKey::SymbolDaddr => symbol(call(word(|e| *e == SampleAttribute::Data))),
+            SortKey::DsoDaddr => dso(call(word(|e| *e == SampleAttribute::Data))),
+            SortKey::DCacheLine => symbol(call(word(|e| *e == SampleAttribute::DataLine))),
+            SortKey::Mem => text(source().map(|source| source.level_words()), texts),
+            SortKey::Snoop => text(source().map(|source| source.snoop_words()), texts),
+            SortKey::Tlb => text(source().map(|source| source.tlb_words()), texts),
+            SortKey::Locked => text(source().map(|source| source.lock_words()), texts),
+            SortKey::Blocked => text(source().map(|source| source.blocked_words().trim_start()), texts),
+            SortKey::MemOp => text(source().map(|source| source.operation_class()), texts),
+            SortKey::Cache => text(source().map(|source| source.cache_class()), texts),
+            SortKey::Memory => text(source().map(|source| source.memory_class()), texts),
+            SortKey::DTlb => text(source().map(|source| source.dtlb_class()), texts),
+            SortKey::PhysDaddr => address(word(|e| *e == SampleAttribute::PhysAddr)),
+            SortKey::DataPageSize => size(word(|e| *e == SampleAttribute::DataPage), texts),
+            SortKey::CodePageSize => size(word(|e| *e == SampleAttribute::CodePage), texts),
             SortKey::InsLatency | SortKey::LocalInsLatency => {
                 number(word(|e| *e == SampleAttribute::InsLatency))
             }
@@ -133,6 +144,24 @@ pub(super) fn sample_cells(
                 Some(word) if word != u64::MAX => RowCell::Text(StringId(word as u32)),
                 _ => RowCell::Text(texts.add(super::callers::OTHER)),
             },
+            SortKey::State => {
+                let state = word(|e| *e == SampleAttribute::State).and_then(ThreadState::of_number);
+                RowCell::Text(texts.add(state.map_or("", ThreadState::name)))
+            }
+            SortKey::WaitSite => {
+                let site = word(|e| *e == SampleAttribute::WaitSite).map(WaitSite::of_word);
+                RowCell::Text(texts.add(site.map_or("", WaitSite::name)))
+            }
+            SortKey::Waker | SortKey::RanInstead => {
+                let wanted = match sort_key {
+                    SortKey::Waker => ThreadState::Blocked,
+                    _ => ThreadState::Runnable,
+                };
+                let state = word(|e| *e == SampleAttribute::State).and_then(ThreadState::of_number);
+                let partner = word(|e| *e == SampleAttribute::WaitPartner).map(WaitPartner::of_word);
+                let partner = partner.filter(|_| state == Some(wanted));
+                RowCell::Text(texts.add(&partner.map_or_else(String::new, |one| input.partner_name(one))))
+            }
             SortKey::Period => number(word(|e| *e == SampleAttribute::Period)),
             // These keys are properties of the code: see [`CodeCells`].
             SortKey::Dso
@@ -149,6 +178,18 @@ pub(super) fn sample_cells(
         });
     }
     cells
+}
+
+fn text(words: Option<impl AsRef<str>>, texts: &mut StringTable) -> RowCell {
+    words.map_or(RowCell::Unknown, |words| RowCell::Text(texts.add(words.as_ref())))
+}
+
+fn symbol(call: Option<&LocationCall>) -> RowCell {
+    call.map_or(RowCell::Unknown, |call| RowCell::Symbol(call.level.letter(), call.symbol))
+}
+
+fn dso(call: Option<&LocationCall>) -> RowCell {
+    call.map_or(RowCell::Unknown, |call| RowCell::Text(call.dso))
 }
 
 /// Replaces each number in a name as perf does: `kworker/<N>:<N>`.

@@ -1,6 +1,6 @@
 //! Shares: the totals that they refer to, and their accuracy.
 
-use super::SampleValue;
+use crate::session::SampleValue;
 
 /// The total that shares refer to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

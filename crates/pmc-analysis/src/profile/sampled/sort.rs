@@ -1,6 +1,6 @@
 //! Sort keys, with perf's names. They determine which samples share a row.
 
-use super::StringId;
+use super::strings::StringId;
 use crate::session::samples::SampleAttribute;
 
 /// A sort key.
@@ -64,6 +64,10 @@ pub enum SortKey {
     Transaction,
     CgroupId,
     Parent,
+    State,
+    WaitSite,
+    Waker,
+    RanInstead,
     Parallelism,
     CommNoDigit,
     /// A tracepoint field: an index into [`Profile::trace_fields`](super::Profile::trace_fields).
@@ -127,6 +131,10 @@ const KEYS: &[(&str, SortKey, &str)] = &[
     ("transaction", SortKey::Transaction, "Transaction"),
     ("cgroup_id", SortKey::CgroupId, "cgroup id (dev/inode)"),
     ("parent", SortKey::Parent, "Parent symbol"),
+    ("state", SortKey::State, "State"),
+    ("wait_site", SortKey::WaitSite, "Waits for"),
+    ("waker", SortKey::Waker, "Woken by"),
+    ("ran_instead", SortKey::RanInstead, "Ran instead"),
     ("parallelism", SortKey::Parallelism, "Parallelism"),
     ("comm_nodigit", SortKey::CommNoDigit, "CommNoDigit"),
     ("tgid", SortKey::Process, "Tgid:Command"),
@@ -141,7 +149,7 @@ const NO_JOINING: &str = "pmc does not combine branches with call chains; with -
 /// perf's sort keys that pmc does not support, and why.
 pub const REFUSED: &[(&str, &str)] = &[
     ("ipc_lbr", "it requires the length of every basic block"),
-    ("ipc_null", "it is perf's placeholder"),
+    ("ipc_null", "perf uses this key only as a placeholder; it has no values"),
     ("type", NO_TYPES),
     ("typeoff", NO_TYPES),
     ("typecln", NO_TYPES),
@@ -246,6 +254,9 @@ impl SortKey {
             Self::StageCycles | Self::LocalStageCycles => SampleAttribute::StageCycles,
             Self::Transaction => SampleAttribute::Transaction,
             Self::Parent => SampleAttribute::Parent,
+            Self::State => SampleAttribute::State,
+            Self::WaitSite => SampleAttribute::WaitSite,
+            Self::Waker | Self::RanInstead => SampleAttribute::WaitPartner,
             Self::Parallelism => SampleAttribute::Parallelism,
             Self::Period => SampleAttribute::Period,
         })
@@ -255,12 +266,20 @@ impl SortKey {
 /// Returns the sample attributes that pass 2 over the recording must keep for these keys, without duplicates.
 pub fn attributes(keys: &[SortKey], slice: u64) -> Vec<SampleAttribute> {
     let mut attributes = Vec::new();
-    for attribute in keys.iter().filter_map(|key| key.attribute(slice)) {
+    add_attributes(&mut attributes, keys.iter().filter_map(|key| key.attribute(slice)));
+    attributes
+}
+
+/// Adds attributes that are not present yet.
+pub fn add_attributes(
+    attributes: &mut Vec<SampleAttribute>,
+    more: impl IntoIterator<Item = SampleAttribute>,
+) {
+    for attribute in more {
         if !attributes.contains(&attribute) {
             attributes.push(attribute);
         }
     }
-    attributes
 }
 
 /// One cell of a row.

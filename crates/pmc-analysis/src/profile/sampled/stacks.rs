@@ -13,14 +13,19 @@
 
 use rustc_hash::FxHashMap;
 
+use super::code::{LocationCall, LocationCalls};
+use super::event_totals::EventTotals;
 use super::filter::{FilterState, by_name};
-use super::query::{EventTotals, Query};
+use super::query::Query;
+use super::strings::StringTable;
 use super::table_input::{ENDED_NAME, TableInput};
-use super::{LocationCall, LocationCalls, SampleValue, StringTable};
+use super::wait_site::WaitSite;
 use crate::session::intern::words;
 use crate::session::live::ENDED;
 use crate::session::samples::SampleAttribute;
-use crate::session::{CodeLocation, Module};
+use crate::session::thread_time::{ThreadState, WALL_CLOCK};
+use crate::session::{CodeLocation, Module, SampleValue};
+use pmc_perfdata::record::WaitPartner;
 
 /// An event, with the sum of all samples and the sum of its rows.
 #[derive(Debug, Clone, Default)]
@@ -38,11 +43,20 @@ impl StackEvent {
     pub fn is_clock(&self) -> bool {
         is_clock(&self.name)
     }
+
+    /// Whether the event measured how long threads waited.
+    pub fn has_waits(&self) -> bool {
+        self.total.waited() > 0
+    }
 }
+
+/// Prefix of the names of events whose periods are the times between two events.
+pub(crate) const TIME_BETWEEN: &str = "time from ";
 
 /// Whether the periods of the event with this name are nanoseconds.
 pub fn is_clock(event: &str) -> bool {
-    event.contains("cpu-clock") || event.contains("task-clock")
+    ["cpu-clock", "task-clock", WALL_CLOCK, "offcpu-"].iter().any(|clock| event.contains(clock))
+        || event.starts_with(TIME_BETWEEN)
 }
 
 /// A thread, under one of its names.
@@ -58,22 +72,42 @@ pub struct StackThread {
     pub process: Option<String>,
 }
 
-/// Samples whose attributes are equal, as far as rows distinguish them.
+/// All samples that agree in the attributes that rows distinguish.
 #[derive(Debug, Clone)]
 pub struct StackRow {
     /// Index of the event.
     pub event: u32,
     /// Index of the thread.
     pub thread: u32,
-    /// Number of the stack.
+    /// Index of the stack.
     pub stack: u32,
     /// Start of the row's time slice in nanoseconds of the recording's clock, if rows contain times. See
     /// [`StackProfile::slice`].
     pub time: Option<u64>,
-    /// Number of a tracepoint's payload; an argument for [`StackProfile::payload`].
+    /// What the thread waited for; `None` if it ran, or if waiting was not recorded.
+    pub wait: Option<WaitSite>,
+    /// What ended the wait or ran instead of the thread, if rows contain it.
+    pub partner: WaitPartner,
+    /// Index of a tracepoint's payload; see [`StackProfile::payload`].
     pub payload: Option<u64>,
     /// Sum of the samples.
     pub value: SampleValue,
+}
+
+impl StackRow {
+    /// Returns the time of the row or, for a wait, the time at which it began.
+    pub fn begin(&self) -> Option<u64> {
+        self.time.map(|time| self.state().since(time, self.value.period))
+    }
+
+    /// Returns the state of the thread.
+    pub fn state(&self) -> ThreadState {
+        match self.wait {
+            None => ThreadState::Running,
+            Some(WaitSite::Cpu) => ThreadState::Runnable,
+            Some(_) => ThreadState::Blocked,
+        }
+    }
 }
 
 /// Stacks with weights.
@@ -149,6 +183,15 @@ impl<'a> StackProfile<'a> {
                     .word(key, filter_state.time)
                     .zip(filter_state.slice)
                     .map(|(at, slice)| at * slice),
+                wait: filter_state
+                    .state(key)
+                    .filter(|state| state.is_off_cpu())
+                    .and_then(|_| filter_state.word(key, filter_state.site))
+                    .map(WaitSite::of_word),
+                partner: filter_state
+                    .word(key, filter_state.partner)
+                    .map(WaitPartner::of_word)
+                    .unwrap_or_default(),
                 payload: payload.filter(|number| *number != u64::MAX),
                 value: value.clone(),
             });
@@ -166,9 +209,14 @@ impl<'a> StackProfile<'a> {
         self.input.code
     }
 
-    /// Returns a location by number.
+    /// Returns the location with this index.
     pub fn location(&self, number: u32) -> &CodeLocation {
         &self.input.resolved.locations[number as usize]
+    }
+
+    /// Returns the text for the partner of a row's wait: `ID:NAME` of a thread, or `[timer]`.
+    pub fn partner(&self, row: &StackRow) -> Option<String> {
+        (row.partner != WaitPartner::Unknown).then(|| self.input.partner_name(row.partner))
     }
 
     /// Returns a tracepoint's payload as text.
@@ -185,8 +233,8 @@ impl<'a> StackProfile<'a> {
     pub fn paths(&self) -> Paths {
         let mut paths = Paths::default();
         let mut numbers = PathLookup::default();
-        // Keep the last stack with the node of each location, because neighbouring stacks share their outer
-        // callers.
+        // Remember the last stack with the node of each location, because neighbouring stacks share their
+        // outer callers.
         let (mut last, mut now): (Vec<(u32, u32)>, Vec<u32>) = (Vec::new(), Vec::new());
         for row in &self.rows {
             let stack = row.stack as usize;
@@ -224,7 +272,7 @@ fn thread(input: &TableInput<'_>, pid: Option<u64>, tid: Option<u64>, comm: u32)
     }
 }
 
-/// Marks a function without a caller.
+/// Marks a function that has no caller.
 const NONE: u32 = u32::MAX;
 
 /// Functions, and the stacks' paths through them.
@@ -233,7 +281,7 @@ pub struct Paths {
     /// For each function, the index of one of its calls. A function has one entry for its inlined calls and
     /// another entry for its normal calls.
     pub functions: Vec<usize>,
-    /// The nodes, by number; callers come before their callees.
+    /// The nodes, by index; callers come before their callees.
     pub nodes: Vec<PathNode>,
     ends: Vec<u32>,
 }
@@ -243,7 +291,7 @@ pub struct Paths {
 pub struct PathNode {
     /// The caller's node.
     pub caller: Option<u32>,
-    /// Number of the function.
+    /// Index of the function.
     pub function: u32,
 }
 
@@ -255,11 +303,15 @@ impl Paths {
 
     /// Returns the functions from a node out to the root.
     pub fn outward(&self, node: u32) -> impl Iterator<Item = u32> + '_ {
-        let nodes = std::iter::successors(Some(node), |node| self.nodes[*node as usize].caller);
-        nodes.map(|node| self.nodes[node as usize].function)
+        self.outward_nodes(node).map(|node| self.nodes[node as usize].function)
     }
 
-    /// Returns a call of the function with this number.
+    /// Returns a node and its callers out to the root.
+    pub fn outward_nodes(&self, node: u32) -> impl Iterator<Item = u32> + '_ {
+        std::iter::successors(Some(node), |node| self.nodes[*node as usize].caller)
+    }
+
+    /// Returns a call of the function with this index.
     pub fn call<'c>(&self, function: u32, code: &'c LocationCalls) -> &'c LocationCall {
         &code.calls()[self.functions[function as usize]]
     }

@@ -1,4 +1,4 @@
-//! The string table: names of functions, modules, threads and files, without duplicates, by number.
+//! The string table: the distinct names of functions, modules, threads and files, each with a number.
 //!
 //! All strings are stored in one buffer, so a copy of the table needs only a few allocations. The live view
 //! copies it every second.
@@ -9,7 +9,7 @@ use hashbrown::HashTable;
 
 use crate::session::intern::HashKeys;
 
-/// Number of a string.
+/// Identifies a string in a [`StringTable`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct StringId(pub u32);
 

@@ -14,9 +14,14 @@ use hashbrown::HashTable;
 use rustc_hash::FxHashMap;
 
 use super::chain_tree::ChainTree;
+use super::code::LocationCall;
+use super::place;
 use super::sample_cells::sample_cells;
+use super::share::ShareOf;
+use super::sort::{RowCell, SortKey};
+use super::strings::{StringId, StringTable};
 use super::table_input::TableInput;
-use super::{LocationCall, RowCell, SampleValue, ShareOf, SortKey, StringId, StringTable, place};
+use crate::session::SampleValue;
 use crate::session::intern::HashKeys;
 use pmc_sys::abi::CpuMode;
 
@@ -39,6 +44,14 @@ impl TableRow {
     /// Returns the row's own periods in a CPU mode, given its index in [`MODES`].
     pub fn in_mode(&self, mode: usize) -> u64 {
         self.by_mode.as_ref().map_or(0, |by_mode| by_mode[mode])
+    }
+
+    /// Returns the sum of the rows' own values.
+    pub fn own_sum<'a>(rows: impl Iterator<Item = &'a Self>) -> SampleValue {
+        rows.fold(SampleValue::default(), |mut sum, row| {
+            sum += &row.own;
+            sum
+        })
     }
 }
 
@@ -254,7 +267,10 @@ impl<'a> CodeCells<'a> {
                 size.map_or(RowCell::Unknown, |size| RowCell::Number(size as i64))
             }
             SortKey::SrcFile => at.file.map_or(RowCell::Unknown, RowCell::Text),
-            _ => RowCell::Unknown,
+            _ => {
+                debug_assert!(false, "`{}` describes code, but has no cell", key.name());
+                RowCell::Unknown
+            }
         }));
         let part = self.parts.add(&self.cells);
         self.known.insert(asked, part);

@@ -1,11 +1,11 @@
 //! The input for tables: rows of sums that refer to strings by number, and the trait that provides these
 //! strings.
 
-use super::LocationCalls;
-use super::SampleValue;
-use crate::session::ResolvedStacks;
+use super::code::LocationCalls;
 use crate::session::intern::Interner;
 use crate::session::samples::{RowKey, SampleAttribute};
+use crate::session::{ResolvedStacks, SampleValue};
+use pmc_perfdata::record::WaitPartner;
 
 /// Shown instead of the names and ids of ended processes and threads; see
 /// [`ENDED`](crate::session::live::ENDED).
@@ -47,6 +47,17 @@ pub(crate) struct TableInput<'a> {
 }
 
 impl TableInput<'_> {
+    /// Returns the text for the partner of a wait. Threads have the format of the key `pid`.
+    pub(super) fn partner_name(&self, partner: WaitPartner) -> String {
+        match partner {
+            WaitPartner::Thread(tid) => match self.words.task_name(tid) {
+                Some(name) => format!("{tid}:{name}"),
+                None => tid.to_string(),
+            },
+            other => other.name().unwrap_or("[unknown]").to_owned(),
+        }
+    }
+
     /// Returns the address of a location in its module's own address space, or `None` if it is unmapped.
     pub(super) fn offset(&self, location: u32) -> Option<u64> {
         self.code.module(location)?;

@@ -11,11 +11,12 @@ use std::cmp::Reverse;
 
 use rustc_hash::FxHashMap;
 
+use super::share::ShareOf;
+use super::strings::{StringId, StringTable};
 use super::table_input::TableInput;
-use super::{SampleValue, ShareOf, StringId, StringTable};
+use crate::session::SampleValue;
 use crate::session::samples::RowKey;
 use pmc_sys::abi::CpuMode;
-use pmc_sys::sort;
 
 /// Which end of the stacks is the top.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -42,16 +43,16 @@ pub struct CallNode {
     pub own: SampleValue,
     /// Samples whose stack passes through or ends here.
     pub total: SampleValue,
-    /// Numbers of the child nodes, largest first.
+    /// Indices of the child nodes, largest first.
     pub children: Vec<u32>,
 }
 
 /// A call tree.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CallTree {
-    /// The nodes, by number.
+    /// The nodes, by index.
     pub nodes: Vec<CallNode>,
-    /// Numbers of the root nodes, largest first.
+    /// Indices of the root nodes, largest first.
     pub roots: Vec<u32>,
     /// The cost that orders the nodes.
     pub share_of: ShareOf,
@@ -103,7 +104,8 @@ pub(super) enum MinimumCost {
     Part(f64),
 }
 
-/// The functions of all calls, without duplicates: a number for each call, and a call for each number.
+/// The distinct functions of all calls. Maps each call to a function number, and each number to one of its
+/// calls.
 struct CallFunctions {
     of_call: Vec<u32>,
     example: Vec<usize>,
@@ -275,7 +277,7 @@ impl<'a> StackPaths<'a> {
                 }
             };
             let mut above: Vec<usize> = (0..sums.len()).filter(|at| of.cost(&sums[*at].1) >= least).collect();
-            sort::by(&mut above, |a, b| {
+            above.sort_by(|a, b| {
                 let ((a, of_a), (b, of_b)) = (&sums[*a], &sums[*b]);
                 let costs = (of.cost(of_b), of_b.samples).cmp(&(of.cost(of_a), of_a.samples));
                 costs.then_with(|| place(*a).cmp(&place(*b)))

@@ -1,25 +1,24 @@
-//! The data quality statement. `report`, `profile`, `top`, `annotate`, `diff`, the screen and the HTML page
-//! all show it with the same wording.
+//! The data quality statement. `report`, `profile`, `top`, `annotate`, `diff`, the full-screen view and the
+//! HTML page all show it with the same wording.
 //!
-//! Receives the counts of [`ProfileQuality`] and [`ModuleQuality`]. Decides which problems are worth a
-//! remark, and suggests remedies. For copied stacks, the unwinder's reason for stopping is known. For call
-//! chains from the kernel, only the module of the last frame is known. That module was usually built without
-//! frame pointers.
+//! Receives the counts of [`ProfileQuality`] and [`ModuleQuality`]. Decides which problems to mention, and
+//! suggests remedies. For copied stacks, the unwinder's reason for stopping is known. For call chains from
+//! the kernel, only the module of the last frame is known. That module was usually built without frame
+//! pointers.
 
 use super::code::is_generated_module;
-use super::{ModuleQuality, ProfileQuality};
+use super::profile_quality::{ModuleQuality, ProfileQuality};
 use pmc_sys::abi::attr::LARGEST_STACK_COPY;
-use pmc_sys::sort;
 use pmc_sys::text::clean;
 use pmc_sys::units::{duration, thousands};
 
-/// Percentage of broken stacks below which there is no explanation.
+/// Percentage of broken stacks below which no remark explains them.
 const WORTH: f64 = 1.0;
 /// Maximum number of modules named in a remark about stacks.
 const MOST: usize = 3;
 /// Maximum number of modules without symbols that get a remark.
 const MOST_NAMELESS: usize = 5;
-/// Percentage of the event count that the samples may miss without a remark.
+/// Percentage of the event count that may be missing from the samples before a remark mentions it.
 const MOST_UNSAMPLED: f64 = 5.0;
 /// Percentage of samples below which an interpreter needs no remark.
 const INTERPRETED: f64 = 5.0;
@@ -175,7 +174,7 @@ fn unsampled(quality: &ProfileQuality) -> Option<TrustRemark> {
 
 fn nameless(quality: &ProfileQuality, modules: &[ModuleQuality], remarks: &mut Vec<TrustRemark>) {
     let mut nameless: Vec<&ModuleQuality> = modules.iter().filter(|module| module.unnamed > 0).collect();
-    sort::by_key(&mut nameless, |module| std::cmp::Reverse(module.unnamed));
+    nameless.sort_by_key(|module| std::cmp::Reverse(module.unnamed));
     for module in nameless.iter().take(MOST_NAMELESS) {
         let why = module.data.missing.first();
         let why = why.map_or_else(|| "its symbol tables do not cover them".to_owned(), ToString::to_string);
@@ -217,7 +216,7 @@ fn copied(quality: &ProfileQuality) -> Option<TrustRemark> {
     }
     let rest: u64 = ends.no_tables.iter().skip(MOST).map(|(_, samples)| samples).sum();
     part(rest, "in other code without unwind tables");
-    sort::by_key(&mut parts, |(samples, _)| std::cmp::Reverse(*samples));
+    parts.sort_by_key(|(samples, _)| std::cmp::Reverse(*samples));
     let words: Vec<String> = parts.into_iter().map(|(_, words)| words).collect();
     let text = format!("{:.1}% of the copied stacks end early: {}", of_all(ends.early()), words.join(", "));
     let remedy = if of_all(ends.cut) >= WORTH { larger_copies("dwarf", quality) } else { None };

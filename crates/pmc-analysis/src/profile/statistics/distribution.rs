@@ -2,8 +2,8 @@
 //!
 //! `I_x(a, b)` uses the continued fraction of Abramowitz and Stegun 26.5.8 (Lentz's method). ln Γ uses the
 //! Lanczos approximation (g = 7, 9 terms). Both have a relative error of about 1e-13. The quantile is found
-//! by bisection on the distribution. It agrees with all digits of printed tables (the tests below check it to
-//! 1e-6).
+//! by bisection on the distribution. The results agree with printed tables in all digits (the tests below
+//! check them to 1e-6).
 
 /// Returns the natural logarithm of the gamma function of a positive argument.
 fn ln_gamma(x: f64) -> f64 {

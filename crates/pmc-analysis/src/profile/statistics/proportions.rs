@@ -7,7 +7,6 @@
 //! on the total. [`adjusted`] is the correction of Benjamini and Hochberg (1995).
 
 use super::distribution::{incomplete_beta, t_two_sided};
-use pmc_sys::sort;
 
 /// The normal distribution's 97.5 % quantile.
 const Z: f64 = 1.959_964;
@@ -116,7 +115,7 @@ pub(crate) fn normal_two_sided(z: f64) -> f64 {
 /// also the probability that any test falls below it.
 pub(crate) fn adjusted(all: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..all.len()).collect();
-    sort::by(&mut order, |a, b| all[*b].total_cmp(&all[*a]));
+    order.sort_by(|a, b| all[*b].total_cmp(&all[*a]));
     let mut out = vec![1.0; all.len()];
     let mut least = 1.0f64;
     for (from_last, at) in order.into_iter().enumerate() {

@@ -1,25 +1,26 @@
-//! Buffers records from the rings until their round is settled.
+//! Buffers records from the rings until their round is complete.
 //!
-//! Receives ring memory; stores copies of samples and side-band records separately. Reads their times, but
-//! does not interpret the records.
+//! Copies records from ring memory, and stores samples and side-band records separately. Reads only the times
+//! of the records.
 
-use crate::session::Timestamp;
+use crate::session::history::Timestamp;
 use pmc_perfdata::record::{Layouts, kind, walk};
 
-/// Records that wait for the end of their round.
+/// Records that are waiting for the end of their round.
 #[derive(Debug, Default)]
 pub struct Batch {
     pub(super) bytes: Vec<u8>,
-    /// Timestamp and start in `bytes` of each record.
+    /// Timestamp of each record, and its offset in `bytes`.
     pub(super) sideband: Vec<(Timestamp, usize)>,
-    /// Start in `bytes` of each sample, and the event for samples with an unknown id.
+    /// Offset of each sample in `bytes`, and the event for samples with an unknown id.
     pub(super) samples: Vec<(usize, Option<usize>)>,
     pub(super) joint: Vec<u8>,
 }
 
 impl Batch {
-    /// Adds the contents of a ring: one slice, or two slices if the contents wrap around. A record may cross
-    /// both slices. `owner` is the event of samples that carry another listener's id, if known.
+    /// Adds the contents of a ring: one slice, or two if the contents wrap around, in which case a record may
+    /// be split across both. Samples may contain the id of another listener; `owner`, if known, is their
+    /// event.
     pub fn take(&mut self, slices: &[&[u8]], layouts: &Layouts, owner: Option<usize>) {
         let Self { bytes, sideband, samples, joint } = self;
         walk(slices, joint, |raw| {
@@ -42,7 +43,7 @@ impl Batch {
         });
     }
 
-    /// Whether there are no records.
+    /// Whether the batch contains no records.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }

@@ -1,15 +1,16 @@
-//! Determines from records which processes and threads have ended, without asking the kernel about each.
+//! Determines from records which processes and threads have ended, without asking the kernel about each of
+//! them.
 //!
-//! Receives task records; reports whether a process or thread has ended. Decides when to ask the kernel
+//! Task records show whether a process or thread has ended. This module also decides when to ask the kernel
 //! anyway, because records may be lost and a process may outlive its main thread.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::session::Timestamp;
+use crate::session::history::Timestamp;
 use crate::session::samples::{SampleAttribute, SampleQuery};
 use pmc_perfdata::record::Thread;
 
-/// Id −1, which replaces the ids of processes and threads that have ended.
+/// The id −1, which replaces the ids of processes and threads that have ended.
 pub(crate) const ENDED: u64 = -1i64 as u64;
 /// Time after a thread's exit record during which the thread may still run (and be sampled) in the kernel.
 const LINGER_NS: u64 = 500_000_000;
@@ -31,7 +32,7 @@ pub(super) struct Liveness {
     asks: bool,
     /// Processes and threads that the user selected by id. They keep their ids when they end.
     named: FxHashSet<i32>,
-    /// Positions of the process and thread among a row's attributes, if requested.
+    /// Positions of the process and thread ids among a row's attributes, if requested.
     pid: Option<usize>,
     tid: Option<usize>,
 }
@@ -61,7 +62,7 @@ impl Liveness {
         self.ended.insert(thread.tid, timestamp);
     }
 
-    /// Whether a process or thread runs, according to the records.
+    /// Whether a process or thread is running, according to the records.
     pub(super) fn says_lives(&self, id: i32) -> bool {
         !self.ended.contains_key(&id) || self.threaded.contains(&id)
     }
@@ -73,8 +74,8 @@ impl Liveness {
         self.lost = lost;
     }
 
-    /// Returns a function that determines whether a process or thread runs, as of a timestamp. `ask` asks the
-    /// kernel.
+    /// Returns a function that determines whether a process or thread is still running at a timestamp. `ask`
+    /// asks the kernel.
     pub(super) fn lives<'a>(
         &'a self,
         before: Timestamp,
@@ -142,7 +143,7 @@ mod tests {
             let lives = ended.lives(before, &lives);
             (1..5).filter(|id| !lives(*id)).collect()
         };
-        // A thread that ended a moment ago may still run in the kernel.
+        // A thread that has just ended may still run in the kernel.
         assert_eq!(gone(&mut ended, now - 1, 0), [0; 0]);
         // A process may outlive its main thread.
         asked.borrow_mut().clear();

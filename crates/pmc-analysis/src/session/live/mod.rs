@@ -1,10 +1,10 @@
-//! Live sampling for an unlimited time: applies each round's side-band to the history, then aggregates the
-//! round's samples.
+//! Live sampling for an unlimited time: applies the side-band records of each round to the history, then
+//! aggregates the round's samples.
 //!
-//! Receives the contents of rings ([`Batch`]) and, per round, a timestamp before which no more records can
+//! Takes the contents of rings ([`Batch`]) and, for each round, a timestamp before which no more records can
 //! arrive. Returns the current rows ([`Live::rows`]). Removes ended processes and decayed stacks. If there
-//! are too many rows, drops some of the rare ones and lets others represent them. So memory use depends only
-//! on the running processes and the displayed rows.
+//! are too many rows, drops some of the rare ones and scales up others to represent them. Memory use
+//! therefore depends only on the running processes and the displayed rows.
 //!
 //! ```text
 //!   rings ──► Batch ── horizon ──► side-band, sorted by time ──► History
@@ -12,11 +12,13 @@
 //!               '- younger-'-────► samples ──► raw stack ──► stack of locations ──► rows, decaying
 //! ```
 //! The kernel writes a record to its ring slightly after the time in the record, and pmc drains the rings of
-//! the CPUs one after the other. So records after the horizon wait for the next round, when all earlier ones
-//! have arrived.
+//! the CPUs one after the other. Records after the horizon therefore wait for the next round, by which all
+//! earlier ones have arrived.
 
 mod batch;
+mod history;
 mod liveness;
+mod merge;
 mod state;
 mod table;
 
@@ -26,20 +28,23 @@ use rustc_hash::FxHashMap;
 
 use self::liveness::Liveness;
 use self::table::{DecayingTable, DecayingValue, Origin};
+use super::history::{AddedSymbol, Epoch, History, Timestamp};
 use super::intern::{Interner, bytes};
 use super::location::{CodeLocation, SampledAddress};
-use super::module::Modules;
 use super::resolver::Resolver;
+use super::resolver::{ResolvedStacks, StackStore};
 use super::samples::{
     ANY_COMM, ChainCompleter, Occurrence, Readings, RowKey, SampleQuery, attribute_words, comm_key,
     weights_of,
 };
-use super::{AddedSymbol, Epoch, History, ResolvedStacks, StackStore, Timestamp};
+use super::thread_time::{ThreadState, ThreadTime};
 use pmc_perfdata::record::{Layouts, RawRecord, Record, Records, Sample, Thread};
 use pmc_sys::abi::{CpuMode, sample_type};
 
 pub use self::batch::Batch;
+pub(crate) use self::history::LiveHistory;
 pub(crate) use self::liveness::ENDED;
+pub use self::merge::RecordMerge;
 pub use self::state::{LiveState, SampledEvent};
 
 /// Counters since the start.
@@ -50,32 +55,32 @@ pub(crate) struct LiveCounts {
     pub(crate) kernel: u64,
     /// Samples in user mode.
     pub(crate) user: u64,
-    /// Records lost because the ring buffer was full, and dropped samples.
+    /// Records lost because the ring buffer was full, and samples that were dropped.
     pub(crate) lost: u64,
     /// Number of times that the kernel throttled an event.
     pub(crate) throttled: u64,
     /// Samples of an unknown event.
     pub(crate) unknown: u64,
-    /// Number of rare rows that were dropped or represent a dropped row, because there were too many.
+    /// Number of rare rows that were dropped because there were too many, or that represent a dropped row.
     pub(crate) downsampled: u64,
 }
 
 /// Maximum size of the caches of raw stacks and addresses, in bytes. A cached stack needs no lookup.
 const REMEMBERED: usize = 2 << 20;
-/// Size of stacks in bytes, and number of rows, above which some rare rows are dropped and others represent
-/// them.
+/// Total size of stacks in bytes, and number of rows, above which some rare rows are dropped and others are
+/// scaled up to represent them.
 const MOST_STACKS: usize = 4 << 20;
 const MOST_ROWS: usize = 30_000;
 /// Growth of the history that triggers a cleanup; small enough to fit in a CPU's cache.
 const BURDEN: usize = 1 << 14;
-/// Number of stacks below which it is not worth removing decayed ones.
+/// Number of stacks below which removing decayed ones is not worthwhile.
 const FEW_STACKS: usize = 4000;
 
 /// The state of live sampling.
 pub struct Live {
     // Decoding of samples.
     layouts: Arc<Layouts>,
-    /// By event: the period for samples without a period.
+    /// For each event, the period of samples that do not contain one.
     periods: Vec<u64>,
     /// Period changes that override the periods in samples: timestamp, event, period.
     changed_periods: Vec<(Timestamp, usize, u64)>,
@@ -85,9 +90,7 @@ pub struct Live {
     completer: ChainCompleter<'static>,
     spare: Batch,
     // Processes, threads and cgroups.
-    history: History,
-    /// [`History::burden`] after the last cleanup.
-    burden: usize,
+    history: LiveHistory,
     liveness: Liveness,
     cgroups: FxHashMap<u64, Vec<u8>>,
     last: CachedOwner,
@@ -97,10 +100,14 @@ pub struct Live {
     table: DecayingTable,
     /// Number of rows after the last collapse of ended processes and threads.
     collapsed: usize,
-    /// Number of stacks or attribute lists (the larger) after the last renumbering.
+    /// Number of stacks or of attribute lists, whichever was larger, after the last renumbering.
     kept: usize,
     generation: u32,
     counts: LiveCounts,
+    /// Timestamp up to which all samples are in the table.
+    settled: Timestamp,
+    /// Nanoseconds that the table covers; decays like its sums.
+    elapsed: f64,
 }
 
 /// Cached owner of the previous sample, since the CPU's next sample is usually from the same thread.
@@ -133,7 +140,7 @@ struct AttributeLists {
 }
 
 impl AttributeLists {
-    /// Returns the number of the list in `words`, which is often the most recent list.
+    /// Returns the number assigned to the list in `words`, which is often the same list as last time.
     fn number(&mut self) -> u32 {
         if let Some(number) = self.number.filter(|_| self.last == self.words) {
             return number;
@@ -154,11 +161,13 @@ pub(crate) struct LiveRows {
     /// Generation of the numbers. Location and stack numbers have the same meaning in all snapshots of a
     /// generation.
     pub(crate) generation: u32,
+    /// Nanoseconds that the rows cover.
+    pub(crate) elapsed_ns: u64,
 }
 
 impl Live {
-    /// Creates an empty state. `periods` has one entry per event, for samples without a period. `most` is the
-    /// maximum number of addresses in a stack.
+    /// Creates an empty state. `periods` has one entry per event, for samples that do not contain a period.
+    /// `most` is the maximum number of addresses in a stack.
     pub fn new(layouts: Arc<Layouts>, periods: Vec<u64>, query: SampleQuery, most: usize) -> Self {
         let reads = layouts.have(sample_type::READ);
         Self {
@@ -168,8 +177,7 @@ impl Live {
             readings: reads.then(Readings::default),
             completer: ChainCompleter::new(query.ignore_stacks),
             spare: Batch::default(),
-            history: History::new(Modules::default()),
-            burden: 0,
+            history: LiveHistory::default(),
             liveness: Liveness::new(&query),
             cgroups: FxHashMap::default(),
             last: CachedOwner::default(),
@@ -180,11 +188,24 @@ impl Live {
             kept: 0,
             generation: 0,
             counts: LiveCounts::default(),
+            settled: Timestamp::MAX,
+            elapsed: 0.0,
             query,
         }
     }
 
-    /// Sets the period of an event's samples from this timestamp on, whatever they contain.
+    /// Returns the events that are counted as a single event, if waits are measured.
+    pub(crate) fn thread_time(&self) -> Option<&ThreadTime> {
+        self.query.thread_time.as_ref()
+    }
+
+    /// Records that all samples up to this timestamp are in the table. The first call marks the start.
+    pub fn settle(&mut self, timestamp: Timestamp) {
+        self.elapsed += timestamp.saturating_sub(self.settled) as f64;
+        self.settled = timestamp;
+    }
+
+    /// Sets the period of an event's samples from this timestamp on, regardless of the period in the samples.
     pub fn set_period(&mut self, event: usize, from: Timestamp, period: u64) {
         self.changed_periods.push((from, event, period));
     }
@@ -196,13 +217,13 @@ impl Live {
 
     /// The processes and mappings.
     pub(crate) fn history(&self) -> &History {
-        &self.history
+        self.history.get()
     }
 
-    /// Returns the symbols and jitdump files from records since the last call; see [`History::ksymbols`] and
-    /// [`History::jitdumps`].
+    /// Returns the symbols and jitdump files that records have added since the last call; see
+    /// [`History::ksymbols`] and [`History::jitdumps`].
     pub(crate) fn announced(&mut self) -> (Vec<AddedSymbol>, Vec<(u32, std::path::PathBuf)>) {
-        (std::mem::take(&mut self.history.ksymbols), std::mem::take(&mut self.history.jitdumps))
+        self.history.announced()
     }
 
     /// All numbered locations, with the current generation; see [`LiveRows::generation`].
@@ -210,7 +231,7 @@ impl Live {
         (self.resolver.locations(), self.generation)
     }
 
-    /// Paths of cgroups by number; untrusted bytes.
+    /// Returns the paths of cgroups by cgroup number, as untrusted bytes.
     pub(crate) fn cgroups(&self) -> &FxHashMap<u64, Vec<u8>> {
         &self.cgroups
     }
@@ -230,7 +251,6 @@ impl Live {
     /// Completes the initial state after the last synthesized record.
     pub fn end_synthesized(&mut self) {
         self.history.complete();
-        self.burden = self.history.burden();
     }
 
     fn note(&mut self, timestamp: Timestamp, raw: &RawRecord<'_>) {
@@ -250,7 +270,7 @@ impl Live {
         self.history.take(timestamp, raw, &record);
     }
 
-    /// Ends a round: processes all records in the batch up to `horizon`, and leaves later ones in it.
+    /// Ends a round: processes all records in the batch up to `horizon`, and leaves later records in it.
     pub fn process_until(&mut self, batch: &mut Batch, horizon: Timestamp) {
         let mut spare = std::mem::take(&mut self.spare);
         std::mem::swap(batch, &mut spare);
@@ -268,16 +288,12 @@ impl Live {
                 batch.bytes.extend_from_slice(raw.bytes);
             }
         }
-        // Names and spaces may have changed.
+        // Names and address spaces may have changed.
         self.last.owner = None;
         let layouts = self.layouts.clone();
         for &(start, owner) in &round.samples {
             let Some(raw) = RawRecord::first(&round.bytes[start..]) else { continue };
-            let of_owner = || {
-                let event = owner?;
-                Some((event, layouts.iter().nth(event)?.sample(&raw)?))
-            };
-            let Some((event, sample)) = layouts.sample(&raw).or_else(of_owner) else {
+            let Some((event, sample)) = layouts.sample_of(&raw, owner) else {
                 self.counts.unknown += 1;
                 continue;
             };
@@ -323,6 +339,8 @@ impl Live {
     fn add(&mut self, event: usize, sample: &Sample<'_>, period: u64) {
         let timestamp = sample.time().map_or(Timestamp::MAX, |time| time.0);
         let weights = weights_of(sample);
+        let joint = self.query.thread_time.as_ref().map(|of| of.joint(event));
+        let (event, state) = joint.unwrap_or((event, None));
         let LiveSampleOwner { comm, epoch, is_over, .. } =
             self.owner(sample.thread().unwrap_or_default(), timestamp);
         let attributes = if self.query.attributes.is_empty() {
@@ -334,6 +352,7 @@ impl Live {
                 weight: weights[0],
                 branch: None,
                 running: None,
+                state: state.unwrap_or(ThreadState::Running),
             };
             let words = &mut self.attributes.words;
             attribute_words(&self.query.attributes, sample, occurrence, words, |_| u64::MAX);
@@ -346,7 +365,7 @@ impl Live {
             self.leaf(event, epoch, comm, attributes, sample)
         } else {
             let stack =
-                self.resolver.stack_again(&self.history, epoch, self.completer.chain(sample, &[]).words);
+                self.resolver.stack_again(self.history.get(), epoch, self.completer.chain(sample, &[]).words);
             self.table.row(RowKey { event: event as u32, stack, comm, attributes })
         };
         row.add(period, weights);
@@ -355,6 +374,7 @@ impl Live {
     /// Returns the owner of a thread's sample.
     fn owner(&mut self, thread: Thread, timestamp: Timestamp) -> LiveSampleOwner {
         let Self { last, history, query, liveness, .. } = self;
+        let history = history.get();
         if let Some(owner) = last.owner.filter(|owner| last.thread == thread && timestamp >= owner.from) {
             return owner;
         }
@@ -372,7 +392,7 @@ impl Live {
         owner
     }
 
-    /// Returns the row of a sample without callers, in which the location represents the stack.
+    /// Returns the row of a sample without callers. The location's number also serves as the stack's number.
     fn leaf(
         &mut self,
         event: usize,
@@ -390,23 +410,26 @@ impl Live {
         if let Some(slot) = origin.and_then(|origin| table.slot(&origin)) {
             return table.at(slot);
         }
-        let stack = resolver.location_once(history, SampledAddress::code(epoch, level, address));
-        // Does not cache an address without a module, because a module may still be mapped there.
+        let stack = resolver.location_once(history.get(), SampledAddress::code(epoch, level, address));
+        // Do not cache an address without a module, because a module may be mapped there later.
         match origin.filter(|_| resolver.locations()[stack as usize].module().is_some()) {
             Some(origin) => table.remember(origin, stack),
             None => table.row(RowKey { event: event as u32, stack, comm, attributes }),
         }
     }
 
-    /// Multiplies all sums by `keep` (0 to 1). Rows close to zero are dropped, or represent similar ones.
+    /// Multiplies all sums by `keep` (0 to 1). Randomly drops some of the rows that are close to zero, and
+    /// raises the others to represent them.
     pub(crate) fn decay(&mut self, keep: f64) {
         self.table.decay(keep);
+        self.elapsed *= keep;
     }
 
-    /// Removes unneeded state; returns whether the history was cleaned up. `before` is a settled timestamp.
-    /// `lives` returns whether a process or thread still exists.
+    /// Removes state that is no longer needed, and returns whether the history was cleaned up. `before` is a
+    /// timestamp up to which all samples are settled. `lives` returns whether a process or thread still
+    /// exists.
     pub(crate) fn forget(&mut self, before: Timestamp, lives: impl Fn(i32) -> bool) -> bool {
-        let is_burdened = self.history.burden() > 2 * self.burden + BURDEN;
+        let is_burdened = self.history.is_burdened();
         let is_grown = self.table.len() > self.collapsed + self.collapsed / 4 + FEW_STACKS / 4;
         if is_burdened || is_grown {
             let mut liveness = std::mem::take(&mut self.liveness);
@@ -416,19 +439,17 @@ impl Live {
             self.collapsed = self.table.len();
             if is_burdened {
                 let moved = self.history.forget(before, &lives);
-                self.burden = self.history.burden();
                 self.table.follow(&moved);
                 self.resolver.follow(&moved);
             }
             drop(lives);
             if is_burdened {
-                liveness.forget(before, |pid| self.history.epoch(pid, Timestamp::MAX) != Epoch::NOBODY);
+                liveness.forget(before, |pid| self.history.get().epoch(pid, Timestamp::MAX) != Epoch::NOBODY);
             }
             self.liveness = liveness;
         }
         self.resolver.forget_addresses(REMEMBERED);
-        // Upper bounds for the numbers in use: the number of rows, and the numbers kept last time plus new
-        // ones.
+        // The numbers in use are at most one per row, and at most those kept last time plus new ones.
         let used = self.kept.min(self.table.len());
         if self.stacks().max(self.attributes.all.len()) > used + used / 2 + FEW_STACKS {
             self.renumber();
@@ -443,14 +464,14 @@ impl Live {
         is_burdened
     }
 
-    /// Merges the rows of ended processes and threads under [`ENDED`]. Otherwise, each short-lived process
-    /// would have separate rows. If a process has ended before pmc reads its samples, it never gets rows.
+    /// Merges the rows of ended processes and threads under [`ENDED`], because each short-lived process would
+    /// otherwise keep its own rows. A process that ends before pmc reads its samples never gets its own rows.
     fn collapse_ended(&mut self, liveness: &Liveness, lives: &impl Fn(i32) -> bool) {
         if !liveness.is_in_rows() {
             return;
         }
         let mut moved: FxHashMap<u32, u32> = FxHashMap::default();
-        // Only the attributes that rows still use need a check.
+        // Only attributes that rows still use need to be checked.
         let mut used: Vec<u32> = self.table.iter().map(|(key, _)| key.attributes).collect();
         used.sort_unstable();
         used.dedup();
@@ -468,7 +489,7 @@ impl Live {
         }
     }
 
-    /// Halves the number of light rows; see [`DecayingTable::downsample`].
+    /// Drops about half of the lighter rows; see [`DecayingTable::downsample`].
     fn downsample(&mut self) {
         self.counts.downsampled += self.table.downsample();
         self.renumber();
@@ -505,11 +526,12 @@ impl Live {
     /// Removes all samples.
     pub fn clear(&mut self) {
         self.table.clear();
+        self.elapsed = 0.0;
         self.collapsed = 0;
     }
 
-    /// Returns the current rows, by event and stack. Stacks and locations are shared, and are copied only
-    /// when new ones arrive.
+    /// Returns the current rows, grouped by event and stack. Stacks and locations are shared, and are copied
+    /// only when new ones arrive.
     pub(crate) fn rows(&self) -> LiveRows {
         let stacks = match self.query.ignore_stacks {
             true => StackStore::Leaves,
@@ -517,7 +539,12 @@ impl Live {
         };
         let rows = self.table.by_stack();
         let resolved = ResolvedStacks { locations: self.resolver.locations().clone(), stacks, rows };
-        LiveRows { resolved, attributes: self.attributes.all.clone(), generation: self.generation }
+        LiveRows {
+            resolved,
+            attributes: self.attributes.all.clone(),
+            generation: self.generation,
+            elapsed_ns: self.elapsed as u64,
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The state shared by the sampling thread and the viewers of its samples.
 //!
-//! Contains [`Live`] behind a lock, and the status of the sampling. The sampling thread settles batches, and
-//! the viewers take snapshots. Neither depends on the other.
+//! Contains [`Live`] behind a lock, and the status of sampling. The sampling thread settles batches, and the
+//! viewers take snapshots; neither depends on the other.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,8 +10,7 @@ use std::time::Duration;
 use super::Live;
 use pmc_sys::abi::Attr;
 
-/// Maximum time between two passes that settle samples, in nanoseconds. Samples are also settled twice per
-/// table.
+/// Maximum time in nanoseconds until samples are settled. They are also settled twice per displayed table.
 const SETTLE_NS: u64 = 500_000_000;
 
 /// A sampled event.
@@ -28,7 +27,7 @@ pub struct SampledEvent {
 /// The live data and the status of the sampling.
 pub struct LiveState {
     live: Mutex<Live>,
-    /// Sampled events by number, except for events that only track the side-band.
+    /// Sampled events, indexed by number, except for events that only track the side-band.
     pub(crate) events: Vec<SampledEvent>,
     is_over: AtomicBool,
     is_yielding: AtomicBool,

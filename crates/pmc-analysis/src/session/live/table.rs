@@ -1,15 +1,15 @@
-//! The rows: decaying sums, and a small cache of the rows of recent samples.
+//! The rows: decaying sums, and a small cache for the rows of recent samples.
 //!
-//! Receives the properties that identify a sample's row; returns the row's weight. Most samples repeat a
-//! recently sampled address. A single comparison then finds the row without a lookup. If rows are close to
-//! zero or too numerous, decides at random which rows to drop and which to keep as their representatives.
+//! Finds a sample's row from the properties that identify it. Most samples repeat a recently sampled address,
+//! so a single comparison usually finds the row without a lookup. If rows are close to zero or too numerous,
+//! some are dropped at random, and others are kept to represent them.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHasher};
 
-use crate::session::Epoch;
+use crate::session::history::Epoch;
 use crate::session::samples::{RowKey, SampleValue};
 use pmc_sys::abi::CpuMode;
 
@@ -34,7 +34,7 @@ pub(super) struct DecayingValue {
 }
 
 impl DecayingValue {
-    /// Adds a sample; `costs` are the costs that the hardware measured.
+    /// Adds a sample. `costs` are the costs measured by the hardware.
     pub(super) fn add(&mut self, period: u64, costs: [u64; 3]) {
         let period = period as f64;
         self.join(Self {
@@ -56,7 +56,7 @@ impl DecayingValue {
     fn scale(&mut self, factor: f64) {
         self.samples *= factor;
         self.period *= factor;
-        // The factor applies to each sample's period, so the square changes by the squared factor.
+        // The factor applies to each sample's period, so the squares change by the squared factor.
         self.squares *= factor * factor;
         self.costs = self.costs.map(|cost| cost * factor);
     }
@@ -78,7 +78,7 @@ const SETS: usize = 1 << 12;
 /// Sums by key.
 #[derive(Debug, Default)]
 pub(super) struct DecayingTable {
-    /// Rows without samples are empty slots; they are removed when there are many.
+    /// Rows without samples are empty slots, which are removed when there are many.
     rows: IndexMap<RowKey, DecayingValue, FxBuildHasher>,
     /// Number of empty slots at the last count.
     empty: usize,
@@ -89,7 +89,7 @@ pub(super) struct DecayingTable {
     rolls: u64,
 }
 
-/// Two origins, the newer one first; fills a cache line.
+/// Two origins, the newer one first. Together, they fill one cache line.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(align(64))]
 struct RecentSet([Option<Recent>; 2]);
@@ -165,8 +165,9 @@ impl DecayingTable {
 
     /// Multiplies all sums by `keep` (0 to 1).
     ///
-    /// A row that would fall below one sample is either raised to one sample or dropped. The probability
-    /// keeps the row's expected weight correct. So rare rows are not biased, and do not remain forever.
+    /// A row that would fall below one sample is either raised to one sample or dropped, with a probability
+    /// that keeps its expected weight correct. Rare rows are therefore not biased, but do not remain forever
+    /// either.
     pub(super) fn decay(&mut self, keep: f64) {
         self.change(|weight, chance| {
             weight.scale(keep);
@@ -178,7 +179,7 @@ impl DecayingTable {
     }
 
     /// Drops each row in the lighter half with a probability of 1/2, and doubles the remaining rows of that
-    /// half. The expected sums stay the same, but with a larger error, which the squares of the periods
+    /// half. The expected sums stay the same, but their error grows, which the squares of the periods
     /// reflect. Returns the number of affected rows.
     pub(super) fn downsample(&mut self) -> u64 {
         let mut periods: Vec<f64> = self.iter().map(|(_, weight)| weight.period).collect();
@@ -229,8 +230,8 @@ impl DecayingTable {
         });
     }
 
-    /// Changes the keys of all rows, and merges rows whose keys become equal. Calls `change` repeatedly with
-    /// the same key, and expects the same result.
+    /// Changes the keys of all rows, and merges rows whose keys become equal. `change` may be called several
+    /// times with the same key, and must return the same result each time.
     pub(super) fn rename(&mut self, mut change: impl FnMut(RowKey) -> RowKey) {
         // The stack and attribute numbers in an empty slot may no longer be valid.
         self.remembered(|recent, rows| {
@@ -266,9 +267,9 @@ impl DecayingTable {
         self.rows.iter().filter(|(_, weight)| weight.samples != 0.0)
     }
 
-    /// Returns the rows by event and stack; rows that share both are adjacent, in no particular order.
+    /// Returns the rows, sorted by event and stack. Rows that share both are in no particular order.
     pub(super) fn by_stack(&self) -> Vec<(RowKey, SampleValue)> {
-        // Sorts small elements instead of whole rows.
+        // Sort small elements instead of whole rows.
         let mut order: Vec<(u64, u32)> = Vec::with_capacity(self.rows.len());
         let filled = (0..).zip(&self.rows).filter(|(_, (_, weight))| weight.samples != 0.0);
         order.extend(filled.map(|(at, (key, _))| (u64::from(key.event) << 32 | u64::from(key.stack), at)));
@@ -284,7 +285,7 @@ impl DecayingTable {
 mod tests {
     use super::*;
 
-    /// The number of dropped rows varies between tables like a binomial distribution.
+    /// The number of dropped rows per table follows a binomial distribution.
     #[test]
     fn random_numbers_are_unbiased_and_uncorrelated() {
         const TABLES: u32 = 400;
@@ -301,7 +302,7 @@ mod tests {
         let chance = 0.875f64.powi(5);
         let (expected, variance) = (f64::from(ROWS) * chance, f64::from(ROWS) * chance * (1.0 - chance));
         let squares: f64 = (0..TABLES).map(left).map(|left| (left - expected).powi(2)).sum();
-        // The mean of 400 such squares has a standard deviation of 7 %.
+        // The mean of 400 such squares has a standard deviation of 7%.
         let ratio = squares / f64::from(TABLES) / variance;
         assert!((0.6..1.5).contains(&ratio), "{ratio} of the variance");
     }

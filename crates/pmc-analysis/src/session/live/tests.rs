@@ -1,4 +1,4 @@
-//! Rounds, decay, downsampling and cleanup, with handmade records.
+//! Tests rounds, decay, downsampling and cleanup with handmade records.
 
 use super::*;
 use crate::session::samples::SampleAttribute;
@@ -50,7 +50,7 @@ fn mapped(pid: i32, addr: u64, name: &str) -> Vec<u8> {
     out.bytes().to_vec()
 }
 
-/// Returns the record with a `sample_id` that holds this time.
+/// Appends a `sample_id` with this time to the record.
 fn at(mut record: Vec<u8>, time: u64) -> Vec<u8> {
     record.extend([0; 8]);
     record.extend(time.to_ne_bytes());
@@ -109,7 +109,7 @@ fn clock_samples_weigh_their_period_at_the_time() {
     let (mut live, layouts) = live();
     live.end_synthesized();
     let mut batch = Batch::default();
-    // The kernel still writes the first period.
+    // The kernel still writes the original period.
     let samples = [(10, 5), (20, 5), (30, 5)].map(|(time, period)| sample(0x1000, 7, time, period));
     samples.iter().for_each(|sample| batch.take(&[sample], &layouts, None));
     live.set_period(0, 15, 10);
@@ -193,7 +193,7 @@ fn rows_of_exited_threads_are_merged() {
     for pid in 11..3000 {
         batch.take(&[&exit(pid, 6)], &layouts, None);
     }
-    // A process with a known exit no longer has rows.
+    // A process whose exit was recorded no longer has rows.
     batch.take(&[&sample(0x1000, 20, 5, 2)], &layouts, None);
     live.process_until(&mut batch, u64::MAX);
     assert_eq!(live.table.len(), 3000);
@@ -235,9 +235,9 @@ fn exited_processes_do_not_accumulate() {
         batch.take(&[&at(mapped(pid, 0x1000, "/bin/child"), now)], &layouts, None);
         live.process_until(&mut batch, now);
         live.forget(now, |other| other == 1 || other == pid);
-        // Counting takes longer than the rest of the test.
+        // Counting is slower than the rest of the test, so count only rarely.
         if pid % 64 == 0 {
-            most = most.max(live.history.burden() + live.history.tasks().count());
+            most = most.max(live.history().burden() + live.history().tasks().count());
         }
     }
     assert!(most < 4 * BURDEN, "{most}");
@@ -284,7 +284,7 @@ fn remaining_threads_keep_name_and_space_after_cleanup() {
         }
     }
     live.process_until(&mut batch, u64::MAX);
-    assert!(live.history.burden() < 4 * BURDEN);
+    assert!(live.history().burden() < 4 * BURDEN);
     let of =
         |name: &str| modules(&live).iter().filter(|(module, _)| module == name).map(|row| row.1).sum::<u64>();
     assert_eq!((of("sh"), of("child")), (19_998, 19_998));

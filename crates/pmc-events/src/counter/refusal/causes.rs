@@ -1,12 +1,14 @@
-//! The causes of refusals: one function for each errno, which checks the facts in order of importance.
+//! The causes of refusals. There is one function for each errno, which checks the facts in order of
+//! importance.
 //!
 //! Source of the errnos: `kernel/events/core.c`, `arch/x86/events/core.c`, `drivers/perf/arm_pmu.c`,
 //! `perf_event_open(2)`.
 
 use super::RefusalKind::*;
+use super::missing_feature::OmittableFeature;
 use super::missing_feature::contradiction;
 use super::privilege::{access, perm};
-use super::{FailedCall, OmittableFeature, Refusal, RefusalText, explained};
+use super::{FailedCall, Refusal, RefusalText, explained};
 use crate::counter::facts::{KnownPmu, MachineFacts};
 use pmc_sys::abi::Attr;
 use pmc_sys::abi::attr::{Flag, kind};
@@ -15,7 +17,7 @@ use pmc_sys::sys::errno;
 
 /// Returns the explanation for this errno.
 pub(super) fn of(number: i32, refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
-    // If the CPU is missing, that is the cause, regardless of the kernel's errno.
+    // If the CPU does not exist, that is the cause, regardless of the kernel's errno.
     if refusal.call == FailedCall::Open
         && let Some(explained) = refusal.slot.cpu.and_then(|cpu| missing_cpu(cpu, facts))
     {
@@ -46,7 +48,7 @@ pub(super) fn of(number: i32, refusal: &Refusal, facts: &MachineFacts) -> Refusa
             (Some(_), 0) => explained(
                 BadRequest,
                 "the directory is not a cgroup that supports perf events",
-                "name a cgroup of the unified hierarchy below /sys/fs/cgroup, or of the perf_event controller",
+                "use a cgroup of the unified hierarchy below /sys/fs/cgroup, or of the perf_event controller",
             ),
             _ => explained(BadRequest, "the group leader is not a perf event", ""),
         },
@@ -148,7 +150,7 @@ fn no_probe_text(pmu: &KnownPmu) -> RefusalText {
     )
 }
 
-/// Returns the explanation if this CPU is offline or does not exist.
+/// Returns an explanation if this CPU is offline or does not exist.
 fn missing_cpu(cpu: u32, facts: &MachineFacts) -> Option<RefusalText> {
     if facts.online.is_empty() || facts.online.contains(cpu) {
         return None;
@@ -199,7 +201,7 @@ fn noent(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
                 Some(path) if pmu.name == "uprobe" => explained(
                     BadRequest,
                     format!("{} does not exist", path.to_string_lossy()),
-                    "name the program or library by its full path",
+                    "specify the full path of the program or library",
                 ),
                 Some(function) => explained(
                     BadRequest,
@@ -255,14 +257,14 @@ fn no_core_pmu(attr: &Attr, facts: &MachineFacts) -> RefusalText {
     }
 }
 
-/// Returns the explanation if this CPU is not one of the PMU's cores.
+/// Returns an explanation if this CPU is not one of the PMU's cores.
 fn wrong_core(pmu: &KnownPmu, cpu: Option<u32>, facts: &MachineFacts) -> Option<RefusalText> {
     let (cpu, cpus) = (cpu?, pmu.cpus.as_ref()?);
     if cpus.contains(cpu) {
         return None;
     }
     let own = facts.core_pmus().find(|other| other.cpus.as_ref().is_some_and(|cpus| cpus.contains(cpu)));
-    let owner = own.map(|other| format!(" (`{}` counts it)", other.name)).unwrap_or_default();
+    let owner = own.map(|other| format!(" (it belongs to `{}`)", other.name)).unwrap_or_default();
     Some(explained(
         NoHardware,
         format!("CPU {cpu} is not a core of the PMU `{}`{owner}", pmu.name),
@@ -331,7 +333,7 @@ fn inval(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
             format!("this kernel has no tracepoint number {}", attr.config()),
             "choose an existing tracepoint: pmc list tracepoint",
         ),
-        // Addresses with the top bit set are kernel addresses on every processor that pmc supports.
+        // Addresses with the top bit set are kernel addresses on every architecture that pmc supports.
         (kind::BREAKPOINT, _) if attr.bp_type() & 4 != 0 && attr.config1() >> 63 == 1 => explained(
             BadRequest,
             "the kernel does not allow a breakpoint on its own code here: x86 requires CONFIG_KPROBES, \
@@ -395,28 +397,30 @@ fn notsupp(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
         return explained(NoCapability, feature.cause(), feature.remedy());
     }
     let (attr, pmu) = (&refusal.attr, pmu_words(&refusal.attr, facts));
-    for feature in [OmittableFeature::BranchStack, OmittableFeature::Precise, OmittableFeature::Sampling] {
-        let used = match feature {
-            OmittableFeature::BranchStack => attr.branch_sample_type() != 0,
-            OmittableFeature::Precise => attr.precise_ip() > 0,
-            _ => attr.period() != 0,
-        };
-        if !used {
-            continue;
-        }
-        let cause = match feature {
-            OmittableFeature::BranchStack => format!("{pmu} does not record branch stacks"),
-            OmittableFeature::Precise => {
-                format!("{pmu} does not support precise sampling at level {}", attr.precise_ip())
-            }
-            _ => format!("{pmu} has no interrupt: it can count but not sample"),
-        };
+    let uses = [
+        (
+            OmittableFeature::BranchStack,
+            attr.branch_sample_type() != 0,
+            format!("{pmu} does not record branch stacks"),
+        ),
+        (
+            OmittableFeature::Precise,
+            attr.precise_ip() > 0,
+            format!("{pmu} does not support precise sampling at level {}", attr.precise_ip()),
+        ),
+        (
+            OmittableFeature::Sampling,
+            attr.period() != 0,
+            format!("{pmu} has no interrupt: it can count but not sample"),
+        ),
+    ];
+    if let Some((feature, _, cause)) = uses.into_iter().find(|(_, is_used, _)| *is_used) {
         return explained(NoCapability, cause, feature.remedy());
     }
     explained(NoCapability, format!("{pmu} lacks a feature that this request requires"), "")
 }
 
-/// Explains ENODEV: the CPU or the driver is gone.
+/// Explains ENODEV: the CPU or the driver no longer exists.
 fn nodev(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
     match (refusal.slot.cpu, facts.pmu_of(&refusal.attr)) {
         (cpu, Some(pmu)) => wrong_core(pmu, cpu, facts).unwrap_or_else(|| {

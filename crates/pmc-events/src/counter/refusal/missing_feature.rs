@@ -2,13 +2,13 @@
 //! time.
 //!
 //! Takes a refused request, and a closure that tries a changed request. Returns the feature that must be
-//! dropped for the kernel to accept the request. The errno does not identify the offending bit in an attr, so
-//! this module tests instead of guessing.
+//! dropped for the kernel to accept the request. The errno does not show which bit of an attr is the problem,
+//! so this module tests instead of guessing.
 
 use pmc_sys::abi::attr::{Flag, WORDS};
 use pmc_sys::abi::{Attr, sample_type};
 
-/// A feature that a request can omit.
+/// A feature that can be removed from a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum OmittableFeature {
     /// `precise_ip`: `:p`, `:pp`, `:ppp`.
@@ -19,7 +19,7 @@ pub(crate) enum OmittableFeature {
     /// `exclude_host`, `exclude_guest`: `:G`, `:H`.
     Guest,
     Sampling,
-    /// The depth of the call chain.
+    /// `sample_max_stack`: the maximum depth of call chains.
     StackDepth,
     /// The clock for timestamps.
     Clock,
@@ -133,9 +133,7 @@ impl OmittableFeature {
             Self::StackDepth => "request fewer frames, or raise kernel.perf_event_max_stack",
             Self::Clock => "use --clockid monotonic, or omit --clockid",
             Self::Inherit => "add --no-inherit",
-            Self::InheritThread => {
-                "include new processes (descendants; pmcstat -d), or use Linux 5.13 or newer"
-            }
+            Self::InheritThread => "follow child processes (pmcstat -d), or use Linux 5.13 or newer",
             Self::Exclusive => "omit the modifier e",
             Self::LateConfig => "omit config3, config4 and the terms that use them",
             Self::LateFlags => {
@@ -165,8 +163,8 @@ pub(super) fn culprit(attr: &Attr, mut opens: impl FnMut(&Attr) -> bool) -> Opti
     })
 }
 
-/// Returns the contradiction for which the kernel rejects a request on every PMU, and a remedy. Returns
-/// `None` if the request has no contradiction. Source: `perf_copy_attr` and `perf_event_alloc` in
+/// Returns the contradiction that makes the kernel reject the request on every PMU, and a remedy. Returns
+/// `None` if the request contains no contradiction. Source: `perf_copy_attr` and `perf_event_alloc` in
 /// `kernel/events/core.c`.
 pub(super) fn contradiction(attr: &Attr) -> Option<(String, &'static str)> {
     const OUT: &str = "omit these bits of attr5";
@@ -192,7 +190,8 @@ pub(super) fn contradiction(attr: &Attr) -> Option<(String, &'static str)> {
     Some((cause, remedy))
 }
 
-/// Returns the attribute that requires an AUX trace, and the additional requirement for that trace.
+/// Returns an attribute of the request that requires an AUX trace, and a further requirement of that
+/// attribute.
 fn of_a_trace(attr: &Attr) -> Option<(String, &'static str)> {
     match (attr.aux_action(), attr.aux_sample_size()) {
         (0, 0) if attr.get(Flag::AuxOutput) => {

@@ -1,10 +1,10 @@
-//! Explains why an event cannot be counted here. Turns the kernel's errno and the facts of the machine into a
-//! kind, a cause and a remedy.
+//! Explains why an event cannot be counted here. Derives a kind, a cause and a remedy from the kernel's errno
+//! and facts about the machine.
 //!
-//! A [`Refusal`] holds the request and the kernel's answer. pmc explains it only when it is shown, since
-//! collecting the facts reads many files. The kinds of refusals are those of FreeBSD's `pmc_allocate(3)`,
-//! plus a few for Linux. An explanation names a cause only if a fact supports it; otherwise it says that the
-//! kernel gives no reason.
+//! A [`Refusal`] holds the request and the kernel's answer. pmc explains it only when it is displayed,
+//! because collecting the facts requires reading many files. The kinds of refusals are those of FreeBSD's
+//! `pmc_allocate(3)`, plus a few for Linux. An explanation names a cause only if the facts support it;
+//! otherwise it says that the kernel gives no reason.
 //!
 //! ```text
 //! Refusal { event, attr, slot, errno } --isolate: retried without each feature--> culprit
@@ -30,7 +30,7 @@ use pmc_sys::sys::{errno, errno_name};
 
 pub(crate) use self::missing_feature::OmittableFeature;
 
-/// The kind of a refusal.
+/// The kind of refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RefusalKind {
     /// The kernel considers the request invalid (FreeBSD: EINVAL).
@@ -42,11 +42,11 @@ pub enum RefusalKind {
     NoCapability,
     /// The user lacks privileges (FreeBSD: EPERM).
     NoPrivilege,
-    /// The process or thread is gone (FreeBSD: ESRCH).
+    /// The process or thread no longer exists (FreeBSD: ESRCH).
     NotFound,
     /// Another user holds the counter (FreeBSD, NetBSD: EBUSY).
     Busy,
-    /// The CPU is offline or missing.
+    /// The CPU is offline or does not exist.
     CpuOffline,
     /// No file descriptor is left.
     OutOfDescriptors,
@@ -81,7 +81,7 @@ pub struct Refusal {
     pub event: String,
     /// The requested attributes.
     pub(crate) attr: Attr,
-    /// The slot in which the event should count.
+    /// The slot in which the event was to be opened.
     pub(crate) slot: TargetSlot,
     pub(crate) call: FailedCall,
     /// The kernel's errno; `None` if no system call failed.
@@ -91,7 +91,7 @@ pub struct Refusal {
     pub(crate) group_before: usize,
     /// The feature that makes the kernel refuse the request, if known. See [`Refusal::isolate`].
     pub(crate) culprit: Option<OmittableFeature>,
-    /// Kind, cause and remedy, if known without the machine's facts.
+    /// The kind, cause and remedy, if they do not depend on facts about the machine.
     known: Option<RefusalText>,
 }
 
@@ -109,7 +109,7 @@ impl Refusal {
         Self { call: FailedCall::Map { bytes }, ..Self::new(event, attr, TargetSlot::OURSELVES, error) }
     }
 
-    /// Creates the refusal for an event that pmc rejects without asking the kernel. `errno` is the equivalent
+    /// Creates the refusal for an event that pmc rejects before calling the kernel. `errno` is the equivalent
     /// error number.
     pub fn before_the_kernel(
         event: &str,
@@ -135,7 +135,7 @@ impl Refusal {
         Self { group_before, ..self }
     }
 
-    /// Whether the thread or the CPU is gone. The event is then not the cause of the refusal.
+    /// Whether the call failed because the thread or CPU no longer exists, and not because of the event.
     pub(crate) fn is_gone(&self) -> bool {
         match self.errno {
             Some(errno::ESRCH) => self.slot.tid.is_some(),
@@ -144,8 +144,8 @@ impl Refusal {
         }
     }
 
-    /// For an ambiguous errno, finds the part that the kernel rejects. Retries the request without each
-    /// [`OmittableFeature`] in turn, on pmc's own process or on the refused CPU.
+    /// If the errno is ambiguous, finds the part that the kernel rejects: retries the request without each
+    /// [`OmittableFeature`] in turn, on pmc's own process or on the same CPU.
     #[must_use]
     pub fn isolate(mut self) -> Self {
         let says_no_more = matches!(self.errno, Some(errno::EINVAL | errno::EOPNOTSUPP));
@@ -159,7 +159,8 @@ impl Refusal {
     /// Explains the refusal, using only these facts.
     pub fn explain(&self, facts: &MachineFacts) -> Explanation {
         let errno = match self.errno {
-            // The kernel checks privileges first, but they do not help if the hardware is missing.
+            // The kernel checks privileges first, but more privileges do not help if the hardware does not
+            // exist.
             Some(errno::EACCES) if facts.lacks_hardware(&self.attr) => Some(errno::ENOENT),
             errno => errno,
         };
@@ -170,8 +171,8 @@ impl Refusal {
         Explanation { errno, kind, cause, remedy }
     }
 
-    /// Returns the CPU on which the event was refused, as the end of a sentence: ` on CPU 3`. Returns an
-    /// empty string for a task.
+    /// Returns the CPU on which the event was refused, in the form ` on CPU 3` for the end of a sentence.
+    /// Returns an empty string for a task.
     pub fn on_cpu(&self) -> String {
         match self.slot {
             TargetSlot { tid: None, cpu: Some(cpu) } => format!(" on CPU {cpu}"),

@@ -1,8 +1,8 @@
 //! EACCES and EPERM: the paranoid level, capabilities, user namespaces, ptrace access, seccomp, lockdown,
 //! SELinux.
 //!
-//! Takes the request and the facts, and checks them in the same order as the kernel. Returns kind, cause and
-//! remedy. Source: `perf_allow_*` and `perf_check_permission` in the kernel's perf core.
+//! Takes the request and the facts, and makes the same checks as the kernel in the same order. Returns the
+//! kind, cause and remedy. Source: `perf_allow_*` and `perf_check_permission` in the kernel's perf core.
 
 use super::RefusalKind::{NoPrivilege, OutOfMemory};
 use super::{FailedCall, Refusal, RefusalText, explained};
@@ -33,8 +33,8 @@ pub(super) fn access(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
         );
     }
     if !attr.get(Flag::ExcludeKernel) && !allowed.kernel {
-        // Few device PMUs can exclude the kernel, so `:u` does not help for these events. It does not help
-        // for events that count only the kernel either.
+        // Few device PMUs can exclude the kernel, so `:u` does not help for their events. Nor does it help
+        // for events that count only in the kernel.
         let device =
             attr.kind() >= kind::FIRST_DYNAMIC && facts.pmu_of(attr).is_some_and(|pmu| !pmu.is_core());
         let kernel_alone = attr.get(Flag::ExcludeUser);
@@ -72,12 +72,12 @@ pub(super) fn access(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
             raise(-1),
         );
     }
-    // The mainline kernel treats 3 as 2. With some distributions' patches, levels 3 and higher deny all
-    // events to unprivileged users.
+    // The mainline kernel treats level 3 like level 2. With some distributions' patches, levels 3 and higher
+    // deny all events to unprivileged users.
     if !allowed.user {
         return explained(
             NoPrivilege,
-            format!("{level_is}, with which this kernel allows nothing without privileges, and {who}"),
+            format!("{level_is}, so this kernel allows nothing to unprivileged users, and {who}"),
             raise(2),
         );
     }
@@ -103,7 +103,7 @@ pub(super) fn access(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
     })
 }
 
-/// Explains EPERM: a seccomp filter, the locked-memory limit, or missing privilege on an old kernel.
+/// Explains EPERM: a seccomp filter, the locked-memory limit, or insufficient privilege on an old kernel.
 pub(super) fn perm(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
     if let FailedCall::Map { bytes } = refusal.call {
         let allowance = match facts.settings.mlock_kb {
@@ -145,7 +145,7 @@ pub(super) fn perm(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
             "look for messages of a security module: dmesg, journalctl -k",
         );
     }
-    // Kernels before 4.8 return EPERM instead of EACCES. Newer kernels still do so for tracepoint data.
+    // Kernels before 4.8 return EPERM instead of EACCES. Newer kernels still do this for tracepoint data.
     access(refusal, facts)
 }
 
@@ -167,7 +167,7 @@ fn security_module(facts: &MachineFacts) -> Option<RefusalText> {
     })
 }
 
-/// Returns the user and privileges, as a clause that follows "and".
+/// Describes the user and their privileges, as a clause to follow "and".
 fn who(facts: &MachineFacts) -> String {
     let who = &facts.credentials;
     let user = if who.uid == 0 { "root".to_owned() } else { format!("uid {}", who.uid) };

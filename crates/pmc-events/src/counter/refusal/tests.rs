@@ -25,7 +25,7 @@ fn facts(machine: &str, who: Credentials) -> MachineFacts {
     MachineFacts::read(&Host::rooted(test_data(&format!("host/{machine}"))), who)
 }
 
-/// A refusal of a single event in this slot. The test fills in the errno.
+/// The refusal of a single event in this slot. The test fills in the errno.
 fn opening(attr: &Attr, slot: TargetSlot) -> Refusal {
     Refusal::new("event", attr.clone(), slot, &io::Error::from_raw_os_error(0))
 }
@@ -120,7 +120,7 @@ fn other_core_type_is_explained() {
         says(
             &refusal,
             RefusalKind::NoHardware,
-            "CPU 2 is not a core of the PMU `cpu_atom` (`cpu_core` counts it)",
+            "CPU 2 is not a core of the PMU `cpu_atom` (it belongs to `cpu_core`)",
             "CPUs 4-7",
         );
     }
@@ -194,7 +194,7 @@ fn unsupported_feature_found_by_trial_is_named() {
     let asked = Refusal { culprit: found, ..opening(&attr, cpu(0)) };
     says(&refused("EINVAL", &asked, &server), RefusalKind::NoCapability, "privilege levels", "u, k and h");
 
-    // A kernel before Linux 5.13, which lacks `inherit_thread`.
+    // A kernel before Linux 5.13, which does not have `inherit_thread`.
     let mut threads = Attr::new(kind::SOFTWARE, 2);
     [Flag::Inherit, Flag::InheritThread].into_iter().for_each(|flag| threads.set(flag, true));
     let found = culprit(&threads, |attr| !attr.get(Flag::InheritThread));
@@ -273,12 +273,11 @@ fn paranoid_level_is_explained() {
 
     let mut in_user = cycles();
     in_user.set(Flag::ExcludeKernel, true);
-    // Only distribution kernels refuse to let users count user mode in their own processes.  (odd: one denies
-    // access or an event, not "user mode")
+    // Only distribution kernels refuse to let users count user-mode events of their own processes.
     says(
         &refuse("hybrid", user(), &in_user, OWN),
         RefusalKind::NoPrivilege,
-        "perf_event_paranoid is 4, with which this kernel allows nothing",
+        "perf_event_paranoid is 4, so this kernel allows nothing",
         "CAP_PERFMON",
     );
     says(

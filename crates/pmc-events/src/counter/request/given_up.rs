@@ -1,11 +1,11 @@
-//! The parts that a request may drop, and the parts that it has dropped.
+//! The parts that may be dropped from a request, and a record of those that were.
 //!
 //! A table in [`open`](crate::counter::open) defines their order and the errnos.
 
 /// A part of a request that may be dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fallback {
-    /// Kernel and hypervisor mode, which this user may not observe. The event then counts only user mode.
+    /// Kernel and hypervisor mode, which this user may not observe. The event then counts only in user mode.
     UserOnly,
     /// Deferred user part of call chains (Linux 6.19).
     DeferredChains,
@@ -21,11 +21,11 @@ pub enum Fallback {
     BuildIds,
     /// Records of kernel symbols and BPF programs (Linux 5.1), and the branch stack's hardware index.
     KernelSymbols,
-    /// The flag that marks a change of a thread's name by exec (Linux 3.16).
+    /// The flag that marks thread renames caused by exec (Linux 3.16).
     ExecNames,
 }
 
-/// The parts that a request has dropped, and how often it dropped each.
+/// The parts that were dropped from a request, and how many times each was dropped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct GivenUp([u8; Fallback::ExecNames as usize + 1]);
 

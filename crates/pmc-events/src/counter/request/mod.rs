@@ -3,7 +3,7 @@
 //! Takes an [`EventSpec`] (parsed from the event's text), a [`Mode`], [`CounterFlags`], and a CPU for system
 //! modes. Performs the same checks as FreeBSD's `pmc_allocate(3)` and returns an [`OpenRequest`]. The request
 //! is then complete for counting; for sampling, [`sampling`] adds more fields. [`super::open`] opens the
-//! request and may drop parts of it.
+//! event and may drop parts of the request.
 
 pub mod given_up;
 pub mod sampling;
@@ -107,15 +107,16 @@ impl OpenRequest {
     }
 }
 
-/// Checks a request and builds its `perf_event_attr`. The request is complete for counting. For sampling,
+/// Checks a request and builds its `perf_event_attr`. The result is complete for counting. For sampling,
 /// [`sampling::request`] adds the sampling fields. Does not open the event.
 ///
 /// In system mode, `cpu` is the CPU to count on. It must be `None` for task modes, as in `pmc_allocate(3)`.
 ///
 /// # Errors
-/// `EINVAL` for flags that the mode does not support, a system mode without a CPU, or an event that is not a
-/// kernel event. `ENXIO` for an event that a holder keeps open; read it through the holder. Errors that only
-/// the kernel can detect (hardware, privilege) are reported on open.
+/// Returns `EINVAL` for flags that the mode does not support, a system mode without a CPU, or an event that
+/// is not a kernel event. Returns `ENXIO` for an event that a holder keeps open, since it must be read
+/// through the holder. Errors that only the kernel can detect (hardware, privilege) are reported when the
+/// event is opened.
 pub fn allocate(
     spec: &EventSpec,
     mode: Mode,
@@ -164,7 +165,7 @@ pub fn allocate(
         attr.set_sample_type(attr.sample_type() | chains);
     } else {
         // A counting event has no period, but the spec of a tracepoint or breakpoint has one for sampling.
-        // The sample identifier, which perf sets too, costs nothing.
+        // The sample identifier costs nothing, and perf sets it too.
         attr.set_period(0);
         attr.set_sample_type(sample_type::IDENTIFIER);
         attr.set_read_format(read_format::TOTAL_TIME_ENABLED | read_format::TOTAL_TIME_RUNNING);
@@ -180,10 +181,11 @@ pub fn allocate(
 }
 
 /// Checks that an event bound to CPUs (by `cpu=LIST` or by its PMU) can be opened on all these CPUs. At least
-/// one of the CPUs must be in `counted`. If `counted` is `None`, tasks are counted on any CPU.
+/// one of the CPUs must be in `counted`, the CPUs to be measured. `None` means that tasks are measured on any
+/// CPU.
 ///
 /// # Errors
-/// `EINVAL`, as `pmc_allocate(3)` returns for a bad CPU number.
+/// Returns `EINVAL`, like `pmc_allocate(3)` for a bad CPU number.
 pub(crate) fn check_cpus(
     spec: &EventSpec,
     online: &CpuList,
@@ -195,7 +197,7 @@ pub(crate) fn check_cpus(
         let slot = TargetSlot { tid: None, cpu: Some(missing) };
         return Err(Box::new(Refusal::new(&spec.name, attr(), slot, &error)));
     }
-    // The parts of a hybrid event need no such check, since each part counts only on its own cores.
+    // The parts of a hybrid event are exempt, since each part counts only on its own cores.
     let bound = spec.cpus.as_ref().or(spec.core_cpus.as_ref().filter(|_| spec.merge.is_none()));
     match (bound, counted) {
         (Some(bound), Some(counted)) if bound.intersection(counted).is_empty() => {
@@ -212,7 +214,7 @@ impl OpenRequest {
     /// Creates a request to count a task in user mode, which requires the least privilege.
     ///
     /// # Errors
-    /// Same as [`allocate`].
+    /// Fails in the same cases as [`allocate`].
     pub fn in_user_mode(kind: u32, config: u64, flags: CounterFlags) -> Result<Self, Box<Refusal>> {
         let mut request = allocate(&EventSpec::generic(kind, config), Mode::TaskCounting, flags, None)?;
         request.levels(Levels::User);
@@ -246,8 +248,8 @@ impl OpenRequest {
         });
     }
 
-    /// Sets whether the event is pinned: it is either always on a counter or in the error state. Clears
-    /// `exclusive`, so other events can still use the PMU.
+    /// Sets whether the event is pinned, that is, either always on a counter or in the error state. Clears
+    /// `exclusive`, so that other events can still use the PMU.
     pub(crate) fn pinned(&mut self, pinned: bool) {
         self.change(|attr| {
             attr.set(Flag::Pinned, pinned);

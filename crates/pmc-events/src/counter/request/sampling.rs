@@ -4,7 +4,7 @@
 //! Takes an [`EventSpec`], its [`SampleRole`] and [`SampleOptions`]; returns the request. Does not open the
 //! event.
 //!
-//! Records that the events write:
+//! The events write these records:
 //!
 //! ```text
 //! the tracker   mmap, comm, fork, exit, ksymbol, … of its tasks or CPU: one event per recording
@@ -44,11 +44,11 @@ pub enum CallGraph {
     /// Frame pointers, but the kernel records the user part only when the thread returns to user mode (Linux
     /// 6.19). One record then covers all samples since the thread entered the kernel.
     FpDeferred,
-    /// The processor's last branch records (LBR), used as a call stack.
+    /// The CPU's last branch records (LBR), used as a call stack.
     Lbr,
     /// Registers and this many bytes of the stack, for unwinding later.
     Dwarf(u32),
-    /// Frame pointers and unwound stack copies, each filling gaps in the other.
+    /// Both frame pointers and stack copies; each fills gaps in the other.
     Auto(u32),
 }
 
@@ -70,7 +70,7 @@ impl CallGraph {
 /// perf's default size of a stack copy, in bytes.
 pub const DEFAULT_STACK: u32 = 8192;
 
-/// Options for every event of a recording.
+/// Options that apply to all events of a recording.
 #[derive(Debug, Clone)]
 pub struct SampleOptions {
     /// Sampling rate.
@@ -183,7 +183,7 @@ pub struct SampleRole {
 /// Builds the request for an event.
 ///
 /// # Errors
-/// Same as [`allocate`]. Only kernel events can be sampled.
+/// Fails in the same cases as [`allocate`]. Only kernel events can be sampled.
 pub fn request(
     spec: &EventSpec,
     options: &SampleOptions,
@@ -191,7 +191,7 @@ pub fn request(
 ) -> Result<OpenRequest, Box<Refusal>> {
     let mode = if role.system { Mode::SystemSampling } else { Mode::TaskSampling };
     let trace = spec.trace.as_ref();
-    // Traces contain no samples, and therefore no call chains.
+    // Traces contain no samples and therefore no call chains.
     let stacks = if trace.is_some() { None } else { stacks(spec, options) };
     let leads_slices = spec.qualifiers.leads_slices;
     let flags = CounterFlags {
@@ -200,7 +200,7 @@ pub fn request(
         log_exit: spec.qualifiers.log_exit,
         log_cswitch: spec.qualifiers.log_cswitch,
     };
-    // The CPU is not known before the event is opened, but the request is the same for all CPUs.
+    // The CPU is not known until the event is opened, but the request is the same for all CPUs.
     let mut request = allocate(spec, mode, flags, role.system.then_some(0))?;
     let attr = &mut request.whole;
     set_start(
@@ -230,7 +230,14 @@ pub fn request(
         fields |= sample_type::TIME;
     }
     if attr.kind() == kind::TRACEPOINT {
-        fields |= sample_type::RAW | sample_type::TIME | sample_type::CPU | sample_type::PERIOD;
+        fields |= sample_type::RAW | sample_type::TIME | sample_type::CPU;
+        // With a fixed period and this field, the kernel writes a sample with weight 1 for every occurrence
+        // (`perf_swevent_event`). Without the field, it writes a sample for every Nth occurrence, and readers
+        // take the period from the event. perf always requests the field, so its `-c N` has no effect on
+        // tracepoints.
+        if attr.get(Flag::Freq) || attr.period() <= 1 {
+            fields |= sample_type::PERIOD;
+        }
     }
     if options.fields & sample_type::RAW != 0 {
         fields |= sample_type::TIME | sample_type::CPU;
@@ -298,7 +305,7 @@ pub fn request(
 /// Builds the event that only records mappings, names and tasks, and never samples.
 ///
 /// # Errors
-/// Same as [`request`].
+/// Fails in the same cases as [`request`].
 pub(crate) fn tracker(
     options: &SampleOptions,
     role: SampleRole,
@@ -321,7 +328,7 @@ pub(crate) fn tracker(
         levels: Levels::AsWritten,
         ..options.clone()
     };
-    // Unwinding stack copies needs data mappings, so record them if any event copies stacks.
+    // Unwinding stack copies requires data mappings, so record them if any event copies stacks.
     let data_mappings = options.data_mappings || options.call_graph.is_some_and(CallGraph::copies);
     let role = SampleRole {
         tracks: true,
@@ -334,7 +341,7 @@ pub(crate) fn tracker(
     let mut request = request(&spec, &SampleOptions { data_mappings, ..plain }, role)?;
     request.change(|attr| {
         attr.set_period(1);
-        // The tracker starts immediately, so it misses no events while pmc lists the running tasks.
+        // The tracker starts immediately, so that it misses no events while pmc lists the running tasks.
         set_start(attr, CountingStart::AtOnce);
         attr.set_read_format(attr.read_format() & !read_format::GROUP);
     });
@@ -345,7 +352,7 @@ pub(crate) fn tracker(
 /// over period 1, the default for tracepoints and breakpoints.
 fn rate(spec: &EventSpec, options: &SampleOptions, attr: &mut Attr, fields: &mut u64) {
     let each_time = matches!(attr.kind(), kind::TRACEPOINT | kind::BREAKPOINT) && attr.period() == 1;
-    let written = attr.period() != 0 && !each_time;
+    let written = attr.period() != 0 && !each_time || spec.qualifiers.samples_wakeups;
     if !written {
         match options.rate {
             Rate::Default if each_time => {}
@@ -405,8 +412,9 @@ fn call_graph(
     if let Some(frames) = spec.qualifiers.max_stack.or(options.max_stack) {
         attr.set_sample_max_stack(frames);
     }
-    attr.set(Flag::ExcludeCallchainUser, options.kernel_callchains);
-    attr.set(Flag::ExcludeCallchainKernel, options.user_callchains);
+    let of_kernel = spec.qualifiers.samples_wakeups;
+    attr.set(Flag::ExcludeCallchainUser, options.kernel_callchains || of_kernel);
+    attr.set(Flag::ExcludeCallchainKernel, options.user_callchains && !of_kernel);
     match chosen {
         CallGraph::Fp => {}
         CallGraph::FpDeferred => attr.set(Flag::DeferCallchain, !options.kernel_callchains),
@@ -423,8 +431,8 @@ fn call_graph(
         // perf.
         CallGraph::Lbr => {}
         CallGraph::Dwarf(bytes) | CallGraph::Auto(bytes) => {
-            // The unwinder needs data mappings too; perf requests them by adding the address and data source
-            // fields.
+            // The unwinder requires data mappings too. perf requests them by adding the address and data
+            // source fields.
             *fields |=
                 sample_type::REGS_USER | sample_type::STACK_USER | sample_type::ADDR | sample_type::DATA_SRC;
             attr.set_sample_regs_user(arch::REGISTERS);
@@ -502,6 +510,21 @@ mod tests {
         let recommended = SampleOptions { rate: Rate::Recommended, ..options() };
         let asked = request(&spec, &recommended, role).unwrap().attr().clone();
         assert_eq!((asked.period(), asked.get(Flag::Freq)), (1009, false));
+    }
+
+    #[test]
+    fn only_each_nth_tracepoint_is_written() {
+        let mut attr = Attr::new(kind::TRACEPOINT, 1);
+        attr.set_period(1);
+        let spec = EventSpec::new("a:b", EventSource::Kernel(attr));
+        let role = SampleRole { leads: true, ..SampleRole::default() };
+        let has_period = |rate, period| {
+            let attr = request(&spec, &SampleOptions { rate, period, ..options() }, role).unwrap();
+            attr.attr().sample_type() & sample_type::PERIOD != 0
+        };
+        assert!(has_period(Rate::Default, None) && has_period(Rate::Period(1), None));
+        assert!(has_period(Rate::Frequency(99), None) && has_period(Rate::Period(1000), Some(true)));
+        assert!(!has_period(Rate::Period(1000), None));
     }
 
     #[test]

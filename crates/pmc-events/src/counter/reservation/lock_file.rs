@@ -7,7 +7,7 @@
 //! pmc uses a POSIX lock, like `perfalloc`. A query of a POSIX lock returns its owner's pid; a query of an
 //! open-file-description lock returns -1. POSIX locks have two pitfalls. First, the lock is lost as soon as
 //! the process closes *any* descriptor of the file. So this process keeps one descriptor per file and shares
-//! it ([`OPEN`]). Second, children do not inherit the lock. That is intended: a daemon left behind by the
+//! it ([`OPEN`]). Second, children do not inherit the lock. This is intended: a daemon left behind by the
 //! profiled command must not keep the reservation. POSIX locks also have an advantage: a process never sees
 //! its own lock in a query.
 
@@ -20,12 +20,13 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use pmc_sys::error::Error as UserError;
 use pmc_sys::host::{Host, pcp_agent};
 use pmc_sys::sys::lock::{self, LockKind, LockOwner};
+use pmc_sys::sys::regular_file::open_regular;
 use pmc_sys::text::clean;
 
 /// A process that has reserved the counters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReservationHolder {
-    /// A process, with its name if that could still be read. The name comes from the kernel and is not
+    /// A process, and its name if it could still be read. The name comes from the kernel and is not
     /// sanitised.
     Process {
         /// The process ID.
@@ -123,14 +124,15 @@ impl ReservationError {
                     error
                 }
             }
-            ReservationError::NoLocks { path, source } => {
-                UserError::io(format!("locking the lock file {}", path.display()), source)
-                    .why("its file system does not support record locks (for example, NFS without lockd)")
-                    .try_this(
-                        "keep it on a local file system, for PCP's agent too: PCP_PMDAS_DIR in /etc/pcp.conf",
-                    )
-                    .try_this(without)
-            }
+            ReservationError::NoLocks { path, source } => UserError::io(
+                format!("locking the lock file {}", path.display()),
+                source,
+            )
+            .why("its file system does not support record locks (for example, NFS without lockd)")
+            .try_this(
+                "keep it on a local file system; for PCP's agent, also set PCP_PMDAS_DIR in /etc/pcp.conf",
+            )
+            .try_this(without),
             ReservationError::Refused { path, holders } => UserError::new(format!(
                 "reserving the hardware counters: {} has them exclusively",
                 names(&holders)
@@ -165,7 +167,7 @@ pub struct LockFile {
 }
 
 impl LockFile {
-    /// Returns the path at which PCP's programs look for the file in this environment.
+    /// Returns the path at which PCP's programs look for the file, given this environment.
     pub fn default_path(host: &Host) -> PathBuf {
         pcp_agent::lock_path(host, |name| std::env::var_os(name))
     }
@@ -173,7 +175,7 @@ impl LockFile {
     /// Opens a lock file.
     ///
     /// # Errors
-    /// [`ReservationError::Missing`] or [`ReservationError::Unusable`].
+    /// Returns [`ReservationError::Missing`] or [`ReservationError::Unusable`].
     pub fn open(path: &Path) -> Result<Self, ReservationError> {
         let failed = |source: io::Error| match source.kind() {
             io::ErrorKind::NotFound => ReservationError::Missing(path.to_owned()),
@@ -191,7 +193,7 @@ impl LockFile {
         let opened = match shared {
             Some(opened) => opened,
             None => {
-                let file = File::open(path).map_err(failed)?;
+                let file = open_regular(path, true).map_err(failed)?;
                 let id = pcp_agent::FileIdentity::from(&file.metadata().map_err(failed)?);
                 let opened = Arc::new(OpenedLockFile { file, id, reservations: Mutex::new(0) });
                 open.push((id, Arc::downgrade(&opened)));
@@ -201,11 +203,11 @@ impl LockFile {
         Ok(Self { path: path.to_owned(), opened })
     }
 
-    /// Returns the other processes that have reserved the counters, as far as pmc can find them. The list is
-    /// never empty if another process has reserved them.
+    /// Returns the other processes that have reserved the counters, as far as pmc can find them. If another
+    /// process has reserved them, the list is never empty.
     ///
     /// # Errors
-    /// [`ReservationError::NoLocks`] if the kernel cannot test locks on this file.
+    /// Returns [`ReservationError::NoLocks`] if the kernel cannot test locks on this file.
     pub fn others(&self) -> Result<Vec<ReservationHolder>, ReservationError> {
         match self.in_the_way(LockKind::Write)? {
             None => Ok(Vec::new()),
@@ -216,8 +218,8 @@ impl LockFile {
     /// Acquires the shared lock.
     ///
     /// # Errors
-    /// [`ReservationError::Refused`] if another process has a write lock; otherwise
-    /// [`ReservationError::NoLocks`].
+    /// Returns [`ReservationError::Refused`] if another process has a write lock, and
+    /// [`ReservationError::NoLocks`] for any other error.
     pub fn reserve(&self) -> Result<CounterReservation, ReservationError> {
         let mut reservations = self.opened.reservations.lock().unwrap_or_else(PoisonError::into_inner);
         match lock::take(&self.opened.file, LockKind::Read) {
@@ -248,12 +250,13 @@ impl LockFile {
         agents
     }
 
-    /// Returns the owner of a lock that conflicts with this kind of lock. Never returns this process.
+    /// Returns the owner of a lock that conflicts with this kind of lock; this process never conflicts with
+    /// itself.
     pub(super) fn in_the_way(&self, kind: LockKind) -> Result<Option<LockOwner>, ReservationError> {
         lock::in_the_way(&self.opened.file, kind).map_err(|source| self.no_locks(source))
     }
 
-    /// Identifies the file.
+    /// Returns the file's identity.
     pub(super) fn id(&self) -> pcp_agent::FileIdentity {
         self.opened.id
     }
@@ -262,7 +265,8 @@ impl LockFile {
         ReservationError::NoLocks { path: self.path.clone(), source }
     }
 
-    /// Finds all holders: `F_GETLK` names one, `/proc/locks` and `/proc/PID/fdinfo` list the others.
+    /// Finds all holders: `F_GETLK` returns one of them, and `/proc/locks` and `/proc/PID/fdinfo` list the
+    /// others.
     pub(super) fn all_holders(&self, first: LockOwner) -> Vec<ReservationHolder> {
         let host = Host::live();
         let mut pids = Vec::new();

@@ -1,8 +1,8 @@
 //! Reserves the hardware counters, using the protocol of PCP's `perfalloc` and `pmdaperfevent`.
 //!
 //! Takes a [`Policy`] and a [`LockFile`]. Returns a [`CounterReservation`] (held until dropped), a
-//! [`Watcher`] (to yield to other users), or a [`ReservationStatus`] (for display), with [`Warning`]s for the
-//! user. The caller prints the warnings and switches events off and on.
+//! [`Watcher`] (for yielding to other users), or a [`ReservationStatus`] (for display), with
+//! [`EventWarning`]s. The caller prints the warnings and switches events off and on.
 //!
 //! The protocol uses one byte of one file. Reservers hold a shared lock on it. The agent tests the lock ten
 //! times per second and switches its counters off while the lock is held. The agent does not reply, so a
@@ -24,7 +24,8 @@ use std::time::Duration;
 use self::lock_file::names;
 pub use self::lock_file::{CounterReservation, LockFile, ReservationError, ReservationHolder};
 
-use pmc_sys::error::{Error as UserError, Warning};
+use super::warning::EventWarning;
+use pmc_sys::error::Error as UserError;
 use pmc_sys::host::{Host, pcp_agent};
 use pmc_sys::sys::lock::{LockKind, LockOwner};
 
@@ -34,7 +35,7 @@ pub(crate) const SETTLE: Duration = Duration::from_millis(200);
 /// How to deal with other users of the hardware counters (`--reserve`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Policy {
-    /// Reserve if possible, and continue otherwise.
+    /// Reserve if possible, and continue without a reservation otherwise.
     #[default]
     Auto,
     /// Do not reserve; report the holders.
@@ -87,14 +88,14 @@ pub struct PreparedReservation {
     /// Pids of the agents that were given time to switch their counters off.
     pub agents: Vec<u32>,
     /// Warnings for the user.
-    pub findings: Vec<Warning>,
+    pub findings: Vec<EventWarning>,
 }
 
 /// Applies the policy. Call it before opening the first hardware event: it returns after the agent has had
 /// time to switch its counters off.
 ///
 /// # Errors
-/// Only with [`Policy::Require`]: the reservation is missing or refused.
+/// With [`Policy::Require`], fails if the reservation is missing or refused.
 pub fn prepare(policy: Policy, path: &Path) -> Result<PreparedReservation, ReservationError> {
     match policy {
         Policy::Off => Ok(PreparedReservation::default()),
@@ -114,7 +115,7 @@ pub fn prepare(policy: Policy, path: &Path) -> Result<PreparedReservation, Reser
 
 fn unreserved(error: &ReservationError) -> PreparedReservation {
     PreparedReservation {
-        findings: vec![Warning::Unreserved { why: error.to_string() }],
+        findings: vec![EventWarning::Unreserved { why: error.to_string() }],
         ..PreparedReservation::default()
     }
 }
@@ -123,7 +124,7 @@ fn check(path: &Path) -> PreparedReservation {
     match LockFile::open(path).and_then(|file| file.others()) {
         Ok(holders) if holders.is_empty() => PreparedReservation::default(),
         Ok(holders) => PreparedReservation {
-            findings: vec![Warning::CountersReserved { holders: names(&holders) }],
+            findings: vec![EventWarning::CountersReserved { holders: names(&holders) }],
             ..PreparedReservation::default()
         },
         Err(ReservationError::Missing(_)) => PreparedReservation::default(),
@@ -131,23 +132,23 @@ fn check(path: &Path) -> PreparedReservation {
     }
 }
 
-/// Reserves the counters, even if other processes have reserved them. Their reservation may end first, and
-/// the agent would then resume during our run. Without an agent, pmc does not wait, but it still takes the
-/// lock, since an agent that starts later honours it.
+/// Reserves the counters, even if other processes have reserved them. Otherwise, the agent would resume
+/// during the measurement if the other reservations end first. Without an agent, pmc does not wait, but it
+/// still takes the lock, since an agent that starts later honours it.
 ///
 /// # Errors
-/// [`ReservationError::Refused`] and [`ReservationError::NoLocks`].
+/// Returns [`ReservationError::Refused`] or [`ReservationError::NoLocks`].
 pub fn acquire(file: &LockFile) -> Result<PreparedReservation, ReservationError> {
     let others = file.others()?;
     let reservation = file.reserve()?;
     let mut findings = Vec::new();
     if !others.is_empty() {
-        findings.push(Warning::CountersShared { holders: names(&others) });
+        findings.push(EventWarning::CountersShared { holders: names(&others) });
     }
     let agents = wait_for_agents(file);
     if !agents.is_empty() {
         let pids: Vec<String> = agents.iter().map(u32::to_string).collect();
-        findings.push(Warning::AgentsPaused { pids: pids.join(", ") });
+        findings.push(EventWarning::AgentsPaused { pids: pids.join(", ") });
     }
     Ok(PreparedReservation { reservation: Some(reservation), watcher: None, others, agents, findings })
 }
@@ -171,7 +172,8 @@ pub enum ReservationState {
     Reserved(ReservationHolder),
 }
 
-/// Watches the lock file like the agent, to yield to other users. Ignores reservations of this process.
+/// Watches the lock file in the same way as the agent, to yield to other users. Ignores reservations of this
+/// process.
 #[derive(Debug)]
 pub struct Watcher {
     path: PathBuf,
@@ -185,8 +187,9 @@ impl Watcher {
         Self { path: path.to_owned(), file: LockFile::open(path).ok(), state: ReservationState::Free }
     }
 
-    /// Tests the lock and returns the current state. Makes one system call, and looks up a holder's name only
-    /// when the holder changes. If the test fails, the state stays the same, as in the agent.
+    /// Tests the lock and returns the current state. Makes only one system call unless the holder changes;
+    /// only then does pmc look up the new holder's name. If the test fails, the state stays the same, as in
+    /// the agent.
     pub fn poll(&mut self) -> &ReservationState {
         if self.file.is_none() {
             self.file = LockFile::open(&self.path).ok();

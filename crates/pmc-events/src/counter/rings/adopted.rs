@@ -1,13 +1,14 @@
 //! Takes over the descriptors and rings of events that another process opened.
 //!
-//! Takes the former owner's description of the events ([`OpenEvents`]); returns [`Rings`] that continue
-//! where the former owner stopped reading.
+//! Takes the other process's description of the events ([`OpenEvents`]); returns [`Rings`] that continue
+//! reading where that process stopped.
 
 use std::cell::Cell;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use super::{Instance, MappedRing, OpenRequest, RingEvent, Rings, SampledSlot};
+use super::super::request::OpenRequest;
+use super::{Instance, MappedRing, RingEvent, Rings, SampledSlot};
 use crate::event::{EventSource, EventSpec};
 use pmc_sys::abi::Attr;
 use pmc_sys::sys::perf::EventFd;
@@ -22,24 +23,22 @@ pub struct OpenEvents {
     pub sampled: usize,
     /// The open instances with their descriptors.
     pub instances: Vec<(Instance, OwnedFd)>,
-    /// Guard events that prevent the sampling events from moving to another thread.  (odd: "events that keep
-    /// the events"; what they guard against is not named)
+    /// Guard events that prevent the sampling events from moving to another thread.
     pub guards: Vec<OwnedFd>,
     /// For each ring, the index of the instance on which it is mapped.
     pub rings: Vec<usize>,
-    /// Pages of each ring.
+    /// Number of pages of each ring.
     pub pages: usize,
 }
 
 impl Rings {
-    /// Takes over open events: maps each existing ring and continues where the former owner stopped
-    /// reading.
+    /// Takes over open events: maps each existing ring, and continues reading where the former owner stopped.
     ///
     /// # Errors
-    /// `InvalidData` if a descriptor does not belong to its event; otherwise the kernel's error.
+    /// Returns `InvalidData` if a descriptor does not belong to its event, and otherwise the kernel's error.
     pub fn adopt(open: OpenEvents) -> io::Result<Self> {
         let wrong =
-            || io::Error::new(io::ErrorKind::InvalidData, "they are not the events that they should be");
+            || io::Error::new(io::ErrorKind::InvalidData, "the received descriptors belong to other events");
         let OpenEvents { events, sampled, instances, guards, rings, pages } = open;
         let count = events.len();
         let adopt = |(name, attr): (String, Attr)| {

@@ -1,4 +1,4 @@
-//! Reads the counts of sampling events.
+//! Reads the counts of sampled events.
 //!
 //! Takes open [`Rings`]; returns a count for each instance of an event, and totals by thread.
 
@@ -40,8 +40,8 @@ impl Rings {
             let times = (format & (read_format::TOTAL_TIME_ENABLED | read_format::TOTAL_TIME_RUNNING))
                 .count_ones() as usize;
             let has_lost = format & read_format::LOST != 0;
-            // Outside a group: value, times, id, lost. In a group: number of members, times, then value, id
-            // and lost for each member, including this one.
+            // Without a group, the kernel writes value, times, id and lost. In a group, it writes the number
+            // of members and the times, then value, id and lost for each member, including this one.
             let (value, lost) = if format & read_format::GROUP == 0 {
                 (words.first()?, words[..got].get(1 + times + 1))
             } else {
@@ -52,7 +52,7 @@ impl Rings {
             let instance = Instance { event: one.event, id: one.id, ring: one.ring, slot: one.slot };
             let both = if times == 2 { words[..got].get(1..3) } else { None };
             let [enabled_ns, running_ns] = both.and_then(|both| both.try_into().ok()).unwrap_or_default();
-            // Kernels before Linux 6.0 do not report lost records.
+            // Kernels before Linux 6.0 do not report the number of lost records.
             Some(InstanceReading {
                 instance,
                 count: Count { value: *value, enabled_ns, running_ns },

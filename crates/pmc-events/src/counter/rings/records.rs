@@ -1,4 +1,4 @@
-//! Reads records from rings: the waiting records of forward rings, and the contents of backward rings.
+//! Reads records from rings: the unread records of forward rings, and the contents of backward rings.
 //!
 //! Takes mapped [`Rings`]; passes their records to callbacks without copying or interpreting them.
 
@@ -7,7 +7,7 @@ use pmc_sys::error::Error;
 use pmc_sys::sys::perf::{EventFd, Paused};
 use pmc_sys::sys::ring::{Direction, Ring};
 
-/// The part of a ring that was passed to a callback.
+/// A part of a ring that was passed to a callback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CopiedRing {
     /// Index of the ring.
@@ -21,17 +21,17 @@ pub struct CopiedRing {
 }
 
 impl Rings {
-    /// Passes the forward rings' waiting records to `look`, as one or two slices per ring. Leaves them in the
+    /// Passes the forward rings' unread records to `look`, as one or two slices per ring. Leaves them in the
     /// rings.
     pub fn peek(&self, mut look: impl FnMut(&[&[u8]])) {
         self.rings.iter().filter_map(|mapped| mapped.ring.as_ref()).for_each(|ring| ring.peek(&mut look));
     }
 
-    /// Passes the waiting records of every forward ring to `take` and removes them. `take` gets the ring's
-    /// index and one or two slices. Returns the total number of bytes.
+    /// Passes the unread records of every forward ring to `take`, and marks them as read. `take` gets the
+    /// ring's index and one or two slices. Returns the total number of bytes.
     ///
     /// # Errors
-    /// The error returned by `take`.
+    /// Returns the error returned by `take`.
     pub fn drain<E>(&mut self, mut take: impl FnMut(usize, &[&[u8]]) -> Result<(), E>) -> Result<u64, E> {
         let mut bytes = 0;
         for (index, mapped) in self.rings.iter_mut().enumerate() {
@@ -48,7 +48,7 @@ impl Rings {
         self.rings.iter().filter_map(|mapped| mapped.ring.as_ref()).any(|ring| ring.unpublished() > 0)
     }
 
-    /// Whether records in a forward ring overwrote each other.
+    /// Whether records in a forward ring have overwritten each other.
     pub fn is_torn(&self) -> bool {
         self.rings.iter().filter_map(|mapped| mapped.ring.as_ref()).any(Ring::is_torn)
     }
@@ -57,8 +57,8 @@ impl Rings {
     /// writing. `take` gets the ring's index and one or two slices. Returns the total number of bytes.
     ///
     /// # Errors
-    /// The error returned by `take`. Also returns the kernel's error if a ring cannot be paused; that ring is
-    /// not read.
+    /// Returns the error from `take`, or the kernel's error if a ring cannot be paused;
+    /// that ring is not read.
     pub fn snapshot<E>(
         &mut self,
         mut take: impl FnMut(usize, &[&[u8]]) -> Result<(), E>,
@@ -79,11 +79,11 @@ impl Rings {
     }
 
     /// For each backward ring, passes the bytes written after position `after[ring]` to `take`, as one or two
-    /// slices. A ring without an entry in `after` is passed completely. Also drains the waiting records of
+    /// slices. A ring without an entry in `after` is passed completely. Also drains the unread records of
     /// forward rings. Returns the parts that were passed. Can be called repeatedly.
     ///
     /// # Errors
-    /// Same as [`Rings::snapshot`].
+    /// Fails in the same cases as [`Rings::snapshot`].
     pub fn copy<E>(
         &mut self,
         after: &[u64],
@@ -117,7 +117,7 @@ impl Rings {
     }
 
     /// The current position of each ring. A later [`copy`](Self::copy) from these positions passes only newly
-    /// written records, and the records waiting in forward rings.
+    /// written records, and unread records in forward rings.
     pub fn positions(&self) -> Vec<CopiedRing> {
         let position = |(index, mapped): (usize, &MappedRing)| {
             let (ring, direction) = (mapped.ring.as_ref()?, mapped.direction);

@@ -1,7 +1,7 @@
 //! Hardware traces in the AUX areas of rings.
 //!
-//! Takes mapped [`Rings`]. Passes the trace to callbacks in place, or as a copy if the area keeps the newest
-//! data. Decoders interpret the trace.
+//! Takes mapped [`Rings`]. Passes the trace to callbacks without copying it, or as a copy if the area keeps
+//! the newest data. Decoders interpret the trace.
 //!
 //! ```text
 //! CPU 0   thread A, tracing event   mapped: ring 0 + AUX area    an area is mapped on a tracing event,
@@ -11,7 +11,8 @@
 
 use std::io;
 
-use super::{Rings, TargetSlot};
+use super::super::target::TargetSlot;
+use super::Rings;
 use pmc_sys::error::Error;
 use pmc_sys::sys::page_size;
 use pmc_sys::sys::ring::{AuxMode, Ring};
@@ -19,7 +20,7 @@ use pmc_sys::sys::ring::{AuxMode, Ring};
 /// Options for the AUX areas of a recording.
 #[derive(Debug, Clone, Copy)]
 pub struct AuxOptions {
-    /// Pages of each area, a power of two.
+    /// Number of pages of each area, a power of two.
     pub pages: usize,
     /// Behaviour when an area is full.
     pub mode: AuxMode,
@@ -62,7 +63,7 @@ impl Rings {
     /// ```
     ///
     /// # Errors
-    /// The error returned by `take`. Also the kernel's error if the events cannot be restarted.
+    /// Returns the error from `take`, or the kernel's error if the events cannot be restarted.
     pub fn drain_traces<E>(
         &mut self,
         cut: &[usize],
@@ -79,7 +80,7 @@ impl Rings {
             let Some(mapped) = &mut self.rings[ring].ring else { continue };
             let len = mapped.drain_aux(|offset, slices| take(TracePiece { ring, slot, offset }, slices))?;
             bytes += len;
-            // An event that is started while the area is full writes no record.
+            // An event that starts while the area is full writes no record.
             let is_cut = cut.contains(&ring) || len >= full;
             if is_cut {
                 self.switch_traces(false, |own| own == ring)?;
@@ -95,7 +96,8 @@ impl Rings {
     /// Returns the total number of bytes.
     ///
     /// # Errors
-    /// The error returned by `take`. Also the kernel's error if the events cannot be stopped or restarted.
+    /// Returns the error from `take`, or the kernel's error if the events cannot be stopped or
+    /// restarted.
     pub fn copy_traces<E>(
         &mut self,
         mut take: impl FnMut(TracePiece, &[&[u8]]) -> Result<(), E>,

@@ -18,9 +18,9 @@ struct WatchedMemory {
     is_function: bool,
 }
 
-/// Creates a breakpoint. `access` is a subset of `rwx`. By default, functions are watched for execution and
-/// everything else for reads and writes. `&SYMBOL` is a kernel symbol if only kernel levels are counted or
-/// if whole CPUs are measured; otherwise it is a symbol of the measured program.
+/// Creates a breakpoint. `access` is a subset of `rwx`. By default, functions are watched for execution, and
+/// other addresses for reads and writes. `&SYMBOL` is a kernel symbol if only kernel levels are counted or if
+/// whole CPUs are measured; otherwise it is a symbol of the measured program.
 pub(in crate::event) fn breakpoint(
     (sources, subject): (&ProbeSources<'_>, &EventTarget),
     (address, length, access): (EventWord<'_>, Option<EventWord<'_>>, Option<EventWord<'_>>),
@@ -37,7 +37,7 @@ pub(in crate::event) fn breakpoint(
             };
             match beyond {
                 0 => place,
-                // An address within the symbol, so the size of the access is unknown.
+                // The address is inside the symbol, so the size of the watched object is unknown.
                 _ => WatchedMemory { address: place.address.wrapping_add(beyond), size: 0, ..place },
             }
         }
@@ -62,7 +62,8 @@ pub(in crate::event) fn breakpoint(
         kinds |= bit;
     }
     let bytes = match length {
-        // For an instruction the kernel requires exactly one machine word, whatever its length.
+        // For instructions, the kernel requires a length of exactly one machine word, regardless of the
+        // instruction's size.
         None if kinds == 4 => size_of::<std::ffi::c_long>() as u64,
         None if matches!(place.size, 1 | 2 | 4 | 8) => place.size,
         None => 4,
@@ -91,8 +92,8 @@ fn in_kernel(sources: &ProbeSources<'_>, symbol: EventWord<'_>) -> ParseResult<W
             let names = all().filter_map(|line| std::str::from_utf8(line.name).ok());
             Err(Fault::at(&symbol.span(), said)
                 .why(
-                    "with -a, -C or :k the symbol must be in the kernel, which lists only functions \
-                      without CONFIG_KALLSYMS_ALL",
+                    "with -a, -C or :k the symbol must be in the kernel; without CONFIG_KALLSYMS_ALL, the \
+                     kernel lists only functions",
                 )
                 .meant(symbol.text, names)
                 .try_this("use -p PID for a program's symbol"))
@@ -113,8 +114,8 @@ fn several(symbol: EventWord<'_>, whose: &str, addresses: impl Iterator<Item = u
     Fault::at(&symbol.span(), said).expected(format!("one of {}", places.join(", ")))
 }
 
-/// Finds a symbol of the measured program. For a running process it returns the address in memory; for a
-/// command it works only if the file is loaded at a fixed address.
+/// Finds a symbol of the measured program. For a running process, returns the symbol's address in memory. For
+/// a command, the address is known in advance only if the file is loaded at a fixed address.
 fn in_program(
     sources: &ProbeSources<'_>,
     subject: &EventTarget,
@@ -158,7 +159,8 @@ fn in_program(
     })
 }
 
-/// Returns the only symbol of this name, shifted up by `bias`; `None` if the file lacks the symbol.
+/// Returns the address of the only symbol with this name, plus `bias`; `None` if the file does not have the
+/// symbol.
 fn only(
     symbol: EventWord<'_>,
     file: &Path,

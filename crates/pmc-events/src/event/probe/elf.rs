@@ -1,4 +1,4 @@
-//! Functions, variables, and `<sys/sdt.h>` markers in program files.
+//! Finds functions, variables, and `<sys/sdt.h>` markers in program files.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -11,11 +11,12 @@ use object::{
 };
 
 use pmc_sys::host::Host;
+use pmc_sys::sys::regular_file::open_regular;
 
 /// A parsed program file.
 pub(super) type Elf<'a> = object::File<'a, &'a ReadCache<File>>;
 
-/// Files used for name lookups, read once for all words of a request.
+/// Files in which names are looked up. Each file is read only once for all words of a request.
 #[derive(Debug)]
 pub(in crate::event) struct ProbeSources<'h> {
     /// The machine.
@@ -28,20 +29,21 @@ pub(in crate::event) struct ProbeSources<'h> {
 const MOST_FILES: usize = 32;
 
 impl<'h> ProbeSources<'h> {
-    /// Creates an empty cache; nothing is read yet.
+    /// Creates an empty cache, without reading any file.
     pub(in crate::event) fn new(host: &'h Host) -> Self {
         Self { host, kallsyms: OnceCell::new(), files: RefCell::default() }
     }
 
-    /// The kernel's symbol list, which takes it about 0.17 s to write; `None` if it shows none.
+    /// The kernel's symbol list, which takes the kernel about 0.17 s to generate; `None` if the kernel hides
+    /// it.
     pub(super) fn kallsyms(&self) -> Option<&[u8]> {
         self.kallsyms.get_or_init(|| self.host.kallsyms()).as_deref()
     }
 
-    /// Runs `question` on a program file. Relative paths start at this process's working directory.
+    /// Calls `question` with a program file. Relative paths start at this process's working directory.
     ///
     /// # Errors
-    /// The reason why the file cannot be read, as text.
+    /// Returns the reason why the file cannot be read, as text.
     pub(super) fn ask<T>(&self, path: &Path, question: impl FnOnce(&Elf<'_>) -> T) -> Result<T, String> {
         let known = self.files.borrow().get(path).cloned();
         let cache = known.map_or_else(|| self.open(path), Ok)?;
@@ -52,11 +54,7 @@ impl<'h> ProbeSources<'h> {
     fn open(&self, path: &Path) -> Result<Rc<ReadCache<File>>, String> {
         let real = if path.is_absolute() { self.host.path(path) } else { path.to_owned() };
         let said = |error: std::io::Error| pmc_sys::error::kernel_words(&error);
-        // Opening a FIFO or a device could block.
-        if !std::fs::metadata(&real).map_err(said)?.is_file() {
-            return Err("it is not a regular file".to_owned());
-        }
-        let cache = Rc::new(ReadCache::new(File::open(&real).map_err(said)?));
+        let cache = Rc::new(ReadCache::new(open_regular(&real, true).map_err(said)?));
         let mut files = self.files.borrow_mut();
         if files.len() >= MOST_FILES {
             files.clear();
@@ -66,27 +64,27 @@ impl<'h> ProbeSources<'h> {
     }
 }
 
-/// Whether the file is loaded at its own addresses, so that they are valid in the process.
+/// Whether the file is always loaded at its link-time addresses, so that they are valid in the process.
 pub(super) fn is_fixed(elf: &Elf<'_>) -> bool {
     elf.kind() == ObjectKind::Executable
 }
 
-/// Result of looking up a name in a file.
+/// The result of looking up a name in a file.
 #[derive(Debug, Default)]
 pub(super) struct ElfLookup {
-    /// The symbols of this name: address in the file, size, and whether it is a function. Each address
-    /// appears once.
+    /// The symbols with this name: address in the file, size, and whether it is a function. Each address
+    /// appears only once.
     pub(super) symbols: Vec<(u64, u64, bool)>,
     /// Whether the file imports the name.
     pub(super) imported: bool,
-    /// Names for suggestions, if the symbol does not exist.
+    /// Candidates for suggestions if the symbol does not exist.
     pub(super) names: Vec<String>,
 }
 
-/// Maximum number of names considered for suggestions; a browser has a million.
+/// Maximum number of names to consider for suggestions. A browser has a million symbols.
 const GUESSED_FROM: usize = 50_000;
 
-/// Finds the functions named `wanted`, and also variables of that name if `variables` is set.
+/// Finds the functions named `wanted` and, if `variables` is set, also the variables with this name.
 pub(super) fn symbols(elf: &Elf<'_>, wanted: &str, variables: bool) -> ElfLookup {
     let mut found = ElfLookup::default();
     for symbol in elf.symbols().chain(elf.dynamic_symbols()) {
@@ -119,8 +117,8 @@ pub(super) fn file_offset(elf: &Elf<'_>, address: u64) -> Option<u64> {
     })
 }
 
-/// The load bias of a process: the difference between its addresses and those in the file. `mapped_at` is
-/// the address of its first mapping and `offset` that mapping's file offset.
+/// The load bias of a file in a process: the difference between addresses in the process and in the file.
+/// `mapped_at` is the address of the file's first mapping, and `offset` is that mapping's file offset.
 pub(super) fn load_bias(elf: &Elf<'_>, mapped_at: u64, offset: u64) -> Option<u64> {
     elf.segments().find_map(|segment| {
         let (start, length) = segment.file_range();
@@ -131,6 +129,12 @@ pub(super) fn load_bias(elf: &Elf<'_>, mapped_at: u64, offset: u64) -> Option<u6
     })
 }
 
+/// Returns the contents of a section that the program loads into its memory. Such sections are never
+/// compressed.
+pub(super) fn loaded_section<'a>(elf: &Elf<'a>, name: &str) -> Option<&'a [u8]> {
+    elf.section_by_name(name)?.data().ok()
+}
+
 /// A marker placed in a program by `<sys/sdt.h>`: a no-op instruction and a note with its location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SdtMarker {
@@ -138,24 +142,24 @@ pub(super) struct SdtMarker {
     pub(super) name: String,
     /// File offset of the instruction.
     pub(super) offset: u64,
-    /// File offset of the semaphore, a word above 0 while a tool watches the marker; 0 if there is none.
+    /// File offset of the semaphore, a counter that is above 0 while a tool watches the marker; 0 if there is
+    /// no semaphore.
     pub(super) semaphore: u64,
 }
 
 /// `NT_STAPSDT`, the type of these notes.
 const STAPSDT: u64 = 3;
 
-/// Reads the markers. The linker wrote the notes; `prelink` and similar tools may have moved the
-/// instructions since, along with `.stapsdt.base`, whose original address is in the notes.
+/// Reads the markers. `prelink` and similar tools may have moved the instructions after the linker wrote the
+/// notes. They move `.stapsdt.base` too, and each note contains its original address.
 ///
 /// ```text
 /// u32 8 | u32 bytes | u32 3 | "stapsdt\0" | word place | word base | word semaphore | provider\0 name\0 …\0
 /// ```
 pub(super) fn markers(elf: &Elf<'_>) -> Vec<SdtMarker> {
-    let section = elf.section_by_name(".note.stapsdt");
-    let Some(data) = section.and_then(|section| section.uncompressed_data().ok()) else { return Vec::new() };
+    let Some(data) = loaded_section(elf, ".note.stapsdt") else { return Vec::new() };
     let base = elf.section_by_name(".stapsdt.base").map(|section| section.address());
-    let mut left = ElfReader::new(elf, &data);
+    let mut left = ElfReader::new(elf, data);
     let next = || {
         let (name, bytes, kind) = (left.number(4)?, left.number(4)?, left.number(4)?);
         let owner = left.padded(name)?;
@@ -197,7 +201,7 @@ impl<'a> ElfReader<'a> {
         Some(taken)
     }
 
-    /// Reads `count` bytes and skips the padding to a multiple of 4, if present.
+    /// Reads `count` bytes, and skips padding to a multiple of 4 if there is any.
     fn padded(&mut self, count: u64) -> Option<&'a [u8]> {
         let count = usize::try_from(count).ok()?;
         let taken = self.take(count)?;
@@ -223,7 +227,7 @@ impl<'a> ElfReader<'a> {
     }
 }
 
-/// Architecture and word size, which determine whether a program can use a library.
+/// Architecture and word size (`true` for 64 bits). A program can only use libraries that match in both.
 pub(super) fn machine(elf: &Elf<'_>) -> (Architecture, bool) {
     (elf.architecture(), elf.is_64())
 }
@@ -231,6 +235,53 @@ pub(super) fn machine(elf: &Elf<'_>) -> (Architecture, bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Returns an ELF file with one segment, which has these notes.
+    fn with_notes(flags: u64, notes: &[u8]) -> Vec<u8> {
+        let names = b"\0.note.stapsdt\0.shstrtab\0";
+        let (notes_at, names_at) = (120, 120 + notes.len());
+        let headers_at = names_at + names.len();
+        let mut file = b"\x7fELF\x02\x01\x01".to_vec();
+        file.resize(16, 0);
+        file.extend([[3u16, 62].map(u16::to_le_bytes).concat(), 1u32.to_le_bytes().to_vec()].concat());
+        file.extend([0u64, 64, headers_at as u64].map(u64::to_le_bytes).concat());
+        file.extend([0u16, 0, 64, 56, 1, 64, 3, 2].map(u16::to_le_bytes).concat());
+        file.extend([1u32, 5].map(u32::to_le_bytes).concat());
+        file.extend([0u64, 0, 0, 0x1000, 0x1000, 1].map(u64::to_le_bytes).concat());
+        file.extend([notes, names, &[0; 64]].concat());
+        for (name, kind, flags, at, size) in
+            [(1u32, 7u32, flags, notes_at, notes.len()), (15, 3, 0, names_at, names.len())]
+        {
+            file.extend([name, kind].map(u32::to_le_bytes).concat());
+            file.extend([flags, 0, at as u64, size as u64, 0, 1, 0].map(u64::to_le_bytes).concat());
+        }
+        file
+    }
+
+    #[test]
+    fn compressed_notes_are_not_read() {
+        const COMPRESSED: u64 = 0x800;
+        let count = |flags, notes: &[u8]| {
+            let file = tempfile::NamedTempFile::new().unwrap();
+            std::fs::write(file.path(), with_notes(flags, notes)).unwrap();
+            let host = Host::rooted("/");
+            ProbeSources::new(&host).ask(file.path(), |elf| markers(elf).len()).unwrap()
+        };
+        let text = b"shop\0sell\0\0";
+        let mut note = [8u32, 24 + text.len() as u32, 3].map(u32::to_le_bytes).concat();
+        note.extend([&b"stapsdt\0"[..], &[0; 24], text].concat());
+        assert_eq!(count(0, &note), 1);
+        // A header (zlib, size, alignment), then an uncompressed zlib block, which a bomb would replace.
+        let len = note.len() as u16;
+        let (low, high) = note.iter().fold((1u32, 0u32), |(low, high), byte| {
+            let low = (low + u32::from(*byte)) % 65_521;
+            (low, (high + low) % 65_521)
+        });
+        let mut packed = [1u64, u64::from(len), 1].map(u64::to_le_bytes).concat();
+        packed.extend([&[0x78, 1, 1][..], &len.to_le_bytes(), &(!len).to_le_bytes(), &note].concat());
+        packed.extend((high << 16 | low).to_be_bytes());
+        assert_eq!(count(COMPRESSED, &packed), 0);
+    }
 
     #[test]
     fn elf_file_is_read_once_for_all_lookups() {

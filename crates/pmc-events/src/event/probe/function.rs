@@ -1,4 +1,4 @@
-//! Probes in functions of programs and of the kernel: `uprobe:PATH:FUNCTION`, `kprobe:FUNCTION`.
+//! Probes in functions of programs and the kernel: `uprobe:PATH:FUNCTION`, `kprobe:FUNCTION`.
 
 use std::ffi::CString;
 use std::path::Path;
@@ -11,7 +11,7 @@ use pmc_sys::abi::KallsymsLine;
 use pmc_sys::host::Host;
 use pmc_sys::host::pmu::Pmu;
 
-/// Creates a uprobe of the kernel's uprobe PMU. `place` is `FUNCTION`, `FUNCTION+0x10` or `0xOFFSET`; a
+/// Creates a uprobe for the kernel's uprobe PMU. `place` is `FUNCTION`, `FUNCTION+0x10` or `0xOFFSET`; a
 /// `%return` suffix probes the return from the function.
 pub(in crate::event) fn uprobe(
     sources: &ProbeSources<'_>,
@@ -34,7 +34,7 @@ pub(in crate::event) fn uprobe(
     Ok(spec)
 }
 
-/// Creates a kprobe of the kernel's kprobe PMU. `place` is `FUNCTION` or `FUNCTION+0x10`, with an optional
+/// Creates a kprobe for the kernel's kprobe PMU. `place` is `FUNCTION` or `FUNCTION+0x10`, with an optional
 /// `MODULE:` prefix. A `%return` suffix or `returns` probes the return from the function.
 pub(in crate::event) fn kprobe(
     sources: &ProbeSources<'_>,
@@ -83,15 +83,14 @@ fn offset_of(sources: &ProbeSources<'_>, path: EventWord<'_>, place: EventWord<'
             ),
         )
         .try_this(format!(
-            "name the library that defines it: uprobe:LIBRARY:{symbol} (ldd {} lists the \
+            "specify the library that defines it: uprobe:LIBRARY:{symbol} (ldd {} lists the \
                                libraries)",
             path.text
         ))),
         [] => Err(Fault::at(&place.span(), format!("{} has no function `{symbol}`", path.text))
             .meant(symbol, found.names.iter().map(String::as_str))
             .try_this(
-                "name the file that defines the function (a stripped file has only exported \
-                       functions), or use 0xOFFSET",
+                "specify the file that defines the function (a stripped file has only exported functions), or use 0xOFFSET",
             )),
         many => {
             let places: Vec<String> = many.iter().map(|offset| format!("{offset:#x}")).collect();
@@ -104,7 +103,7 @@ fn offset_of(sources: &ProbeSources<'_>, path: EventWord<'_>, place: EventWord<'
     }
 }
 
-/// The PMU of this kind of probe.
+/// The PMU for this kind of probe.
 pub(super) fn pmu(host: &Host, name: &str, span: &TextSpan) -> ParseResult<Pmu> {
     host.pmu(name).ok_or_else(|| {
         Fault::at(span, format!("this kernel has no {name} PMU"))
@@ -150,11 +149,12 @@ pub(in crate::event) fn returning(host: &Host, spec: &mut EventSpec, span: &Text
     Ok(())
 }
 
-/// Start of the kernel's code; any kernel address can be given as an offset from it.
+/// The start of the kernel's code. A probe can be placed at any kernel address, as an offset from this
+/// symbol.
 const START: &str = "_stext";
 
-/// Checks that the kernel has exactly one function of this name (`MODULE:FUNCTION` in a module). If the
-/// kernel hides its symbol list, the check happens when the probe is opened.
+/// Checks that the kernel has exactly one function with this name (`MODULE:FUNCTION` in a module). If the
+/// kernel hides its symbol list, this is checked only when the probe is opened.
 fn in_kernel(sources: &ProbeSources<'_>, function: EventWord<'_>) -> ParseResult<()> {
     let Some(text) = sources.kallsyms() else { return Ok(()) };
     let (module, wanted) = match function.text.split_once(':') {
@@ -177,7 +177,7 @@ fn in_kernel(sources: &ProbeSources<'_>, function: EventWord<'_>) -> ParseResult
         ([_], _) => Ok(()),
         ([], Some(module)) if near.is_empty() => {
             let module = module.trim_matches(['[', ']']);
-            Err(Fault::at(&function.span(), format!("no loaded module `{module}` with functions"))
+            Err(Fault::at(&function.span(), format!("no loaded module named `{module}` contains functions"))
                 .try_this(format!("modprobe {module}, or kprobe:{wanted} for the kernel's own function")))
         }
         ([], _) => Err(Fault::at(&function.span(), format!("the kernel has no function `{wanted}`"))

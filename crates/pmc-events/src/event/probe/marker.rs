@@ -1,23 +1,23 @@
 //! Static markers in programs: `sdt_libstdcxx:throw`, `sdt:PATH:PROVIDER:NAME`.
 //!
-//! A marker becomes a uprobe at its instruction. If it has a semaphore, the kernel raises it meanwhile, so
-//! that the program knows that the marker is in use.
+//! A marker becomes a uprobe at its instruction. If the marker has a semaphore, the kernel increments it
+//! while the uprobe is open, so that the program can tell that the marker is in use.
 
 use std::path::{Path, PathBuf};
 
 use super::super::error::{Fault, ParseResult};
 use super::super::syntax::EventWord;
-use super::super::{EventSource, EventSpec, glob};
+use super::super::{EventSource, EventSpec};
 use super::elf::{self, ProbeSources, SdtMarker};
 use super::function::{at, pmu};
 use super::subject::EventTarget;
 use pmc_sys::host::Host;
-use pmc_sys::sort;
+use pmc_sys::text::glob;
 
-/// Finds the markers whose provider and name match these patterns, in the given file or in the first file
-/// of the measured program or process that has one. Each name may have several locations, since the
-/// compiler may duplicate a marker. Matches of a pattern are shown under their own names, a single marker
-/// as typed.
+/// Finds the markers whose provider and name match these patterns, in the given file or in the first file of
+/// the measured program or process that has one. A marker may have several locations, since the compiler may
+/// duplicate it. Markers that match a pattern are shown with their own names; a single marker is shown as the
+/// user typed it.
 pub(in crate::event) fn markers(
     sources: &ProbeSources<'_>,
     subject: &EventTarget,
@@ -60,7 +60,7 @@ pub(in crate::event) fn markers(
     Err(missing(&files, &others, provider, name, path.is_some()))
 }
 
-/// Creates uprobes for the markers; those of one name are merged.
+/// Creates uprobes for the markers, and merges uprobes with the same name.
 fn specs(
     host: &Host,
     file: &Path,
@@ -71,7 +71,7 @@ fn specs(
     let pmu = pmu(host, "uprobe", &word.span())?;
     let text = file.to_string_lossy();
     let path = EventWord { text: &text, at: word.at };
-    sort::by(&mut markers, |a, b| (&a.provider, &a.name, a.offset).cmp(&(&b.provider, &b.name, b.offset)));
+    markers.sort_by(|a, b| (&a.provider, &a.name, a.offset).cmp(&(&b.provider, &b.name, b.offset)));
     markers.dedup();
     let of_one_name = markers.chunk_by(|a, b| (&a.provider, &a.name) == (&b.provider, &b.name));
     let spec = |marker: &SdtMarker| {
@@ -101,7 +101,7 @@ fn missing(
     let Some((first, rest)) = files.split_first() else {
         return Fault::at(&span, format!("no program to search for the marker `{wanted}`"))
             .why("pmc searches the command and its libraries, or the files mapped by -p PID")
-            .try_this(format!("name the file: sdt:PATH:{wanted}"));
+            .try_this(format!("specify the file: sdt:PATH:{wanted}"));
     };
     let said = match rest.len() {
         0 => format!("{} has no marker `{wanted}`", first.display()),
@@ -114,6 +114,6 @@ fn missing(
     };
     match is_named {
         true => fault.try_this(format!("readelf -n {} lists its markers", first.display())),
-        false => fault.try_this(format!("name the file that contains it: sdt:PATH:{wanted}")),
+        false => fault.try_this(format!("specify the file that contains it: sdt:PATH:{wanted}")),
     }
 }

@@ -1,12 +1,10 @@
-//! The programs or processes that the events will measure. Markers and variables without a file name are
-//! looked up in their files.
+//! The programs or processes to measure. Markers and variables without a file name are looked up in their
+//! files.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-
-use object::{Object, ObjectSection};
 
 use super::elf::{self, ElfReader, ProbeSources};
 use pmc_sys::host::Host;
@@ -15,12 +13,12 @@ use pmc_sys::host::maps::mappings;
 /// Finds the executable of a command.
 pub type FindProgram = fn(&[OsString]) -> Option<PathBuf>;
 
-/// The target of the events.
+/// The programs, processes or CPUs that the events measure.
 #[derive(Debug, Clone, Default)]
 pub struct EventTarget {
     /// The command to start.
     pub command: Vec<OsString>,
-    /// Finds the command's executable; called only if a word needs it.
+    /// Finds the command's executable. Called only if a word of the event text requires the file.
     pub find_program: Option<FindProgram>,
     /// Running processes or threads.
     pub tasks: Vec<u32>,
@@ -38,8 +36,8 @@ pub(super) struct MappedFile {
     pub(super) at: (u64, u64),
 }
 
-/// The files that a task has mapped, each once, in address order. The program comes first, since it lies
-/// below its libraries.
+/// The files that a task has mapped, without duplicates, in address order. The program comes first, because
+/// it is mapped below its libraries.
 pub(super) fn mapped(host: &Host, task: u32) -> Vec<MappedFile> {
     let text = host.maps(task).unwrap_or_default();
     let mut files: Vec<MappedFile> = Vec::new();
@@ -51,7 +49,7 @@ pub(super) fn mapped(host: &Host, task: u32) -> Vec<MappedFile> {
         }
         seen.push(file);
         let path = Path::new(OsStr::from_bytes(mapping.name));
-        // In another mount namespace the path may refer to a different file or to none.
+        // In another mount namespace, the path may refer to a different file or not exist.
         let is_same = std::fs::metadata(host.path(path)).is_ok_and(|meta| meta.ino() == mapping.inode);
         let path = if is_same {
             path.to_owned()
@@ -83,8 +81,8 @@ impl EventTarget {
         files
     }
 
-    /// The program and its required libraries, found as by the dynamic linker (`ld.so(8)`). Libraries that
-    /// it opens at run time are unknown.
+    /// The program and its required libraries, found in the same way as by the dynamic linker (`ld.so(8)`).
+    /// Libraries that the program loads with `dlopen` are not included.
     fn with_libraries(&self, sources: &ProbeSources<'_>, program: &Path) -> Vec<PathBuf> {
         let cache = std::fs::read(sources.host.path("/etc/ld.so.cache")).unwrap_or_default();
         let mut files = vec![program.to_owned()];
@@ -115,23 +113,22 @@ impl EventTarget {
     }
 }
 
-/// Returns a program and its required libraries, as the dynamic linker finds them with this
-/// `LD_LIBRARY_PATH`.
+/// Returns a program and its required libraries, as found by the dynamic linker with this `LD_LIBRARY_PATH`.
 pub fn with_libraries(host: &Host, program: &Path, library_path: &str) -> Vec<PathBuf> {
     let subject = EventTarget { library_path: library_path.to_owned(), ..EventTarget::default() };
     subject.with_libraries(&ProbeSources::new(host), program)
 }
 
-/// Upper bound on a program's libraries.
+/// Maximum number of libraries of a program.
 const MOST_LIBRARIES: usize = 1000;
 /// The default library directories.
 const DEFAULT: [&str; 4] = ["/lib64", "/usr/lib64", "/lib", "/usr/lib"];
 
-/// The strings of the dynamic section's entries with this tag.
+/// The strings to which the dynamic section's entries with this tag refer.
 fn dynamic(elf: &elf::Elf<'_>, tag: u64) -> Vec<String> {
-    let section = |name| elf.section_by_name(name).and_then(|section| section.uncompressed_data().ok());
+    let section = |name| elf::loaded_section(elf, name);
     let (Some(entries), Some(texts)) = (section(".dynamic"), section(".dynstr")) else { return Vec::new() };
-    let mut left = ElfReader::new(elf, &entries);
+    let mut left = ElfReader::new(elf, entries);
     let entries = std::iter::from_fn(|| Some((left.word()?, left.word()?))).take_while(|entry| entry.0 != 0);
     let text = |at: u64| ElfReader::new(elf, texts.get(usize::try_from(at).ok()?..)?).text();
     entries.filter(|entry| entry.0 == tag).filter_map(|entry| text(entry.1)).collect()

@@ -2,12 +2,13 @@
 
 use super::super::error::{Fault, ParseResult, TextSpan};
 use super::super::syntax::EventWord;
-use super::super::{EventSource, EventSpec, glob};
+use super::super::{EventSource, EventSpec};
 use pmc_sys::abi::attr::kind;
 use pmc_sys::host::Host;
 use pmc_sys::host::tracepoint::TracepointError;
+use pmc_sys::text::glob;
 
-/// Returns the tracepoint, or all matches if one of the words is a pattern.
+/// Returns the tracepoint, or all matching ones if one of the words is a pattern.
 pub(in crate::event) fn tracepoints(
     host: &Host,
     system: EventWord<'_>,

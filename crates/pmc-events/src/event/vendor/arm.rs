@@ -1,15 +1,15 @@
-//! Arm's tables have a different layout: one list of numbers and names, and for each core the numbers of
-//! its events. This module converts a core's events to the layout of the other vendors.
+//! Arm's tables have a different layout: one list with the number and name of every event, and a list of
+//! event numbers for each core. This module converts a core's events to the layout used for other vendors.
 
 use std::fmt::Write as _;
 
 use super::row::rows;
 
-/// The events of a core in the columns of the other tables.
+/// Returns the events of a core, in the column format of the other tables.
 ///
-/// Of Arm's flags only the capitals are kept (`A`rchitectural, `I`mplementation defined, `R`ecommended, `D`
-/// for the driver only); the other letters have a different meaning in those tables. A code with a second
-/// name in the core's manual gets a row for each name.
+/// Keeps only the upper-case letters of Arm's flags (`A`rchitectural, `I`mplementation defined,
+/// `R`ecommended, `D` for the driver only), because the other letters have a different meaning in the other
+/// vendors' tables. A code with a second name in the core's manual gets one row per name.
 pub(super) fn events_of(core: &str, events: &str, cores: &str) -> String {
     let columns = rows(cores).map(|row| row.columns::<6>()).find(|columns| columns[0] == core);
     let Some([.., counters, numbers]) = columns else { return String::new() };

@@ -1,7 +1,7 @@
-//! Vendor events and metrics: the names from the manuals, with their codes.
+//! Vendor events and metrics: names from the vendors' manuals, with their codes.
 //!
 //! Takes a [`Host`]; returns the unmodified table rows for its CPUs. `names` interprets a row's terms, and
-//! `profile` a metric's formula. Tables are unpacked on demand.
+//! `profile` interprets a metric's formula. Tables are unpacked on demand.
 //!
 //! ```text
 //! tables/*.tsv ──packed by a test──► table.bin ──┬─model (which CPU is it?)──► rows of its files
@@ -25,17 +25,17 @@ use std::sync::OnceLock;
 use pmc_sys::host::Host;
 use pmc_sys::host::cpu::{event_table_id, event_table_id_of, named_id};
 
-/// The tables for this machine's CPUs. Cheap to create; a file is unpacked on first use.
+/// The tables for this machine's CPUs. This is cheap to create, because files are unpacked on first use.
 #[derive(Debug)]
 pub struct Vendor {
     id: Option<String>,
     models: Vec<Model>,
-    /// Index from the lower-case event name to the model's index, the table's index in the model, and the
-    /// row's byte offset.
+    /// Maps each lower-case event name to the model's index, the table's index in the model, and the row's
+    /// byte offset.
     index: OnceLock<HashMap<String, Vec<[usize; 3]>>>,
 }
 
-/// An event of a table, with all text as in the table.
+/// An event from a table, with all text unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VendorEvent<'a> {
     /// The model of the table: `skylakex`.
@@ -48,21 +48,21 @@ pub struct VendorEvent<'a> {
     pub pmu: &'a str,
     /// The terms, as in sysfs files: `event=0xd1,umask=0x20`.
     pub(crate) terms: &'a str,
-    /// The counters that it can use: `0-3`, `F1` for fixed counter 1, `F` for the uncore's; empty if
-    /// unknown.
+    /// The counters that the event can use: `0-3`, `F1` for fixed counter 1, `F` for the fixed counter of an
+    /// uncore unit; empty if unknown.
     pub(crate) counters: &'a str,
-    /// Properties, one letter each: `p` supports precise samples, `P` requires them, `o` needs an offcore
+    /// Flags, one letter each: `p` supports precise samples, `P` requires them, `o` needs an offcore
     /// register, `t` must be counted separately, `f` free running, `d` deprecated, `x` experimental …
     pub(crate) flags: &'a str,
     /// The vendor's recommended sampling period.
     pub(crate) period: Option<u64>,
-    /// Words `KEY=VALUE`: `msr=0x3f6`, `filter=…`.
+    /// `KEY=VALUE` words: `msr=0x3f6`, `filter=…`.
     pub extra: &'a str,
     /// The description, if an imported table contains one.
     pub(crate) text: Option<&'a str>,
 }
 
-/// A metric of a table, with all text as in the table.
+/// A metric from a table, with all text unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VendorMetric<'a> {
     /// The metric's name: `tma_backend_bound`.
@@ -79,13 +79,13 @@ pub struct VendorMetric<'a> {
     pub parent: &'a str,
     /// The formula, in perf's language.
     pub expr: &'a str,
-    /// The condition for a noteworthy value, in the same language.
+    /// The condition under which the value is noteworthy, in the same language.
     pub threshold: &'a str,
     /// The events to sample with.
     pub locate: &'a str,
-    /// The unit in which it is expressed: slots or clocks.
+    /// The unit in which the metric is expressed: slots or clocks.
     pub(crate) domain: &'a str,
-    /// The levels at which it is valid (thread, core, socket …).
+    /// The levels at which the metric is valid (thread, core, socket …).
     pub(crate) resolution: &'a str,
     /// The vendor's category of the metric.
     pub(crate) category: &'a str,
@@ -94,15 +94,15 @@ pub struct VendorMetric<'a> {
 }
 
 impl Vendor {
-    /// Finds the tables for the CPU named by `PMC_CPUID` or `PERF_CPUID`, or else by the host's files.
+    /// Finds the tables for the CPU that `PMC_CPUID` or `PERF_CPUID` specifies, or else for the host's CPU.
     pub fn of(host: &Host) -> Self {
         let id = event_table_id(host, 0);
         let models = id.as_deref().map(|id| model::models(host, id, true)).unwrap_or_default();
         Self { id, models, index: OnceLock::new() }
     }
 
-    /// Finds the tables for the CPU in a recording's header, or those of this machine if that is not
-    /// understood. `host` is the reading machine, which may have imported tables.
+    /// Finds the tables for the CPU in a recording's header, or this machine's tables if the header cannot be
+    /// interpreted. `host` is the machine that reads the recording, which may have imported tables.
     pub fn recorded(host: &Host, cpuid: &str) -> Self {
         let Some(id) = event_table_id_of(cpuid) else { return Self::of(host) };
         let models = model::models(host, &id, false);
@@ -114,7 +114,7 @@ impl Vendor {
         self.id.as_deref()
     }
 
-    /// Whether the user named the CPU, which may differ from this machine's.
+    /// Whether the user selected the CPU, which may differ from this machine's.
     pub fn is_of_named_cpu(&self) -> bool {
         named_id().is_some() && named_id() == self.id
     }
@@ -124,7 +124,7 @@ impl Vendor {
         self.id().is_some_and(|id| model::fits(pattern, id))
     }
 
-    /// One model for each kind of core, then the uncore's; empty if there is no table for this CPU.
+    /// One model for each kind of core, then one for the uncore; empty if there is no table for this CPU.
     pub fn models(&self) -> &[Model] {
         &self.models
     }
@@ -134,7 +134,7 @@ impl Vendor {
         self.rows(false).map(|(model, row)| event(model, row))
     }
 
-    /// The events of this name, ignoring case, one for each PMU that has it.
+    /// The events with this name, ignoring case: one for each PMU that has it.
     pub fn named(&self, name: &str) -> Vec<VendorEvent<'_>> {
         let index = self.index.get_or_init(|| {
             let mut index: HashMap<String, Vec<[usize; 3]>> = HashMap::new();
@@ -158,8 +158,9 @@ impl Vendor {
             .collect()
     }
 
-    /// Average number of cycles between the previous retirement and that of an instruction with this event
-    /// (`NAME:R` in metrics), as measured by the vendor; `None` if no table lists it.
+    /// The retirement latency that the vendor measured (`NAME:R` in metrics): the average number of cycles
+    /// between the previous retirement and the retirement of an instruction with this event. `None` if no
+    /// table lists it.
     pub fn retire_latency(&self, event: &str) -> Option<f64> {
         let table = table::unpack(table::PACKED, "intel/retire_latency.tsv")?;
         let is_it = |[model, name, ..]: &[&str; 4]| {

@@ -1,9 +1,9 @@
 //! Selects the tables for this machine's CPUs, by looking up the CPU's ID in `mapfile.tsv`.
 //!
-//! Takes a [`Host`]; returns [`Model`]s. Each PMU uses the first matching line of the file. The file
+//! Takes a [`Host`]; returns [`Model`]s. For each PMU, the first matching line of the file applies. The file
 //! distinguishes the kinds of hybrid cores by CPUID; pmc uses the kernel's PMUs (`cpu_core`, `cpu_atom`,
-//! `cpu_lowpower`) instead, so it does not query any CPU. Each Arm ID names one core, without variant and
-//! revision; the CPUs of a PMU determine which core it counts.
+//! `cpu_lowpower`) instead, so that it does not have to query each CPU. An Arm ID identifies one kind of
+//! core, without variant and revision; the PMU's CPU list determines the cores on which it counts.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,6 @@ use super::table::{self, PACKED, VendorTable, unpack};
 use pmc_sys::host::Host;
 use pmc_sys::host::cpu::event_table_id;
 use pmc_sys::host::pmu::Pmu;
-use pmc_sys::sort;
 
 /// The events and metrics of one kind of core, or of the uncore.
 #[derive(Debug)]
@@ -24,7 +23,7 @@ pub struct Model {
     pub(super) tables: Vec<VendorTable>,
 }
 
-/// Number of entries in a model's tables.
+/// Numbers of entries in a model's tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ModelEntryCounts {
     /// Events of cores.
@@ -35,8 +34,8 @@ pub struct ModelEntryCounts {
     pub metrics: usize,
 }
 
-/// The models of a machine, core models first. `id` is the ID of the first CPU. `is_here` says that the CPU
-/// is in this machine, whose PMUs reveal other kinds of cores.
+/// The models of a machine, core models first. `id` is the ID of the first CPU. `is_here` is true if this CPU
+/// belongs to the running machine; in this case, its PMUs show whether it has other kinds of cores.
 pub(super) fn models(host: &Host, id: &str, is_here: bool) -> Vec<Model> {
     let maps = ModelLists::read(host);
     if let Some(core) = arm_core(id) {
@@ -51,7 +50,8 @@ pub(super) fn models(host: &Host, id: &str, is_here: bool) -> Vec<Model> {
                 models.push(Model { name: name.to_owned(), pmu: pmu.to_owned(), tables: map.tables(files) });
             }
         }
-        // Imported tables come first; the built-in ones supply missing kinds, such as metrics.
+        // Imported tables take precedence. The built-in tables supply the kinds that are missing, such as
+        // metrics.
         for model in models.split_off(known) {
             match models.iter_mut().find(|own| own.pmu == model.pmu) {
                 Some(own) => own.complete(model.tables),
@@ -59,7 +59,7 @@ pub(super) fn models(host: &Host, id: &str, is_here: bool) -> Vec<Model> {
             }
         }
     }
-    sort::by_key(&mut models, |model| model.pmu.is_empty());
+    models.sort_by_key(|model| model.pmu.is_empty());
     models
 }
 
@@ -85,7 +85,7 @@ impl Model {
         ModelEntryCounts { cores, uncore: events - cores, metrics: rows(true).count() }
     }
 
-    /// Adds tables of the kinds that the model lacks.
+    /// Adds tables of kinds that the model does not have yet.
     fn complete(&mut self, tables: Vec<VendorTable>) {
         for table in tables {
             if self.tables.iter().all(|own| own.holds_metrics() != table.holds_metrics()) {
@@ -95,7 +95,7 @@ impl Model {
     }
 }
 
-/// The lists of models: the user's imported one, and the built-in one.
+/// The two lists of models: imported by the user, and built in.
 struct ModelLists {
     folder: PathBuf,
     imported: String,
@@ -133,10 +133,10 @@ impl ModelList<'_> {
     }
 }
 
-/// Whether an ID matches a line of the map: an extended regular expression that must match from the ID's
-/// start to its end or to a `-`.
+/// Whether an ID matches the pattern in a line of the map, an extended regular expression. It must match from
+/// the start of the ID up to its end or a `-`.
 pub(super) fn fits(pattern: &str, id: &str) -> bool {
-    // Most lines are decided by their literal prefix, without a regular expression.
+    // For most lines, comparing the literal prefix is enough to rule out a match.
     let plain = pattern.find(['[', '(', '.', '\\']).unwrap_or(pattern.len());
     id.starts_with(&pattern[..plain])
         && regex_lite::Regex::new(&format!("^(?:{pattern})(?:-|$)")).is_ok_and(|regex| regex.is_match(id))
@@ -157,7 +157,7 @@ fn arm_pmus(host: &Host) -> Vec<Pmu> {
     pmus
 }
 
-/// One model for each core PMU. If the machine lists none, one model under the usual PMU name.
+/// One model for each core PMU or, if the machine lists no core PMU, one model with the usual PMU name.
 fn arm_models(host: &Host, maps: &ModelLists, pmus: Vec<Pmu>, first: (u64, u64)) -> Vec<Model> {
     let mut cores: Vec<(String, (u64, u64))> = pmus
         .into_iter()
@@ -190,7 +190,7 @@ mod tests {
     use crate::event::vendor::Vendor;
     use crate::kit::test_data;
 
-    /// PMU and name of each model for an ID on a machine without PMUs.
+    /// The PMU and name of each model for an ID, on a machine without PMUs.
     fn of(id: &str) -> Vec<String> {
         let host = Host::rooted("/nonexistent");
         models(&host, id, true).iter().map(|m| format!("{}/{}", m.pmu, m.name)).collect()
@@ -236,7 +236,7 @@ mod tests {
             let model = arrow_lake_h.iter().find(|model| model.pmu == pmu).unwrap();
             model.tables.iter().any(|table| table.rows().any(|row| row.name() == name))
         };
-        // The two kinds of small cores, Skymont and Crestmont, differ only in their native IDs.
+        // The two kinds of small cores, Skymont and Crestmont, differ only in their native model IDs.
         assert!(named("cpu_atom", "ARITH.IDIV_ACTIVE") && !named("cpu_lowpower", "ARITH.IDIV_ACTIVE"));
         assert!(named("cpu_lowpower", "INST_RETIRED.ANY"));
     }

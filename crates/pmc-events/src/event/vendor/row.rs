@@ -1,11 +1,11 @@
-//! Lines and columns of a table. Does not interpret them.
+//! Splits a table into lines and columns, without interpreting them.
 
-/// The rows of a TSV text, without the heading.
+/// The rows of a TSV table, without the heading.
 pub(super) fn rows(text: &str) -> impl Iterator<Item = VendorRow<'_>> {
     rows_at(text).map(|(_, row)| row)
 }
 
-/// The rows with the offsets of their first bytes.
+/// The rows with their byte offsets in the text.
 pub(super) fn rows_at(text: &str) -> impl Iterator<Item = (usize, VendorRow<'_>)> {
     let mut end = 0;
     let lines = text.split_inclusive('\n').map(move |line| {
@@ -15,7 +15,7 @@ pub(super) fn rows_at(text: &str) -> impl Iterator<Item = (usize, VendorRow<'_>)
     lines.skip(1)
 }
 
-/// The first line of a text.
+/// The first line of the text.
 pub(super) fn row(text: &str) -> Option<VendorRow<'_>> {
     text.lines().next().map(VendorRow)
 }
@@ -25,13 +25,13 @@ pub(super) fn row(text: &str) -> Option<VendorRow<'_>> {
 pub(super) struct VendorRow<'a>(&'a str);
 
 impl<'a> VendorRow<'a> {
-    /// The columns; missing trailing columns are empty.
+    /// The columns. Missing trailing columns are empty.
     pub(super) fn columns<const N: usize>(self) -> [&'a str; N] {
         let mut columns = self.0.split('\t');
         std::array::from_fn(|_| columns.next().unwrap_or_default())
     }
 
-    /// Whether an event's row has an empty PMU column, which means the cores.
+    /// Whether the PMU column of an event's row is empty, which means the core PMU.
     pub(super) fn is_of_cores(self) -> bool {
         self.0.split('\t').nth(1).unwrap_or_default().is_empty()
     }

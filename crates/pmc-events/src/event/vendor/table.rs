@@ -1,9 +1,9 @@
 //! The tables of events and metrics, packed into the program.
 //!
 //! A test (`PMC_BLESS=1 cargo test --test counting generated`) builds `table.bin` from `tables/`. Each file
-//! is a separate zstd frame, so that only the files for this CPU are unpacked. Tables of the same kind
-//! (Intel core events, Intel uncore events, …) are similar. So most are compressed with another table as
-//! the dictionary, which must be unpacked first; this takes a third of the space.
+//! is a separate zstd frame, so that only the files for this CPU are unpacked. Since tables of the same kind
+//! (Intel core events, Intel uncore events, …) are similar, most of them are compressed with another table as
+//! the dictionary, which must be unpacked first. This takes only a third of the space.
 //!
 //! ```text
 //! intel/skylakex.uncore.tsv 249874 143 2\n      name, bytes of the text, bytes of its frame, and the number
@@ -19,6 +19,7 @@ use std::sync::OnceLock;
 
 use super::arm;
 use super::row::{VendorRow, row, rows, rows_at};
+use pmc_sys::sys::regular_file::open_regular;
 
 /// The tables in this program.
 pub static PACKED: &[u8] = include_bytes!("table.bin");
@@ -48,14 +49,14 @@ pub fn frames(packed: &[u8]) -> impl Iterator<Item = PackedFile<'_>> {
     })
 }
 
-/// Returns the text of a file of the packed table.
+/// Returns the text of a file in the packed table.
 pub fn unpack(packed: &[u8], name: &str) -> Option<String> {
     let frames: Vec<PackedFile<'_>> = frames(packed).collect();
     let number = frames.iter().position(|frame| frame.name == name)?;
     String::from_utf8(unpacked(&frames, number)?).ok()
 }
 
-/// Unpacks a frame, after the frames on which it depends.
+/// Unpacks a frame, after unpacking the frames on which it depends.
 fn unpacked(frames: &[PackedFile<'_>], number: usize) -> Option<Vec<u8>> {
     let (before, others) = frames.split_at_checked(number)?;
     let frame = others.first()?;
@@ -67,7 +68,7 @@ fn unpacked(frames: &[PackedFile<'_>], number: usize) -> Option<Vec<u8>> {
 #[derive(Debug)]
 pub(super) struct VendorTable {
     file: String,
-    /// The Arm core whose events to select from the common table.
+    /// The Arm core whose events are selected from the common table.
     core: Option<String>,
     /// The directory of imported tables that contains the file.
     folder: Option<PathBuf>,
@@ -84,7 +85,7 @@ impl VendorTable {
         Self { folder: Some(folder.to_owned()), ..Self::of(file) }
     }
 
-    /// Whether it was imported.
+    /// Whether the file was imported.
     pub(super) fn is_imported(&self) -> bool {
         self.folder.is_some()
     }
@@ -94,12 +95,12 @@ impl VendorTable {
         Self { core: Some(core.to_owned()), ..Self::of("arm/events.tsv") }
     }
 
-    /// Whether it contains metrics; otherwise it contains events.
+    /// Whether the file contains metrics rather than events.
     pub(super) fn holds_metrics(&self) -> bool {
         self.file.ends_with("metrics.tsv")
     }
 
-    /// Its lines without the heading.
+    /// The file's lines without the heading.
     pub(super) fn rows(&self) -> impl Iterator<Item = VendorRow<'_>> {
         rows(self.text())
     }
@@ -131,9 +132,10 @@ impl VendorTable {
     }
 }
 
-/// The text of a file in the directory of imported tables; `None` if it cannot be read or its path leaves
-/// the directory.
+/// The text of a file in the directory of imported tables; `None` if it cannot be read or its path leads
+/// outside the directory.
 pub(super) fn imported(folder: &Path, file: &str) -> Option<String> {
     let is_inside = Path::new(file).components().all(|part| matches!(part, Component::Normal(_)));
-    is_inside.then(|| std::fs::read_to_string(folder.join(file)).ok())?
+    let file = is_inside.then(|| open_regular(&folder.join(file), true).ok())??;
+    std::io::read_to_string(file).ok()
 }

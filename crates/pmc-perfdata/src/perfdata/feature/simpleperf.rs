@@ -1,4 +1,4 @@
-//! Symbols that simpleperf (Android) writes into its files, for readers that do not have the device's
+//! Symbols that simpleperf (Android) stores in its recordings, for readers that do not have the device's
 //! files.
 //!
 //! Receives the bytes of the sections `FILE` and `FILE2`; returns [`DeviceFile`]s. Numbers are little-endian,
@@ -17,10 +17,10 @@ use super::Features;
 use crate::record::Cursor;
 use crate::record::bytes::until_nul;
 
-/// A file of the device, with the functions that samples hit.
+/// A file on the device, with the functions that have samples.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DeviceFile {
-    /// The path, as in mappings; untrusted bytes.
+    /// The path as in mappings, as untrusted bytes.
     pub path: Vec<u8>,
     /// simpleperf's number for the kind of file.
     pub kind: u32,
@@ -33,7 +33,7 @@ pub struct DeviceFile {
     pub symbols: Vec<DeviceSymbol>,
 }
 
-/// A function of a device's file.
+/// A function in a file on the device.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DeviceSymbol {
     /// Start address: a virtual address of the file.
@@ -50,7 +50,7 @@ const ELF: u32 = 2;
 const DEX: u32 = 3;
 
 impl DeviceFile {
-    /// Returns all files of a recording. For a truncated section, returns the files before the cut.
+    /// Returns all files in a recording. If the section is truncated, returns the files before that point.
     pub fn all(features: &Features) -> Vec<Self> {
         let mut files = Vec::new();
         let sections = [
@@ -67,9 +67,9 @@ impl DeviceFile {
         files
     }
 
-    /// Returns each function with its start and end, in the address space that mappings use. These are
-    /// offsets in the file, offsets from the start of a kernel module, or addresses in kernel memory. DEX
-    /// files already contain such offsets.
+    /// Returns each function with its start and end, in the address space used by mappings: offsets in the
+    /// file, offsets from the start of a kernel module, or addresses in kernel memory. DEX files already
+    /// contain such offsets.
     pub fn places(&self) -> impl Iterator<Item = (std::ops::Range<u64>, &[u8])> {
         let is_numbered = matches!(self.kind, ELF | KERNEL_MODULE);
         let by = if is_numbered { self.min_vaddr_at.wrapping_sub(self.min_vaddr) } else { 0 };
@@ -85,7 +85,7 @@ impl DeviceFile {
         let path = text(&mut fields)?;
         let (kind, min_vaddr, count) = (fields.u32()?, fields.u64()?, fields.u32()?);
         let mut file = Self { path, kind, min_vaddr, ..Self::default() };
-        // Every symbol consumes bytes, so even with an invalid count this loop ends with the data.
+        // Every symbol consumes bytes, so the loop ends with the data even if the count is invalid.
         for _ in 0..count {
             let (vaddr, len) = (fields.u64()?, fields.u32()?);
             file.symbols.push(DeviceSymbol { vaddr, len, name: text(&mut fields)? });
@@ -174,7 +174,7 @@ fn field<'a>(rest: &mut Cursor<'a>) -> Option<Option<(u64, ProtobufValue<'a>)>> 
     Some(Some((tag >> 3, value)))
 }
 
-/// Reads a varint: seven bits per byte, lowest first. The eighth bit marks that more bytes follow.
+/// Reads a varint: seven bits per byte, lowest first. The eighth bit is set if more bytes follow.
 fn varint(rest: &mut Cursor<'_>) -> Option<u64> {
     let mut number = 0;
     for at in (0..64).step_by(7) {

@@ -1,5 +1,5 @@
-//! Encoding of values in a section: numbers, texts, lists, and structs of these. One declaration defines
-//! both reading and writing.
+//! The encoding of values in a section: numbers, strings, lists, and structs of these. A single declaration
+//! defines both reading and writing.
 //!
 //! Counts are not trusted: lists grow as items are read, so memory use is limited to a small multiple of
 //! the section's size.
@@ -11,7 +11,7 @@ use pmc_sys::abi::Attr;
 /// A value that can be read from and written to a section.
 pub(in crate::perfdata) trait Wire: Sized {
     /// Reads a value. Returns `None` if the bytes end early or are invalid. `so_far` contains the sections
-    /// that were already read: those with smaller numbers.
+    /// that have already been read, that is, the sections with smaller numbers.
     fn read(f: &mut FeatureFields<'_>, so_far: &Features) -> Option<Self>;
     /// Appends the value.
     fn write(&self, out: &mut Vec<u8>);
@@ -92,7 +92,7 @@ impl<A: Wire, B: Wire> Wire for (A, B) {
 impl<T: Wire> Wire for Vec<T> {
     fn read(f: &mut FeatureFields<'_>, so_far: &Features) -> Option<Self> {
         let count = f.u32()?;
-        // Every item consumes bytes, so even with an invalid count this loop ends with the data.
+        // Every item consumes bytes, so the loop ends with the data even if the count is invalid.
         (0..count).map(|_| T::read(f, so_far)).collect()
     }
     fn write(&self, out: &mut Vec<u8>) {
@@ -204,7 +204,7 @@ impl Wire for EventDesc {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MetaInfo(pub Vec<(String, String)>);
 
-/// Key for the count of each event over the whole recording: numbers separated by commas.
+/// Key for the count of each event over the whole recording, as numbers separated by commas.
 const COUNTED: &str = "pmc_counted";
 
 impl MetaInfo {

@@ -1,13 +1,14 @@
-//! Packs records into `COMPRESSED` records, like `perf record -z`.
+//! Packs records into `COMPRESSED` records, as `perf record -z` does.
 //!
-//! Uses one zstd stream for the whole recording. The stream is flushed after each piece, so all data up to
-//! that point can be unpacked. A piece unpacks to at most [`PIECE`] bytes, the space that readers reserve for
-//! one record. perf 6.1 unpacks a record with a single call and loses all data that exceeds this space.
+//! Uses one zstd stream for the whole recording. The stream is flushed after each piece, so that all data up
+//! to this point can be unpacked. A piece unpacks to at most [`PIECE`] bytes, the space that readers reserve
+//! for one record: perf 6.1 unpacks a record with a single call, and loses all data that exceeds this space.
 
 use std::io;
 
 use zstd::stream::raw::{CParameter, Encoder, InBuffer, Operation, OutBuffer};
 
+use crate::perfdata::error::PerfdataError;
 use crate::record::{HEADER, kind};
 
 /// Maximum number of bytes to pack at a time.
@@ -17,7 +18,7 @@ const ROOM: usize = (u16::MAX as usize & !7) - HEADER;
 
 pub(super) enum CompressError {
     Pack(io::Error),
-    Write(crate::perfdata::PerfdataError),
+    Write(PerfdataError),
 }
 
 pub(super) struct Compressor {
@@ -47,7 +48,7 @@ impl Compressor {
     pub(super) fn pack(
         &mut self,
         slices: &[&[u8]],
-        mut write: impl FnMut(&[u8]) -> Result<(), crate::perfdata::PerfdataError>,
+        mut write: impl FnMut(&[u8]) -> Result<(), PerfdataError>,
     ) -> Result<(), CompressError> {
         for piece in slices.iter().flat_map(|slice| slice.chunks(PIECE)) {
             let mut input = InBuffer::around(piece);

@@ -5,14 +5,14 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::super::PerfdataError;
+use super::super::error::PerfdataError;
 use super::super::magic::{MAGIC, is_magic};
-use pmc_sys::sys::file_map::open_regular;
 use pmc_sys::sys::output_file::{self, ExistingFile};
+use pmc_sys::sys::regular_file::open_regular;
 
-/// Returns the files of a recording of this user in perf's directory form (`perf record --threads`): `data`
-/// and `data.N`. Returns `None` for everything else. A directory with other files is the user's own, and pmc
-/// must not move or remove it.
+/// Returns the files of one of this user's recordings in perf's directory form (`perf record --threads`):
+/// `data` and `data.N`. Returns `None` for everything else. A directory with other files is not a recording,
+/// and must not be moved or removed.
 pub(super) fn recording_files(directory: &Path) -> Option<Vec<PathBuf>> {
     let meta = fs::symlink_metadata(directory).ok()?;
     if !meta.is_dir() || meta.uid() != rustix::process::geteuid().as_raw() {
@@ -38,7 +38,7 @@ pub(super) fn recording_files(directory: &Path) -> Option<Vec<PathBuf>> {
 /// Renames the existing recording to `NAME.old`, in place of an older recording.
 ///
 /// # Errors
-/// When `NAME.old` is not a recording, or when the recording cannot be renamed.
+/// Fails if `NAME.old` is not a recording, or if the recording cannot be renamed.
 pub(super) fn keep(recording: &Path) -> Result<(), PerfdataError> {
     let mut old = recording.as_os_str().to_owned();
     old.push(".old");
@@ -48,11 +48,11 @@ pub(super) fn keep(recording: &Path) -> Result<(), PerfdataError> {
 }
 
 /// Prepares `old` for a rename. A file can replace another file in one step. An old directory must be removed
-/// first, and so must an old file that a directory is to replace.
+/// first, and so must an old file if a directory is to replace it.
 fn make_room(old: &Path, for_directory: bool) -> io::Result<()> {
     let there = output_file::look(old)?;
     match there.standing {
-        // The user's own symbolic link points to another path.
+        // The path is a symbolic link, owned by the user, to another path.
         _ if there.path != old => Err(rustix::io::Errno::EXIST.into()),
         ExistingFile::Nothing => Ok(()),
         ExistingFile::File { .. } if is_other_file(old) => Err(rustix::io::Errno::EXIST.into()),
@@ -68,7 +68,7 @@ fn make_room(old: &Path, for_directory: bool) -> io::Result<()> {
 }
 
 /// Whether the file contains something other than a recording. An unreadable file, such as root's recording,
-/// does not count: the directory's owner may replace it.
+/// does not count, because the directory's owner may replace it.
 fn is_other_file(path: &Path) -> bool {
     let mut start = Vec::new();
     let read = open_regular(path, false).and_then(|file| file.take(8).read_to_end(&mut start));

@@ -1,5 +1,4 @@
-//! The tracing data of a recording: the format files of its tracepoints, kallsyms, printk formats, thread
-//! names.
+//! A recording's tracing data: the format files of its tracepoints, kallsyms, printk formats, thread names.
 //!
 //! ```text
 //! | 23 8 68 "tracing" | version NUL | endian u8 | long size u8 | page size u32 |
@@ -12,7 +11,7 @@
 use rustc_hash::FxHashMap;
 
 use super::TracepointFormat;
-use crate::record::Cursor;
+use crate::record::bytes::Cursor;
 
 const MAGIC: &[u8] = b"\x17\x08\x44tracing";
 
@@ -20,11 +19,11 @@ const MAGIC: &[u8] = b"\x17\x08\x44tracing";
 #[derive(Debug, Clone, Default)]
 pub struct TracingData {
     formats: FxHashMap<u64, TracepointFormat>,
-    /// Whether it is in the other byte order.
+    /// Whether the data is in the opposite byte order.
     pub is_foreign: bool,
     /// The kernel's symbols, in the format of `/proc/kallsyms` (empty if perf could not read it).
     pub kallsyms: Vec<u8>,
-    /// The kernel's constant texts that tracepoints point to, by address.
+    /// The kernel's constant strings that tracepoints point to, by address.
     pub texts: FxHashMap<u64, String>,
 }
 
@@ -55,7 +54,7 @@ impl<'a> PayloadFields<'a> {
 }
 
 impl TracingData {
-    /// Parses the section. Skips truncated parts; `None` if its beginning is invalid.
+    /// Parses the section, skipping truncated parts; `None` if its beginning is invalid.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let mut f = PayloadFields { bytes: Cursor::new(bytes), is_foreign: false };
         if f.bytes.take(MAGIC.len())? != MAGIC {
@@ -100,7 +99,7 @@ impl TracingData {
         }
     }
 
-    /// The tracepoint with this id (`attr.config`).
+    /// Returns the tracepoint with this id (`attr.config`).
     pub fn format(&self, id: u64) -> Option<&TracepointFormat> {
         self.formats.get(&id)
     }

@@ -1,9 +1,9 @@
-//! Tracepoint payloads: parses the kernel's `format` files, and finds and prints a payload's fields.
+//! Tracepoint payloads: parses the kernel's `format` files; finds and prints the fields of a payload.
 //!
-//! Receives the text of a format file (from tracefs, or from a recording's tracing data: [`TracingData`]) and
-//! the raw bytes of samples. Returns fields, and the line that perf script prints. `print fmt` is C code from
-//! the kernel. If `print` can evaluate `print fmt`, the line is formatted accordingly; otherwise it is a list
-//! of `name=value`. The caller resolves code addresses to names.
+//! Receives the text of a format file (from tracefs, or from a recording's [`TracingData`]) and the raw bytes
+//! of samples. Returns fields, and the line that perf script prints. A format file's `print fmt` is C code
+//! from the kernel. If `print` can evaluate this code, the line is what the kernel would print; otherwise, it
+//! is a list of `name=value`. The caller resolves code addresses to names.
 //!
 //! ```text
 //! name: sched_switch
@@ -27,17 +27,18 @@ use super::bytes::until_nul;
 use pmc_sys::abi::TracepointField;
 use pmc_sys::abi::tracepoint_field::FieldStorage;
 
-/// Resolves addresses of the recorded kernel.
+/// Resolves addresses in the recorded kernel.
 #[derive(Clone, Copy)]
 pub struct KernelNames<'a> {
     /// Returns the function at a code address and the offset in it, for `%pS`.
     pub code: &'a dyn Fn(u64) -> Option<(String, u64)>,
-    /// The kernel's constant texts by address, for `%s` of a pointer; see [`TracingData::texts`].
+    /// The kernel's constant strings by address, for a `%s` whose argument is a pointer; see
+    /// [`TracingData::texts`].
     pub texts: Option<&'a FxHashMap<u64, String>>,
 }
 
 impl KernelNames<'_> {
-    /// Resolves nothing: addresses are printed as numbers.
+    /// Resolves nothing, so addresses are printed as numbers.
     pub const NONE: KernelNames<'static> = KernelNames { code: &|_| None, texts: None };
 }
 
@@ -46,7 +47,7 @@ impl KernelNames<'_> {
 pub struct Payload<'a> {
     /// The sample's raw bytes.
     pub bytes: &'a [u8],
-    /// Whether it is in the other byte order.
+    /// Whether the payload is in the opposite byte order.
     pub is_foreign: bool,
 }
 
@@ -80,15 +81,15 @@ impl<'a> Payload<'a> {
         Some(if self.is_foreign { number.swap_bytes() >> unused } else { number })
     }
 
-    /// The same, sign-extended if signed.
+    /// Reads a number of 1, 2, 4 or 8 bytes, and sign-extends it if it is signed.
     #[inline]
-    fn integer(self, bytes: &[u8], is_signed: bool) -> Option<i64> {
+    pub fn integer(self, bytes: &[u8], is_signed: bool) -> Option<i64> {
         let number = self.number(bytes)?;
         let unused = 64 - 8 * bytes.len() as u32;
         Some(if is_signed { (number << unused) as i64 >> unused } else { number as i64 })
     }
 
-    /// The number in a field; `None` for arrays and for fields beyond the payload's end.
+    /// Returns the number in a field; `None` for arrays and for fields beyond the payload's end.
     #[inline]
     pub fn number_in(self, field: &TracepointField) -> Option<i64> {
         if field.is_array {
@@ -97,7 +98,7 @@ impl<'a> Payload<'a> {
         self.integer(self.bytes_of(field)?, field.is_signed)
     }
 
-    /// The text in a field, up to the first NUL.
+    /// Returns the string in a field, up to the first NUL.
     pub fn text_in(self, field: &TracepointField) -> Option<&'a [u8]> {
         if field.is_text() { self.bytes_of(field).map(until_nul) } else { None }
     }
@@ -157,7 +158,7 @@ impl TracepointFormat {
             } else if trimmed.starts_with("field:") {
                 fields.extend(TracepointField::parse(trimmed));
             } else if let Some(found) = line.find("print fmt:") {
-                // It may contain line breaks, and it comes last.
+                // `print fmt` comes last and may contain line breaks.
                 print_text = text.get(at + found + "print fmt:".len()..);
                 break;
             }
@@ -193,8 +194,8 @@ impl TracepointFormat {
         }
     }
 
-    /// Prints a field as it appears in the line after `NAME=`, or otherwise in the format of its type. `None`
-    /// if there is no field with this name. Does not print the rest of the line.
+    /// Prints one field as it appears after `NAME=` in the payload's line, or in the default format of its
+    /// type if it does not appear there. `None` if there is no field with this name.
     pub fn print_field(&self, name: &str, payload: Payload<'_>, names: KernelNames<'_>) -> Option<String> {
         let field = self.field(name)?;
         let mut out = String::new();
@@ -209,7 +210,7 @@ impl TracepointFormat {
         Some(out)
     }
 
-    /// Appends the fields by name, regardless of `print fmt`.
+    /// Appends the fields as `name=value`, regardless of `print fmt`.
     pub fn print_fields(&self, payload: Payload<'_>, out: &mut String) {
         for (number, field) in self.own_fields().enumerate() {
             let _ = write!(out, "{}{}=", if number == 0 { "" } else { " " }, field.name);

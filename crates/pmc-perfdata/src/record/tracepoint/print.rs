@@ -1,8 +1,8 @@
 //! `print fmt`: the C expressions of a format file, parsed once and evaluated for each payload.
 //!
-//! Receives `"text %d …", REC->field, …`; returns the printed line. Supports C's operators on integers, the
+//! Receives `"text %d …", REC->field, …`; returns the formatted line. Supports C's integer operators, the
 //! kernel's printing macros (`__print_flags`, `__print_symbolic`, `__get_str`, `__print_hex`, …) and printf's
-//! conversions. Parsing fails on anything else, and the caller then prints the fields by name.
+//! conversions. Parsing fails on anything else; the caller then prints the fields by name.
 
 mod conversion;
 mod lex;
@@ -11,7 +11,7 @@ mod parse;
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use super::{KernelNames, Payload, until_nul};
+use super::{KernelNames, Payload};
 use conversion::PrintConversion;
 use pmc_sys::abi::TracepointField;
 use pmc_sys::text;
@@ -29,7 +29,7 @@ enum FormatPiece {
     Text(String),
     /// An argument and its conversion.
     Argument(PrintConversion, Expr),
-    /// An unknown conversion, or one without its argument, and the rest of the format.
+    /// The rest of the format, from the first conversion that is unknown or lacks its argument.
     Unknown,
 }
 
@@ -38,7 +38,7 @@ enum FormatPiece {
 enum Expr {
     Number(i64),
     Text(String),
-    /// A name that the kernel's build did not turn into a number.
+    /// An enum constant that the kernel's build did not replace with its number.
     Word(String),
     Field(usize),
     /// The bytes of a variable-length field.
@@ -71,7 +71,7 @@ impl Print {
         Some(Self { pieces: pieces(&format, arguments) })
     }
 
-    /// Appends the line; `None` if the payload is too short, or a conversion is unknown.
+    /// Appends the formatted line; `None` if the payload is too short or a conversion is unknown.
     pub(super) fn evaluate(
         &self,
         fields: &[TracepointField],
@@ -83,7 +83,7 @@ impl Print {
         self.pieces.iter().try_for_each(|piece| piece.print(&scope, names, out))
     }
 
-    /// Writes the part of the line after `NAME=`, up to the next space, into an empty text.
+    /// Writes the part of the line between `NAME=` and the next space. `out` must be empty.
     pub(super) fn evaluate_labelled(
         &self,
         name: &str,
@@ -105,8 +105,8 @@ impl Print {
         Some(())
     }
 
-    /// Returns the pieces after a label, which must be at the beginning of the format or follow a space. Also
-    /// returns the rest of the label's own piece.
+    /// Returns the pieces after a label, and the rest of the piece that contains the label. The label must
+    /// start the format or follow a space.
     fn behind_label(&self, label: &str) -> Option<(&[FormatPiece], &str)> {
         self.pieces.iter().enumerate().find_map(|(number, piece)| {
             let FormatPiece::Text(text) = piece else { return None };
@@ -182,12 +182,12 @@ impl<'a> PrintScope<'a> {
     fn number(&self, expr: &Expr) -> Option<i64> {
         match self.value(expr)? {
             PrintValue::Number(number) => Some(number),
-            // An array used as a number is its address, which is not null.
+            // In C, an array used as a number evaluates to its address, which is not null.
             _ => None,
         }
     }
 
-    /// The value of a name in a table; −1 if the kernel's build left an unknown word there.
+    /// Returns the value of a table entry; −1 if the kernel's build left an unknown word there.
     fn named(&self, expr: &Expr) -> Option<i64> {
         match expr {
             Expr::Word(word) => Some(known(word).unwrap_or(-1)),
@@ -305,7 +305,7 @@ impl<'a> PrintScope<'a> {
 
     fn binary(&self, operator: &str, left: &'a Expr, right: &'a Expr) -> Option<i64> {
         let a = self.number(left)?;
-        // These operators evaluate the right side only if necessary.
+        // These operators evaluate their right operand only if necessary.
         match operator {
             "&&" => return Some(i64::from(a != 0 && self.number(right)? != 0)),
             "||" => return Some(i64::from(a != 0 || self.number(right)? != 0)),
@@ -330,7 +330,7 @@ impl<'a> PrintScope<'a> {
             "/" => a.checked_div(b)?,
             "%" => a.checked_rem(b)?,
             "<<" => a.wrapping_shl(b as u32),
-            // Most shifted numbers are unsigned.
+            // Most numbers that formats shift are unsigned.
             ">>" => (a as u64).wrapping_shr(b as u32) as i64,
             "&" => a & b,
             "|" => a | b,
@@ -346,7 +346,7 @@ impl<'a> PrintScope<'a> {
     }
 }
 
-/// Values of names that kernels leave in their format files.
+/// Values of symbolic names that kernels leave unexpanded in their format files.
 fn known(word: &str) -> Option<i64> {
     const SOFTIRQS: [&str; 10] = [
         "HI_SOFTIRQ",

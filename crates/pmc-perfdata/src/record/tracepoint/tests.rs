@@ -70,7 +70,7 @@ fn fields_that_cannot_be_evaluated_are_printed_by_name() {
     let bytes = payload();
     let payload = Payload { bytes: &bytes, is_foreign: false };
     assert_eq!(printed(&format, payload, KernelNames::NONE), "comm=bash prio=7 path=/tmp call_site=0x1234");
-    // A payload that is too short has no values, and causes no error.
+    // A payload that is too short has no values, but is not an error.
     let short = Payload { bytes: &bytes[..20], is_foreign: false };
     assert_eq!(printed(&format, short, KernelNames::NONE), "comm= prio= path= call_site=");
 }
@@ -109,7 +109,7 @@ fn conversions_match_printf() {
             "0x1234|            0x1234|0x1234",
         ),
         (r#""%40d", 7"#, "                                       7"),
-        // A conversion that lacks its argument or is unknown turns the whole line into fields.
+        // If a conversion is unknown or lacks its argument, the whole line becomes a list of fields.
         (r#""x=%d %d", 1"#, "comm=bash prio=7 path=/tmp call_site=0x1234"),
         (r#""x=%d %pbl", 1, 2"#, "comm=bash prio=7 path=/tmp call_site=0x1234"),
     ];

@@ -10,7 +10,7 @@ use pmc_sys::abi::attr::Flag;
 use pmc_sys::abi::generic;
 use pmc_sys::sys::process::CommandOutcome;
 
-/// Whether the samples cover everything that the events count. Only then can a reader compare the two.
+/// Whether the samples cover everything that the events count. If not, a reader cannot compare the two.
 pub(super) fn samples_all(plan: &SamplePlan, file: &FilePlan, rings: &Rings) -> bool {
     let leaves_out =
         file.rotation.is_some() || file.rotates_at.is_some() || rings.has_backward() || rings.has_limits();

@@ -29,7 +29,7 @@ use pmc_sys::host::process::ThreadInfo;
 use pmc_sys::sys::standard_output;
 use pmc_sys::units::Count;
 
-/// How tables display an event. The file contains this for its readers.
+/// How tables display an event. The file stores this for its readers.
 pub struct EventDisplay {
     /// The event's name.
     pub name: String,
@@ -55,7 +55,7 @@ impl CountsFile {
     /// empty if CPUs are counted. `config` is the content of `STAT_CONFIG`.
     ///
     /// # Errors
-    /// If the file cannot be created or written, or if there are too many threads for the format.
+    /// Fails if the file cannot be created or written, or if there are too many threads for the format.
     pub fn create(
         path: &Path,
         host: &Host,
@@ -138,7 +138,7 @@ impl CountsFile {
     /// counters, and `measured` contains the events that pmc itself measures. Refused events have no record.
     ///
     /// # Errors
-    /// If the round cannot be written. Earlier rounds remain readable.
+    /// Fails if the round cannot be written. Earlier rounds remain readable.
     pub fn round(
         &mut self,
         readings: &[CounterReading],
@@ -179,7 +179,7 @@ impl CountsFile {
     /// Ends the file.
     ///
     /// # Errors
-    /// If the file's sections cannot be written.
+    /// Fails if the file's sections cannot be written.
     pub fn finish(self) -> Result<()> {
         self.writer.finish(&self.features)?;
         Ok(())

@@ -1,8 +1,8 @@
 //! The feature sections of a recording: the machine, the command line, the events, the build-ids.
 //!
 //! Receives the [`Host`] and the tally of the records; returns [`Features`]. Information that is cheap to
-//! collect is gathered at the start, and also written to streams. All other information is added when a file
-//! ends.
+//! collect is gathered at the start, and also written to streams. Everything else is added at the end of a
+//! file.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -167,9 +167,10 @@ pub(crate) fn build_ids(files: &[FileBuildId]) -> Vec<BuildIdEntry> {
 /// Adds the files to the build-id cache, where perf also finds them.
 ///
 /// # Errors
-/// If there is no cache directory, or if a file cannot be added.
+/// Fails if there is no cache directory, or if a file cannot be added.
 pub fn keep(files: &[FileBuildId]) -> Result<()> {
-    let cache = BuildIdCache::usual().ok_or_else(|| Error::new("no cache directory: HOME is not set"))?;
+    let cache = BuildIdCache::usual()
+        .ok_or_else(|| Error::new("no cache directory: HOME is not set, or belongs to another user"))?;
     let options = SymbolOptions::from_environment();
     for FileBuildId { file, id } in files {
         let path = Path::new(OsStr::from_bytes(&file.name));

@@ -1,10 +1,10 @@
 //! Files that are visible only in another root directory: in a chroot or in another mount namespace.
 //!
-//! Receives the mappings of a round while most of their processes still run, and opens each file through
-//! `/proc/PID/root`. Once the last process in such a root has ended, the root's files can no longer be
-//! opened. Each build-id is therefore written immediately, in a second mapping record after the original one.
-//! Copies of the files go into the build-id cache, where reports find them. Files without a build-id remain
-//! unresolved.
+//! Receives the mappings of a round while most of their processes are still running, and opens each file
+//! through `/proc/PID/root`. Once the last process in such a root has ended, the root's files can no longer
+//! be opened. Each build-id is therefore written immediately, in a second mapping record after the original
+//! one. Copies of the files go into the build-id cache, where reports find them. Files without a build-id
+//! remain unresolved.
 //!
 //! ```text
 //!   MMAP2 ──► /proc/PID/root is not ours ──► open PATH below it ──► MMAP2 by build-id
@@ -23,10 +23,11 @@ use std::thread::{Builder, JoinHandle};
 
 use rustc_hash::FxHashMap;
 
+use crate::recording::warning::RecordingWarning;
 use pmc_perfdata::record::{MappedFileId, RawRecord, Record, kind, write_by_build_id};
 use pmc_symbols::symbol::{BuildId, BuildIdCache, identify};
-use pmc_sys::error::{Result, Warning, say};
-use pmc_sys::sys::file_map::open_regular;
+use pmc_sys::error::{Result, say};
+use pmc_sys::sys::regular_file::open_regular;
 
 /// Maximum number of files to inspect, for recordings with many containers.
 const MOST: usize = 5000;
@@ -78,7 +79,7 @@ impl OtherRoots {
         let Some(FileCopyThread { files, thread }) = self.keeper.take() else { return };
         drop(files);
         if let Ok(Err(error)) = thread.join() {
-            say::warn(&Warning::FilesNotKept { why: error.headline() });
+            say::warn(RecordingWarning::FilesNotKept { why: error.headline() });
         }
     }
 

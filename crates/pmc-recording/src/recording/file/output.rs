@@ -13,14 +13,17 @@ use rustc_hash::FxHashSet;
 use super::other_roots::OtherRoots;
 use super::{features, rotation};
 use crate::recording::misattributed_samples;
-use crate::recording::plan::{BuildIdChoice, FilePlan, SamplePlan};
+use crate::recording::off_cpu::events::OffCpuSource;
+use crate::recording::off_cpu::thinning::{DrainStage, StackThinning};
+use crate::recording::off_cpu::wait::StackSampling;
+use crate::recording::plan::{BuildIdChoice, FilePlan, MeasurementScope, SamplePlan};
 use crate::recording::unwinding::{ChainEndCounts, UnwindWorker, UnwoundRound};
-use pmc_events::counter::rings::TracePiece;
+use pmc_events::counter::rings::{Rings, TracePiece};
 use pmc_perfdata::perfdata::feature::MetaInfo;
 use pmc_perfdata::perfdata::{self, Features, RecordTally, RecordedEvent, WriteOptions, Writer};
 use pmc_perfdata::record::encode::Encoder;
 use pmc_perfdata::record::layouts::fallback_event_id;
-use pmc_perfdata::record::unwound::{StrippedFields, write_without_padding};
+use pmc_perfdata::record::unwound::StrippedFields;
 use pmc_perfdata::record::{Aux, Auxtrace, Layouts, RawRecord, Record, kind, walk};
 use pmc_sys::abi::{aux_flag, sample_type};
 use pmc_sys::error::{Error, Result};
@@ -38,17 +41,23 @@ pub struct OutputEvents {
     fallback_events: Vec<RecordedEvent>,
     lost: Option<StrippedFields>,
     joins: bool,
+    /// How off-CPU time is measured, if it is.
+    pub off_cpu: Option<OffCpuSource>,
 }
 
 impl OutputEvents {
     /// Decides which events are unwound while recording.
     pub fn new(plan: &SamplePlan, taken: Vec<RecordedEvent>) -> Self {
         let options = &plan.options;
-        let lost = StrippedFields::new(options.fields & sample_type::ADDR != 0, options.user_regs.is_some());
+        let stripped =
+            StrippedFields::new(options.fields & sample_type::ADDR != 0, options.user_regs.is_some());
         let mut fallback_events = Vec::new();
         let mut written = taken.clone();
+        let is_system_wide = matches!(plan.scope, MeasurementScope::Cpus(_));
+        let off_cpu =
+            plan.off_cpu.and_then(|off_cpu| OffCpuSource::new(off_cpu, is_system_wide, &taken, &mut written));
         for event in written.iter_mut().filter(|_| plan.unwinds) {
-            let Some(plain) = lost.attr(&event.attr) else { continue };
+            let Some(plain) = stripped.attr(&event.attr) else { continue };
             let ids = event.ids.iter().map(|&id| fallback_event_id(id)).collect();
             let name = Some(format!("{} (stack copies)", event.name()));
             fallback_events.push(RecordedEvent {
@@ -57,8 +66,27 @@ impl OutputEvents {
                 name,
             });
         }
-        let lost = (!fallback_events.is_empty()).then_some(lost);
-        Self { taken, written, fallback_events, lost, joins: plan.joins }
+        let lost = (!fallback_events.is_empty()).then_some(stripped);
+        let lost = lost.or(off_cpu.map(|_| stripped));
+        Self { taken, written, fallback_events, lost, joins: plan.joins, off_cpu }
+    }
+
+    /// Returns the layouts of the records after unwinding.
+    pub(crate) fn layouts(&self) -> Layouts {
+        layouts(&[self.written.as_slice(), &self.fallback_events].concat())
+    }
+
+    /// Starts the thread that unwinds stack copies; `None` if no event has any. `defers`: see
+    /// [`UnwindWorker::start`].
+    pub(crate) fn start_unwinding(
+        &self,
+        max_stack: Option<u16>,
+        defers: bool,
+    ) -> Result<Option<UnwindWorker>> {
+        let most = max_stack.unwrap_or(LONGEST).into();
+        let start =
+            |lost| UnwindWorker::start(layouts(&self.taken), lost, most, self.joins, defers, self.off_cpu);
+        self.lost.map(start).transpose()
     }
 }
 
@@ -81,18 +109,18 @@ pub struct RecordOutput<'a> {
     /// Finished files, if the recording is rotated.
     pub(crate) files: Vec<PathBuf>,
     unwinding: Option<UnwindWorker>,
-    /// Layouts of the records in the rings, if stacks are unwound.
-    taken: Layouts,
+    /// Limits the number of stacks of switches, if they are sampled.
+    thinning: Option<StackThinning>,
     /// Misattributed samples that were dropped before unwinding.
     left_out: u64,
     /// Bytes of trace data in all files, and number of truncations.
     traced: u64,
     truncated: u64,
-    /// Rings that have reported a truncated trace or lost records since the last call of `cut_traces`.
+    /// Rings that have reported a truncated trace or lost records since the last call to `cut_traces`.
     cut: Vec<usize>,
     /// Number of samples with stack copies in this file, and in all files.
     kept: (u64, u64),
-    /// Counts of how the unwound call chains end.
+    /// Number of unwound call chains, by how they end.
     ends: ChainEndCounts,
     /// CPU time of this process in nanoseconds: at the start, and since then for reading unwind tables and
     /// for other work.
@@ -167,7 +195,7 @@ impl<'a> RecordOutput<'a> {
     /// Creates the file and writes its header. The file is readable from then on.
     ///
     /// # Errors
-    /// If the file cannot be created or its header cannot be written.
+    /// Fails if the file cannot be created or its header cannot be written.
     pub fn create(
         plan: &'a FilePlan,
         max_stack: Option<u16>,
@@ -175,19 +203,13 @@ impl<'a> RecordOutput<'a> {
         features: Features,
         owners: Vec<Option<u64>>,
     ) -> Result<Self> {
-        let taken = layouts(&events.taken);
-        let unwinding = match events.lost {
-            Some(lost) => {
-                let most = max_stack.unwrap_or(LONGEST).into();
-                Some(UnwindWorker::start(taken.clone(), lost, most, events.joins)?)
-            }
-            None => None,
-        };
+        let thinning = events.off_cpu.filter(|source| source.has_stacks).map(|_| StackThinning::new());
+        let unwinding = events.start_unwinding(max_stack, true)?;
         let mut round = Encoder::new(0);
         round.finished_round();
         let mut output = Self {
             plan,
-            layouts: layouts(&[events.written.as_slice(), &events.fallback_events].concat()),
+            layouts: events.layouts(),
             events,
             features,
             writer: None,
@@ -198,7 +220,7 @@ impl<'a> RecordOutput<'a> {
             round,
             files: Vec::new(),
             unwinding,
-            taken,
+            thinning,
             left_out: 0,
             traced: 0,
             truncated: 0,
@@ -262,19 +284,13 @@ impl<'a> RecordOutput<'a> {
     pub(crate) fn take_ring(&mut self, ring: usize, slices: &[&[u8]]) -> Result<(), perfdata::PerfdataError> {
         let owner = self.owners.get(ring).copied().flatten();
         if let Some(unwinding) = &mut self.unwinding {
-            let Self { taken, joint, left_out, truncated, cut, other_roots, .. } = self;
-            let out = unwinding.round();
-            out.reserve(slices.iter().map(|slice| slice.len()).sum());
-            walk(slices, joint, |record| match taken.sample(record) {
-                Some((_, sample)) => write_without_padding(record, &sample, out),
-                None if misattributed_samples::is_one(record, taken) => {
-                    *left_out += u64::from(!misattributed_samples::mend(record, owner, out));
+            let Self { thinning, left_out, truncated, cut, other_roots, .. } = self;
+            *left_out += unwinding.take_ring(slices, owner, |record, out| {
+                note_cut(record, ring, truncated, cut);
+                if let Some(thinning) = thinning {
+                    thinning.note(record);
                 }
-                None => {
-                    note_cut(record, ring, truncated, cut);
-                    out.extend_from_slice(record.bytes);
-                    other_roots.note(record, out);
-                }
+                other_roots.note(record, out);
             });
             return Ok(());
         }
@@ -334,7 +350,7 @@ impl<'a> RecordOutput<'a> {
             // of that clock.
             reference: arch::clock_reading(),
             idx: piece.ring as u32,
-            // Decoders attribute the CPU's trace to this thread until a record says otherwise.
+            // Decoders attribute the CPU's trace to this thread until a record names another thread.
             tid: any(piece.slot.tid),
             cpu: any(piece.slot.cpu),
         });
@@ -344,6 +360,41 @@ impl<'a> RecordOutput<'a> {
             self.traced += len;
         }
         Ok(())
+    }
+
+    /// Returns the time of the next sampling change, at which to call [`thin_stacks`](Self::thin_stacks).
+    pub(crate) fn next_thinning(&self) -> Option<u64> {
+        self.thinning.as_ref()?.due()
+    }
+
+    /// Switches the sampling of stacks off and on if there are many context switches.
+    ///
+    /// # Errors
+    /// Returns the kernel's error.
+    pub(in crate::recording) fn thin_stacks(&mut self, rings: &Rings, stage: DrainStage) -> Result<()> {
+        let changed = self.thinning.as_mut().map(|thinning| thinning.apply(rings, stage)).transpose()?;
+        let changed = changed.flatten();
+        self.samples_stacks(changed);
+        Ok(())
+    }
+
+    /// Samples all stacks from now on.
+    pub(crate) fn end_thinning(&mut self, rings: &Rings) -> Result<()> {
+        let changed = self.thinning.take().map(|thinning| thinning.end(rings)).transpose()?;
+        self.samples_stacks(changed);
+        Ok(())
+    }
+
+    /// Called when the context-switch events have been switched on or off for other reasons.
+    pub(crate) fn restart_thinning(&mut self, is_on: bool) {
+        let changed = self.thinning.as_mut().map(|thinning| thinning.restart(is_on));
+        self.samples_stacks(changed);
+    }
+
+    fn samples_stacks(&mut self, changed: Option<(u64, StackSampling)>) {
+        if let (Some(unwinding), Some((time, sampling))) = (&mut self.unwinding, changed) {
+            unwinding.samples_stacks(time, sampling);
+        }
     }
 
     /// Begins the second pass over the rings. Returns whether this recording needs a second pass.
@@ -359,9 +410,7 @@ impl<'a> RecordOutput<'a> {
     /// Writes the records of finished unwinding rounds.
     fn collect(&mut self) -> Result<()> {
         while let Some(unwinding) = &mut self.unwinding {
-            // If too many records are in flight, wait for some of them before reading the rings.
-            let next = if unwinding.is_full() { unwinding.wait()? } else { unwinding.next()? };
-            match next {
+            match unwinding.next()? {
                 Some(done) => self.take_done(done)?,
                 None => break,
             }
@@ -400,7 +449,7 @@ impl<'a> RecordOutput<'a> {
         Ok(())
     }
 
-    /// Returns counts of how the unwound call chains end.
+    /// Returns the number of unwound call chains, by how they end.
     pub(crate) fn ends(&self) -> ChainEndCounts {
         self.ends
     }
@@ -414,7 +463,7 @@ impl<'a> RecordOutput<'a> {
     pub(crate) fn end_round(&mut self) -> Result<()> {
         self.other_roots.end_round();
         match &mut self.unwinding {
-            Some(unwinding) => unwinding.end_round(),
+            Some(unwinding) => drop(unwinding.end_round()),
             None => self.write_round()?,
         }
         Ok(())

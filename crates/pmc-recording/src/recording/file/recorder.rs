@@ -25,26 +25,29 @@ use crate::recording::control::Control;
 use crate::recording::counting::{CountPlan, Counting, Observer};
 use crate::recording::drive::{LoopContext, Measurement, MeasurementHandler, drive};
 use crate::recording::ending::EndConditions;
+use crate::recording::off_cpu::events;
+use crate::recording::off_cpu::thinning::DrainStage;
 use crate::recording::plan::{FilePlan, MeasurementScope, SamplePlan};
 use crate::recording::reservation::{EventChoice, EventSwitch};
 use crate::recording::sources::RecordSources;
 use crate::recording::synthesize::{self, SynthesisOptions};
+use crate::recording::warning::RecordingWarning;
 use crate::recording::{handover, launch, open};
 use pmc_events::counter::change::EventChange;
 use pmc_events::counter::request::sampling::CallGraph;
 use pmc_events::counter::reservation::Watcher;
 use pmc_events::counter::rings::{Instance, InstanceReading, Rings, by_thread};
+use pmc_events::event::EventSpec;
 use pmc_perfdata::record::encode::Encoder;
 use pmc_perfdata::record::{StatCount, StatRound, Task, Thread, Throttle, kind, walk};
 use pmc_sys::abi::attr::Flag;
 use pmc_sys::abi::{Attr, read_format, sample_type};
-use pmc_sys::error::{Error, Result, Warning, say};
+use pmc_sys::error::{Error, Result, say};
 use pmc_sys::host::process::ThreadInfo as Alive;
 use pmc_sys::host::{CpuList, Host};
-use pmc_sys::sort;
-use pmc_sys::sys::clock;
 use pmc_sys::sys::process::{self, PausedChild};
 use pmc_sys::sys::signal::Signals;
+use pmc_sys::sys::{clock, credentials};
 use pmc_sys::units::{Count, PerfTime};
 
 /// Maximum time to wait for unpublished records.
@@ -52,7 +55,7 @@ const MOST_WAIT: Duration = Duration::from_secs(1);
 
 /// Receives progress updates while recording.
 pub trait StatusLine {
-    /// Shows the totals up to `now`, in nanoseconds of the monotonic clock.
+    /// Shows the totals so far. `now` is in nanoseconds of the monotonic clock.
     fn show(&mut self, now: u64, totals: &Totals);
 }
 
@@ -98,8 +101,8 @@ impl PreparedRecording<'_> {
     /// Runs the recording until it ends.
     ///
     /// # Errors
-    /// If the command cannot be started (status 126 or 127), or if waiting fails. A write error is returned
-    /// in the [`RecordingResult`] instead.
+    /// Fails if the command cannot be started (status 126 or 127), or if waiting fails. A write error is
+    /// returned in the [`RecordingResult`] instead.
     pub fn run(self) -> Result<RecordingResult> {
         let Self { host, plan, file, sources, triggers, threads, output, held, .. } = self;
         let Self { signals, control, watcher, status, attached, counted, .. } = self;
@@ -108,6 +111,8 @@ impl PreparedRecording<'_> {
             Counting::open(counted, host, run_schedule, held.as_ref(), watcher.is_some(), observer)
         });
         let counting = counting.transpose()?;
+        // All events are open, and the command has been forked.
+        credentials::keep_for_reading();
         let mut recorder = Recorder {
             host,
             plan,
@@ -143,32 +148,11 @@ impl PreparedRecording<'_> {
             }
         };
         if recorder.sources.rings.slow_to_close() > 0 {
-            // The kernel takes long to close tracepoints, so a child process waits for it in the background.
+            // The kernel takes a long time to close tracepoints, so a child process waits for it in the
+            // background.
             process::close_behind();
         }
-        let mut identified: Vec<FileBuildId> = recorder.output.identified.drain().collect();
-        sort::by(&mut identified, |a, b| a.file.cmp(&b.file));
-        Ok(RecordingResult {
-            identified,
-            files: match recorder.output.files.as_slice() {
-                [] => vec![file.path.clone()],
-                several => several.to_vec(),
-            },
-            totals: recorder.output.totals(),
-            drains: recorder.drains,
-            readings: recorder.readings,
-            elapsed_ns: measured.now - measured.start,
-            yielded_ns: measured.activity.yielded_ns(measured.now),
-            was_ever_on: measured.activity.was_ever_on(),
-            outcome: measured.ending.outcome,
-            interrupted: measured.ending.interrupted(),
-            failed: recorder.failed,
-            is_full: recorder.is_full,
-            timed_out: measured.ending.timed_out,
-            is_handed_over: measured.ending.handed_over,
-            kept: recorder.output.kept(),
-            ends: recorder.output.ends(),
-        })
+        Ok(recorder.result(&measured))
     }
 }
 
@@ -211,10 +195,17 @@ impl EventSwitch for Recorder<'_> {
 
     fn switch(&mut self, on: bool, events: EventChoice) -> Result<()> {
         self.sources.switch(on, events)?;
+        if events.has(false) {
+            self.output.restart_thinning(on);
+        }
         self.triggers.as_ref().map_or(Ok(()), |rings| open::switch(rings, on, events))
     }
 
     fn switch_named(&mut self, on: bool, name: &str, events: EventChoice) -> Result<()> {
+        let is_named = |spec: &EventSpec| spec.name == name && events::is_switch_event(spec);
+        if self.sources.rings.events().any(|(spec, ..)| is_named(spec)) {
+            self.output.restart_thinning(on);
+        }
         self.sources.switch_named(on, name, events)
     }
 
@@ -232,7 +223,7 @@ impl EventSwitch for Recorder<'_> {
 
     fn yielding(&mut self, is_yielding: bool) {
         if is_yielding {
-            say::warn(&Warning::CountersLeftAlone);
+            say::warn(RecordingWarning::CountersLeftAlone);
         }
         self.is_yielding = is_yielding;
         self.mark_gap(is_yielding);
@@ -269,9 +260,12 @@ impl MeasurementHandler for Recorder<'_> {
         Ok(())
     }
 
-    /// Returns the time of the next drain or rotation, which does not depend on how full the rings are.
+    /// Returns the time of the next drain, rotation or sampling change, regardless of how full the rings are.
     fn due(&self) -> Option<u64> {
-        Some(self.schedule.next_at().map_or(self.next_drain, |at| at.min(self.next_drain)))
+        [Some(self.next_drain), self.schedule.next_at(), self.output.next_thinning()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn snapshot(&mut self) {
@@ -287,7 +281,7 @@ impl MeasurementHandler for Recorder<'_> {
                     say::note(format!("{name} continues as process {pid}; pmc does not wait for it"));
                 }
             }
-            Err(error) => say::warn(&Warning::NotHandedOver { why: error.to_string() }),
+            Err(error) => say::warn(RecordingWarning::NotHandedOver { why: error.to_string() }),
         }
         self.is_detached
     }
@@ -327,7 +321,7 @@ impl MeasurementHandler for Recorder<'_> {
         self.handle_gone_holders();
         self.readings = self.sources.read();
         for InstanceReading { instance, count, .. } in &mut self.readings {
-            // For child threads, the kernel adds only their time on this CPU.
+            // For child threads, the kernel adds only the time that they spent on this CPU.
             let told = self.output.tally.reads.get(&instance.id).map_or(0, |told| told.enabled_ns);
             count.enabled_ns = count.enabled_ns.max(told);
         }
@@ -355,6 +349,33 @@ impl MeasurementHandler for Recorder<'_> {
 }
 
 impl Recorder<'_> {
+    /// Returns the result of the recording.
+    fn result(mut self, measured: &Measurement) -> RecordingResult {
+        let mut identified: Vec<FileBuildId> = self.output.identified.drain().collect();
+        identified.sort_by(|a, b| a.file.cmp(&b.file));
+        RecordingResult {
+            identified,
+            files: match self.output.files.as_slice() {
+                [] => vec![self.file.path.clone()],
+                several => several.to_vec(),
+            },
+            totals: self.output.totals(),
+            drains: self.drains,
+            readings: self.readings,
+            elapsed_ns: measured.now - measured.start,
+            yielded_ns: measured.activity.yielded_ns(measured.now),
+            was_ever_on: measured.activity.was_ever_on(),
+            outcome: measured.ending.outcome,
+            interrupted: measured.ending.interrupted(),
+            failed: self.failed,
+            is_full: self.is_full,
+            timed_out: measured.ending.timed_out,
+            is_handed_over: measured.ending.handed_over,
+            kept: self.output.kept(),
+            ends: self.output.ends(),
+        }
+    }
+
     /// Queues throttle records, like those of the kernel, when the hardware events are switched off or on.
     fn mark_gap(&mut self, is_off: bool) {
         let time = PerfTime(self.plan.options.clock.and_then(clock::read).map_or(0, |(now, _)| now));
@@ -370,14 +391,14 @@ impl Recorder<'_> {
         if gaps.is_empty() { Ok(()) } else { Ok(self.output.take(&[&gaps])?) }
     }
 
-    /// Handles holders that deliver no more records. The command and the other events continue. If there is
-    /// no command and no other event, the recording ends.
+    /// Handles the end of holders' events. The command and the other events continue. If there is no command
+    /// and no other event, the recording ends.
     fn handle_gone_holders(&mut self) {
         for (event, error) in self.sources.newly_gone() {
             if self.sources.are_gone() && self.command.is_none() {
                 self.failed.get_or_insert(error);
             } else {
-                say::warn(&Warning::HeldEventGone { event, why: error.headline().to_owned() });
+                say::warn(RecordingWarning::HeldEventGone { event, why: error.headline().to_owned() });
             }
         }
     }
@@ -385,9 +406,12 @@ impl Recorder<'_> {
     fn drain(&mut self) -> Result<()> {
         self.write_gaps()?;
         let Self { sources, output, .. } = self;
+        output.thin_stacks(&sources.rings, DrainStage::Before)?;
         let bytes = sources.drain(|ring, slices| output.take_ring(ring, slices))?;
         self.drains += u64::from(bytes > 0);
         if bytes > 0 && output.begin_second_pass() {
+            // At the start of a recording, the number of switches is not known before this point.
+            output.thin_stacks(&sources.rings, DrainStage::Between)?;
             sources.drain(|ring, slices| output.take_ring(ring, slices))?;
         }
         let cut = output.cut_traces();
@@ -396,7 +420,8 @@ impl Recorder<'_> {
         if bytes > 0 && !sources.rings.has_backward() {
             output.end_round()?;
         }
-        output.tick()
+        output.tick()?;
+        output.thin_stacks(&sources.rings, DrainStage::After)
     }
 
     fn take_rest(&mut self) -> Result<()> {
@@ -418,7 +443,7 @@ impl Recorder<'_> {
             rings.drain(|ring, slices| output.take_ring(ring, slices))?;
         }
         if rings.is_torn() {
-            say::warn(&Warning::RecordsTorn);
+            say::warn(RecordingWarning::RecordsTorn);
         }
         rings.snapshot(|ring, slices| output.take_snapshot(ring, slices))?;
         self.take_traces()?;
@@ -445,7 +470,7 @@ impl Recorder<'_> {
         if self.plan.trace.is_some() {
             return refuse("a holder does not store traces");
         }
-        if self.sources.rings.is_mixed() {
+        if self.sources.rings.has_cpu_events() {
             return refuse(
                 "some measure whole CPUs and others processes, but an entry can contain only one kind",
             );
@@ -459,6 +484,7 @@ impl Recorder<'_> {
             return refuse("some events stop after a number of samples (nr=), which the holder cannot count");
         }
         self.drain()?;
+        self.output.end_thinning(&self.sources.rings)?;
         let rings = self.sources.rings();
         let descriptors: Vec<BorrowedFd<'_>> = rings.all_descriptors().collect();
         let [name, _] = handover::names(std::process::id());
@@ -532,7 +558,8 @@ impl Recorder<'_> {
         Ok(self.output.take(&[record.bytes()])?)
     }
 
-    /// Writes a record of losses that the kernel could not report because the ring never had room again.
+    /// Writes a `LOST` record for losses that the kernel could not report, because the ring had no room for a
+    /// record until the end.
     fn write_lost(&mut self) -> Result<()> {
         let own = self.readings.iter().map(|reading| (reading.instance.id, reading.lost));
         let lost: Vec<(u64, u64)> = own.chain(self.sources.lost_elsewhere()).collect();

@@ -4,12 +4,11 @@ use std::path::PathBuf;
 
 use super::features::FileBuildId;
 use super::output::Totals;
-use crate::recording::launch;
+use crate::recording::ending::exit_of_run;
 use crate::recording::unwinding::ChainEndCounts;
 use pmc_events::counter::rings::InstanceReading;
 use pmc_sys::error::{Error, Exit};
 use pmc_sys::sys::process::CommandOutcome;
-use pmc_sys::sys::signal;
 
 /// The result of a recording.
 pub struct RecordingResult {
@@ -41,7 +40,7 @@ pub struct RecordingResult {
     pub is_handed_over: bool,
     /// Number of samples that still contain their stack copy, although pmc should have unwound it.
     pub kept: u64,
-    /// Counts of how the unwound call chains end.
+    /// Number of unwound call chains, by how they end.
     pub ends: ChainEndCounts,
     /// Files to add to the build-id cache, sorted by name.
     pub identified: Vec<FileBuildId>,
@@ -56,13 +55,12 @@ pub fn lost(totals: &Totals, readings: &[InstanceReading]) -> u64 {
 impl RecordingResult {
     /// Returns the exit status of the recording process.
     pub fn exit(&self, has_command: bool) -> Exit {
-        match (&self.failed, self.interrupted, self.outcome) {
-            (Some(error), ..) => error.exit_status(),
-            // SIGINT is the usual way to end a recording of processes that continue to run.
-            (_, Some(signal::INT), None) if !has_command => Exit::Done,
-            (_, Some(signal), _) => Exit::Interrupted(signal),
-            (_, None, Some(outcome)) if !self.is_full && !self.timed_out => launch::exit_of(outcome.ended),
-            _ => Exit::Done,
+        match &self.failed {
+            Some(error) => error.exit_status(),
+            None => {
+                let outcome = self.outcome.filter(|_| !self.is_full && !self.timed_out);
+                exit_of_run(self.interrupted, outcome, has_command)
+            }
         }
     }
 }

@@ -1,5 +1,5 @@
-//! `--switch-output` and `--snapshot`: when the recording continues in another file, and how the files are
-//! named.
+//! `--switch-output` and `--snapshot`: decides when the recording continues in another file, and names the
+//! files.
 
 use std::path::{Path, PathBuf};
 

@@ -23,7 +23,7 @@ use pmc_sys::units::thousands;
 /// Writes a snapshot of an entry. Returns a line that summarizes it.
 ///
 /// # Errors
-/// If the holder refuses, or if the file cannot be written.
+/// Fails if the holder refuses, or if the file cannot be written.
 pub fn write(directory: &RunDirectory, entry: &PersistentEntry, path: &Path, host: &Host) -> Result<String> {
     let mut relay = Relay::open(directory.clone(), entry.id, true)?;
     let plan = SamplePlan::on(relay.scope()?, open::held_options());

@@ -2,8 +2,8 @@
 //! call chains.
 //!
 //! Receives the contents of the rings, round by round, and synthesized records for existing processes.
-//! Returns records for the file, sorted by time. Decides what to do when unwinding cannot keep up. The module
-//! connects measuring (the rings) and reading (address spaces and unwind tables).
+//! Returns records for the file, sorted by time. Decides what happens when unwinding cannot keep up. It
+//! connects the measuring side (the rings) with the reading side (address spaces and unwind tables).
 //!
 //! ```text
 //!  rings ──copy──► round ──(bounded)──► worker: sort by time, follow mappings, unwind ──► records ──► file
@@ -13,9 +13,9 @@
 //!
 //! A sample can be unwound only when all earlier mappings are known, and those may be in another CPU's ring.
 //! Every round therefore drains the rings twice. Everything that the first pass finds in a ring was written
-//! before the second pass began. The second pass therefore delivers all mappings that are older than the
-//! first pass's newest sample. Samples of the second pass wait for the next round. There are only a few of
-//! them, because the second pass follows immediately.
+//! before the second pass began. After the second pass, all mappings that are older than the newest sample of
+//! the first pass are therefore known. Samples of the second pass wait for the next round. There are only a
+//! few of them, because the second pass follows immediately.
 //!
 //! **Slow unwinding loses nothing.** There are three possible bottlenecks, and pmc handles each one
 //! differently:
@@ -32,14 +32,17 @@
 //!   some are written. The kernel counts the records that do not fit into the rings. No recorder can avoid
 //!   this limit.
 //!
-//! The alternatives are worse. If pmc stopped reading the rings while it reads tables, samples would be lost
-//! after about 60 ms. A 2 MiB ring holds only 250 copies. An unbounded queue would exhaust the memory of the
-//! recorded machine. An unused fallback event costs nothing. Its attr is in the header from the start, but
-//! readers see it only after its first sample has been written. Samples of 32-bit Arm processes also go to
-//! fallback events, because perf can unwind them and pmc cannot.
+//! The alternatives would be worse. If pmc stopped reading the rings while it reads tables, samples would be
+//! lost after about 60 ms. A 2 MiB ring holds only 250 copies. An unbounded queue would exhaust the memory of
+//! the recorded machine. An unused fallback event costs nothing. Its attr is in the header from the start,
+//! but readers see it only after its first sample has been written. Samples of 32-bit Arm processes also go
+//! to fallback events, because perf can unwind them and pmc cannot.
 
+mod stream;
 mod table_cache;
 mod worker;
+
+pub(crate) use self::stream::StreamUnwinder;
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -51,9 +54,14 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, eventfd};
 
-use pmc_perfdata::record::Layouts;
-use pmc_perfdata::record::unwound::StrippedFields;
+use super::misattributed_samples;
+use super::off_cpu::events::OffCpuSource;
+use super::off_cpu::wait::StackSampling;
+use super::sources::RecordSources;
+use pmc_perfdata::record::unwound::{StrippedFields, write_without_padding};
+use pmc_perfdata::record::{Layouts, RawRecord, walk};
 use pmc_sys::error::{Error, Result};
+use pmc_sys::sys::{clock, credentials};
 use worker::RoundUnwinder;
 
 /// Number of waiting bytes beyond which samples are written without unwinding.
@@ -70,10 +78,12 @@ const LARGEST_SPARE: usize = 8 << 20;
 enum WorkerMessage {
     /// Synthesized records, which are already in the file.
     Known(Vec<u8>),
+    /// From this time on, stacks of switches are sampled in this way.
+    StackSampling(u64, StackSampling),
     /// The contents of the rings.
     Round(UnwindRound),
-    /// The last round: no record needs to wait for another round.
-    End(UnwindRound),
+    /// The last round, with the time at which it ended. No record has to wait for another round.
+    End(UnwindRound, u64),
 }
 
 /// Records of one round. The records of the second pass begin at `second`.
@@ -81,9 +91,11 @@ enum WorkerMessage {
 struct UnwindRound {
     bytes: Vec<u8>,
     second: Option<usize>,
+    /// For a live view: the time before which the round contains all records.
+    settled: Option<u64>,
 }
 
-/// Counts of how call chains end.
+/// Number of call chains, by how they end.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ChainEndCounts {
     /// Total number of chains.
@@ -109,10 +121,12 @@ pub(crate) struct UnwoundRound {
     pub(crate) records: Vec<u8>,
     /// Number of samples that belong to a fallback event.
     pub(crate) kept: u64,
-    /// Counts of how the round's chains end.
+    /// Number of call chains in the round, by how they end.
     pub(crate) ends: ChainEndCounts,
     /// CPU time for reading unwind tables since the start, in nanoseconds.
     pub(crate) tables_cpu_ns: u64,
+    /// For a live view: the time up to which `records` is complete, with the parts of waits in progress.
+    pub(crate) settled: Option<u64>,
     /// Number of bytes that were read from the rings.
     taken: usize,
     /// The buffer that contained these bytes, for reuse.
@@ -125,19 +139,33 @@ pub(crate) struct UnwindWorker {
     done: Receiver<UnwoundRound>,
     thread: Option<JoinHandle<()>>,
     round: UnwindRound,
+    /// Layouts of the records in the rings.
+    layouts: Layouts,
+    joint: Vec<u8>,
     /// Buffers for reuse, because allocating new memory takes as long as a copy.
     spare: Vec<Vec<u8>>,
     waiting: usize,
     /// The times at which the waiting rounds were sent.
     since: VecDeque<Instant>,
+    /// See [`UnwindWorker::start`].
+    defers: bool,
     hurry: Arc<AtomicBool>,
     wake: Arc<OwnedFd>,
 }
 
 impl UnwindWorker {
     /// Starts the worker. `layouts` describes the records in the rings, `most` is the maximum chain length,
-    /// and `joins` enables completing truncated stacks from earlier samples.
-    pub(crate) fn start(layouts: Layouts, lost: StrippedFields, most: usize, joins: bool) -> Result<Self> {
+    /// and `joins` enables completing truncated stacks from earlier samples. `defers`: whether a reader can
+    /// unwind samples that keep their copies; otherwise slow unwinding only delays the records. With
+    /// `off_cpu`, the worker also turns context switches into samples of off-CPU time.
+    pub(crate) fn start(
+        layouts: Layouts,
+        lost: StrippedFields,
+        most: usize,
+        joins: bool,
+        defers: bool,
+        off_cpu: Option<OffCpuSource>,
+    ) -> Result<Self> {
         let starting = |error| Error::io("starting a thread to unwind stacks", error);
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|error| starting(error.into()))?;
@@ -146,8 +174,11 @@ impl UnwindWorker {
         let (orders, taken) = channel();
         let (told, done) = channel();
         let (is_hurried, waker) = (Arc::clone(&hurry), Arc::clone(&wake));
+        let of_worker = layouts.clone();
         let work = move || {
-            let mut unwinder = RoundUnwinder::new(layouts, lost, most, joins, is_hurried);
+            credentials::keep_for_reading();
+            let mut unwinder = RoundUnwinder::new(of_worker, lost, most, joins, is_hurried, off_cpu);
+            unwinder.defers = defers;
             while let Ok(order) = taken.recv() {
                 if let Some(done) = unwinder.obey(order)
                     && told.send(done).is_err()
@@ -163,9 +194,12 @@ impl UnwindWorker {
             done,
             thread: Some(thread),
             round: UnwindRound::default(),
+            layouts,
+            joint: Vec::new(),
             spare: Vec::new(),
             waiting: 0,
             since: VecDeque::new(),
+            defers,
             hurry,
             wake,
         })
@@ -181,9 +215,52 @@ impl UnwindWorker {
         self.order(WorkerMessage::Known(records.to_vec()));
     }
 
-    /// Returns the buffer to which this pass appends whole records.
-    pub(crate) fn round(&mut self) -> &mut Vec<u8> {
-        &mut self.round.bytes
+    /// Adds the contents of a ring to the round. `owner` is the id of the event to which misattributed
+    /// samples belong. Calls `other` for records that are not samples, with the round. Returns the number of
+    /// samples that belong to no event.
+    pub(crate) fn take_ring(
+        &mut self,
+        slices: &[&[u8]],
+        owner: Option<u64>,
+        mut other: impl FnMut(&RawRecord<'_>, &mut Vec<u8>),
+    ) -> u64 {
+        let Self { round: UnwindRound { bytes: out, .. }, layouts, joint, .. } = self;
+        let mut left_out = 0;
+        out.reserve(slices.iter().map(|slice| slice.len()).sum());
+        walk(slices, joint, |record| match layouts.sample(record) {
+            Some((_, sample)) => write_without_padding(record, &sample, out),
+            None if misattributed_samples::is_one(record, layouts) => {
+                left_out += u64::from(!misattributed_samples::mend(record, owner, out));
+            }
+            None => {
+                out.extend_from_slice(record.bytes);
+                other(record, out);
+            }
+        });
+        left_out
+    }
+
+    /// Adds the contents of all rings to the round. For each ring, `owners` has the id of the event to which
+    /// misattributed samples belong. Returns whether there were records.
+    ///
+    /// # Errors
+    /// Fails if a ring cannot be read.
+    pub(crate) fn take_rings(&mut self, sources: &mut RecordSources, owners: &[Option<u64>]) -> Result<bool> {
+        let bytes = sources.drain(|ring, slices| {
+            self.take_ring(slices, owners.get(ring).copied().flatten(), |_, _| {});
+            Ok::<(), Error>(())
+        })?;
+        Ok(bytes > 0)
+    }
+
+    /// Tells the worker that the sampling of switch stacks changes at this time.
+    pub(in crate::recording) fn samples_stacks(&mut self, time: u64, sampling: StackSampling) {
+        self.order(WorkerMessage::StackSampling(time, sampling));
+    }
+
+    /// Returns the size of the current round.
+    pub(crate) fn round_bytes(&self) -> usize {
+        self.round.bytes.len()
     }
 
     /// Begins the second pass.
@@ -191,25 +268,39 @@ impl UnwindWorker {
         self.round.second = Some(self.round.bytes.len());
     }
 
-    /// Whether the waiting stacks exceed the limit, so the rings should not be read for now.
-    pub(crate) fn is_full(&self) -> bool {
-        self.waiting > MOST
+    /// Sends the round to the worker, after both passes. Returns whether there were records.
+    pub(crate) fn end_round(&mut self) -> bool {
+        let has_records = !self.round.bytes.is_empty();
+        if has_records {
+            self.send_round();
+        }
+        self.set_hurry();
+        has_records
     }
 
-    /// Sends the round to the worker, after both passes.
-    pub(crate) fn end_round(&mut self) {
-        if !self.round.bytes.is_empty() {
-            let next = UnwindRound { bytes: self.spare.pop().unwrap_or_default(), second: None };
-            let round = std::mem::replace(&mut self.round, next);
-            self.waiting += round.bytes.len();
-            self.since.push_back(Instant::now());
-            self.order(WorkerMessage::Round(round));
-        }
+    /// Like [`end_round`](Self::end_round), for a live view. The round contains all records up to the time
+    /// `settled`, and its result contains the parts of waits in progress.
+    pub(crate) fn end_live_round(&mut self, settled: u64) {
+        self.round.settled = Some(settled);
+        self.send_round();
         self.set_hurry();
     }
 
+    fn send_round(&mut self) {
+        let next = UnwindRound { bytes: self.spare.pop().unwrap_or_default(), ..UnwindRound::default() };
+        let round = std::mem::replace(&mut self.round, next);
+        self.waiting += round.bytes.len();
+        self.since.push_back(Instant::now());
+        self.order(WorkerMessage::Round(round));
+    }
+
+    /// Number of rounds that the worker has not finished.
+    pub(crate) fn rounds_in_flight(&self) -> usize {
+        self.since.len()
+    }
+
     fn set_hurry(&self) {
-        let is_old = self.since.front().is_some_and(|since| since.elapsed() > OLD);
+        let is_old = self.defers && self.since.front().is_some_and(|since| since.elapsed() > OLD);
         self.hurry.store(is_old || self.waiting > HURRY, Ordering::Relaxed);
     }
 
@@ -220,11 +311,15 @@ impl UnwindWorker {
         }
     }
 
-    /// Returns the next finished round, if any.
+    /// Returns the next finished round, if any. Waits for it if the waiting stacks exceed the limit, so that
+    /// the rings are not read meanwhile.
     ///
     /// # Errors
-    /// If the worker has ended.
+    /// Fails if the worker has ended.
     pub(crate) fn next(&mut self) -> Result<Option<UnwoundRound>> {
+        if self.waiting > MOST {
+            return self.wait();
+        }
         match self.done.try_recv() {
             Ok(done) => Ok(Some(self.took(done))),
             Err(TryRecvError::Empty) => {
@@ -240,7 +335,7 @@ impl UnwindWorker {
     /// Waits for the next finished round; `None` if no round is in flight.
     ///
     /// # Errors
-    /// If the worker has ended.
+    /// Fails if the worker has ended.
     pub(crate) fn wait(&mut self) -> Result<Option<UnwoundRound>> {
         if self.waiting == 0 {
             return Ok(None);
@@ -264,12 +359,12 @@ impl UnwindWorker {
     /// Sends the last round, and returns all remaining results, including the records that were held back.
     ///
     /// # Errors
-    /// If the worker has ended.
+    /// Fails if the worker has ended.
     pub(crate) fn last(&mut self) -> Result<Vec<UnwoundRound>> {
         let mut all = Vec::new();
         let round = std::mem::take(&mut self.round);
         self.waiting += round.bytes.len();
-        self.order(WorkerMessage::End(round));
+        self.order(WorkerMessage::End(round, clock::monotonic_ns()));
         self.orders = None;
         while let Ok(done) = self.done.recv() {
             all.push(self.took(done));

@@ -1,7 +1,7 @@
 //! The unwind-table cache: a separate thread reads the tables of each file once.
 //!
-//! Receives modules; finds their files like `report` does (through the process's root, checked by build-id)
-//! and extracts the tables. This takes seconds for a huge program. Until then, the cache returns
+//! Receives modules; finds their files as `report` does (through the process's root, checked by build-id) and
+//! extracts the tables. This takes seconds for a huge program. Until then, the cache returns
 //! [`TableState::Reading`].
 
 use std::sync::mpsc::{Sender, channel};

@@ -14,17 +14,26 @@ use rustc_hash::FxHashMap;
 
 use super::table_cache::{TableCache, TableState};
 use super::{ChainEndCounts, UnwindRound, UnwoundRound, WorkerMessage};
+use crate::recording::off_cpu::OffCpuWriter;
+use crate::recording::off_cpu::events::{OffCpuSource, STACK_COPY};
 use pmc_analysis::session::RunningProcesses;
-use pmc_perfdata::record::sample::SampledRegisters;
+use pmc_perfdata::record::sample::{SampledRegisters, UserStack};
 use pmc_perfdata::record::unwound::{self, StrippedFields};
-use pmc_perfdata::record::{Layouts, RawRecord, Record, Records, Sample, SampleParts, kind};
+use pmc_perfdata::record::{
+    Layouts, RawRecord, Record, RecordWords, Records, Sample, SampleParts, Thread, kind,
+};
 use pmc_symbols::unwind::{Arch, ChainEnd, Space, StackFrame, StackUnwinder, StackWalker, UnwindTables};
-use pmc_sys::abi::misc;
+use pmc_symbols::worker_threads;
+use pmc_sys::abi::{context, misc};
+use pmc_sys::host::Host;
+use pmc_sys::sys::{clock, process_memory};
 
 /// Maximum time that a round waits for unwind tables that are being read.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
 /// Maximum time for processing a round. Samples that have not been unwound by then are written unchanged.
 const BUDGET: Duration = Duration::from_millis(250);
+/// Value of both limits if samples that have not been unwound would lose their stacks.
+const LONGEST: Duration = Duration::from_secs(60);
 /// Maximum number of cached address spaces.
 const MOST_SPACES: usize = 256;
 /// Number of samples below which one thread is faster than several.
@@ -37,11 +46,15 @@ pub(crate) struct RoundUnwinder {
     hurry: Arc<AtomicBool>,
     running: RunningProcesses,
     tables: TableCache,
-    /// Address spaces by version and word size.
+    /// Address spaces, keyed by version and word size.
     spaces: FxHashMap<(u32, Arch), Arc<CachedSpace>>,
     unwinder: StackUnwinder,
     /// Records that are too new for the current round.
     held: Vec<u8>,
+    off_cpu: Option<OffCpuWriter>,
+    /// Whether a reader can unwind samples that keep their copies.
+    pub(super) defers: bool,
+    host: Host,
 }
 
 /// A process's code mappings in the form that the unwinder requires.
@@ -58,6 +71,11 @@ struct CachedSpace {
 }
 
 impl CachedSpace {
+    /// Whether the unwind tables of a frame's code have been read.
+    fn is_known(&self, frame: &StackFrame) -> bool {
+        !self.missing.iter().any(|(start, end)| (start..end).contains(&&frame.address.0))
+    }
+
     /// Returns a copy that includes newly generated code, which has no tables.
     fn with_generated(&self, running: &RunningProcesses, pid: i32) -> Self {
         let mut space = self.space.clone();
@@ -73,6 +91,8 @@ struct RoundRecord<'a> {
     time: u64,
     raw: RawRecord<'a>,
     sample: Option<Sample<'a>>,
+    /// The sample's event.
+    event: usize,
     /// The parts of a sample that are needed for unwinding.
     parts: SampleParts<'a>,
     disposition: Disposition,
@@ -80,10 +100,10 @@ struct RoundRecord<'a> {
 
 impl<'a> RoundRecord<'a> {
     fn new(raw: RawRecord<'a>, layouts: &'a Layouts) -> Self {
-        let sample = layouts.sample(&raw).map(|(_, sample)| sample);
+        let (event, sample) = layouts.sample(&raw).map_or((0, None), |(event, sample)| (event, Some(sample)));
         let time = sample.map_or_else(|| layouts.sample_id(&raw).time, |sample| sample.time());
         let time = time.map_or(0, |time| time.0);
-        Self { time, raw, sample, parts: SampleParts::default(), disposition: Disposition::Stays }
+        Self { time, raw, sample, event, parts: SampleParts::default(), disposition: Disposition::Stays }
     }
 }
 
@@ -106,6 +126,7 @@ impl RoundUnwinder {
         most: usize,
         joins: bool,
         hurry: Arc<AtomicBool>,
+        off_cpu: Option<OffCpuSource>,
     ) -> Self {
         Self {
             layouts,
@@ -116,6 +137,9 @@ impl RoundUnwinder {
             tables: TableCache::new(),
             spaces: FxHashMap::default(),
             held: Vec::new(),
+            off_cpu: off_cpu.map(OffCpuWriter::new),
+            defers: true,
+            host: Host::live(),
         }
     }
 
@@ -123,22 +147,70 @@ impl RoundUnwinder {
         match order {
             WorkerMessage::Known(records) => {
                 Records::new(&records).for_each(|record| self.running.note(&record));
+                if let Some(off_cpu) = &mut self.off_cpu {
+                    off_cpu.exist(&records);
+                }
+                self.look_at_waits();
                 None
             }
-            WorkerMessage::Round(round) => Some(self.round(round, false)),
-            WorkerMessage::End(round) => Some(self.round(round, true)),
+            WorkerMessage::StackSampling(time, sampling) => {
+                if let Some(off_cpu) = &mut self.off_cpu {
+                    off_cpu.samples_stacks(time, sampling);
+                }
+                None
+            }
+            WorkerMessage::Round(round) => {
+                let done = self.round(round, false);
+                if !self.hurry.load(Ordering::Relaxed) {
+                    self.look_at_waits();
+                }
+                Some(done)
+            }
+            WorkerMessage::End(round, time) => {
+                let mut done = self.round(round, true);
+                self.look_at_waits();
+                if let Some(off_cpu) = &mut self.off_cpu {
+                    off_cpu.finish(time, &mut done.records);
+                }
+                Some(done)
+            }
+        }
+    }
+
+    /// Reads the stacks of waiting threads from their memory, if the kernel has not recorded them.
+    fn look_at_waits(&mut self) {
+        let Some(off_cpu) = &mut self.off_cpu else { return };
+        let threads = off_cpu.unexplained();
+        if threads.is_empty() {
+            return;
+        }
+        let deadline = Instant::now() + PATIENCE;
+        let stacks: Vec<BlockedStack> =
+            threads.into_iter().filter_map(|thread| BlockedStack::read(&self.host, thread)).collect();
+        let stacks: Vec<_> = stacks
+            .into_iter()
+            .map(|stack| {
+                let space = self.space(stack.thread.pid, ARCH, deadline);
+                (stack, space)
+            })
+            .collect();
+        self.unwinder.walk(&stacks, false, |walker, (stack, space)| stack.walk(walker, space.as_deref()));
+        for (index, (stack, _)) in stacks.iter().enumerate() {
+            if let (Some(off_cpu), Some(unwound)) = (&mut self.off_cpu, self.unwinder.stack(index)) {
+                off_cpu.see(stack.thread, stack.time, [&[context::USER], unwound.chain].concat());
+            }
         }
     }
 
     fn round(&mut self, round: UnwindRound, is_last: bool) -> UnwoundRound {
-        let UnwindRound { bytes, second } = round;
+        let UnwindRound { bytes, second, settled } = round;
         // The entries borrow both fields, so take the fields out of `self` for now.
         let (layouts, held) = (std::mem::take(&mut self.layouts), std::mem::take(&mut self.held));
         let entry = |raw| RoundRecord::new(raw, &layouts);
         let (first, second) = bytes.split_at(second.unwrap_or(bytes.len()));
         let mut entries: Vec<RoundRecord<'_>> =
             Records::new(&held).chain(Records::new(first)).map(entry).collect();
-        let newest = entries.iter().map(|entry| entry.time).max().unwrap_or(0);
+        let newest = entries.iter().map(|entry| entry.time).max().max(settled).unwrap_or(0);
         let newest = if is_last { u64::MAX } else { newest };
         entries.extend(Records::new(second).map(entry));
         // Keep the order of the rings, because records with equal times must not be reordered.
@@ -148,7 +220,11 @@ impl RoundUnwinder {
         }
         entries.sort_by_key(|entry| entry.time);
         let mut done = UnwoundRound { taken: bytes.len(), ..UnwoundRound::default() };
-        self.write(entries, &mut done);
+        self.write(&layouts, entries, &mut done);
+        if let (Some(off_cpu), Some(_)) = (&mut self.off_cpu, settled) {
+            off_cpu.write_progress(newest, &mut done.records);
+            done.settled = Some(newest);
+        }
         self.layouts = layouts;
         done.bytes = bytes;
         done.tables_cpu_ns = self.tables.cpu_ns();
@@ -158,10 +234,15 @@ impl RoundUnwinder {
         done
     }
 
-    fn write(&mut self, mut entries: Vec<RoundRecord<'_>>, done: &mut UnwoundRound) {
+    fn write(&mut self, layouts: &Layouts, mut entries: Vec<RoundRecord<'_>>, done: &mut UnwoundRound) {
         let start = Instant::now();
-        let (deadline, end) = (start + PATIENCE, start + BUDGET);
+        let (deadline, end) = match self.defers {
+            true => (start + PATIENCE, start + BUDGET),
+            false => (start + LONGEST, start + LONGEST),
+        };
         let is_hurried = self.hurry.load(Ordering::Relaxed);
+        // The stacks of switches are always unwound, because their copies are not written.
+        let switches = self.off_cpu.as_ref().map(OffCpuWriter::event);
         let mut unwound = 0;
         for entry in &mut entries {
             let Some(sample) = entry.sample.filter(|s| unwound::has_copy(s.layout().sample_type())) else {
@@ -174,7 +255,8 @@ impl RoundUnwinder {
                 }
                 continue;
             };
-            entry.disposition = if is_hurried || Instant::now() > end {
+            let can_wait = Some(entry.event) != switches;
+            entry.disposition = if can_wait && (is_hurried || Instant::now() > end) {
                 Disposition::Keeps
             } else {
                 unwound += 1;
@@ -184,12 +266,29 @@ impl RoundUnwinder {
                 Disposition::Unwinds(self.space(pid, arch, deadline))
             };
         }
-        self.unwinder.walk(&entries, unwound >= WORTHWHILE, |walker, entry| match &entry.disposition {
-            Disposition::Unwinds(known) if Instant::now() <= end => walk(walker, entry, known.as_deref()),
+        let in_parallel = unwound >= WORTHWHILE && worker_threads::start() == Ok(false);
+        self.unwinder.walk(&entries, in_parallel, |walker, entry| match &entry.disposition {
+            Disposition::Unwinds(known) if Some(entry.event) == switches || Instant::now() <= end => {
+                walk(walker, entry, known.as_deref())
+            }
             _ => {}
         });
-        for (index, RoundRecord { raw, sample, disposition, .. }) in entries.iter().enumerate() {
+        for (index, RoundRecord { raw, sample, event, disposition, .. }) in entries.iter().enumerate() {
             let unwound = self.unwinder.stack(index);
+            if let (Some(off_cpu), Some(sample)) = (&mut self.off_cpu, sample) {
+                let thread = sample.thread().unwrap_or_default();
+                if Some(*event) == switches {
+                    let user = unwound.as_ref().map_or(&[][..], |stack| stack.chain);
+                    let chain = unwound::whole_chain(sample, user);
+                    off_cpu.stack(thread, chain, sample.ip().unwrap_or(0));
+                    continue;
+                }
+                if Some(*event) == off_cpu.wakeups() {
+                    off_cpu.wake(sample, layouts, &mut done.records);
+                    continue;
+                }
+                off_cpu.runs(thread);
+            }
             match (disposition, sample, unwound) {
                 (Disposition::Goes, ..) => {}
                 (Disposition::Unwinds(_), Some(sample), Some(stack)) => {
@@ -206,6 +305,9 @@ impl RoundUnwinder {
                 }
                 _ => {
                     done.records.extend_from_slice(raw.bytes);
+                    if let Some(off_cpu) = &mut self.off_cpu {
+                        off_cpu.follow(raw, layouts, &mut done.records);
+                    }
                     if raw.kind == kind::EXIT
                         && let Some(Record::Exit(task)) = raw.parse()
                     {
@@ -260,7 +362,49 @@ impl RoundUnwinder {
     }
 }
 
-/// The architecture of the recorded machine, which is the one for which pmc was built.
+/// The stack of a thread that is blocked in a system call, read from its memory.
+struct BlockedStack {
+    thread: Thread,
+    /// When reading began.
+    time: u64,
+    /// Frame pointer (0, because it is unknown), stack pointer and instruction pointer.
+    registers: [u8; 24],
+    memory: Vec<u8>,
+}
+
+impl BlockedStack {
+    /// Returns `None` if the thread is not blocked, or pmc may not read its memory.
+    fn read(host: &Host, thread: Thread) -> Option<Self> {
+        let tid = u32::try_from(thread.tid).ok()?;
+        let time = clock::monotonic_ns();
+        // On Arm, the caller is in the link register, which cannot be read.
+        let at = host.blocked_at(tid).filter(|_| ARCH == Arch::X86_64)?;
+        let mut memory = vec![0; STACK_COPY as usize];
+        let len = process_memory::read(thread.tid, at.sp, &mut memory);
+        memory.truncate(len);
+        if host.blocked_at(tid) != Some(at) {
+            return None;
+        }
+        let mut registers = [0; 24];
+        registers[8..16].copy_from_slice(&at.sp.to_ne_bytes());
+        registers[16..].copy_from_slice(&at.ip.to_ne_bytes());
+        Some(Self { thread, time, registers, memory })
+    }
+
+    fn walk(&self, walker: &mut StackWalker, known: Option<&CachedSpace>) {
+        // bp, sp and ip; see `perf_regs.h`.
+        const X86: u64 = 0b111 << 6;
+        let values = RecordWords::new(&self.registers);
+        let user_regs = Some(SampledRegisters { abi: 2, mask: X86, values });
+        let user_stack = Some(UserStack::of(&self.memory));
+        let parts = SampleParts { user_regs, user_stack, ..SampleParts::default() };
+        let space = known.map(|known| (&known.space, known.version));
+        walker
+            .walk(self.thread, space, ARCH, &parts, |frame| known.is_none_or(|known| known.is_known(frame)));
+    }
+}
+
+/// The architecture of the recorded machine, which is the architecture that pmc was built for.
 const ARCH: Arch = if cfg!(target_arch = "aarch64") { Arch::Aarch64 } else { Arch::X86_64 };
 
 /// Returns the architecture of the process that the registers belong to; `None` for 32-bit Arm.
@@ -268,17 +412,15 @@ fn arch(registers: SampledRegisters<'_>) -> Option<Arch> {
     ARCH.of_process(registers.abi)
 }
 
-/// Unwinds the stack of a sample. Leaves the sample unchanged if a reader may find a better chain later. This
-/// applies to 32-bit Arm processes, and if tables have not been read yet.
+/// Unwinds the stack of a sample. Leaves the sample unchanged if a reader may find a better chain later: for
+/// a 32-bit Arm process, or if some tables have not been read yet.
 fn walk(walker: &mut StackWalker, entry: &RoundRecord<'_>, known: Option<&CachedSpace>) {
     // A kernel thread, or a process that is about to exit, has no user stack to unwind.
     let Some(registers) = entry.parts.user_regs else { return walker.take_empty() };
     let Some(arch) = arch(registers) else { return };
     let thread = entry.sample.and_then(|sample| sample.thread()).unwrap_or_default();
-    // Without tables the unwinder guesses, so chains through such code are not reliable.
-    let missing = known.map_or(&[][..], |known| &known.missing);
-    let is_there =
-        |frame: &StackFrame| !missing.iter().any(|(start, end)| (start..end).contains(&&frame.address.0));
+    // Without tables, the unwinder has to guess, so chains through such code are unreliable.
+    let is_there = |frame: &StackFrame| known.is_none_or(|known| known.is_known(frame));
     let space = known.map(|known| (&known.space, known.version));
     walker.walk(thread, space, arch, &entry.parts, is_there);
 }
@@ -286,11 +428,14 @@ fn walk(walker: &mut StackWalker, entry: &RoundRecord<'_>, known: Option<&Cached
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recording::plan::OffCpuPlan;
+    use pmc_perfdata::perfdata::RecordedEvent;
     use pmc_perfdata::record::encode::Encoder;
     use pmc_perfdata::record::layouts::fallback_event_id;
     use pmc_perfdata::record::{MappedFileId, Mmap, Mmap2, Record, Thread};
     use pmc_sys::abi::Attr;
     use pmc_sys::abi::attr::Flag;
+    use pmc_sys::abi::generic::CONTEXT_SWITCHES;
     use pmc_sys::abi::sample_type;
 
     const ID: u64 = 5;
@@ -321,6 +466,7 @@ mod tests {
             127,
             true,
             Arc::new(AtomicBool::new(hurry)),
+            None,
         )
     }
 
@@ -367,7 +513,9 @@ mod tests {
             record
         };
         let bytes = [generated(1, 0x1_0000), called(2), generated(3, 0x5_0000), called(4)].concat();
-        let done = unwinder(false).obey(WorkerMessage::End(UnwindRound { bytes, second: None })).unwrap();
+        let done = unwinder(false)
+            .obey(WorkerMessage::End(UnwindRound { bytes, ..UnwindRound::default() }, 0))
+            .unwrap();
         let plain = StrippedFields::new(false, false).attr(&attr()).unwrap();
         let layouts = Layouts::new([(&plain, &[ID][..])]);
         let callers = |record: RawRecord<'_>| {
@@ -375,6 +523,41 @@ mod tests {
             Some(sample.callchain()?.iter().filter(|word| *word == 0x5_0010).count())
         };
         assert_eq!(Records::new(&done.records).filter_map(callers).collect::<Vec<_>>(), [0, 1]);
+    }
+
+    #[test]
+    fn stacks_of_switches_are_unwound_even_in_a_hurry() {
+        let mut switch = attr();
+        switch.set_config(CONTEXT_SWITCHES);
+        switch.set_period(1);
+        let layouts = Layouts::new([(&switch, &[ID][..])]);
+        let event = RecordedEvent { attr: switch, ids: vec![ID], name: None };
+        let plan = OffCpuPlan::default();
+        let source = OffCpuSource::new(plan, false, std::slice::from_ref(&event), &mut vec![event.clone()]);
+        let hurry = Arc::new(AtomicBool::new(true));
+        let lost = StrippedFields::new(false, false);
+        let mut unwinder = RoundUnwinder::new(layouts, lost, 127, true, hurry, source);
+        let switch = |time: u64, misc: u16| {
+            let words = [1 | 1 << 32, time, ID];
+            let mut record = kind::SWITCH.to_ne_bytes().to_vec();
+            record.extend(misc.to_ne_bytes());
+            record.extend((8 + words.len() as u16 * 8).to_ne_bytes());
+            record.extend(words.iter().flat_map(|word| word.to_ne_bytes()));
+            record
+        };
+        let bytes = [comm(1, b"one"), sample(2, ABI_64), switch(3, misc::SWITCH_OUT), switch(9, 0)].concat();
+        let done =
+            unwinder.obey(WorkerMessage::End(UnwindRound { bytes, ..UnwindRound::default() }, 10)).unwrap();
+        let waits: Vec<Vec<u64>> = Records::new(&done.records)
+            .filter(|raw| raw.kind == kind::SAMPLE)
+            .map(|raw| {
+                raw.body().chunks(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap())).collect()
+            })
+            .collect();
+        // Fields: id, address, thread, time, CPU, period, and the chain with its length.
+        assert_eq!(waits.len(), 1);
+        assert_eq!((waits[0][3], waits[0][5]), (9, 6));
+        assert!(waits[0][6] > 0 && waits[0].contains(&0x1000), "{waits:x?}");
     }
 
     /// Shows the written records: `S` for a sample, `T` for a sample of a fallback event, and the name for a
@@ -403,13 +586,17 @@ mod tests {
         let first = [sample(30, ABI_64), comm(10, b"a")].concat();
         let second = Some(first.len());
         let bytes = [first, comm(20, b"b"), sample(40, ABI_64), comm(35, b"c")].concat();
-        let done = unwinder.obey(WorkerMessage::Round(UnwindRound { bytes, second })).unwrap();
+        let done = unwinder.obey(WorkerMessage::Round(UnwindRound { bytes, second, settled: None })).unwrap();
         assert_eq!(shown(&done), ["a", "b", "S"]);
-        let done =
-            unwinder.obey(WorkerMessage::Round(UnwindRound { bytes: comm(38, b"d"), second: None })).unwrap();
+        let done = unwinder
+            .obey(WorkerMessage::Round(UnwindRound { bytes: comm(38, b"d"), ..UnwindRound::default() }))
+            .unwrap();
         assert_eq!(shown(&done), ["c", "d", "S"]);
         let done = unwinder
-            .obey(WorkerMessage::End(UnwindRound { bytes: comm(50, b"e"), second: Some(0) }))
+            .obey(WorkerMessage::End(
+                UnwindRound { bytes: comm(50, b"e"), second: Some(0), settled: None },
+                0,
+            ))
             .unwrap();
         assert_eq!(shown(&done), ["e"]);
     }
@@ -419,11 +606,10 @@ mod tests {
         for (hurry, abi, want) in
             [(false, ABI_64, "S"), (true, ABI_64, "T"), (false, 1, "S"), (false, 3, "T"), (false, 0, "S")]
         {
-            let round = UnwindRound { bytes: sample(1, abi), second: None };
-            // If a sample has no registers (its ABI is "none"), the register words are omitted.  (odd: reads
-            // as a tautology)
+            let round = UnwindRound { bytes: sample(1, abi), ..UnwindRound::default() };
+            // The kernel sets the ABI to 0 for a sample without registers, and writes no register words.
             let round = if abi == 0 { UnwindRound { bytes: kernel_thread(), ..round } } else { round };
-            let done = unwinder(hurry).obey(WorkerMessage::End(round)).unwrap();
+            let done = unwinder(hurry).obey(WorkerMessage::End(round, 0)).unwrap();
             assert_eq!((shown(&done), done.kept), (vec![want.to_owned()], u64::from(want == "T")), "{abi}");
         }
     }

@@ -1,23 +1,24 @@
 //! Disassembler: converts machine code to instructions and their targets.
 //!
-//! Receives bytes and their machine; returns [`Instruction`]s with the addresses that they jump to or call.
-//! Decides which instructions are jumps. Leaves the names of targets to [`code`](super). Runs no other
-//! program. Bytes that are not an instruction become `.byte`, so that the output covers every byte.
+//! Takes bytes and their instruction set; returns [`Instruction`]s with the addresses of jump and call
+//! targets, to which [`code`](super) adds names. Does not run any other program. Bytes that are not an
+//! instruction become `.byte`, so that the output covers every byte.
 //!
-//! The decoder is capstone, written in C, because no Rust crate decodes both machines equally well;
-//! [`gnu_syntax`](super::gnu_syntax) rewrites its x86 text. Results for whole `.text` sections, with numbers
-//! and blanks normalized:
+//! The decoder is capstone, a C library, because no Rust crate supports both architectures equally well;
+//! [`gnu_syntax`](super::gnu_syntax) rewrites its x86 text. Comparison with Rust crates over whole `.text`
+//! sections, with numbers and blanks normalized:
 //!
 //! ```text
-//!   x86-64, iced-x86 1.22      libc.so.6    335,736 instructions: all as long, 3.0 % spelled differently
-//!                              pmc, debug 4,016,299: all as long, 0.7 % (constants' signs, `set`, masks)
+//!   x86-64, iced-x86 1.22      libc.so.6    335,736 instructions: same lengths, 3.0 % spelled differently
+//!                              pmc, debug 4,016,299: same lengths, 0.7 % (constants' signs, `set`, masks)
 //!   aarch64, yaxpeax-arm 0.3   libc.so.6    277,028: 2,946 spelled differently, about 400 wrong or missing:
 //!                              `add x0, x1, w2, uxtw #3` as `lsl #3`, `ldg` as `ldm`, unscaled `st2g`,
 //!                              no SVE, no `bti`
 //!   aarch64, disarm64 0.2      no aliases (`orr` for `mov`), no SVE
 //! ```
 //!
-//! iced-x86 would suffice for x86, but Arm code would still need capstone: two decoders instead of one.
+//! iced-x86 would be good enough for x86, but Arm code would still require capstone, so pmc would need two
+//! decoders.
 
 use capstone::arch::{BuildsCapstone, BuildsCapstoneSyntax, arm64, x86};
 use capstone::{Capstone, Insn, InsnDetail, InsnGroupType};
@@ -75,7 +76,7 @@ pub enum Flow {
     Next,
     /// Jumps elsewhere, perhaps conditionally.
     Jump,
-    /// Calls a function, which returns.
+    /// Calls a function that then returns here.
     Call,
     /// Returns from the function.
     Return,
@@ -84,7 +85,7 @@ pub enum Flow {
 /// An address in an instruction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstructionTarget {
-    /// The address, in the same numbering as the instruction's.
+    /// The address, in the same address space as the instruction's.
     pub address: u64,
     /// The demangled name of the function at that address, and the offset into it. The name is untrusted
     /// text.
@@ -106,7 +107,7 @@ pub struct Instruction {
     pub flow: Flow,
     /// The target of a jump or call, if the code contains it.
     pub target: Option<InstructionTarget>,
-    /// The address of its instruction-relative memory operand.
+    /// The address of its memory operand, if the operand is relative to the instruction's address.
     pub refers: Option<InstructionTarget>,
 }
 
@@ -116,7 +117,7 @@ impl Instruction {
         self.address.wrapping_add(self.bytes.len() as u64)
     }
 
-    /// Returns the operands with `words` in place of the last one, which is the target of a jump or call.
+    /// Returns the operands of a jump or call, with `words` in place of the last one, the target.
     pub fn operands_with_target(&self, words: &str) -> String {
         let before = self.operands.rfind(", ").map_or("", |at| &self.operands[..at + 2]);
         format!("{before}{words}")
@@ -136,7 +137,7 @@ pub struct SetUpError(#[from] capstone::Error);
 /// Disassembles all of `bytes`, whose address is `start`.
 ///
 /// # Errors
-/// If the decoder cannot be set up.
+/// Fails if the decoder cannot be set up.
 pub fn disassemble(
     machine: InstructionSet,
     syntax: Syntax,
@@ -169,7 +170,7 @@ pub fn disassemble(
 /// Disassembles the instruction at the start of `bytes`; `None` if these bytes are not an instruction.
 ///
 /// # Errors
-/// If the decoder cannot be set up.
+/// Fails if the decoder cannot be set up.
 pub(super) fn first(
     machine: InstructionSet,
     syntax: Syntax,
@@ -181,7 +182,7 @@ pub(super) fn first(
     Ok(iterator.next().map(|instruction| converted(&capstone, machine, syntax, &instruction)))
 }
 
-/// Converts an instruction from capstone's form.
+/// Converts an instruction from capstone's representation.
 fn converted(
     capstone: &Capstone,
     machine: InstructionSet,
@@ -248,7 +249,7 @@ fn read(machine: InstructionSet, of: &Insn<'_>, detail: Option<&InsnDetail<'_>>)
     instruction
 }
 
-/// Rewrites capstone's text of an x86 instruction as objdump prints it.
+/// Rewrites capstone's text for an x86 instruction in objdump's syntax.
 fn write_as_objdump(
     instruction: &mut Instruction,
     base: &str,
@@ -272,8 +273,9 @@ fn write_as_objdump(
     (instruction.mnemonic, instruction.operands) = (mnemonic.into(), operands.into());
 }
 
-// Operands are parsed from their text. capstone's binding converts the numbers of registers and shifts to
-// enums without a check. Some Arm encodings give numbers outside those enums, which aborts the process.
+// Operands are parsed from their text, because capstone's binding converts register and shift numbers to
+// enums without checking them. Some Arm encodings yield numbers outside these enums, which aborts the
+// process.
 
 /// Parses the address in the last operand: `0x1000`, `w0, #3, #0x1000`.
 fn leads_to(operands: &str) -> Option<u64> {
@@ -302,7 +304,7 @@ fn relative(operands: &str) -> Option<i64> {
     Some(if negative { distance.wrapping_neg() } else { distance })
 }
 
-/// Parses a number; capstone prints small ones in decimal.
+/// Parses a number. capstone prints small numbers in decimal.
 fn number(text: &str) -> Option<u64> {
     match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),

@@ -1,6 +1,6 @@
-//! x86 instructions in the syntax of GNU objdump, which perf shows and users know.
+//! Converts x86 instructions to the syntax of GNU objdump, which perf shows and users know.
 //!
-//! Receives an instruction as capstone prints it; returns it as objdump prints it. The differences are
+//! Takes an instruction as printed by capstone; returns it as printed by objdump. The differences are
 //! systematic:
 //!
 //! ```text
@@ -14,7 +14,7 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// An instruction as capstone prints it.
+/// An instruction as printed by capstone.
 pub(super) struct CapstoneText<'a> {
     /// The mnemonic without a size suffix, such as `mov`.
     pub(super) base: &'a str,
@@ -44,7 +44,7 @@ pub(super) fn att(words: &CapstoneText<'_>) -> (String, String) {
     if is_shift && bytes.iter().any(|byte| matches!(byte, 0xd0 | 0xd1)) && operands.first() == Some(&"$1") {
         operands.remove(0);
     }
-    // The count of a shift does not imply the operand size.
+    // A shift's count operand does not determine the operand size.
     let count = usize::from(is_shift && operands.len() > 1);
     let is_told = STACK_OR_FLOW.contains(&base)
         || operands[count..].iter().any(|operand| register_bytes(operand).is_some());
@@ -102,7 +102,8 @@ fn rewritten<'a>(operation: &'a str, bytes: &[u8], operands: &mut Vec<String>) -
     }
 }
 
-/// Padding with prefixes. One of the operand-size prefixes belongs to the operation.
+/// Returns a padding instruction with its redundant prefixes. One operand-size prefix is part of the
+/// operation itself.
 fn long_nop(operation: &str, bytes: &[u8]) -> String {
     let sizes = bytes.iter().take_while(|byte| **byte == 0x66).count();
     format!("{}cs {operation}", "data16 ".repeat(sizes.saturating_sub(1)))
@@ -137,7 +138,7 @@ fn att_operand(operand: &str, bytes: u32, has_displacement: bool) -> String {
         return signed(number)
             .map_or_else(|| operand.to_owned(), |value| format!("${:#x}", value & ones(bytes)));
     }
-    // A register, the most frequent operand.
+    // Most operands are registers.
     if operand.starts_with('%') && !operand.contains([' ', ':', '(']) {
         return operand.to_owned();
     }
@@ -174,12 +175,12 @@ fn att_operand(operand: &str, bytes: u32, has_displacement: bool) -> String {
     written
 }
 
-/// A mask of the lowest bytes.
+/// Returns a mask for the lowest bytes.
 fn ones(bytes: u32) -> u64 {
     u64::MAX >> (64 - 8 * bytes)
 }
 
-/// Parses a signed number to two's complement.
+/// Parses a signed number into two's complement.
 fn signed(text: &str) -> Option<u64> {
     let (text, is_negative) = text.strip_prefix('-').map_or((text, false), |rest| (rest, true));
     let value = match text.strip_prefix("0x") {
@@ -241,7 +242,7 @@ fn intel_operand(operand: &str, bytes: u32, has_displacement: bool) -> String {
     let (size, segment) = before.split_once(" ptr ").unwrap_or(("", before));
     let size = match size {
         "" => String::new(),
-        // An x87 number has 10 bytes.
+        // x87 numbers are 10 bytes long.
         "xword" => "TBYTE PTR ".to_owned(),
         size => format!("{} PTR ", size.to_uppercase()),
     };

@@ -1,5 +1,5 @@
-//! Reads `/proc/kcore`, or a copy of it: the kernel's memory as an ELF core file. It cannot be mapped, and is
-//! as large as that memory.
+//! Reads `/proc/kcore` or a copy of it: an ELF core file with the kernel's memory, which is as large as that
+//! memory and cannot be mapped.
 
 use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
@@ -11,17 +11,17 @@ use object::{Endianness, elf};
 use super::disassemble::InstructionSet;
 use super::{MachineCode, NoCode};
 
-/// Maximum number of bytes read for headers; real ones are far smaller.
+/// Maximum number of bytes to read for headers. Real headers are far smaller.
 const MOST_HEADERS: u64 = 1 << 20;
 
-/// Reads the code at a memory address; `start` is the same address in the module's own numbering.
+/// Reads the code at a memory address. `start` is the same address in the module's own address space.
 pub(super) fn read(path: &Path, address: u64, start: u64, size: u64) -> Result<MachineCode, NoCode> {
     let unread = |why: String| {
         let why = format!("{}: {why}", path.display());
-        NoCode::new(why, "run as root, or name the kernel image (--vmlinux)")
+        NoCode::new(why, "run as root, or specify the kernel image (--vmlinux)")
     };
     let words = |error: std::io::Error| unread(pmc_sys::error::kernel_words(&error));
-    let file = pmc_sys::sys::file_map::open_regular(path, true).map_err(words)?;
+    let file = pmc_sys::sys::regular_file::open_regular(path, true).map_err(words)?;
     let broken = || unread("not a 64-bit ELF file".into());
     let read = |bytes: &mut [u8]| {
         file.read_exact_at(bytes, 0).map_err(|error| match error.kind() {
@@ -65,7 +65,7 @@ pub(super) fn read(path: &Path, address: u64, start: u64, size: u64) -> Result<M
 mod tests {
     use super::*;
 
-    /// An ELF core file with one segment.
+    /// Returns an ELF core file with one segment.
     fn core(address: u64, bytes: &[u8]) -> Vec<u8> {
         let mut file = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0".to_vec();
         file.extend([4, 0, 62, 0, 1, 0, 0, 0]);

@@ -1,15 +1,16 @@
-//! The bytes of functions: from the program's file, the kernel's memory, a JIT's dump, or a running process.
+//! Reads the machine code of functions from the program's file, the kernel's memory, a JIT's dump or a
+//! running process.
 //!
-//! Receives an address in a module's own numbering. Returns the machine code and names of its targets, or the
-//! reason why the code is unavailable and a remedy. Decides which source to trust: the running kernel's
-//! memory before the kernel's file, since the kernel patches its code at boot. Leaves decoding instructions
-//! to [`disassemble`](disassemble).
+//! Takes an address in a module's own address space. Returns the machine code with names for its targets,
+//! or the reason why the code is unavailable, with a remedy. The running kernel's memory is preferred to the
+//! kernel's file, since the kernel patches its code at boot. [`disassemble`](disassemble) decodes
+//! instructions.
 //!
 //! ```text
 //!   program, library, vdso   its file, by segment
-//!   kernel, module, BPF      --kcore FILE | vmlinux that was named | /proc/kcore of the same boot
-//!                            vmlinux that was found
-//!   JIT                      jitdump | /proc/PID/mem of a process that still runs
+//!   kernel, module, BPF      --kcore FILE | --vmlinux FILE | /proc/kcore of the same boot
+//!                            vmlinux found by search
+//!   JIT                      jitdump | /proc/PID/mem of a running process
 //! ```
 
 pub mod disassemble;
@@ -25,13 +26,15 @@ use rustc_hash::FxHashMap;
 
 use self::disassemble::{Flow, Instruction, InstructionSet, Syntax};
 use super::files::elf::laid_out;
+use super::files::image::Image;
 use super::jit::jitdump::Jitdump;
+use super::module::{ModuleId, SymbolModuleKind, SymbolQuery};
 use super::name_sources::LiveMemory;
+use super::symbolizer::Symbolizer;
 use super::tables::plt::{SlotTarget, slot_targets};
-use super::{Image, ModuleId, SymbolModuleKind, SymbolQuery, Symbolizer};
 use crate::address::Avma;
 
-/// Maximum size of a function in bytes; longer ones are truncated.
+/// Maximum size of a function in bytes. Larger functions are truncated.
 pub const MOST_CODE: u64 = 1 << 20;
 
 /// Maximum size of an instruction in bytes, on x86.
@@ -40,7 +43,7 @@ pub const LONGEST_INSTRUCTION: u64 = 15;
 /// Machine code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MachineCode {
-    /// Start address in the module's own numbering.
+    /// Start address in the module's own address space.
     pub(crate) start: u64,
     pub(crate) machine: InstructionSet,
     /// The bytes.
@@ -54,7 +57,7 @@ pub struct MachineCode {
     pub is_unlinked: bool,
 }
 
-/// Why the code is unavailable.
+/// Why code is unavailable, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoCode {
     /// The reason.
@@ -70,11 +73,11 @@ impl NoCode {
 }
 
 impl Symbolizer {
-    /// Reads a function's code, given its start address in the module's own numbering. `kcore` is a copy of
-    /// the recorded machine's `/proc/kcore`.
+    /// Reads a function's code, given its start address in the module's own address space. `kcore` is a copy
+    /// of the recorded machine's `/proc/kcore`.
     ///
     /// # Errors
-    /// If the code is unavailable, with the reason.
+    /// Returns the reason why the code is unavailable.
     pub fn code(
         &self,
         id: ModuleId,
@@ -95,10 +98,10 @@ impl Symbolizer {
         }
     }
 
-    /// Disassembles code and adds the names of targets from symbol tables.
+    /// Disassembles code, and adds names to targets from symbol tables.
     ///
     /// # Errors
-    /// If the disassembler cannot be set up.
+    /// Fails if the disassembler cannot be set up.
     pub fn disassemble(
         &self,
         id: ModuleId,
@@ -110,7 +113,7 @@ impl Symbolizer {
         Ok(all)
     }
 
-    /// Adds the names of the addresses in these instructions.
+    /// Adds names to the addresses in these instructions.
     fn name_targets(&self, id: ModuleId, code: &MachineCode, all: &mut [Instruction]) {
         for instruction in all.iter_mut() {
             if code.is_unlinked {
@@ -126,8 +129,8 @@ impl Symbolizer {
         }
     }
 
-    /// Reads and disassembles the instruction at an address in the module's own numbering. Returns `None` if
-    /// its bytes are unavailable or are not an instruction.
+    /// Reads and disassembles the instruction at an address in the module's own address space. Returns `None`
+    /// if its bytes are unavailable or are not an instruction.
     pub fn instruction(&self, id: ModuleId, address: u64) -> Option<Instruction> {
         let code = self.code_at(id, address, LONGEST_INSTRUCTION)?;
         let first = disassemble::first(code.machine, Syntax::default(), &code.bytes, code.start).ok()??;
@@ -137,10 +140,10 @@ impl Symbolizer {
         Some(instruction)
     }
 
-    /// Reads up to `size` bytes of code at an address in the module's own numbering.
+    /// Reads up to `size` bytes of code at an address in the module's own address space.
     pub fn code_at(&self, id: ModuleId, address: u64, size: u64) -> Option<MachineCode> {
         let mut code = self.code(id, address, size, None).ok()?;
-        // A jitdump supplies whole functions.
+        // A jitdump always provides the code of the whole function.
         let skipped = usize::try_from(address.checked_sub(code.start)?).ok()?;
         code.bytes.drain(..skipped.min(code.bytes.len()));
         code.bytes.truncate(size as usize);
@@ -155,8 +158,8 @@ impl Symbolizer {
             let Some(place) = instruction.refers.as_mut().filter(|place| place.name.is_none()) else {
                 continue;
             };
-            // Only calls and jumps read a slot. Other instructions read variables, whose content is not a
-            // target.
+            // Only calls and jumps read slots. Other instructions read variables, whose contents are not
+            // targets.
             if instruction.flow == Flow::Next {
                 let variable = self.sources(id).variable_at(place.address);
                 place.name = variable.map(|it| (it.name.to_owned(), place.address - it.start));
@@ -181,7 +184,7 @@ impl Symbolizer {
         }
     }
 
-    /// Finds the functions whose addresses the dynamic linker writes into slots.
+    /// Finds the functions whose addresses the dynamic linker writes to slots.
     fn find_slots(
         &self,
         id: ModuleId,
@@ -206,7 +209,7 @@ impl Symbolizer {
         Some((symbol.name.to_owned(), address.wrapping_sub(symbol.start)))
     }
 
-    /// Converts an address in the module's own numbering to a query.
+    /// Converts an address in the module's own address space to a query.
     pub fn query_at(&self, id: ModuleId, address: u64) -> Option<SymbolQuery> {
         self.sources(id).query_at(address)
     }
@@ -220,7 +223,7 @@ impl Symbolizer {
         })
     }
 
-    /// Reports why the module's file is missing, as found by the search.
+    /// Returns the reason why the search did not find the module's file.
     fn no_file(&self, id: ModuleId) -> NoCode {
         match self.quality(id).missing.first() {
             Some(missing) => NoCode { why: missing.to_string(), remedy: missing.remedy() },
@@ -230,7 +233,7 @@ impl Symbolizer {
 
     fn generated(&self, id: ModuleId, pid: u32, start: u64, size: u64) -> Result<MachineCode, NoCode> {
         let sources = self.sources(id);
-        // The latest dump first: the symbol table also has the latest name of an address.
+        // Search the latest dump first, because the symbol table also contains the latest name of an address.
         let dumps = sources.dumps().iter().rev();
         if let Some(code) = dumps.filter_map(|(path, dump)| from_dump(path, dump, start)).next() {
             return Ok(code);
@@ -283,7 +286,9 @@ impl Symbolizer {
                     Err(error) => error.why,
                 }
             }
-            _ => "the recorded kernel is not the running kernel".to_owned(),
+            LiveMemory::Gone | LiveMemory::Process(_) => {
+                "the recorded kernel is not the running kernel".to_owned()
+            }
         };
         from_file().ok_or_else(|| {
             let remedy = match self.module(id).kind {
@@ -291,7 +296,7 @@ impl Symbolizer {
                     "bpftool prog dump jited, or read /proc/kcore as root while the program is loaded"
                 }
                 _ => {
-                    "run as root on a machine with /proc/kcore, or name the kernel image (--vmlinux) or a \
+                    "run as root on a machine with /proc/kcore, or specify the kernel image (--vmlinux) or a \
                       copy of its memory (--kcore)"
                 }
             };
@@ -303,12 +308,12 @@ impl Symbolizer {
     }
 }
 
-/// The machine that pmc runs on.
+/// The instruction set of the machine on which pmc runs.
 fn own_machine() -> Option<InstructionSet> {
     InstructionSet::of_uname(std::env::consts::ARCH)
 }
 
-/// Reads the bytes at an address of a file; `start` is the same address in the module's numbering.
+/// Reads the bytes at an address in a file. `start` is the same address in the module's own address space.
 fn from_image(image: &Image, address: u64, start: u64, size: u64) -> Option<MachineCode> {
     let file = image.elf().ok()?;
     let machine = match file.architecture() {

@@ -1,8 +1,8 @@
-//! Cache of lines and inlined functions that persists between runs, by build-id.
+//! A cache of lines and inlined functions by build-id, which persists between runs.
 //!
-//! Receives the results of [`lines`](super::lines); writes one file per build-id below
-//! `$XDG_CACHE_HOME/pmc/symbols`. A truncated, foreign or hostile entry counts as missing ([`cache_file`]),
-//! and pmc checks each number. Cache errors never fail a report.
+//! Takes the results of [`lines`](super::lines); writes one file per build-id below
+//! `$XDG_CACHE_HOME/pmc/symbols`. An invalid file, or a file that belongs to another user, is treated as
+//! missing ([`cache_file`]), and all numbers in a file are checked. Cache errors never make a report fail.
 //!
 //! ```text
 //!   fingerprint of the debug file | strings | addresses with frames
@@ -17,18 +17,18 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::lines::LineFrame;
-use crate::symbol::BuildId;
+use crate::symbol::build_id::BuildId;
 use crate::symbol::files::cache_file::{self, BODY};
 
 const MAGIC: &[u8; 8] = b"pmcsym01";
-/// Maximum size of a file; pmc does not write larger ones.
+/// Maximum size of a file. Larger files are not written.
 const MOST_FILE: u64 = 32 << 20;
-/// Maximum size of all files; the least recently used are removed first.
+/// Maximum size of all files together. The least recently used files are removed first.
 const MOST_ALL: u64 = 256 << 20;
-/// Maximum number of frames at an address; files with longer lists are invalid.
+/// Maximum number of frames at an address. A file with a longer list is invalid.
 const MOST_FRAMES: u64 = 1000;
 
-/// The cached data of one build-id.
+/// The cached data for one build-id.
 #[derive(Debug)]
 pub(crate) struct Cache {
     path: PathBuf,
@@ -39,13 +39,14 @@ pub(crate) struct Cache {
 }
 
 impl Cache {
-    /// Opens the cache for a debug file. The entries are read on first use, if they are valid and from the
-    /// same debug file.
+    /// Opens the cache for a debug file. On first use, its entries are read if they are valid and come from
+    /// the same debug file.
     pub(crate) fn open(folder: &Path, build_id: BuildId, source: &Path) -> Self {
         let path = folder.join("symbols").join(build_id.path());
         let meta = fs::metadata(source).ok();
         let stamp = meta.map(|m| (m.len(), m.mtime(), m.mtime_nsec())).unwrap_or_default();
-        // The path is not part of it, since the roots of many processes lead to the same file.
+        // The path is not part of the fingerprint, since the same file can be reached through the root
+        // folders of many processes.
         let fingerprint = format!("{}:{}:{}", stamp.0, stamp.1, stamp.2);
         Self { path, fingerprint, entries: None }
     }
@@ -57,12 +58,13 @@ impl Cache {
         })
     }
 
-    /// Returns the frames at an address of the file. An empty list means that the address has none.
+    /// Returns the frames at an address in the file. An empty list means that the address is known to have no
+    /// frames.
     pub(crate) fn get(&mut self, address: u64) -> Option<Vec<LineFrame>> {
         self.entries().get(&address).cloned()
     }
 
-    /// Adds entries and atomically rewrites the file.
+    /// Adds entries, and rewrites the file atomically.
     pub(crate) fn add<'a>(&mut self, entries: impl Iterator<Item = (u64, &'a Vec<LineFrame>)>) {
         self.entries().extend(entries.map(|(address, frames)| (address, frames.clone())));
         let body = encode(self.entries.get_or_insert_default(), &self.fingerprint);

@@ -1,32 +1,28 @@
-//! Measures how deep a unit of debug information nests, in one fast scan of its bytes.
+//! Measures how deeply a unit of debug information is nested, in one fast scan of its bytes.
 //!
-//! Receives a parsed unit; tells whether [`lines`](super::lines) may pass it to addr2line. addr2line recurses
-//! once per level of inlining, and would overflow the stack on a hostile file. Neither gimli 0.34 nor
-//! addr2line 0.27 limits the nesting (addr2line bounds only chains of origins, at 16).
+//! Takes a parsed unit; decides whether [`lines`](super::lines) may pass it to addr2line, which recurses
+//! once per level of inlining and would overflow the stack on a hostile file. Neither gimli 0.34 nor
+//! addr2line 0.27 limits the nesting (addr2line limits only chains of abstract origins, to 16).
 //!
-//! The scan visits every entry of a unit with samples. So it computes once per kind of entry how to skip its
-//! bytes: most kinds have a fixed size. gimli's own scan (`EntriesRaw::skip_attributes`) gives the same
-//! result, but at half the speed for kinds with few attributes, as in a program with only lines and inlining
-//! (173 MB/s instead of 351).
+//! The scan visits every entry of each unit with samples. It is fast because it determines how to skip an
+//! entry's bytes only once per kind of entry, and because most kinds have a fixed size. gimli's own scan
+//! (`EntriesRaw::skip_attributes`) gives the same result, but takes twice as long if entries have few
+//! attributes, as in a program with only lines and inlining (173 MB/s instead of 351).
 
-use gimli::{
-    Abbreviation, AttributeSpecification, EndianSlice, Error, Reader, RunTimeEndian, UnitHeader,
-    constants as dw,
-};
+use gimli::{Abbreviation, AttributeSpecification, Error, Reader, UnitHeader, constants as dw};
 
-/// Bytes of a DWARF section.
-pub(super) type DwarfSlice<'a> = EndianSlice<'a, RunTimeEndian>;
+use super::sections::DwarfSlice;
 
-/// Maximum nesting of inlined functions in a unit; real compilers stay below 100. A level takes less than 4
-/// KiB of stack.
+/// Maximum nesting depth of inlined functions in a unit. Real compilers stay below 100. Each level takes less
+/// than 4 KiB of stack.
 pub(super) const MOST_DEEP: usize = 10_000;
-/// Number of entry kinds whose plan is cached; compilers number them from 1.
+/// Number of entry kinds whose [`SkipPlan`] is cached. Compilers number the kinds from 1.
 const MOST_KEPT: usize = 1 << 14;
 
 /// Scans a unit without recursion.
 ///
 /// # Errors
-/// If the unit nests too deep or is malformed.
+/// Fails if the unit is nested too deeply or is malformed.
 pub(super) fn check(unit: &gimli::Unit<DwarfSlice<'_>>) -> Result<(), String> {
     let whole = |error: Error| error.to_string();
     let mut rest = unit.header.range_from(unit.header.root_offset()..).map_err(whole)?;
@@ -35,7 +31,8 @@ pub(super) fn check(unit: &gimli::Unit<DwarfSlice<'_>>) -> Result<(), String> {
     while !rest.is_empty() {
         let code = rest.read_uleb128().map_err(whole)?;
         if code == 0 {
-            // Never below 0: earlier data must not hide the depth of an entry in its function.
+            // Never goes below 0. Otherwise, surplus end markers would make later entries appear less deeply
+            // nested than they are.
             deep = deep.saturating_sub(1);
             continue;
         }
@@ -82,7 +79,7 @@ enum VariablePart {
     Block2,
     Block4,
     Block,
-    /// Its form precedes it.
+    /// The value's form precedes it.
     Indirect,
     Unknown(dw::DwForm),
 }
@@ -167,9 +164,10 @@ fn part(form: dw::DwForm) -> VariablePart {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gimli::{EndianSlice, RunTimeEndian};
     use object::{Object, ObjectSection};
 
-    /// Computes the same with gimli's own scan.
+    /// Computes the same depth with gimli's own scan.
     fn walked(unit: &gimli::Unit<DwarfSlice<'_>>) -> Result<isize, Error> {
         let mut entries = unit.entries_raw(None)?;
         let mut deepest = 0;

@@ -1,12 +1,13 @@
-//! Source lines and inlined functions from DWARF.
+//! Looks up source lines and inlined functions in DWARF.
 //!
-//! Takes the files of a module and sorted file addresses; returns the functions at each address. Parses only
-//! the units that contain an address. Divides many addresses among threads in contiguous runs, so that hardly
-//! any unit is parsed twice. Each thread has its own view of the shared sections.
+//! Takes the files of a module and sorted addresses in them; returns the functions at each address. Parses
+//! only the units that contain an address. If there are many addresses, they are divided among threads in
+//! contiguous runs, so that few units are parsed more than once. Each thread has its own view of the shared
+//! sections.
 //!
 //! Follows split DWARF to `.dwp` packages and `.dwo` files, and dwz references to their supplementary file.
-//! Files may be hostile: the uncompressed size of sections is bounded, and units that nest too deep for the
-//! stack are rejected ([`depth`]).
+//! Since files may be hostile, the uncompressed size of sections is limited, and units that are nested too
+//! deeply for the stack are rejected ([`depth`]).
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -15,21 +16,22 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use addr2line::{Context, LookupContinuation, LookupResult, SplitDwarfLoad};
-use gimli::{Dwarf, DwarfPackage, DwarfSections, EndianSlice, RunTimeEndian, SectionId};
-use object::read::{Object, ObjectSection};
+use gimli::{Dwarf, DwarfPackage, EndianSlice, RunTimeEndian, SectionId};
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 use typed_arena::Arena;
 
-use super::depth::{self, DwarfSlice, MOST_DEEP};
+use super::depth::{self, MOST_DEEP};
+use super::sections::{DwarfSlice, LINE_SECTIONS, endian, load};
 use crate::symbol::files::elf;
 use crate::symbol::files::image::Image;
 use crate::symbol::files::locate::ModuleFiles;
+use crate::symbol::tables::table::most_names;
 
-/// One of the functions at an address. They are listed innermost first; the last one contains the code.
+/// One of the functions at an address. Functions are listed innermost first; the last one contains the code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LineFrame {
-    /// The linker's name if the compiler gave one, else the source name.
+    /// The linkage name if the compiler recorded one, else the source name.
     pub(crate) name: Option<Arc<str>>,
     /// The source file, as passed to the compiler.
     pub(crate) file: Option<Arc<str>>,
@@ -39,15 +41,15 @@ pub(crate) struct LineFrame {
     pub(crate) column: u32,
 }
 
-/// Maximum number of functions at one address; further ones are omitted.
+/// Maximum number of functions at one address. Any further functions are omitted.
 const MOST_FRAMES: usize = 1000;
-/// Minimum number of addresses per thread for which a second thread pays off.
+/// Minimum number of addresses per thread; for fewer, an additional thread is not worthwhile.
 const FEW: usize = 64;
 
 /// Returns the functions at each address, in the order of the addresses.
 ///
 /// # Errors
-/// If there is no line information, or it is unreadable as a whole.
+/// Fails if there is no line information, or if none of it can be read.
 pub(crate) fn resolve(
     found: &ModuleFiles,
     addresses: &[u64],
@@ -60,9 +62,9 @@ pub(crate) fn resolve(
     };
     let file = image.elf().map_err(|error| error.to_string())?;
     let endian = endian(&file);
-    let sections = load(&file)?;
+    let sections = load(&file, &LINE_SECTIONS)?;
     let supplement = match &found.supplement {
-        Some(image) => Some(load(&image.elf().map_err(|error| error.to_string())?)?),
+        Some(image) => Some(load(&image.elf().map_err(|error| error.to_string())?, &LINE_SECTIONS)?),
         None => None,
     };
     let mut dwarf =
@@ -90,7 +92,7 @@ pub(crate) fn resolve(
     Ok(parts?.into_iter().flatten().collect())
 }
 
-/// Reads the abbreviations of all units in parallel, since each thread needs them repeatedly.
+/// Reads the abbreviations of all units in parallel, since all threads need them repeatedly.
 fn read_abbreviations(dwarf: &mut Dwarf<DwarfSlice<'_>>) {
     let mut offsets = FxHashSet::default();
     let mut units = dwarf.units();
@@ -100,7 +102,7 @@ fn read_abbreviations(dwarf: &mut Dwarf<DwarfSlice<'_>>) {
     let section = &dwarf.debug_abbrev;
     let read: Vec<_> = offsets
         .into_par_iter()
-        // Errors are reported again on use.
+        // Errors will be reported when the unit is used.
         .filter_map(|offset| Some((offset, Arc::new(section.abbreviations(offset).ok()?))))
         .collect();
     for (offset, abbreviations) in read {
@@ -108,42 +110,7 @@ fn read_abbreviations(dwarf: &mut Dwarf<DwarfSlice<'_>>) {
     }
 }
 
-fn endian(file: &object::File<'_>) -> RunTimeEndian {
-    if file.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big }
-}
-
-/// Loads the debug sections of a file, decompressed.
-fn load<'a>(file: &object::File<'a>) -> Result<DwarfSections<Cow<'a, [u8]>>, String> {
-    // dwz's file has the relocatable type, but no relocations.
-    let relocated = |section: object::read::Section<'_, '_>| section.relocations().next().is_some();
-    if file.kind() == object::ObjectKind::Relocatable
-        && file.section_by_name(".debug_info").is_some_and(relocated)
-    {
-        return Err("its debug information requires relocation".into());
-    }
-    let mut unpacked: Vec<_> =
-        SECTIONS.into_par_iter().map(|id| (id, elf::section(file, id.name()).unwrap_or_default())).collect();
-    let mut take = |id| unpacked.iter_mut().find(|(of, _)| *of == id).map(|(_, bytes)| std::mem::take(bytes));
-    DwarfSections::load(|id| Ok(take(id).unwrap_or_default()))
-}
-
-/// The sections needed for lookups. Omits the locations of variables (`.debug_loclists`), which are among the
-/// largest sections.
-const SECTIONS: [SectionId; 11] = [
-    SectionId::DebugInfo,
-    SectionId::DebugStr,
-    SectionId::DebugLine,
-    SectionId::DebugLineStr,
-    SectionId::DebugRngLists,
-    SectionId::DebugRanges,
-    SectionId::DebugAbbrev,
-    SectionId::DebugAddr,
-    SectionId::DebugAranges,
-    SectionId::DebugStrOffsets,
-    SectionId::DebugTypes,
-];
-
-/// Rejects units that contain one of the addresses and nest too deep for the stack.
+/// Rejects units that contain one of the addresses and are nested too deeply for the stack.
 fn check_depth(dwarf: &Dwarf<DwarfSlice<'_>>, addresses: &[u64]) -> Result<(), String> {
     let mut headers = Vec::new();
     let mut units = dwarf.units();
@@ -163,8 +130,8 @@ fn words(error: gimli::Error) -> String {
     error.to_string()
 }
 
-/// Whether a unit may contain one of the sorted addresses. Also true if it lists no ranges.
-fn holds_any<'a>(
+/// Whether a unit may contain one of the sorted addresses. This includes units without a list of ranges.
+pub(in crate::symbol) fn holds_any<'a>(
     dwarf: &Dwarf<DwarfSlice<'a>>,
     unit: &gimli::Unit<DwarfSlice<'a>>,
     addresses: &[u64],
@@ -210,6 +177,8 @@ struct LineReader<'a> {
     package: Option<DwarfPackage<DwarfSlice<'a>>>,
     files: &'a SplitFiles,
     strings: FxHashSet<Arc<str>>,
+    /// Number of bytes that may still be added to `strings`.
+    room: usize,
 }
 
 impl<'a> LineReader<'a> {
@@ -225,10 +194,12 @@ impl<'a> LineReader<'a> {
             DwarfPackage::load(load, EndianSlice::new(&[], endian)).ok()
         });
         let context = Context::from_arc_dwarf(dwarf)?;
-        Ok(Self { context, package, files, strings: FxHashSet::default() })
+        let images = found.images().chain(&found.supplement).chain(&found.package);
+        let room = most_names(images.map(|image| image.len()).sum());
+        Ok(Self { context, package, files, strings: FxHashSet::default(), room })
     }
 
-    /// Returns the functions at an address, up to the first one that is malformed.
+    /// Returns the functions at an address, up to the first malformed one.
     fn frames(&mut self, address: u64) -> Vec<LineFrame> {
         let mut list = Vec::new();
         let mut lookup = self.context.find_frames(address);
@@ -246,20 +217,21 @@ impl<'a> LineReader<'a> {
             if list.len() == MOST_FRAMES {
                 break;
             }
-            let strings = &mut self.strings;
+            let Self { strings, room, .. } = self;
             let mut keep = |text: &str| match strings.get(text) {
-                Some(kept) => kept.clone(),
+                Some(kept) => Some(kept.clone()),
                 None => {
+                    *room = room.checked_sub(text.len())?;
                     let kept: Arc<str> = text.into();
                     strings.insert(kept.clone());
-                    kept
+                    Some(kept)
                 }
             };
-            let name = frame.function.as_ref().and_then(|f| Some(keep(&f.raw_name().ok()?)));
+            let name = frame.function.as_ref().and_then(|f| keep(&f.raw_name().ok()?));
             let location = frame.location.as_ref();
             list.push(LineFrame {
                 name,
-                file: location.and_then(|l| l.file).map(&mut keep),
+                file: location.and_then(|l| l.file).and_then(&mut keep),
                 line: location.and_then(|l| l.line).unwrap_or(0),
                 column: location.and_then(|l| l.column).unwrap_or(0),
             });
@@ -268,7 +240,7 @@ impl<'a> LineReader<'a> {
     }
 }
 
-/// Loads the split unit of a skeleton from the package, or from its own file.
+/// Loads a skeleton's split unit from the package or from its own file.
 fn load_split<'a>(
     package: Option<&DwarfPackage<DwarfSlice<'a>>>,
     files: &'a SplitFiles,

@@ -1,9 +1,10 @@
-//! Source lines and inlined functions from untrusted debug information.
+//! Looks up source lines and inlined functions in untrusted debug information.
 //!
-//! Receives the files of a module and addresses; returns the functions at each ([`lines`]), cached between
-//! runs ([`cache`]). Rejects units that nest too deep for the stack ([`depth`]). Leaves finding files to
-//! [`files`](super::files).
+//! Takes the files of a module and addresses in them; returns the functions at each address ([`lines`]),
+//! cached between runs ([`cache`]). Rejects units that are nested too deeply for the stack ([`depth`]).
+//! [`files`](super::files) finds the files.
 
 pub(crate) mod cache;
 mod depth;
 pub(crate) mod lines;
+pub(in crate::symbol) mod sections;

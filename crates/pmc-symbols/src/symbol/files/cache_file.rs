@@ -1,28 +1,28 @@
-//! Cache files that persist between runs. An invalid file counts as missing.
+//! Cache files that persist between runs. Invalid files are treated as missing.
 //!
-//! Receives bytes to store; returns a map of them after verifying the checksum and that the current user owns
-//! the file. Removes the least recently used files when the cache is too large. Leaves the meaning of the
-//! bytes to the callers.
+//! Takes bytes to store; returns them later as a mapped file, after verifying the checksum and that the
+//! current user owns the file. Removes the least recently used files when the cache becomes too large.
+//! Callers interpret the bytes.
 //!
 //! ```text
 //!   magic (8 bytes) | crc32 of the body | body
 //! ```
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::image::Image;
-use pmc_sys::sort;
-use pmc_sys::sys::file_map::{FileMap, open_regular};
+use pmc_sys::sys::file_map::FileMap;
+use pmc_sys::sys::regular_file::open_regular;
 use pmc_sys::sys::replacement::Replacement;
 
 /// Offset of the body.
 pub(in crate::symbol) const BODY: usize = 12;
 
-/// Maps a file if it is valid and has at most `most` bytes. Marks it as used now.
+/// Maps a file if it is valid and has at most `most` bytes, and updates the time of its last use.
 pub(in crate::symbol) fn open(path: &Path, magic: &[u8; 8], most: u64) -> Option<Image> {
     let mut file = open_regular(path, false).ok()?;
     let meta = file.metadata().ok()?;
@@ -35,12 +35,12 @@ pub(in crate::symbol) fn open(path: &Path, magic: &[u8; 8], most: u64) -> Option
     if !head.starts_with(magic) || body_checksum(&mut file).ok()? != checksum {
         return None;
     }
-    // The modification time records the last use, which protects the file from removal.
-    let _ = OpenOptions::new().write(true).open(path).and_then(|file| file.set_modified(SystemTime::now()));
+    // The modification time serves as the time of the last use, which protects the file from removal.
+    let _ = file.set_modified(SystemTime::now());
     Some(Image::mapped(path, FileMap::of(&file).ok()?))
 }
 
-/// Reads the body in pieces: the pages of a map would stay in memory.
+/// Reads the body in chunks, because the pages of a mapped file would stay in memory.
 fn body_checksum(file: &mut File) -> std::io::Result<u32> {
     file.seek(std::io::SeekFrom::Start(BODY as u64))?;
     let mut hasher = crc32fast::Hasher::new();
@@ -53,7 +53,7 @@ fn body_checksum(file: &mut File) -> std::io::Result<u32> {
     }
 }
 
-/// Writes a temporary file and renames it, so that readers see either the old or the new content.
+/// Writes a temporary file and renames it, so that readers see either the old or the new contents.
 pub(in crate::symbol) fn write(path: &Path, magic: &[u8; 8], body: &[u8]) -> std::io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
@@ -65,7 +65,7 @@ pub(in crate::symbol) fn write(path: &Path, magic: &[u8; 8], body: &[u8]) -> std
     new.put()
 }
 
-/// Lists all files of some folders, with the time of their last use and their size.
+/// Lists the files in some folders, with the time of their last use and their size.
 pub(in crate::symbol) fn files(folders: impl Iterator<Item = PathBuf>) -> Vec<(SystemTime, u64, PathBuf)> {
     let entries = folders.flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
     let file = |entry: fs::DirEntry| {
@@ -75,10 +75,10 @@ pub(in crate::symbol) fn files(folders: impl Iterator<Item = PathBuf>) -> Vec<(S
     entries.filter_map(file).collect()
 }
 
-/// Removes the least recently used files until the rest has at most `most` bytes.
+/// Removes the least recently used files until the remaining files together have at most `most` bytes.
 pub(in crate::symbol) fn prune(mut files: Vec<(SystemTime, u64, PathBuf)>, most: u64) {
     let mut total: u64 = files.iter().map(|(_, size, _)| size).sum();
-    sort::by(&mut files, Ord::cmp);
+    files.sort_unstable();
     for (_, size, path) in files {
         if total <= most {
             break;
@@ -120,7 +120,7 @@ mod tests {
         for (name, age) in [("old", 100), ("new", 0)] {
             fs::create_dir_all(folder.path().join("aa")).unwrap();
             fs::write(folder.path().join("aa").join(name), [0; 100]).unwrap();
-            let file = OpenOptions::new().write(true).open(folder.path().join("aa").join(name)).unwrap();
+            let file = File::options().write(true).open(folder.path().join("aa").join(name)).unwrap();
             file.set_modified(SystemTime::now() - std::time::Duration::from_secs(age)).unwrap();
         }
         prune(files(std::iter::once(folder.path().join("aa"))), 150);

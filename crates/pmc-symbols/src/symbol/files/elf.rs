@@ -1,7 +1,7 @@
-//! ELF files: segments, build-id, section contents, and whether symbols and lines are present.
+//! Reads ELF files: segments, build-id, section contents, and whether symbols and lines are present.
 //!
-//! Receives the bytes of an untrusted file; returns values. Leaves finding files to
-//! [`locate`](super::locate), symbols to `tables`, line tables to `dwarf`.
+//! Takes the bytes of an untrusted file. [`locate`](super::locate) finds the files, `tables` reads
+//! symbols, and `dwarf` reads lines.
 
 use std::io::Read;
 
@@ -11,21 +11,22 @@ use object::{ObjectKind, SectionFlags, SectionIndex, SegmentFlags};
 use rustc_hash::FxHashMap;
 
 use crate::address::{FileOffset, Svma};
-use crate::symbol::BuildId;
+use crate::symbol::build_id::BuildId;
 
-/// Limits the total uncompressed size of a file's compressed sections: this multiple of the file's size, plus
-/// [`UNPACKED_FREE`]. Debug information usually compresses to between a third and a fifth.
+/// The total uncompressed size of a file's compressed sections may be at most this multiple of the file's
+/// size, plus [`UNPACKED_FREE`]. Debug information usually compresses to between a third and a fifth of its
+/// size.
 const MOST_UNPACKED: u64 = 10;
 
-/// Uncompressed bytes allowed for any file, whatever its size.
+/// Number of uncompressed bytes that are allowed regardless of the file's size.
 const UNPACKED_FREE: u64 = 1 << 20;
 
-/// Returns the maximum number of uncompressed bytes for a file of `len` bytes.
+/// Returns the maximum number of uncompressed bytes in a file of `len` bytes.
 pub(crate) fn most_unpacked(len: u64) -> u64 {
     len.saturating_mul(MOST_UNPACKED).saturating_add(UNPACKED_FREE)
 }
 
-/// The loaded segments, which map file offsets to the file's addresses.
+/// The loaded segments, which map file offsets to addresses.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Segments(Box<[LoadSegment]>);
 
@@ -39,10 +40,10 @@ struct LoadSegment {
     align: u64,
 }
 
-/// Reconstructs the program's segment offsets from a debug file, which lacks the segments' bytes and offsets.
+/// Reconstructs the program's segment offsets from its debug file, which contains neither the segments' bytes
+/// nor their offsets.
 ///
-/// Linkers place segments one after the other, each at the next offset that equals its address modulo the
-/// alignment.
+/// Linkers place each segment at the next offset that equals its address modulo the alignment.
 fn place_anew(segments: &mut [LoadSegment]) {
     let mut end = 0u64;
     for segment in segments {
@@ -70,10 +71,10 @@ impl Segments {
         Self(segments.into())
     }
 
-    /// Converts a file offset to the file's address.
+    /// Converts a file offset to an address in the file.
     ///
-    /// If two segments share a page of the file, the kernel maps that page twice, and samples hit the
-    /// executable mapping. A mapping consists of whole pages, so it includes offsets slightly outside of the
+    /// If two segments share a page of the file, the kernel maps that page twice, and samples are in the
+    /// executable mapping. Mappings consist of whole pages, so they include offsets slightly outside the
     /// segment.
     pub(crate) fn address(&self, offset: FileOffset) -> Option<Svma> {
         let at = offset.0;
@@ -92,10 +93,10 @@ impl Segments {
         Some(Svma(at.wrapping_sub(segment.offset).wrapping_add(segment.address)))
     }
 
-    /// Returns the range of offsets (end exclusive) around this one that map to addresses with the same
-    /// difference. `None` outside of code.
+    /// Returns the range of offsets around this one (end exclusive) in which address minus offset is
+    /// constant; `None` outside of code.
     pub(crate) fn around(&self, offset: FileOffset) -> Option<(u64, u64)> {
-        // If two segments share a page, the executable one counts.
+        // If two segments share a page, use the executable one.
         let holds = |s: &&LoadSegment| s.executable && offset.0.wrapping_sub(s.offset) < s.in_file;
         self.0.iter().find(holds).map(|s| (s.offset, s.offset.saturating_add(s.in_file)))
     }
@@ -118,7 +119,7 @@ pub(crate) fn has_lines(file: &File<'_>) -> bool {
     section_in_file(file, ".debug_info") && section_in_file(file, ".debug_abbrev")
 }
 
-/// Whether the dynamic symbol table has a function or variable of this name, defined or imported.
+/// Whether the dynamic symbol table contains a function or variable with this name, defined or imported.
 pub fn has_dynamic_symbol(file: &File<'_>, name: &str) -> bool {
     file.dynamic_symbols().any(|symbol| symbol.name() == Ok(name))
 }
@@ -128,14 +129,14 @@ pub(crate) fn has_symtab(file: &File<'_>) -> bool {
     section_in_file(file, ".symtab")
 }
 
-/// Whether a section has content. Debug files keep the headers of sections without their bytes
-/// (`SHT_NOBITS`).
+/// Whether the file contains a section's bytes. Debug files contain the headers of some sections without the
+/// bytes (`SHT_NOBITS`).
 fn section_in_file(file: &File<'_>, name: &str) -> bool {
     file.section_by_name(name).is_some_and(|s| s.file_range().is_some_and(|(_, size)| size > 0))
 }
 
-/// Returns a section's content, decompressed if needed. `None` if the section is missing or truncated, or if
-/// the file's compressed sections claim too much in total.
+/// Returns a section's contents, decompressed if necessary. `None` if the section is missing or truncated, or
+/// if the total uncompressed size that the file's compressed sections state is too large.
 pub fn section<'a>(file: &File<'a>, name: &str) -> Option<std::borrow::Cow<'a, [u8]>> {
     let data = file.section_by_name(name)?.compressed_data().ok()?;
     if data.format != object::CompressionFormat::None && !claims_are_plausible(file) {
@@ -144,7 +145,7 @@ pub fn section<'a>(file: &File<'a>, name: &str) -> Option<std::borrow::Cow<'a, [
     data.decompress().ok()
 }
 
-/// Whether the uncompressed sizes of the compressed sections are plausible for the file's size.
+/// Whether the stated uncompressed sizes of the compressed sections are plausible, given the file's size.
 fn claims_are_plausible(file: &File<'_>) -> bool {
     let (mut claimed, mut len) = (0u64, 0u64);
     for section in file.sections() {
@@ -153,7 +154,7 @@ fn claims_are_plausible(file: &File<'_>) -> bool {
         {
             claimed = claimed.saturating_add(range.uncompressed_size);
         }
-        // Only sections within the file count: others may claim any offset.
+        // Only count sections that lie within the file, because the headers of others may state any offset.
         if let (Ok(_), Some((offset, size))) = (section.data(), section.file_range()) {
             len = len.max(offset.saturating_add(size));
         }
@@ -161,8 +162,8 @@ fn claims_are_plausible(file: &File<'_>) -> bool {
     claimed <= most_unpacked(len)
 }
 
-/// Decompresses the reduced symbol table that distributions add to programs (`.gnu_debugdata`: an ELF file in
-/// xz format).
+/// Decompresses the reduced symbol table that distributions add to programs: an ELF file in xz format, in the
+/// section `.gnu_debugdata`.
 pub(crate) fn mini_debug(file: &File<'_>) -> Option<Vec<u8>> {
     let packed = file.section_by_name(".gnu_debugdata")?.data().ok()?;
     let mut bytes = Vec::new();
@@ -173,9 +174,9 @@ pub(crate) fn mini_debug(file: &File<'_>) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Returns the addresses that a relocatable file's sections will have; empty for other files.
+/// Returns the addresses at which the sections of a relocatable file will be loaded; empty for other files.
 ///
-/// The kernel places a module's executable sections in file order, each at its alignment, and the `.init`
+/// The kernel loads a module's executable sections in file order, each at its alignment, and the `.init`
 /// sections elsewhere.
 pub(in crate::symbol) fn layout(file: &File<'_>) -> FxHashMap<SectionIndex, u64> {
     let mut places = FxHashMap::default();
@@ -194,7 +195,7 @@ pub(in crate::symbol) fn layout(file: &File<'_>) -> FxHashMap<SectionIndex, u64>
     places
 }
 
-/// Returns the unrelocated bytes of a relocatable file, at an address as assigned by `layout`.
+/// Returns the unrelocated bytes in a relocatable file, at an address assigned by `layout`.
 pub(crate) fn laid_out<'a>(file: &File<'a>, address: u64, size: u64) -> Option<&'a [u8]> {
     let places = layout(file);
     let section = file.sections().find(|section| {
@@ -229,11 +230,11 @@ mod tests {
 
     #[test]
     fn offsets_map_to_addresses_through_their_segment() {
-        // Text and data share a page of the file, as with GNU ld without -z separate-code.
+        // Code and data share a page of the file, as with GNU ld without -z separate-code.
         let mixed = segments(&[(0, 0x1500, 0x40_0000, true), (0x1500, 0x800, 0x60_1500, false)]);
         assert_eq!(mixed.address(FileOffset(0x1234)), Some(Svma(0x40_1234)));
         assert_eq!(mixed.address(FileOffset(0x1600)), Some(Svma(0x60_1600)));
-        // In a prelinked file or one from lld, address and offset differ by more than the base.
+        // In a file that was prelinked or linked by lld, address and offset differ by more than the base.
         let apart = segments(&[(0, 0x800, 0, false), (0x800, 0x800, 0x1800, true)]);
         assert_eq!(apart.address(FileOffset(0x900)), Some(Svma(0x1900)));
         assert_eq!(apart.address(FileOffset(0x1008)), Some(Svma(0x2008)), "the rest of the last page");

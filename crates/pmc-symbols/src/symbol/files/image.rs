@@ -1,4 +1,4 @@
-//! A file's bytes with its name, mapped or held in memory.
+//! The bytes of a file, either mapped or in memory, with the file's name.
 
 use std::io;
 use std::ops::Deref;
@@ -10,7 +10,7 @@ use pmc_sys::sys::file_map::FileMap;
 /// The bytes of a file that contains symbols or unwind tables.
 #[derive(Debug, Clone)]
 pub struct Image {
-    /// The file's path, or a name in brackets for bytes that are not from a file.
+    /// The file's path, or a name in brackets for bytes that do not come from a file.
     pub path: PathBuf,
     bytes: Arc<ImageBytes>,
 }
@@ -25,7 +25,7 @@ impl Image {
     /// Maps the regular file at a path.
     ///
     /// # Errors
-    /// As [`FileMap::open`].
+    /// Fails in the same cases as [`FileMap::open`].
     pub fn open(path: &Path) -> io::Result<Self> {
         Ok(Self::mapped(path, FileMap::open(path)?))
     }
@@ -40,7 +40,7 @@ impl Image {
         Self { path: path.into(), bytes: ImageBytes::Held(bytes).into() }
     }
 
-    /// Releases the memory of mapped pages. The next access reads them again.
+    /// Releases the memory of mapped pages, which the next access reads again.
     pub(crate) fn release(&self) {
         if let ImageBytes::Mapped(map) = &*self.bytes {
             map.release();
@@ -52,16 +52,16 @@ impl Image {
         matches!(&*self.bytes, ImageBytes::Mapped(map) if map.is_cut())
     }
 
-    /// Returns the offset of `part` in these bytes; `None` if it is not a part of them.
+    /// Returns the offset of `part` in these bytes; `None` if it is not part of them.
     pub(crate) fn position_of(&self, part: &[u8]) -> Option<usize> {
         let at = part.as_ptr().addr().checked_sub(self.as_ptr().addr())?;
         (at.saturating_add(part.len()) <= self.len()).then_some(at)
     }
 
-    /// Parses the headers.
+    /// Parses the file's headers.
     ///
     /// # Errors
-    /// If the headers are invalid.
+    /// Fails if the file's headers are invalid.
     pub fn elf(&self) -> object::Result<object::File<'_>> {
         object::File::parse(&**self)
     }

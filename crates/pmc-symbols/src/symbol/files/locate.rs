@@ -1,8 +1,8 @@
-//! Finds the files of a module: its own, its separate debug file, and the files that those refer to.
+//! Finds the files of a module: its own file, its separate debug file, and the files to which these refer.
 //!
-//! Receives a module and the places to search. Opens candidates in order and uses the first with the recorded
-//! build-id. Never uses a file of another build, but reports it. Leaves reading symbols to
-//! [`elf`](super::elf).
+//! Takes a module and the places to search. Opens candidates in order, and uses the first one with the
+//! recorded build-id. pmc never uses a file from a different build, but reports it. [`elf`](super::elf) reads
+//! the files.
 //!
 //! ```text
 //!   own file    symfs/PATH | /proc/PID/root/PATH | PATH | /proc/PID/map_files/.. | /proc/PID/exe
@@ -23,9 +23,13 @@ use object::read::Object;
 use super::elf;
 use super::image::Image;
 use super::mount::FileRoot;
+use crate::symbol::build_id::BuildId;
 use crate::symbol::debuginfod::Artifact;
-use crate::symbol::{BuildId, MissingDataReason, SymbolModule, SymbolModuleKind, SymbolOptions};
+use crate::symbol::missing_data::MissingDataReason;
+use crate::symbol::module::{SymbolModule, SymbolModuleKind};
+use crate::symbol::options::SymbolOptions;
 use pmc_sys::sys::errno;
+use pmc_sys::sys::regular_file::process_root;
 
 /// The result of a search.
 #[derive(Debug, Default)]
@@ -34,7 +38,7 @@ pub struct ModuleFiles {
     pub binary: Option<Image>,
     /// The separate debug file.
     pub debug: Option<Image>,
-    /// The file with the common parts that dwz extracted (`.gnu_debugaltlink`).
+    /// The file with the shared parts that dwz extracted (`.gnu_debugaltlink`).
     pub(crate) supplement: Option<Image>,
     /// The package with split DWARF (`.dwp`).
     pub(crate) package: Option<Image>,
@@ -49,7 +53,7 @@ impl ModuleFiles {
     }
 }
 
-/// Searches for all files of a module that has a file.
+/// Searches for all files of a module, which must be of a kind that has files.
 pub fn locate(module: &SymbolModule, options: &SymbolOptions) -> ModuleFiles {
     let mut found = ModuleFiles::default();
     match module.kind {
@@ -57,7 +61,11 @@ pub fn locate(module: &SymbolModule, options: &SymbolOptions) -> ModuleFiles {
             vdso(module, options, &mut found)
         }
         SymbolModuleKind::Vdso => found.missing.push(MissingDataReason::Unknown),
-        _ => own_file(module, options, &mut found),
+        SymbolModuleKind::File
+        | SymbolModuleKind::Kernel { .. }
+        | SymbolModuleKind::KernelModule { .. }
+        | SymbolModuleKind::Anonymous { .. }
+        | SymbolModuleKind::Bpf => own_file(module, options, &mut found),
     }
     if module.kind != SymbolModuleKind::Vdso {
         complete(module, options, &mut found);
@@ -65,7 +73,7 @@ pub fn locate(module: &SymbolModule, options: &SymbolOptions) -> ModuleFiles {
     found
 }
 
-/// Searches for the other files of a binary that is already open, or for those of a build-id.
+/// Searches for the other files that belong to a binary that is already open, or to a build-id.
 pub(crate) fn complete(module: &SymbolModule, options: &SymbolOptions, found: &mut ModuleFiles) {
     let build_id =
         found.binary.as_ref().and_then(|image| elf::build_id(&image.elf().ok()?)).or(module.build_id);
@@ -106,7 +114,7 @@ fn own_file(module: &SymbolModule, options: &SymbolOptions, found: &mut ModuleFi
                 }
                 Err(missing) => found.missing.push(missing),
             },
-            // An existing but unreadable file is a better reason than a missing one.
+            // The error for an existing file is more informative than the error for a missing file.
             Err(error) if said.as_ref().is_none_or(|(_, said)| is_absence(said) && !is_absence(&error)) => {
                 said = Some((candidate, error));
             }
@@ -119,7 +127,7 @@ fn own_file(module: &SymbolModule, options: &SymbolOptions, found: &mut ModuleFi
         return;
     }
     if found.missing.is_empty() {
-        // Users know a file by its path in the process. A cache is another place.
+        // Users know a file by its path in the process, not by its path in a cache.
         let unreadable = said.as_ref().filter(|(_, error)| !is_absence(error));
         let elsewhere = unreadable.map(|(candidate, _)| candidate.clone());
         let elsewhere = elsewhere.filter(|candidate| !candidate.starts_with("/proc") && candidate != path);
@@ -132,7 +140,7 @@ fn own_file(module: &SymbolModule, options: &SymbolOptions, found: &mut ModuleFi
         if FileRoot::of(module, options) == FileRoot::Gone {
             said += " (it was in another mount namespace, which has no processes left)";
         }
-        // A path without " (deleted)" shares the module's copy.
+        // If the path has no " (deleted)" suffix, reuse the module's string instead of allocating one.
         let path = if path == &*module.path { module.path.clone() } else { path.into() };
         found.missing.push(match is_absent {
             true => MissingDataReason::File { path, said },
@@ -148,13 +156,13 @@ pub(in crate::symbol) fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// Opens an optional file. Reports any error of a file that may exist.
+/// Opens an optional file. Reports errors unless the file does not exist.
 pub(in crate::symbol) fn open_optional(path: &Path, failed: &mut Vec<MissingDataReason>) -> Option<Image> {
     let error = match Image::open(path) {
         Ok(image) => return Some(image),
         Err(error) => error,
     };
-    // No file can have a name that is too long, such as a long name with ".dwp" appended.
+    // A file whose name is too long, such as a long name with ".dwp" appended, cannot exist.
     if !is_absence(&error) && error.raw_os_error() != Some(errno::ENAMETOOLONG) {
         let refusing = if error.raw_os_error() == Some(errno::EACCES) { refusing(path) } else { path };
         let reason = MissingDataReason::unreadable(refusing, &error);
@@ -165,8 +173,8 @@ pub(in crate::symbol) fn open_optional(path: &Path, failed: &mut Vec<MissingData
     None
 }
 
-/// Returns the file or folder that denies access to a path. One folder may refuse the debug files of all
-/// modules; its own path is a reason that is printed once.
+/// Returns the file or folder that denies access to a path. If one folder denies access to the debug files of
+/// all modules, reporting that folder results in a single message.
 fn refusing(path: &Path) -> &Path {
     path.ancestors().find(|part| part.symlink_metadata().is_ok()).unwrap_or(path)
 }
@@ -201,8 +209,8 @@ fn own_candidates(module: &SymbolModule, path: &Path, options: &SymbolOptions) -
     candidates
 }
 
-/// Returns candidates in perf's caches: a folder with the files `elf`, `debug`, `vdso` or `kallsyms`, or
-/// (older) the file itself.
+/// Returns candidates in perf's caches. An entry is a folder with the file `elf`, `debug`, `vdso` or
+/// `kallsyms`; in older caches, it is the file itself.
 fn cached<'a>(
     build_id: BuildId,
     what: &'a str,
@@ -214,7 +222,7 @@ fn cached<'a>(
     })
 }
 
-/// Returns a file from the cache of elfutils' client. An empty file means that no server had it.
+/// Returns a file from the cache of elfutils' client, where an empty file means that no server had it.
 fn downloaded(build_id: BuildId, what: &str, options: &SymbolOptions) -> Option<PathBuf> {
     let path = options.debuginfod_cache.as_ref()?.join(build_id.to_string()).join(what);
     std::fs::metadata(&path).is_ok_and(|file| file.len() > 0).then_some(path)
@@ -244,8 +252,8 @@ pub(in crate::symbol) fn check(image: &Image, recorded: Option<BuildId>) -> Resu
     Err(MissingDataReason::OtherBuild { path: image.path.clone(), recorded, found: there.map(Box::new) })
 }
 
-/// Reads the vdso of pmc's own process, which all processes with the same kernel and word size share. Falls
-/// back to a cached vdso of another kernel.
+/// Reads the vdso of pmc's own process, which is the same for all processes with the same kernel and word
+/// size. Falls back to a cached vdso for other kernels.
 fn vdso(module: &SymbolModule, options: &SymbolOptions, found: &mut ModuleFiles) {
     let kept = || cached(module.build_id?, "vdso", options).find_map(|path| Image::open(&path).ok());
     match read_own_vdso() {
@@ -276,6 +284,10 @@ fn read_own_vdso() -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Maximum size of a debug file that is identified by its checksum, so that a user's huge file cannot keep
+/// pmc busy.
+const MOST_HASHED: usize = 4 << 30;
+
 /// Searches for the separate debug file.
 fn debug_file(
     module: &SymbolModule,
@@ -303,7 +315,7 @@ fn debug_file(
             // Comparing build-ids avoids a checksum over hundreds of megabytes.
             let same = match build_id {
                 Some(id) => check(&debug, Some(id)).is_ok(),
-                None => crc32fast::hash(&debug) == crc,
+                None => debug.len() <= MOST_HASHED && crc32fast::hash(&debug) == crc,
             };
             if same && useful(&debug) {
                 return Some(debug);
@@ -325,14 +337,16 @@ fn debug_by_build_id(
         .map(move |dir| dir.join(&place))
 }
 
-/// The root folders to search for debug files: the copy of the recorded machine, the process's root, ours.
+/// Returns the root folders in which to search for debug files: the copy of the recorded machine, the
+/// process's root, and our own root.
 fn roots(module: &SymbolModule, options: &SymbolOptions) -> Vec<PathBuf> {
-    // Ordinary users cannot enter the roots of other users' processes. Most of these are our own root.
+    // Ordinary users cannot enter the root folders of other users' processes, most of which are the same as
+    // our own.
     let process = FileRoot::of(module, options).path().filter(|root| root.metadata().is_ok());
     options.symfs.clone().into_iter().chain(process).chain([PathBuf::from("/")]).collect()
 }
 
-/// Reads the name and checksum from `.gnu_debuglink`. Accepts only a plain file name.
+/// Reads the file name and checksum from `.gnu_debuglink`. Accepts only a plain file name.
 fn debug_link(image: &Image) -> Option<(Vec<u8>, u32)> {
     let file = image.elf().ok()?;
     let (name, crc) = file.gnu_debuglink().ok()??;
@@ -351,7 +365,7 @@ fn link_candidates(
     candidates.push(beside.join(name));
     candidates.push(beside.join(".debug").join(name));
     let folder = strip_deleted(&module.path).parent().unwrap_or(Path::new("/"));
-    // On merged-/usr systems a library is loaded as /lib/…, while its debug file is below /usr/lib/….
+    // On systems with a merged /usr, a library is loaded as /lib/…, while its debug file is below /usr/lib/….
     let real = std::fs::canonicalize(&binary.path).ok();
     let real = real.as_deref().and_then(Path::parent);
     for root in roots(module, options) {
@@ -371,13 +385,8 @@ fn supplement(image: &Image, options: &SymbolOptions, failed: &mut Vec<MissingDa
     let (path, id) = file.gnu_debugaltlink().ok()??;
     let id = BuildId::new(id)?;
     let path = Path::new(OsStr::from_bytes(path));
-    let beside = image.path.parent().unwrap_or(Path::new("/")).join(path);
-    // The path is relative to the debug file's real location, even if a build-id symlink leads to that file.
-    let real = std::fs::canonicalize(&image.path).ok().and_then(|real| Some(real.parent()?.join(path)));
     let by_id = options.debug_dirs.iter().map(|dir| dir.join(format!(".build-id/{}.debug", id.path())));
-    [Some(beside), real]
-        .into_iter()
-        .flatten()
+    alternate_places(&image.path, path)
         .chain(by_id)
         .chain(downloaded(id, "debuginfo", options))
         .filter_map(|path| open_optional(&path, failed))
@@ -385,13 +394,47 @@ fn supplement(image: &Image, options: &SymbolOptions, failed: &mut Vec<MissingDa
         .or_else(|| fetch(Artifact::DebugInfo, id, options))
 }
 
+/// Returns the places of the file that a debug file names in `.gnu_debugaltlink`. A file in a process's root
+/// refers to files in the same root.
+fn alternate_places(image: &Path, named: &Path) -> impl Iterator<Item = PathBuf> {
+    let root = process_root(image).map_or_else(|| "/".into(), |(root, _)| root);
+    let beside = match named.is_absolute() {
+        true => below(&root, named),
+        false => image.parent().unwrap_or(&root).join(named),
+    };
+    // The path is relative to the debug file's real location, even if a build-id symlink leads to that file.
+    // A canonical path begins at the process's root.
+    let real = std::fs::canonicalize(image).ok();
+    let real = real.and_then(|real| Some(below(&root, &real.parent()?.join(named))));
+    [Some(beside), real].into_iter().flatten()
+}
+
 /// Maps an absolute path to another root folder.
 pub(in crate::symbol) fn below(root: &Path, path: &Path) -> PathBuf {
     root.join(path.strip_prefix("/").unwrap_or(path))
 }
 
-/// Removes the ` (deleted)` that the kernel appends to the path of a deleted file.
+/// Removes the ` (deleted)` suffix that the kernel appends to the path of a deleted file.
 pub(crate) fn strip_deleted(path: &Path) -> &Path {
     let bytes = path.as_os_str().as_bytes();
     bytes.strip_suffix(b" (deleted)").map_or(path, |name| Path::new(OsStr::from_bytes(name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn alternate_files_are_in_the_same_root() {
+        let places = |image: &str, named: &str| -> Vec<PathBuf> {
+            alternate_places(Path::new(image), Path::new(named)).collect()
+        };
+        assert_eq!(places("/none/a.debug", "/etc/shadow"), [Path::new("/etc/shadow")]);
+        assert_eq!(places("/none/a.debug", "../b"), [Path::new("/none/../b")]);
+        let root = Path::new("/proc/self/root");
+        assert_eq!(places("/proc/self/root/none/a", "/etc/shadow"), [root.join("etc/shadow")]);
+        // Both the path and the real location.
+        let both = [root.join("etc/passwd"), root.join("etc/passwd")];
+        assert_eq!(places("/proc/self/root/proc/self/exe", "/etc/passwd"), both);
+    }
 }

@@ -1,8 +1,8 @@
-//! The files that names come from: finds, opens and verifies them.
+//! Finds, opens and verifies the files that contain names.
 //!
-//! Receives modules as recordings name them, and the places to search; returns [`Image`](image::Image)s and
-//! the contents of their headers. Decides which file belongs to a module (by its build-id). Leaves names to
-//! `tables`, lines to `dwarf`.
+//! Takes modules with their names in the recording, and the places to search; returns
+//! [`Image`](image::Image)s and the contents of their headers. The build-id determines which file belongs to
+//! a module. `tables` reads names, and `dwarf` reads lines.
 
 pub(super) mod cache_file;
 pub mod elf;

@@ -1,8 +1,8 @@
-//! The root folder through which a process's files can be opened now, according to its mount namespace.
+//! Finds the root folder through which a process's files can be opened now, based on its mount namespace.
 //!
-//! Receives a module with its process and, if recorded, the number of that process's mount namespace. If the
-//! recorded process still runs in it, pmc uses its root; otherwise that of any other process in the same
-//! namespace (of the same container). Without the number, pmc trusts the pid.
+//! Takes a module with its process and, if recorded, the number of the process's mount namespace. If the
+//! recorded process still runs in that namespace, its root is used; otherwise the root of any other process
+//! in the namespace, that is, in the same container. Without the number, the pid is trusted.
 
 use std::num::NonZeroU64;
 use std::os::unix::fs::MetadataExt;
@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 
-use crate::symbol::{SymbolModule, SymbolOptions};
+use crate::symbol::module::SymbolModule;
+use crate::symbol::options::SymbolOptions;
 
 /// The root folder of a process's files.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +22,7 @@ pub(crate) enum FileRoot {
     Process(u32),
     /// Our own root.
     Own,
-    /// Not available: no process is left in the mount namespace.
+    /// Not available, because no process is left in the mount namespace.
     Gone,
 }
 
@@ -56,11 +57,12 @@ fn namespace(process: &str) -> Option<u64> {
     std::fs::metadata(format!("/proc/{process}/ns/mnt")).ok().map(|link| link.ino())
 }
 
-/// Time of the last scan, and the oldest process of each namespace, which is the first one of a container.
+/// Time of the last scan, and the oldest process in each namespace, which is the first process of a
+/// container.
 type NamespaceScan = (Instant, FxHashMap<u64, u32>);
 
-/// The last scan of all processes. Reused for a while, since a recording of many containers asks for each of
-/// their modules.
+/// The last scan of all processes. It is reused for a while, because a recording with many containers
+/// requires a lookup for each of their modules.
 static LOOKED: Mutex<Option<NamespaceScan>> = Mutex::new(None);
 const A_WHILE: Duration = Duration::from_secs(1);
 
@@ -101,9 +103,9 @@ mod tests {
         let me = std::process::id();
         assert_eq!(FileRoot::of(&module(Some(me), None), &options), FileRoot::Process(me));
         assert_eq!(FileRoot::of(&module(Some(me), Some(own)), &options), FileRoot::Process(me));
-        // For an unused pid in our namespace, our own root serves.
+        // For an unused pid in our namespace, pmc uses our own root.
         assert_eq!(FileRoot::of(&module(Some(u32::MAX), Some(own)), &options), FileRoot::Own);
-        // Namespaces are numbered from 0xf0000000 on.
+        // The inode numbers of namespaces start at 0xf0000000.
         assert_eq!(FileRoot::of(&module(Some(me), Some(1)), &options), FileRoot::Gone);
         let elsewhere = SymbolOptions { live: false, ..options };
         assert_eq!(FileRoot::of(&module(Some(me), None), &elsewhere), FileRoot::Own);

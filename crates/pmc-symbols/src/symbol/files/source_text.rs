@@ -1,28 +1,28 @@
-//! The text of source files, by their paths in debug information.
+//! Reads source files by their paths in debug information.
 //!
-//! Receives an untrusted path from debug information; returns the file's lines. Opens only regular files, and
-//! bounds their size and the length of a line. As root, pmc shows only files that the program's owner could
-//! show: files that all users can read, or that the program's owner owns. Otherwise a program could make root
-//! print `/etc/shadow` by naming it as a source file. Symlinks do not bypass this, because pmc checks the
-//! open file. Decides the order of places: below `--prefix`, below `--symfs`, the path as written, then the
-//! caller's copy.
+//! Takes an untrusted path from debug information; returns the file's lines. Opens only regular files, and
+//! limits their size and the length of lines. When run as root, pmc shows only files that all users can read
+//! or that the program's owner owns. Otherwise, a program could make root print `/etc/shadow` by listing it
+//! as a source file. Symbolic links do not bypass this rule, because the open file is checked. pmc searches
+//! for a file below `--prefix`, below `--symfs`, at the path as written, and finally asks the caller for a
+//! copy.
 
 use std::fs::File;
 use std::io::Read;
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use pmc_sys::sys::file_map::open_regular;
+use pmc_sys::sys::descriptor;
+use pmc_sys::sys::regular_file::open_regular;
 
-/// Maximum number of bytes read from a file.
+/// Maximum number of bytes to read from a file.
 const MOST_BYTES: u64 = 16 << 20;
-/// Maximum length of a line; longer lines are truncated.
+/// Maximum length of a line. Longer lines are truncated.
 const MOST_LINE: usize = 1000;
 
-/// Additional places for source files.
+/// Additional places to search for source files.
 #[derive(Debug, Clone, Default)]
 pub struct SourceFolders {
     /// A folder that replaces `/` of the recorded machine.
@@ -36,17 +36,17 @@ pub struct SourceFolders {
 /// The text of a source file.
 #[derive(Debug, Clone)]
 pub struct SourceText {
-    /// The lines, without line ends.
+    /// The lines, without newlines.
     pub lines: Arc<[String]>,
-    /// Time of the last modification.
+    /// The modification time.
     pub modified: Option<SystemTime>,
 }
 
-/// Reads a source file of a program of this `owner`. `fetch` may provide a copy if the file is in no other
-/// place.
+/// Reads a source file of a program that is owned by `owner`. If the file is not found elsewhere, `fetch` may
+/// supply a copy.
 ///
 /// # Errors
-/// The last place that was tried, and the kernel's error.
+/// Returns the last path that was tried, and the kernel's error.
 pub fn read(
     path: &str,
     folders: &SourceFolders,
@@ -66,21 +66,21 @@ pub fn read(
             Err(error) => said = Some((place, pmc_sys::error::kernel_words(&error))),
         }
     }
-    // A downloaded file matches the build, so its modification time means nothing.
+    // A downloaded file matches the build, so its modification time does not matter.
     let fetched =
         fetch().and_then(|copy| Some(SourceText { modified: None, ..read_one(&copy, |_| true).ok()? }));
     fetched.ok_or(said.unwrap_or_default())
 }
 
-/// Whether the file may be shown to the program's owner. For users other than root the kernel has checked
-/// that already.
+/// Whether the file may be shown to the program's owner. For users other than root, the kernel has already
+/// checked this.
 fn is_for_all(file: &File, owner: Option<u32>) -> bool {
     let Ok(meta) = file.metadata() else { return false };
     if !rustix::process::geteuid().is_root() || owner == Some(meta.uid()) {
         return true;
     }
-    // The real path, after following symlinks.
-    let real = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    // The actual path, after symbolic links were followed.
+    let real = std::fs::read_link(descriptor::path_of(file));
     let is_open = |folder: &Path| folder.metadata().is_ok_and(|folder| folder.mode() & 0o001 != 0);
     meta.mode() & 0o004 != 0 && real.is_ok_and(|real| real.ancestors().skip(1).all(is_open))
 }
@@ -142,7 +142,7 @@ mod tests {
         let nowhere = SourceFolders::default();
         let text = read("/src/a.c", &below, None, || None).unwrap();
         assert_eq!(&text.lines[..], ["one", "two", "\u{fffd}"]);
-        assert!(read("/dev/zero", &nowhere, None, || None).unwrap_err().1.contains("EINVAL"));
+        assert!(read("/dev/zero", &nowhere, None, || None).unwrap_err().1.contains("not a regular file"));
         assert!(read("/src/a.c", &nowhere, None, || None).unwrap_err().1.contains("ENOENT"));
         let copy = read("/src/a.c", &nowhere, None, || Some(folder.path().join("src/a.c"))).unwrap();
         assert_eq!((&copy.lines[0], copy.modified), (&"one".to_owned(), None));

@@ -1,13 +1,13 @@
-//! Converts code from a jitdump to a shared library, for programs that read ELF files but not jitdumps.
+//! Converts code from a jitdump to shared libraries, for programs that read ELF files but not jitdumps.
 //!
-//! Receives a piece of code; returns the bytes of a shared object with that code, one function, and a
-//! build-id derived from them. Leaves storing the file to the caller.
+//! Takes the code of one function; returns the bytes of a shared library with this code, one symbol, and a
+//! build-id derived from both. The caller stores the file.
 //!
 //! ```text
 //! 0 | ELF header | segment | 0x80: code | build-id | .symtab | names | section headers |
 //! ```
-//! As in `perf inject -j`, the code's address in the file equals its offset. So segments and sections give
-//! the same result for a mapping of [`TEXT`].
+//! As in `perf inject -j`, the code's address in the file equals its offset, so that segments and sections
+//! give the same result for a mapping of [`TEXT`].
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -18,13 +18,13 @@ use super::jitdump::{JitCode, Jitdump};
 /// Offset and address of the code.
 pub const TEXT: u64 = 0x80;
 
-/// Sizes in bytes of the headers and table rows of 64-bit files.
+/// Sizes of the headers and table rows in 64-bit files, in bytes.
 const FILE_HEADER: usize = 64;
 const SEGMENT: usize = 56;
 const SECTION: usize = 64;
 const SYMBOL: usize = 24;
 
-/// Writes numbers in the byte order of the code's machine.
+/// Writes numbers in the byte order of the code's architecture.
 struct ByteWriter {
     out: Vec<u8>,
     is_big: bool,
@@ -49,7 +49,7 @@ impl ByteWriter {
     }
 }
 
-/// Computes the build-id of a piece of code. Equal code under the same name gets the same build-id.
+/// Computes the build-id for one function. Equal code with the same name gets the same build-id.
 pub fn build_id(dump: &Jitdump, code: &JitCode) -> [u8; 16] {
     let half = |number: u64| {
         let mut hasher = DefaultHasher::new();
@@ -78,7 +78,7 @@ pub fn of(dump: &Jitdump, code: &JitCode, id: &[u8]) -> Vec<u8> {
     file.numbers(&[(1, 4), (function, 1), (0, 1), (1, 2), (TEXT, 8), (text.len() as u64, 8)]);
     let symbols_size = file.out.len() - symbols_at;
     let names_at = file.out.len();
-    // A single table contains all names, the function's first.
+    // A single table contains all names. The function's name comes first.
     file.out.push(0);
     let name: Vec<u8> = code.name.bytes().map(|byte| if byte == 0 { b'?' } else { byte }).collect();
     file.out.extend(&name);

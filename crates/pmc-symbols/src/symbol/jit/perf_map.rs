@@ -4,10 +4,10 @@
 //!   START SIZE NAME...        hexadecimal, with or without 0x; the newest line for an address applies
 //! ```
 //!
-//! Every user can write to `/tmp`. So pmc accepts only a regular file (no symlink) that belongs to root, to
-//! the current user, or to the user of the process. It reads only the newest part of a huge file, truncates
-//! long names, and ignores malformed lines. Processes whose maps are the same file (hard links) share one
-//! table.
+//! Since every user can write to `/tmp`, pmc accepts only a regular file (no symbolic link) that belongs to
+//! root, to the current user, or to the user of the process. It reads only the newest part of a huge file,
+//! truncates long names, and ignores malformed lines. Processes whose maps are hard links to the same file
+//! share one table.
 
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
@@ -17,17 +17,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustc_hash::FxHashMap;
 
 use crate::address::IntervalMap;
-use crate::symbol::MissingDataReason;
 use crate::symbol::files::locate::is_absence;
+use crate::symbol::missing_data::MissingDataReason;
 use crate::symbol::tables::table::SymbolTable;
-use pmc_sys::sys::file_map::open_regular;
+use pmc_sys::sys::regular_file::{is_trusted_owner, open_regular};
 
-/// Maximum number of bytes read, from the end of the file, since the newest line for an address applies.
+/// Maximum number of bytes to read. They are taken from the end of the file, since the newest line for an
+/// address applies.
 const MOST_BYTES: u64 = 256 << 20;
-/// Maximum length of a name; longer names are truncated.
+/// Maximum length of a name. Longer names are truncated.
 const MOST_NAME: usize = 4 << 10;
 
-/// Parses a map and ignores malformed lines.
+/// Parses a map, ignoring malformed lines.
 pub(crate) fn parse(text: &[u8]) -> SymbolTable {
     let mut names = IntervalMap::default();
     for line in text.split(|byte| *byte == b'\n') {
@@ -53,7 +54,7 @@ fn parse_line(line: &[u8]) -> Option<(u64, u64, &[u8])> {
     (!name.is_empty()).then_some((start, start.checked_add(size)?, name))
 }
 
-/// The maps read so far, one per file, even if several processes share it.
+/// The maps read so far. There is one per file, even if several processes share the file.
 #[derive(Debug, Default)]
 pub(crate) struct PerfMaps(Mutex<FxHashMap<FileVersion, Arc<SymbolTable>>>);
 
@@ -64,7 +65,7 @@ impl PerfMaps {
     /// Reads the map of a process.
     ///
     /// # Errors
-    /// Why no map was used: it is missing, or pmc failed to read it.
+    /// Returns why there is no map: it does not exist, or it cannot be read.
     pub(crate) fn read(
         &self,
         pid: u32,
@@ -74,7 +75,7 @@ impl PerfMaps {
         self.read_first(&places(pid, live, symfs), pid)
     }
 
-    /// Reads the first of these files that can be read.
+    /// Reads the first of these files that is readable.
     fn read_first(
         &self,
         places: &[PathBuf],
@@ -84,8 +85,8 @@ impl PerfMaps {
         for path in places {
             match self.read_one(path, pid) {
                 Ok(table) => return Ok((path.clone(), table)),
-                // A map that exists and cannot be read is a better reason than a missing one. Of missing
-                // ones, users know the last path.
+                // The error for an unreadable map is more informative than the error for a missing one. If
+                // all maps are missing, report the last path, which is the one that users know.
                 Err(error) if failure.as_ref().is_none_or(|(_, before)| is_absence(before)) => {
                     failure = Some((path, error));
                 }
@@ -107,12 +108,12 @@ impl PerfMaps {
         let about = file.metadata()?;
         let owner = about.uid();
         let process = std::fs::metadata(format!("/proc/{pid}")).ok().map(|m| m.uid());
-        if owner != 0 && owner != rustix::process::geteuid().as_raw() && Some(owner) != process {
+        if !is_trusted_owner(owner) && Some(owner) != process {
             let why = format!("belongs to user {owner}: neither root, nor you, nor the process's user");
             return Err(io::Error::other(why));
         }
         let version = (about.dev(), about.ino(), about.len(), about.mtime(), about.mtime_nsec());
-        // Locked while reading, so that threads do not read the same file in parallel.
+        // Hold the lock while reading, so that threads do not read the same file in parallel.
         let mut maps = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(table) = maps.get(&version) {
             return Ok(table.clone());
@@ -128,12 +129,13 @@ impl PerfMaps {
     }
 }
 
-/// Returns the size of a process's map in bytes, if it has one. It grows as the JIT creates code.
+/// Returns the size of a process's map in bytes, if there is one. The map grows as the JIT generates code.
 pub fn size(pid: u32, live: bool, symfs: Option<&Path>) -> Option<u64> {
     places(pid, live, symfs).iter().find_map(|path| Some(std::fs::metadata(path).ok()?.len()))
 }
 
-/// Returns the possible paths of a map. A process in a container has another pid there, and its own `/tmp`.
+/// Returns the possible paths of a map. A process in a container has a different pid and a different `/tmp`
+/// there.
 fn places(pid: u32, live: bool, symfs: Option<&Path>) -> Vec<PathBuf> {
     if let Some(symfs) = symfs {
         return vec![symfs.join(format!("tmp/perf-{pid}.map"))];
@@ -180,7 +182,7 @@ mod tests {
         let maps = PerfMaps::default();
         let read = |pid| maps.read(pid, false, Some(root.path())).unwrap().1;
         assert!(Arc::ptr_eq(&read(1), &read(2)));
-        // A map that has grown is read again.
+        // Read a map again after it has grown.
         std::fs::write(path(1), "1000 10 one\n2000 10 two\n").unwrap();
         assert_eq!(read(1).len(), 2);
     }
@@ -190,21 +192,21 @@ mod tests {
         let symfs = tempfile::tempdir().expect("a temporary folder");
         let read = || PerfMaps::default().read(7, false, Some(symfs.path()));
         assert!(matches!(read(), Err(MissingDataReason::PerfMap { pid: 7, .. })));
-        // Opening a folder as a file fails for root too.
+        // Opening a folder as a file fails even for root.
         let path = symfs.path().join("tmp/perf-7.map");
         std::fs::create_dir_all(&path).expect("a folder");
         let missing = read().expect_err("it is a folder");
         assert!(missing.is_failure(), "{missing}");
-        assert_eq!(missing.to_string(), format!("{}: Invalid argument (EINVAL)", path.display()));
+        assert_eq!(missing.to_string(), format!("{}: not a regular file", path.display()));
     }
-    /// A container's map is searched for before the one in our own `/tmp`.
+    /// The map in the container's `/tmp` is tried before the one in our own.
     #[test]
     fn unreadable_map_is_reported_before_a_missing_one() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let (unreadable, missing) = (folder.path().to_owned(), folder.path().join("perf-7.map"));
         for places in [[unreadable.clone(), missing.clone()], [missing.clone(), unreadable.clone()]] {
             let reason = PerfMaps::default().read_first(&places, 7).expect_err("no map");
-            assert_eq!(reason.to_string(), format!("{}: Invalid argument (EINVAL)", unreadable.display()));
+            assert_eq!(reason.to_string(), format!("{}: not a regular file", unreadable.display()));
         }
         let places = [folder.path().join("other.map"), missing.clone()];
         let reason = PerfMaps::default().read_first(&places, 7).expect_err("no map").to_string();

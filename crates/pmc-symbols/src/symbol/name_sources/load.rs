@@ -1,7 +1,7 @@
-//! Finds a module's files and reads their tables, depending on the kind of module.
+//! Finds a module's files and reads their symbol tables, depending on the kind of module.
 //!
-//! Receives a module and the places to search; returns its [`ModuleSources`], including the reasons for
-//! missing data. Decides which sources to use, and in which order.
+//! Takes a module and the places to search; returns its [`ModuleSources`], including reasons for missing
+//! data. Decides which sources to use, and in which order.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -11,6 +11,7 @@ use object::read::Object;
 
 use super::{LiveMemory, ModuleSources, Numbering, OpenedFiles, SharedSources};
 use crate::address::{Avma, IntervalMap};
+use crate::symbol::build_id::BuildId;
 use crate::symbol::dwarf::cache::Cache;
 use crate::symbol::files::elf::{self, Segments};
 use crate::symbol::files::image::Image;
@@ -18,9 +19,10 @@ use crate::symbol::files::locate::{self, ModuleFiles};
 use crate::symbol::jit::jitdump::Jitdump;
 use crate::symbol::kernel::kernel_module_name;
 use crate::symbol::kernel::{self, KallsymsError, KallsymsTable};
+use crate::symbol::missing_data::{FoundData, MissingDataReason};
+use crate::symbol::module::{SymbolModule, SymbolModuleKind};
 use crate::symbol::tables::sparse::SparseTable;
 use crate::symbol::tables::table::SymbolTable;
-use crate::symbol::{BuildId, FoundData, MissingDataReason, SymbolModule, SymbolModuleKind};
 
 impl ModuleSources {
     /// Searches for the module's files and reads its symbol tables.
@@ -38,7 +40,7 @@ impl ModuleSources {
                 loaded.numbering = Numbering::default();
             }
             loaded.opened = None;
-            // Names need none of the missing data. But users want to know why their own file is not used.
+            // pmc can resolve names without this file, but users want to know why their file is not used.
             loaded
                 .quality_mut()
                 .missing
@@ -65,11 +67,11 @@ impl ModuleSources {
         loaded
     }
 
-    /// Examines the files that were found, and records what they lack.
+    /// Examines the files that were found, and records which data they lack.
     fn read_files(&mut self, mut files: ModuleFiles, module: &SymbolModule, shared: &SharedSources) {
         self.quality_mut().missing.append(&mut files.missing);
         if files.images().next().is_none() {
-            // Minimizes memory: a recording may contain a million modules whose files are missing.
+            // Save memory, since a recording may contain a million modules whose files are missing.
             self.quality_mut().missing.shrink_to_fit();
             return;
         }
@@ -83,7 +85,7 @@ impl ModuleSources {
         }
         let mini = sparse.mini(&files).iter().filter_map(|mini| mini.elf().ok());
         full += mini.map(|file| file.symbols().count()).sum::<usize>();
-        // Users know a file by its path in the process, not by a path in /proc.
+        // Users know a file by its path in the process, not by a path below /proc.
         let shown = |image: &Image| {
             let path = if image.path.starts_with("/proc") {
                 locate::strip_deleted(&module.path)
@@ -114,7 +116,10 @@ impl ModuleSources {
 
     fn kernel(module: &SymbolModule, reference: Option<&(String, Avma)>, shared: &SharedSources) -> Self {
         let mut loaded = Self::default();
-        let running = shared.running();
+        let (running, unreadable) = match shared.running() {
+            Ok(running) => (running, None),
+            Err(why) => (None, Some(why)),
+        };
         let given = shared.options.kallsyms.is_some();
         let same = module.build_id.is_none_or(|recorded| running.is_some_and(|id| id.same(&recorded)));
         let kept = module.build_id.and_then(|id| locate::cached_kallsyms(id, &shared.options));
@@ -133,15 +138,20 @@ impl ModuleSources {
             }
             Some(Err(error)) => loaded.lacks(hidden(error)),
             None => match module.build_id {
+                Some(_) if unreadable.is_some() => {}
                 Some(recorded) => loaded.lacks(MissingDataReason::OtherKernel { recorded, running }),
                 None => loaded.lacks(MissingDataReason::Unknown),
             },
+        }
+        // Names may come from another source, but the kernel's code is missing.
+        if let Some(why) = unreadable {
+            loaded.lacks(why);
         }
         loaded.vmlinux(module, reference, running, shared);
         loaded
     }
 
-    /// Adds the kernel's file: the given one, or one with the recorded kernel's build-id.
+    /// Adds the kernel image: the one that the user specified, or one with the recorded kernel's build-id.
     fn vmlinux(
         &mut self,
         module: &SymbolModule,
@@ -163,7 +173,7 @@ impl ModuleSources {
             let by_id =
                 options.debug_dirs.iter().map(|dir| dir.join(format!(".build-id/{}.debug", wanted.path())));
             let release = rustix::system::uname().release().to_string_lossy().into_owned();
-            // Ordinary users often cannot enter `/boot`, which rarely has this file.
+            // Ordinary users often cannot enter `/boot`, which rarely contains this file.
             let usual = kernel::vmlinux_places(&release, &options.debug_dirs);
             let usual = usual.into_iter().filter(|place| place.symlink_metadata().is_ok());
             by_id.chain(usual).find_map(|path| {
@@ -191,7 +201,8 @@ impl ModuleSources {
         }
     }
 
-    /// Opens the kernel's file that the user gave. Returns it with its slide, or why it is not used.
+    /// Opens the kernel image that the user specified. Returns it with its slide, or the reason why it is not
+    /// used.
     fn given_vmlinux(
         &self,
         path: &Path,
@@ -207,10 +218,10 @@ impl ModuleSources {
         Ok((image, slide))
     }
 
-    /// Returns by how many bytes the recorded kernel was higher in memory than its file states.
+    /// Returns how many bytes the recorded kernel was loaded above the address in its file.
     ///
     /// # Errors
-    /// Which symbol is missing for it.
+    /// Returns the name of the missing symbol.
     fn kernel_slide(
         &self,
         file: &object::File<'_>,
@@ -248,7 +259,7 @@ impl ModuleSources {
         }
         let release = rustix::system::uname().release().to_string_lossy().into_owned();
         let mut file = module.clone();
-        // Another kernel's file with this name has other functions.
+        // In another kernel, the file with this name contains different functions.
         let may_be_here = shared.options.live || module.build_id.is_some();
         if !file.path.is_absolute()
             && may_be_here
@@ -290,7 +301,7 @@ impl ModuleSources {
                 loaded.quality_mut().found_mut().binary.get_or_insert(path);
                 listed = table;
             }
-            // A process with a jitdump needs no map.
+            // A process with a jitdump does not need a map.
             Err(MissingDataReason::PerfMap { .. }) if loaded.quality.found().binary.is_some() => {}
             Err(missing) => loaded.lacks(missing),
         }
@@ -299,9 +310,10 @@ impl ModuleSources {
             for symbol in listed.iter() {
                 names.replace(symbol.start..symbol.end, Cow::Borrowed(symbol.name));
             }
-            // The dump tells when each piece of code was there, so it overrides the map.
+            // The dump contains the time at which each function was generated, so it takes precedence over
+            // the map.
             for (range, name) in dumped.iter() {
-                names.replace(range, Cow::Borrowed(name));
+                names.replace(range, Cow::Borrowed(&**name));
             }
             listed = Arc::new(SymbolTable::of(names.iter().map(|(range, name)| (range, name.clone()))));
         }

@@ -1,7 +1,7 @@
-//! The sources of a module's names, each opened once.
+//! The sources of a module's names. Each source is opened only once.
 //!
-//! Receives the files and tables that [`load`] found; returns names for addresses of the module. Decides
-//! which source has priority. Leaves the search to [`files`](super::files).
+//! Takes the files and tables found by [`load`]; returns names for addresses in the module. Decides which
+//! source takes precedence. [`files`](super::files) searches for files.
 
 mod load;
 mod placeholder;
@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use rustc_hash::FxHashMap;
 
+use super::build_id::BuildId;
 use super::dwarf::cache::Cache;
 use super::dwarf::lines::{self, LineFrame};
 use super::files::elf::Segments;
@@ -20,19 +21,21 @@ use super::files::locate::ModuleFiles;
 use super::jit::jitdump::Jitdump;
 use super::jit::perf_map::PerfMaps;
 use super::kernel::{self, KallsymsError, KallsymsTable};
+use super::missing_data::{MissingDataReason, ModuleDataQuality};
+use super::module::SymbolQuery;
+use super::options::SymbolOptions;
 use super::tables::elf_symbols;
 use super::tables::sparse::SparseTable;
 use super::tables::table::{OwnedSymbol, Symbol, SymbolTable, SymbolTableBuilder};
-use super::{BuildId, MissingDataReason, ModuleDataQuality, SymbolOptions, SymbolQuery};
 use crate::address::{Avma, FileOffset, IntervalMap, Svma};
 pub(super) use placeholder::{Placeholder, Placeholders};
 
-/// Data that all modules share: the options, the kernel's symbols, and ksymbol and jitdump records.
+/// Data shared by all modules: the options, the kernel's symbols, and ksymbol and jitdump records.
 #[derive(Debug)]
 pub(super) struct SharedSources {
     pub(super) options: SymbolOptions,
     kallsyms: OnceLock<Result<Arc<KallsymsTable>, KallsymsError>>,
-    running: OnceLock<Option<BuildId>>,
+    running: OnceLock<Result<Option<BuildId>, MissingDataReason>>,
     ksymbols: IntervalMap<Arc<Path>>,
     jitdumps: Vec<(u32, PathBuf)>,
     pub(super) perf_maps: PerfMaps,
@@ -65,7 +68,7 @@ impl SharedSources {
         self.recorded.insert(path, Arc::new(functions));
     }
 
-    /// Returns the kernel's functions: those of a given copy, or of the running kernel.
+    /// Returns the kernel's functions, from the specified copy of kallsyms or from the running kernel.
     fn kallsyms(&self) -> Result<Arc<KallsymsTable>, KallsymsError> {
         let read = || {
             let kallsyms = match self.options.kallsyms.as_deref() {
@@ -84,8 +87,8 @@ impl SharedSources {
         }
     }
 
-    fn running(&self) -> Option<BuildId> {
-        *self.running.get_or_init(kernel::running_build_id)
+    fn running(&self) -> Result<Option<BuildId>, MissingDataReason> {
+        self.running.get_or_init(kernel::read_running_build_id).clone()
     }
 }
 
@@ -96,21 +99,23 @@ pub(super) struct ModuleSources {
     /// Boxed, since most modules of a very large recording have no file.
     opened: Option<Box<OpenedFiles>>,
     numbering: Numbering,
-    /// Functions by the file's addresses, read when a caller needs all of them. By memory addresses if there
-    /// is no file.
+    /// All functions by address in the file, or by memory address if there is no file. Read when a caller
+    /// needs all of them.
     table: OnceLock<Arc<SymbolTable>>,
-    /// Sources that most modules lack; boxed, since a recording may name a million modules.
+    /// Sources that most modules do not have; boxed, since a recording may contain a million modules.
     other: Option<Box<OtherSources>>,
 }
 
 /// Sources of a module's names other than its files.
 #[derive(Debug, Default)]
 struct OtherSources {
-    /// Functions from the recording, in the numbering of queries. A fallback if there is no other source.
+    /// Functions from the recording, with the addresses used in queries. A fallback if there is no other
+    /// source.
     recorded: Option<Arc<SymbolTable>>,
-    /// The kernel's functions, and by how much the kernel is higher in memory now than in the recording.
+    /// The kernel's functions, and the distance in bytes of the kernel's current address above the recorded
+    /// one.
     kallsyms: Option<(Arc<KallsymsTable>, u64)>,
-    /// Memory from which the code can be read while it runs.
+    /// Memory from which the running code can be read.
     memory: LiveMemory,
     /// Dumps of generated code.
     dumps: Vec<(PathBuf, Jitdump)>,
@@ -120,35 +125,35 @@ struct OtherSources {
 #[derive(Debug, Default)]
 struct OpenedFiles {
     files: ModuleFiles,
-    /// Functions at single addresses.
+    /// Functions that were looked up by single addresses.
     sparse: SparseTable,
     /// Variables, read on first use.
     variables: OnceLock<SymbolTable>,
     cache: Option<Mutex<Cache>>,
     /// The error if line lookup failed for the whole file.
     bad_lines: OnceLock<String>,
-    /// Cached, since computing it may query the package manager.
+    /// The remedy, which is cached because finding it may query the package manager.
     remedy: OnceLock<Option<String>>,
 }
 
-/// Memory from which code can be read while it runs.
+/// Memory from which running code can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum LiveMemory {
     /// Not available.
     #[default]
     Gone,
-    /// The kernel's memory, by this many bytes above the recorded address.
+    /// The kernel's memory, this many bytes above the recorded address.
     Kernel(u64),
     /// The memory of this process.
     Process(u32),
 }
 
-/// How to convert a query to an address of the file.
+/// How to convert a query to an address in the file.
 #[derive(Debug)]
 enum Numbering {
     /// The query is a file offset.
     Offset(Segments),
-    /// The query is a memory address, which is by this many bytes above the file's.
+    /// The query is a memory address, which is this many bytes above the address in the file.
     Slide(u64),
 }
 
@@ -159,7 +164,7 @@ impl Default for Numbering {
 }
 
 impl ModuleSources {
-    /// Returns the files that were found and the data that is missing.
+    /// Returns which files were found, and which data is missing.
     pub(super) fn quality(&self) -> Arc<ModuleDataQuality> {
         let Some(opened) = &self.opened else { return self.quality.clone() };
         let mut quality = ModuleDataQuality::clone(&self.quality);
@@ -184,7 +189,7 @@ impl ModuleSources {
         self.quality_mut().missing.push(reason);
     }
 
-    /// Returns a remedy for the most severe missing data.
+    /// Returns a remedy for the most important missing data.
     pub(super) fn remedy(&self) -> Option<String> {
         let remedy = || self.quality().missing.first()?.remedy();
         match &self.opened {
@@ -225,7 +230,7 @@ impl ModuleSources {
         }
     }
 
-    /// Returns the address to show to users: the file's address, or the memory address.
+    /// Returns the address to show to users: the address in the file, or else the memory address.
     pub(super) fn address(&self, query: SymbolQuery) -> Option<u64> {
         match &self.numbering {
             Numbering::Offset(segments) => segments.address(FileOffset(query.0)).map(|svma| svma.0),
@@ -241,8 +246,8 @@ impl ModuleSources {
         }
     }
 
-    /// Returns the function at a query, in the numbering of [`ModuleSources::address`]. Reads whole tables,
-    /// since callers usually ask for more than one function.
+    /// Returns the function at a query, with addresses as returned by [`ModuleSources::address`]. Reads whole
+    /// tables, since callers usually look up more than one function.
     pub(super) fn find(&self, query: SymbolQuery) -> Option<Symbol<'_>> {
         if let Some(symbol) = self.find_known(query) {
             return Some(symbol);
@@ -251,7 +256,7 @@ impl ModuleSources {
         self.find_known(query)
     }
 
-    /// Like [`ModuleSources::find`], but reads no file.
+    /// Like [`ModuleSources::find`], but does not read any file.
     fn find_known(&self, query: SymbolQuery) -> Option<Symbol<'_>> {
         if let Some(recorded) = self.other.as_ref().and_then(|other| other.recorded.as_ref()) {
             let by = self.slide();
@@ -277,18 +282,19 @@ impl ModuleSources {
         Some(moved(kallsyms.find(query.0.wrapping_add(*by))?, by.wrapping_neg()))
     }
 
-    /// Returns the variable at a query, in the file's numbering.
+    /// Returns the variable at a query, with its address in the file.
     pub(super) fn find_variable(&self, query: SymbolQuery) -> Option<Symbol<'_>> {
         let Numbering::Offset(_) = self.numbering else { return None };
         self.variable_at(self.file_address(query)?)
     }
 
-    /// Returns the variable at an address of the file. Variables without an initial value have such an
-    /// address, but no place in the file that a query could name.
+    /// Returns the variable at an address in the file. Uninitialized variables have an address, but no file
+    /// offset that could be used as a query.
     pub(super) fn variable_at(&self, address: u64) -> Option<Symbol<'_>> {
         let opened = self.opened.as_ref()?;
         let read = || {
             let mut builder = SymbolTableBuilder::default();
+            builder.limit_names(opened.files.images().map(|image| image.len()).sum());
             for image in opened.files.images() {
                 if let Ok(file) = image.elf() {
                     builder.leave_names_in(image);
@@ -300,7 +306,7 @@ impl ModuleSources {
         opened.variables.get_or_init(read).find(address)
     }
 
-    /// Whether a lookup needs no scan of a symbol table.
+    /// Whether a lookup works without scanning a symbol table.
     pub(super) fn knows(&self, query: SymbolQuery) -> bool {
         let Some(opened) = &self.opened else { return true };
         self.file_address(query).is_none_or(|address| opened.sparse.knows(address))
@@ -308,8 +314,8 @@ impl ModuleSources {
     }
 
     /// Returns the range of queries (end exclusive) around this one for which [`ModuleSources::find_all`]
-    /// gives the same name, as far as is known so far. `placeholders` tells whether placeholder names
-    /// distinguish functions too.
+    /// returns the same name, as far as known. If `placeholders` is set, functions with different placeholder
+    /// names count as having different names.
     pub(super) fn around(&self, query: SymbolQuery, placeholders: bool) -> Option<(u64, u64)> {
         if let Some(symbol) = self.in_kernel(query) {
             return Some((symbol.start, symbol.end));
@@ -326,16 +332,15 @@ impl ModuleSources {
         let by = address.wrapping_sub(query.0);
         let Numbering::Offset(segments) = &self.numbering else { return None };
         let (first, behind) = segments.around(FileOffset(query.0))?;
-        // The known range may extend beyond the segment at either end.
+        // The known range may extend beyond the segment in both directions.
         let from = if known.start < first.wrapping_add(by) { first } else { known.start.wrapping_sub(by) };
         let to = if known.end > behind.wrapping_add(by) { behind } else { known.end.wrapping_sub(by) };
         (from..to).contains(&query.0).then_some((from, to))
     }
 
-    /// Returns the functions at these queries, with start and end in the numbering of
-    /// [`ModuleSources::address`].
+    /// Returns the functions at these queries, with addresses as returned by [`ModuleSources::address`].
     pub(super) fn find_all(&self, queries: &[SymbolQuery]) -> Vec<Option<OwnedSymbol>> {
-        // Neighbours are often in the same function and then share its name.
+        // Neighbouring queries are often in the same function, so they share its name.
         let mut last: Option<OwnedSymbol> = None;
         let mut owned = |symbol: Symbol<'_>| match &last {
             Some(same) if (same.start, same.end, &*same.name) == (symbol.start, symbol.end, symbol.name) => {
@@ -364,29 +369,29 @@ impl ModuleSources {
         all
     }
 
-    /// Returns names for code without a symbol; `None` if the module has no file. `module` is the module's
-    /// part of those names.
+    /// Returns names for code without a symbol; `None` if the module has no file. `module` is the part of
+    /// these names that identifies the module.
     pub(super) fn placeholders<'a>(&'a self, module: &'a str) -> Option<Placeholders<'a>> {
         let Numbering::Offset(_) = self.numbering else { return None };
         let image = self.opened.as_ref()?.files.images().next()?;
         Some(Placeholders::new(module, &image.elf().ok()?))
     }
 
-    /// Remembers a function with a placeholder name, for [`ModuleSources::around`].
+    /// Records the bounds of a function with a placeholder name, for [`ModuleSources::around`].
     pub(super) fn remember(&self, placeholder: &Placeholder) {
         if let (Some(opened), Some(function)) = (&self.opened, placeholder.function) {
             opened.sparse.add_nameless(function);
         }
     }
 
-    /// Iterates over all functions by start address, in the numbering of the table.
+    /// Iterates over all functions in the table, by start address.
     pub(super) fn symbols(&self) -> impl Iterator<Item = Symbol<'_>> {
         let kernel = self.kallsyms().map(|(kallsyms, _)| kallsyms.iter());
         let own = kernel.is_none().then(|| self.table().iter());
         kernel.into_iter().flatten().chain(own.into_iter().flatten())
     }
 
-    /// Returns lines and inlined functions at addresses of the file; `None` if the module has no line
+    /// Returns the lines and inlined functions at addresses in the file; `None` if the module has no line
     /// information.
     pub(super) fn lines(
         &self,
@@ -427,7 +432,7 @@ impl ModuleSources {
     }
 }
 
-/// Shifts a symbol up by a number of bytes.
+/// Returns a symbol whose addresses are higher by a number of bytes.
 fn moved(symbol: Symbol<'_>, by: u64) -> Symbol<'_> {
     Symbol { start: symbol.start.wrapping_add(by), end: symbol.end.wrapping_add(by), ..symbol }
 }

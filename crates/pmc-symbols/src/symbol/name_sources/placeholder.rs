@@ -1,8 +1,9 @@
 //! Placeholder names for code without a symbol: `git+0x4a2d0`, `[git .plt]`.
 //!
-//! Receives a module's own file and addresses in it. Unwind tables survive stripping and have an entry for
-//! each function. Module and start address form the function's name, so that all of it is one row. Code
-//! without an entry gets the name of its section. Leaves code without a file to the views.
+//! Takes a module's own file and addresses in it. Finds functions with the unwind tables, which survive
+//! stripping and contain an entry for each function. A name consists of the module and the function's start
+//! address, so that all samples in a function are in one row. Code without an entry is named after its
+//! section. Code without a file is left to the views.
 
 use gimli::{EhFrame, EhFrameHdr, EndianSlice, RunTimeEndian, UnwindSection};
 use object::read::{File, Object, ObjectSection};
@@ -17,12 +18,12 @@ type SectionSlice<'a> = EndianSlice<'a, RunTimeEndian>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::symbol) struct Placeholder {
     pub(in crate::symbol) name: String,
-    /// Start and end (exclusive) of the function in the file's addresses. `None` if the name is a section's,
-    /// which may contain several functions.
+    /// Start and end (exclusive) of the function, as addresses in the file. `None` if the name refers to a
+    /// section, which may contain several functions.
     pub(in crate::symbol) function: Option<(u64, u64)>,
 }
 
-/// The parts of a file's code that can be distinguished without symbols.
+/// Finds functions and sections in a file without symbols.
 pub(in crate::symbol) struct Placeholders<'a> {
     module: &'a str,
     /// Start, end and name of each section.
@@ -31,7 +32,7 @@ pub(in crate::symbol) struct Placeholders<'a> {
     functions: Option<UnwindFunctions<'a>>,
 }
 
-/// The unwind tables, with the linker's index of them.
+/// The unwind tables, with the index created by the linker.
 struct UnwindFunctions<'a> {
     frames: EhFrame<SectionSlice<'a>>,
     index: gimli::ParsedEhFrameHdr<SectionSlice<'a>>,
@@ -39,7 +40,7 @@ struct UnwindFunctions<'a> {
 }
 
 impl<'a> Placeholders<'a> {
-    /// Creates placeholders for a parsed file. `module` is its part of the names.
+    /// Creates placeholders for a parsed file. `module` is the part of the names that identifies the module.
     pub(in crate::symbol) fn new(module: &'a str, file: &File<'a>) -> Self {
         let section = |section: object::read::Section<'a, '_>| {
             let end = section.address().saturating_add(section.size());
@@ -54,10 +55,10 @@ impl<'a> Placeholders<'a> {
         }
     }
 
-    /// Returns the placeholder for an address of the file.
+    /// Returns the placeholder for an address in the file.
     pub(in crate::symbol) fn find(&self, address: u64) -> Option<Placeholder> {
         let module = self.module;
-        // All stubs share one entry, so it does not stand for a function.
+        // All stubs share one entry, so it does not represent a function.
         let is_stub = self.stubs.iter().any(|(start, end)| (*start..*end).contains(&address));
         if let Some((start, end)) = self.functions.as_ref().filter(|_| !is_stub).and_then(|f| f.find(address))
         {
@@ -156,7 +157,8 @@ mod tests {
 
     #[test]
     fn any_function_index_does_not_panic() {
-        // The bytes of the vDSO's index: entries that point before the table, huge counts.
+        // Change the bytes of the vDSO's index, which results in entries that point before the table, and in
+        // huge counts.
         for at in 1500..1700 {
             for byte in [0, 1, 0x7f, 0xff] {
                 ask_changed(at, byte, 0);

@@ -1,8 +1,8 @@
-//! Functions and variables from an ELF file's symbol tables.
+//! Reads functions and variables from an ELF file's symbol tables.
 //!
-//! Receives a parsed file; adds its symbols to a [`SymbolTableBuilder`]. Decides which entries of a table are
-//! functions. Leaves stubs to [`plt`](super::plt), and the choice among several names of an address to
-//! [`table`](super::table).
+//! Takes a parsed file; adds its symbols to a [`SymbolTableBuilder`]. Decides which entries of a table are
+//! functions. [`plt`](super::plt) handles stubs, and [`table`](super::table) chooses among several names for
+//! an address.
 
 use std::borrow::Cow;
 
@@ -12,10 +12,10 @@ use object::{ObjectKind, SymbolFlags, elf};
 use super::table::{NameRank, SymbolTableBuilder};
 use crate::symbol::files::elf::{is_code, layout};
 
-/// Adds the functions of both symbol tables. Calls `step` at intervals, when the data read so far may be
-/// released.
+/// Adds the functions from both symbol tables. Calls `step` at intervals, so that the caller can release the
+/// data read so far.
 pub(in crate::symbol) fn add_symbols(file: &File<'_>, into: &mut SymbolTableBuilder, step: &dyn Fn()) {
-    /// About a megabyte of a table.
+    /// About one megabyte of a table.
     const STEP: usize = 1 << 15;
     let places = layout(file);
     let relocatable = file.kind() == ObjectKind::Relocatable;
@@ -57,7 +57,7 @@ pub(in crate::symbol) fn add_symbols(file: &File<'_>, into: &mut SymbolTableBuil
     }
 }
 
-/// Adds the variables of both symbol tables.
+/// Adds the variables from both symbol tables.
 pub(in crate::symbol) fn add_variables(file: &File<'_>, into: &mut SymbolTableBuilder) {
     for symbol in file.symbols().chain(file.dynamic_symbols()) {
         let SymbolFlags::Elf { st_info, .. } = symbol.flags() else { continue };
@@ -78,8 +78,8 @@ fn text(name: &[u8]) -> Cow<'_, str> {
     str::from_utf8(name).map_or_else(|_| String::from_utf8_lossy(name), Cow::Borrowed)
 }
 
-/// Whether a name is an assembler's marker for code and data (`$x`, `$d.12` and the like) rather than a
-/// function.
+/// Whether a name is not a function but a marker by which assemblers distinguish code from data, such as `$x`
+/// or `$d.12`.
 fn is_mapping_symbol(name: &[u8]) -> bool {
     matches!(name, [b'$', b'a' | b'd' | b't' | b'x'] | [b'$', b'a' | b'd' | b't' | b'x', b'.', ..])
         || name.starts_with(b".L")

@@ -1,8 +1,8 @@
-//! Symbol tables: decide which name belongs to an address. Built once from symbols in any order, and queried
-//! many times.
+//! Symbol tables, which decide which name belongs to an address. They are built once, from symbols in any
+//! order, and queried many times.
 //!
-//! Receives symbols from [`files`](super::files), the kernel and JIT compilers; returns one name per address.
-//! Decides among several names. Leaves finding the files to others.
+//! Takes symbols from [`files`](super::files), the kernel and JIT compilers; returns one name per address,
+//! chosen among all that apply.
 
 pub(super) mod elf_symbols;
 pub(crate) mod name_list;

@@ -1,8 +1,8 @@
-//! A compact list of names and addresses, for kallsyms with its hundred thousand names.
+//! A compact list of names and addresses, for kallsyms, which has a hundred thousand names.
 //!
-//! Receives names without sizes in any order. Follows perf's rules: a name extends to the next address, but
-//! no farther than a given distance, and the last name at an address wins. A finished list is one block of
-//! memory with the same layout in memory and in a file. Unused parts of a mapped file take no memory.
+//! Takes names without sizes, in any order. Follows perf's rules: a name extends to the next address, but
+//! not beyond a given distance, and the last name at an address wins. A finished list is one block with the
+//! same layout in memory and in a file. Unused parts of a mapped file take no memory.
 //!
 //! ```text
 //!   | reach, starts, ends | ends, rising | by start, rising: start, where its name ends | all names |
@@ -29,12 +29,12 @@ pub(crate) struct NameList {
 pub(crate) struct NameListBuilder {
     names: Vec<(u64, u32, u32)>,
     text: String,
-    /// Addresses at which earlier names end, whether or not a name follows.
+    /// Addresses at which earlier names end, even if no name follows.
     ends: Vec<u64>,
     reach: u64,
 }
 
-/// Maximum size of all names together; pmc ignores names beyond it.
+/// Maximum size of all names together. Names that exceed it are ignored.
 const MOST_NAME_BYTES: usize = 256 << 20;
 /// Size of the header: reach, number of starts, number of ends.
 const HEAD: usize = 24;
@@ -48,7 +48,7 @@ impl Default for NameList {
 }
 
 impl NameListBuilder {
-    /// Creates an empty builder. `reach` is the maximum length of a name's range.
+    /// Creates an empty builder. `reach` is the maximum size of a name's address range.
     pub(crate) fn new(reach: u64) -> Self {
         Self { reach, ..Self::default() }
     }
@@ -69,7 +69,7 @@ impl NameListBuilder {
 
     /// Serializes the list.
     pub(crate) fn encode(mut self) -> Vec<u8> {
-        // The sort is stable, and the last name of each address survives.
+        // The sort is stable, so the last name at each address is kept.
         self.names.sort_by_key(|(start, ..)| *start);
         self.names.reverse();
         self.names.dedup_by_key(|(start, ..)| *start);
@@ -106,7 +106,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u64> {
     bytes.get(at..)?.first_chunk().map(|word| u64::from_le_bytes(*word))
 }
 
-/// Returns the first number below `len` for which `is_before` is false, or `len`.
+/// Returns the first index below `len` for which `is_before` is false, or else `len`.
 fn partition_point(len: usize, is_before: impl Fn(usize) -> bool) -> usize {
     let (mut from, mut to) = (0, len);
     while from < to {
@@ -117,7 +117,8 @@ fn partition_point(len: usize, is_before: impl Fn(usize) -> bool) -> usize {
 }
 
 impl NameList {
-    /// Opens a list that starts at an offset of an image and extends to its end; `None` if it is invalid.
+    /// Opens a list that starts at an offset in an image and extends to its end; `None` if the list is
+    /// invalid.
     pub(crate) fn open(image: Image, at: usize) -> Option<Self> {
         let number = |place: usize| usize::try_from(word(&image, at.checked_add(place)?)?).ok();
         let (len, ends) = (number(8)?, number(16)?);
@@ -167,7 +168,7 @@ impl NameList {
         Some(Symbol { start, end, name: self.name(at)? })
     }
 
-    /// Releases the memory of pages that were read, if the list is in a file.
+    /// Releases the memory of pages that were read, if the list is a mapped file.
     pub(crate) fn release(&self) {
         self.image.release();
     }

@@ -1,7 +1,7 @@
 //! Names for the stubs through which a program calls libraries: `printf@plt`.
 //!
-//! A stub jumps to the address in a slot; that slot's relocation names the function. pmc decodes each stub,
-//! so it works with any section layout (plain, IBT's second table, non-lazy, BTI).
+//! A stub jumps to the address in a slot, whose relocation names the function. Because each stub is decoded,
+//! this works with any section layout (plain, IBT's second table, non-lazy, BTI).
 //!
 //! ```text
 //!   x86-64   [endbr64] [bnd] jmp *disp32(%rip)      slot = end of the instruction + disp32
@@ -14,13 +14,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::table::{NameRank, SymbolTableBuilder};
 
-/// Maximum number of stubs; no legitimate file has more.
+/// Maximum number of stubs; more than any legitimate file has.
 const MOST_STUBS: usize = 1 << 20;
 
 /// Sections with stubs.
 const SECTIONS: [&str; 3] = [".plt", ".plt.sec", ".plt.got"];
 
-/// Returns the address ranges of stubs in a file.
+/// Returns the address ranges of the stubs in a file.
 pub(crate) fn places(file: &File<'_>) -> Vec<(u64, u64)> {
     let place = |section: object::read::Section<'_, '_>| {
         (section.address(), section.address().saturating_add(section.size()))
@@ -39,7 +39,8 @@ pub(crate) fn add_stubs(file: &File<'_>, into: &mut SymbolTableBuilder) {
     for name in SECTIONS {
         let Some(section) = file.section_by_name(name) else { continue };
         let Ok(code) = section.data() else { continue };
-        // Stubs have 8 or 16 bytes, depending on the section; table headers may differ.
+        // A stub is 8 or 16 bytes long, depending on the section. The header of a table may have a different
+        // size.
         let step = if name == ".plt.got" && file.architecture() == Architecture::X86_64 { 8 } else { 16 };
         for (at, stub) in code.chunks(step).enumerate().take(MOST_STUBS) {
             let address = section.address().wrapping_add((at * step) as u64);
@@ -59,7 +60,7 @@ pub(crate) fn add_stubs(file: &File<'_>, into: &mut SymbolTableBuilder) {
     }
 }
 
-/// Maps slots to the names of their functions, for the wanted slots.
+/// Maps each wanted slot to the name of its function.
 fn slots(file: &File<'_>, wanted: &FxHashSet<u64>) -> FxHashMap<u64, String> {
     if wanted.is_empty() {
         return FxHashMap::default();
@@ -73,12 +74,12 @@ fn slots(file: &File<'_>, wanted: &FxHashSet<u64>) -> FxHashMap<u64, String> {
     slot_targets(file, &|slot| wanted.contains(&slot)).filter_map(name).collect()
 }
 
-/// The function whose address the dynamic linker writes into a slot.
+/// The function whose address the dynamic linker writes to a slot.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::symbol) enum SlotTarget<'a> {
-    /// The symbol of this name, from any file.
+    /// The symbol with this name, in any file.
     Symbol(&'a [u8]),
-    /// The code at this address of the same file.
+    /// The code at this address in the same file.
     Address(u64),
 }
 

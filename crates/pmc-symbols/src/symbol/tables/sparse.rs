@@ -1,8 +1,8 @@
-//! Looks up a few addresses in large symbol tables without keeping the rest in memory.
+//! Looks up a few addresses in large symbol tables, without keeping the whole tables in memory.
 //!
-//! Receives a module's files and addresses; returns the function at each, and remembers it for its whole
-//! range. Scans the tables once per batch of new addresses, and releases their pages afterwards. Gives the
-//! same names as a complete [`SymbolTable`], which it can also build.
+//! Takes a module's files and addresses; returns the function at each address, and caches it for its whole
+//! range. Scans the tables once per batch of new addresses, and then releases their pages. Returns the same
+//! names as a complete [`SymbolTable`], which it can build as well.
 
 use std::ops::Range;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -21,14 +21,14 @@ type KnownRanges = IntervalMap<Option<OwnedSymbol>>;
 #[derive(Debug, Default)]
 pub(in crate::symbol) struct SparseTable {
     known: Mutex<KnownRanges>,
-    /// Functions without a symbol whose bounds are known.
+    /// Functions with known bounds but without a symbol.
     nameless: Mutex<IntervalMap<()>>,
     /// The decompressed `.gnu_debugdata` symbol tables.
     mini: OnceLock<Vec<Image>>,
 }
 
 impl SparseTable {
-    /// Returns the functions at these addresses of the file.
+    /// Returns the functions at these addresses in the file.
     pub(in crate::symbol) fn find(
         &self,
         addresses: &[Option<u64>],
@@ -48,13 +48,14 @@ impl SparseTable {
         self.around(address).is_some()
     }
 
-    /// Returns the range with the same result as this address, if known, and whether it is a function.
+    /// Returns the range of addresses with the same result as this one, if known, and whether it is a
+    /// function.
     pub(in crate::symbol) fn around(&self, address: u64) -> Option<(Range<u64>, bool)> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.find(address).map(|(range, found)| (range, found.is_some()))
     }
 
-    /// Remembers the start and end of a function without a symbol.
+    /// Records the start and end of a function without a symbol.
     pub(in crate::symbol) fn add_nameless(&self, (start, end): (u64, u64)) {
         self.nameless.lock().unwrap_or_else(PoisonError::into_inner).replace(start..end, ());
     }
@@ -78,7 +79,7 @@ impl SparseTable {
         }
     }
 
-    /// Builds the table of all functions of the files.
+    /// Builds a table of all functions in the files.
     pub(in crate::symbol) fn whole(&self, files: &ModuleFiles) -> SymbolTable {
         let mut builder = SymbolTableBuilder::default();
         files.images().for_each(|image| builder.leave_names_in(image));
@@ -89,6 +90,8 @@ impl SparseTable {
     }
 
     fn add_all(&self, files: &ModuleFiles, into: &mut SymbolTableBuilder) {
+        let mini = self.mini(files).iter().map(|mini| mini.len());
+        into.limit_names(files.images().map(|image| image.len()).chain(mini).sum());
         for image in files.images() {
             let Ok(file) = image.elf() else { continue };
             elf_symbols::add_symbols(&file, into, &|| image.release());

@@ -1,8 +1,7 @@
-//! A sorted table of functions that tells which one contains an address.
+//! A sorted table for finding the function that contains an address.
 //!
-//! Receives named ranges in any order, with the overlaps and duplicates of real symbol tables. Decides once
-//! which name applies to each range, so that a lookup is one binary search. Leaves reading symbol tables to
-//! others.
+//! Takes named ranges in any order, with the overlaps and duplicates of real symbol tables. Determines in
+//! advance which name applies to each range, so that each lookup is a single binary search.
 //!
 //! ```text
 //!   symbols   [aaaaaaaaaaaaaaaa]  [bbbb    (no size: ends at the next)
@@ -17,13 +16,14 @@ use std::sync::Arc;
 
 use crate::symbol::files::image::Image;
 
-/// Priority of a name among several with the same start; the largest is shown.
+/// Priority of a name among several names with the same start. The name with the greatest rank is shown.
 ///
-/// Follows perf: sized before unsized, not weak before weak, global before local, fewer leading underscores,
-/// longer. If a lower-ranked symbol extends further, its name applies after the end of the better one.
+/// As in perf, symbols with a size come before symbols without one, then non-weak before weak, global before
+/// local, fewer leading underscores before more, and longer names before shorter. If a lower-ranked symbol is
+/// larger, its name applies after the end of the higher-ranked one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) struct NameRank {
-    /// Whether it is a function, or at least not a bare label.
+    /// Whether it is a function, or at least not just a label.
     pub(crate) function: bool,
     /// Whether its binding is not weak.
     pub(crate) strong: bool,
@@ -42,7 +42,7 @@ pub struct Symbol<'a> {
     pub name: &'a str,
 }
 
-/// A [`Symbol`] independent of its table.
+/// A [`Symbol`] that does not borrow from its table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OwnedSymbol {
     /// First address.
@@ -63,7 +63,7 @@ impl From<Symbol<'_>> for OwnedSymbol {
 struct SymbolEntry {
     start: u64,
     end: u64,
-    /// The table gave no size; `end` is an upper bound.
+    /// Whether the symbol table gave no size; `end` is then an upper bound.
     open: bool,
     rank: NameRank,
     /// Number of leading underscores of the name.
@@ -71,7 +71,7 @@ struct SymbolEntry {
     name: NameAt,
 }
 
-/// Location of a name: the number of a file of [`NameStore`], or [`OWN`], and the position in it.
+/// Where a name is stored: the number of a file in [`NameStore`], or [`OWN`], and the position in it.
 #[derive(Debug, Clone, Copy)]
 struct NameAt {
     file: u8,
@@ -79,23 +79,27 @@ struct NameAt {
     len: u32,
 }
 
-/// Marks names that are in no file.
+/// Marks names that are not in a file.
 const OWN: u8 = u8::MAX;
 
-/// The names of symbols. Names in a file are not copied: a compiler's take tens of megabytes.
+/// Stores the names of symbols. Names in a file are not copied, because a compiler's names take tens of
+/// megabytes.
 #[derive(Debug, Default)]
 struct NameStore {
     files: Vec<Image>,
     own: String,
     /// Total size of all names.
     bytes: usize,
+    /// Maximum total size of all names.
+    most: Option<usize>,
 }
 
 impl NameStore {
-    /// Adds a name; `None` if the limit is reached.
+    /// Adds a name; `None` if the limit has been reached.
     fn add(&mut self, name: &str) -> Option<NameAt> {
         let len = u32::try_from(name.len()).ok()?;
-        self.bytes = self.bytes.checked_add(name.len()).filter(|bytes| *bytes <= MOST_NAME_BYTES)?;
+        let most = self.most.unwrap_or(MOST_NAME_BYTES);
+        self.bytes = self.bytes.checked_add(name.len()).filter(|bytes| *bytes <= most)?;
         let mut files = (0..OWN).zip(&self.files);
         let there = files.find_map(|(file, image)| Some((file, image.position_of(name.as_bytes())?)));
         if let Some((file, at)) = there
@@ -111,7 +115,7 @@ impl NameStore {
     fn get(&self, NameAt { file, at, len }: NameAt) -> &str {
         let place = at as usize..at as usize + len as usize;
         match self.files.get(usize::from(file)) {
-            // Another process may change a mapped file after pmc has read it.
+            // Another process may have changed the mapped file since pmc read it.
             Some(image) => image.get(place).and_then(|name| str::from_utf8(name).ok()).unwrap_or_default(),
             None => &self.own[place],
         }
@@ -132,33 +136,35 @@ pub(crate) struct SymbolTableBuilder {
 pub(crate) struct SymbolTable {
     entries: Vec<SymbolEntry>,
     names: NameStore,
-    /// Addresses at which the result changes, each with the index of the entry from there on, or [`NONE`].
+    /// Addresses at which the result changes, each with the index of the entry that applies from there, or
+    /// [`NONE`].
     cuts: Vec<(u64, u32)>,
 }
 
 const NONE: u32 = u32::MAX;
 
-/// The only addresses to look up, and the range around each that has the same result.
+/// The addresses to look up, and the range around each of them that has the same result.
 ///
 /// ```text
 ///   symbols        [aaaaaaaaaaaaaa]   [bbbb        boundaries are starts and ends
 ///   wanted             ^                           what covers it is kept
 ///   same answer    |---------------|               from the last boundary before it to the first behind
 /// ```
-/// A label without a size ends at the next boundary, and later symbols may add a closer one. So labels whose
-/// range turns out not to contain the address are dropped at the end.
+/// A label without a size ends at the next boundary, and symbols added later may create a closer boundary.
+/// Labels whose final range does not contain the address are therefore dropped at the end.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct WantedAddresses {
     wanted: Vec<u64>,
     /// For each address, the last boundary at or before it, and the first one after it.
     around: Vec<(u64, u64)>,
-    /// For each step of `1 << shift` bytes from the first address on, the number of addresses before it.
+    /// The address range is divided into steps of `1 << shift` bytes; for each step, the number of addresses
+    /// before it.
     steps: Vec<u32>,
     shift: u32,
 }
 
 impl WantedAddresses {
-    /// Creates a set of these addresses, in any order.
+    /// Creates a set of these addresses, which may be in any order.
     pub(crate) fn new(wanted: impl IntoIterator<Item = u64>) -> Self {
         let mut wanted: Vec<u64> = wanted.into_iter().collect();
         wanted.sort_unstable();
@@ -166,7 +172,7 @@ impl WantedAddresses {
         let around = vec![(0, u64::MAX); wanted.len()];
         let low = wanted.first().copied().unwrap_or_default();
         let reach = wanted.last().copied().unwrap_or_default() - low;
-        // About as many steps as addresses.
+        // Use about as many steps as there are addresses.
         let shift = u64::BITS - (reach / wanted.len().max(1) as u64).leading_zeros();
         let mut steps = Vec::with_capacity(wanted.len() + 2);
         for (at, address) in wanted.iter().enumerate() {
@@ -176,8 +182,8 @@ impl WantedAddresses {
         Self { wanted, around, steps, shift }
     }
 
-    /// Returns the index of the first wanted address at or after `address`. Called twice for each symbol of a
-    /// large table.
+    /// Returns the index of the first wanted address at or after `address`. Called twice per symbol of a
+    /// large table, so it must be fast.
     fn first_from(&self, address: u64) -> usize {
         let Some(into) = self.wanted.first().and_then(|low| address.checked_sub(*low)) else { return 0 };
         let step = (into >> self.shift) as usize;
@@ -200,15 +206,15 @@ impl WantedAddresses {
     fn wants(&mut self, start: u64, end: u64, is_open: bool) -> bool {
         let first = self.first_from(start);
         self.boundary(first, start);
-        // Nearly all symbols contain no wanted address; this detects them without a second search.
+        // Nearly all symbols contain no wanted address. This check detects that without a second search.
         let is_clear = self.wanted.get(first).is_none_or(|wanted| *wanted >= end);
         let behind = if is_clear { first } else { self.first_from(end) };
         self.boundary(behind, end);
         behind > first && (!is_open || self.around[first].0 == start)
     }
 
-    /// Propagates boundaries. Each was recorded only at the adjacent addresses, but also bounds those further
-    /// away if no closer one exists.
+    /// Propagates boundaries. Each boundary was recorded only for the adjacent addresses, but also limits the
+    /// ranges of more distant addresses without a closer boundary.
     fn propagate_boundaries(&mut self) {
         for at in 1..self.around.len() {
             self.around[at].0 = self.around[at].0.max(self.around[at - 1].0);
@@ -218,7 +224,8 @@ impl WantedAddresses {
         }
     }
 
-    /// Whether no boundary is between a label and its wanted address. Limits `end` to the next boundary.
+    /// Whether there is no boundary between a label and its wanted address. Limits `end` to the next
+    /// boundary.
     fn keeps_label(&self, start: u64, end: &mut u64) -> bool {
         self.around.get(self.first_from(start)).is_some_and(|(from, to)| {
             *end = (*end).min(*to);
@@ -237,21 +244,34 @@ impl WantedAddresses {
     }
 }
 
-/// Maximum size of a module's names together; pmc ignores names beyond it.
+/// Maximum size of all names of a module together. Names beyond it are ignored.
 const MOST_NAME_BYTES: usize = 1 << 30;
 
+/// Returns the maximum total size of the names from files of `bytes` bytes. In the files of compilers and
+/// linkers, names are smaller than the files, although some share their text.
+pub(crate) fn most_names(bytes: usize) -> usize {
+    bytes.saturating_mul(4).saturating_add(1 << 20)
+}
+
 impl SymbolTableBuilder {
-    /// Creates a builder for a table of a few addresses, which needs no memory for the others.
+    /// Creates a builder for a table that can look up only these addresses, and takes no memory for any
+    /// others.
     pub(crate) fn for_few(few: WantedAddresses) -> Self {
         Self { only: Some(few), ..Self::default() }
     }
 
-    /// Makes the table refer to names inside this file instead of copying them.
+    /// Makes the table refer to names in this file instead of copying them.
     pub(crate) fn leave_names_in(&mut self, image: &Image) {
         self.names.files.push(image.clone());
     }
 
-    /// Whether a symbol affects the result. Callers need not read the names of others.
+    /// Limits the total size of the names, given the size of the files that contain them. In a hostile file,
+    /// each of many symbols may have the rest of one long text as its name.
+    pub(crate) fn limit_names(&mut self, files: usize) {
+        self.names.most = Some(most_names(files).min(MOST_NAME_BYTES));
+    }
+
+    /// Whether a symbol affects the result. If not, callers need not read its name.
     pub(crate) fn wants(&mut self, start: u64, size: u64, limit: u64) -> bool {
         let end = if size == 0 { limit } else { start.saturating_add(size) };
         match &mut self.only {
@@ -261,8 +281,8 @@ impl SymbolTableBuilder {
         }
     }
 
-    /// Adds a symbol. If `size` is 0, it extends to the next symbol, at most to `limit` (the end of its
-    /// section).
+    /// Adds a symbol. If `size` is 0, the symbol extends to the next one, but not beyond `limit`, the end of
+    /// its section.
     pub(crate) fn add(&mut self, start: u64, size: u64, limit: u64, rank: NameRank, name: &str) {
         let full = self.entries.len() >= NONE as usize / 2;
         let end = if size == 0 { limit } else { start.saturating_add(size) };
@@ -275,8 +295,8 @@ impl SymbolTableBuilder {
         }
     }
 
-    /// Builds the table: sorts the symbols, chooses among names with the same start, and ends the unsized
-    /// ones.
+    /// Builds the table: sorts the symbols, chooses among names with the same start, and determines where
+    /// symbols without a size end.
     pub(crate) fn finish(self) -> SymbolTable {
         self.finish_few().0
     }
@@ -292,8 +312,8 @@ impl SymbolTableBuilder {
         let few = only.unwrap_or_default();
         let worth = |e: &SymbolEntry| (!e.open, e.rank, Reverse(e.underscores), e.name.len, Reverse(e.end));
         entries.sort_unstable_by_key(|e| (Reverse(e.start), Reverse(worth(e))));
-        // Ties need an order too, or the choice would depend on the order in the file. No sort compares
-        // names: other processes may change mapped bytes during the sort.
+        // Ties require a defined order; otherwise, the choice would depend on the order in the file. Names
+        // are not compared, because other processes may change mapped bytes during the sort.
         entries.dedup_by(|next, kept| {
             let is_same = next.start == kept.start;
             if is_same && worth(next) == worth(kept) && names.get(next.name) < names.get(kept.name) {
@@ -301,7 +321,7 @@ impl SymbolTableBuilder {
             }
             is_same && (next.open || next.end <= kept.end)
         });
-        // Of symbols with the same start, the better one is the inner one.
+        // If symbols have the same start, the one with the highest rank is innermost.
         entries.reverse();
         end_the_open(&mut entries);
         entries.shrink_to_fit();
@@ -310,7 +330,7 @@ impl SymbolTableBuilder {
     }
 }
 
-/// Ends each unsized symbol at the next start. Drops labels inside a function of known size.
+/// Ends each symbol without a size at the next start. Drops labels inside a function of known size.
 fn end_the_open(entries: &mut Vec<SymbolEntry>) {
     let mut covered_to = 0;
     entries.retain(|e| {
@@ -328,7 +348,7 @@ fn end_the_open(entries: &mut Vec<SymbolEntry>) {
     }
 }
 
-/// Sweeps over the starts with a stack of open symbols, to resolve overlaps once.
+/// Resolves overlaps once, by sweeping over the starts with a stack of open symbols.
 fn cut(entries: &[SymbolEntry]) -> Vec<(u64, u32)> {
     fn close_until(to: u64, stack: &mut Vec<u32>, entries: &[SymbolEntry], cuts: &mut Vec<(u64, u32)>) {
         // The top has the latest start. When it ends, the next symbol on the stack that has not ended applies
@@ -359,7 +379,7 @@ fn cut(entries: &[SymbolEntry]) -> Vec<(u64, u32)> {
 }
 
 impl SymbolTable {
-    /// Builds a table of functions that do not overlap.
+    /// Builds a table from functions that do not overlap.
     pub(crate) fn of<'a>(functions: impl Iterator<Item = (Range<u64>, Cow<'a, str>)>) -> Self {
         let mut builder = SymbolTableBuilder::default();
         let rank = NameRank { function: true, strong: true, global: true };
@@ -369,7 +389,8 @@ impl SymbolTable {
         builder.finish()
     }
 
-    /// Returns the symbol that contains an address; if several do, the one with the latest start.
+    /// Returns the symbol that contains an address. If several symbols do, returns the one with the latest
+    /// start.
     pub(crate) fn find(&self, address: u64) -> Option<Symbol<'_>> {
         let at = self.cuts.partition_point(|(start, _)| *start <= address).checked_sub(1)?;
         let entry = self.entries.get(self.cuts[at].1 as usize)?;
@@ -440,6 +461,18 @@ mod tests {
     }
 
     #[test]
+    fn names_take_memory_in_proportion_to_the_file() {
+        let text = "n".repeat(1 << 20);
+        let mut builder = SymbolTableBuilder::default();
+        builder.limit_names(text.len());
+        for at in 0..1000 {
+            builder.add(10 * at, 5, u64::MAX, NameRank::default(), &text[at as usize..]);
+        }
+        let table = builder.finish();
+        assert_eq!((table.len(), table.names.bytes <= most_names(text.len())), (5, true));
+    }
+
+    #[test]
     fn best_name_at_an_address_is_chosen() {
         let mut builder = SymbolTableBuilder::default();
         let rank = |function, strong, global| NameRank { function, strong, global };
@@ -448,7 +481,7 @@ mod tests {
         builder.add(16, 8, 99, rank(true, true, true), "_memcpy");
         builder.add(16, 8, 99, rank(true, true, false), "local");
         assert_eq!(name(&builder.finish(), 17), "_memcpy");
-        // Lower-ranked symbols apply after the end of better ones.
+        // Lower-ranked symbols apply after the end of higher-ranked ones.
         let table = table(&[(10, 5, "longer name"), (10, 20, "name"), (10, 3, "a"), (10, 0, "label")]);
         let at: Vec<&str> = [10, 14, 15, 29, 30].map(|a| name(&table, a)).into();
         assert_eq!(at, ["longer name", "longer name", "name", "name", "-"]);
@@ -468,10 +501,10 @@ mod tests {
             let table = builder.finish();
             let scanned = table.iter().filter(|s| s.start <= address && address < s.end).max_by_key(|s| s.start);
             prop_assert_eq!(table.find(address), scanned);
-            // Independent of the table: every address that a sized symbol covers has a name.
+            // Independently of the table, every address inside a symbol with a size must have a name.
             let is_covered = symbols.iter().any(|(start, size)| (*start..start + size).contains(&address));
             prop_assert!(scanned.is_some() || !is_covered);
-            // A table for a few addresses gives the same results, also within the bounds that it returns.
+            // A table for a few addresses gives the same results, even within the bounds that it returns.
             let wanted = others.iter().copied().chain([address]);
             let mut few = SymbolTableBuilder::for_few(WantedAddresses::new(wanted));
             for (at, (start, size)) in symbols.iter().enumerate() {

@@ -1,9 +1,9 @@
-//! arm64: `PMCR_EL0.N` holds the number of counters, but user mode cannot read it, and the kernel does not
+//! arm64: `PMCR_EL0.N` contains the number of counters, but user mode cannot read it, and the kernel does not
 //! expose it.
 
 use super::CoreCounters;
 
-/// Returns `None`: user mode cannot read the number of counters. Probe instead.
+/// Returns `None`: user mode cannot read the number of counters. Callers must probe instead.
 pub fn counters() -> Option<CoreCounters> {
     None
 }
@@ -13,17 +13,18 @@ pub fn time_stamp_rate() -> Option<f64> {
     None
 }
 
-/// Returns `None`: user mode cannot identify the hypervisor. The device tree or the DMI tables may.
+/// Returns `None`: user mode cannot identify the hypervisor. The device tree or the DMI tables may identify
+/// it.
 pub fn hypervisor() -> Option<String> {
     None
 }
 
-/// Returns the monotonic clock in nanoseconds: no trace on arm64 uses the raw counter.
+/// Returns the monotonic clock in nanoseconds, because traces on arm64 do not use the raw counter.
 pub fn clock_reading() -> u64 {
     crate::sys::clock::monotonic_ns()
 }
 
-/// Names and numbers of the registers that samples can hold (`asm/perf_regs.h`).
+/// Names and numbers of the registers that samples can contain (`asm/perf_regs.h`).
 pub const REGISTER_NAMES: [(&str, u32); 33] = [
     ("x0", 0),
     ("x1", 1),

@@ -1,4 +1,4 @@
-//! Architecture-specific queries: each file has the same functions.
+//! Architecture-specific queries. Each file defines the same functions.
 //!
 //! ```text
 //! counters()       number of counters per core, as the CPU reports it
@@ -7,7 +7,7 @@
 //! REGISTER_NAMES   the registers that samples can hold
 //! ```
 
-/// Counters of a core, from the CPU's identification.
+/// The counters of a core, as the CPU reports them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CoreCounters {
     /// Number of counters that support any event.

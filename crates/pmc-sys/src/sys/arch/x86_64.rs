@@ -1,4 +1,4 @@
-//! x86-64: CPUID provides all data, for the core that executes it.
+//! x86-64: all data comes from CPUID, which describes the core that executes it.
 //!
 //! Sources: Intel SDM volume 2 (CPUID leaf 0xA), AMD APM volume 3 (0x8000_0001, 0x8000_0022); hypervisor
 //! leaf 0x4000_0000 by convention among hypervisor vendors.
@@ -16,10 +16,10 @@ fn leaf(number: u32) -> CpuidResult {
     }
 }
 
-/// Returns the counters of the current CPU. `None` for vendors that pmc does not know, or if the leaf is
+/// Returns the counters of the current CPU. `None` for vendors that pmc does not support, or if the leaf is
 /// empty.
 ///
-/// A hypervisor may expose the leaf but not the counters: ask the kernel too.
+/// A hypervisor may expose the leaf without the counters, so callers must also ask the kernel.
 pub fn counters() -> Option<CoreCounters> {
     let basic = leaf(0);
     match &vendor([basic.ebx, basic.edx, basic.ecx]) {
@@ -43,14 +43,14 @@ pub fn time_stamp_rate() -> Option<f64> {
 /// Reads the time stamp counter.
 pub fn clock_reading() -> u64 {
     #[allow(unused_unsafe, reason = "newer compilers know that it is safe")]
-    // SAFETY: RDTSC exists on every x86-64 CPU. A kernel that forbids it to programs also does not let them
-    // trace.
+    // SAFETY: RDTSC exists on every x86-64 CPU. A kernel that denies this to programs does not let them trace
+    // either.
     unsafe {
         std::arch::x86_64::_rdtsc()
     }
 }
 
-/// Names and numbers of the registers that samples can hold (`asm/perf_regs.h`).
+/// Names and numbers of the registers that samples can contain (`asm/perf_regs.h`).
 pub const REGISTER_NAMES: [(&str, u32); 20] = [
     ("ax", 0),
     ("bx", 1),
@@ -96,7 +96,7 @@ fn amd(features: u32, v2: Option<CpuidResult>) -> CoreCounters {
     let (general, source) = match v2 {
         Some(leaf) if leaf.eax & 1 == 1 => (leaf.ebx & 0xf, "CPUID leaf 0x80000022"),
         _ if features >> 23 & 1 == 1 => (6, "CPUID leaf 0x80000001, core extensions"),
-        _ => (4, "CPUID: no core extensions, so the first four"),
+        _ => (4, "CPUID leaf 0x80000001, no core extensions"),
     };
     CoreCounters { general, general_width: Some(48), fixed: 0, fixed_width: None, source }
 }
@@ -128,7 +128,7 @@ fn hypervisor_name(signature: &[u8; 12]) -> String {
     }
 }
 
-/// Returns the twelve letters in three registers.
+/// Returns the twelve characters that the three registers contain.
 fn vendor(registers: [u32; 3]) -> [u8; 12] {
     let mut letters = [0; 12];
     for (part, register) in letters.chunks_exact_mut(4).zip(registers) {

@@ -1,7 +1,7 @@
-//! The AUX area of a ring: memory to which hardware writes a trace directly, without records.
+//! The AUX area of a ring: memory to which the hardware writes a trace directly, without records.
 //!
-//! Receives a mapped [`Ring`] of a tracing event; returns the raw trace. A decoder interprets it. `AUX`
-//! records in the ring tell when each part was written, and whether data is missing.
+//! Maps the area for the [`Ring`] of a tracing event, and returns the raw trace, which a decoder interprets.
+//! `AUX` records in the ring show when each part was written, and whether data is missing.
 //!
 //! ```text
 //! page 0 of the ring: … | aux_head (1056) | aux_tail | aux_offset | aux_size | …
@@ -28,7 +28,7 @@ use super::{Direction, Ring};
 use crate::sys::page_size;
 use crate::sys::perf::EventFd;
 
-/// Behaviour when a trace exceeds the area.
+/// What to do when a trace exceeds the area.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AuxMode {
     /// Tracing stops until there is room.
@@ -41,7 +41,7 @@ pub enum AuxMode {
 #[derive(Debug)]
 pub(super) struct AuxArea {
     start: NonNull<c_void>,
-    /// Size in bytes: a power of two of pages.
+    /// Size in bytes. The number of pages is a power of two.
     size: u64,
     mode: AuxMode,
     /// Number of bytes read since the start.
@@ -58,8 +58,8 @@ impl Ring {
     /// mapped.
     ///
     /// # Errors
-    /// The kernel's error: `EPERM` if the mapping exceeds the limit of locked memory, `EOPNOTSUPP` if the
-    /// event's PMU does not trace, `ENOMEM`.
+    /// Returns the kernel's error: `EPERM` if the mapping exceeds the limit on locked memory, `EOPNOTSUPP`
+    /// if the event's PMU does not trace, `ENOMEM`.
     pub fn map_aux(&mut self, event: &EventFd, pages: usize, mode: AuxMode) -> io::Result<()> {
         if self.direction == Direction::Backward {
             // The header page of a backward ring is not writable.
@@ -68,7 +68,7 @@ impl Ring {
         let bytes = pages.checked_mul(page_size()).ok_or(io::ErrorKind::OutOfMemory)?;
         // The kernel accepts any offset after the ring.
         let offset = self.bytes as u64;
-        // ORDERING: none needed: the kernel reads both in the call below, made by this thread.
+        // ORDERING: none needed: the kernel reads both in the call below, which this thread makes.
         self.word(OFFSET).store(offset, Ordering::Relaxed);
         self.word(SIZE).store(bytes as u64, Ordering::Relaxed);
         // As with rings, the kernel respects the tail only if the mapping is writable.
@@ -85,21 +85,21 @@ impl Ring {
     }
 
     /// Passes the new part of the trace to `take`, and returns its space to the kernel. `take` receives the
-    /// number of bytes traced before it, and one or two slices. Returns the number of bytes passed, which
-    /// is 0 for [`AuxMode::Newest`].
+    /// number of bytes traced before this part, and one or two slices. Returns the number of bytes passed,
+    /// which is 0 for [`AuxMode::Newest`].
     ///
     /// # Errors
-    /// The errors of `take`; the trace then stays in the area.
+    /// Fails if `take` fails; the trace then stays in the area.
     pub fn drain_aux<E>(&mut self, take: impl FnOnce(u64, &[&[u8]]) -> Result<(), E>) -> Result<u64, E> {
         let Some(area) = &self.aux else { return Ok(0) };
-        // ORDERING: acquire, so that our reads of the trace come after this one. Pairs with the barrier
-        // before the kernel's store of aux_head in perf_aux_output_end().
+        // ORDERING: acquire, so that our reads of the trace come after this read of the head. Pairs with the
+        // barrier before the kernel's store of aux_head in perf_aux_output_end().
         let head = self.word(HEAD).load(Ordering::Acquire);
         let (tail, len) = (area.tail, head.wrapping_sub(area.tail));
         if area.mode == AuxMode::Newest || len == 0 {
             return Ok(0);
         }
-        // More than the area holds is impossible: reading restarts at the head then.
+        // Unread data cannot exceed the size of the area. If it seems to, reading restarts at the head.
         if len <= area.size {
             let (at, len) = ((tail & (area.size - 1)) as usize, len as usize);
             let first = len.min(area.size as usize - at);
@@ -128,15 +128,15 @@ impl Ring {
     }
 
     /// Returns a copy of an [`AuxMode::Newest`] area, oldest data first, and the number of bytes traced
-    /// before it, as far as the kernel reports it. The events that trace into the area must be off, or the
-    /// copy may be inconsistent.
+    /// before it, as far as the kernel reports it. The events that trace into the area must be disabled, or
+    /// else the copy may be inconsistent.
     pub fn copy_aux(&self) -> Option<(u64, Vec<u8>)> {
         let area = self.aux.as_ref().filter(|area| area.mode == AuxMode::Newest)?;
-        // ORDERING: as above.
+        // ORDERING: as in `drain_aux`.
         let head = self.word(HEAD).load(Ordering::Acquire);
         let words = (0..area.size as usize).step_by(8).map(|at| {
-            // SAFETY: a multiple of 8 inside the area; volatile, because an event that was started
-            // meanwhile may write.
+            // SAFETY: `at` is a multiple of 8 inside the area. The read is volatile, because an event that
+            // was started in the meantime may write.
             unsafe { area.start.as_ptr().cast::<u8>().add(at).cast::<u64>().read_volatile() }
         });
         let copy = words.flat_map(u64::to_ne_bytes).collect();
@@ -144,8 +144,8 @@ impl Ring {
     }
 }
 
-/// Returns the trace, oldest data first, for a hardware position of `head`, with the number of bytes traced
-/// before it. The area is initially zero: if there is data after a head inside the area, the trace has
+/// Given the hardware's position `head`, returns the trace (oldest data first) and the number of bytes traced
+/// before it. Since the area is initially zero, data after a head inside the area means that the trace has
 /// wrapped.
 fn in_order(head: u64, mut area: Vec<u8>) -> (u64, Vec<u8>) {
     let size = area.len() as u64;
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn newest_data_is_returned_in_write_order() {
         let area = |bytes: [u8; 8]| bytes.to_vec();
-        // Not full yet: nothing was written after the head.
+        // Not full yet: nothing has been written after the head.
         assert_eq!(in_order(3, area([1, 2, 3, 0, 0, 0, 0, 0])), (0, vec![1, 2, 3]));
         assert_eq!(in_order(0, area([0; 8])), (0, vec![]));
         // Wrapped, with a head inside the area and with a free-running head.

@@ -8,7 +8,7 @@ use super::fields::{number, text, word};
 use super::tables::{ImportedEvent, TableOwner};
 use super::{TableImporter, json_files};
 
-/// Reads the files of a directory; `false` if none of them has this format.
+/// Reads the files in a directory; returns `false` if none of them has this format.
 pub(super) fn read(folder: &Path, reader: &mut TableImporter) -> bool {
     let mut found = false;
     for path in json_files(folder) {
@@ -25,7 +25,8 @@ pub(super) fn read(folder: &Path, reader: &mut TableImporter) -> bool {
             continue;
         };
         found = true;
-        // Implementer and part: 0x41d0c. The lists of an architecture have none.
+        // Implementer and part number, such as 0x41d0c. Files that describe a whole architecture have
+        // neither.
         let Some(id) = number(&document, "cpuid").filter(|id| *id >> 20 == 0) else { continue };
         let midr = (id >> 12) << 24 | 0xf << 16 | (id & 0xfff) << 4;
         let table = format!("{core}.events.tsv");

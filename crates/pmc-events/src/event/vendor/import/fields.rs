@@ -1,9 +1,10 @@
-//! Converts JSON objects from vendors to events and metrics. Intel's and the kernel's files use the same
-//! field names; the kernel's have fewer fields.
+//! Converts JSON objects from vendors to events and metrics. Intel's files and the kernel's use the same
+//! field names, but the kernel's have fewer fields.
 //!
-//! Numbers are `0x1F`, `31` or empty words (`na`, `null`, `tbd`). Of alternatives (`"0xB7, 0xBB"`) the
-//! first is the event; the kernel uses the second if the first is busy. An event whose code contains
-//! anything else is skipped, since it would count something different.
+//! Numbers are written as `0x1F` or `31`; the words `na`, `null` and `tbd` mean that the value is missing. If
+//! a code has alternatives (`"0xB7, 0xBB"`), pmc uses the first one; the kernel switches to the second if the
+//! first is busy. An event whose code contains anything else is skipped, since pmc would count something
+//! different.
 
 use serde_json::{Map, Value};
 
@@ -14,7 +15,7 @@ pub(super) type Object = Map<String, Value>;
 
 /// Maximum length of a description, in bytes.
 const LONGEST_TEXT: usize = 4000;
-/// Maximum length of a formula, in bytes; Intel's longest has about 4000.
+/// Maximum length of a formula, in bytes. The longest in Intel's data has about 4000.
 const LONGEST_FORMULA: usize = 32 * 1024;
 
 /// A field as text; numbers are converted.
@@ -40,7 +41,7 @@ fn line(object: &Object, field: &str, most: usize) -> String {
     text
 }
 
-/// The description: the brief one, otherwise the long one.
+/// The brief description, or else the long one.
 pub(super) fn text(object: &Object, fields: &[&str]) -> String {
     fields
         .iter()
@@ -57,7 +58,7 @@ fn number_of(text: &str) -> Option<u64> {
     }
 }
 
-/// The first number of a field; `None` if it has none.
+/// The first number of a field; `None` if the field contains no number.
 pub(super) fn number(object: &Object, field: &str) -> Option<u64> {
     number_of(word(object, field).split(',').next()?)
 }
@@ -66,15 +67,15 @@ fn is_set(object: &Object, field: &str) -> bool {
     number(object, field).is_some_and(|number| number != 0)
 }
 
-/// Part of an event's code is not a number, or is too large.
+/// A part of an event's code is not a number or is too large.
 struct UnreadableCode;
 
-/// Part of an event's code; 0 if missing.
+/// A part of an event's code; 0 if it is missing.
 fn code(object: &Object, field: &str) -> Result<u64, UnreadableCode> {
     Ok(code_if_any(object, field)?.unwrap_or(0))
 }
 
-/// Part of an event's code, the first of alternatives; `None` if it is missing or an empty word.
+/// A part of an event's code, or the first of several alternatives; `None` if it is missing.
 fn code_if_any(object: &Object, field: &str) -> Result<Option<u64>, UnreadableCode> {
     if matches!(object.get(field), Some(Value::Array(_) | Value::Object(_))) {
         return Err(UnreadableCode);
@@ -112,7 +113,7 @@ pub(super) fn pmu(unit: &str) -> String {
         "CPU-M-SF" => "cpum_sf".to_owned(),
         "PAI-CRYPTO" => "pai_crypto".to_owned(),
         "PAI-EXT" => "pai_ext".to_owned(),
-        // Units named like the kernel's PMUs.
+        // These units have the same names as the kernel's PMUs.
         unit if ["hisi_", "imx8_", "imx9_", "ali_", "arm_", "amd_", "uncore_"]
             .iter()
             .any(|own| unit.starts_with(own)) =>
@@ -142,7 +143,7 @@ fn coded(object: &Object, experimental: bool) -> Result<ImportedEvent, Unreadabl
     let (mut event, mut umask) = (code_if_any(object, "EventCode")?, code(object, "UMask")?);
     let mut any = code(object, "AnyThread")? != 0;
     let mut extra = Vec::new();
-    // Linux does not support Intel's codes of fixed counters as events; it uses the general codes instead.
+    // Linux does not support Intel's codes for fixed counters as events, and uses the general codes instead.
     let is_fixed = word(object, "Counter").to_ascii_lowercase().starts_with("fixed");
     let general = match name.as_str() {
         "INST_RETIRED.ANY" => Some((0xc0, 0)),
@@ -162,7 +163,7 @@ fn coded(object: &Object, experimental: bool) -> Result<ImportedEvent, Unreadabl
     };
     let wide = code(object, "UMaskExt")?;
     let mut masks = [code(object, "PortMask")?, code(object, "FCMask")?];
-    // There, the kernel has separate terms for the bits above the mask.
+    // On these PMUs, the kernel has separate terms for the bits above the mask.
     if pmu == "uncore_iio" {
         if masks == [0, 0] {
             masks = [wide >> 4 & 0xfff, wide >> 16 & 7];
@@ -228,7 +229,7 @@ fn register(object: &Object, terms: &mut Vec<String>, extra: &mut Vec<String>) -
     Ok(())
 }
 
-/// Adds the terms of a filter, or the register that the user must set.
+/// Adds a filter's terms, or the register that the user must set.
 fn filter(object: &Object, terms: &mut Vec<String>, extra: &mut Vec<String>) -> Result<(), UnreadableCode> {
     let filter = word(object, "Filter");
     let plain = |c: char| c.is_ascii_alphanumeric() || "_:[]".contains(c);
@@ -280,7 +281,7 @@ fn counters(text: &str) -> String {
     ranges.into_iter().map(range).collect::<Vec<_>>().join(",")
 }
 
-/// The flag letters of the tables.
+/// The flag letters used in the tables.
 fn flags(object: &Object, experimental: bool) -> String {
     let mut flags = String::new();
     match number(object, "PEBS").max(number(object, "Precise")) {
@@ -314,7 +315,8 @@ fn flags(object: &Object, experimental: bool) -> String {
     flags
 }
 
-/// Converts a metric in perf's language; `None` if its name or formula is missing, or does not fit a table.
+/// Converts a metric in perf's language; `None` if its name or formula is missing or does not fit into a
+/// table.
 pub(super) fn metric(object: &Object) -> Option<ImportedMetric> {
     let formula = |field: &str| {
         let text = line(object, field, usize::MAX);
@@ -329,7 +331,7 @@ pub(super) fn metric(object: &Object) -> Option<ImportedMetric> {
     let locate = long.split_once("Sample with: ").map_or("", |(_, rest)| rest);
     let locate = locate.split(". ").next().unwrap_or_default().trim_end_matches('.');
     Some(ImportedMetric {
-        // The kernel's tree has `power_self_refresh %`; the unit is not part of the name.
+        // The kernel's tree contains the name `power_self_refresh %`, which ends in a unit.
         name: word(object, "MetricName").trim_end_matches([' ', '%']).to_owned(),
         scale: line(object, "ScaleUnit", 100),
         level,

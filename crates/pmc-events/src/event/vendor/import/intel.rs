@@ -1,4 +1,4 @@
-//! Intel's perfmon: `mapfile.csv` names a file for each kind of events of each model.
+//! Intel's perfmon: for each model, `mapfile.csv` lists one file for each kind of event.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -6,8 +6,8 @@ use std::path::Path;
 use super::tables::TableOwner;
 use super::{TableImporter, below, fields};
 
-/// Reads the files named by the map: columns CPU, version, file, kind, core type, native ID, role of the
-/// core.
+/// Reads the files listed in the map, whose columns are CPU, version, file, kind, core type, native ID, and
+/// role of the core.
 pub(super) fn read(tree: &Path, map: &[Vec<String>], reader: &mut TableImporter) {
     let mut seen = BTreeSet::new();
     for row in map {
@@ -16,7 +16,8 @@ pub(super) fn read(tree: &Path, map: &[Vec<String>], reader: &mut TableImporter)
             "core" | "hybridcore" => ("core", false),
             "uncore" | "uncore experimental" => ("uncore", true),
             "metrics" => ("metrics", false),
-            // Bits of the offcore registers and the like: the events already contain these numbers.
+            // These files define the bits of offcore and similar registers. The event codes already include
+            // these bits.
             _ => continue,
         };
         let Some(file) = below(tree, path) else {
@@ -38,7 +39,7 @@ pub(super) fn read(tree: &Path, map: &[Vec<String>], reader: &mut TableImporter)
         };
         let table = format!("{model}.{suffix}.tsv");
         reader.tables.own(TableOwner { cpuid: cpuid.to_owned(), model: name, pmu: pmu.to_owned() }, &table);
-        // Several CPUs name the same file.
+        // Several CPU models refer to the same file.
         if !seen.insert(file.clone()) {
             continue;
         }
@@ -49,8 +50,8 @@ pub(super) fn read(tree: &Path, map: &[Vec<String>], reader: &mut TableImporter)
             }
             continue;
         }
-        // The `perf` directory has the same metrics in perf's format, whose formulas contain the event
-        // names.
+        // The `perf` directory contains the same metrics in perf's format, in which formulas contain the
+        // event names.
         let perf = file.with_file_name("perf").join(format!("{stem}_perf.json"));
         if perf.exists() {
             for object in reader.objects(&perf, "Metrics") {

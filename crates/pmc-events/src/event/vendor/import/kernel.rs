@@ -1,6 +1,6 @@
-//! The kernel's `tools/perf/pmu-events/arch/ARCH`: `mapfile.csv` names a directory for each model, whose
-//! files contain events and metrics of all its PMUs. `ArchStdEvent` refers to an entry of the files next to
-//! the directories, and may override parts of it.
+//! The kernel's `tools/perf/pmu-events/arch/ARCH`: `mapfile.csv` lists a directory for each model. The files
+//! in this directory contain the events and metrics of all the model's PMUs. `ArchStdEvent` refers to an
+//! entry in the files next to the directories, and may override parts of it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,10 +9,10 @@ use super::fields::{self, Object, word};
 use super::tables::TableOwner;
 use super::{TableImporter, below, folders, json_files};
 
-/// Entries that others refer to, by lower-case name.
+/// Entries to which `ArchStdEvent` may refer, by lower-case name.
 type Standard = BTreeMap<String, Object>;
 
-/// Reads the directories named by the map: columns CPU, version, directory, kind.
+/// Reads the directories listed in the map, whose columns are CPU, version, directory and kind.
 pub(super) fn read(arch: &Path, map: &[Vec<String>], reader: &mut TableImporter) {
     let standard = standard(arch, reader);
     let mut done: BTreeMap<&str, Vec<(String, String)>> = BTreeMap::new();
@@ -28,7 +28,7 @@ pub(super) fn read(arch: &Path, map: &[Vec<String>], reader: &mut TableImporter)
             done.insert(path, files);
         }
         for (pmu, file) in &done[path] {
-            // The name of Arm's core PMU differs by machine.
+            // The name of Arm's core PMU depends on the machine.
             let pmu = if cpuid.starts_with("0x") && pmu == "cpu" { "" } else { pmu };
             let owner = TableOwner { cpuid: cpuid.to_owned(), model: model.clone(), pmu: pmu.to_owned() };
             reader.tables.own(owner, file);
@@ -45,7 +45,7 @@ fn model_files(
 ) -> Vec<(String, String)> {
     let mut tables = Vec::new();
     let mut paths = json_files(folder);
-    // Some models have one more level of directories for their events.
+    // Some models have an additional level of directories for their events.
     paths.extend(folders(folder).iter().flat_map(|folder| json_files(folder)));
     for path in paths {
         for object in reader.objects(&path, "Events") {

@@ -1,5 +1,5 @@
 //! Imports tables supplied by the user: Intel's perfmon, Arm's data and the kernel's `pmu-events`. They are
-//! stored in the format of the built-in tables, with their descriptions.
+//! stored in the format of the built-in tables, with descriptions.
 //!
 //! Takes a source directory and the directory for imported tables; writes TSV files there and returns a
 //! summary. All input is validated: names, numbers, texts and file sizes. Invalid entries are skipped and
@@ -24,10 +24,13 @@ use std::path::{Component, Path, PathBuf};
 use serde_json::{Map, Value};
 
 use pmc_sys::error::{Error, Result};
+use pmc_sys::sys::regular_file::open_regular;
 use tables::ImportedTables;
 
-/// Maximum file size; the largest real file has about 12 MB.
+/// Maximum file size. The largest file in practice is about 12 MB.
 const LARGEST_FILE: u64 = 128 << 20;
+/// Size in bytes from which a `mapfile.csv` is ignored.
+const LARGEST_MAP: u64 = 4 << 20;
 /// Maximum number of files in a tree.
 const MOST_FILES: usize = 20_000;
 
@@ -38,11 +41,11 @@ pub struct VendorImportSummary {
     pub form: &'static str,
     /// Number of CPU models.
     pub models: usize,
-    /// Number of events of all models.
+    /// Total number of events of all models.
     pub events: usize,
-    /// Number of metrics of all models.
+    /// Total number of metrics of all models.
     pub metrics: usize,
-    /// Number of entries skipped because their name, code or formula is invalid.
+    /// Number of entries that were skipped because their name, code or formula is invalid.
     pub left_out: usize,
     /// Skipped files, with the reason.
     pub unread: Vec<(PathBuf, String)>,
@@ -51,11 +54,12 @@ pub struct VendorImportSummary {
 /// Imports the tree at `from` into `into`, replacing an earlier import of the same kind.
 ///
 /// # Errors
-/// The directory is none of the three kinds, nothing in it can be read, or `into` cannot be written.
+/// Fails if the directory has none of the three formats, if nothing in it can be read, or if `into` cannot be
+/// written.
 pub fn import(from: &Path, into: &Path) -> Result<VendorImportSummary> {
     let listed = fs::read_dir(from).map_err(|error| {
         Error::io(format!("reading the directory {}", from.display()), error)
-            .try_this("name the directory with the copy")
+            .try_this("specify the directory that contains the copy")
     })?;
     drop(listed);
     let mut reader = TableImporter { tables: ImportedTables::default(), unread: Vec::new(), files: 0 };
@@ -152,19 +156,20 @@ impl TableImporter {
     /// The rows of a `mapfile.csv` without its heading, at least seven columns each; `None` if the file is
     /// missing.
     fn map(&mut self, path: &Path) -> Option<Vec<Vec<String>>> {
-        let text = fs::read_to_string(path).ok().filter(|text| text.len() < 4 << 20)?;
+        let text = io::read_to_string(open_regular(path, true).ok()?.take(LARGEST_MAP)).ok();
+        let text = text.filter(|text| (text.len() as u64) < LARGEST_MAP)?;
         let row = |line: &str| {
             let mut columns: Vec<String> = line.split(',').map(|word| word.trim().to_owned()).collect();
             columns.resize(columns.len().max(7), String::new());
             columns
         };
         let rows = text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')).map(row);
-        // All maps but s390's start with a heading.
+        // All maps except for s390's start with a heading.
         let rows = rows.filter(|row| !row[0].eq_ignore_ascii_case("Family-model") && !row[2].is_empty());
         Some(rows.collect())
     }
 
-    /// The objects of a JSON file that is a list, or contains one called `list`. Unreadable files are
+    /// The objects in a JSON file that is a list or contains a list called `list`. Unreadable files are
     /// recorded for the summary.
     fn objects(&mut self, path: &Path, list: &str) -> Vec<Map<String, Value>> {
         match self.parse(path) {
@@ -189,10 +194,7 @@ impl TableImporter {
             return Err(format!("the tree has more than {MOST_FILES} files"));
         }
         let read = || -> io::Result<Vec<u8>> {
-            let file = fs::File::open(path)?;
-            if !file.metadata()?.is_file() {
-                return Err(io::Error::other("it is not a file"));
-            }
+            let file = open_regular(path, true)?;
             let mut bytes = Vec::new();
             file.take(LARGEST_FILE + 1).read_to_end(&mut bytes)?;
             Ok(bytes)
@@ -229,7 +231,8 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// A path named by a map, below its directory; `None` if it leaves that directory.
+/// Resolves a path in a map, relative to the map's directory. `None` if the path leads outside that
+/// directory.
 fn below(folder: &Path, named: &str) -> Option<PathBuf> {
     let named = Path::new(named.trim_start_matches('/'));
     let plain = named.components().all(|part| matches!(part, Component::Normal(_)));

@@ -1,5 +1,5 @@
-//! Collects rows of events and metrics and writes them to files. Decides which file a row belongs to and
-//! which names are valid; does not depend on the data's source.
+//! Collects rows of events and metrics, and writes them to files. Decides which file a row belongs to and
+//! which names are valid. Does not depend on the source of the data.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -44,10 +44,10 @@ pub(super) struct ImportedMetric {
     pub(crate) text: String,
 }
 
-/// The owner of files: a line of the map.
+/// One line of the map: the CPUs to which a set of files applies.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct TableOwner {
-    /// The pattern for the CPU's ID.
+    /// The pattern that the CPU's ID must match.
     pub(crate) cpuid: String,
     pub(crate) model: String,
     /// The core PMU; empty for the uncore, and on Arm, where the machine determines it.
@@ -57,17 +57,18 @@ pub(super) struct TableOwner {
 /// Everything read so far.
 #[derive(Debug, Default)]
 pub(super) struct ImportedTables {
-    /// By file, then by PMU and lower-case name.
+    /// Rows by file, then by PMU and lower-case name.
     events: BTreeMap<String, BTreeMap<(String, String), ImportedEvent>>,
     metrics: BTreeMap<String, BTreeMap<String, ImportedMetric>>,
-    /// In the order of the source maps, since the first match wins.
+    /// The lines of the map and their files, in the order of the source's map, since the first match wins.
     owners: Vec<(TableOwner, Vec<String>)>,
     /// Number of entries with an invalid name or code.
     pub(crate) left_out: usize,
 }
 
 impl ImportedTables {
-    /// Adds an event to a file (`skylakex.core.tsv`). The first event of a name is kept.
+    /// Adds an event to a file (`skylakex.core.tsv`). If several events have the same name, the first one is
+    /// kept.
     pub(super) fn event(&mut self, file: &str, event: Option<ImportedEvent>) {
         match event.filter(|event| is_name(&event.name) && (event.pmu.is_empty() || is_name(&event.pmu))) {
             Some(event) => {
@@ -89,7 +90,7 @@ impl ImportedTables {
         }
     }
 
-    /// Sets the owner of a file.
+    /// Sets the CPUs to which a file applies.
     pub(super) fn own(&mut self, owner: TableOwner, file: &str) {
         let plain = |text: &str| text.len() < 400 && !text.contains(char::is_control);
         if !plain(&owner.cpuid) || owner.cpuid.is_empty() || !is_name(&owner.model) {
@@ -114,7 +115,7 @@ impl ImportedTables {
         (self.events.values().map(BTreeMap::len).sum(), self.metrics.values().map(BTreeMap::len).sum())
     }
 
-    /// Number of models that have a table.
+    /// Number of models that have at least one table.
     pub(super) fn models(&self) -> usize {
         let mut models: Vec<&str> = self.owners.iter().map(|(owner, _)| owner.model.as_str()).collect();
         models.sort_unstable();
@@ -122,8 +123,8 @@ impl ImportedTables {
         models.len()
     }
 
-    /// Writes the files to `folder` in `into`, and adds their lines to its map, before those of other
-    /// kinds.
+    /// Writes the files to `folder` in `into`, and adds their lines to the map in `into`, before the lines
+    /// for data of other kinds.
     pub(super) fn write(&self, into: &Path, folder: &str) -> Result<()> {
         let home = into.join(folder);
         let failed = |path: &Path, error| {
@@ -177,8 +178,8 @@ impl ImportedTables {
     }
 }
 
-/// Whether this is a valid name of an event, a metric, a PMU or a model: it contains no character that
-/// event text, a table or a path treats specially.
+/// Whether this is a valid name for an event, metric, PMU or model. A valid name has no characters with a
+/// special meaning in event text, tables or paths.
 fn is_name(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
     !name.is_empty() && name.len() <= 200 && name.chars().all(plain) && !name.starts_with(['.', '-'])

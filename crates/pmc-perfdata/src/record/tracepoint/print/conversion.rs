@@ -1,8 +1,10 @@
-//! printf's conversions, with the kernel's extensions of `%p`: parsed once, applied to each value.
+//! printf's conversions, including the kernel's extensions to `%p`: parsed once, applied to each value.
 
 use std::fmt::Write;
 
-use super::{Expr, KernelNames, PrintScope, PrintValue, until_nul};
+use super::super::KernelNames;
+use super::{Expr, PrintScope, PrintValue};
+use crate::record::bytes::until_nul;
 use pmc_sys::text::{self, Digits};
 
 /// The flags, width and precision between `%` and its letter, and the letters after `%p`.
@@ -23,7 +25,7 @@ pub(super) struct PrintConversion {
 #[derive(Debug, Clone)]
 enum Size {
     Fixed(usize),
-    /// `*`: the value of an argument.
+    /// `*`: taken from an argument.
     Argument(Expr),
 }
 
@@ -43,9 +45,9 @@ enum ConversionKind {
 /// The meaning of `%p` and its letters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pointer {
-    /// Hashed, kernel and error pointers print as numbers.
+    /// Hashed pointers, kernel pointers and error pointers, which print as numbers.
     Number,
-    /// The function at the address, with or without the offset in it.
+    /// The function at the address, with or without the offset into it.
     Code {
         has_offset: bool,
     },
@@ -55,7 +57,7 @@ enum Pointer {
     Ipv6,
 }
 
-/// Removes and returns the text's first character if it matches.
+/// Removes and returns the first character if it matches.
 fn take(text: &mut &str, is: impl Fn(char) -> bool) -> Option<char> {
     let c = text.chars().next().filter(|c| is(*c))?;
     *text = &text[c.len_utf8()..];
@@ -107,8 +109,8 @@ impl Pointer {
 }
 
 impl PrintConversion {
-    /// Parses a conversion at the start of a text, and returns the rest, or `None` for an unknown conversion.
-    /// `star` returns the arguments for `*`.
+    /// Parses the conversion at the start of `text`, and also returns the text after it; `None` for an
+    /// unknown conversion. `star` returns the arguments for `*`.
     pub(super) fn parse(text: &str, mut star: impl FnMut() -> Option<Expr>) -> Option<(Self, &str)> {
         let [mut minus, mut zero, mut alternate, mut plus] = [false; 4];
         let mut left = text;
@@ -148,7 +150,7 @@ impl PrintConversion {
         Some((Self { minus, zero, alternate, plus, width, precision, bytes, kind }, left))
     }
 
-    /// Appends a value; `None` if it has the wrong type, or if the payload does not contain a width.
+    /// Appends a value; `None` if it has the wrong type, or if a width is missing from the payload.
     pub(super) fn print(
         &self,
         scope: &PrintScope<'_>,
@@ -264,7 +266,7 @@ impl PrintConversion {
         self.align(missing, out, |out| out.push_str(text));
     }
 
-    /// Calls `print`, and adds spaces for the missing width.
+    /// Calls `print`, and pads its output with `missing` spaces.
     fn align(&self, missing: usize, out: &mut String, print: impl FnOnce(&mut String)) {
         if !self.minus {
             fill(BLANKS, missing, out);
@@ -276,7 +278,7 @@ impl PrintConversion {
     }
 }
 
-/// Returns the first `most` characters of a text.
+/// Returns the first `most` characters of `text`.
 fn cut(text: &str, most: Option<usize>) -> &str {
     let end = most.and_then(|most| text.char_indices().nth(most));
     end.map_or(text, |(at, _)| &text[..at])

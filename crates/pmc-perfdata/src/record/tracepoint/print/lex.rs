@@ -1,4 +1,4 @@
-//! Splits C text into tokens: words, numbers, texts and signs.
+//! Splits C code into tokens: words, numbers, string literals and operators.
 
 /// A token of C.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -9,15 +9,15 @@ pub(super) enum Token {
     Sign(&'static str),
 }
 
-/// Longest first.
+/// Operators, longest first.
 const SIGNS: [&str; 31] = [
     "->", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "(", ")", "[", "]", "{", "}", ",", "?", ":", "+",
     "-", "*", "/", "%", "&", "|", "^", "~", "!", "<", ">", ".",
 ];
 
-/// Splits a text; `None` if it is not valid C or has too many tokens.
+/// Splits `text` into tokens; `None` if it is not valid C or has too many tokens.
 pub(super) fn tokens(text: &str) -> Option<Vec<Token>> {
-    /// The kernel's longest format has some 3,000 tokens.
+    /// The kernel's longest format has about 3,000 tokens.
     const MOST: usize = 1 << 16;
     let mut tokens = Vec::new();
     let mut left = text.trim_start();
@@ -51,7 +51,7 @@ pub(super) fn tokens(text: &str) -> Option<Vec<Token>> {
     Some(tokens)
 }
 
-/// Returns the text up to the closing quote, with escapes resolved, and the rest.
+/// Returns the string up to the closing quote, with escapes resolved, and the text after it.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let mut out = String::new();
     let mut chars = text.char_indices();

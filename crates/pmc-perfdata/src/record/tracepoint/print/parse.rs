@@ -1,4 +1,4 @@
-//! Parses tokens into expressions, by precedence.
+//! Parses tokens into expressions, by operator precedence.
 
 use super::Expr;
 use super::lex::{Token, tokens};
@@ -36,7 +36,7 @@ const LEVELS: [&[&str]; 10] = [
     &["*", "/", "%"],
 ];
 
-/// Maximum nesting depth of expressions; the kernel's deepest have some 20 levels.
+/// Maximum nesting depth of expressions; the deepest in the kernel have about 20 levels.
 const DEEPEST: u32 = 100;
 
 impl PrintParser<'_> {
@@ -58,7 +58,7 @@ impl PrintParser<'_> {
         Some(word)
     }
 
-    /// Joins adjacent texts.
+    /// Joins adjacent string literals.
     fn text(&mut self) -> Option<String> {
         let mut text = None::<String>;
         while let Some((Token::Text(part), rest)) = self.tokens.split_first() {
@@ -157,8 +157,8 @@ impl PrintParser<'_> {
         Some(expr)
     }
 
-    /// Parses a type and `)`: size in bytes and sign, or `None` for pointers and structs. Consumes nothing if
-    /// there is no type.
+    /// Parses the type and the `)` of a cast. Returns the type's size in bytes and whether it is signed, or
+    /// an inner `None` for pointers and structs. Consumes nothing if there is no type.
     #[allow(clippy::option_option, reason = "no cast; a cast that changes nothing; a cast to a number")]
     fn cast(&mut self) -> Option<Option<(u8, bool)>> {
         let before = self.tokens;
@@ -276,7 +276,7 @@ impl PrintParser<'_> {
             self.expect(",")?;
             match self.text() {
                 Some(name) => names.push((value, name)),
-                // `((void *)0)` ends some of the kernel's tables.
+                // Some of the kernel's tables end with `((void *)0)`.
                 None => drop(self.choice()?),
             }
             self.expect("}")?;

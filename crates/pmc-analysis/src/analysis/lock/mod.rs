@@ -1,0 +1,57 @@
+//! Waits for locks: pairs the events of a recording, and determines which threads wait, where they wait, and
+//! which thread holds the lock.
+//!
+//! Computes the tables of [`crate::profile::lock`] from the symbolized samples of a recording, in time order
+//! ([`NamedRecording`]).
+
+pub mod contention;
+mod events;
+mod futex;
+mod kernel_symbols;
+pub mod user;
+mod uses;
+mod wait_tree;
+
+use super::script::ScriptRequest;
+use crate::session::Session;
+use pmc_perfdata::record::kind;
+use pmc_symbols::symbol::SymbolOptions;
+use pmc_sys::error::{Error, Result};
+
+use super::request::SampleSelection;
+
+/// Returns the request for the records that the engines need. `fields` has the syntax of perf's `-F`.
+fn records(
+    selection: &SampleSelection,
+    symbols: &SymbolOptions,
+    fields: &str,
+    max_stack: usize,
+) -> ScriptRequest {
+    ScriptRequest {
+        selection: selection.clone(),
+        fields: vec![fields.to_owned()],
+        records: vec![kind::LOST, kind::LOST_SAMPLES],
+        ..ScriptRequest::with_callers(max_stack, symbols.clone())
+    }
+}
+
+/// Returns the error for a recording that lacks the events a command needs.
+fn lacks(session: &Session, what: &str, remedy: &str) -> Error {
+    let path = session.reader.path().display();
+    let events = session.reader.events();
+    let names: Vec<String> = events.iter().take(4).map(|event| event.name()).collect();
+    Error::new(format!("{path} has no {what}"))
+        .why(format!("it contains {}{}", names.join(", "), if events.len() > 4 { ", …" } else { "" }))
+        .try_this(remedy.to_owned())
+}
+
+/// Rejects a recording without times, because its events cannot be paired.
+fn check_times(session: &Session, remedy: &str) -> Result<()> {
+    if session.has_time {
+        return Ok(());
+    }
+    let path = session.reader.path().display();
+    Err(Error::new(format!("the samples in {path} have no times"))
+        .why("the duration of a wait is the difference between two times")
+        .try_this(remedy.to_owned()))
+}

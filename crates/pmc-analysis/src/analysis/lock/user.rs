@@ -1,0 +1,651 @@
+//! Waits for user-space locks, found through the system call `futex`.
+//!
+//! A thread waits from the start of its futex call until the call returns. pmc determines as follows which
+//! threads held the lock in the meantime:
+//!
+//! ```text
+//!   waiter    wait ────────────────────────────────────── return
+//!   others              wake by A            wake by B
+//!   holder    ──── A ────│────────── B ───────│── B ──
+//! ```
+//! A wake-up is the last step of releasing the lock, so the thread that wakes another one held the lock until
+//! then. If there is no wake-up because the wait timed out or has not ended, the words of the lock identify
+//! the holder, provided that they contain its thread id and that pmc read them during the wait. A timeout is
+//! not a wake-up: it makes the call return an error.
+
+use std::cell::OnceCell;
+use std::collections::VecDeque;
+use std::hash::Hash;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::events::{LockTracepoints, TracepointRole};
+use super::futex::{self, FutexAction, WaitEnd};
+use super::uses::{self, StackUse};
+use super::wait_tree::{Awaited, AwaitedNode, HolderNode, WaitForest, WaitSpan, WaitSpans};
+use super::{check_times, lacks, records};
+use crate::analysis::ProgressSink;
+use crate::analysis::request::SampleSelection;
+use crate::analysis::script::{NamedRecording, ScriptLine};
+use crate::interval::{DurationHistogram, Interval, IntervalEngine, Overlap};
+use crate::profile::lock::user::{
+    FutexUse, HolderWait, LockParty, LockSite, OtherWaits, OwnerField, UserLock, UserLocks, WaitingHolder,
+};
+use crate::profile::script::ScriptEntry;
+use crate::session::space::MappedModule;
+use crate::session::{ModuleKind, Session};
+use pmc_perfdata::record::{Record, kind};
+use pmc_symbols::address::{Avma, FileOffset};
+use pmc_symbols::symbol::SymbolOptions;
+use pmc_symbols::symbol::demangle::demangle;
+use pmc_sys::error::{Exit, Result};
+use pmc_sys::host::futex::FutexReading;
+
+/// The command that makes the recording that [`user_locks`] needs.
+const REMEDY: &str = "pmc lock user -- COMMAND";
+
+/// Maximum number of wake-ups to remember per lock with waiting threads.
+const MOST_WAKES: usize = 1024;
+
+/// Maximum number of futexes with waiting threads to track, and of threads whose last call is remembered.
+const MOST_KEYS: usize = 1 << 18;
+
+/// Which waits to count.
+#[derive(Debug, Clone)]
+pub struct UserLockRequest {
+    /// Which samples to include.
+    pub selection: SampleSelection,
+    /// The futexes that pmc read while the program ran, in time order; empty for an existing recording.
+    pub readings: Vec<FutexReading>,
+    /// Maximum length of a call chain, in frames.
+    pub max_stack: usize,
+    /// Where to look for symbols.
+    pub symbols: SymbolOptions,
+}
+
+/// Computes the table. Also returns the exit status, and prints warnings about losses.
+///
+/// # Errors
+/// Fails if the file cannot be read, or has no futex events.
+pub fn user_locks(
+    session: Arc<Session>,
+    request: &UserLockRequest,
+    progress: &dyn ProgressSink,
+) -> Result<(UserLocks, Exit)> {
+    let tracepoints = LockTracepoints::new(&session);
+    if !tracepoints.have(&[TracepointRole::Futex, TracepointRole::FutexWait]) {
+        let remedy = match tracepoints.have(&[TracepointRole::ContentionBegin]) {
+            true => format!("pmc lock contention -i {}", session.reader.path().display()),
+            false => REMEDY.to_owned(),
+        };
+        return Err(lacks(&session, "futex calls (syscalls:sys_enter_futex)", &remedy));
+    }
+    if !tracepoints.have(&[TracepointRole::FutexExit]) {
+        return Err(lacks(&session, "ends of futex calls (syscalls:sys_exit_futex)", REMEDY));
+    }
+    check_times(&session, REMEDY)?;
+    let mut wanted =
+        records(&request.selection, &request.symbols, "pid,tid,time,ip,sym,srcline", request.max_stack);
+    wanted.records.push(kind::EXIT);
+    let script = NamedRecording::load(session.clone(), &wanted, progress)?;
+    let mut readings: FxHashMap<i32, VecDeque<FutexReading>> = FxHashMap::default();
+    for reading in &request.readings {
+        readings.entry(reading.tid).or_default().push_back(*reading);
+    }
+    let mut engine = FutexEngine {
+        script: &script,
+        session: &session,
+        calls: IntervalEngine::new(Overlap::Replace),
+        keys: FxHashMap::default(),
+        stacks: Vec::new(),
+        stack_numbers: FxHashMap::default(),
+        last_call: FxHashMap::default(),
+        readings,
+        sums: FxHashMap::default(),
+        others: FxHashMap::default(),
+        spans: WaitSpans::default(),
+        result: UserLocks::default(),
+    };
+    let (mut first, mut last) = (None, 0);
+    script.entries(&mut |line| {
+        match line {
+            ScriptLine::Sample(entry) => {
+                last = entry.time.unwrap_or(last);
+                first = first.or(entry.time);
+                let event = entry.payload.and_then(|payload| tracepoints.read(entry.event, payload));
+                if let Some((role, values)) = event {
+                    engine.sample(entry, role, values);
+                }
+            }
+            ScriptLine::Record(entry, _, Record::Exit(task)) => {
+                engine.end(task.thread.tid, entry.time.unwrap_or(last), WaitEnd::Unfinished);
+            }
+            ScriptLine::Record(entry, ..) => engine.calls.lose(entry.time.unwrap_or(last)),
+            ScriptLine::Dumped(_) | ScriptLine::Torn { .. } => {}
+        }
+        Ok(())
+    })?;
+    // A hung program makes no calls, so the last reading may be later than the last event.
+    let last = request.readings.last().map_or(last, |reading| reading.time.max(last));
+    engine.result.elapsed = last.saturating_sub(first.unwrap_or(last));
+    Ok((engine.finish(last), script.warn()))
+}
+
+/// A process id, and an address in that process.
+type FutexKey = (i32, u64);
+
+/// The index of each lock in the result, and its kind.
+type LockNumbers = FxHashMap<FutexKey, (usize, FutexUse)>;
+
+/// A thread, its stack, and whether it released the lock there or waited for it.
+type PartyKey = (i32, Option<u32>, bool);
+
+/// Nanoseconds and number of waits, by thread and stack or site.
+#[derive(Debug)]
+struct PartySums<K>(FxHashMap<K, (u64, u64)>);
+
+impl<K> Default for PartySums<K> {
+    fn default() -> Self {
+        Self(FxHashMap::default())
+    }
+}
+
+impl<K: Clone + Eq + Hash> PartySums<K> {
+    fn add(&mut self, key: K, time: u64, waits: u64) {
+        let sum = self.0.entry(key).or_default();
+        *sum = (sum.0.saturating_add(time), sum.1 + waits);
+    }
+
+    fn merge(&mut self, other: &Self) {
+        for (key, (time, waits)) in &other.0 {
+            self.add(key.clone(), *time, *waits);
+        }
+    }
+}
+
+/// A call in progress.
+#[derive(Debug)]
+struct FutexCall {
+    action: FutexAction,
+    key: FutexKey,
+    stack: u32,
+}
+
+/// A call that wakes threads.
+#[derive(Debug, Clone, Copy)]
+struct Wake {
+    time: u64,
+    tid: i32,
+    stack: u32,
+}
+
+/// A futex on which threads wait.
+#[derive(Debug, Default)]
+struct WaitedFutex {
+    waiting: u32,
+    wakes: VecDeque<Wake>,
+}
+
+/// The totals of a lock, with separate sums for each thread and stack.
+#[derive(Debug)]
+struct LockSums {
+    is: StackUse,
+    waits: DurationHistogram,
+    timed_out: u64,
+    unfinished: u64,
+    with_loss: u64,
+    waiters: PartySums<PartyKey>,
+    holders: PartySums<PartyKey>,
+    unknown: u64,
+    readings: u64,
+    agreeing: u64,
+    /// A time at which the lock existed.
+    seen: u64,
+}
+
+impl LockSums {
+    fn new(is: StackUse, seen: u64) -> Self {
+        Self {
+            is,
+            seen,
+            waits: DurationHistogram::default(),
+            timed_out: 0,
+            unfinished: 0,
+            with_loss: 0,
+            waiters: PartySums::default(),
+            holders: PartySums::default(),
+            unknown: 0,
+            readings: 0,
+            agreeing: 0,
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.waits.merge(&other.waits);
+        self.timed_out += other.timed_out;
+        self.unfinished += other.unfinished;
+        self.with_loss += other.with_loss;
+        self.unknown = self.unknown.saturating_add(other.unknown);
+        self.readings += other.readings;
+        self.agreeing += other.agreeing;
+        self.waiters.merge(&other.waiters);
+        self.holders.merge(&other.holders);
+    }
+}
+
+/// Merges the two futexes of each of Rust's reader-writer locks. Writers wait on the second one, 4 bytes
+/// after the first.
+fn join_halves(mut all: FxHashMap<FutexKey, LockSums>) -> FxHashMap<FutexKey, LockSums> {
+    let is_rust =
+        |sums: &LockSums| (sums.is.is, sums.is.owner_field) == (FutexUse::RwLock, OwnerField::Nowhere);
+    let mut keys: Vec<FutexKey> = all.iter().filter(|(_, sums)| is_rust(sums)).map(|(key, _)| *key).collect();
+    keys.sort_unstable();
+    for pair in keys.chunk_by(|a, b| a.0 == b.0 && b.1 - a.1 == 4).filter(|pair| pair.len() == 2) {
+        if let (Some(second), Some(first)) = (all.remove(&pair[1]), all.get_mut(&pair[0])) {
+            first.add(&second);
+        }
+    }
+    all
+}
+
+/// The stack of a futex call.
+struct CallStack {
+    places: Box<[u32]>,
+    /// The futex use that the stack implies.
+    is: StackUse,
+    site: OnceCell<LockSite>,
+}
+
+struct FutexEngine<'a> {
+    script: &'a NamedRecording<'a>,
+    session: &'a Session,
+    /// Calls in progress by thread.
+    calls: IntervalEngine<i32, FutexCall>,
+    keys: FxHashMap<FutexKey, WaitedFutex>,
+    /// The distinct stacks.
+    stacks: Vec<CallStack>,
+    stack_numbers: FxHashMap<Box<[u32]>, u32>,
+    /// The stack of each thread's last call.
+    last_call: FxHashMap<i32, u32>,
+    /// The readings, by waiting thread.
+    readings: FxHashMap<i32, VecDeque<FutexReading>>,
+    sums: FxHashMap<FutexKey, LockSums>,
+    others: FxHashMap<FutexUse, OtherWaits>,
+    spans: WaitSpans,
+    result: UserLocks,
+}
+
+impl FutexEngine<'_> {
+    fn sample(&mut self, entry: &ScriptEntry<'_>, role: TracepointRole, [first, second, _]: [u64; 3]) {
+        let (tid, time) = (entry.tid.unwrap_or(0), entry.time.unwrap_or(0));
+        let action = match role {
+            TracepointRole::Futex => futex::action(second),
+            TracepointRole::FutexWait => FutexAction::Wait { is_pi: false },
+            TracepointRole::FutexWaitAny => FutexAction::WaitAny,
+            TracepointRole::FutexWake => FutexAction::Wake,
+            TracepointRole::FutexExit => return self.end(tid, time, futex::wait_end(first)),
+            TracepointRole::ContentionBegin | TracepointRole::ContentionEnd | TracepointRole::Waking => {
+                return;
+            }
+        };
+        let stack = self.stack(entry.places);
+        let key = (entry.pid.unwrap_or(0), first);
+        self.result.has_goroutines |= self.stacks[stack as usize].is.is_go;
+        if self.last_call.len() >= MOST_KEYS {
+            self.last_call.clear();
+        }
+        if !self.last_call.contains_key(&tid) {
+            self.earlier_wait(tid, Some(time));
+        }
+        self.last_call.insert(tid, stack);
+        // The end of the earlier call was lost, or the call does not return.
+        if let Some(FutexCall { action: FutexAction::Wait { .. }, key, .. }) = self.calls.current(&tid) {
+            let key = *key;
+            self.leave(key);
+        }
+        match action {
+            FutexAction::Wait { .. } => {
+                if self.keys.len() >= MOST_KEYS {
+                    self.keys.clear();
+                }
+                self.keys.entry(key).or_default().waiting += 1;
+            }
+            FutexAction::Wake => {
+                if let Some(futex) = self.keys.get_mut(&key) {
+                    if futex.wakes.len() == MOST_WAKES {
+                        futex.wakes.pop_front();
+                    }
+                    futex.wakes.push_back(Wake { time, tid, stack });
+                }
+            }
+            FutexAction::WaitAny | FutexAction::Other => {}
+        }
+        self.calls.begin(tid, time, FutexCall { action, key, stack });
+    }
+
+    /// Counts a thread's wait that began before the recording and ended before `until`. Since its system call
+    /// was not recorded, only readings show the wait, and whether the futex is a lock.
+    fn earlier_wait(&mut self, tid: i32, until: Option<u64>) {
+        let Some(readings) = self.readings.get(&tid) else { return };
+        let is_earlier = |reading: &&FutexReading| until.is_none_or(|until| reading.time < until);
+        let mut earlier = readings.iter().take_while(is_earlier);
+        let (Some(first), Some(pid)) = (earlier.next().copied(), self.session.history.process_of(tid)) else {
+            return;
+        };
+        let same = earlier.take_while(|reading| reading.address == first.address);
+        let last = same.last().copied().unwrap_or(first);
+        let duration = until.unwrap_or(last.time).saturating_sub(first.time);
+        let owner = futex::owner_by_words(&last);
+        let is_valid = |owner: i32| owner != tid && self.session.history.process_of(owner) == Some(pid);
+        let owner = owner.filter(|(owner, _)| is_valid(*owner));
+        let awaited = match owner {
+            Some(_) => Awaited::Lock(pid, first.address),
+            None => Awaited::Other(FutexUse::Other),
+        };
+        let (from, to, stack) = (first.time, first.time.saturating_add(duration), self.stack(&[]));
+        self.spans.add(tid, WaitSpan { awaited, holder: owner.map(|(owner, _)| owner), from, to, stack });
+        let Some((owner, owner_field)) = owner else {
+            self.count_other(FutexUse::Other, duration);
+            return;
+        };
+        let is = StackUse { is: FutexUse::Mutex, owner_field, is_go: false };
+        let sums = self.sums.entry((pid, first.address)).or_insert_with(|| LockSums::new(is, last.time));
+        sums.waits.add(duration);
+        sums.unfinished += u64::from(until.is_none());
+        sums.waiters.add((tid, Some(stack), true), duration, 1);
+        sums.holders.add((owner, self.last_call.get(&owner).copied(), false), duration, 1);
+    }
+
+    fn stack(&mut self, places: &[u32]) -> u32 {
+        if let Some(&number) = self.stack_numbers.get(places) {
+            return number;
+        }
+        let functions = uses::functions(self.script.places(), places);
+        let is = uses::classify(functions.filter_map(|function| function.symbol.as_deref()));
+        let number = self.stacks.len() as u32;
+        self.stacks.push(CallStack { places: places.into(), is, site: OnceCell::new() });
+        self.stack_numbers.insert(places.into(), number);
+        number
+    }
+
+    /// Decrements the number of threads waiting on a futex.
+    fn leave(&mut self, key: FutexKey) {
+        if let Some(futex) = self.keys.get_mut(&key) {
+            futex.waiting = futex.waiting.saturating_sub(1);
+            if futex.waiting == 0 {
+                self.keys.remove(&key);
+            }
+        }
+    }
+
+    /// Ends the call of a thread.
+    fn end(&mut self, tid: i32, time: u64, how: WaitEnd) {
+        if self.calls.current(&tid).is_none() {
+            if !self.last_call.contains_key(&tid) && self.readings.contains_key(&tid) {
+                self.earlier_wait(tid, Some(time));
+                let unknown = self.stack(&[]);
+                self.last_call.insert(tid, unknown);
+                return;
+            }
+            if how == WaitEnd::Unfinished {
+                return;
+            }
+        }
+        if let Some(call) = self.calls.end(&tid, time) {
+            self.count(tid, &call, how);
+        }
+    }
+
+    fn count(&mut self, tid: i32, call: &Interval<FutexCall>, how: WaitEnd) {
+        let FutexCall { action, key, stack } = call.begun;
+        let mut is = self.stacks[stack as usize].is;
+        let is_pi = match action {
+            FutexAction::Wait { is_pi } => is_pi,
+            FutexAction::WaitAny => {
+                self.count_other(FutexUse::Several, call.duration());
+                return;
+            }
+            FutexAction::Wake | FutexAction::Other => return,
+        };
+        if is_pi && !is.is.is_lock() {
+            is.is = FutexUse::Mutex;
+        }
+        match how {
+            WaitEnd::DidNotWait => self.result.did_not_wait += 1,
+            _ if !is.is.is_lock() => {
+                let awaited = Awaited::Other(is.is);
+                let span = WaitSpan { awaited, holder: None, from: call.begin, to: call.end, stack };
+                self.spans.add(tid, span);
+                self.count_other(is.is, call.duration());
+            }
+            _ => self.count_lock(tid, call, how, is, is_pi),
+        }
+        self.leave(key);
+    }
+
+    fn count_other(&mut self, what: FutexUse, duration: u64) {
+        let sum = self.others.entry(what).or_insert(OtherWaits { what, time: 0, waits: 0 });
+        sum.time = sum.time.saturating_add(duration);
+        sum.waits += 1;
+    }
+
+    fn count_lock(&mut self, tid: i32, call: &Interval<FutexCall>, how: WaitEnd, is: StackUse, is_pi: bool) {
+        let FutexCall { key: (pid, address), stack, .. } = call.begun;
+        let lock = futex::lock_address(address, is.is, is.owner_field);
+        let readings = self.readings_of(tid, call, is, is_pi, pid);
+        let wakes = self.keys.get(&(pid, address)).map(|futex| {
+            let first = futex.wakes.partition_point(|wake| wake.time <= call.begin);
+            let during = futex.wakes.range(first..).take_while(|wake| wake.time <= call.end);
+            during.filter(|wake| wake.tid != tid).copied().collect()
+        });
+        let wakes: Vec<Wake> = wakes.unwrap_or_default();
+        let sums = self.sums.entry((pid, lock)).or_insert_with(|| LockSums::new(is, call.end));
+        if is_pi {
+            sums.is.owner_field = OwnerField::Futex;
+        }
+        sums.waits.add(call.duration());
+        sums.timed_out += u64::from(how == WaitEnd::TimedOut);
+        sums.unfinished += u64::from(how == WaitEnd::Unfinished);
+        sums.with_loss += u64::from(call.has_loss);
+        sums.waiters.add((tid, Some(stack), true), call.duration(), 1);
+        let awaited = Awaited::Lock(pid, lock);
+        let mut span = |holder, from, to| self.spans.add(tid, WaitSpan { awaited, holder, from, to, stack });
+        let mut from = call.begin;
+        for wake in &wakes {
+            // In a damaged file, times may go backwards.
+            sums.holders.add((wake.tid, Some(wake.stack), true), wake.time.saturating_sub(from), 1);
+            span(Some(wake.tid), from, wake.time);
+            from = from.max(wake.time);
+        }
+        let rest = call.end - from;
+        let last_reading = readings.iter().rev().find(|(time, _)| *time >= from);
+        match (how, wakes.last(), last_reading) {
+            // The time from the wake-up until the woken thread runs.
+            (WaitEnd::Woken, Some(wake), _) => {
+                sums.holders.add((wake.tid, Some(wake.stack), true), rest, 0);
+            }
+            (_, _, Some((_, owner))) => {
+                sums.holders.add((*owner, self.last_call.get(owner).copied(), false), rest, 1);
+                span(Some(*owner), from, call.end);
+            }
+            _ => {
+                sums.unknown = sums.unknown.saturating_add(rest);
+                span(None, from, call.end);
+            }
+        }
+        for (time, owner) in readings {
+            if let Some(wake) = wakes.iter().find(|wake| wake.time >= time) {
+                sums.readings += 1;
+                sums.agreeing += u64::from(wake.tid == owner);
+            }
+        }
+    }
+
+    /// Returns the owners that pmc read during a wait, and when it read them.
+    fn readings_of(
+        &mut self,
+        tid: i32,
+        call: &Interval<FutexCall>,
+        is: StackUse,
+        is_pi: bool,
+        pid: i32,
+    ) -> Vec<(u64, i32)> {
+        let Some(readings) = self.readings.get_mut(&tid) else { return Vec::new() };
+        while readings.front().is_some_and(|reading| reading.time < call.begin) {
+            readings.pop_front();
+        }
+        let mut found = Vec::new();
+        while let Some(reading) = readings.front().filter(|reading| reading.time <= call.end) {
+            let owner = futex::owner(reading, is.is, is.owner_field, is_pi);
+            let is_valid = |owner: i32| owner != tid && self.session.history.process_of(owner) == Some(pid);
+            if let Some((owner, _)) = owner.filter(|(owner, _)| is_valid(*owner))
+                && reading.address == call.begun.key.1
+            {
+                found.push((reading.time, owner));
+            }
+            readings.pop_front();
+        }
+        found
+    }
+
+    fn finish(mut self, end: u64) -> UserLocks {
+        let counts = self.calls.counts();
+        for (tid, call) in self.calls.finish(end) {
+            self.count(tid, &call, WaitEnd::Unfinished);
+        }
+        // Threads that waited during the whole recording made no call.
+        let mut waiting: Vec<i32> =
+            self.readings.keys().filter(|tid| !self.last_call.contains_key(tid)).copied().collect();
+        waiting.sort_unstable();
+        for tid in &waiting {
+            self.earlier_wait(*tid, None);
+        }
+        let mut result = std::mem::take(&mut self.result);
+        result.counts = counts;
+        result.threads = self.last_call.len() + waiting.len();
+        result.others = self.others.values().copied().collect();
+        result.others.sort_by_key(|other| (std::cmp::Reverse(other.time), other.what));
+        let mut locks: Vec<_> = join_halves(std::mem::take(&mut self.sums)).into_iter().collect();
+        locks.sort_by_key(|(key, sums)| (std::cmp::Reverse(sums.waits.sum()), *key));
+        let numbers: LockNumbers =
+            locks.iter().enumerate().map(|(at, (key, sums))| (*key, (at, sums.is.is))).collect();
+        result.locks = locks.into_iter().map(|(key, sums)| self.lock(key, sums)).collect();
+        let (forest, is_complete) = std::mem::take(&mut self.spans).forest();
+        result.has_partial_trees = !is_complete;
+        for lock in &mut result.locks {
+            let held = forest.get(&Awaited::Lock(lock.pid, lock.address));
+            lock.tree = held.map_or_else(Vec::new, |held| self.holders(lock.pid, held, &numbers));
+            lock.tree.retain(|holder| !holder.waits.is_empty());
+        }
+        result
+    }
+
+    /// Returns the holders of an awaited lock or other resource, longest time first.
+    fn holders(&self, pid: i32, of: &AwaitedNode, numbers: &LockNumbers) -> Vec<WaitingHolder> {
+        let holder = |(tid, node): (&i32, &HolderNode)| WaitingHolder {
+            tid: *tid,
+            comm: self.comm(pid, *tid),
+            time: node.time,
+            is_deadlock: node.is_deadlock,
+            waits: self.holder_waits(pid, &node.waits, numbers),
+        };
+        let mut all: Vec<WaitingHolder> = of.holders.iter().map(holder).collect();
+        all.sort_by_key(|holder| (std::cmp::Reverse(holder.time), holder.tid));
+        all
+    }
+
+    fn holder_waits(&self, pid: i32, waits: &WaitForest, numbers: &LockNumbers) -> Vec<HolderWait> {
+        let wait = |(awaited, node): (&Awaited, &AwaitedNode)| {
+            let (what, lock) = match *awaited {
+                Awaited::Other(what) => (what, None),
+                // This may be the second futex of one of Rust's reader-writer locks.
+                Awaited::Lock(pid, address) => {
+                    let found = numbers
+                        .get(&(pid, address))
+                        .or_else(|| numbers.get(&(pid, address.wrapping_sub(4))))?;
+                    (found.1, Some(found.0))
+                }
+            };
+            let stack = node.stacks.iter().max_by_key(|(stack, time)| (**time, **stack))?;
+            let holders = self.holders(pid, node, numbers);
+            Some(HolderWait { what, lock, site: self.site(*stack.0), time: node.time, holders })
+        };
+        let mut all: Vec<HolderWait> = waits.iter().filter_map(wait).collect();
+        all.sort_by_key(|wait| (std::cmp::Reverse(wait.time), wait.lock, wait.what));
+        all
+    }
+
+    fn site(&self, stack: u32) -> LockSite {
+        let CallStack { places, site, .. } = &self.stacks[stack as usize];
+        site.get_or_init(|| uses::site(uses::functions(self.script.places(), places))).clone()
+    }
+
+    fn lock(&self, (pid, address): FutexKey, sums: LockSums) -> UserLock {
+        let comm = |tid| self.comm(pid, tid);
+        let site = |stack: u32| self.site(stack);
+        let parties = |all: &PartySums<PartyKey>| {
+            let mut by_site = PartySums::default();
+            for ((tid, stack, is_exact), (time, waits)) in &all.0 {
+                by_site.add((*tid, stack.map(site).unwrap_or_default(), *is_exact), *time, *waits);
+            }
+            let party = |((tid, site, is_exact), (time, waits))| LockParty {
+                tid,
+                comm: comm(tid),
+                site,
+                is_exact,
+                time,
+                waits,
+            };
+            let mut all: Vec<LockParty> = by_site.0.into_iter().map(party).collect();
+            all.sort_by(|a, b| (b.time, a.tid, &a.site).cmp(&(a.time, b.tid, &b.site)));
+            all
+        };
+        UserLock {
+            pid,
+            comm: comm(pid),
+            address,
+            variable: self.variable(pid, address, sums.seen),
+            is: sums.is.is,
+            owner_field: sums.is.owner_field,
+            waits: sums.waits,
+            timed_out: sums.timed_out,
+            unfinished: sums.unfinished,
+            with_loss: sums.with_loss,
+            waiters: parties(&sums.waiters),
+            holders: parties(&sums.holders),
+            tree: Vec::new(),
+            unknown: sums.unknown,
+            readings: sums.readings,
+            agreeing: sums.agreeing,
+        }
+    }
+
+    fn comm(&self, pid: i32, tid: i32) -> String {
+        let history = &self.session.history;
+        let name = history.comm(pid, tid, u64::MAX).and_then(|comm| history.comm_name(comm));
+        name.map_or_else(|| format!(":{tid}"), |name| String::from_utf8_lossy(name).into_owned())
+    }
+
+    /// Returns the variable that contains an address, and the offset into it.
+    ///
+    /// A file's variables are at a fixed distance from its code, so the mapping of the code is enough to find
+    /// them. This works even for uninitialized variables, which do not belong to any of the file's mappings.
+    fn variable(&self, pid: i32, address: u64, time: u64) -> Option<(String, u64)> {
+        let history = &self.session.history;
+        let is_file = |mapped: &&MappedModule| {
+            mapped.mapping.start.0 <= address
+                && history.modules()[mapped.module as usize].kind == ModuleKind::File
+        };
+        let mapped = history.mappings(history.epoch(pid, time)).filter(is_file).last()?;
+        let symbols = self.script.symbols();
+        let id = symbols.id(mapped.module)?;
+        let (Avma(start), FileOffset(offset)) = (mapped.mapping.start, mapped.mapping.offset);
+        // The first and last page of the mapping may also contain parts of other segments.
+        let middle = mapped.mapping.len / 2;
+        let in_file = symbols.symbolizer.address(id, FileOffset(offset.wrapping_add(middle)).into())?;
+        let distance = address.wrapping_sub(start.wrapping_add(middle));
+        let (name, into) = symbols.symbolizer.variable(id, in_file.wrapping_add(distance))?;
+        Some((demangle(name).unwrap_or_else(|| name.to_owned()), into))
+    }
+}

@@ -1,0 +1,27 @@
+//! Warnings for the user about problems with a recording.
+
+use pmc_sys::error::Warning;
+
+/// A problem to warn about.
+#[derive(Debug, Clone)]
+#[allow(missing_docs, reason = "the text of each says what it is")]
+pub enum AnalysisWarning {
+    Recording { what: String },
+    DamagedRecording { what: String },
+    NamesMissing { what: String },
+    FieldMissing { event: String, field: &'static str },
+}
+
+impl From<AnalysisWarning> for Warning {
+    fn from(warning: AnalysisWarning) -> Self {
+        use AnalysisWarning::*;
+        match warning {
+            Recording { what } => Self::note(what),
+            DamagedRecording { what } => Self::new(what),
+            NamesMissing { what } => Self::new(format!("function names or lines are missing: {what}")),
+            FieldMissing { event, field } => {
+                Self::note_once(format!("{event} was recorded without {field}: the field is omitted"))
+            }
+        }
+    }
+}

@@ -1,0 +1,482 @@
+//! What threads wait for, as indicated by the names of the functions in their stacks.
+//!
+//! Receives the functions of a stack; returns the [`WaitSite`]. To recognize more functions of the kernel or
+//! of libc, add them to the tables in this file. `profile::lock::futex_functions` contains the functions that
+//! wait on a futex.
+
+use crate::profile::lock::futex_functions::{FutexFunction, stack_use};
+use crate::profile::lock::user::FutexUse;
+use crate::session::thread_time::ThreadState;
+use pmc_perfdata::record::MissingStack;
+
+/// What a thread waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum WaitSite {
+    /// Nothing: the thread is running.
+    Running,
+    /// A CPU.
+    Cpu,
+    /// A lock that another thread holds.
+    Mutex,
+    /// A reader-writer lock.
+    RwLock,
+    /// A condition variable.
+    Condition,
+    /// A semaphore.
+    Semaphore,
+    /// A barrier.
+    Barrier,
+    /// The end of another thread.
+    Join,
+    /// A futex with another purpose.
+    Futex,
+    /// The end of a sleep.
+    Sleep,
+    /// A pipe.
+    Pipe,
+    /// Any of several descriptors (`poll`, `select`).
+    Poll,
+    /// Any of several descriptors (`epoll`).
+    Epoll,
+    /// A socket.
+    Socket,
+    /// A disk or file system.
+    Disk,
+    /// A page of a file or of swap space.
+    PageFault,
+    /// A terminal.
+    Terminal,
+    /// A child process.
+    Child,
+    /// A signal.
+    Signal,
+    /// Asynchronous I/O (`io_uring`, `io_getevents`).
+    AsyncIo,
+    /// A notification descriptor (`eventfd`, `timerfd`, `inotify`).
+    Notification,
+    /// A lock in the kernel.
+    KernelLock,
+    /// A debugger.
+    Debugger,
+    /// Something else in the kernel.
+    Kernel,
+    /// Waits below the threshold (`--off-cpu-thresh`), whose stacks are not recorded.
+    Short,
+    /// Unknown, because there is no stack.
+    Unknown,
+}
+
+impl WaitSite {
+    const ALL: [Self; 26] = [
+        Self::Running,
+        Self::Cpu,
+        Self::Mutex,
+        Self::RwLock,
+        Self::Condition,
+        Self::Semaphore,
+        Self::Barrier,
+        Self::Join,
+        Self::Futex,
+        Self::Sleep,
+        Self::Pipe,
+        Self::Poll,
+        Self::Epoll,
+        Self::Socket,
+        Self::Disk,
+        Self::PageFault,
+        Self::Terminal,
+        Self::Child,
+        Self::Signal,
+        Self::AsyncIo,
+        Self::Notification,
+        Self::KernelLock,
+        Self::Debugger,
+        Self::Kernel,
+        Self::Short,
+        Self::Unknown,
+    ];
+
+    /// Returns the short name for tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Cpu => "CPU",
+            Self::Mutex => "mutex",
+            Self::RwLock => "rwlock",
+            Self::Condition => "condition",
+            Self::Semaphore => "semaphore",
+            Self::Barrier => "barrier",
+            Self::Join => "thread",
+            Self::Futex => "futex",
+            Self::Sleep => "sleep",
+            Self::Pipe => "pipe",
+            Self::Poll => "poll",
+            Self::Epoll => "epoll",
+            Self::Socket => "socket",
+            Self::Disk => "disk",
+            Self::PageFault => "page fault",
+            Self::Terminal => "terminal",
+            Self::Child => "child",
+            Self::Signal => "signal",
+            Self::AsyncIo => "async I/O",
+            Self::Notification => "notification",
+            Self::KernelLock => "kernel lock",
+            Self::Debugger => "debugger",
+            Self::Kernel => "kernel",
+            Self::Short => "short",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// Returns a description of the wait for use in sentences: "1.3 s waiting for a mutex".
+    pub fn activity(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Cpu => "runnable",
+            Self::Mutex => "waiting for a mutex",
+            Self::RwLock => "waiting for a reader-writer lock",
+            Self::Condition => "waiting for a condition variable",
+            Self::Semaphore => "waiting for a semaphore",
+            Self::Barrier => "waiting at a barrier",
+            Self::Join => "waiting for a thread to end",
+            Self::Futex => "waiting for a futex",
+            Self::Sleep => "sleeping",
+            Self::Pipe => "waiting for a pipe",
+            Self::Poll => "in poll or select",
+            Self::Epoll => "in epoll_wait",
+            Self::Socket => "waiting for a socket",
+            Self::Disk => "waiting for the disk",
+            Self::PageFault => "in page faults",
+            Self::Terminal => "waiting for the terminal",
+            Self::Child => "waiting for a child process",
+            Self::Signal => "waiting for a signal",
+            Self::AsyncIo => "waiting for asynchronous I/O",
+            Self::Notification => "waiting for a notification",
+            Self::KernelLock => "waiting for a kernel lock",
+            Self::Debugger => "stopped by a debugger or signal",
+            Self::Kernel => "waiting in the kernel",
+            Self::Short => "in short waits",
+            Self::Unknown => "blocked, with unknown reason",
+        }
+    }
+
+    /// Returns the state of threads at this site.
+    pub fn state(self) -> ThreadState {
+        match self {
+            Self::Running => ThreadState::Running,
+            Self::Cpu => ThreadState::Runnable,
+            _ => ThreadState::Blocked,
+        }
+    }
+
+    /// Returns the site of a wait on a futex with this purpose; `None` if there is no site for the purpose.
+    fn of_futex(is: FutexUse) -> Option<Self> {
+        match is {
+            FutexUse::Mutex | FutexUse::RuntimeLock => Some(Self::Mutex),
+            FutexUse::RwLock => Some(Self::RwLock),
+            FutexUse::Condition | FutexUse::Park => Some(Self::Condition),
+            FutexUse::Join => Some(Self::Join),
+            FutexUse::Semaphore => Some(Self::Semaphore),
+            FutexUse::Barrier => Some(Self::Barrier),
+            FutexUse::Once | FutexUse::Several | FutexUse::Other => None,
+        }
+    }
+
+    /// Whether threads at this site may be waiting for work.
+    pub(super) fn is_for_work(self) -> bool {
+        matches!(
+            self,
+            Self::Condition
+                | Self::Semaphore
+                | Self::Futex
+                | Self::Sleep
+                | Self::Epoll
+                | Self::Poll
+                | Self::Socket
+                | Self::AsyncIo
+                | Self::Notification
+        )
+    }
+
+    /// Returns the site encoded in a row's attribute.
+    pub(super) fn of_word(word: u64) -> Self {
+        usize::try_from(word).ok().and_then(|at| Self::ALL.get(at).copied()).unwrap_or(Self::Unknown)
+    }
+
+    pub(super) fn word(self) -> u64 {
+        Self::ALL.iter().position(|site| *site == self).unwrap_or(0) as u64
+    }
+}
+
+/// Scheduler functions, which are innermost in the stack of each wait. Some of them are called from
+/// [`INTERRUPTS`].
+const SCHEDULER: &[&str] = &[
+    "schedule",
+    "__schedule",
+    "schedule_timeout",
+    "schedule_timeout_interruptible",
+    "schedule_timeout_uninterruptible",
+    "schedule_timeout_killable",
+    "schedule_hrtimeout",
+    "schedule_hrtimeout_range",
+    "schedule_hrtimeout_range_clock",
+    "schedule_preempt_disabled",
+    "schedule_idle",
+    "io_schedule",
+    "io_schedule_timeout",
+    "preempt_schedule",
+    "preempt_schedule_common",
+    "preempt_schedule_irq",
+    "preempt_schedule_notrace",
+    "preempt_schedule_thunk",
+    "__cond_resched",
+    "dynamic_cond_resched",
+    "raw_irqentry_exit_cond_resched",
+    "irqentry_exit",
+    "irqentry_exit_cond_resched",
+    "irqentry_exit_to_user_mode",
+    "exit_to_user_mode_loop",
+    "exit_to_user_mode_prepare",
+    "el0_interrupt",
+    "el1_interrupt",
+    "arm64_preempt_schedule_irq",
+];
+
+/// Prefixes of the names of functions that enter the kernel for an interrupt. A thread that is preempted by
+/// an interrupt waits in the interrupted function.
+const INTERRUPTS: &[&str] = &["asm_sysvec_", "asm_common_interrupt", "el0t_64_irq", "el1h_64_irq"];
+
+/// Functions that handle page faults. Any wait inside them is part of the page fault.
+const FAULTS: &[&str] = &["exc_page_fault", "do_user_addr_fault", "do_page_fault", "do_mem_abort"];
+
+/// Prefixes of the names of kernel functions that wait, with the site of the wait. The first match applies,
+/// so longer prefixes come first.
+const KERNEL: &[(&str, WaitSite)] = &[
+    ("futex_", WaitSite::Futex),
+    ("__futex_wait", WaitSite::Futex),
+    ("do_nanosleep", WaitSite::Sleep),
+    ("hrtimer_nanosleep", WaitSite::Sleep),
+    ("msleep", WaitSite::Sleep),
+    ("usleep_range", WaitSite::Sleep),
+    ("alarm_timer_nsleep", WaitSite::Sleep),
+    ("pipe_", WaitSite::Pipe),
+    ("anon_pipe_", WaitSite::Pipe),
+    ("fifo_open", WaitSite::Pipe),
+    ("wait_for_partner", WaitSite::Pipe),
+    ("do_poll", WaitSite::Poll),
+    ("poll_schedule_timeout", WaitSite::Poll),
+    ("do_sys_poll", WaitSite::Poll),
+    ("do_select", WaitSite::Poll),
+    ("ep_poll", WaitSite::Epoll),
+    ("do_epoll_wait", WaitSite::Epoll),
+    ("sk_", WaitSite::Socket),
+    ("unix_", WaitSite::Socket),
+    ("tcp_", WaitSite::Socket),
+    ("udp_", WaitSite::Socket),
+    ("inet_", WaitSite::Socket),
+    ("vsock_", WaitSite::Socket),
+    ("netlink_", WaitSite::Socket),
+    ("wait_for_connect", WaitSite::Socket),
+    ("__skb_wait_for_more_packets", WaitSite::Socket),
+    ("__skb_recv", WaitSite::Socket),
+    ("skb_recv", WaitSite::Socket),
+    ("sock_", WaitSite::Socket),
+    ("bit_wait_io", WaitSite::Disk),
+    ("folio_wait", WaitSite::Disk),
+    ("wait_on_page", WaitSite::Disk),
+    ("__lock_page", WaitSite::Disk),
+    ("__folio_lock", WaitSite::Disk),
+    ("wait_on_buffer", WaitSite::Disk),
+    ("__wait_on_buffer", WaitSite::Disk),
+    ("submit_bio_wait", WaitSite::Disk),
+    ("blk", WaitSite::Disk),
+    ("__blk", WaitSite::Disk),
+    ("rq_qos_wait", WaitSite::Disk),
+    ("wbt_wait", WaitSite::Disk),
+    ("__iomap_dio", WaitSite::Disk),
+    ("iomap_dio", WaitSite::Disk),
+    ("jbd2_", WaitSite::Disk),
+    ("ext4_", WaitSite::Disk),
+    ("xfs_", WaitSite::Disk),
+    ("btrfs_", WaitSite::Disk),
+    ("f2fs_", WaitSite::Disk),
+    ("nfs_", WaitSite::Disk),
+    ("rpc_", WaitSite::Disk),
+    ("fuse_", WaitSite::Disk),
+    ("request_wait_answer", WaitSite::Disk),
+    ("balance_dirty_pages", WaitSite::Disk),
+    ("file_write_and_wait", WaitSite::Disk),
+    ("__filemap_fdatawait", WaitSite::Disk),
+    ("wait_on_inode", WaitSite::Disk),
+    ("swap_read", WaitSite::PageFault),
+    ("do_swap_page", WaitSite::PageFault),
+    ("n_tty_", WaitSite::Terminal),
+    ("tty_", WaitSite::Terminal),
+    ("do_wait", WaitSite::Child),
+    ("kernel_wait4", WaitSite::Child),
+    ("wait_for_vfork", WaitSite::Child),
+    ("do_sigtimedwait", WaitSite::Signal),
+    ("sigsuspend", WaitSite::Signal),
+    ("do_pause", WaitSite::Signal),
+    ("__do_sys_pause", WaitSite::Signal),
+    ("__x64_sys_pause", WaitSite::Signal),
+    ("signalfd_", WaitSite::Signal),
+    ("io_cqring_wait", WaitSite::AsyncIo),
+    ("io_uring_", WaitSite::AsyncIo),
+    ("io_wq", WaitSite::AsyncIo),
+    ("read_events", WaitSite::AsyncIo),
+    ("do_io_getevents", WaitSite::AsyncIo),
+    ("eventfd_", WaitSite::Notification),
+    ("timerfd_", WaitSite::Notification),
+    ("inotify_", WaitSite::Notification),
+    ("fanotify_", WaitSite::Notification),
+    ("__mutex_lock", WaitSite::KernelLock),
+    ("mutex_lock", WaitSite::KernelLock),
+    ("rwsem_", WaitSite::KernelLock),
+    ("down_", WaitSite::KernelLock),
+    ("__down_", WaitSite::KernelLock),
+    ("percpu_", WaitSite::KernelLock),
+    ("rt_mutex", WaitSite::KernelLock),
+    ("do_msgrcv", WaitSite::Notification),
+    ("do_msgsnd", WaitSite::Notification),
+    ("__do_semtimedop", WaitSite::Semaphore),
+    ("wq_sleep", WaitSite::Notification),
+    ("do_mq_", WaitSite::Notification),
+    ("ptrace_stop", WaitSite::Debugger),
+    ("do_signal_stop", WaitSite::Debugger),
+    ("do_jobctl_trap", WaitSite::Debugger),
+    ("get_signal", WaitSite::Debugger),
+];
+
+/// Prefixes of the names of libc functions that wait, for stacks without kernel functions.
+const LIBC: &[(&str, WaitSite)] = &[
+    ("clock_nanosleep", WaitSite::Sleep),
+    ("__clock_nanosleep", WaitSite::Sleep),
+    ("nanosleep", WaitSite::Sleep),
+    ("__nanosleep", WaitSite::Sleep),
+    ("usleep", WaitSite::Sleep),
+    ("epoll_", WaitSite::Epoll),
+    ("poll", WaitSite::Poll),
+    ("__poll", WaitSite::Poll),
+    ("ppoll", WaitSite::Poll),
+    ("select", WaitSite::Poll),
+    ("__select", WaitSite::Poll),
+    ("pselect", WaitSite::Poll),
+    ("recv", WaitSite::Socket),
+    ("__recv", WaitSite::Socket),
+    ("accept", WaitSite::Socket),
+    ("__accept", WaitSite::Socket),
+    ("connect", WaitSite::Socket),
+    ("__connect", WaitSite::Socket),
+    ("fsync", WaitSite::Disk),
+    ("fdatasync", WaitSite::Disk),
+    ("wait4", WaitSite::Child),
+    ("waitpid", WaitSite::Child),
+    ("__wait", WaitSite::Child),
+    ("sigsuspend", WaitSite::Signal),
+    ("sigwait", WaitSite::Signal),
+    ("__sigtimedwait", WaitSite::Signal),
+    ("pause", WaitSite::Signal),
+    ("__futex_abstimed_wait", WaitSite::Futex),
+    ("futex_", WaitSite::Futex),
+];
+
+/// What the name of a function indicates about a wait.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct NameFacts {
+    pub(super) is_scheduler: bool,
+    is_fault: bool,
+    is_python_lock: bool,
+    kernel: Option<WaitSite>,
+    futex: FutexFunction,
+    libc: Option<WaitSite>,
+}
+
+impl NameFacts {
+    pub(super) fn of(name: &str) -> Self {
+        // Ignore the suffix of copies that the compiler made: `finish_wait.isra.0`.
+        let plain = name.split('.').next().unwrap_or(name);
+        let starts = |table: &[(&str, WaitSite)]| {
+            table.iter().find(|(start, _)| plain.starts_with(start)).map(|(_, site)| *site)
+        };
+        Self {
+            is_scheduler: SCHEDULER.contains(&plain)
+                || INTERRUPTS.iter().any(|start| plain.starts_with(start)),
+            is_fault: FAULTS.contains(&plain),
+            // The GIL consists of a condition variable and a mutex.
+            is_python_lock: plain == "take_gil",
+            kernel: starts(KERNEL),
+            futex: FutexFunction::of(name),
+            libc: starts(LIBC).or((name == MissingStack::ShortWaits.name()).then_some(WaitSite::Short)),
+        }
+    }
+}
+
+/// Returns the wait site of a blocked thread, given the functions of its stack, innermost first.
+pub(super) fn site(stack: &[NameFacts]) -> WaitSite {
+    if stack.iter().any(|facts| facts.is_fault) {
+        return WaitSite::PageFault;
+    }
+    let first = |pick: fn(&NameFacts) -> Option<WaitSite>| stack.iter().find_map(pick);
+    if stack.iter().any(|facts| facts.is_python_lock) {
+        return WaitSite::Mutex;
+    }
+    let is_in_kernel = stack.first().is_some_and(|facts| facts.is_scheduler);
+    let mechanism = match is_in_kernel {
+        true => first(|facts| facts.kernel).unwrap_or(WaitSite::Kernel),
+        false => first(|facts| facts.libc).unwrap_or(WaitSite::Unknown),
+    };
+    match mechanism {
+        WaitSite::Futex | WaitSite::Unknown => {
+            let found = stack_use(stack.iter().map(|facts| facts.futex));
+            found.and_then(|(is, _)| WaitSite::of_futex(is)).unwrap_or(mechanism)
+        }
+        mechanism => mechanism,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(names: &[&str]) -> WaitSite {
+        site(&names.iter().map(|name| NameFacts::of(name)).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn the_kernel_function_tells_the_mechanism_and_the_library_its_use() {
+        let futex = ["schedule", "futex_do_wait", "__futex_wait", "do_futex", "do_syscall_64"];
+        let with = |more: &[&str]| of(&[&futex[..], more].concat());
+        assert_eq!(with(&["__GI___lll_lock_wait", "pthread_mutex_lock@@GLIBC_2.2.5"]), WaitSite::Mutex);
+        assert_eq!(
+            with(&["__futex_abstimed_wait_common", "pthread_cond_wait@@GLIBC_2.3.2"]),
+            WaitSite::Condition
+        );
+        assert_eq!(with(&["std::sys::sync::mutex::futex::Mutex::lock_contended"]), WaitSite::Mutex);
+        assert_eq!(with(&["my_own_lock"]), WaitSite::Futex);
+        assert_eq!(with(&["pthread_cond_timedwait@@GLIBC_2.3.2", "take_gil"]), WaitSite::Mutex);
+        assert_eq!(of(&["schedule", "do_nanosleep", "hrtimer_nanosleep"]), WaitSite::Sleep);
+        assert_eq!(of(&["schedule", "anon_pipe_read", "vfs_read"]), WaitSite::Pipe);
+        assert_eq!(
+            of(&["io_schedule", "folio_wait_bit_common", "filemap_fault", "exc_page_fault"]),
+            WaitSite::PageFault
+        );
+        assert_eq!(of(&["io_schedule", "folio_wait_bit_common", "filemap_read"]), WaitSite::Disk);
+        assert_eq!(of(&["schedule", "some_driver_wait", "vfs_ioctl"]), WaitSite::Kernel);
+        assert_eq!(of(&[]), WaitSite::Unknown);
+        assert!(NameFacts::of("asm_sysvec_apic_timer_interrupt").is_scheduler);
+        assert!(!NameFacts::of("asm_exc_page_fault").is_scheduler);
+        assert_eq!(of(&["clock_nanosleep@@GLIBC_2.17", "main"]), WaitSite::Sleep);
+        assert_eq!(of(&["[short waits]"]), WaitSite::Short);
+    }
+
+    #[test]
+    fn words_and_sites_correspond() {
+        let names: std::collections::BTreeSet<&str> = WaitSite::ALL.iter().map(|site| site.name()).collect();
+        assert!(names.len() == WaitSite::ALL.len() && !names.contains(""), "{names:?}");
+        for site in WaitSite::ALL {
+            assert_eq!(WaitSite::of_word(site.word()), site);
+        }
+        assert_eq!(WaitSite::of_word(u64::MAX), WaitSite::Unknown);
+    }
+}

@@ -1,0 +1,321 @@
+//! What threads wait for: classifies the stacks of waits by the names of their functions.
+//!
+//! Receives resolved stacks with names; stores the [`WaitSite`] of each waiting row in the row's attributes.
+//! Removes the scheduler's frames, so that the innermost frame is the kernel function that waits.
+//!
+//! ```text
+//!   schedule ◄ futex_do_wait ◄ … ◄ lll_lock_wait ◄ pthread_mutex_lock ◄ Cache::get ◄ main
+//!   (removed)  kernel: a futex                     libc: a mutex
+//! ```
+//! The kernel function shows the mechanism. For a futex, the library function shows the purpose. A page fault
+//! counts as a page fault, regardless of the file or device that it waits for.
+
+use std::borrow::Cow;
+use std::cmp::Reverse;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::code::LocationCalls;
+use super::strings::{StringId, StringTable};
+use super::table_input::TableInput;
+use super::wait_site::{NameFacts, WaitSite, site};
+use crate::session::SampleValue;
+use crate::session::intern::{Interner, bytes, words};
+use crate::session::samples::{RowKey, SampleAttribute};
+use crate::session::thread_time::{ThreadSpan, ThreadState};
+use crate::session::{ResolvedStacks, StackStore};
+
+/// The row attributes that describe waits.
+pub const ATTRIBUTES: [SampleAttribute; 3] =
+    [SampleAttribute::State, SampleAttribute::WaitSite, SampleAttribute::Tid];
+
+/// How threads spent their time.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ThreadTimeSums {
+    /// Time from the first to the last event, in nanoseconds.
+    pub elapsed_ns: u64,
+    /// Number of threads.
+    pub threads: usize,
+    /// Number of idle threads, and how long they waited for work. `sites` does not include these waits,
+    /// unless requested.
+    pub idle: (usize, u64),
+    /// Fraction of the threads' lifetime that running and waiting time account for. Near 1, unless records
+    /// are missing or running time was sampled incompletely. `None` if the threads existed too briefly to
+    /// tell.
+    pub coverage: Option<f64>,
+    /// Running time of all threads, if it is known exactly. The running time in `sites` comes from the
+    /// samples.
+    pub running_ns: Option<u64>,
+    /// Whether these are the sums of one interval of a live view.
+    pub is_live: bool,
+    /// Sum of the samples at each site, largest first.
+    pub sites: Vec<(WaitSite, SampleValue)>,
+}
+
+impl ThreadTimeSums {
+    /// Creates the sums without sites.
+    pub(crate) fn new<'a>(
+        elapsed_ns: u64,
+        idle: (usize, u64),
+        threads: impl Iterator<Item = &'a ThreadSpan>,
+    ) -> Self {
+        // With less time than this, in nanoseconds, there are too few clock samples.
+        const LEAST: u64 = 100_000_000;
+        let mut sums = Self { elapsed_ns, idle, ..Self::default() };
+        let (mut existed, mut waited, mut ran) = (0u64, 0u64, 0u64);
+        let mut is_exact = true;
+        for span in threads {
+            sums.threads += 1;
+            is_exact &= span.is_exact;
+            existed = existed.saturating_add(span.end.saturating_sub(span.begin));
+            waited = waited.saturating_add(span.waited);
+            ran = ran.saturating_add(span.ran);
+        }
+        let measured = waited.saturating_add(ran);
+        sums.coverage =
+            (existed >= LEAST || is_exact && existed > 0).then(|| measured as f64 / existed as f64);
+        sums.running_ns = (is_exact && sums.threads > 0).then_some(ran);
+        sums
+    }
+
+    /// Creates the sums of one interval of a live view, without sites.
+    pub(crate) fn live(elapsed_ns: u64, threads: usize, idle: (usize, u64)) -> Self {
+        Self { elapsed_ns, threads, idle, is_live: true, ..Self::default() }
+    }
+
+    /// Adds the sites of an event's rows.
+    pub(super) fn with_sites(&self, input: &TableInput<'_>, event: usize) -> Self {
+        Self { sites: sites(input, event), ..*self }
+    }
+}
+
+/// Returns the sum of each site for an event, largest first.
+fn sites(input: &TableInput<'_>, event: usize) -> Vec<(WaitSite, SampleValue)> {
+    let at = input.attribute_kinds.iter().position(|kind| *kind == SampleAttribute::WaitSite);
+    let mut sums: FxHashMap<WaitSite, SampleValue> = FxHashMap::default();
+    for (key, value) in input.rows.iter().filter(|(key, _)| key.event as usize == event) {
+        let word = at.and_then(|at| words(input.attributes.get(key.attributes).1).get(at));
+        *sums.entry(word.map_or(WaitSite::Unknown, WaitSite::of_word)).or_default() += value;
+    }
+    let mut sums: Vec<_> = sums.into_iter().collect();
+    sums.sort_by_key(|(site, value)| (Reverse(value.period), *site));
+    sums
+}
+
+/// Marks the values of waiting rows as waits, according to the rows' states.
+pub(crate) fn mark(resolved: &mut ResolvedStacks, attributes: &Interner, kinds: &[SampleAttribute]) {
+    let Some(at) = kinds.iter().position(|kind| *kind == SampleAttribute::State) else { return };
+    for (key, value) in &mut resolved.rows {
+        let state = words(attributes.get(key.attributes).1).get(at).and_then(ThreadState::of_number);
+        if let Some(state) = state.filter(|state| state.is_off_cpu()) {
+            *value = std::mem::take(value).waiting(state);
+        }
+    }
+}
+
+/// Returns the number of threads that have rows.
+pub(crate) fn threads<'a>(
+    rows: impl Iterator<Item = &'a (RowKey, SampleValue)>,
+    attributes: &Interner,
+    kinds: &[SampleAttribute],
+) -> usize {
+    let Some(at) = kinds.iter().position(|kind| *kind == SampleAttribute::Tid) else { return 0 };
+    let tid = |(key, _): &(RowKey, SampleValue)| words(attributes.get(key.attributes).1).get(at);
+    rows.filter_map(tid).collect::<FxHashSet<u64>>().len()
+}
+
+/// Removes the scheduler's frames from the stacks of waiting rows. Returns the rows' attributes with their
+/// wait sites; `None` if rows have no wait sites.
+pub(crate) fn classify(
+    resolved: &mut ResolvedStacks,
+    attributes: &Interner,
+    kinds: &[SampleAttribute],
+    code: &LocationCalls,
+    texts: &StringTable,
+) -> Option<Interner> {
+    let at = |wanted| kinds.iter().position(|attribute| *attribute == wanted);
+    let (state_at, site_at) = (at(SampleAttribute::State)?, at(SampleAttribute::WaitSite)?);
+    let mut known: FxHashMap<StringId, NameFacts> = FxHashMap::default();
+    let facts = |id: StringId| *known.entry(id).or_insert_with(|| NameFacts::of(texts.get(id)));
+    let mut classifier = Classifier { code, facts, stacks: FxHashMap::default(), cut: None };
+    if let StackStore::Interned(lists) = &resolved.stacks {
+        classifier.cut = Some(Interner::clone(lists));
+    }
+    let mut marked = Interner::default();
+    let mut scratch = Vec::new();
+    let mut rows = std::mem::take(&mut resolved.rows);
+    for (key, _) in &mut rows {
+        let mut list: Vec<u64> = words(attributes.get(key.attributes).1).iter().collect();
+        let state = list.get(state_at).and_then(|word| ThreadState::of_number(*word));
+        let mut site = WaitSite::Running;
+        if let Some(state) = state.filter(|state| state.is_off_cpu()) {
+            (site, key.stack) = classifier.wait(resolved, key.stack);
+            if state == ThreadState::Runnable {
+                site = WaitSite::Cpu;
+            }
+        }
+        if let Some(word) = list.get_mut(site_at) {
+            *word = site.word();
+        }
+        bytes(&list, &mut scratch);
+        key.attributes = marked.add(0, &scratch);
+    }
+    resolved.rows = rows;
+    if let Some(stacks) = classifier.cut {
+        resolved.stacks = stacks.into();
+    }
+    resolved.rejoin();
+    Some(marked)
+}
+
+/// The waits of idle threads.
+#[derive(Debug, Default)]
+pub(crate) struct IdleWaits {
+    /// Number of idle threads.
+    pub(crate) threads: usize,
+    /// The rows of their waits.
+    pub(crate) rows: Vec<(RowKey, SampleValue)>,
+}
+
+impl IdleWaits {
+    /// Returns the other rows and, if `with_idle` is set, these rows, sorted by key.
+    pub(crate) fn select<'a>(
+        &self,
+        others: &'a [(RowKey, SampleValue)],
+        with_idle: bool,
+    ) -> Cow<'a, [(RowKey, SampleValue)]> {
+        if !with_idle || self.rows.is_empty() {
+            return others.into();
+        }
+        let mut rows = [others, &self.rows].concat();
+        rows.sort_by_key(|(key, _)| *key);
+        rows.into()
+    }
+
+    /// Returns the number of idle threads, and their total waiting time.
+    pub(crate) fn sums(&self) -> (usize, u64) {
+        let waited = self.rows.iter().fold(0u64, |sum, (_, value)| sum.saturating_add(value.period));
+        (self.threads, waited)
+    }
+}
+
+/// Removes the waits of idle threads, and returns them.
+///
+/// A thread is idle if it spends most of its time waiting for work in a single place: in `epoll_wait`, or
+/// with the same stack as another thread, as in a thread pool.
+///
+/// ```text
+///   worker 1   condition ▓▓▓▓▓▓▓▓▓▓▓ run ▓▓▓▓▓▓     the same stack: a pool
+///   worker 2   condition ▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓
+/// ```
+pub(crate) fn remove_idle(
+    resolved: &mut ResolvedStacks,
+    attributes: &Interner,
+    kinds: &[SampleAttribute],
+) -> IdleWaits {
+    /// Minimum share of its time that an idle thread waits in one place.
+    const MOST: f64 = 0.8;
+    let at = |wanted| kinds.iter().position(|attribute| *attribute == wanted);
+    let (Some(site_at), Some(tid_at)) = (at(SampleAttribute::WaitSite), at(SampleAttribute::Tid)) else {
+        return IdleWaits::default();
+    };
+    let word = |key: &RowKey, at: usize| words(attributes.get(key.attributes).1).get(at).unwrap_or(0);
+    let mut all: FxHashMap<u64, u64> = FxHashMap::default();
+    let mut places: FxHashMap<(u64, u32), (WaitSite, u64)> = FxHashMap::default();
+    for (key, value) in &resolved.rows {
+        let (tid, site) = (word(key, tid_at), WaitSite::of_word(word(key, site_at)));
+        let sum = all.entry(tid).or_default();
+        *sum = sum.saturating_add(value.period);
+        if site.is_for_work() {
+            let (_, sum) = places.entry((tid, key.stack)).or_insert((site, 0));
+            *sum = sum.saturating_add(value.period);
+        }
+    }
+    // Otherwise, a thread whose times are all 0 would be idle in each of its places.
+    places.retain(|(tid, _), (_, period)| *period > 0 && *period as f64 >= MOST * all[tid] as f64);
+    let mut pools: FxHashMap<u32, usize> = FxHashMap::default();
+    places.keys().for_each(|(_, stack)| *pools.entry(*stack).or_default() += 1);
+    places.retain(|(_, stack), (site, _)| *site == WaitSite::Epoll || pools[stack] > 1);
+    let is_idle = |(key, _): &mut (RowKey, _)| places.contains_key(&(word(key, tid_at), key.stack));
+    let rows = resolved.rows.extract_if(.., is_idle).collect();
+    IdleWaits { threads: places.len(), rows }
+}
+
+struct Classifier<'a, F> {
+    code: &'a LocationCalls,
+    facts: F,
+    /// The site of each stack, and the number of the same stack without the scheduler's frames.
+    stacks: FxHashMap<u32, (WaitSite, u32)>,
+    /// The recording's stacks, and the same stacks without the scheduler's frames; `None` if no callers were
+    /// recorded.
+    cut: Option<Interner>,
+}
+
+impl<F: FnMut(StringId) -> NameFacts> Classifier<'_, F> {
+    fn wait(&mut self, resolved: &ResolvedStacks, number: u32) -> (WaitSite, u32) {
+        if let Some(known) = self.stacks.get(&number) {
+            return *known;
+        }
+        let stack: Vec<u32> = resolved.stack(number).collect();
+        let calls: Vec<StringId> = stack
+            .iter()
+            .flat_map(|location| self.code.range(*location))
+            .map(|call| self.code.calls()[call].symbol)
+            .collect();
+        let facts: Vec<NameFacts> = calls.iter().map(|call| (self.facts)(*call)).collect();
+        let site = site(&facts);
+        let mut found = (site, number);
+        // Remove the innermost locations whose calls all belong to the scheduler.
+        let is_scheduler = |location: &&u32| {
+            let mut range = self.code.range(**location);
+            range.all(|call| (self.facts)(self.code.calls()[call].symbol).is_scheduler)
+        };
+        let scheduler = stack.iter().take_while(is_scheduler).count();
+        if let Some(cut) = &mut self.cut
+            && (1..stack.len()).contains(&scheduler)
+        {
+            let tag = cut.get(number).0;
+            let list: Vec<u8> =
+                stack[scheduler..].iter().flat_map(|location| location.to_ne_bytes()).collect();
+            found.1 = cut.add(tag, &list);
+        }
+        self.stacks.insert(number, found);
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Removes the idle threads from `rows` (thread, stack, site and period). Returns the number of idle
+    /// threads, and the number of remaining rows.
+    fn without_idle(rows: &[(u64, u32, WaitSite, u64)]) -> (usize, usize) {
+        let kinds = [SampleAttribute::Tid, SampleAttribute::WaitSite];
+        let mut attributes = Interner::default();
+        let mut list = Vec::new();
+        let mut row = |(tid, stack, site, period): &(u64, u32, WaitSite, u64)| {
+            bytes(&[*tid, site.word()], &mut list);
+            let key = RowKey { event: 0, stack: *stack, comm: 0, attributes: attributes.add(0, &list) };
+            (key, SampleValue { samples: 1, period: *period, ..SampleValue::default() })
+        };
+        let rows = rows.iter().map(&mut row).collect();
+        let mut resolved = ResolvedStacks { rows, ..ResolvedStacks::default() };
+        let idle = remove_idle(&mut resolved, &attributes, &kinds);
+        (idle.threads, resolved.rows.len())
+    }
+
+    #[test]
+    fn threads_that_wait_in_one_place_are_idle() {
+        let idle = [(7, 1, WaitSite::Epoll, 90), (7, 2, WaitSite::Running, 10)];
+        let pool = [(8, 3, WaitSite::Condition, 50), (9, 3, WaitSite::Condition, 50)];
+        assert_eq!(without_idle(&[&idle[..], &pool].concat()), (3, 1));
+        // A single thread is not a pool.
+        assert_eq!(without_idle(&pool[..1]), (0, 1));
+    }
+
+    #[test]
+    fn threads_without_time_are_not_idle() {
+        assert_eq!(without_idle(&[(7, 1, WaitSite::Epoll, 0), (7, 2, WaitSite::Epoll, 0)]), (0, 2));
+    }
+}

@@ -1,0 +1,26 @@
+//! Matches the begin and end events of system calls, and sums up the calls.
+//!
+//! Receives the events of all CPUs in time order, from live rings or from a file. [`SyscallDecoder`] decodes
+//! a sample's payload, [`SyscallTracer`] matches the events of each thread, and [`CallSummary`] sums up the
+//! calls. Lost records are counted, and so are calls for which only the start or only the end was recorded.
+//!
+//! ```text
+//!   sample ─ SyscallDecoder ─► enter or exit ─ SyscallTracer ─► TracedCall ─┬─► CallSummary
+//!   COMM, FORK, EXIT, LOST ──────────────────────┘                          └─► a line of text
+//! ```
+
+mod decoder;
+mod descriptors;
+mod memory;
+mod summary;
+mod tasks;
+mod tracer;
+
+pub use decoder::{SyscallDecoder, SyscallEvent};
+pub use descriptors::{
+    CallDescriptors, DescriptorLookup, DescriptorName, DescriptorTable, changes_descriptors,
+};
+pub use memory::{CallMemory, CapturedMemory};
+pub use summary::{CallKey, CallStatistics, CallSummary, ThreadCalls};
+pub use tasks::TaskLookup;
+pub use tracer::{CallResult, EnteredCall, SyscallTracer, TraceCounts, TracedCall};

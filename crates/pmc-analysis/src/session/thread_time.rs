@@ -1,0 +1,164 @@
+//! Recordings of each thread's whole time, in which several events together measure how long threads ran and
+//! waited.
+//!
+//! Determines which events of a recording are counted as a single event. Samples of the clock event measure
+//! running time, and samples of the off-CPU events measure waiting time ([`ThreadState`]). All periods are in
+//! nanoseconds, so their sum is the total lifetime of the threads, and one profile shows all of it.
+
+use super::parallelism::RunningTime;
+use pmc_perfdata::perfdata::{BLOCKED_EVENT, RUNNABLE_EVENT, RecordedEvent};
+use pmc_sys::abi::attr::kind;
+use pmc_sys::abi::generic::{BPF_OUTPUT, CPU_CLOCK, TASK_CLOCK};
+use pmc_sys::abi::sample_type;
+
+/// Name of the combined event for running and waiting time.
+pub const WALL_CLOCK: &str = "wall-clock";
+
+/// The thread state that an event's samples represent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ThreadState {
+    /// The thread ran during the period.
+    Running,
+    /// The thread waited for a CPU.
+    Runnable,
+    /// The thread waited for something else.
+    Blocked,
+}
+
+impl ThreadState {
+    /// Returns the state for events whose periods are nanoseconds of a thread's time; `None` for other
+    /// events.
+    pub fn of(event: &RecordedEvent) -> Option<Self> {
+        let name = event.name.as_deref();
+        match (event.attr.kind(), event.attr.config()) {
+            (kind::SOFTWARE, CPU_CLOCK | TASK_CLOCK) => Some(Self::Running),
+            (kind::SOFTWARE, BPF_OUTPUT) if name == Some(BLOCKED_EVENT) => Some(Self::Blocked),
+            (kind::SOFTWARE, BPF_OUTPUT) if name == Some(RUNNABLE_EVENT) => Some(Self::Runnable),
+            _ => None,
+        }
+    }
+
+    /// Returns the state with this number (`self as u64`).
+    pub fn of_number(number: u64) -> Option<Self> {
+        [Self::Running, Self::Runnable, Self::Blocked].into_iter().find(|state| *state as u64 == number)
+    }
+
+    /// Returns the state with the most time; `None` if all sums are 0. `sums` is indexed by `self as usize`.
+    pub fn longest(sums: [u64; 3]) -> Option<Self> {
+        let states = [Self::Blocked, Self::Runnable, Self::Running];
+        let longest = states.into_iter().max_by_key(|state| sums[*state as usize])?;
+        Some(longest).filter(|state| sums[*state as usize] > 0)
+    }
+
+    /// Returns the states that a user's word selects; `None` for an unknown word.
+    pub fn named(word: &str) -> Option<&'static [Self]> {
+        match word {
+            "running" => Some(&[Self::Running]),
+            "runnable" => Some(&[Self::Runnable]),
+            "blocked" => Some(&[Self::Blocked]),
+            "waiting" => Some(&[Self::Runnable, Self::Blocked]),
+            _ => None,
+        }
+    }
+
+    /// Returns the word shown to users.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Runnable => "runnable",
+            Self::Blocked => "blocked",
+        }
+    }
+
+    /// Whether the thread was off the CPU.
+    pub fn is_off_cpu(self) -> bool {
+        self != Self::Running
+    }
+
+    /// Returns the time at which a thread entered this state, given the time and period of a sample. A wait
+    /// began one period before its sample. A running thread is known to have run only at the time of the
+    /// sample.
+    pub(crate) fn since(self, time: u64, period: u64) -> u64 {
+        if self.is_off_cpu() { time.saturating_sub(period) } else { time }
+    }
+}
+
+/// The events that are counted as a single event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ThreadTime {
+    /// The state that each event of the recording measures; `None` for other events.
+    states: Vec<Option<ThreadState>>,
+    /// Index of the combined event, which is the first of them.
+    event: usize,
+}
+
+impl ThreadTime {
+    /// Returns `None` if the recording has no off-CPU time.
+    pub fn of(events: &[RecordedEvent]) -> Option<Self> {
+        let mut states: Vec<Option<ThreadState>> = events.iter().map(ThreadState::of).collect();
+        if !states.iter().flatten().any(|state| state.is_off_cpu()) {
+            return None;
+        }
+        // If there are several clock events, only one of them may count.
+        let mut has_clock = false;
+        for state in &mut states {
+            if *state == Some(ThreadState::Running) && std::mem::replace(&mut has_clock, true) {
+                *state = None;
+            }
+        }
+        let event = states.iter().position(Option::is_some)?;
+        Some(Self { states, event })
+    }
+
+    /// Whether the recording contains the wakers of waiting threads.
+    pub fn has_partners(events: &[RecordedEvent]) -> bool {
+        let is_wait = |event: &&RecordedEvent| ThreadState::of(event).is_some_and(ThreadState::is_off_cpu);
+        events.iter().filter(is_wait).any(|event| event.attr.sample_type() & sample_type::ADDR != 0)
+    }
+
+    /// Returns the event under which samples of this event are counted, and the state of their threads.
+    #[inline]
+    pub(crate) fn joint(&self, event: usize) -> (usize, Option<ThreadState>) {
+        match self.states.get(event).copied().flatten() {
+            Some(state) => (self.event, Some(state)),
+            None => (event, None),
+        }
+    }
+
+    /// Returns the name of the combined event if `event` is that event.
+    pub(crate) fn name(&self, event: usize) -> Option<&'static str> {
+        let has_clock = self.states.contains(&Some(ThreadState::Running));
+        (event == self.event).then_some(if has_clock { WALL_CLOCK } else { BLOCKED_EVENT })
+    }
+}
+
+/// How much of a thread's time the samples cover. Times are in nanoseconds of the recording's clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ThreadSpan {
+    /// Start of the thread's first wait, or time of its first sample or switch.
+    pub(crate) begin: u64,
+    /// Time of the thread's last sample or switch.
+    pub(crate) end: u64,
+    /// Sum of the waiting time.
+    pub(crate) waited: u64,
+    /// Sum of the running time: exact if context switches were recorded, else an estimate from samples.
+    pub(crate) ran: u64,
+    /// Whether the running time is exact.
+    pub(crate) is_exact: bool,
+}
+
+impl ThreadSpan {
+    /// Adds a span of the same thread.
+    pub(crate) fn include(&mut self, other: Self) {
+        self.begin = self.begin.min(other.begin);
+        self.end = self.end.max(other.end);
+        self.waited = self.waited.saturating_add(other.waited);
+        self.ran = self.ran.saturating_add(other.ran);
+    }
+
+    /// Replaces the estimated running time with the exact one.
+    pub(super) fn ran_exactly(&mut self, time: &RunningTime) {
+        (self.begin, self.end) = (self.begin.min(time.begin), self.end.max(time.end));
+        (self.ran, self.is_exact) = (time.running, true);
+    }
+}

@@ -1,0 +1,121 @@
+//! Warnings for the user about problems that make a measurement misleading or incomplete.
+
+use pmc_events::counter::rings::RingLimit;
+use pmc_sys::error::{Advice, Warning};
+
+/// A problem that this crate has detected.
+#[derive(Debug, Clone)]
+#[allow(missing_docs, reason = "the text of each says what it is")]
+pub enum RecordingWarning {
+    UnknownOrder { word: String },
+    OrderRefused { order: String, why: String },
+    NotHandedOver { why: String },
+    HeldEventGone { event: String, why: String },
+    CountersLeftAlone,
+    NoCycles { why: String },
+    UserModeOnly { doing: &'static str },
+    SwitchesUserOnly,
+    WaitsWithoutStacks,
+    StacksThinned,
+    GuestsTogether { event: String },
+    ChildrenNotRead { event: String },
+    EndsNotCounted,
+    ChainsNotDeferred,
+    ProbeNotInherited { event: String, why: String },
+    FrequencyLowered { asked: u64, most: String },
+    RingsSmaller { bytes: String, asked: String, limit: RingLimit },
+    TargetsGone { count: usize, what: &'static str },
+    NoSamples { why: String, remedy: Advice },
+    RecordsTorn,
+    FilesNotKept { why: String },
+}
+
+impl From<RecordingWarning> for Warning {
+    fn from(warning: RecordingWarning) -> Self {
+        use RecordingWarning::*;
+        match warning {
+            UnknownOrder { word } => Self::new(format!("--control: unknown command `{word}`")).advise(
+                "commands are enable [EVENT], disable [EVENT], period [EVENT] N, freq [EVENT] HZ, move \
+                 EVENT ADDRESS, evlist [-F], ping, snapshot, stop",
+            ),
+            OrderRefused { order, why } => Self::new(format!("--control: `{order}`: {why}")),
+            NotHandedOver { why } => Self::new(format!("cannot hand over the events (SIGUSR1): {why}")),
+            HeldEventGone { event, why } => {
+                Self::new(format!("pmc no longer records {event}, and its last records are missing: {why}"))
+            }
+            CountersLeftAlone => Self::note_once(
+                "another process has reserved the hardware counters: pmc does not use them until that \
+                 process ends",
+            ),
+            NoCycles { why } => {
+                Self::note_once(format!("sampling cpu-clock, because cycles is not available: {why}"))
+            }
+            UserModeOnly { doing } => {
+                Self::note_once(format!("{doing} user mode only (:u): no permission to measure the kernel"))
+                    .advise("see kernel.perf_event_paranoid")
+            }
+            SwitchesUserOnly => Self::new(
+                "context-switches:u never occurs: a thread is in the kernel whenever it leaves its CPU",
+            )
+            .advise(
+                "see kernel.perf_event_paranoid; record --off-cpu measures waiting times without measuring the kernel",
+            ),
+            WaitsWithoutStacks => Self::note(
+                "waiting times are complete, but the reasons for waiting are unknown: no permission to record \
+                 kernel stacks",
+            )
+            .advise("set kernel.perf_event_paranoid to 1 or lower, or run as root"),
+            StacksThinned => Self::note_once(
+                "more than 20,000 context switches per second: not all of their stacks are sampled; waiting \
+                 times remain exact",
+            ),
+            GuestsTogether { event } => {
+                Self::note_once(format!("{event}: guests are sampled together with the host"))
+            }
+            ChildrenNotRead { event } => Self::note(format!(
+                "{event} excludes new threads and processes: this kernel can read groups (:S) only for a \
+                 single thread"
+            ))
+            .advise("record without :S, or use Linux 6.13 or newer"),
+            EndsNotCounted => Self::note("-s: this kernel does not report a thread's counts when it exits")
+                .advise("use Linux 6.19 or newer (or 5.13 to 6.18 with the fix)"),
+            ChainsNotDeferred => {
+                Self::note_once("--call-graph fp,defer: this kernel cannot defer user-mode call chains")
+                    .advise("requires Linux 6.19 or newer")
+            }
+            ProbeNotInherited { event, why } => {
+                Self::note(format!("{event} excludes new processes: no probe in tracefs: {why}"))
+                    .advise("root can mount tracefs on /sys/kernel/tracing and write there")
+            }
+            FrequencyLowered { asked, most } => {
+                Self::new(format!("-F {asked}: the kernel allows {most} samples per second; using that"))
+                    .advise("see kernel.perf_event_max_sample_rate")
+            }
+            RingsSmaller { bytes, asked, limit } => {
+                let (why, advice) = match limit {
+                    RingLimit::LockedMemory => (
+                        "the locked-memory limit is reached",
+                        "raise kernel.perf_event_mlock_kb, or ulimit -l",
+                    ),
+                    RingLimit::Memory => {
+                        ("out of memory or address space", "raise ulimit -v, or use smaller buffers with -m")
+                    }
+                };
+                Self::note(format!("ring buffers of {bytes} instead of {asked}: {why}")).advise(advice)
+            }
+            TargetsGone { count, what } => {
+                Self::note(format!("{count} {what} before their counters were open; skipped"))
+            }
+            NoSamples { why, remedy } => Self::new(format!("no samples: {why}")).advise(remedy),
+            RecordsTorn => Self::new(
+                "counts of some threads are missing: threads that ended at the same time on several CPUs \
+                 overwrote each other's records (a kernel bug)",
+            )
+            .advise("taskset -c 0 pmc … avoids this bug, which requires several CPUs"),
+            FilesNotKept { why } => Self::note(format!(
+                "the recording is complete, but its files were not copied to the build-id cache: {why}"
+            ))
+            .advise("use -N to copy no files, or pmc --buildid-dir DIR record to use another directory"),
+        }
+    }
+}

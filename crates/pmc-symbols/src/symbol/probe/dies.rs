@@ -1,0 +1,295 @@
+//! Navigates between the entries (DIEs) of untrusted debug information.
+//!
+//! Takes the sections of a file; returns entries and their attributes, including those that an entry inherits
+//! from its abstract origin or declaration. The number of references followed is bounded, because a hostile
+//! file may contain cycles.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use gimli::{
+    AttributeValue, DebuggingInformationEntry, Dwarf, Range, Unit, UnitHeader, UnitOffset, constants as dw,
+};
+use rustc_hash::FxHashMap;
+
+use crate::symbol::dwarf::sections::DwarfSlice;
+
+/// Maximum number of references followed for one attribute.
+const MOST_ORIGINS: usize = 16;
+/// Maximum number of qualifiers and typedefs around a type.
+const MOST_QUALIFIERS: usize = 64;
+/// Maximum number of units that are kept open because an entry of another unit refers to them.
+const MOST_OPENED: usize = 1024;
+/// Maximum length of a path, which is also the kernel's.
+const LONGEST_PATH: usize = 4 << 10;
+
+/// A unit, and the sections that contain it.
+pub(super) struct DieUnit<'a> {
+    pub(super) dwarf: &'a Dwarf<DwarfSlice<'a>>,
+    pub(super) unit: Unit<DwarfSlice<'a>>,
+    /// Whether the unit is in the supplementary file written by dwz.
+    is_supplement: bool,
+}
+
+/// An entry.
+#[derive(Clone)]
+pub(super) struct Die<'a> {
+    pub(super) home: Rc<DieUnit<'a>>,
+    pub(super) offset: UnitOffset,
+}
+
+/// The entries of a file and of its supplement.
+pub(super) struct Dies<'a> {
+    dwarf: &'a Dwarf<DwarfSlice<'a>>,
+    /// The unit headers of the file and of its supplement, sorted by offset.
+    headers: [Vec<UnitHeader<DwarfSlice<'a>>>; 2],
+    opened: RefCell<FxHashMap<(bool, usize), Rc<DieUnit<'a>>>>,
+}
+
+impl<'a> Dies<'a> {
+    pub(super) fn new(dwarf: &'a Dwarf<DwarfSlice<'a>>) -> Self {
+        let headers = |dwarf: &Dwarf<DwarfSlice<'a>>| {
+            let mut units = dwarf.units();
+            std::iter::from_fn(|| units.next().ok().flatten()).collect()
+        };
+        let headers = [headers(dwarf), dwarf.sup().map(headers).unwrap_or_default()];
+        Self { dwarf, headers, opened: RefCell::default() }
+    }
+
+    /// Iterates over the readable units of the file itself, without caching them.
+    pub(super) fn units(&self) -> impl Iterator<Item = Rc<DieUnit<'a>>> + '_ {
+        self.headers[0].iter().filter_map(|header| {
+            let unit = self.dwarf.unit(*header).ok()?;
+            Some(Rc::new(DieUnit { dwarf: self.dwarf, unit, is_supplement: false }))
+        })
+    }
+
+    /// Whether the file has no units.
+    pub(super) fn is_empty(&self) -> bool {
+        self.headers[0].is_empty()
+    }
+
+    fn unit(&self, is_supplement: bool, number: usize) -> Option<Rc<DieUnit<'a>>> {
+        if let Some(unit) = self.opened.borrow().get(&(is_supplement, number)) {
+            return Some(unit.clone());
+        }
+        let dwarf = if is_supplement { self.dwarf.sup()? } else { self.dwarf };
+        let unit = dwarf.unit(self.headers[usize::from(is_supplement)][number]).ok()?;
+        let unit = Rc::new(DieUnit { dwarf, unit, is_supplement });
+        let mut opened = self.opened.borrow_mut();
+        if opened.len() >= MOST_OPENED {
+            opened.clear();
+        }
+        opened.insert((is_supplement, number), unit.clone());
+        Some(unit)
+    }
+
+    /// The entry at an offset of `.debug_info`.
+    fn at(&self, is_supplement: bool, offset: gimli::DebugInfoOffset) -> Option<Die<'a>> {
+        let headers = &self.headers[usize::from(is_supplement)];
+        let start = |header: &UnitHeader<DwarfSlice<'a>>| header.debug_info_offset().map_or(0, |at| at.0);
+        let number = headers.partition_point(|header| start(header) <= offset.0).checked_sub(1)?;
+        let offset = offset.to_unit_offset(&headers[number])?;
+        Some(Die { home: self.unit(is_supplement, number)?, offset })
+    }
+
+    /// The entry that an attribute of `die` refers to.
+    fn referred(&self, die: &Die<'a>, value: AttributeValue<DwarfSlice<'a>>) -> Option<Die<'a>> {
+        match value {
+            AttributeValue::UnitRef(offset) => Some(Die { home: die.home.clone(), offset }),
+            AttributeValue::DebugInfoRef(offset) => self.at(die.home.is_supplement, offset),
+            AttributeValue::DebugInfoRefSup(offset) => self.at(true, offset),
+            _ => None,
+        }
+    }
+
+    /// Returns an attribute of the entry, or of its abstract origin or declaration, with the entry that
+    /// contains the attribute.
+    fn inherited(
+        &self,
+        die: &Die<'a>,
+        name: gimli::DwAt,
+    ) -> Option<(Die<'a>, AttributeValue<DwarfSlice<'a>>)> {
+        let mut die = die.clone();
+        for _ in 0..MOST_ORIGINS {
+            let entry = die.entry()?;
+            if let Some(value) = entry.attr_value(name) {
+                return Some((die, value));
+            }
+            let origin = entry
+                .attr_value(dw::DW_AT_abstract_origin)
+                .or_else(|| entry.attr_value(dw::DW_AT_specification))?;
+            die = self.referred(&die, origin)?;
+        }
+        None
+    }
+
+    /// The entry that an attribute refers to.
+    pub(super) fn reference(&self, die: &Die<'a>, name: gimli::DwAt) -> Option<Die<'a>> {
+        let (holder, value) = self.inherited(die, name)?;
+        self.referred(&holder, value)
+    }
+
+    /// The abstract function of an inlined or out-of-line instance; the entry itself if it has none.
+    pub(super) fn origin(&self, die: &Die<'a>) -> Die<'a> {
+        let mut die = die.clone();
+        for _ in 0..MOST_ORIGINS {
+            let origin = die.entry().and_then(|entry| entry.attr_value(dw::DW_AT_abstract_origin));
+            match origin.and_then(|origin| self.referred(&die, origin)) {
+                Some(origin) => die = origin,
+                None => break,
+            }
+        }
+        die
+    }
+
+    pub(super) fn number(&self, die: &Die<'a>, name: gimli::DwAt) -> Option<u64> {
+        self.inherited(die, name)?.1.udata_value()
+    }
+
+    /// A string attribute.
+    fn text(&self, die: &Die<'a>, name: gimli::DwAt) -> Option<String> {
+        let (holder, value) = self.inherited(die, name)?;
+        let text = holder.home.dwarf.attr_string(&holder.home.unit, value).ok()?;
+        Some(text.to_string_lossy().into_owned())
+    }
+
+    /// The source name.
+    pub(super) fn name(&self, die: &Die<'a>) -> Option<String> {
+        self.text(die, dw::DW_AT_name)
+    }
+
+    /// The linker's name.
+    pub(super) fn linkage_name(&self, die: &Die<'a>) -> Option<String> {
+        self.text(die, dw::DW_AT_linkage_name).or_else(|| self.text(die, dw::DW_AT_MIPS_linkage_name))
+    }
+
+    /// The file and line of the declaration.
+    pub(super) fn declared(&self, die: &Die<'a>) -> Option<(Die<'a>, u64, u32)> {
+        let (holder, value) = self.inherited(die, dw::DW_AT_decl_file)?;
+        let file = match value {
+            AttributeValue::FileIndex(file) => file,
+            value => value.udata_value()?,
+        };
+        Some((holder, file, u32::try_from(self.number(die, dw::DW_AT_decl_line)?).ok()?))
+    }
+
+    /// The type, with qualifiers and typedefs.
+    pub(super) fn kind(&self, die: &Die<'a>) -> Option<Die<'a>> {
+        self.reference(die, dw::DW_AT_type)
+    }
+
+    /// The type without qualifiers and typedefs.
+    pub(super) fn plain_kind(&self, die: &Die<'a>) -> Option<Die<'a>> {
+        let mut kind = self.kind(die)?;
+        for _ in 0..MOST_QUALIFIERS {
+            match kind.tag()? {
+                tag if is_qualifier(tag) || tag == dw::DW_TAG_typedef => kind = self.kind(&kind)?,
+                _ => return Some(kind),
+            }
+        }
+        None
+    }
+}
+
+/// Whether a type only adds a qualifier such as `const` to another type.
+pub(super) fn is_qualifier(tag: gimli::DwTag) -> bool {
+    matches!(
+        tag,
+        dw::DW_TAG_const_type
+            | dw::DW_TAG_volatile_type
+            | dw::DW_TAG_restrict_type
+            | dw::DW_TAG_atomic_type
+            | dw::DW_TAG_shared_type
+    )
+}
+
+impl DieUnit<'_> {
+    /// The path of a source file. It is absolute if the compiler's directory is known.
+    pub(super) fn path(&self, file: u64) -> Option<String> {
+        let short =
+            |text: DwarfSlice<'_>| (text.len() <= LONGEST_PATH).then(|| text.to_string_lossy().into_owned());
+        let text = |value| short(self.dwarf.attr_string(&self.unit, value).ok()?);
+        let below = |folder: &str, name: String| match name.starts_with('/') || folder.is_empty() {
+            true => name,
+            false => format!("{}/{name}", folder.trim_end_matches('/')),
+        };
+        let header = self.unit.line_program.as_ref()?.header();
+        let file = header.file(file)?;
+        let base = self.unit.comp_dir.and_then(short).unwrap_or_default();
+        let folder = file.directory(header).and_then(text).map(|folder| below(&base, folder));
+        Some(below(folder.as_deref().unwrap_or(&base), text(file.path_name())?))
+    }
+
+    /// Number of source files, including an unused number 0 before DWARF 5.
+    pub(super) fn path_count(&self) -> u64 {
+        let program = self.unit.line_program.as_ref();
+        program.map_or(0, |program| program.header().file_names().len() as u64 + 1)
+    }
+}
+
+impl<'a> Die<'a> {
+    pub(super) fn entry(&self) -> Option<DebuggingInformationEntry<DwarfSlice<'a>>> {
+        self.home.unit.entry(self.offset).ok()
+    }
+
+    pub(super) fn tag(&self) -> Option<gimli::DwTag> {
+        Some(self.entry()?.tag())
+    }
+
+    /// The entry's position, which identifies the entry.
+    pub(super) fn position(&self) -> (bool, usize) {
+        let at = self.offset.to_unit_section_offset(&self.home.unit.header).0;
+        (self.home.is_supplement, at)
+    }
+
+    /// Returns an attribute of the entry itself, ignoring its origin.
+    pub(super) fn own(&self, name: gimli::DwAt) -> Option<AttributeValue<DwarfSlice<'a>>> {
+        self.entry()?.attr_value(name)
+    }
+
+    pub(super) fn sibling(&self, offset: UnitOffset) -> Self {
+        Self { home: self.home.clone(), offset }
+    }
+
+    /// The direct children. Reads at most `left` entries, including indirect children, and subtracts their
+    /// number from `left`.
+    pub(super) fn children(&self, left: &mut usize) -> Vec<Self> {
+        let mut children = Vec::new();
+        let Ok(mut entries) = self.home.unit.entries_at_offset(self.offset) else { return children };
+        while let Ok(Some(entry)) = entries.next_dfs() {
+            let Some(rest) = left.checked_sub(1) else { break };
+            *left = rest;
+            match entry.depth() {
+                0 if entry.offset() == self.offset => {}
+                ..=0 => break,
+                1 => children.push(self.sibling(entry.offset())),
+                _ => {}
+            }
+        }
+        children
+    }
+
+    /// The non-empty address ranges.
+    pub(super) fn ranges(&self) -> Vec<Range> {
+        let Some(entry) = self.entry() else { return Vec::new() };
+        let Ok(mut ranges) = self.home.dwarf.die_ranges(&self.home.unit, &entry) else { return Vec::new() };
+        let all = std::iter::from_fn(|| ranges.next().ok().flatten());
+        all.filter(|range| range.begin < range.end && range.begin != 0).collect()
+    }
+
+    /// The address of the first instruction.
+    pub(super) fn entry_address(&self) -> Option<u64> {
+        let address = |name| {
+            let value = self.own(name)?;
+            self.home.dwarf.attr_address(&self.home.unit, value).ok().flatten()
+        };
+        let entry = address(dw::DW_AT_entry_pc).or_else(|| {
+            // DWARF 5 also allows an offset from the base address.
+            let offset = self.own(dw::DW_AT_entry_pc)?.udata_value()?;
+            address(dw::DW_AT_low_pc)?.checked_add(offset)
+        });
+        let low = || address(dw::DW_AT_low_pc).filter(|low| *low != 0);
+        entry.filter(|entry| *entry != 0).or_else(low).or_else(|| Some(self.ranges().first()?.begin))
+    }
+}

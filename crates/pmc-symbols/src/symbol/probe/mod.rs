@@ -1,0 +1,137 @@
+//! Finds the locations in programs where probes can be placed, and the variables that probes can read there.
+//!
+//! Takes a program file and a description of a location: a function, a line, or an address. Returns addresses
+//! with their file offsets ([`places`]), the kernel's notation of variables ([`variables`]), and the lines
+//! that can be probed ([`source_lines`]). Without debug information, the symbol tables still provide
+//! functions. `event` parses the syntax of probes, and `host` writes to tracefs.
+//!
+//! ```text
+//!   file --dies--> scopes, rows --places--> address, scope --variables--> locations, types
+//! ```
+
+mod dies;
+mod elf_functions;
+pub(in crate::symbol) mod error;
+mod expression;
+mod locations;
+pub(in crate::symbol) mod places;
+mod registers;
+mod rows;
+mod scopes;
+pub(in crate::symbol) mod source_lines;
+mod types;
+pub(in crate::symbol) mod variables;
+
+use std::cell::OnceCell;
+use std::path::{Path, PathBuf};
+
+use gimli::EndianSlice;
+
+use self::dies::Dies;
+use self::elf_functions::ElfFunctions;
+use self::error::ProbeError;
+use self::locations::FrameTables;
+use crate::symbol::dwarf::sections::{endian, load_with_locations};
+use crate::symbol::files::elf::{self, Segments};
+use crate::symbol::files::image::Image;
+use crate::symbol::files::locate::{self, ModuleFiles};
+use crate::symbol::missing_data::MissingDataReason;
+use crate::symbol::module::SymbolModule;
+use crate::symbol::options::SymbolOptions;
+
+/// A program or library in which to place probes.
+#[derive(Debug)]
+pub struct ProbeFile {
+    path: PathBuf,
+    files: ModuleFiles,
+}
+
+/// The opened parts of a [`ProbeFile`].
+pub struct ProbedProgram<'a> {
+    path: String,
+    elf: &'a object::File<'a>,
+    debug: Option<&'a object::File<'a>>,
+    segments: Segments,
+    dies: Dies<'a>,
+    frames: FrameTables<'a>,
+    functions: OnceCell<ElfFunctions>,
+    /// The reason why debug information is missing, with the package that contains it.
+    missing: Option<MissingDataReason>,
+}
+
+impl ProbeFile {
+    /// Opens a program, and searches for its debug file.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be read or is not an ELF file.
+    pub fn open(path: &Path, options: &SymbolOptions) -> Result<Self, ProbeError> {
+        let failed = |why: String| ProbeError::Unreadable { path: path.display().to_string(), why };
+        let image = Image::open(path).map_err(|error| failed(pmc_sys::error::kernel_words(&error)))?;
+        image.elf().map_err(|error| failed(format!("it is not an ELF file ({error})")))?;
+        let mut files = ModuleFiles { binary: Some(image), ..ModuleFiles::default() };
+        locate::complete(&SymbolModule::file(path), options, &mut files);
+        Ok(Self { path: path.to_owned(), files })
+    }
+
+    /// Reads the headers and the debug information, and passes them to `question`.
+    ///
+    /// # Errors
+    /// Fails if the files are invalid.
+    pub fn examine<T>(&self, question: impl FnOnce(&ProbedProgram<'_>) -> T) -> Result<T, ProbeError> {
+        let failed = |why: String| ProbeError::Unreadable { path: self.path.display().to_string(), why };
+        let elf = parsed(self.files.binary.as_ref()).ok_or_else(|| failed("it is not an ELF file".into()))?;
+        let debug = parsed(self.files.debug.as_ref());
+        let described = debug.as_ref().filter(|file| elf::has_lines(file));
+        let described = described.or_else(|| Some(&elf).filter(|file| elf::has_lines(file)));
+        let sections = match described {
+            Some(file) => load_with_locations(file).map_err(failed)?,
+            None => gimli::DwarfSections::default(),
+        };
+        let supplement = match parsed(self.files.supplement.as_ref()) {
+            Some(file) => Some(load_with_locations(&file).map_err(failed)?),
+            None => None,
+        };
+        let endian = endian(&elf);
+        let dwarf =
+            sections.borrow_with_sup(supplement.as_ref(), |section| EndianSlice::new(section, endian));
+        let missing = described.is_none().then(|| {
+            let build_id = elf::build_id(&elf);
+            MissingDataReason::Lines { path: self.path.clone(), build_id }
+        });
+        Ok(question(&ProbedProgram {
+            path: self.path.display().to_string(),
+            segments: Segments::of(&elf),
+            frames: FrameTables::new(&elf, debug.as_ref()),
+            debug: debug.as_ref(),
+            elf: &elf,
+            dies: Dies::new(&dwarf),
+            functions: OnceCell::new(),
+            missing,
+        }))
+    }
+}
+
+fn parsed(image: Option<&Image>) -> Option<object::File<'_>> {
+    image?.elf().ok()
+}
+
+impl ProbedProgram<'_> {
+    /// Whether the program has debug information.
+    pub fn has_debug_information(&self) -> bool {
+        !self.dies.is_empty()
+    }
+
+    fn elf_functions(&self) -> &ElfFunctions {
+        self.functions.get_or_init(|| ElfFunctions::read(self.elf, self.debug))
+    }
+
+    /// Returns the demangled names of all functions in the symbol tables, sorted.
+    pub fn functions(&self) -> Vec<String> {
+        self.elf_functions().names()
+    }
+
+    fn no_debug_information(&self, purpose: &str) -> ProbeError {
+        let remedy = self.missing.as_ref().and_then(MissingDataReason::remedy);
+        ProbeError::NoDebugInformation { path: self.path.clone(), purpose: purpose.to_owned(), remedy }
+    }
+}

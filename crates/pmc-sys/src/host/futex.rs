@@ -1,0 +1,95 @@
+//! Futexes on which threads are currently waiting: their addresses, and the words stored there.
+//!
+//! ```text
+//!   /proc/PID/task/TID/syscall   202 0x55a2378730c0 0x80 …   the call in which the thread waits
+//!   /proc/PID/mem                2 0 4711 1 0                the words at that address
+//! ```
+//! Requires permission to trace the process, which its own user usually has. Futexes that cannot be read are
+//! omitted.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use super::Host;
+use crate::sys::clock;
+
+/// Number of 32-bit words to read at each futex.
+pub const FUTEX_WORDS: usize = 5;
+
+/// The words at a futex while a thread is waiting on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FutexReading {
+    /// Time of the reading, in nanoseconds on `CLOCK_MONOTONIC`.
+    pub time: u64,
+    /// The waiting thread.
+    pub tid: i32,
+    /// Address of the futex.
+    pub address: u64,
+    /// The futex and the words after it.
+    pub words: [u32; FUTEX_WORDS],
+}
+
+/// Numbers of the system calls `futex` and `futex_wait`.
+const CALLS: [u64; 2] = [if cfg!(target_arch = "x86_64") { 202 } else { 98 }, 455];
+
+impl Host {
+    /// Reads the futexes on which threads of a process are waiting, for at most `most` threads.
+    pub fn futex_readings(&self, pid: u32, most: usize, found: &mut Vec<FutexReading>) {
+        let Ok(tasks) = std::fs::read_dir(self.path(format!("/proc/{pid}/task"))) else { return };
+        let mut memory = None;
+        for task in tasks.flatten().take(most) {
+            let Some(tid) = task.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+            let call = std::fs::read_to_string(task.path().join("syscall")).unwrap_or_default();
+            let Some(address) = waited_futex(&call) else { continue };
+            let open = || File::open(self.path(format!("/proc/{pid}/mem"))).ok();
+            let Some(memory) = memory.get_or_insert_with(open) else { return };
+            let mut bytes = [0; FUTEX_WORDS * 4];
+            if memory.read_exact_at(&mut bytes, address).is_err() {
+                continue;
+            }
+            let mut words = [0; FUTEX_WORDS];
+            for (word, bytes) in words.iter_mut().zip(bytes.as_chunks::<4>().0) {
+                *word = u32::from_ne_bytes(*bytes);
+            }
+            found.push(FutexReading { time: clock::monotonic_ns(), tid, address, words });
+        }
+    }
+}
+
+/// Returns the futex on which a thread is waiting; `None` if the thread is doing something else.
+fn waited_futex(call: &str) -> Option<u64> {
+    let mut words = call.split_ascii_whitespace();
+    let number: u64 = words.next()?.parse().ok()?;
+    let address = u64::from_str_radix(words.next()?.strip_prefix("0x")?, 16).ok()?;
+    CALLS.contains(&number).then_some(address)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_futex_calls_have_a_futex() {
+        let call = |number: u64| format!("{number} 0x55a2378730c0 0x80 0x2 0x0 0x0 0x0 0x7ffd 0x7f2f\n");
+        assert_eq!(waited_futex(&call(CALLS[0])), Some(0x55a2_3787_30c0));
+        assert_eq!(waited_futex(&call(CALLS[1])), Some(0x55a2_3787_30c0));
+        assert_eq!(waited_futex(&call(0)), None);
+        assert_eq!(waited_futex("running\n"), None);
+        assert_eq!(waited_futex("-1 0x7ffd 0x7f2f\n"), None);
+        assert_eq!(waited_futex(""), None);
+    }
+
+    #[test]
+    fn our_own_waiting_thread_is_found() {
+        let (unpark, parked) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || parked.recv());
+        let mut found = Vec::new();
+        // The thread may not have started to wait yet.
+        while found.is_empty() {
+            Host::live().futex_readings(std::process::id(), usize::MAX, &mut found);
+        }
+        assert!(found.iter().all(|reading| reading.address != 0 && reading.time > 0));
+        drop(unpark);
+        let _ = thread.join();
+    }
+}

@@ -1,0 +1,4 @@
+//! Orders in a control FIFO.
+#![cfg_attr(fuzzing, no_main)]
+
+pmc_fuzz::target!(pmc_fuzz::services::orders);

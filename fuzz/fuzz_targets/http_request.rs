@@ -1,0 +1,4 @@
+//! Requests to --listen.
+#![cfg_attr(fuzzing, no_main)]
+
+pmc_fuzz::target!(pmc_fuzz::services::http);

@@ -1,0 +1,4 @@
+//! Mangled names, one in each line.
+#![cfg_attr(fuzzing, no_main)]
+
+pmc_fuzz::target!(pmc_fuzz::names::mangled);

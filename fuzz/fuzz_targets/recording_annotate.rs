@@ -1,0 +1,4 @@
+//! `pmc annotate` of a recording.
+#![cfg_attr(fuzzing, no_main)]
+
+pmc_fuzz::target!(pmc_fuzz::commands::annotate, pmc_fuzz::mutation::perfdata::mutate);

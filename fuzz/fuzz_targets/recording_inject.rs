@@ -1,0 +1,4 @@
+//! `pmc inject` of a recording.
+#![cfg_attr(fuzzing, no_main)]
+
+pmc_fuzz::target!(pmc_fuzz::commands::inject, pmc_fuzz::mutation::perfdata::mutate);

@@ -1,0 +1,4 @@
+//! `pmc report` of a recording.
+#![cfg_attr(fuzzing, no_main)]
+
+pmc_fuzz::target!(pmc_fuzz::commands::report, pmc_fuzz::mutation::perfdata::mutate);

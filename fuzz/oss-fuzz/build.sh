@@ -1,0 +1,17 @@
+#!/bin/bash -eu
+# Builds the fuzz targets in OSS-Fuzz's container, each with its seeds, its dictionary and its options.
+cd "$SRC/pmc"
+cargo fuzz build -O --debug-assertions
+for source in fuzz/fuzz_targets/*.rs; do
+    name=$(basename "$source" .rs)
+    cp "fuzz/target/x86_64-unknown-linux-gnu/release/$name" "$OUT/"
+    # Several targets share their seeds: corpus/NAME may be a link.
+    if [ -d "fuzz/corpus/$name" ]; then
+        (cd "fuzz/corpus/$name/" && find . -type f | sort | zip -q -@ "$OUT/${name}_seed_corpus.zip")
+    fi
+    if [ -f "fuzz/dictionaries/$name.dict" ]; then
+        cp "fuzz/dictionaries/$name.dict" "$OUT/"
+    fi
+    # pmc's own messages would fill the logs.
+    printf '[libfuzzer]\nclose_fd_mask = 1\ntimeout = 20\n' >"$OUT/$name.options"
+done

@@ -1,0 +1,51 @@
+//! Fuzz targets of pmc. `README.md` has the commands.
+//!
+//! A target is one line in `fuzz_targets/NAME.rs`: [`target!`] with its body, a function of this library, and
+//! with its mutator if plain changes of bytes would not get far. With `cargo fuzz` the line becomes
+//! libFuzzer's entry point. Otherwise it becomes a `main` that runs files, folders and seeded mutations.
+
+pub mod commands;
+pub mod driver;
+pub mod events;
+pub mod in_process;
+pub mod metrics;
+pub mod mutation;
+pub mod names;
+pub mod programs;
+pub mod recordings;
+pub mod services;
+
+#[cfg(fuzzing)]
+pub use libfuzzer_sys;
+
+/// Defines a fuzz target: `target!(body)` or `target!(body, mutator)`.
+///
+/// `body` is a `fn(&[u8])` that panics if it finds a fault. `mutator` is a [`mutation::Mutator`].
+#[macro_export]
+macro_rules! target {
+    ($body:path) => {
+        #[cfg(fuzzing)]
+        $crate::libfuzzer_sys::fuzz_target!(|data: &[u8]| $body(data));
+        $crate::target!(@main $body, $crate::mutation::bytes);
+    };
+    ($body:path, $mutator:path) => {
+        #[cfg(fuzzing)]
+        $crate::libfuzzer_sys::fuzz_target!(|data: &[u8]| $body(data));
+        #[cfg(fuzzing)]
+        $crate::libfuzzer_sys::fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
+            $crate::driver::mutate_for_libfuzzer(data, size, max_size, seed, $mutator)
+        });
+        $crate::target!(@main $body, $mutator);
+    };
+    (@main $body:path, $mutator:path) => {
+        #[cfg(not(fuzzing))]
+        fn main() -> std::process::ExitCode {
+            $crate::driver::main(env!("CARGO_BIN_NAME"), $body, $mutator)
+        }
+    };
+}
+
+/// Passes the input as text, with replacements for what is not UTF-8.
+pub(crate) fn with_text(data: &[u8], run: impl FnOnce(&str)) {
+    run(&String::from_utf8_lossy(data));
+}

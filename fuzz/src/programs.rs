@@ -1,0 +1,200 @@
+//! ELF files: symbols, lines, inlined functions, unwinding, probes, and machine code.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pmc_perfdata::record::bytes::RecordWords;
+use pmc_perfdata::record::sample::{SampledRegisters, UserStack};
+use pmc_perfdata::record::{SampleParts, Thread};
+use pmc_symbols::address::{Avma, FileOffset, Mapping};
+use pmc_symbols::symbol::disassemble::{InstructionSet, Syntax, disassemble};
+use pmc_symbols::symbol::{
+    Depth, PlaceRequest, ProbeFile, SymbolModule, SymbolOptions, SymbolQuery, SymbolRequest, Symbolizer,
+};
+use pmc_symbols::unwind::{Arch, Space, StackUnwinder, UnwindTables};
+
+/// Number of functions of which a target looks at everything.
+const MOST_FUNCTIONS: usize = 32;
+
+/// Options that look at no other file than the one given.
+pub(crate) fn options() -> SymbolOptions {
+    SymbolOptions {
+        symfs: None,
+        debug_dirs: Vec::new(),
+        build_id_caches: Vec::new(),
+        debuginfod_cache: None,
+        debuginfod: None,
+        kallsyms: None,
+        vmlinux: None,
+        cache: None,
+        alone: false,
+        placeholders: true,
+        live: false,
+    }
+}
+
+/// A file in a temporary folder that exists as long as this value.
+pub(crate) struct Written(tempfile::TempDir);
+
+impl Written {
+    pub(crate) fn new(data: &[u8]) -> Self {
+        let written = Self(tempfile::tempdir().expect("a temporary folder"));
+        fs::write(written.path(), data).expect("a file");
+        written
+    }
+
+    pub(crate) fn path(&self) -> PathBuf {
+        self.0.path().join("file")
+    }
+}
+
+/// Function names, lines, inlined functions and variables, as in a report.
+pub fn symbols(data: &[u8]) {
+    let file = Written::new(data);
+    let mut symbolizer = Symbolizer::new(options()).expect("worker threads");
+    let id = symbolizer.add(SymbolModule::file(file.path()));
+    let mut queries: Vec<SymbolQuery> =
+        (0..data.len() as u64).step_by(data.len() / 128 + 1).map(|at| FileOffset(at).into()).collect();
+    let names = [SymbolRequest { module: id, queries: &queries.clone() }];
+    let _ = symbolizer.resolve(&names, Depth::Names, &|_| {});
+    let starts: Vec<u64> =
+        symbolizer.symbols(id).take(8 * MOST_FUNCTIONS).map(|symbol| symbol.start).collect();
+    queries.extend(starts.iter().filter_map(|start| symbolizer.query_at(id, *start)));
+    let request = [SymbolRequest { module: id, queries: &queries }];
+    for depth in [Depth::Inlines, Depth::Data] {
+        let found = symbolizer.resolve(&request, depth, &|_| {});
+        for (index, query) in queries.iter().enumerate() {
+            let _ = (found.frames(index), found.address(index), symbolizer.around(id, *query));
+        }
+    }
+    let quality = symbolizer.quality(id);
+    let _ = quality.missing.iter().map(|reason| reason.to_string().len()).sum::<usize>();
+}
+
+/// Machine code of the first functions, as in `annotate`.
+pub fn code(data: &[u8]) {
+    let file = Written::new(data);
+    let mut symbolizer = Symbolizer::new(options()).expect("worker threads");
+    let id = symbolizer.add(SymbolModule::file(file.path()));
+    let functions: Vec<(u64, u64)> = symbolizer
+        .symbols(id)
+        .take(MOST_FUNCTIONS)
+        .map(|symbol| (symbol.start, symbol.end.wrapping_sub(symbol.start)))
+        .collect();
+    for (number, (start, size)) in functions.into_iter().enumerate() {
+        let syntax = if number % 2 == 0 { Syntax::Att } else { Syntax::Intel };
+        match symbolizer.code(id, start, size.min(4096), None) {
+            Ok(code) => {
+                let all = symbolizer.disassemble(id, &code, syntax).expect("a decoder");
+                let bytes: usize = all.iter().map(|instruction| instruction.bytes.len()).sum();
+                assert_eq!(bytes, code.bytes.len(), "the instructions cover the code");
+            }
+            Err(error) => drop(error.why),
+        }
+        let _ = symbolizer.instruction(id, start.wrapping_add(1));
+    }
+}
+
+/// Places and variables, as in `probe`.
+pub fn probe(data: &[u8]) {
+    let file = Written::new(data);
+    let opened = match ProbeFile::open(&file.path(), &options()) {
+        Ok(opened) => opened,
+        Err(error) => return drop(error.to_string()),
+    };
+    let examined = opened.examine(|program| {
+        let names = program.functions();
+        for name in names.iter().take(MOST_FUNCTIONS) {
+            let lines = program.function_lines(name, None);
+            let _ = lines.map_err(|error| error.to_string());
+            for (line, returns) in [(None, false), (None, true), (Some(1), false)] {
+                let request = PlaceRequest {
+                    function: Some(name),
+                    line,
+                    returns,
+                    reads_variables: true,
+                    ..Default::default()
+                };
+                let places = match program.places(&request) {
+                    Ok(places) => places,
+                    Err(error) => {
+                        drop(error.to_string());
+                        continue;
+                    }
+                };
+                for place in places.iter().take(4) {
+                    let _ = program.available(place, true).map_err(|error| error.to_string());
+                    let _ = program.source_place(place.address);
+                    for variable in program.local_names(place, true).unwrap_or_default().iter().take(8) {
+                        for access in ["", "->next", ".a", "[1]", "->name[0]"] {
+                            let expression = format!("{variable}{access}");
+                            let _ =
+                                program.fetch(place, &expression, None).map_err(|error| error.to_string());
+                        }
+                    }
+                }
+            }
+        }
+        let _ = program.places(&PlaceRequest { function: Some("*"), ..Default::default() });
+        let _ = program.places(&PlaceRequest { file: Some("a.c"), line: Some(3), ..Default::default() });
+        let _ = program.places(&PlaceRequest { address: Some(0x1139), ..Default::default() });
+        let _ = program.file_lines("a.c");
+    });
+    let _ = examined.map_err(|error| error.to_string());
+}
+
+/// Number of registers in an input: as many as Arm has.
+const REGISTERS: usize = 33;
+
+/// Architecture, size of the stack copy and of the kernel's chain, the place of the program, registers,
+/// stack, chain, and the program: unwinds the stack.
+pub fn unwind(data: &[u8]) {
+    let Some((head, rest)) = data.split_first_chunk::<16>() else { return };
+    let Some((registers, rest)) = rest.split_at_checked(8 * REGISTERS) else { return };
+    let size = |at: usize| usize::from(u16::from_le_bytes([head[at], head[at + 1]]));
+    let (stack, rest) = rest.split_at(size(2).min(rest.len()));
+    let (chain, program) = rest.split_at((8 * size(4)).min(rest.len()));
+    let start = u64::from_le_bytes(std::array::from_fn(|byte| head[8 + byte]));
+    let (arch, mask) = match head[0] % 3 {
+        0 => (Arch::X86_64, 0xff_0fff),
+        1 => (Arch::Aarch64, 0x1_ffff_ffff),
+        _ => (Arch::X86, 0xff_0fff),
+    };
+    let Some(tables) = UnwindTables::read(program, None) else { return };
+    let tables = tables.with_program(Arc::new(program.to_vec()));
+    let mut space = Space::new(arch);
+    let mapping = |start, len| Mapping { start: Avma(start), len, offset: FileOffset(0) };
+    space.add(&mapping(start, 1 << 20), Some(&tables));
+    space.add(&mapping(start.wrapping_add(1 << 20), 1 << 12), None);
+    let parts = SampleParts {
+        user_regs: Some(SampledRegisters { abi: 2, mask, values: RecordWords::new(registers) }),
+        user_stack: Some(UserStack::of(stack)),
+        callchain: Some(RecordWords::new(chain)),
+        ..SampleParts::default()
+    };
+    let most = 1 + usize::from(head[1]);
+    let mut unwinder = StackUnwinder::new(most, true);
+    let thread = Thread { pid: 1, tid: 1 };
+    // The second walk uses what the first one remembered.
+    for _ in 0..2 {
+        unwinder
+            .walk(&[()], false, |walker, ()| walker.walk(thread, Some((&space, 1)), arch, &parts, |_| true));
+        let Some(stack) = unwinder.stack(0) else { return };
+        // A marker may be added.
+        assert!(stack.chain.len() <= most + 1, "{} of {most} frames", stack.chain.len());
+    }
+}
+
+/// Instruction set and syntax, then machine code.
+pub fn instructions(data: &[u8]) {
+    let [how, code @ ..] = data else { return };
+    let machine =
+        [InstructionSet::X86_64, InstructionSet::Aarch64, InstructionSet::X86][usize::from(*how) % 3];
+    let syntax = if how & 0x80 == 0 { Syntax::Att } else { Syntax::Intel };
+    let start = if how & 0x40 == 0 { 0x1000 } else { u64::MAX - 16 };
+    let all = disassemble(machine, syntax, code, start).expect("a decoder");
+    let bytes: Vec<u8> = all.iter().flat_map(|instruction| instruction.bytes.iter().copied()).collect();
+    assert_eq!(bytes, code, "the instructions cover the code");
+    let _ = all.iter().map(|instruction| instruction.operands_with_target("x").len()).sum::<usize>();
+}

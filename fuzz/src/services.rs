@@ -1,0 +1,171 @@
+//! What other processes and users send while pmc runs: settings, orders, requests over HTTP, and the messages
+//! between a holder of persistent events and its clients.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::sync::OnceLock;
+
+use pmc::config::{self, Config};
+use pmc::view::openmetrics;
+use pmc_recording::holder::hold;
+use pmc_recording::persistent::PersistentEntry;
+use pmc_recording::persistent::client::ask;
+use pmc_recording::persistent::directory::RunDirectory;
+use pmc_recording::persistent::message::HolderRequest;
+use pmc_recording::recording::control::OrderLines;
+use pmc_recording::recording::file::snapshot;
+use pmc_sys::host::Host;
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::net::sockopt::Timeout;
+use rustix::net::sockopt::set_socket_timeout;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix,
+    SocketType, accept, bind, connect, listen, recv, sendmsg, socket,
+};
+
+use crate::with_text;
+
+/// perf's settings. A setting that is written can be read, and the others stay the same.
+pub fn settings(data: &[u8]) {
+    let read = |text: &str| {
+        let mut config = Config::default();
+        config.add(text, Path::new("file"));
+        config.all().map(|(key, value)| (key.to_owned(), value.to_owned())).collect::<Vec<_>>()
+    };
+    with_text(data, |text| {
+        let before = read(text);
+        for (key, value) in [("report.children", "no"), ("a.b", "x ; \"\\\n"), ("top.call-graph", "")] {
+            let changed = config::changed(text, key, value);
+            let after = read(&changed);
+            assert!(after.iter().any(|(name, now)| name == key && now == value), "{key} in {changed:?}");
+            let same = |all: &[(String, String)]| {
+                let mut rest: Vec<_> = all.iter().filter(|(name, _)| name != key).cloned().collect();
+                rest.sort();
+                rest
+            };
+            assert_eq!(same(&before), same(&after), "{key} in {changed:?}");
+        }
+    });
+}
+
+/// Bytes of a control FIFO, which mean the same however they are split.
+pub fn orders(data: &[u8]) {
+    let read = |size: usize| {
+        let (mut lines, mut all) = (OrderLines::default(), Vec::new());
+        data.chunks(size).for_each(|part| lines.add(part, |order| all.push(order)));
+        all
+    };
+    assert_eq!(read(4096), read(7));
+}
+
+/// An HTTP request of a scraper.
+pub fn http(data: &[u8]) {
+    let answer = openmetrics::http_response(data, "# EOF\n");
+    let text = str::from_utf8(&answer).expect("the request is not part of the answer");
+    let (head, body) = text.split_once("\r\n\r\n").expect("a head");
+    let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: ")).expect("a length");
+    assert!(body.is_empty() || length == body.len().to_string(), "{text}");
+}
+
+/// Seconds after which a peer that has not answered hangs.
+const PATIENCE: u64 = 20;
+
+fn connected(path: &Path) -> OwnedFd {
+    let client = socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).expect("a socket");
+    connect(&client, &SocketAddrUnix::new(path).expect("a short path")).expect("the holder listens");
+    let patience = std::time::Duration::from_secs(PATIENCE);
+    set_socket_timeout(&client, Timeout::Recv, Some(patience)).expect("a timeout");
+    client
+}
+
+fn send(socket: &OwnedFd, bytes: &[u8], descriptors: &[OwnedFd]) {
+    let descriptors: Vec<_> = descriptors.iter().map(AsFd::as_fd).collect();
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
+    let mut beside = SendAncillaryBuffer::new(&mut space);
+    if !descriptors.is_empty() {
+        beside.push(SendAncillaryMessage::ScmRights(&descriptors));
+    }
+    // The peer may have closed the connection.
+    let _ = sendmsg(socket, &[std::io::IoSlice::new(bytes)], &mut beside, SendFlags::NOSIGNAL);
+}
+
+/// A holder of this process, which lasts as long as the process.
+fn holder() -> &'static RunDirectory {
+    static HOLDER: OnceLock<RunDirectory> = OnceLock::new();
+    HOLDER.get_or_init(|| {
+        let folder = tempfile::tempdir().expect("a temporary folder").keep();
+        let directory = RunDirectory::at(folder);
+        let own = directory.clone();
+        std::thread::spawn(move || hold(own, false).map_err(|error| error.to_string()).expect("a holder"));
+        while !directory.socket().exists() {
+            std::thread::yield_now();
+        }
+        directory
+    })
+}
+
+/// Messages to a holder, separated by zero bytes, each in a separate connection. The first byte is the number
+/// of descriptors to send along.
+pub fn holder_requests(data: &[u8]) {
+    let [count, messages @ ..] = data else { return };
+    let directory = holder();
+    let null = || OwnedFd::from(std::fs::File::open("/dev/null").expect("it exists"));
+    for message in messages.split(|byte| *byte == 0).take(8) {
+        let client = connected(&directory.socket());
+        let descriptors: Vec<OwnedFd> = (0..count % 4).map(|_| null()).collect();
+        send(&client, message, &descriptors);
+        let mut answer = vec![0; 1 << 18];
+        if !message.is_empty() {
+            let (_, got) = recv(&client, &mut answer[..], RecvFlags::empty()).expect("an answer in time");
+            assert!(got > 0, "the holder answers every message");
+        }
+    }
+    for entry in directory.entries() {
+        let _ = ask(directory, &HolderRequest::Remove { entry: entry.id.to_string() });
+    }
+}
+
+/// An entry as a holder publishes it.
+const ENTRY: &str = r#"{"id":1,"name":"x","event":"cpu-clock","pages":null,"mode":"overwrite","cpus":null,"pids":[],
+    "call_graph":false,"share":"nothing","since":0,"ring_bytes":4096,"rings":1,"user_only":false,"attr":[]}"#;
+
+/// What a hostile holder sends: the text of an answer (or nothing, for the usual one), the description of a
+/// copy of rings, and the records in them, each but the last ended by a zero byte.
+pub fn holder_answers(data: &[u8]) {
+    let mut parts = data.splitn(3, |byte| *byte == 0);
+    let [answer, description, records] =
+        [parts.next(), parts.next(), parts.next()].map(Option::unwrap_or_default);
+    let answer = if answer.is_empty() { b"\"copied\"".as_slice() } else { answer };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let directory = RunDirectory::at(folder.path());
+    let listener = socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).expect("a socket");
+    bind(&listener, &SocketAddrUnix::new(directory.socket()).expect("a short path")).expect("it is free");
+    listen(&listener, 8).expect("a listener");
+    let host = Host::rooted(concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/data/host/two-sockets"));
+    let entry: PersistentEntry = serde_json::from_str(ENTRY).expect("an entry");
+    std::thread::scope(|scope| {
+        let serve = scope.spawn(|| {
+            let held = |bytes: &[u8]| {
+                let file = memfd_create("copy", MemfdFlags::CLOEXEC).expect("a memfd");
+                rustix::io::write(&file, bytes).expect("it has room");
+                file
+            };
+            // One connection for each request, then one that ends the thread.
+            loop {
+                let Ok(client) = accept(&listener) else { return };
+                let mut request = vec![0; 1 << 16];
+                let got = recv(&client, &mut request[..], RecvFlags::empty()).map_or(0, |(_, got)| got);
+                if got == 0 {
+                    return;
+                }
+                send(&client, answer, &[held(description), held(records)]);
+            }
+        });
+        let _ =
+            ask(&directory, &HolderRequest::Read { entry: "1".into() }).map_err(|error| error.to_string());
+        let to = folder.path().join("perf.data");
+        let _ = snapshot::write(&directory, &entry, &to, &host).map_err(|error| error.to_string());
+        drop(connected(&directory.socket()));
+        let _ = serve.join();
+    });
+}

@@ -1,0 +1,157 @@
+//! Options of `pmc trace`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args};
+
+/// Show the system calls of a command, running processes or the whole machine.
+#[derive(Debug, Args)]
+#[command(
+    args_override_self = true,
+    after_help = "\
+Examples:
+  pmc trace -- ls                       each system call of a command, as it returns
+  pmc trace -s -- make                  counts, errors and times of all calls, per thread and in total
+  pmc trace -c -p 1234 --timeout 10s    one table for a running process, like strace -c
+  pmc trace -e %file --failure -- sh    failed calls that take a path
+  pmc trace -e '!futex' -a              all calls of the machine except futex
+  pmc trace --duration 10 -p nginx      calls that take 10 ms or longer
+  pmc trace -s -i perf.data             calls in a recording (pmc trace record, perf trace record)
+docs/trace.md explains the lines and the columns."
+)]
+pub struct TraceArgs {
+    /// Trace only these calls: names, %CLASS as in strace, /REGEX/, NAME*; a leading ! excludes them
+    #[arg(short = 'e', long = "expr", visible_alias = "event", value_name = "CALL,…", action = ArgAction::Append)]
+    pub(crate) calls: Vec<String>,
+
+    /// Show only calls that fail
+    #[arg(long)]
+    pub(crate) failure: bool,
+
+    /// Show only calls that take at least this long, in milliseconds or with a unit (50us)
+    #[arg(long, value_name = "TIME")]
+    pub(crate) duration: Option<String>,
+
+    /// Print only tables: one of each thread's calls, and one of all calls
+    #[arg(short = 's', long, conflicts_with_all = ["with_summary", "summary_only"])]
+    pub(crate) summary: bool,
+
+    /// Print each call, then the tables of -s
+    #[arg(short = 'S', long, conflicts_with = "summary_only")]
+    pub(crate) with_summary: bool,
+
+    /// Print only one table of all calls, with the columns of strace -c
+    #[arg(short = 'c', long)]
+    pub(crate) summary_only: bool,
+
+    /// Print timestamps of the clock, in milliseconds, instead of times since the first call
+    #[arg(short = 'T', long)]
+    pub(crate) time: bool,
+
+    /// Maximum number of bytes to print of a string or buffer; paths are printed in full
+    #[arg(long, value_name = "BYTES", default_value_t = 32, value_parser = clap::value_parser!(u64).range(..=16 << 20))]
+    pub(crate) string_limit: u64,
+
+    /// Stop after this many calls
+    #[arg(long, value_name = "N")]
+    pub(crate) max_events: Option<u64>,
+
+    /// Tables that -s prints: one per thread plus one for all threads, or only the latter
+    #[arg(long, value_name = "MODE", default_value = "thread", value_parser = ["thread", "total"])]
+    pub(crate) summary_mode: String,
+
+    /// Maximum number of calls in each table
+    #[arg(long, value_name = "N")]
+    pub(crate) max_summary: Option<usize>,
+
+    /// In tables, show how often each error occurred
+    #[arg(long)]
+    pub(crate) errno_summary: bool,
+
+    /// Print the stack of each call, after tracing has ended; short for --call-graph auto
+    #[arg(short = 'g')]
+    pub(crate) stacks: bool,
+
+    /// Print the stack of each call, unwound with this method: auto, dwarf or fp; dwarf,16384 sets the size
+    /// of stack copies
+    #[arg(long, value_name = "MODE")]
+    pub(crate) call_graph: Option<String>,
+
+    /// Maximum number of frames in a stack
+    #[arg(long, value_name = "N", default_value_t = 127)]
+    pub(crate) max_stack: usize,
+
+    /// Trace these running processes, by pid or name, with all their threads
+    #[arg(short = 'p', long = "pid", value_name = "PID|NAME,…", value_delimiter = ',', conflicts_with_all = ["tids", "uid"])]
+    pub(crate) pids: Vec<String>,
+
+    /// Trace these running threads
+    #[arg(short = 't', long = "tid", value_name = "TID,…", value_delimiter = ',', conflicts_with = "uid")]
+    pub(crate) tids: Vec<String>,
+
+    /// Trace all processes of this user (name or uid)
+    #[arg(short = 'u', long = "uid", value_name = "USER")]
+    pub(crate) uid: Option<String>,
+
+    /// Trace the whole machine, except pmc itself
+    #[arg(short = 'a', long)]
+    pub(crate) all_cpus: bool,
+
+    /// Trace these CPUs, such as 0-3,8
+    #[arg(short = 'C', long = "cpu", value_name = "CPUS")]
+    pub(crate) cpus: Option<String>,
+
+    /// Trace only processes in this cgroup (with -a)
+    #[arg(short = 'G', long = "cgroup", value_name = "NAME")]
+    pub(crate) cgroup: Option<String>,
+
+    /// Exclude these threads
+    #[arg(long, value_name = "TID,…", value_delimiter = ',')]
+    pub(crate) filter_pids: Vec<u32>,
+
+    /// Do not trace child processes
+    #[arg(long)]
+    pub(crate) no_inherit: bool,
+
+    /// Read this recording instead of tracing; `-` reads standard input
+    #[arg(short = 'i', long, value_name = "FILE", conflicts_with_all = ["pids", "tids", "uid", "all_cpus", "cpus", "command"])]
+    pub(crate) input: Option<PathBuf>,
+
+    /// Write to this file instead of stderr (stdout if no command is run)
+    #[arg(short = 'o', long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Delay before tracing, in milliseconds or with a unit (2s)
+    #[arg(short = 'D', long, value_name = "TIME")]
+    pub(crate) delay: Option<String>,
+
+    /// Stop after this time, in milliseconds or with a unit (10s, 2m)
+    #[arg(long, value_name = "TIME")]
+    pub(crate) timeout: Option<String>,
+
+    /// Size of each ring buffer: pages, or bytes with B, K, M or G (a power of two) [default: 8M]
+    #[arg(short = 'm', long, value_name = "SIZE")]
+    pub(crate) mmap_pages: Option<String>,
+
+    /// Real-time priority of pmc, which avoids losing calls on a busy machine; 0: none [default: 1, if
+    /// permitted]
+    #[arg(short = 'r', long, value_name = "PRIORITY", value_parser = clap::value_parser!(i32).range(0..=99))]
+    pub(crate) realtime: Option<i32>,
+
+    /// Print one JSON object per call; with -s or -c, one document
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Print details about the opened events
+    #[arg(short = 'v', long, action = ArgAction::Count)]
+    pub(crate) verbose: u8,
+
+    /// Print only calls and errors
+    #[arg(short = 'q', long)]
+    pub(crate) quiet: bool,
+
+    /// Command to run and trace, with its arguments
+    #[arg(trailing_var_arg = true, value_name = "COMMAND", value_hint = clap::ValueHint::CommandWithArguments)]
+    pub(crate) command: Vec<OsString>,
+}

@@ -1,0 +1,181 @@
+//! `pmc latency`: measures the time between two events.
+//!
+//! ```text
+//!   plan ──┬── recording ── latency::of_recording ──┬── view: text, JSON
+//!          └── stream: rings ── LiveLatency ────────┴── flame graph, folded stacks
+//! ```
+//! [`presets`] and [`plan`] interpret the options.
+
+mod plan;
+mod presets;
+
+use std::io::{self, Write, stdout};
+use std::path::Path;
+use std::sync::Arc;
+
+pub(super) use self::plan::LatencyPlan;
+use self::plan::LatencySource;
+use super::destination::{Destination, is_standard};
+use crate::view;
+use crate::view::export::{ExportContents, ExportFormat, RecordingCircumstances};
+use crate::view::report::ReportLayout;
+use pmc_analysis::analysis::latency::{self, LiveLatency, NamedLatency, PairRole};
+use pmc_analysis::profile::sampled::Profile;
+use pmc_analysis::session::Session;
+use pmc_perfdata::perfdata::Reader;
+use pmc_perfdata::record::RawRecord;
+use pmc_recording::recording::stream::{self, RecordHandler};
+use pmc_sys::error::{AdvisedOption, Error, Exit, Result, say};
+use pmc_sys::host::Host;
+use pmc_sys::sys::process::{self, Streams};
+
+/// Runs the command.
+///
+/// # Errors
+/// Fails if an event cannot be opened or is not in the recording, or if the output cannot be written.
+pub(super) fn run(plan: &LatencyPlan) -> Result<Exit> {
+    plan.warnings.iter().cloned().for_each(say::warn);
+    let sample = match &plan.source {
+        LatencySource::Recording(path) => {
+            let session = Arc::new(Session::open(Reader::open(path)?)?);
+            return latency::of_recording(&session, &plan.request, |named| show(plan, named));
+        }
+        LatencySource::Live(sample) => sample,
+    };
+    let host = Host::live();
+    // Keep the command's output out of output that other programs read.
+    let streams = match plan.json || plan.folded.as_deref().is_some_and(is_standard) {
+        true => Streams::OutputToError,
+        false => Streams::Shared,
+    };
+    let (mut groups, mut text_of) = stream::groups_by_text(sample, &host)?;
+    let rules = &plan.request.rules.rules;
+    let is_begin = |text| rules.iter().any(|rule| rule.role == PairRole::Begin && rule.text == text);
+    let events = groups.iter_mut().flat_map(|(group, _)| &mut group.events);
+    for (event, text) in events.zip(&text_of) {
+        // Only the stacks of begin events are shown, and it takes time to copy the others.
+        if !text.is_some_and(is_begin) {
+            event.qualifiers.call_graph = Some("no".to_owned());
+        }
+    }
+    let (mut stream, run) = stream::run(sample, &host, groups, streams, |opened| {
+        // The events after the sampled ones only track tasks.
+        text_of.truncate(opened.sampled);
+        text_of.resize(opened.events.len(), None);
+        let tracing = stream::tracing_data(&host, &opened.events);
+        let request = plan.request.clone();
+        let measured =
+            LiveLatency::new(request, &opened.events, &text_of, tracing.as_deref(), opened.layouts)?;
+        Ok(LatencyStream { plan, measured, next_tick: None, has_heading: false })
+    })?;
+    let (start, end) = run.span;
+    stream.print_slice(end - start)?;
+    let mut measured = stream.measured;
+    measured.lost_at_least(run.lost);
+    measured.finish(end, end - start, |named| show(plan, named))?;
+    Ok(run.exit())
+}
+
+/// Prints the result, and writes the requested files.
+fn show(plan: &LatencyPlan, named: &NamedLatency<'_>) -> Result<()> {
+    let is_stdout_taken = plan.folded.as_deref().is_some_and(is_standard);
+    if !is_stdout_taken {
+        print(|out| match plan.json {
+            true => view::latency::write_json(out, &named.report),
+            false => view::latency::write(out, &named.report, plan.layout),
+        })?;
+    }
+    let files = [(&plan.flamegraph, ExportFormat::Svg), (&plan.folded, ExportFormat::Folded)];
+    for (path, format) in files {
+        if let Some(path) = path {
+            export(path, format, named)?;
+        }
+    }
+    Ok(())
+}
+
+fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+    let mut out = io::BufWriter::new(stdout().lock());
+    write(&mut out).and_then(|()| out.flush()).map_err(|error| Error::output("the durations", error))
+}
+
+fn export(path: &Path, format: ExportFormat, named: &NamedLatency<'_>) -> Result<()> {
+    let to = Destination { path, option: AdvisedOption::ExportFile, keeps: false };
+    named.with_stacks(|stacks| {
+        let contents = ExportContents {
+            stacks,
+            event: 0,
+            answer: &Profile::default(),
+            layout: &ReportLayout::default(),
+            title: "pmc latency",
+            recording: &RecordingCircumstances::default(),
+            listings: &[],
+            before: None,
+        };
+        let written = |error| Error::output(path.display(), error);
+        to.write(|out| view::export::write(out, format, &contents).map_err(written))
+    })?;
+    if to.is_file() {
+        say::note(format!("{} is written", path.display()));
+    }
+    Ok(())
+}
+
+/// Passes records from the rings to the measurement.
+struct LatencyStream<'a> {
+    plan: &'a LatencyPlan,
+    measured: LiveLatency,
+    next_tick: Option<u64>,
+    /// Whether the heading of `-I` has been printed.
+    has_heading: bool,
+}
+
+impl LatencyStream<'_> {
+    /// Prints the durations since the previous call (`-I`).
+    fn print_slice(&mut self, since: u64) -> Result<()> {
+        if self.plan.interval.is_none() {
+            return Ok(());
+        }
+        let slice = self.measured.slice(since);
+        let is_first = !std::mem::replace(&mut self.has_heading, true);
+        print(|out| match self.plan.json {
+            true => view::latency::write_slice_json(out, &slice),
+            false => view::latency::write_slice(out, &slice, is_first),
+        })
+    }
+}
+
+impl RecordHandler for LatencyStream<'_> {
+    type Note = ();
+
+    const SYNTHESIZES: bool = true;
+
+    fn started(&mut self, now: u64) {
+        self.next_tick = self.plan.interval.map(|interval| now + interval);
+    }
+
+    fn take_synthesized(&mut self, bytes: &[u8], is_last: bool) {
+        self.measured.take_synthesized(bytes, is_last);
+    }
+
+    fn record(&mut self, _: u64, raw: &RawRecord<'_>, owner: Option<usize>, _: Option<()>) -> Result<()> {
+        self.measured.take(raw, owner);
+        Ok(())
+    }
+
+    fn settled(&mut self, horizon: u64, _: &Host) -> Result<bool> {
+        self.measured.settle(horizon, process::exists);
+        Ok(true)
+    }
+
+    fn due(&self) -> Option<u64> {
+        self.next_tick
+    }
+
+    fn tick(&mut self, now: u64, since: u64) -> Result<()> {
+        let Some(interval) = self.plan.interval else { return Ok(()) };
+        // If the reader of the output was slow, skip the missed intervals instead of catching up.
+        self.next_tick = self.next_tick.map(|at| (at + interval).max(now));
+        self.print_slice(since)
+    }
+}

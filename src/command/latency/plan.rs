@@ -1,0 +1,225 @@
+//! Converts the parsed options of `pmc latency` into a plan without clap's types.
+
+use std::path::PathBuf;
+
+use super::presets::{self, LatencyPreset};
+use crate::cli::latency::LatencyArgs;
+use crate::cli::symbol_files::SymbolFiles;
+use crate::command::plan::{cpus, duration, symbol_options, timeout, tracepoint_filters};
+use crate::command::sampling_options::{
+    TargetArgs, call_graph, overridden, ring_pages, scope, whole_machine,
+};
+use crate::command::time_span::time_span;
+use crate::command::warning::CommandWarning;
+use crate::view::latency::LatencyLayout;
+use pmc_analysis::analysis::latency::{KeySource, LatencyRequest, PairRules};
+use pmc_analysis::analysis::request::SampleSelection;
+use pmc_events::counter::request::sampling::{CallGraph, Rate, SampleOptions};
+use pmc_recording::recording::filters;
+use pmc_recording::recording::plan::{MeasurementScope, RunSchedule, SamplePlan, SelfExclusion};
+use pmc_sys::error::{Error, Result};
+use pmc_sys::host::Host;
+use pmc_sys::sys::clock;
+use pmc_sys::terminal::{self, Stream};
+use pmc_sys::units::MS;
+
+/// The source of the events.
+pub(super) enum LatencySource {
+    Recording(PathBuf),
+    Live(Box<SamplePlan>),
+}
+
+/// Settings of `pmc latency`.
+pub(in crate::command) struct LatencyPlan {
+    pub(super) source: LatencySource,
+    pub(super) request: LatencyRequest,
+    pub(super) layout: LatencyLayout,
+    pub(super) json: bool,
+    pub(super) flamegraph: Option<PathBuf>,
+    pub(super) folded: Option<PathBuf>,
+    /// Interval between printed lines (`-I`), in nanoseconds.
+    pub(super) interval: Option<u64>,
+    pub(super) warnings: Vec<CommandWarning>,
+}
+
+/// Default ring buffer size in bytes. It is large because a lost event makes an interval wrong, and because
+/// pmc may have to wait for a busy CPU before it can read the ring buffer.
+const RING: u64 = 8 << 20;
+
+impl LatencyPlan {
+    pub(in crate::command) fn new(typed: LatencyArgs, host: &Host) -> Result<Self> {
+        let is_live = typed.input.is_none();
+        let LatencyPreset { mut rules, nests, needs_all_cpus } = preset(&typed, is_live.then_some(host))?;
+        add_filters(&mut rules, &typed)?;
+        let stacks = typed.stacks
+            || typed.call_graph.is_some()
+            || typed.flamegraph.is_some()
+            || typed.folded.is_some();
+        let mut warnings = Vec::new();
+        let source = match &typed.input {
+            Some(input) => LatencySource::Recording(input.clone()),
+            None => {
+                let plan = sampling(&typed, &mut rules, needs_all_cpus, stacks, host, &mut warnings)?;
+                LatencySource::Live(Box::new(plan))
+            }
+        };
+        let files = SymbolFiles {
+            symfs: typed.symfs.clone(),
+            kallsyms: typed.kallsyms.clone(),
+            vmlinux: typed.vmlinux.clone(),
+            ..SymbolFiles::default()
+        };
+        let request = LatencyRequest {
+            rules,
+            nests: nests || typed.nest,
+            slowest: typed.slowest,
+            stacks,
+            heat: typed.heatmap,
+            max_stack: typed.max_stack.into(),
+            selection: if is_live { SampleSelection::default() } else { selection(&typed)? },
+            symbols: symbol_options(&files)?,
+        };
+        let interval = typed.interval_print.as_deref();
+        Ok(Self {
+            source,
+            request,
+            layout: LatencyLayout { width: terminal::columns(Stream::Output) },
+            json: typed.json,
+            flamegraph: typed.flamegraph,
+            folded: typed.folded,
+            interval: interval.map(|text| duration("-I", text, MS, 10 * MS)).transpose()?,
+            warnings,
+        })
+    }
+}
+
+fn preset(typed: &LatencyArgs, live: Option<&Host>) -> Result<LatencyPreset> {
+    let (begin, end) = match typed.events.as_slice() {
+        [begin, end] => (begin, end),
+        [name] => {
+            let Some(preset) = LatencyPreset::named(name, live)? else {
+                return Err(Error::usage(format!("latency {name}: the end event is missing"))
+                    .why(format!("a single word must be a preset: {}", presets::NAMES))
+                    .try_this(format!("pmc latency {name} END_EVENT")));
+            };
+            if typed.key.is_empty() {
+                return Ok(preset);
+            }
+            return Err(Error::usage(format!("-k: the preset {name} has its own key"))
+                .try_this("specify both events to choose another key"));
+        }
+        _ => return Err(Error::usage("latency requires a begin event and an end event, or a preset")),
+    };
+    LatencyPreset::of_events(begin, end, &typed.key)
+}
+
+/// Adds each `--filter` to the rules of the preceding event, or to all rules of a preset.
+fn add_filters(rules: &mut PairRules, typed: &LatencyArgs) -> Result<()> {
+    for (place, filter) in tracepoint_filters(typed.filter_places.clone(), typed.filter.clone())? {
+        let text = (typed.events.len() > 1).then(|| place.min(rules.texts.len() - 1));
+        for rule in rules.rules.iter_mut().filter(|rule| text.is_none_or(|text| rule.text == text)) {
+            rule.filter = Some(filters::both(rule.filter.take(), &filter));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the selected samples of a recording.
+fn selection(typed: &LatencyArgs) -> Result<SampleSelection> {
+    let ids = |option: &str, words: &[String]| -> Result<Vec<i32>> {
+        let wrong = |word: &String| {
+            Error::usage(format!("{option} {word}: not a number"))
+                .try_this("with -i, use the ids in the recording")
+        };
+        words.iter().map(|word| word.trim().parse().map_err(|_| wrong(word))).collect()
+    };
+    Ok(SampleSelection {
+        pids: ids("-p", &typed.pids)?,
+        tids: ids("-t", &typed.tids)?,
+        cpus: typed.cpus.as_deref().map(cpus).transpose()?.map(|cpus| cpus.iter().collect()),
+        time: typed.time.as_deref().map(time_span).transpose()?,
+        ..SampleSelection::default()
+    })
+}
+
+/// Returns the plan for a live measurement. If an event occurs in only one rule, the kernel applies the
+/// rule's filter.
+fn sampling(
+    typed: &LatencyArgs,
+    rules: &mut PairRules,
+    needs_all_cpus: bool,
+    stacks: bool,
+    host: &Host,
+    warnings: &mut Vec<CommandWarning>,
+) -> Result<SamplePlan> {
+    let mode = typed.call_graph.as_deref().unwrap_or("auto");
+    let call_graph = call_graph(Some(mode), true)?;
+    if matches!(call_graph, Some(CallGraph::FpDeferred | CallGraph::Lbr)) {
+        let events = rules.texts.iter().map(|text| format!(" -e {text}")).collect::<String>();
+        return Err(Error::usage(format!("--call-graph {mode} is not supported by a live measurement"))
+            .why("only recordings have such call chains")
+            .try_this(format!(
+                "pmc record --call-graph {mode}{events} …, then pmc latency -g -i perf.data"
+            )));
+    }
+    let has_tasks = !typed.pids.is_empty() || !typed.tids.is_empty() || typed.uid.is_some();
+    if needs_all_cpus && has_tasks {
+        return Err(Error::usage(format!("{} cannot be measured for single processes", typed.events[0]))
+            .why("its events occur in whichever thread is running")
+            .try_this("omit -p, -t and -u: it is measured on all CPUs"));
+    }
+    let targets = TargetArgs {
+        pids: &typed.pids,
+        tids: &typed.tids,
+        user: typed.uid.as_deref(),
+        cpus: typed.cpus.as_deref(),
+        all_cpus: typed.all_cpus || needs_all_cpus && typed.cpus.is_none(),
+    };
+    let typed_targets = TargetArgs { all_cpus: typed.all_cpus, ..targets };
+    warnings.extend(overridden(typed_targets));
+    let mut scope = scope(targets, host)?;
+    if typed.command.is_empty() && matches!(scope, MeasurementScope::Command) {
+        scope = whole_machine(host)?;
+        warnings.push(CommandWarning::WholeMachine);
+    }
+    let mut filters = Vec::new();
+    for text in 0..rules.texts.len() {
+        let mut of_text = rules.rules.iter_mut().filter(|rule| rule.text == text);
+        if let (Some(rule), None) = (of_text.next(), of_text.next()) {
+            filters.extend(rule.filter.take().map(|filter| (text, filter)));
+        }
+    }
+    let is_by_thread = rules.rules.iter().all(|rule| rule.key == [KeySource::Thread]);
+    let options = SampleOptions {
+        // By default, some probes would be sampled at a frequency.
+        rate: Rate::Period(1),
+        call_graph: call_graph.filter(|_| stacks),
+        max_stack: stacks.then_some(typed.max_stack),
+        // pmc can read this clock as well, so it knows up to which time the records are complete.
+        clock: clock::number("monotonic"),
+        build_ids: false,
+        inherit: !typed.no_inherit && !matches!(scope, MeasurementScope::Threads(_)),
+        ..SampleOptions::default()
+    };
+    Ok(SamplePlan {
+        events: rules.texts.clone(),
+        filters,
+        // Exclude pmc itself, except for pairs that span several threads, which need the events of all
+        // threads.
+        excludes_self: match is_by_thread && matches!(scope, MeasurementScope::Cpus(_)) {
+            true => SelfExclusion::AllOrNone,
+            false => SelfExclusion::Never,
+        },
+        ring_pages: typed.mmap_pages.as_deref().map(ring_pages).transpose()?,
+        useful_ring: RING,
+        unwinds: true,
+        with_id: true,
+        verbose: typed.verbose > 0,
+        run_schedule: RunSchedule {
+            command: typed.command.clone(),
+            timeout_ns: timeout(typed.timeout.as_deref())?,
+            ..RunSchedule::default()
+        },
+        ..SamplePlan::on(scope, options)
+    })
+}

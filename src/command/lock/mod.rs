@@ -1,0 +1,84 @@
+//! `pmc lock`: records waits for locks, and shows them. The caller passes in the function that records.
+//!
+//! ```text
+//! plan ── record (if something is recorded) ──► recording ── analysis::lock ──► view::lock
+//!           └─ lock_owners: reads the locks meanwhile ──────────┘
+//! ```
+
+mod plan;
+
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::destination::Destination;
+use super::pager::PagedOutput;
+use super::progress::Bars;
+use crate::view;
+pub(super) use plan::LockPlan;
+use plan::{ContentionPlan, LockAnswer, LockRecorder, UserLockPlan};
+use pmc_analysis::analysis::lock::{contention, user};
+use pmc_analysis::session::Session;
+use pmc_perfdata::perfdata::Reader;
+use pmc_recording::recording::lock_owners::LockOwnerReader;
+use pmc_sys::error::{AdvisedOption, Error, Exit, Result};
+use pmc_sys::sys::signal;
+
+/// Runs the command.
+///
+/// # Errors
+/// Fails if recording fails, if the recording cannot be read or has no lock events, or if the output cannot
+/// be written.
+pub(super) fn run(plan: LockPlan, record: LockRecorder<'_>) -> Result<Exit> {
+    match (plan.answer, plan.record) {
+        (LockAnswer::Nothing, None) => Ok(Exit::Done),
+        (LockAnswer::Nothing, Some(args)) => record(args, true),
+        (LockAnswer::Contention(plan), args) => {
+            let recorded = args.map(|args| record(args, false)).transpose()?;
+            contention(&plan).map(|shown| worse(recorded, shown))
+        }
+        (LockAnswer::User(mut plan), args) => {
+            let reader = plan.watched.take().and_then(LockOwnerReader::start);
+            let recorded = args.map(|args| record(args, false));
+            plan.request.readings = reader.map(LockOwnerReader::finish).unwrap_or_default();
+            let recorded = recorded.transpose()?;
+            user(&plan).map(|shown| worse(recorded, shown))
+        }
+    }
+}
+
+fn open(path: &Path) -> Result<Arc<Session>> {
+    Ok(Arc::new(Session::open(Reader::open(path)?)?))
+}
+
+/// Returns the recorded command's exit status if it failed, otherwise the report's.
+fn worse(recorded: Option<Exit>, shown: Exit) -> Exit {
+    recorded.filter(|exit| *exit != Exit::Done).unwrap_or(shown)
+}
+
+fn contention(plan: &ContentionPlan) -> Result<Exit> {
+    signal::release();
+    let (result, exit) = contention::contention(open(&plan.input)?, &plan.request, &Bars)?;
+    let written = |error| Error::output("the table", error);
+    let write = |out: &mut dyn Write| view::lock::contention(out, &result, &plan.layout).map_err(written);
+    match &plan.output {
+        Some(path) => {
+            Destination { path, option: AdvisedOption::Named("--output"), keeps: false }.write(write)?
+        }
+        None => {
+            let mut out = PagedOutput::to(plan.stream);
+            write(&mut out)?;
+            out.finish().map_err(written)?;
+        }
+    }
+    Ok(exit)
+}
+
+fn user(plan: &UserLockPlan) -> Result<Exit> {
+    signal::release();
+    let (result, exit) = user::user_locks(open(&plan.input)?, &plan.request, &Bars)?;
+    let written = |error| Error::output("the locks", error);
+    let mut out = PagedOutput::to(plan.stream);
+    view::lock::user(&mut out, &result, &plan.layout).and_then(|()| out.finish()).map_err(written)?;
+    Ok(exit)
+}

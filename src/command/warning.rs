@@ -1,0 +1,101 @@
+//! Warnings about options, and about the results of commands.
+
+use pmc_sys::error::Warning;
+
+/// A problem to warn about.
+#[derive(Debug, Clone)]
+pub(super) enum CommandWarning {
+    BackgroundIgnored,
+    OptionIgnored { option: &'static str, why: &'static str },
+    SettingLeftOut { what: String },
+    LineLeftOut { line: String, entry: String, why: String },
+    MetricLeftOut { why: String },
+    TargetOverridden { option: &'static str, by: &'static str },
+    WholeMachine,
+    SwitchesOnly { why: String, remedy: &'static str },
+    OwnProcessesOnly,
+    NoHardware { why: String },
+    TimeShared { times: usize },
+    GroupsSplit { groups: usize },
+    CountersYielded { off: String, of: String },
+    RuntimeNameless { language: &'static str, why: &'static str, remedy: &'static str },
+    TargetsEnded,
+    SizeReached,
+    CopiesKept { samples: String },
+    StacksCut { percent: f64, are_largest: bool },
+    RecordsLost,
+    CallsLost { records: u64 },
+    TraceCutOff,
+    CommandFailed { name: String, status: u8 },
+}
+
+impl From<CommandWarning> for Warning {
+    fn from(warning: CommandWarning) -> Self {
+        use CommandWarning::*;
+        match warning {
+            BackgroundIgnored => Self::new("-d has no effect with a command: it runs in the foreground"),
+            OptionIgnored { option, why } => Self::note(format!("{option} has no effect: {why}")),
+            SettingLeftOut { what } => Self::note(format!("ignored a setting: {what}"))
+                .advise("set PERF_CONFIG=/dev/null to ignore all settings"),
+            LineLeftOut { line, entry, why } => Self::note(format!("{line}: skipped {entry}: {why}")),
+            MetricLeftOut { why } => Self::note(format!("skipped a metric of the event tables: {why}"))
+                .advise("if you imported the tables, fix the metric there and run pmc list --import again"),
+            TargetOverridden { option, by } => {
+                Self::new(format!("{option} has no effect: {by} selects what to measure"))
+                    .advise("use only one of them")
+            }
+            SwitchesOnly { why, remedy } => Self::note(format!(
+                "recording only when these tasks are switched in or out, without wake-ups or other tasks: {why}"
+            ))
+            .advise(remedy),
+            WholeMachine => {
+                Self::note("no command, process or CPU was named: measuring the whole machine until Ctrl-C")
+                    .advise("-a measures the same without this note; use -- COMMAND or -p PID for less")
+            }
+            OwnProcessesOnly => {
+                Self::note_once("sampling only your own processes: system-wide sampling requires privileges")
+                    .advise("see kernel.perf_event_paranoid; CAP_PERFMON also allows it")
+            }
+            NoHardware { why } => Self::note(why),
+            TimeShared { times } => Self::note(format!(
+                "the events need {times} times the available counters: each is counted about 1/{times} of \
+                 the time and scaled"
+            ))
+            .advise("--exact runs the command again for each part instead"),
+            GroupsSplit { groups } => Self::note(format!(
+                "{groups} groups do not fit on the counters; their events are counted individually"
+            )),
+            CountersYielded { off, of } => Self::note(format!(
+                "the hardware events were off for {off} of {of}, while another process held the reservation"
+            )),
+            RuntimeNameless { language, why, remedy } => {
+                Self::note(format!("{language} functions will have no names: {why}")).advise(remedy)
+            }
+            TargetsEnded => Self::note("all sampled processes have ended"),
+            SizeReached => Self::note("the recording has reached --max-size and ends here"),
+            CopiesKept { samples } => Self::note(format!(
+                "{samples} samples keep their stack copy, to be unwound when the file is read: pmc fell \
+                 behind, or the process is 32-bit Arm"
+            ))
+            .advise("a lower -F avoids this"),
+            StacksCut { percent, are_largest } => {
+                Self::note(format!("{percent:.1}% of the stacks are truncated at the end of their copy"))
+                    .advise(match are_largest {
+                        false => "--call-graph dwarf,65528 copies more of each stack",
+                        true => "copies cannot be larger; the report shows the code in which the stacks end",
+                    })
+            }
+            CallsLost { records } => Self::new(format!(
+                "{records} records were lost because the ring buffers were full: about {} calls are missing",
+                records.div_ceil(2)
+            ))
+            .advise("trace fewer calls (-e), or use larger ring buffers (-m)"),
+            RecordsLost => Self::new("records were lost because the ring buffers were full")
+                .advise("lower the frequency (-F), or use larger ring buffers (-m)"),
+            TraceCutOff => Self::new("trace data was lost: the AUX buffer overflowed")
+                .advise("use a larger AUX buffer (-m RING,AREA), a longer period (-c), or -S"),
+            CommandFailed { name, status } => Self::new(format!("`{name}` ended with status {status}"))
+                .advise("check that this is the command you want to compare"),
+        }
+    }
+}

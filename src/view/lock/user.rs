@@ -1,0 +1,312 @@
+//! User-space locks, each with its waits, the functions that wait for it, and the threads that hold it.
+
+use std::io::{self, Write};
+
+use serde_json::{Value as Json, json};
+
+use super::{event_counts, losses};
+use crate::view::json_document::{list, percent};
+use crate::view::table::{self, left, right};
+use pmc_analysis::profile::lock::user::{
+    FutexUse, HolderWait, LockParty, LockSite, OtherWaits, OwnerField, UserLock, UserLocks, WaitingHolder,
+};
+use pmc_sys::text::{DisplayName, as_json, clean};
+use pmc_sys::units;
+
+/// Maximum width of a function's name.
+const FUNCTION: usize = 60;
+
+/// What to print, and how.
+#[derive(Debug, Clone)]
+pub(crate) struct UserLockLayout {
+    /// Maximum number of locks.
+    pub(crate) rows: usize,
+    /// Maximum number of waiting threads, and of lock holders, to show for each lock.
+    pub(crate) parties: usize,
+    /// Whether to print JSON.
+    pub(crate) json: bool,
+}
+
+/// Writes the locks.
+pub(crate) fn write(out: &mut dyn Write, locks: &UserLocks, layout: &UserLockLayout) -> io::Result<()> {
+    if layout.json {
+        return json(out, locks, layout);
+    }
+    headline(out, locks)?;
+    for lock in locks.locks.iter().take(layout.rows) {
+        writeln!(out)?;
+        one(out, lock, layout)?;
+        tree(out, locks, lock, layout)?;
+    }
+    if locks.has_partial_trees {
+        writeln!(out, "# There are too many waits for complete wait trees.")?;
+    }
+    if locks.locks.len() > layout.rows {
+        writeln!(out, "\n({} more locks; -E 0 shows all)", locks.locks.len() - layout.rows)?;
+    }
+    if !locks.others.is_empty() {
+        let of = |other: &OtherWaits| {
+            format!("{} {} ({})", other.what.name(), duration(other.time), counted(other.waits, "wait"))
+        };
+        let all: Vec<String> = locks.others.iter().map(of).collect();
+        writeln!(out, "\nnot locks: {}", all.join(", "))?;
+    }
+    if locks.has_goroutines {
+        writeln!(
+            out,
+            "# Go: waits of goroutines (sync.Mutex) do not reach the kernel and are missing; \
+             Go's mutex profile has them"
+        )?;
+    }
+    losses(out, &locks.counts, "futex calls")
+}
+
+fn duration(ns: u64) -> String {
+    units::duration(ns as f64)
+}
+
+fn counted(count: u64, what: &str) -> String {
+    format!("{} {what}{}", units::thousands(count), if count == 1 { "" } else { "s" })
+}
+
+fn headline(out: &mut dyn Write, locks: &UserLocks) -> io::Result<()> {
+    let waits = locks.locks.iter().map(|lock| lock.waits.count()).sum();
+    if waits == 0 {
+        return writeln!(out, "no waits for locks in {}", duration(locks.elapsed));
+    }
+    writeln!(
+        out,
+        "{} waiting for {} in {} of {}",
+        duration(locks.waited()),
+        counted(locks.locks.len() as u64, "lock"),
+        counted(waits, "wait"),
+        counted(locks.threads as u64, "thread"),
+    )
+}
+
+/// Returns the name of the lock's variable, or else the lock's address.
+fn name(lock: &UserLock) -> String {
+    match &lock.variable {
+        Some((name, 0)) => clean(name).into_owned(),
+        Some((name, into)) => format!("{}+{into:#x}", clean(name)),
+        None => format!("{:#x}", lock.address),
+    }
+}
+
+fn place(site: &LockSite) -> String {
+    let function = site
+        .function
+        .as_deref()
+        .map_or("an unknown function".to_owned(), |name| DisplayName::new(name).fit(FUNCTION).text());
+    match &site.source {
+        Some((file, line)) => {
+            let file = file.rsplit('/').next().unwrap_or(file);
+            format!("{function} ({}:{line})", clean(file))
+        }
+        None => function,
+    }
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+fn one(out: &mut dyn Write, lock: &UserLock, layout: &UserLockLayout) -> io::Result<()> {
+    let total = lock.waits.sum();
+    write!(out, "{} waiting for {} `{}`", duration(total), lock.is.name(), name(lock))?;
+    if let Some(waiter) = lock.waiters.first() {
+        write!(out, " in {}", place(&waiter.site))?;
+    }
+    match lock.holders.first() {
+        Some(holder) => {
+            write!(out, ", held by thread `{}`", clean(&holder.comm))?;
+            if let Some(function) = holder.site.function.as_deref().filter(|_| holder.is_exact) {
+                write!(out, " in {}", DisplayName::new(function).fit(FUNCTION).text())?;
+            }
+            writeln!(out, " {:.0}% of that time", share(holder.time, total) * 100.0)?;
+        }
+        None => writeln!(out, ", held by an unknown thread")?,
+    }
+    let mean = lock.waits.mean();
+    write!(
+        out,
+        "  {}: average {}, 99% below {}, longest {}",
+        counted(lock.waits.count(), "wait"),
+        duration(mean),
+        duration(lock.waits.quantile(0.99)),
+        duration(lock.waits.max()),
+    )?;
+    for (count, what) in [(lock.timed_out, "timed out"), (lock.unfinished, "not ended")] {
+        if count > 0 {
+            write!(out, ", {} {what}", units::thousands(count))?;
+        }
+    }
+    writeln!(out, "; process {} ({})", clean(&lock.comm), lock.pid)?;
+    let mut rows = Vec::new();
+    parties(&mut rows, "waits", &lock.waiters, total, layout.parties);
+    parties(&mut rows, "holds", &lock.holders, total, layout.parties);
+    if lock.unknown > 0 && (share(lock.unknown, total) >= 0.0005 || lock.holders.is_empty()) {
+        let why = match lock.owner_field {
+            OwnerField::Nowhere => "unknown: this kind of lock does not store its holder",
+            _ => "unknown",
+        };
+        rows.push(vec![
+            "holds".into(),
+            percents(lock.unknown, total),
+            duration(lock.unknown),
+            why.into(),
+            String::new(),
+        ]);
+    }
+    table::write(out, &[left(4, 0), right(2, 0), right(2, 0), left(2, 0), left(2, 0)], None, rows)?;
+    if lock.owner_field == OwnerField::Nowhere && !lock.holders.is_empty() {
+        writeln!(
+            out,
+            "    This kind of lock does not store its holder; the threads shown are those that released it."
+        )?;
+    }
+    if lock.readings > 0 {
+        writeln!(
+            out,
+            "    The lock's own owner field agrees with the holder in {} of {} readings.",
+            units::thousands(lock.agreeing),
+            units::thousands(lock.readings)
+        )?;
+    }
+    Ok(())
+}
+
+/// Writes what the holders of this lock are waiting for and, if that is a lock too, its holders.
+fn tree(out: &mut dyn Write, locks: &UserLocks, lock: &UserLock, layout: &UserLockLayout) -> io::Result<()> {
+    if lock.tree.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "  the holders wait too:")?;
+    let mut rows = Vec::new();
+    holders(&mut rows, locks, &lock.tree, 0, layout.parties);
+    table::write(out, &[right(4, 0), left(2, 0)], None, rows)
+}
+
+fn holders(rows: &mut Vec<Vec<String>>, locks: &UserLocks, all: &[WaitingHolder], level: usize, most: usize) {
+    let indent = "  ".repeat(level);
+    for holder in all.iter().take(most) {
+        let end = if holder.is_deadlock { ", which waits above: a deadlock" } else { "" };
+        let held = if level > 0 { "held by " } else { "" };
+        let words = format!("{indent}{held}{} ({}){end}", clean(&holder.comm), holder.tid);
+        rows.push(vec![duration(holder.time), words]);
+        for wait in holder.waits.iter().take(most) {
+            let what = match wait.lock.and_then(|lock| locks.locks.get(lock)) {
+                Some(lock) => format!("{} `{}`", wait.what.name(), name(lock)),
+                None => wait.what.name().to_owned(),
+            };
+            let words = format!("{indent}  waits for {what} in {}", place(&wait.site));
+            rows.push(vec![duration(wait.time), words]);
+            holders(rows, locks, &wait.holders, level + 2, most);
+        }
+    }
+    if all.len() > most {
+        let rest = all[most..].iter().fold(0u64, |sum, holder| sum.saturating_add(holder.time));
+        rows.push(vec![duration(rest), format!("{indent}{} more (-v)", all.len() - most)]);
+    }
+}
+
+fn percents(part: u64, whole: u64) -> String {
+    format!("{:.1}%", share(part, whole) * 100.0)
+}
+
+fn parties(rows: &mut Vec<Vec<String>>, what: &str, all: &[LockParty], total: u64, most: usize) {
+    for party in all.iter().take(most) {
+        rows.push(vec![
+            what.to_owned(),
+            percents(party.time, total),
+            duration(party.time),
+            format!("{} ({})", clean(&party.comm), party.tid),
+            match party.is_exact {
+                true => place(&party.site),
+                false if party.site.function.is_none() => "function unknown".to_owned(),
+                false => format!("last seen in {}", place(&party.site)),
+            },
+        ]);
+    }
+    if all.len() > most {
+        let rest = all[most..].iter().fold(0u64, |sum, party| sum.saturating_add(party.time));
+        let more = format!("{} more (-v)", all.len() - most);
+        rows.push(vec![what.to_owned(), percents(rest, total), duration(rest), more, String::new()]);
+    }
+}
+
+fn json(out: &mut dyn Write, locks: &UserLocks, layout: &UserLockLayout) -> io::Result<()> {
+    write!(
+        out,
+        "{{\n\"version\": 1,\n\"elapsed_ns\": {},\n\"threads\": {},\n\"locks\": ",
+        locks.elapsed, locks.threads
+    )?;
+    list(out, locks.locks.iter().take(layout.rows).map(|lock| lock_json(locks, lock)))?;
+    let others = locks.others.iter();
+    let others: Json = others
+        .map(|other| json!({"what": other.what.name(), "wait_total_ns": other.time, "waits": other.waits}))
+        .collect();
+    let mut events = event_counts(&locks.counts);
+    events["did_not_wait"] = json!(locks.did_not_wait);
+    writeln!(
+        out,
+        ",\n\"not_locks\": {},\n\"has_partial_trees\": {},\n\"has_goroutines\": {},\n\"events\": {}\n}}",
+        as_json(&others),
+        locks.has_partial_trees,
+        locks.has_goroutines,
+        as_json(&events)
+    )
+}
+
+fn holder_json(locks: &UserLocks, holder: &WaitingHolder) -> Json {
+    let wait = |wait: &HolderWait| -> Json {
+        let lock = wait.lock.and_then(|lock| locks.locks.get(lock));
+        json!({
+            "what": wait.what.name(), "address": lock.map(|lock| format!("{:#x}", lock.address)),
+            "variable": lock.and_then(|lock| lock.variable.as_ref()).map(|(name, _)| name),
+            "function": wait.site.function.as_deref(), "file": wait.site.file(),
+            "line": wait.site.line(), "time_ns": wait.time,
+            "holders": wait.holders.iter().map(|holder| holder_json(locks, holder)).collect::<Json>(),
+        })
+    };
+    json!({
+        "tid": holder.tid, "comm": holder.comm, "time_ns": holder.time, "is_deadlock": holder.is_deadlock,
+        "waits": holder.waits.iter().map(wait).collect::<Json>(),
+    })
+}
+
+fn lock_json(locks: &UserLocks, lock: &UserLock) -> Json {
+    let total = lock.waits.sum();
+    let party = |party: &LockParty| -> Json {
+        json!({
+            "tid": party.tid, "comm": party.comm, "function": party.site.function.as_deref(),
+            "file": party.site.file(), "line": party.site.line(),
+            "is_exact": party.is_exact, "time_ns": party.time, "waits": party.waits, "percent": percent(share(party.time, total)),
+        })
+    };
+    let kind = match lock.is {
+        FutexUse::Mutex => "mutex",
+        FutexUse::RwLock => "rwlock",
+        _ => "runtime",
+    };
+    let field = match lock.owner_field {
+        OwnerField::Glibc => Some("glibc"),
+        OwnerField::Futex => Some("futex"),
+        OwnerField::Nowhere => None,
+    };
+    json!({
+        "pid": lock.pid, "comm": lock.comm, "address": format!("{:#x}", lock.address),
+        "variable": lock.variable.as_ref().map(|(name, _)| name),
+        "offset": lock.variable.as_ref().map(|(_, into)| into),
+        "kind": kind, "owner_field": field,
+        "wait_total_ns": total, "waits": lock.waits.count(), "wait_max_ns": lock.waits.max(),
+        "wait_min_ns": lock.waits.min(), "avg_wait_ns": lock.waits.mean(),
+        "wait_p50_ns": lock.waits.quantile(0.5), "wait_p99_ns": lock.waits.quantile(0.99),
+        "timed_out": lock.timed_out, "unfinished": lock.unfinished, "with_loss": lock.with_loss,
+        "waiters": lock.waiters.iter().map(party).collect::<Json>(),
+        "holders": lock.holders.iter().map(party).collect::<Json>(),
+        "waiting_holders": lock.tree.iter().map(|holder| holder_json(locks, holder)).collect::<Json>(),
+        "unknown_holder_ns": lock.unknown,
+        "owner_readings": lock.readings, "owner_agrees": lock.agreeing,
+    })
+}

@@ -1,0 +1,64 @@
+//! Scheduling delays, histories and maps, as text in the formats of `perf sched` and as JSON.
+
+mod json;
+mod latency;
+mod map;
+mod timehist;
+
+pub(crate) use json::{latency as latency_json, summary as summary_json, timehist as timehist_json};
+pub(crate) use latency::write as latency;
+pub(crate) use map::{MapLayout, write as map_line};
+pub(crate) use timehist::{TimehistColumns, TimehistWriter};
+
+use std::io::{self, Write};
+
+use pmc_analysis::profile::sched::{Runners, SchedCounts, SchedTask, SchedTasks};
+use pmc_sys::text::clean;
+use pmc_sys::units::thousands;
+
+/// Formats a task as `NAME:TID`, or `idle`.
+fn name_and_tid(task: &SchedTask) -> String {
+    if task.is_idle() { "idle".to_owned() } else { format!("{}:{}", clean(&task.comm()), task.tid) }
+}
+
+/// Describes the tasks that ran during a delay, with their shares of the delay.
+fn runners(tasks: &SchedTasks, ran: &Runners, duration: u64, most: usize) -> String {
+    let share = |ns: u64| 100.0 * ns as f64 / duration.max(1) as f64;
+    let (named, rest) = ran.tasks.split_at(ran.tasks.len().min(most));
+    let mut words: Vec<String> = named
+        .iter()
+        .map(|(task, ns)| format!("{} {:.0}%", name_and_tid(tasks.get(*task)), share(*ns)))
+        .collect();
+    let others = rest.iter().fold(ran.others, |sum, (_, ns)| sum.saturating_add(*ns));
+    if others > 0 {
+        words.push(format!("others {:.0}%", share(others)));
+    }
+    if words.is_empty() { "unknown".to_owned() } else { words.join(", ") }
+}
+
+/// Prints the counts of unmatched events, if there are any.
+fn unmatched(out: &mut dyn Write, counts: &SchedCounts) -> io::Result<()> {
+    if counts.lost > 0 {
+        let (lost, touched) = (thousands(counts.lost), thousands(counts.with_loss));
+        writeln!(
+            out,
+            "  {lost} records were lost; {touched} on-CPU or off-CPU intervals span a loss, and each may really be several"
+        )?;
+    }
+    for (count, what) in [
+        (
+            counts.unseen_runs,
+            "tasks left a CPU without a recorded switch to it (they ran before the recording, or records were lost)",
+        ),
+        (counts.unwoken, "tasks got a CPU without a recorded wake-up"),
+        (counts.redundant_wakeups, "wake-ups of tasks that ran or were already woken"),
+        (counts.repeated, "tasks left or got a CPU twice in a row"),
+        (counts.backwards, "times ended before they began (clocks differ between CPUs)"),
+        (counts.expired, "times had no end and were forgotten to save memory"),
+    ] {
+        if count > 0 {
+            writeln!(out, "  {} {what}", thousands(count))?;
+        }
+    }
+    Ok(())
+}

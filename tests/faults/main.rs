@@ -1,0 +1,9 @@
+//! pmc survives failing system calls, low limits and killed processes, and leaves nothing behind.
+
+#[path = "../kit/mod.rs"]
+mod kit;
+
+mod cases;
+mod injection;
+mod limits;
+mod matrix;
