@@ -172,8 +172,8 @@ pub(crate) fn set(file: &Path, key: &str, value: &str) -> Result<()> {
     let is_foreign_link = |about: fs::Metadata| about.is_symlink() && !is_trusted_owner(about.uid());
     if fs::symlink_metadata(file).is_ok_and(is_foreign_link) {
         return Err(Error::new(format!("{} was not changed", file.display()))
-            .why("it is a link created by another user")
-            .try_this("remove the link, or set HOME"));
+            .why("the path is a symbolic link created by another user")
+            .try_this("remove the symbolic link, or set HOME"));
     }
     // Keeps a link, and writes to its target.
     let file = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
@@ -189,7 +189,7 @@ pub(crate) fn set(file: &Path, key: &str, value: &str) -> Result<()> {
             .try_this(format!("set {key} with an editor")))
     };
     if text.len() as u64 == MOST {
-        return refused("it is too large for a configuration file (1 MiB or more)");
+        return refused("the configuration file is too large (1 MiB or more)");
     }
     let Ok(text) = String::from_utf8(text) else { return refused("it contains bytes that are not UTF-8") };
     let mode = fs::metadata(&file).map_or(0o600, |meta| meta.mode() & 0o777);

@@ -183,7 +183,7 @@ fn counters(unit: &CoreUnit) -> shown::CoreCounterReport {
             "probed: the kernel accepted a group of {} × {} and {} more on fixed counters",
             probed.general, probed.event, probed.fixed
         )),
-        None => how.push("the kernel did not open any generic event for probing".to_owned()),
+        None => how.push("the kernel rejected every generic event that pmc tried".to_owned()),
     }
     let found_by = match (claimed.is_some(), probed.is_some()) {
         (true, true) => "cpuid+probe",

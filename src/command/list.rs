@@ -284,7 +284,7 @@ impl<'h> ListRequest<'h> {
         let known = vendor.models().first().filter(|_| self.kinds.contains(&EventKind::Vendor));
         let error = match known.filter(|model| host.pmu(&model.pmu).is_none()) {
             Some(model) => error.why(format!(
-                "the events of the table {} require the PMU {}, which this machine does not have",
+                "the events in table {} require the PMU {}, which this machine does not have",
                 model.name, model.pmu
             )),
             None => error,

@@ -174,7 +174,9 @@ impl Pager {
         signal::restore_default(&ITS_OWN);
         match status?.code() {
             // The shell exits with these statuses if it cannot run the program.
-            Some(126 | 127) => Err(io::Error::other("the pager did not start: see PAGER, or --no-pager")),
+            Some(126 | 127) => {
+                Err(io::Error::other("the pager did not start; check PAGER, or use --no-pager"))
+            }
             _ => written,
         }
     }

@@ -28,7 +28,7 @@ pub(super) const TREE_LINES: usize = 40;
 
 /// Returns the recording to read: the named file, or else standard input if it has data, or else `perf.data`.
 pub(super) fn input(typed: Option<&PathBuf>) -> PathBuf {
-    let waiting = || say::note("waiting for a recording on standard input; -i perf.data reads that file");
+    let waiting = || say::note("waiting for a recording on standard input; use -i perf.data to read a file");
     let unnamed = || if standard_input::brings_something(waiting) { "-" } else { "perf.data" }.into();
     typed.cloned().unwrap_or_else(unnamed)
 }
@@ -39,8 +39,7 @@ pub(super) fn input(typed: Option<&PathBuf>) -> PathBuf {
 /// # Errors
 /// Fails if an event cannot distinguish the two modes. The error names the first such event.
 pub(super) fn check_levels<'e>(option: &str, mut events: impl Iterator<Item = &'e EventSpec>) -> Result<()> {
-    let why = "its text selects privilege levels, or it counts at all levels, as clocks do (use user_time \
-               and system_time)";
+    let why = "the event already selects privilege levels, or always counts at all levels, as clocks do (use user_time and system_time)";
     events.find(|event| !event.has_levels()).map_or(Ok(()), |event| Err(no_parts(option, event, why)))
 }
 
@@ -62,7 +61,7 @@ pub(super) fn background(theme: Option<&str>) -> Result<Option<Background>> {
         "dark" => Ok(Some(Background::Dark)),
         "light" => Ok(Some(Background::Light)),
         "auto" | "" => Ok(None),
-        other => Err(Error::usage(format!("PMC_THEME is {other:?}, which is not a theme"))
+        other => Err(Error::usage(format!("PMC_THEME is {other:?}, which is not a known theme"))
             .try_this("dark, light or auto")),
     }
 }
@@ -225,7 +224,7 @@ pub(super) fn duration(option: &str, text: &str, bare: u64, least: u64) -> Resul
         let (shortest, unit) =
             (units::duration(least as f64), if bare == S { "seconds" } else { "milliseconds" });
         Error::usage(format!("{option} {text}: must be a time of at least {shortest}"))
-            .try_this(format!("{option} 100ms, 5s or 2m; a bare number is {unit}"))
+            .try_this(format!("{option} 100ms, 5s or 2m; a bare number means {unit}"))
     })
 }
 
@@ -249,8 +248,9 @@ pub(super) fn delay(typed: Option<&str>, has_control: bool) -> Result<Delay> {
         Some(text) => match parse_duration(text, Some(MS)) {
             Some(0) => Ok(Delay::None),
             Some(ns) => Ok(Delay::Ns(ns)),
-            None => Err(Error::usage(format!("-D {text}: not a time"))
-                .try_this("-D 500ms or -D 2s (a bare number is milliseconds), or -1 to wait for --control")),
+            None => Err(Error::usage(format!("-D {text}: not a time")).try_this(
+                "-D 500ms or -D 2s (a bare number means milliseconds), or -1 to wait for --control",
+            )),
         },
     }
 }

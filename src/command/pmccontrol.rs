@@ -56,7 +56,7 @@ fn command(words: impl Iterator<Item = OsString>) -> Result<Command, Error> {
         [letter @ ('c' | 'd' | 'e'), ..] if typed.iter().all(|letter| "cde".contains(*letter)) => {
             unavailable(
                 letter,
-                "Linux cannot disable a single counter: it assigns events to any counter",
+                "Linux cannot disable a single counter: the kernel may assign events to any counter",
                 "pmc reserve COMMAND makes PCP's agent release its counters; pmc info shows which processes \
                  use counters",
             )

@@ -23,7 +23,7 @@ use pmc_sys::error::{Error, Exit, Result, say};
 use pmc_sys::host::Host;
 use pmc_sys::sys::background::{self, BackgroundSide};
 use pmc_sys::sys::signal::{self, Signals};
-use pmc_sys::text::as_json;
+use pmc_sys::text::{as_json, shell_word};
 
 /// Runs the command.
 pub(super) fn run(typed: cli::reserve::ReserveArgs) -> Result<Exit> {
@@ -147,11 +147,11 @@ fn create(path: &Path, is_chosen: bool) -> Result<()> {
         match kind {
             io::ErrorKind::NotFound if is_chosen => error
                 .why(format!("the directory {} does not exist", missing.display()))
-                .try_this("check the path of -f, or create the directory"),
+                .try_this("check the -f path, or create the directory"),
             io::ErrorKind::NotFound => error
                 .why(format!("{} does not exist: PCP is not installed, or stores its files elsewhere", missing.display()))
                 .try_this("check PCP_PMDAS_DIR and /etc/pcp.conf")
-                .try_this(format!("mkdir -p '{}', if an agent will use it later", missing.display())),
+                .try_this(format!("mkdir -p {}, if an agent will use it later", shell_word(missing))),
             kind => error
                 .why(match kind {
                     io::ErrorKind::ReadOnlyFilesystem => "its file system is mounted read-only",

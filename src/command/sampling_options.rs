@@ -111,7 +111,7 @@ pub(super) fn processes(word: &str, host: &Host) -> Result<Vec<u32>> {
     if found.is_empty() {
         return Err(Error::usage(format!("no process is named `{word}`"))
             .why("ps -e shows these names, which have at most 15 characters")
-            .try_this(format!("pgrep -af {word}, then -p with the number")));
+            .try_this(format!("pgrep -af {word}, then -p PID")));
     }
     Ok(found)
 }

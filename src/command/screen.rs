@@ -11,6 +11,7 @@ use crate::view::export::{ExportContents, ExportFormat, RecordingCircumstances};
 use crate::view::report::ReportLayout;
 use pmc_analysis::profile::sampled::{Profile, Query, StackProfile};
 use pmc_sys::error::{Error, Exit, Result};
+use pmc_sys::sys::credentials;
 use pmc_sys::sys::signal::{self, Signals};
 use pmc_sys::terminal::Stream;
 use pmc_sys::terminal::theme::Background;
@@ -33,6 +34,7 @@ pub(in crate::command) fn catch_signals(waker: Waker) -> Result<()> {
     let signals = Signals::catch(&[&signal::ENDING_AND_QUIT[..], &[signal::TSTP, signal::WINCH]].concat())
         .map_err(|error| Error::io("catching signals", error))?;
     std::thread::spawn(move || {
+        credentials::keep_for_reading();
         while let Ok(caught) = signals.wait() {
             match caught.signal {
                 signal::TSTP => waker.stop(),

@@ -35,7 +35,7 @@ pub(super) fn error(
             }
             (None, Some((_, what, instead))) => {
                 return Error::usage(format!("pmc has no command {name}"))
-                    .why(format!("FreeBSD's pmc {name} {what}; pmc has another command for this"))
+                    .why(format!("FreeBSD's pmc {name} {what}; this pmc uses a different command for that"))
                     .try_this(*instead);
             }
             (None, None) => Error::usage(format!("pmc has no command {name}")),

@@ -49,7 +49,7 @@ impl From<CommandWarning> for Warning {
             ))
             .advise(remedy),
             WholeMachine => {
-                Self::note("no command, process or CPU was named: measuring the whole machine until Ctrl-C")
+                Self::note("no command, process or CPU given: measuring the whole machine until Ctrl-C")
                     .advise("-a measures the same without this note; use -- COMMAND or -p PID for less")
             }
             OwnProcessesOnly => {
@@ -58,8 +58,7 @@ impl From<CommandWarning> for Warning {
             }
             NoHardware { why } => Self::note(why),
             TimeShared { times } => Self::note(format!(
-                "the events need {times} times the available counters: each is counted about 1/{times} of \
-                 the time and scaled"
+                "the events need {times} times as many counters as are available: each is counted about 1/{times} of the time and scaled"
             ))
             .advise("--exact runs the command again for each part instead"),
             GroupsSplit { groups } => Self::note(format!(
@@ -74,15 +73,15 @@ impl From<CommandWarning> for Warning {
             TargetsEnded => Self::note("all sampled processes have ended"),
             SizeReached => Self::note("the recording has reached --max-size and ends here"),
             CopiesKept { samples } => Self::note(format!(
-                "{samples} samples keep their stack copy, to be unwound when the file is read: pmc fell \
+                "{samples} samples were saved with a copy of the stack, and will be unwound when the file is read: pmc fell \
                  behind, or the process is 32-bit Arm"
             ))
             .advise("a lower -F avoids this"),
             StacksCut { percent, are_largest } => {
-                Self::note(format!("{percent:.1}% of the stacks are truncated at the end of their copy"))
+                Self::note(format!("{percent:.1}% of the stacks are truncated at the end of the stack copy"))
                     .advise(match are_largest {
                         false => "--call-graph dwarf,65528 copies more of each stack",
-                        true => "copies cannot be larger; the report shows the code in which the stacks end",
+                        true => "stack copies cannot be larger; the report shows the code where the stacks end",
                     })
             }
             CallsLost { records } => Self::new(format!(

@@ -42,7 +42,7 @@ impl Pane {
 
 /// The effect of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the table below says it in words")]
+#[allow(missing_docs, reason = "the table below explains it in words")]
 pub enum KeyAction {
     Up,
     Down,
@@ -229,13 +229,13 @@ pub const CHAPTERS: &[HelpChapter] = &[
             row(&[PAGE_DOWN, Ctrl('f')], KeyAction::PageDown, "", "one screen down"),
             row(&[HOME, Char('g')], KeyAction::First, "", "first line"),
             row(&[END, Char('G')], KeyAction::Last, "", "last line"),
-            row(&[LEFT], KeyAction::Left, "", "left: close the branch or go to its caller; scroll names"),
-            only(MAPS, &[Char('h')], KeyAction::Left, "", "left in tree, flame graph and code"),
+            row(&[LEFT], KeyAction::Left, "", "left: collapse the branch or go to its caller; scroll names"),
+            only(MAPS, &[Char('h')], KeyAction::Left, "", "left in the tree, flame graph and code"),
             row(
                 &[RIGHT, Char('l')],
                 KeyAction::Right,
                 "",
-                "right: open the branch or go into it; scroll names",
+                "right: expand the branch or enter it; scroll names",
             ),
             row(&[TAB], KeyAction::NextPane, "pane", "next pane"),
             row(&[BACKTAB], KeyAction::PreviousPane, "", "previous pane"),
@@ -271,8 +271,8 @@ pub const CHAPTERS: &[HelpChapter] = &[
                 "",
                 "only samples in the function or its callees",
             ),
-            only(NAMED, &[Char('d')], KeyAction::InDso, "", "only samples in its program or library"),
-            row(&[Char('t')], KeyAction::InThread, "", "only samples of threads with its name"),
+            only(NAMED, &[Char('d')], KeyAction::InDso, "", "only samples in this program or library"),
+            row(&[Char('t')], KeyAction::InThread, "", "only samples of threads with this name"),
             row(&[Char('K')], KeyAction::HideKernel, "", "hide or show kernel samples"),
             row(&[Char('U')], KeyAction::HideUser, "", "hide or show user samples"),
             row(&[Char('W')], KeyAction::States, "", "all time, only running, or only waiting"),
@@ -286,7 +286,7 @@ pub const CHAPTERS: &[HelpChapter] = &[
             row(&[ESC, BACKSPACE], KeyAction::Undo, "undo", "undo the last filter or zoom"),
             row(&[Char('['), Char('{')], KeyAction::PreviousEvent, "", "previous event"),
             row(&[Char(']'), Char('}')], KeyAction::NextEvent, "", "next event"),
-            row(&[Char('F')], KeyAction::Relative, "", "percentages of all or of filtered samples"),
+            row(&[Char('F')], KeyAction::Relative, "", "percentages relative to all or to filtered samples"),
             row(&[Char('L')], KeyAction::Latency, "", "shares of CPU time or of wall-clock time"),
         ],
     },
@@ -341,7 +341,7 @@ pub const CHAPTERS: &[HelpChapter] = &[
     HelpChapter {
         title: "Call tree and flame graph",
         bindings: &[
-            only(STACKS, &[Char('p')], KeyAction::HotPath, "hot path", "open the hottest path from here"),
+            only(STACKS, &[Char('p')], KeyAction::HotPath, "hot path", "expand the hottest path from here"),
             only(
                 STACKS,
                 &[Char('i')],

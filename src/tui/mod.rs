@@ -189,7 +189,7 @@ pub(crate) fn run(
             ScreenMessage::Input(_) => continue,
         };
         if terminal::is_lost() {
-            return Ok(ScreenEnd::Failed(Error::new("a thread of the screen's engine ended in a panic")));
+            return Ok(ScreenEnd::Failed(Error::new("a thread of the screen engine panicked")));
         }
         let effects = state.update(input);
         is_dirty = true;
@@ -210,7 +210,7 @@ struct Screen {
 }
 
 impl Screen {
-    #[allow(clippy::panic, reason = "that is what the test asks for")]
+    #[allow(clippy::panic, reason = "this is what the test requires")]
     fn draw(&mut self, state: &ScreenState) -> io::Result<()> {
         let panics = self.context.panics && self.drawn.is_some();
         let theme = self.theme;

@@ -123,8 +123,8 @@ fn counters(out: &mut dyn Write, machine: &MachineReport) -> io::Result<()> {
     for (state, words) in [
         ("running", "counting"),
         ("shared", "time-shared with others"),
-        ("waiting", "busy: the event opened, but no counter was free"),
-        ("idle", "the event opened but did not run"),
+        ("waiting", "busy: the event was opened, but no counter was free"),
+        ("idle", "the event was opened but did not run"),
         ("refused", "not here"),
     ] {
         let events = named(state);
@@ -160,7 +160,7 @@ fn unit_line(unit: &CoreCounterReport) -> String {
 fn event_tables(out: &mut dyn Write, known: &EventTables) -> io::Result<()> {
     heading(out, "Vendor events")?;
     if known.tables.is_empty() {
-        let cpu = known.cpu.as_deref().unwrap_or("this CPU, whose model is unknown");
+        let cpu = known.cpu.as_deref().unwrap_or("this CPU (unknown model)");
         let none = format!(
             "no table for {cpu}: use codes from its manual (r1a8, cpu/event=0xa8,umask=0x1/), or pmc list \
              --import DIR to import tables from Intel, Arm or the kernel sources"
@@ -239,7 +239,7 @@ fn holders(out: &mut dyn Write, machine: &MachineReport) -> io::Result<()> {
         rows.push(("", format!("no permission to inspect {hidden}")));
     }
     if holders.truncated {
-        rows.push(("", "the search stopped early: too many descriptors".to_owned()));
+        rows.push(("", "the search stopped early: too many file descriptors".to_owned()));
     }
     entries(out, &ENTRY, rows)
 }
@@ -283,7 +283,7 @@ fn user(out: &mut dyn Write, machine: &MachineReport) -> io::Result<()> {
     .collect();
     let allowed = if allowed.is_empty() { "nothing".to_owned() } else { allowed.join(", ") };
     let ring = match user.ring_kb {
-        Some(kb) => format!("{} for ring buffers on all CPUs together", bytes(kb * 1024)),
+        Some(kb) => format!("{} for ring buffers across all CPUs", bytes(kb * 1024)),
         None => "no limit for ring buffers".to_owned(),
     };
     let locked = user.locked_memory.map_or("unlimited".to_owned(), bytes);
@@ -293,8 +293,9 @@ fn user(out: &mut dyn Write, machine: &MachineReport) -> io::Result<()> {
     ];
     if let Some(rate) = settings.perf_event_max_sample_rate {
         let percent = settings.perf_cpu_time_max_percent.filter(|p| (1..100).contains(p));
-        let percent =
-            percent.map(|p| format!(", lowered when sampling takes {p} % of a CPU")).unwrap_or_default();
+        let percent = percent
+            .map(|p| format!(", lowered when sampling takes more than {p}% of a CPU"))
+            .unwrap_or_default();
         rows.push(("sample rate", format!("at most {} per second{percent}", thousands(rate))));
     }
     if let Some(frames) = settings.perf_event_max_stack {
@@ -304,8 +305,7 @@ fn user(out: &mut dyn Write, machine: &MachineReport) -> io::Result<()> {
     let names = match user.kernel_symbols {
         true => "the kernel shows its addresses",
         false => {
-            "the kernel hides its addresses: its functions have no names (CAP_SYSLOG, or \
-             kernel.kptr_restrict 0 and kernel.perf_event_paranoid 1, shows them)"
+            "the kernel hides its addresses, so kernel functions have no names (to show them: CAP_SYSLOG, or kernel.kptr_restrict=0 and kernel.perf_event_paranoid=1)"
         }
     };
     let [soft, hard] = user.open_files.map(|most| most.map_or("unlimited".to_owned(), thousands));
@@ -318,9 +318,9 @@ fn user(out: &mut dyn Write, machine: &MachineReport) -> io::Result<()> {
 /// arm64).
 fn user_reads(user_access: Option<u32>) -> &'static str {
     match user_access {
-        None => "no PMU supports direct counter reads by programs",
+        None => "no PMU lets programs read its counters directly",
         Some(0) => "programs cannot read counters directly",
-        Some(1) => "programs can directly read counters of their own mapped events",
+        Some(1) => "programs can read the counters of their own mapped events directly",
         Some(_) => "any program can read counters directly",
     }
 }

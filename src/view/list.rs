@@ -148,8 +148,7 @@ impl<'o> ListWriter<'o> {
         for kind in std::mem::take(&mut self.as_another) {
             let text = match kind {
                 "tracepoint" => {
-                    "not tried: pmc tried one tracepoint for all, because the kernel takes about 35 ms to \
-                     close each"
+                    "not tested: pmc tested one tracepoint on behalf of all, because closing each takes the kernel about 35 ms"
                 }
                 _ => "not tried: pmc tried another event of the same PMU",
             };

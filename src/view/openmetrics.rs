@@ -52,7 +52,7 @@ const EVENTS: MetricFamily = MetricFamily {
     name: "pmc_events",
     kind: "counter",
     unit: "",
-    help: "Occurrences of an event, scaled if it shared a counter.",
+    help: "Event count, scaled if the event was multiplexed.",
 };
 const TIME: MetricFamily = MetricFamily {
     name: "pmc_event_time_seconds",
@@ -82,7 +82,7 @@ const LEVEL: MetricFamily = MetricFamily {
     name: "pmc_event_level",
     kind: "gauge",
     unit: "",
-    help: "Current value of an event that is not a sum.",
+    help: "Current value of an event that does not accumulate.",
 };
 const ENABLED: MetricFamily = MetricFamily {
     name: "pmc_event_enabled_seconds",
@@ -100,7 +100,7 @@ const MISSING: MetricFamily = MetricFamily {
     name: "pmc_event_missing",
     kind: "gauge",
     unit: "",
-    help: "1 for an event without a count, with the reason.",
+    help: "1 for each event without a count, labeled with the reason.",
 };
 const METRIC: MetricFamily =
     MetricFamily { name: "pmc_metric", kind: "gauge", unit: "", help: "A named or user-defined metric." };

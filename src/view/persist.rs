@@ -20,7 +20,7 @@ pub(crate) fn list(
     lost: &[LostEntry],
 ) -> io::Result<()> {
     if held.is_empty() {
-        writeln!(out, "nothing is held; pmc persist add NAME -e EVENT")?;
+        writeln!(out, "no events are held; to hold one: pmc persist add NAME -e EVENT")?;
     } else {
         let head =
             ["ID", "NAME", "OWNER", "EVENT", "ON", "RINGS", "MODE", "SINCE"].map(str::to_owned).to_vec();

@@ -110,6 +110,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "perfdata",
             "sys",
             "record",
+            "text",
             "abi",
             "error",
             "units",
@@ -139,14 +140,14 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("profile", &["symbol", "interval", "session", "record", "abi", "error", "units", "text"]),
     ("profile", &["interval", "symbol", "session", "record", "abi", "error", "units", "text"]),
     // The measuring wing. `persistent` is shared by the holder and its clients.
-    ("persistent", &["host", "sys", "error"]),
+    ("persistent", &["host", "sys", "text", "error"]),
     ("counter", &["event", "host", "sys", "abi", "error", "units", "text"]),
     ("event", &["host", "sys", "abi", "error", "text"]),
     ("host", &["sys", "abi", "error", "units"]),
     // The reading wing.
     ("symbol", &["worker_threads", "sys", "abi", "error", "text", "address"]),
     ("unwind", &["abi", "record", "address"]),
-    ("worker_threads", &[]),
+    ("worker_threads", &["sys"]),
     // Pairs of events; pure.
     ("interval", &[]),
     ("session", &["symbol", "worker_threads", "perfdata", "record", "abi", "address"]),

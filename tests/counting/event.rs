@@ -282,7 +282,7 @@ fn freebsd_masks_become_fields() {
         ("cpu/event=1/,cachestate=m+x", "words from i, s, e, m, joined by `+`"),
         ("cpu/event=1/,rsp=DMND_DATA_RD+RES_ANY", "rsp=0x1"),
         ("cpu/event=1/,mask=segment", "only FreeBSD's tables define them"),
-        ("page-faults,core=this", "without hardware"),
+        ("page-faults,core=this", "counts this event in software"),
         ("iap-nosuch.event", "FreeBSD's name for Intel's programmable counters"),
         ("k8-ls-buffer-2-full", "cpu/event=0xNN,umask=0xNN/"),
     ] {
@@ -426,7 +426,7 @@ fn persistent_events_use_the_holder_unless_the_kernel_has_them() {
     assert!(held.attr().is_none() && !held.takes_counter());
     let refusal =
         pmc_events::counter::allocate(&held, Mode::TaskCounting, CounterFlags::default(), None).unwrap_err();
-    assert!(refusal.explain(&MachineFacts::default()).cause.contains("a holder keeps it open"));
+    assert!(refusal.explain(&MachineFacts::default()).cause.contains("a holder keeps the event open"));
     let missing = read("persistent/fault/").unwrap_err();
     assert_eq!(missing.suggestions, ["faults"]);
     // If both exist, each has its own events.

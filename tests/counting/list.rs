@@ -404,7 +404,7 @@ fn one_tracepoint_is_opened_for_all() {
         let tried = traced.expect(0).stderr.matches("PERF_TYPE_TRACEPOINT").count();
         assert!((1..5).contains(&tried), "{tried} of {} were tried", opens.len());
     }
-    run(&["list", "sched:*"]).expect(0).prints(&["yes*", "pmc tried one tracepoint for all"]);
+    run(&["list", "sched:*"]).expect(0).prints(&["yes*", "pmc tested one tracepoint on behalf of all"]);
 }
 
 #[test]

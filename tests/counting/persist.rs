@@ -205,7 +205,7 @@ fn events_stay_open_without_clients() {
     // The holder ends with its last entry.
     run.pmc(&["persist", "rm", "programs", "clock", "3"]).expect(0);
     kit::wait_for("the end of the holder", || !run.path("run/socket").exists());
-    run.pmc(&["persist", "list"]).expect(0).prints(&["nothing is held"]);
+    run.pmc(&["persist", "list"]).expect(0).prints(&["no events are held"]);
     run.pmc(&["persist", "read", "clock"]).expect(1).says(&["no persistent event `clock`"]);
 }
 
@@ -357,13 +357,13 @@ fn ids_are_never_reused_and_lost_entries_are_reported() {
     for words in [&["persist", "read", "second"][..], &["persist", "show", "2"]] {
         run.pmc(words).expect(1).says(&["it was lost", "was killed"]);
     }
-    run.pmc(&["persist", "list"]).expect(0).prints(&["nothing is held", "lost: second", "was killed"]);
+    run.pmc(&["persist", "list"]).expect(0).prints(&["no events are held", "lost: second", "was killed"]);
     let listed = run.pmc(&["persist", "list", "--json"]).expect(0).stdout;
     let listed: serde_json::Value = serde_json::from_str(&listed).expect("JSON");
     assert_eq!((&listed["held"], &listed["lost"][0]["name"]), (&serde_json::json!([]), &"second".into()));
     run.hold();
     assert!(fs::read_to_string(run.path("said")).expect("a log").contains("lost: second (page-faults:u)"));
-    run.pmc(&["persist", "list"]).expect(0).prints(&["nothing is held", "lost: second", "was killed"]);
+    run.pmc(&["persist", "list"]).expect(0).prints(&["no events are held", "lost: second", "was killed"]);
     run.pmc(&["persist", "read", "second"]).expect(1).says(&["it was lost"]);
     add(&run, "third").says(&["id 3"]);
     let said = run.end(Signal::TERM);
@@ -440,7 +440,7 @@ fn counting_only_events_can_be_held() {
         &["persist", "snapshot", "tsc", "-o", &file][..],
         &["record", "-o", &file, "-e", "persistent/tsc/", "--", "true"],
     ] {
-        run.pmc(words).expect(2).says(&["counted only"]);
+        run.pmc(words).expect(2).says(&["counted, not sampled"]);
     }
     run.pmc(&["start", "msr/tsc/", "page-faults:u"]).expect(0);
     run.pmc(&["stop"]).expect(0).prints(&["msr/tsc/", "page-faults:u", "TOTAL"]);

@@ -420,7 +420,7 @@ fn every_log_output_format_is_written() {
         (&["-R", "log", "-z", "0"], "Illegal callchain depth \"0\""),
         (&["-R", "log", "-i", "x"], "Illegal thread id \"x\""),
         (&["-R", "log", "-T", "-f", "threshold=x"], "-f threshold=x: not a percentage"),
-        (&["-R", "-", "-G", "x", "-F", "y"], "several outputs of a log on standard input"),
+        (&["-R", "-", "-G", "x", "-F", "y"], "a log on standard input"),
         (&["-P", "clock.hard", "-O", "log2", "-G", "out", "true"], "option -G without -R"),
         (&["-P", "clock.hard", "-O", "log2", "-i", "7", "true"], "option -i without -R"),
         (&["-T", "-P", "clock.hard", "-O", "log2", "true"], "-T and -O cannot be combined"),

@@ -186,7 +186,7 @@ fn write_lock_refuses_and_its_holder_is_named() {
     let file = File::options().read(true).write(true).open(place.lock_file()).unwrap();
     lock::take(&file, LockKind::Write).unwrap();
     let us = format!("(pid {})", std::process::id());
-    place.run(&["echo", "ran"]).expect(1).says(&["has them exclusively", &us, "try:"]).silent();
+    place.run(&["echo", "ran"]).expect(1).says(&["holds them exclusively", &us, "try:"]).silent();
     place.run(&["-d"]).expect(1).says(&[&us]);
     lock::release(&file).unwrap();
     place.run(&["echo", "ran"]).expect(0).prints(&["ran"]);
@@ -667,7 +667,7 @@ fn mistyped_path_creates_no_directories() {
     let place = Place::new();
     let typed = place.dir.path().join("no/such/lock");
     let ran = place.run(&["-f", typed.to_str().unwrap(), "--create", "echo", "ran"]).expect(1);
-    ran.says(&["cannot create the lock file", "does not exist", "check the path of -f"]).silent();
+    ran.says(&["cannot create the lock file", "does not exist", "check the -f path"]).silent();
     assert!(!place.dir.path().join("no").exists());
     let mut command = place.reserve(&["--create", "echo", "ran"]);
     command.env("PCP_PMDAS_DIR", place.dir.path().join("mistyped/pmdas"));

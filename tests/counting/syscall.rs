@@ -162,7 +162,7 @@ fn sigtrap_without_handler_is_rejected() {
     }
     for flags in ["sigtrap,remove_on_exec", "remove_on_exec"] {
         let ran = kit::run(&["stat", "-a", "-e", &format!("cpu-clock,{flags}"), "--timeout", "1"]).expect(2);
-        ran.says(&["applies only to tasks, but whole CPUs are measured", "-p PID"]);
+        ran.says(&["applies only to tasks, not to whole CPUs", "-p PID"]);
     }
     drop(stdin);
     assert_eq!(target.wait().unwrap().code(), Some(7));
@@ -435,9 +435,9 @@ fn sampling_rate_can_be_changed_while_recording() {
     }
     ordered.end().says(&[
         "`freq page-faults:u 1000000000`: the kernel refuses it: Invalid argument",
-        "`period page-faults:u 99`: it was opened with a frequency: use `freq`",
-        "`freq cpu-clock 99`: the kernel would continue to write the old period",
-        "`period minor-faults/period=9/ 99`: software events can change only a frequency",
+        "`period page-faults:u 99`: the event was opened with a frequency: use `freq`",
+        "`freq cpu-clock 99`: for clock events, the kernel would keep writing the old period",
+        "`period minor-faults/period=9/ 99`: for software events, only a frequency can be changed",
         "`freq nobody 9`: unknown event name",
     ]);
     let calls = std::fs::read_to_string(trace).unwrap();

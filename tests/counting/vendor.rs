@@ -75,7 +75,7 @@ fn refused(host: &Host, text: &str) -> String {
 
 /// Returns the PMU, `config` and `config1` of a request.
 fn asked(spec: &EventSpec) -> (String, u64, u64) {
-    let attr = spec.attr().expect("the kernel counts it");
+    let attr = spec.attr().expect("the kernel counts this event");
     (spec.pmu.clone().unwrap_or_default(), attr.config(), attr.config1())
 }
 
@@ -272,7 +272,7 @@ fn opens_the_same(newest: &Path, cpu: &str, parser: &mut EventParser<'_>, common
     let mut ours = BTreeSet::new();
     for name in sample {
         for spec in specs(parser, name).expect("it is a request") {
-            let attr = spec.attr().expect("the kernel counts it");
+            let attr = spec.attr().expect("the kernel counts this event");
             ours.insert((u64::from(attr.kind()), attr.config(), attr.config1()));
         }
     }
@@ -405,7 +405,7 @@ fn values_too_large_for_a_field_are_rejected() {
         let said = refused(&host, event.name);
         assert!(said.contains("0x3e0") && said.contains("Linux has no terms"), "{said}");
     }
-    assert!(refused(&tree("neoverse-n1"), "CHAIN").contains("does not count anything"));
+    assert!(refused(&tree("neoverse-n1"), "CHAIN").contains("counts nothing"));
     let said = refused(&tree("skylake-x"), "mem_load_retired.l3_mis");
     assert!(said.contains("mem_load_retired.l3_miss"), "{said}");
 }
@@ -446,7 +446,6 @@ fn auto_period_requires_a_recommended_period() {
     let mut uncore = kit::pmc_on("skylake-x");
     uncore.args(["record", "-c", "auto", "-a", "-o", "/dev/null", "-e", "unc_m_cas_count.rd", "--", "true"]);
     let ran: kit::Ran = uncore.output().expect("the binary starts").into();
-    let ran =
-        ran.expect(2).says(&["no period is recommended for `unc_m_cas_count.rd`", "package or a device"]);
+    let ran = ran.expect(2).says(&["no period is recommended for `unc_m_cas_count.rd`", "package or device"]);
     assert!(!ran.stderr.contains("generic"), "{}", ran.stderr);
 }

@@ -28,16 +28,20 @@ fn setting(name: &str) -> Option<String> {
 }
 
 /// Settings: `PMC_TEST_FAULTS` is the number of runs, or `all`; `PMC_TEST_FAULTS_OF` restricts the commands,
-/// and `PMC_TEST_FAULTS_LOG` receives a line for each run.
+/// and `PMC_TEST_FAULTS_CALLS` the system calls (lists with commas); `PMC_TEST_FAULTS_LOG` receives a line for
+/// each run.
 #[test]
 fn failing_system_calls_are_survived() {
     const LANES: usize = 2;
     let Some(scene) = Scene::new() else { return };
-    let only = setting("PMC_TEST_FAULTS_OF");
-    let cases = scene.cases(|name| only.as_ref().is_none_or(|only| only.split(',').any(|o| o == name)));
+    let [only, calls] = ["PMC_TEST_FAULTS_OF", "PMC_TEST_FAULTS_CALLS"].map(setting);
+    let is_listed = |list: &Option<String>, name: &str| {
+        list.as_ref().is_none_or(|list| list.split(',').any(|listed| listed == name))
+    };
+    let cases = scene.cases(|name| is_listed(&only, name));
     let mut runs = Vec::new();
     for case in &cases {
-        for (call, made) in &case.calls {
+        for (call, made) in case.calls.iter().filter(|(call, _)| is_listed(&calls, call)) {
             for nth in 1..=(*made).min(OCCURRENCES) {
                 runs.extend(ERRORS.map(|error| (case, Fault { call: call.clone(), nth, error })));
             }

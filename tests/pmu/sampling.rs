@@ -175,7 +175,7 @@ fn reserved_hardware_counters_are_not_used() {
     assert!((3..=8).contains(&gaps), "{gaps} of the intervals without a count: {rows:?}");
     assert!(clock.iter().all(|row| row.value.is_ok()), "a clock is no counter: {rows:?}");
 
-    record.expect(0).says(&["does not use them"]);
+    record.expect(0).says(&["will not use them"]);
     let Some((samples, _)) = report("report_yield", 0) else { return };
     assert!((300..1350).contains(&samples), "{samples} of 1600 samples");
     // The file has a record of the gap, like those that the kernel writes for events that it stops.

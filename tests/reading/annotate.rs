@@ -360,7 +360,7 @@ fn annotate_works_without_objdump_and_debug_lines() {
     std::fs::rename(lab.path("shares.c"), lab.path("gone.c")).unwrap();
     annotate(&file, &["fifty"]).expect(0).prints(&["shares.c: No such file", "--symfs", "imul"]);
     std::fs::write(lab.path("shares.c"), "// tab\there \u{1b}[2J\n".repeat(40)).unwrap();
-    let changed = annotate(&file, &["fifty"]).expect(0).prints(&["was changed after the program was built"]);
+    let changed = annotate(&file, &["fifty"]).expect(0).prints(&["was modified after the program was built"]);
     assert!(!changed.stdout.contains('\u{1b}'), "escape sequences of a source file");
 }
 

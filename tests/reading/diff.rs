@@ -213,7 +213,7 @@ fn renamed_programs_are_compared_by_function() {
     let new = lab.path("renamed");
     std::fs::copy(&old, &new).unwrap();
     let (old, new) = (lab.record("old.data", &RECORD, &old), lab.record("new.data", &RECORD, &new));
-    let apart = diff(&[&old, &new], &[]).expect(0).prints(&["-s sym compares them by name"]);
+    let apart = diff(&[&old, &new], &[]).expect(0).prints(&["-s sym compares them by function name"]);
     assert!(apart.stdout.contains("gone") && apart.stdout.contains("new"));
     let by_name = json(&[&old, &new], &["-s", "sym"]);
     assert!(

@@ -122,7 +122,7 @@ fn latency_equals_perf_on_recordings_of_both() {
         let (older, ours) = (runtimes(&latency_rows(&older)), runtimes(&latency_rows(&ours)));
         let differs = |(name, runtime): &(&String, &String)| ours.get(*name) != Some(runtime);
         let (other, same): (Vec<_>, Vec<_>) = older.iter().partition(differs);
-        assert!(same.len() > 9 && other.len() * 10 < same.len(), "{other:#?}\n{ours:#?}");
+        assert!(same.len() > 4 && other.len() * 10 < same.len(), "{other:#?}\n{ours:#?}");
         assert!(other.iter().all(|(name, _)| !name.contains(NAME)), "{other:#?}");
     }
 }
@@ -290,7 +290,7 @@ fn ordinary_user_records_the_switches_of_own_tasks() {
     // The idle times of CPUs are unknown.
     assert!(!pmc(&["timehist", "-s"], &file).iter().any(|line| line.contains("idle")));
     let all = ["sched", "record", "-a", "-o", file.to_str().unwrap(), "--", "true"];
-    kit::as_nobody(&all).unwrap().expect(1).says(&["cannot record the scheduler on whole CPUs", "try: "]);
+    kit::as_nobody(&all).unwrap().expect(1).says(&["cannot record scheduler events on whole CPUs", "try: "]);
 }
 
 #[test]
@@ -315,7 +315,7 @@ fn recording_without_scheduler_events_is_refused() {
         let ran = kit::run(&["sched", what, "-i", path]).expect(1);
         ran.says(&[
             "has no context switches",
-            "no recorded thread got or left a CPU",
+            "no recorded thread switched on or off a CPU",
             "pmc record --off-cpu",
         ]);
     }

@@ -139,7 +139,7 @@ fn links_of_other_users_are_replaced_not_followed() {
     let Some(scene) = Scene::new() else { return };
     let record = ["record", "-e", "cpu-clock", "--", "true"];
     scene.link("perf.data");
-    scene.pmc(&record).expect(0).says(&["a link created by another user"]);
+    scene.pmc(&record).expect(0).says(&["a symbolic link created by another user"]);
     scene.check_replaced("perf.data");
     scene.pmc(&record).expect(0);
     scene.link("perf.data.old");
@@ -273,7 +273,7 @@ fn root_trusts_nothing_in_the_home_of_another_user() {
         run(&record).expect(0).says(&[".perfconfig: not a regular file"]);
     }
     scene.link(".perfconfig");
-    run(&["config", "report.percent-limit=1"]).expect(1).says(&["a link created by another user"]);
+    run(&["config", "report.percent-limit=1"]).expect(1).says(&["a symbolic link created by another user"]);
     assert_eq!(fs::read_to_string(scene.victim()).unwrap(), "root's own");
     fs::remove_file(scene.at(".perfconfig")).unwrap();
     run(&["list", "--import", "/usr/share"]).expect(1).says(&["belongs to another user"]);
@@ -315,25 +315,25 @@ fn capabilities_are_dropped_after_opening() {
     if !kit::need("root", has(all, &38) && has(all, &19), "root has no CAP_PERFMON or CAP_SYS_PTRACE") {
         return;
     }
-    let words =
-        ["record", "-e", "cpu-clock", "--call-graph", "dwarf", "-o", "own.data", "--", "sleep", "600"];
-    let mut command = kit::pmc();
-    command.current_dir(scene.root.path()).args(words).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut pmc = command.spawn().unwrap();
-    let threads = kit::wait_for_some("dropped capabilities", || {
-        let threads = capabilities(pmc.id());
-        let is_done = threads.iter().all(|(_, set)| !DROPPED.iter().any(|number| has(*set, number)));
-        (is_done && !threads.is_empty()).then_some(threads)
-    });
-    for (name, set) in &threads {
-        assert!(KEPT.iter().all(|number| has(*set, number)), "{name} has {set:x}");
+    for words in [&["record", "--call-graph", "dwarf", "-o", "own.data"][..], &["top", "--stdio"]] {
+        let mut command = kit::pmc();
+        command.current_dir(scene.root.path()).args(words).args(["-e", "cpu-clock", "--", "sleep", "600"]);
+        let mut pmc = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let threads = kit::wait_for_some("dropped capabilities", || {
+            let threads = capabilities(pmc.id());
+            let is_done = threads.iter().all(|(_, set)| !DROPPED.iter().any(|number| has(*set, number)));
+            (is_done && !threads.is_empty()).then_some(threads)
+        });
+        for (name, set) in &threads {
+            assert!(KEPT.iter().all(|number| has(*set, number)), "{words:?}: {name} has {set:x}");
+        }
+        // The command is not restricted.
+        for child in kit::children(pmc.id()).into_iter().filter(|child| kit::has_name(*child, "sleep")) {
+            assert_eq!(capabilities(child)[0].1, all);
+        }
+        rustix::process::kill_process(Pid::from_child(&pmc), Signal::INT).unwrap();
+        kit::wait_for_end("pmc", &mut pmc);
     }
-    // The command is not restricted.
-    for child in kit::children(pmc.id()).into_iter().filter(|child| kit::has_name(*child, "sleep")) {
-        assert_eq!(capabilities(child)[0].1, all);
-    }
-    rustix::process::kill_process(Pid::from_child(&pmc), Signal::INT).unwrap();
-    kit::wait_for_end("pmc", &mut pmc);
     // The samples of another user's program, in a folder that only that user can enter, get names.
     kit::copy_program("/bin/sh", scene.at("shell"));
     fs::set_permissions(scene.folder.path(), PermissionsExt::from_mode(0o700)).unwrap();

@@ -360,7 +360,7 @@ fn refusals_name_the_reason() {
         2,
         &["the end event is missing", "runq", "func:PATH:NAME"],
     );
-    refused(&[&["runq", "-p", "1"], &[][..]].concat(), 2, &["cannot be measured for single processes"]);
+    refused(&[&["runq", "-p", "1"], &[][..]].concat(), 2, &["cannot be measured for individual processes"]);
     refused(&[&["runq", "-k", "pid"], end].concat(), 2, &["has its own key"]);
     refused(&[&[ENTER, EXIT, "-k", "rqtp2"], end].concat(), 2, &["no such field", "rqtp"]);
     refused(&[&[ENTER, EXIT, "-k", "=x"], end].concat(), 2, &["a name is missing"]);
@@ -368,7 +368,11 @@ fn refusals_name_the_reason() {
     refused(&[&[ENTER, "--filter", "none == 1", EXIT], end].concat(), 1, &["--filter 'none == 1'"]);
     refused(&[&["--filter", "a == 1", ENTER, EXIT], end].concat(), 2, &["must follow the event"]);
     if !Path::new("/sys/bus/event_source/devices/kprobe").exists() {
-        refused(&[&["fault"], end].concat(), 1, &["page_fault_user marks only their beginning", "kprobes"]);
+        refused(
+            &[&["fault"], end].concat(),
+            1,
+            &["page_fault_user marks only the start of a fault", "kprobes"],
+        );
     }
     let lbr = ["syscall:read", "--call-graph", "lbr"];
     refused(&[&lbr[..], end].concat(), 2, &["not supported by a live", "pmc record --call-graph lbr -e"]);
@@ -463,7 +467,7 @@ fn losses_mark_intervals_and_shift_no_others() {
     let marked = document["slowest"].as_array().unwrap().iter().filter(|slow| slow["loss"] == true);
     assert_eq!(marked.map(|slow| number(slow, "/tid")).collect::<Vec<_>>(), [7]);
     let text = kit::run(&["latency", "a:begin", "a:end", "-i", file.to_str().unwrap()]);
-    text.prints(&["1 begins replaced", "7 lost", "(loss)", "may be too long"]);
+    text.prints(&["1 begins replaced", "7 lost", "(loss)", "may appear too long"]);
 }
 
 #[test]

@@ -599,7 +599,7 @@ fn recordings_without_lock_events_are_explained() {
     kit::run(&["record", "-q", "-e", "syscalls:sys_enter_futex", "-o", file, "--", "true"]).expect(0);
     kit::run(&["lock", "user", "-i", file])
         .expect(1)
-        .says(&["no ends of futex calls (syscalls:sys_exit_futex)", "pmc lock user -- COMMAND"]);
+        .says(&["no returns from futex calls (syscalls:sys_exit_futex)", "pmc lock user -- COMMAND"]);
     if kit::need_tracefs("lock/contention_begin") {
         kit::run(&["record", "-q", "-e", "lock:contention_begin", "-o", file, "--", "true"]).expect(0);
         kit::run(&["lock", "contention", "-i", file])

@@ -285,7 +285,7 @@ fn all_definitions_of_a_command_are_added_or_none() {
     let named = |definition: &str| format!("{}:{definition}", group.0);
     let (good, missing, bad) = (named("a=price count"), named("b=price cont"), named("b=narrow %nonsense"));
     probe(&program, &["-a", &good, "-a", &missing]).expect(1).says(&["no variable `cont`", "try: count"]);
-    probe(&program, &["-a", &good, "-a", &bad]).expect(1).says(&["the kernel refuses", "deleted again"]);
+    probe(&program, &["-a", &good, "-a", &bad]).expect(1).says(&["the kernel refuses", "were removed"]);
     assert_eq!(group.listed(), "");
     probe(&program, &["-n", &good]).expect(0).says(&["Added new event:"]);
     assert_eq!(group.listed(), "");
@@ -332,11 +332,11 @@ fn unreadable_places_and_variables_are_explained() {
     print("price item.name").expect(1).says(&["write ->name"]);
     print("price item->nome").expect(1).says(&["its members are name, label"]);
     print("whole big").expect(1).says(&["name one of its members a, b, c"]);
-    print("price count:string").expect(1).says(&["only a pointer to char"]);
+    print("price count:string").expect(1).says(&["only char pointers"]);
     print("price item->name item->name").expect(2).says(&["two arguments are named name"]);
-    print("price%return count").expect(2).says(&["do not exist any more"]);
+    print("price%return count").expect(2).says(&["no longer exist"]);
     // The compiler keeps `i` as another variable plus 1, which a debugger calculates and a probe cannot.
-    print("price:5 i").expect(1).says(&["the program does not store it"]);
+    print("price:5 i").expect(1).says(&["the program does not store the value"]);
     let strip = |option: &str, name: &str| {
         let stripped = folder.path().join(name);
         let done = Command::new("strip").args([option, "-o"]).arg(&stripped).arg(&program).status();

@@ -8,6 +8,7 @@ mod losses;
 mod options;
 mod runs;
 mod stacks;
+mod targets;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{Builder, available_parallelism};
 
+use pmc_sys::sys::credentials;
 use rayon::{ThreadBuilder, ThreadPoolBuilder};
 
 /// Stack size of each thread: addr2line recurses once per level of inlining.
@@ -49,6 +50,8 @@ fn build() -> Result<bool, String> {
 fn thread(number: usize) -> Option<Sender<ThreadBuilder>> {
     let (place, waits) = channel::<ThreadBuilder>();
     let work = move || {
+        // The threads parse files of other users, and open no events.
+        credentials::keep_for_reading();
         if let Ok(worker) = waits.recv() {
             worker.run();
         }

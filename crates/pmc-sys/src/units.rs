@@ -100,7 +100,7 @@ pub fn milliseconds(ns: u64) -> f64 {
 
 /// A date and time of day in the Gregorian calendar. Prints as `2026-11-21 04:05:06`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names say it; months and days count from 1, weekdays from Sunday = 0")]
+#[allow(missing_docs, reason = "as named; months and days start at 1, weekdays at 0 (Sunday)")]
 pub struct CalendarTime {
     pub(crate) year: i64,
     pub(crate) month: i64,

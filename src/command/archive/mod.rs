@@ -93,7 +93,7 @@ fn places(recording: &Path, excluded: &HashSet<String>, cache: &BuildIdCache) ->
         say::note(format!("not archived because they were deleted or rebuilt: {}", missing.join(", ")));
     }
     if places.is_empty() {
-        return Err(Error::new(format!("none of the files of {} exist", recording.display()))
+        return Err(Error::new(format!("none of the files for {} exist", recording.display()))
             .try_this("pmc buildid-cache -M RECORDING, on the machine of the recording"));
     }
     Ok(places)

@@ -117,7 +117,7 @@ fn build_id(path: &Path) -> Result<BuildId> {
         .map_err(|error| Error::new(format!("{} is not a program or library: {error}", path.display())))?;
     elf::build_id(&file).ok_or_else(|| {
         Error::new(format!("{} has no build-id", path.display()))
-            .why("it was linked without --build-id")
+            .why("the file was linked without --build-id")
             .try_this("gcc -Wl,--build-id")
     })
 }

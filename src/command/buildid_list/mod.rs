@@ -59,6 +59,7 @@ fn of_program(path: &Path) -> Option<Result<String>> {
     let file = image.elf().ok()?;
     let id = elf::build_id(&file).map(|id| hex(id.bytes(), ""));
     Some(id.ok_or_else(|| {
-        Error::new(format!("{} has no build-id", path.display())).why("it was linked without --build-id")
+        Error::new(format!("{} has no build-id", path.display()))
+            .why("the file was linked without --build-id")
     }))
 }

@@ -95,7 +95,7 @@ impl ExportPlan {
             return Err(Error::usage("only one recording can come from standard input"));
         }
         if format.is_folder() && is_standard(&output) {
-            return Err(Error::usage("the gmon format writes a directory, not standard output")
+            return Err(Error::usage("the gmon format writes to a directory, not to standard output")
                 .try_option(AdvisedOption::ExportFolder, "{option} DIR"));
         }
         to(&output, format).is_not(&input)?;

@@ -164,9 +164,9 @@ fn sampling(
     }
     let has_tasks = !typed.pids.is_empty() || !typed.tids.is_empty() || typed.uid.is_some();
     if needs_all_cpus && has_tasks {
-        return Err(Error::usage(format!("{} cannot be measured for single processes", typed.events[0]))
-            .why("its events occur in whichever thread is running")
-            .try_this("omit -p, -t and -u: it is measured on all CPUs"));
+        return Err(Error::usage(format!("{} cannot be measured for individual processes", typed.events[0]))
+            .why("its events are charged to whichever thread is running")
+            .try_this("omit -p, -t and -u: this is measured on all CPUs"));
     }
     let targets = TargetArgs {
         pids: &typed.pids,

@@ -135,8 +135,7 @@ fn no_end_of_faults(host: &Host) -> Error {
     let release = host.text("/proc/sys/kernel/osrelease").unwrap_or_default();
     Error::new("fault: this kernel does not report the end of page faults")
         .why(format!(
-            "exceptions:page_fault_user marks only their beginning, and Linux {} has no kprobes \
-             (CONFIG_KPROBE_EVENTS) for handle_mm_fault",
+            "exceptions:page_fault_user marks only the start of a fault, and Linux {} has no kprobes (CONFIG_KPROBE_EVENTS) to probe handle_mm_fault",
             release.trim()
         ))
         .try_this("pmc record -e exceptions:page_fault_user -g, which shows where faults happen")

@@ -153,10 +153,10 @@ fn check_tracepoint(host: &Host, system: &str, name: &str) -> Result<()> {
     let error = Error::new(format!("cannot record {system}:{name}: {problem}"));
     Err(match (problem, system) {
         (TracepointError::NotMounted, _) => error
-            .why("the ids of events are in tracefs")
+            .why("event IDs are read from tracefs")
             .try_this("mount -t tracefs tracefs /sys/kernel/tracing, as root"),
         (TracepointError::Denied(_), _) => error
-            .why("by default, only root may read the ids of events")
+            .why("by default, only root may read event ids")
             .try_this("as root: mount -o remount,mode=755 /sys/kernel/tracing, or run pmc as root"),
         (TracepointError::Absent, "lock") => error
             .why("kernels before Linux 5.19 do not report waits for kernel locks")

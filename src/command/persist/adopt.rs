@@ -14,6 +14,7 @@ use pmc_recording::recording::handover;
 use pmc_sys::error::{Error, Result, say};
 use pmc_sys::host::Host;
 use pmc_sys::sys::signal;
+use pmc_sys::text::shell_word;
 
 /// Maximum time for the handover.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -30,7 +31,7 @@ pub(super) fn adopt(name: &str, pid: u32, host: &Host) -> Result<()> {
     let process = i32::try_from(pid).ok().and_then(Pid::from_raw);
     let process = process.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
     let Some(process) = process.filter(|_| hears(host, pid)) else {
-        return Err(refused("it is not a pmc record or stat, or it has ended")
+        return Err(refused("it is not a pmc record or pmc stat process, or it has ended")
             .try_this("pgrep -af 'pmc (record|stat)'"));
     };
     serves_us(pid, host)?;
@@ -45,8 +46,9 @@ pub(super) fn adopt(name: &str, pid: u32, host: &Host) -> Result<()> {
             break found;
         }
         if begun.elapsed() > PATIENCE || !is_there {
-            return Err(refused("see its own message; another adopt may have been faster")
-                .try_this("pmc persist list"));
+            return Err(
+                refused("see its own message; another adopt may have run first").try_this("pmc persist list")
+            );
         }
         sleep(Duration::from_millis(10));
     };
@@ -57,7 +59,9 @@ pub(super) fn adopt(name: &str, pid: u32, host: &Host) -> Result<()> {
     if let Err(error) = renamed {
         return Err(match find(&given, host) {
             Ok(_) => error.why(format!("the events are already held as {given}")),
-            Err(_) => error.why("another adopt gave them another name").try_this("pmc persist list"),
+            Err(_) => {
+                error.why("another pmc persist adopt gave them a different name").try_this("pmc persist list")
+            }
         });
     }
     say::note(format!("{name} is held: {}, id {}", entry.definition.event, entry.id));
@@ -75,20 +79,23 @@ fn serves_us(pid: u32, host: &Host) -> Result<()> {
     let error = Error::new(format!("process {pid} does not hand its events over to this user's holder"));
     Err(match (same_user, theirs) {
         (_, None) => {
-            error.why("it has no run directory (XDG_RUNTIME_DIR), or you have no permission to inspect it")
+            error.why("that process has no runtime directory (XDG_RUNTIME_DIR), or you do not have permission to inspect the process")
         }
         (false, Some(theirs)) => {
             let user = host.owner(pid).map_or_else(|| "its user".to_owned(), |uid| format!("#{uid}"));
             error
-                .why(format!("the recording belongs to another user, for the holder at {}", theirs.display()))
+                .why(format!("the recording belongs to another user, and uses the holder at {}", theirs.display()))
                 .try_this(format!(
                     "as that user: sudo -u {user} PMC_PERSISTENT_DIR={} pmc persist adopt NAME --from {pid}",
-                    theirs.display()
+                    shell_word(&theirs)
                 ))
         }
         (true, Some(theirs)) => error
-            .why(format!("it was started for the holder at {}", theirs.display()))
-            .try_this(format!("PMC_PERSISTENT_DIR={} pmc persist adopt NAME --from {pid}", theirs.display())),
+            .why(format!("the recording uses the holder at {}", theirs.display()))
+            .try_this(format!(
+                "PMC_PERSISTENT_DIR={} pmc persist adopt NAME --from {pid}",
+                shell_word(&theirs)
+            )),
     })
 }
 

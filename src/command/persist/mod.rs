@@ -82,8 +82,8 @@ pub(super) fn run(plan: PersistPlan) -> Result<Exit> {
 /// Returns the user's run directory.
 fn own(host: &Host) -> Result<RunDirectory> {
     host.own_run_directory().map(RunDirectory::at).ok_or_else(|| {
-        Error::new("this user has no run directory")
-            .why("XDG_RUNTIME_DIR is not set (logging in sets it)")
+        Error::new("this user has no runtime directory")
+            .why("XDG_RUNTIME_DIR is not set (a login session sets it)")
             .try_this(format!("{RUN_DIRECTORY}=DIR, a directory that only this user can write to"))
     })
 }

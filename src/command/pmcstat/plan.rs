@@ -183,7 +183,7 @@ fn check(typed: &mut PmcstatCommandLine, pids: &[u32], host: &Host) -> Result<()
     let first = of_processes.next().is_some_and(|one| one.descendants);
     if !pids.is_empty() && of_processes.any(|one| one.descendants != first) {
         return Err(Error::usage("ERROR: -d applies to only some of the counters")
-            .why("processes of -t must all include or all exclude existing children")
+            .why("existing children must be included for all -t processes or for none")
             .try_this("put -d before the first of them"));
     }
     Ok(())
@@ -283,8 +283,8 @@ fn read(typed: &PmcstatCommandLine, file: &str) -> Result<Vec<PmcstatStep>> {
         steps.push(printed(&log, PmcstatFormat::Records, out.map_or(PmcstatOutput::Standard, to)));
     }
     if file == "-" && steps.len() > 1 {
-        return Err(Error::usage("ERROR: several outputs of a log on standard input")
-            .why("each output reads the log again")
+        return Err(Error::usage("ERROR: a log on standard input supports only one output")
+            .why("each output re-reads the log")
             .try_this("-R FILE"));
     }
     // Redirecting standard output to a file is permanent, so steps that need the original standard output run

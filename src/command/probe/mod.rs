@@ -28,7 +28,7 @@ use pmc_sys::abi::KallsymsLine;
 use pmc_sys::error::{Error, Exit, Result, say};
 use pmc_sys::host::Host;
 use pmc_sys::host::probe_event::{PROBE_LISTS, ProbeEvent, ProbeList, ProbeListError};
-use pmc_sys::text::glob;
+use pmc_sys::text::{glob, shell_word};
 
 /// Number of attempts to remove a probe that is in use, and the interval between them.
 const BUSY_TRIES: usize = 20;
@@ -100,16 +100,16 @@ fn refused(error: ProbeListError, doing: &str) -> Error {
     let result = Error::new(format!("{doing}: {error}"));
     match error {
         ProbeListError::Tracefs(NotMounted) => result
-            .why("the kernel keeps probes in tracefs")
+            .why("the kernel manages probes through tracefs")
             .try_this("mount -t tracefs nodev /sys/kernel/tracing"),
         ProbeListError::Tracefs(_) | ProbeListError::Denied(_) => {
             result.why("only root may change probes").try_this("as root, for example with sudo")
         }
-        ProbeListError::Unsupported(ProbeList::Kernel) => {
-            result.why("it was built without CONFIG_KPROBE_EVENTS").try_this("-x FILE probes programs")
-        }
+        ProbeListError::Unsupported(ProbeList::Kernel) => result
+            .why("the kernel was built without CONFIG_KPROBE_EVENTS")
+            .try_this("-x FILE probes programs"),
         ProbeListError::Unsupported(ProbeList::Programs) => {
-            result.why("it was built without CONFIG_UPROBE_EVENTS")
+            result.why("the kernel was built without CONFIG_UPROBE_EVENTS")
         }
         ProbeListError::Refused { .. } => result,
     }
@@ -141,7 +141,7 @@ fn add(probes: &[NewProbe], plan: &ProbePlan, host: &Host) -> Result<()> {
         let error = adding(error);
         return Err(match (added.is_empty(), left.is_empty()) {
             (true, _) => error,
-            (false, true) => error.detail("the probes that this command had added before are deleted again"),
+            (false, true) => error.detail("the probes that this command had already added were removed"),
             (false, false) => error.try_this(format!("pmc probe -d {}: these were added", left.join(" -d "))),
         });
     }
@@ -271,16 +271,13 @@ fn lines(range: &LineRange, plan: &ProbePlan) -> Result<()> {
     let owner = std::fs::metadata(path).ok().map(|meta| meta.uid());
     let source = source_text::read(&found.file, &SourceFolders::default(), owner, || None);
     let source = source.map_err(|(place, why)| {
+        let folder = Path::new(&found.file).parent().unwrap_or(Path::new("/"));
         Error::new(format!("cannot read the source file {}: {why}", place.display()))
             .why("the program's debug information contains the path at which it was compiled")
-            .try_this(format!("ln -s YOUR-SOURCE-DIRECTORY {}", parent(&found.file)))
+            .try_this(format!("ln -s YOUR-SOURCE-DIRECTORY {}", shell_word(folder)))
     })?;
     let (first, last) = (range.first, range.last);
     print(|out| view::probe::lines(out, range.function.as_deref(), &found, &source.lines, (first, last)))
-}
-
-fn parent(path: &str) -> String {
-    Path::new(path).parent().unwrap_or(Path::new("/")).display().to_string()
 }
 
 fn variables(points: &[ProbePoint], plan: &ProbePlan) -> Result<()> {
@@ -314,9 +311,9 @@ fn functions(plan: &ProbePlan, host: &Host) -> Result<()> {
 
 /// Returns the functions of the kernel or of a module, sorted.
 fn kernel_names(module: Option<&str>, host: &Host) -> Result<Vec<String>> {
-    let text = host.kallsyms().ok_or_else(|| {
-        Error::new("cannot read the kernel's functions (/proc/kallsyms)").try_this("as root")
-    })?;
+    let text = host
+        .kallsyms()
+        .ok_or_else(|| Error::new("cannot read the kernel's symbols (/proc/kallsyms)").try_this("as root"))?;
     let lines = text.split(|&byte| byte == b'\n').filter_map(KallsymsLine::read);
     let own = module.map_or_else(String::new, |module| format!("[{module}]"));
     let lines = lines.filter(|line| line.is_code() && line.module == own.as_bytes());

@@ -165,8 +165,7 @@ fn in_program(
     let places = program.places(&PlaceRequest { reads_variables, ..request(&definition.point, plan) })?;
     if let Some(entry) = places.iter().find_map(|place| place.before_prologue) {
         say::note(format!(
-            "the program is not optimized: probing after the prologue, where parameters are valid ({entry:#x} \
-             probes the first instruction)"
+            "the program is not optimized: probing after the prologue, where parameters are valid (use {entry:#x} to probe the first instruction)"
         ));
     }
     let mut values: Vec<Vec<Result<ResolvedValue, ProbeError>>> = Vec::new();
@@ -340,7 +339,7 @@ fn in_kernel<'k>(
             let whose =
                 module.map_or_else(|| "the kernel".to_owned(), |module| format!("the module {module}"));
             let error = Error::new(format!("{whose} has no function `{wanted}`"))
-                .why("inlined functions of the kernel cannot be probed without its debug information");
+                .why("inlined kernel functions cannot be probed without the kernel's debug information");
             let near = nearest(wanted, all.iter().map(String::as_str), 3);
             let error = near.into_iter().fold(error, |error, name| error.try_this(name.to_owned()));
             Err(error.try_this("-x FILE, if you mean a program"))

@@ -96,7 +96,7 @@ fn environment(command: &[OsString]) -> Vec<(OsString, OsString)> {
             if let Some((name, value)) = &asked {
                 let setting = format!("{}={}", name.display(), value.display());
                 say::note(format!(
-                    "asking {} to name its generated code: {setting} (--no-runtime-env prevents this)",
+                    "asking {} to name its generated code: {setting} (--no-runtime-env disables this)",
                     runtime.name
                 ));
             }

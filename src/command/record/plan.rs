@@ -313,7 +313,7 @@ fn off_cpu(typed: &RecordArgs) -> Result<Option<OffCpuPlan>> {
         (
             typed.overwrite || typed.recording.snapshot.is_some(),
             "--overwrite",
-            "a wait may have begun in overwritten records",
+            "a wait may have begun in records that were overwritten",
         ),
         (
             typed
@@ -323,12 +323,12 @@ fn off_cpu(typed: &RecordArgs) -> Result<Option<OffCpuPlan>> {
                 .transpose()?
                 .is_some_and(|clock| clock != clock::MONOTONIC),
             "-k",
-            "waits are measured with the clock `monotonic`",
+            "waits are measured with the `monotonic` clock",
         ),
-        (typed.per_thread, "--per-thread", "measuring a thread's waits requires the records of all CPUs"),
+        (typed.per_thread, "--per-thread", "measuring a thread's waits requires records from all CPUs"),
         (typed.delay.is_some(), "-D", "context switches are recorded from the start"),
-        (typed.cgroups.is_some(), "-G", "the kernel also reports the switches of other cgroups"),
-        (typed.all_user, "--all-user", "a thread leaves its CPU in the kernel"),
+        (typed.cgroups.is_some(), "-G", "the kernel also reports context switches of other cgroups"),
+        (typed.all_user, "--all-user", "a thread is in the kernel whenever it leaves its CPU"),
         (
             typed.recording.unwind == "deferred",
             "--unwind deferred",
@@ -378,7 +378,9 @@ fn registers(option: &str, text: &str) -> Result<u64> {
     match text {
         "" => return Ok(REGISTERS),
         "?" => {
-            return Err(Error::usage(format!("{option}: the registers of this machine")).try_this(listed()));
+            return Err(
+                Error::usage(format!("{option}: registers available on this machine")).try_this(listed())
+            );
         }
         _ => {}
     }

@@ -75,7 +75,7 @@ impl SchedPlan {
         };
         if [Some(&typed.common), common].into_iter().flatten().any(|common| common.dump_raw_trace) {
             return Err(Error::usage(format!("pmc sched{name} has no --dump-raw-trace"))
-                .why("it shows the scheduler's events, not all records")
+                .why("it shows scheduler events, not all records")
                 .try_this("pmc script -D"));
         }
         let input = typed.input;
@@ -204,15 +204,15 @@ fn recording(mut typed: RecordArgs, host: &Host) -> Result<RecordArgs> {
         return Ok(typed);
     }
     if let Some(why) = why.clone().filter(|_| has_cpus || !has_targets && typed.command.is_empty()) {
-        return Err(Error::new("cannot record the scheduler on whole CPUs")
+        return Err(Error::new("cannot record scheduler events on whole CPUs")
             .why(why)
-            .try_this("run it as root; pmc sched record -- COMMAND records the command's own switches"));
+            .try_this("run it as root, or use pmc sched record -- COMMAND to record only the command's own context switches"));
     }
     let remedy = match why {
         Some(_) => "run as root or with CAP_PERFMON, or set kernel.perf_event_paranoid=-1, to record them",
-        None => "without -p, -t and -u, all tasks are recorded; pmc sched timehist -p selects some",
+        None => "without -p, -t or -u, all tasks are recorded; pmc sched timehist -p selects some",
     };
-    let why = why.unwrap_or_else(|| "the events that wake them occur in other tasks".to_owned());
+    let why = why.unwrap_or_else(|| "their wake-up events occur in other tasks".to_owned());
     say::warn(CommandWarning::SwitchesOnly { why, remedy });
     prepend(&mut typed, "dummy:u".to_owned());
     typed.switch_events = true;

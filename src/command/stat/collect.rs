@@ -392,15 +392,12 @@ impl ShownEvents {
             if machine.is_elsewhere {
                 return MissingValueReason::new("the recording does not contain its value", "");
             }
-            return MissingValueReason::new(
-                "no command whose time could be measured",
-                "specify a command to run",
-            );
+            return MissingValueReason::new("no command to time", "specify a command to run");
         };
         if span.off {
             return MissingValueReason::new(
                 "counting was disabled",
-                "send the command enable, or use a shorter delay (-D)",
+                "send the enable command, or use a shorter delay (-D)",
             );
         }
         if span.yielded_ns > 0 && spec.takes_counter() {
@@ -411,15 +408,15 @@ impl ShownEvents {
         }
         if self.columns.iter().zip(&self.blind).any(|((own, _), blind)| *own == column && *blind) {
             return MissingValueReason::new(
-                "it happens in the kernel, and only user mode is counted",
-                "count the kernel too (without :u): kernel.perf_event_paranoid=1, or CAP_PERFMON",
+                "this event occurs in the kernel, but only user mode is counted",
+                "count kernel mode too (omit :u): requires kernel.perf_event_paranoid=1 or CAP_PERFMON",
             );
         }
         if attr.kind() == kind::SOFTWARE || attr.kind() == kind::TRACEPOINT {
-            return MissingValueReason::new("nothing ran there while pmc counted", "");
+            return MissingValueReason::new("nothing ran there while pmc was counting", "");
         }
         if machine.is_elsewhere {
-            return MissingValueReason::new("it never had a counter during the recording", "");
+            return MissingValueReason::new("it was never assigned a counter during the recording", "");
         }
         reason(refusal::never_ran(attr, machine.facts()))
     }

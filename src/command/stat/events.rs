@@ -125,7 +125,7 @@ fn perfevent_conf(path: &Path, host: &Host, parser: &mut EventParser<'_>) -> Res
         path.display()
     ))
     .detail(lines.collect::<Vec<_>>().join("\n"))
-    .try_this("a `[perf]` section with events that `pmc list` shows"))
+    .try_this("a `[perf]` section with events from `pmc list`"))
 }
 
 /// Converts a derived event into a metric. A derived event's factors apply to raw counts, but the metric is
@@ -156,7 +156,7 @@ fn narrow(groups: &mut Vec<EventGroup>, selection: &EventSelection, host: &Host)
         let cores = names.iter().filter_map(|name| name.strip_prefix("cpu_")).collect::<Vec<_>>();
         let error = Error::usage(format!("--cputype {kind}: this machine has no cores of this type"));
         return Err(match cores.is_empty() {
-            true => error.why("all its cores are of one type").try_this("omit --cputype"),
+            true => error.why("all cores are of the same type").try_this("omit --cputype"),
             false => error.try_this(format!("one of: {}", cores.join(", "))),
         });
     }

@@ -33,6 +33,7 @@ use pmc_recording::recording::{launch, time_slices};
 use pmc_sys::abi::attr::Flag;
 use pmc_sys::error::{Error, Exit, Result, say};
 use pmc_sys::sys::process::Streams;
+use pmc_sys::text::shell_word;
 use pmc_sys::units;
 
 /// Applies the options to the events. Returns whether any event is logged.
@@ -47,15 +48,17 @@ pub(super) fn apply_log_options(plan: &StatPlan, wanted: &mut ResolvedSelection)
     }
     if let Some(option) = plan.no_log {
         return Err(Error::usage(format!("counts are not logged with {option}"))
-            .why("a log covers one run of a command or of processes")
+            .why("a log covers only one run")
             .try_this("pmc stat --log-exit -- COMMAND, or -p PID"));
     }
     if let (None, OutputTarget::File(file)) = (&plan.recording, &plan.output.to)
         && file.as_os_str() != "-"
     {
-        return Err(Error::usage("counts are not logged with -o, which sets the output file for the table")
-            .why("the log would replace perf.data")
-            .try_this(format!("pmc stat record -o {} …, whose -o names the log", file.display())));
+        return Err(Error::usage(
+            "counts cannot be logged with -o, which sets the output file for the table",
+        )
+        .why("the log would overwrite perf.data")
+        .try_this(format!("pmc stat record -o {} …, whose -o names the log", shell_word(file))));
     }
     let no_hardware = wanted.no_hardware.is_some();
     wanted.groups.retain(|(group, _)| !(no_hardware && group.events.iter().any(EventSpec::takes_counter)));
@@ -221,5 +224,5 @@ fn written(path: &Path, bytes: u64, columns: &[collect::EventColumn<'_>]) -> Str
     let slices = columns.iter().any(|column| column.spec.qualifiers.leads_slices);
     let option = if slices { "--log-cswitch (or --log-exit)" } else { "--log-exit" };
     let (path, bytes) = (path.display(), units::bytes(bytes));
-    format!("{path}: {bytes} of each thread's counts; shown by pmc stat report {option} -i {path}")
+    format!("{path}: {bytes} of per-thread counts; show them with pmc stat report {option} -i {path}")
 }

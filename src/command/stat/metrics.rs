@@ -273,11 +273,11 @@ fn unknown(name: &str, library: &MetricLibrary<'_>, vendor: &Vendor) -> Error {
     models.dedup();
     let why = match (&models[..], vendor.id()) {
         ([], Some(id)) => {
-            format!("no table of vendor metrics for this CPU ({})", text::clean(id))
+            format!("no vendor metrics table for this CPU ({})", text::clean(id))
         }
         ([], None) => "the CPU model is unknown, so no vendor metrics are available".to_owned(),
         (models, _) => {
-            format!("the table of this CPU, {}, contains events but no metrics", models.join(", "))
+            format!("the table for this CPU, {}, contains events but no metrics", models.join(", "))
         }
     };
     error.why(why).try_this(

@@ -465,7 +465,7 @@ fn hook(option: &str, command: Option<&str>) -> Result<()> {
             Err(Error::new(format!("{option}: `{command}` failed with status {status}")))
         }
         Ended::Killed(signal) => {
-            let error = Error::new(format!("{option}: `{command}` was ended by signal {signal}"));
+            let error = Error::new(format!("{option}: `{command}` was terminated by signal {signal}"));
             Err(if signal == signal::INT { error.exit(Exit::Interrupted(signal)) } else { error })
         }
     }

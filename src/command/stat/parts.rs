@@ -28,7 +28,7 @@ pub(super) fn split(groups: Vec<EventGroup>, aggregation: Aggregation) -> Result
     match aggregation {
         Aggregation::Children => {
             if let Some(event) = events().find(|event| !has_children(event)) {
-                let why = "it is not counted per process, or only without children";
+                let why = "it cannot be counted per process, or only without children";
                 return Err(plan::no_parts("--children", event, why));
             }
         }

@@ -241,11 +241,13 @@ impl StatPlan {
         let several =
             [(counted.repeat.is_some(), "-r"), (counted.exact, "--exact"), (!counted.vs.is_empty(), "--vs")];
         if let Some((_, option)) = several.iter().find(|(is_asked, _)| *is_asked) {
-            return Err(Error::usage(format!("{option} makes several runs, but a recording contains one"))
-                .try_this("make a recording for each run, or use -r without `record`"));
+            return Err(Error::usage(format!(
+                "{option} repeats the run, but a recording contains only one run"
+            ))
+            .try_this("make a recording for each run, or use -r without `record`"));
         }
         if counted.cgroups.is_some() || counted.for_each_cgroup.is_some() {
-            return Err(Error::usage("a recording cannot contain events that are limited to a cgroup")
+            return Err(Error::usage("a recording cannot contain events limited to a cgroup")
                 .why("perf's records identify only events, CPUs and threads")
                 .try_this("pmc stat -I TIME -x, or -j, which print them"));
         }
@@ -482,7 +484,7 @@ fn parts(typed: &CountArgs) -> Result<Option<Aggregation>> {
     if typed.exact || !typed.vs.is_empty() {
         let other = if typed.exact { "--exact" } else { "--vs" };
         return Err(Error::usage(format!("{option} cannot be combined with {other}"))
-            .why("it splits the counts of one run")
+            .why("it splits the counts of a single run")
             .try_this(format!("use only one of them; {option} -r N for several runs")));
     }
     if typed.user_kernel {

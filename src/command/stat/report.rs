@@ -102,7 +102,7 @@ fn show_log(
         LogPart::Slices => (&recorded.slices, "--log-cswitch"),
     };
     if logged.is_empty() {
-        return Err(Error::new(format!("{path} has no counts of threads"))
+        return Err(Error::new(format!("{path} has no per-thread counts"))
             .why(format!("it was recorded without {option}"))
             .try_this(format!("pmc stat record {option} -- COMMAND")));
     }
@@ -203,7 +203,7 @@ fn columns(events: &[CountsEvent]) -> Vec<EventColumn<'static>> {
             cgroup: None,
             refused: is_refused(event).then(|| {
                 MissingValueReason::new(
-                    "the recording does not contain its count: the kernel on that machine refused the event",
+                    "the recording has no count for this event: the kernel on the recording machine rejected it",
                     "pmc stat -e EVENT on that machine shows the reason",
                 )
             }),

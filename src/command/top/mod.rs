@@ -21,6 +21,7 @@ use pmc_recording::recording::live::Sampler;
 use pmc_recording::recording::{launch, open};
 use pmc_sys::error::{Error, Exit, Result};
 use pmc_sys::host::Host;
+use pmc_sys::sys::credentials;
 use pmc_sys::sys::memory;
 use pmc_sys::sys::process::Ended;
 use pmc_sys::sys::signal::{self, Signals};
@@ -44,6 +45,7 @@ fn tables(plan: &TopPlan) -> Result<Exit> {
     let (mut requests, names) = names::start(plan.names.clone())?;
     let sampler =
         Sampler::start(plan.live.clone(), Box::new(move |live, is_last| requests.ask(live, is_last)))?;
+    credentials::keep_for_reading();
     let mut maker = SnapshotMaker::new(sampler.state.clone(), names.clone(), plan.snapshots.clone());
     let exit = stdio::run(plan, &sampler.state, &mut maker, &names, &signals);
     let stopped = sampler.stop();

@@ -71,7 +71,7 @@ impl TopPlan {
         let RowLayout { mut keys, trace_fields, columns, added, ranks, are_usual } =
             rows(&typed.sort, &typed.fields)?;
         if !trace_fields.is_empty() {
-            return Err(Error::usage("tracepoint fields are not supported as sort keys of top")
+            return Err(Error::usage("pmc top cannot sort by tracepoint fields")
                 .try_this("pmc record, then pmc report with the same -s"));
         }
         if are_usual {
@@ -213,7 +213,7 @@ fn sampling(typed: &TopArgs, keys: &[SortKey], host: &Host) -> Result<SamplePlan
     if has_waits && typed.cgroups.is_some() {
         let option = if typed.wall { "--wall" } else { "--off-cpu" };
         return Err(Error::usage(format!("{option} cannot be combined with -G"))
-            .why("the kernel also reports the switches of other cgroups"));
+            .why("the kernel also reports context switches of other cgroups"));
     }
     let targets = sampling_options::TargetArgs {
         pids: &typed.pids,

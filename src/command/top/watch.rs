@@ -34,6 +34,7 @@ use pmc_recording::recording::live_rate::RateOrders;
 use pmc_recording::recording::plan::{MeasurementScope, SamplePlan};
 use pmc_symbols::symbol::SymbolOptions;
 use pmc_sys::error::{Error, Exit, Result};
+use pmc_sys::sys::credentials;
 use pmc_sys::sys::process::Streams;
 
 /// The intervals between the first few snapshots, which are shorter than later ones.
@@ -57,6 +58,7 @@ pub(super) fn run(mut plan: TopPlan) -> Result<Exit> {
     plan.live.streams = Streams::OffTerminal;
     let sampler =
         Sampler::start(plan.live.clone(), Box::new(move |live, is_last| requests.ask(live, is_last)))?;
+    credentials::keep_for_reading();
     let maker = SnapshotMaker::new(sampler.state.clone(), names.clone(), plan.snapshots);
     let row_limit = plan.layout.row_limit / 100.0;
     let first = Query { event: Some(0), limit: BRANCH, row_limit, ..plan.query };

@@ -35,7 +35,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &ScreenAreas, state: &ScreenState
         } else if event.total.samples == 0 {
             "no samples"
         } else {
-            "the filters exclude all samples (Esc to undo the last one)"
+            "the filters exclude all samples (Esc undoes the last filter)"
         };
         nothing(buffer, areas.body, words, theme);
         return;

@@ -19,7 +19,7 @@ pub(super) fn why_none(state: &ScreenState) -> &'static str {
     if state.is_waiting {
         "adding up …"
     } else if profile.has_totals {
-        "the filters exclude all samples (Esc to undo the last one)"
+        "the filters exclude all samples (Esc undoes the last filter)"
     } else {
         state.how_to_get_chains()
     }

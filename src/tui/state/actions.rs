@@ -522,7 +522,7 @@ impl ScreenState {
         let has_waits = self.event().is_some_and(|(_, event)| is_measured(event));
         if !has_waits {
             let command = if self.status.is_live { "pmc top --wall" } else { "pmc record --wall" };
-            self.said = Some(format!("no waiting time: {command} measures it"));
+            self.said = Some(format!("no waiting time: use {command} to measure it"));
         }
         has_waits
     }

@@ -172,7 +172,7 @@ impl ScreenState {
             PromptKind::Search | PromptKind::Filter => {
                 let typed = if prompt.kind == PromptKind::Search { &self.search } else { &self.filter };
                 if typed.is_plain {
-                    let words = "is not a regular expression: searching for the literal text";
+                    let words = "is not a valid regular expression: searching for the literal text";
                     self.said = Some(format!("{:?} {words}", typed.text));
                 }
             }

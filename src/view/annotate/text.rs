@@ -369,10 +369,11 @@ fn skid(event: &ListingEvent) -> Option<&'static str> {
              more precision, if the hardware supports it.",
         ),
         Skid::Interrupt => Some(
-            "a timer or software event (precise level 0): the cost of a slow instruction appears on the \
-             next one.",
+            "a timer or software event (precise level 0): the cost of a slow instruction is attributed to the next one.",
         ),
-        Skid::Constant => Some("precise level 1: costs appear at a constant distance after their cause."),
+        Skid::Constant => {
+            Some("precise level 1: costs appear a constant distance after the instruction that caused them.")
+        }
         Skid::None => None,
     }
 }

@@ -83,7 +83,7 @@ impl StaticSchemaMarker for WaitPartnerMarker {
     const TABLE_LABEL: Option<&'static str> = Some("{marker.data.waker}");
     const FIELDS: &'static [StaticSchemaMarkerField] = &[StaticSchemaMarkerField {
         key: "waker",
-        label: "Woken by (of runnable: ran instead)",
+        label: "Woken by (runnable: what ran instead)",
         format: MarkerFieldFormat::String,
         flags: MarkerFieldFlags::SEARCHABLE,
     }];

@@ -34,7 +34,7 @@ use pmc_sys::text::clean;
 
 /// Format of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the table below says what each is")]
+#[allow(missing_docs, reason = "the table below describes each one")]
 pub enum ExportFormat {
     Html,
     Svg,

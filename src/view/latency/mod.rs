@@ -57,7 +57,7 @@ fn counts(counts: &LatencyCounts) -> String {
     let rare = [
         (pairing.with_loss, "intervals with a loss"),
         (pairing.backwards, "ends before their begins"),
-        (pairing.expired, "begins forgotten"),
+        (pairing.expired, "begin events dropped"),
         (counts.keyless, "without a key"),
         (counts.stackless, "without a stack"),
     ];

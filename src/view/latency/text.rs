@@ -32,13 +32,16 @@ pub(crate) fn write(out: &mut dyn Write, report: &LatencyReport, layout: Latency
     }
     writeln!(out, "\nEvents: {}", counts(&report.counts))?;
     if let Some(oldest) = report.oldest {
-        writeln!(out, "The oldest unfinished interval is {} old", duration(oldest as f64))?;
+        writeln!(out, "The oldest unfinished interval started {} ago", duration(oldest as f64))?;
     }
     if report.counts.lost > 0 {
         writeln!(out, "Larger ring buffers (-m 64M) or a filter (--filter) avoid losses")?;
     }
     if report.counts.pairing.with_loss > 0 {
-        writeln!(out, "Intervals with a loss may be too long: records between their events are missing")?;
+        writeln!(
+            out,
+            "Intervals that contain lost records may appear too long: events in between are missing"
+        )?;
     }
     Ok(())
 }

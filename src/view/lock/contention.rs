@@ -74,7 +74,7 @@ pub(crate) fn write(
         }
     }
     if contention.unfinished > 0 {
-        writeln!(out, "# {} waits had not ended when the recording ended", contention.unfinished)?;
+        writeln!(out, "# {} waits were still in progress when the recording ended", contention.unfinished)?;
     }
     losses(out, &contention.counts, "waits")
 }

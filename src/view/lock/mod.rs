@@ -28,7 +28,7 @@ fn losses(out: &mut dyn Write, counts: &PairingCounts, what: &str) -> io::Result
         (replaced, "have no end"),
         (ends_only, "have no begin"),
         (backwards, "end before they begin"),
-        (expired, "were forgotten, because too many had no end"),
+        (expired, "were dropped, because too many never ended"),
     ];
     for (count, words) in all.into_iter().filter(|(count, _)| *count > 0) {
         writeln!(out, "# {count} {what} {words}")?;

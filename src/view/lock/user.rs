@@ -39,7 +39,7 @@ pub(crate) fn write(out: &mut dyn Write, locks: &UserLocks, layout: &UserLockLay
         tree(out, locks, lock, layout)?;
     }
     if locks.has_partial_trees {
-        writeln!(out, "# There are too many waits for complete wait trees.")?;
+        writeln!(out, "# Too many waits: the wait trees are incomplete.")?;
     }
     if locks.locks.len() > layout.rows {
         writeln!(out, "\n({} more locks; -E 0 shows all)", locks.locks.len() - layout.rows)?;
@@ -168,7 +168,7 @@ fn one(out: &mut dyn Write, lock: &UserLock, layout: &UserLockLayout) -> io::Res
     if lock.readings > 0 {
         writeln!(
             out,
-            "    The lock's own owner field agrees with the holder in {} of {} readings.",
+            "    The lock's owner field matches the holder in {} of {} readings.",
             units::thousands(lock.agreeing),
             units::thousands(lock.readings)
         )?;

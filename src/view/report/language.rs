@@ -52,7 +52,7 @@ pub(super) fn write(
     let mut lines = table::lines(&shapes, rows).into_iter();
 
     writeln!(out)?;
-    writeln!(out, "  Functions by name of their runtime; Self includes the native code that they run")?;
+    writeln!(out, "  Functions as named by their language runtime; Self includes the native code they run")?;
     let heading = lines.next().unwrap_or_default();
     writeln!(out, "{}", layout.paint.words(TextRole::Heading, &format!("{heading}  Function")))?;
     for (line, function) in lines.zip(&shown) {

@@ -142,7 +142,7 @@ pub(in crate::view) fn thread_time(sums: &ThreadTimeSums) -> String {
     let coverage = match sums.coverage {
         Some(share) if !(0.95..=1.05).contains(&share) => {
             let why = match sums.running_ns {
-                Some(_) => "records of context switches are missing",
+                Some(_) => "context-switch records are missing",
                 None => "running time is incomplete",
             };
             format!(". This is {:.0}% of the threads' time: {why}", share * 100.0)
@@ -336,7 +336,7 @@ pub(super) fn trust(out: &mut dyn Write, profile: &Profile, layout: &ReportLayou
     let TrustStatement { summary, remarks } = trust::statement(&profile.trust, &profile.modules);
     writeln!(out, "Trust: {summary}.")?;
     if profile.trust.samples > 0 && !layout.is_piped {
-        writeln!(out, "       ± is the 95% confidence interval of the sampling error.")?;
+        writeln!(out, "       ± is the sampling error at 95% confidence.")?;
     }
     for TrustRemark { text, remedy } in remarks {
         writeln!(out, "       {text}.")?;
@@ -397,8 +397,8 @@ mod tests {
         };
         assert_eq!(
             thread_time(&sums),
-            "2.00 s elapsed, 1 thread: 31.0 ms running, 969 ms sleeping. This is 50% of the threads' time: records \
-             of context switches are missing"
+            "2.00 s elapsed, 1 thread: 31.0 ms running, 969 ms sleeping. This is 50% of the threads' time: \
+             context-switch records are missing"
         );
         let sums = ThreadTimeSums { running_ns: None, coverage: None, ..sums };
         assert_eq!(thread_time(&sums), "2.00 s elapsed, 1 thread: 25.0 ms running, 969 ms sleeping");

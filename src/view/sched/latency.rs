@@ -47,15 +47,12 @@ pub(crate) fn write(out: &mut dyn Write, latency: &SchedLatency) -> io::Result<(
     if latency.kind == DelayKind::Waits {
         writeln!(
             out,
-            "  Waits are times off the CPU, asleep or runnable: the recording has no wake-ups, so the delay \
-             after\n  waking is unknown, and only recorded tasks are named. For delays and all tasks, \
-             record\n  as root: pmc sched record -- COMMAND"
+            "  Waits are off-CPU times, asleep or runnable: the recording has no wake-ups, so the delay after\n  waking is unknown, and only recorded tasks are named. For delays and all tasks, record\n  as root: pmc sched record -- COMMAND"
         )?;
     } else if !latency.has_wakeups {
         writeln!(
             out,
-            "  The recording has no wake-ups, so these are only the delays of preempted tasks; \
-             pmc sched record records both"
+            "  The recording has no wake-ups, so only the delays of preempted tasks are shown; pmc sched record also records wake-ups"
         )?;
     }
     unmatched(out, &latency.counts)?;

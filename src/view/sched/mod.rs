@@ -42,19 +42,19 @@ fn unmatched(out: &mut dyn Write, counts: &SchedCounts) -> io::Result<()> {
         let (lost, touched) = (thousands(counts.lost), thousands(counts.with_loss));
         writeln!(
             out,
-            "  {lost} records were lost; {touched} on-CPU or off-CPU intervals span a loss, and each may really be several"
+            "  {lost} records were lost; {touched} on-CPU or off-CPU intervals span a loss, and each may be several intervals"
         )?;
     }
     for (count, what) in [
         (
             counts.unseen_runs,
-            "tasks left a CPU without a recorded switch to it (they ran before the recording, or records were lost)",
+            "tasks were switched out without a recorded switch-in (they ran before the recording, or records were lost)",
         ),
-        (counts.unwoken, "tasks got a CPU without a recorded wake-up"),
-        (counts.redundant_wakeups, "wake-ups of tasks that ran or were already woken"),
-        (counts.repeated, "tasks left or got a CPU twice in a row"),
-        (counts.backwards, "times ended before they began (clocks differ between CPUs)"),
-        (counts.expired, "times had no end and were forgotten to save memory"),
+        (counts.unwoken, "tasks began to run without a recorded wake-up"),
+        (counts.redundant_wakeups, "wake-ups of tasks that were running or already woken"),
+        (counts.repeated, "tasks were switched onto or off a CPU twice in a row"),
+        (counts.backwards, "intervals ended before they began (clocks differ between CPUs)"),
+        (counts.expired, "intervals never ended and were dropped to save memory"),
     ] {
         if count > 0 {
             writeln!(out, "  {} {what}", thousands(count))?;

@@ -47,9 +47,9 @@ pub(crate) fn record(out: &mut dyn Write, dumped: &DumpedRecord<'_>) -> io::Resu
     match (&dumped.record, &dumped.sample) {
         (Some(Record::Sample(_)), Some(sample)) => self::sample(out, dumped, sample),
         (Some(Record::Sample(_)), None) => {
-            writeln!(out, "PERF_RECORD_SAMPLE: too short, or of an unknown event")
+            writeln!(out, "PERF_RECORD_SAMPLE: too short, or from an unknown event")
         }
-        (Some(Record::Unknown(number)), _) => writeln!(out, "PERF_RECORD_{number}: of unknown kind"),
+        (Some(Record::Unknown(number)), _) => writeln!(out, "PERF_RECORD_{number}: unknown record type"),
         (Some(record), _) => {
             let mut text = Vec::new();
             records::text(&mut text, raw.kind, raw.misc, record);

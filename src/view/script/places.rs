@@ -84,7 +84,7 @@ impl ScriptWriter<'_> {
                 let alike =
                     if self.layout.joins_unknown { unknown_behind(self.places, number, others) } else { 0 };
                 if alike >= FEWEST_JOINED {
-                    let _ = writeln!(self.out, "\t                 … {alike} more frames of unknown code");
+                    let _ = writeln!(self.out, "\t                 … {alike} more frames in unknown code");
                     numbers = &others[alike..];
                 }
             }

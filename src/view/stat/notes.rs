@@ -51,7 +51,7 @@ impl TableNotes {
         if self.shared {
             writeln!(
                 out,
-                " (n% ±m%): counted n% of the time and scaled up; the estimate is likely (95%) within m% of the truth."
+                " (n% ±m%): counted n% of the time and scaled up; with 95% confidence, the estimate is within m% of the true value."
             )?;
         }
         if self.inexact {

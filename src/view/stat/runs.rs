@@ -121,7 +121,7 @@ pub(super) fn block(out: &mut dyn Write, counts: &StatCounts, style: &StatStyle)
         writeln!(out, "{line}")?;
     }
     writeln!(out)?;
-    writeln!(out, " The percentages behind ± and +- above are standard errors of the mean.\n")?;
+    writeln!(out, " The percentages after ± and +- above are standard errors of the mean.\n")?;
     if !outliers.is_empty() {
         let more = match outliers.len().saturating_sub(6) {
             0 => String::new(),
@@ -131,8 +131,7 @@ pub(super) fn block(out: &mut dyn Write, counts: &StatCounts, style: &StatStyle)
         writeln!(out, " Outliers: {}{more}.", outliers.join(", "))?;
         writeln!(
             out,
-            "   Something disturbed these runs: close other programs, or repeat more often; the median is safer than \
-             the mean.\n"
+            "   Something disturbed these runs: close other programs, or use more runs; the median is more reliable than the mean.\n"
         )?;
     }
     Ok(())

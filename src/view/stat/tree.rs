@@ -57,7 +57,7 @@ pub(super) fn write(
             (level, deepest) => format!("levels 1 to {level} of {deepest}"),
         };
         let cores = if pmus.len() > 1 { format!(" of {}", safe(pmu)) } else { String::new() };
-        let title = format!("Where the slots of the pipeline{cores} went, {levels}:");
+        let title = format!("Where the pipeline slots{cores} went, {levels}:");
         writeln!(out, " {}\n", style.paint.words(TextRole::Strong, &title))?;
         let path = bottleneck(&own);
         lines(out, &own, &path, style)?;

@@ -167,7 +167,7 @@ fn answer(out: &mut dyn Write, comparison: &CommandComparison) -> io::Result<()>
             DifferenceVerdict::NotShown => {
                 writeln!(
                     out,
-                    " No difference between {who} and A detected; more runs (-r) may show a smaller one."
+                    " No difference between {who} and A detected; more runs (-r) might reveal a small one."
                 )?;
             }
             _ => writeln!(out, " too few runs to compare {who} and A: use -r 5 or more.")?,
@@ -180,7 +180,7 @@ fn answer(out: &mut dyn Write, comparison: &CommandComparison) -> io::Result<()>
             let (who, runs) = (letter(at), runs.join(", "));
             writeln!(
                 out,
-                " Outliers: elapsed time of {who} in run {runs}; something disturbed these runs, so repeat more often (-r)."
+                " Outliers: elapsed time of {who} in run {runs}; something disturbed these runs, so use more runs (-r)."
             )?;
         }
     }

@@ -137,10 +137,12 @@ fn counters_outlive_stat() {
         "counts only",
         &format!("pid {}", worker.pid()),
     ]);
-    run.pmc(&["persist", "attach", "both", "-o", &run.file("none")]).expect(2).says(&["is counted only"]);
+    run.pmc(&["persist", "attach", "both", "-o", &run.file("none")])
+        .expect(2)
+        .says(&["was counted, not sampled,"]);
     run.pmc(&["record", "-o", &run.file("none"), "-e", "persistent/both/", "--", "true"])
         .expect(2)
-        .says(&["is counted only"]);
+        .says(&["was counted, not sampled,"]);
 }
 
 /// A request for a recording meant for another holder is refused, and the recording continues.
@@ -379,7 +381,7 @@ fn events_that_cannot_be_handed_over_stay() {
     let mut worker = Worker::start(&run);
     let adopt = |name: &str, pid: &str| run.pmc(&["persist", "adopt", name, "--from", pid]);
     // A process that is not a recorder is not even asked.
-    adopt("x", &worker.pid()).expect(1).says(&["no events to hand over", "not a pmc record or stat"]);
+    adopt("x", &worker.pid()).expect(1).says(&["no events to hand over", "not a pmc record or pmc stat"]);
     adopt("x", "999999999").expect(1).says(&["not a pmc record"]);
     adopt("7up", &worker.pid()).expect(2).says(&["does not start with a letter"]);
     run.pmc(&["persist", "add", "execs", "-e", EXEC, "-p", &worker.pid()]).expect(0);
@@ -397,9 +399,13 @@ fn events_that_cannot_be_handed_over_stay() {
     }
     worker.work(2);
     run.release_command();
-    ended(that_is_off).expect(0).says(&["cannot hand over the events", "some are disabled (-D, --control"]);
+    ended(that_is_off)
+        .expect(0)
+        .says(&["cannot hand over the events", "some events are disabled (-D, --control"]);
     ended(of_few).expect(0).says(&["cannot hand over the events", "stop after a number of samples"]);
-    ended(of_both).expect(0).says(&["cannot hand over the events", "whole CPUs and others processes"]);
+    ended(of_both)
+        .expect(0)
+        .says(&["cannot hand over the events", "whole CPUs and others measure processes"]);
     let line = ["persist", "add", "x", "-e", "cpu-clock,system", "-p", &worker.pid()];
     run.pmc(&line).expect(2).says(&["-p cannot be combined with `system`"]);
     kill_process(Pid::from_child(&of_holder), Signal::INT).expect("it is there");

@@ -257,7 +257,7 @@ fn interrupt_key_ends_a_hook() {
     kill_process_group(pid(&child), Signal::INT).unwrap();
     let (_, by, said) = end(child);
     assert_eq!(by, Some(Signal::INT.as_raw()), "{said}");
-    assert!(said.contains("--pre: `exec sleep 60` was ended by signal 2"), "{said}");
+    assert!(said.contains("--pre: `exec sleep 60` was terminated by signal 2"), "{said}");
 }
 
 #[test]

@@ -230,7 +230,7 @@ fn unsupported_logging_is_reported() {
         (&["-e", "page-faults,log-exit", "-I", "100"], "not logged with -I"),
         (&["--log-exit", "-e", "duration_time"], "no event supports logging"),
         (&["--log-exit", "-o", "/no/such/file"], "pmc stat record -o /no/such/file"),
-        (&["-e", "page-faults,log-exit", "-o", "/no/such/file"], "not logged with -o"),
+        (&["-e", "page-faults,log-exit", "-o", "/no/such/file"], "cannot be logged with -o"),
     ] {
         let all = [&["stat"], options, &tree[..]].concat();
         kit::run(&all).expect(2).says(&[words]);
@@ -243,7 +243,7 @@ fn unsupported_logging_is_reported() {
     let file = file.to_str().unwrap();
     kit::run(&["stat", "record", "-o", file, "-e", "page-faults:u", "true"]).expect(0);
     let ran = kit::run(&["stat", "report", "--log-exit", "-i", file]).expect(1);
-    ran.says(&["no counts of threads", "recorded without --log-exit"]);
+    ran.says(&["no per-thread counts", "recorded without --log-exit"]);
 }
 
 #[test]

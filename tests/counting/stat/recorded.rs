@@ -227,10 +227,8 @@ fn subcommand_may_follow_options() {
     }
     let ran = kit::run(&["stat", "-e", "page-faults", "--", "record", "-o", "/nonexistent/x"]).expect(127);
     ran.says(&["running `record`"]);
-    kit::run(&["stat", "record", "-r", "3", "true"]).expect(2).says(&["-r makes several runs"]);
-    kit::run(&["stat", "record", "-a", "-G", "/", "true"])
-        .expect(2)
-        .says(&["cannot contain events that are limited"]);
+    kit::run(&["stat", "record", "-r", "3", "true"]).expect(2).says(&["-r repeats the run"]);
+    kit::run(&["stat", "record", "-a", "-G", "/", "true"]).expect(2).says(&["cannot contain events limited"]);
 }
 
 #[test]

@@ -15,7 +15,7 @@ fn typos_in_options_get_suggestions() {
 fn missing_targets_are_reported() {
     kit::run(&["stat", "-p", "999999999"]).expect(1).says(&[
         "no process 999999999",
-        "pid namespace",
+        "PID namespace",
         "try: ps",
     ]);
     kit::run(&["stat", "-t", "999999999"]).expect(1).says(&["no thread 999999999"]);
@@ -33,7 +33,7 @@ fn without_target_the_whole_machine_is_counted() {
         return;
     }
     let ran = kit::run(&["stat", "-e", "cpu-clock", "-I", "10", "--interval-count", "2"]).expect(0);
-    ran.says(&["no command, process or CPU was named: measuring the whole machine", "cpu-clock"]);
+    ran.says(&["no command, process or CPU given: measuring the whole machine", "cpu-clock"]);
 }
 
 #[test]
@@ -134,8 +134,8 @@ fn dependent_options_are_checked() {
 #[test]
 fn missing_metric_table_is_reported() {
     for (cpu, words) in [
-        ("AuthenticAMD-25-17-1", &["the table of this CPU, amdzen4, contains events but no metrics"][..]),
-        ("nobody-1-2", &["no table of vendor metrics for this CPU (nobody-1-2)"]),
+        ("AuthenticAMD-25-17-1", &["the table for this CPU, amdzen4, contains events but no metrics"][..]),
+        ("nobody-1-2", &["no vendor metrics table for this CPU (nobody-1-2)"]),
     ] {
         let mut pmc = kit::pmc();
         pmc.env("PMC_CPUID", cpu).args(["stat", "-M", "TopdownL1", "--", "true"]);
@@ -171,7 +171,7 @@ fn unprivileged_counts_exclude_the_kernel() {
 fn unprivileged_kernel_only_events_do_not_print_zero() {
     let events = "context-switches,cpu-migrations,page-faults";
     let Some(ran) = kit::as_nobody(&["stat", "-e", events, "--", "sleep", "0.1"]) else { return };
-    let ran = ran.expect(0).says(&["it happens in the kernel", "kernel.perf_event_paranoid=1"]);
+    let ran = ran.expect(0).says(&["this event occurs in the kernel", "kernel.perf_event_paranoid=1"]);
     assert_eq!(ran.stderr.matches("<not counted>").count(), 2, "{}", ran.stderr);
     let ran = kit::as_nobody(&["stat", "-x,", "-e", "context-switches:u", "--", "true"]).unwrap().expect(0);
     assert!(ran.stderr.starts_with("<not counted>,,context-switches:u,"), "{}", ran.stderr);
@@ -228,7 +228,7 @@ fn contradictory_options_are_rejected() {
         ("cpu-clock/attr14=0x100000000/", "aux_action 0x1 requires a trace"),
         ("cpu-clock/aux-action=pause/", "on Linux 6.13 or newer"),
         ("cpu-clock/aux-sample-size=64/", "aux_sample_size 64 requires a trace"),
-        ("cpu-clock/aux-output/", "the event's own PMU must be able to write into it"),
+        ("cpu-clock/aux-output/", "the event's own PMU must be able to write to the"),
         ("uprobe/config1=1/", "config1 of the PMU `uprobe` is the address of the file's name"),
         ("uprobe/config2=1/", "config1 of the PMU `uprobe` is the address of the file's name"),
     ] {

@@ -73,7 +73,7 @@ fn too_small_stack_copies_are_reported() {
     let out = lab.path("again");
     let ran = kit::pmc().args(words).arg(&out).arg("--").arg(&program).output().expect("pmc starts");
     let said = String::from_utf8_lossy(&ran.stderr).into_owned();
-    assert!(said.contains("of the stacks are truncated at the end of their copy"), "{said}");
+    assert!(said.contains("of the stacks are truncated at the end of the stack copy"), "{said}");
 }
 
 #[test]

@@ -18,7 +18,7 @@ fn profile(lab: &Lab, command: &[&str]) -> String {
     String::from_utf8_lossy(&ran.stderr).into_owned()
 }
 
-const TITLE: &str = "Functions by name of their runtime";
+const TITLE: &str = "Functions as named by their language runtime";
 
 /// Self and total percentage of the table's first function whose name contains `name`.
 #[track_caller]
@@ -179,7 +179,7 @@ fn erlang_stacks_reach_their_process_or_explain_why_not() {
     assert!(own > 20.0 && total >= own, "{text}");
     assert!(!text.contains("global::") && !text.contains("-fno-omit-frame-pointer"), "{text}");
     // On a busy machine, stacks are unwound later, after the process and its generated code are gone.
-    if text.contains("keep their stack copy") {
+    if text.contains("saved with a copy of the stack") {
         return;
     }
     assert!(shares(&text, "shop:main/0").1 > 20.0, "{text}");

@@ -220,7 +220,7 @@ fn every_command_reports_damage() {
             "swallowed",
             swallowed,
             format!(
-                "1 samples have damaged sizes, which do not match their fields, the first at offset {:#x}: \
+                "1 samples are damaged: their sizes do not match their fields, the first at offset {:#x}: \
                  SAMPLE (9)",
                 third.start
             ),

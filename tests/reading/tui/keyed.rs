@@ -83,7 +83,7 @@ fn incremental_search() {
     assert!(desk.press("n").cursor_line().unwrap().contains("serve"));
     assert!(desk.press("N").cursor_line().unwrap().contains("price"));
     assert!(desk.press("/nowhere<Enter>").screen().contains("nothing matches"));
-    assert!(desk.press("/operator(<Enter>").screen().contains("not a regular expression"));
+    assert!(desk.press("/operator(<Enter>").screen().contains("not a valid regular expression"));
 }
 
 #[test]
@@ -500,7 +500,7 @@ fn invalid_pattern_shows_an_error() {
     let mut desk = Desk::new(100, 30);
     let screen = desk.press("&price(<Enter>").screen();
     assert!(
-        screen.contains("\"price(\" is not a regular expression") && screen.contains("1 of 1"),
+        screen.contains("\"price(\" is not a valid regular expression") && screen.contains("1 of 1"),
         "{screen}"
     );
 }
@@ -619,7 +619,7 @@ fn random_key_sequences_do_not_panic() {
 #[test]
 fn flame_graph_shows_states_and_switches_between_them() {
     let mut desk = Desk::new(100, 30);
-    assert!(desk.press("3W").screen().contains("no waiting time: pmc record --wall"));
+    assert!(desk.press("3W").screen().contains("no waiting time: use pmc record --wall"));
     assert!(!desk.screen().contains("blocked"));
     // Half of the time under `price` is waiting.
     let mut desk = Desk::with(

@@ -148,7 +148,7 @@ fn idle_threads_are_folded_until_asked_for() {
     assert!(!desk.state.query.idle);
     assert!(desk.press("II").screen().contains("idle threads are folded"));
     // Without waits, the key says how to measure them.
-    assert!(Desk::new(100, 24).press("I").screen().contains("pmc record --wall measures it"));
+    assert!(Desk::new(100, 24).press("I").screen().contains("use pmc record --wall to measure it"));
 }
 
 #[test]

@@ -584,7 +584,7 @@ fn json_summary_is_printed() {
     let run = record(&file, &["--json", "-e", "page-faults", "-c", "1000000"], &["sh", "-c", "exit 7"]);
     let all = object(&run.expect(7));
     assert_eq!((&all["status"], &all["samples"]), (&7.into(), &0.into()));
-    assert!(all["no_samples"].as_str().is_some_and(|why| why.contains("page-faults counted")), "{all}");
+    assert!(all["no_samples"].as_str().is_some_and(|why| why.contains("page-faults occurred only")), "{all}");
     record(Path::new("-"), &["--json", "-e", "page-faults"], &["true"]).expect(2).says(&["standard output"]);
 }
 
@@ -592,7 +592,7 @@ fn json_summary_is_printed() {
 fn times_accept_units() {
     for (line, why) in [
         ("record --timeout 0 -- true", "--timeout 0: must be a time of at least 1.00 ms"),
-        ("record --duration 5x -- true", "bare number is milliseconds"),
+        ("record --duration 5x -- true", "bare number means milliseconds"),
         ("record -D 5x -- true", "-D 5x: not a time"),
         ("record -D 10-20,15-30 -- true", "-D 10-20,15-30: not a list of increasing time ranges"),
         ("record -D 10-20,30 -- true", "-D 10-20,30: not a list of increasing time ranges"),
@@ -602,7 +602,7 @@ fn times_accept_units() {
         ("stat -D -5 -- true", "or -1 to wait"),
         ("stat --timeout 50us -- true", "--timeout 50us: must be a time of at least 1.00 ms"),
         ("top --stdio --duration 0.1", "--timeout 0.1: must be a time"),
-        ("top --stdio -d 1ms", "bare number is seconds"),
+        ("top --stdio -d 1ms", "bare number means seconds"),
         ("report --time-quantum=5x", "--time-quantum 5x: must be a time"),
     ] {
         kit::run(&line.split(' ').collect::<Vec<_>>()).expect(2).says(&[why]);
@@ -660,7 +660,7 @@ fn without_target_the_whole_machine_is_recorded() {
     let pid = rustix::process::Pid::from_raw(child.id().cast_signed()).expect("a process");
     rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it runs");
     let ran = kit::Ran::from(child.wait_with_output().expect("it ends")).expect(0);
-    ran.says(&["no command, process or CPU was named: measuring the whole machine", "-a measures the same"]);
+    ran.says(&["no command, process or CPU given: measuring the whole machine", "-a measures the same"]);
 }
 
 #[test]
@@ -704,5 +704,5 @@ fn short_options_accept_attached_values() {
     record(&file, &["-e", "cpu-clock:u", "-Iax", "-z3"], &["true"]).expect(0);
     let header = kit::run(&["report", "--header-only", "-i", file.to_str().expect("a plain path")]).expect(0);
     assert!(header.stdout.contains("compressed : Zstd, level = 3"), "{}", header.stdout);
-    record(&file, &["-I?"], &["true"]).expect(2).says(&["registers of this machine"]);
+    record(&file, &["-I?"], &["true"]).expect(2).says(&["registers available on this machine"]);
 }

@@ -76,7 +76,7 @@ fn live_unwinding_matches_deferred_unwinding() {
 
     let [size, before] = [&live, &deferred].map(|file| std::fs::metadata(file).expect("it is there").len());
     // On a very busy machine some stacks may be left to the reader.
-    let all = !run.stderr.contains("keep their stack copy");
+    let all = !run.stderr.contains("saved with a copy of the stack");
     assert!(!all || size * 10 < before, "{size} bytes instead of {before}");
     let events = perf(&["evlist", "-v"], &live);
     assert!(
@@ -339,7 +339,7 @@ fn truncated_stacks_are_joined_with_earlier_ones() {
             [&["-e", "page-faults:u", "-c", "1", "-m", "16M", "--call-graph", &mode], more].concat();
         let run = record(&file, &options, &[program.to_str().expect("UTF-8")]).expect(0).says(&["none lost"]);
         assert_eq!(perf_samples(&file), our_samples(&file), "{more:?}");
-        (file, !run.stderr.contains("keep their stack copy"))
+        (file, !run.stderr.contains("saved with a copy of the stack"))
     };
     let whole = chains(&recorded("40000", &[]).0, &[]);
     let from_main = |chains: &[Vec<String>]| {
@@ -356,7 +356,7 @@ fn truncated_stacks_are_joined_with_earlier_ones() {
         assert_eq!(chains(&file, &[]), whole, "{when}");
         let mut pmc = kit::pmc();
         let text: kit::Ran = pmc.args(["report", "-i"]).arg(&file).output().expect("pmc starts").into();
-        text.expect(0).prints(&["of the stacks were truncated at the end of their copy, and were completed"]);
+        text.expect(0).prints(&["of the stacks were truncated at the copy size, and were completed"]);
         // perf also prints the frames after the marker of the joined part.
         let by_perf = perf(&["script", "-F", "ip,sym"], &file).matches(" main").count();
         assert_eq!(by_perf >= whole.len(), when == "live", "{by_perf}");
@@ -439,16 +439,15 @@ fn samples_not_unwound_in_time_keep_their_stack_copy() {
     kit::wait_for_ticks(target.id(), 2);
     let pid = target.id().to_string();
     let options = ["-e", "cpu-clock", "--call-graph", "dwarf,256", "--timeout", "700", "-p", &pid];
-    // strace delays the opening of the shell's file, so its unwind tables arrive after the recording.
-    let shell = std::fs::read_link(format!("/proc/{pid}/exe")).expect("it runs");
-    let path = format!("/proc/{pid}/root{}", shell.display());
-    let delay = ["-f", "-qq", "-o", "/dev/null", "-P", &path, "-e", "inject=openat:delay_enter=4s"];
+    // strace delays the opening of the target's files, so their unwind tables arrive after the recording.
+    let delay =
+        ["-f", "-qq", "-o", "/dev/null", "-e", "trace=openat2", "-e", "inject=openat2:delay_enter=4s"];
     let mut pmc = kit::pmc();
     let mut strace = Command::new("strace");
     strace.args(delay).arg(pmc.get_program()).arg("record").args(options).arg("-o").arg(&file);
     strace.envs(pmc.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let run: kit::Ran = strace.output().expect("strace starts").into();
-    let run = run.expect(0).says(&["keep their stack copy"]);
+    let run = run.expect(0).says(&["saved with a copy of the stack"]);
     let samples = told(&run.stderr, " samples");
     assert_eq!((our_samples(&file), perf_samples(&file)), (samples, samples));
     // perf sees two events; pmc treats them as one.
@@ -461,7 +460,7 @@ fn samples_not_unwound_in_time_keep_their_stack_copy() {
     assert_eq!(json["trust"]["samples"].as_u64(), Some(samples as u64), "{json:#}");
     // Without stacks that keep their copy, the file has no trace of the second event.
     let run = record(&file, &options, &[]).expect(0);
-    let events = if run.stderr.contains("keep their stack copy") { 2 } else { 1 };
+    let events = if run.stderr.contains("saved with a copy of the stack") { 2 } else { 1 };
     assert_eq!(perf(&["evlist"], &file).lines().filter(|line| line.starts_with("cpu-clock")).count(), events);
     target.kill().expect("it runs");
     target.wait().expect("it ends");

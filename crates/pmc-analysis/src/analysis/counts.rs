@@ -18,6 +18,7 @@ use pmc_sys::abi::{Attr, sample_type};
 use pmc_sys::error::{Error, Result};
 use pmc_sys::host::CpuList;
 use pmc_sys::host::cpu::{CpuLocation, Topology};
+use pmc_sys::text::shell_word;
 use pmc_sys::units::{Count, PerfTime};
 
 /// The events, targets and settings of a recording with counts.
@@ -191,14 +192,15 @@ pub fn check_rounds(session: &Session) -> Result<()> {
     if session.index.count(kind::STAT_ROUND) > 0 {
         return Ok(());
     }
-    let path = session.reader.path().display();
+    let file = session.reader.path();
+    let path = file.display();
     if !holds_counts(session) {
         return Err(Error::new(format!("{path} has no counts"))
-            .why("it was not made by stat record")
-            .try_this(format!("pmc report -i {path}")));
+            .why("it was not created by `pmc stat record`")
+            .try_this(format!("pmc report -i {}", shell_word(file))));
     }
     Err(Error::new(format!("{path} has no counts yet"))
-        .why("its recorder was killed before it read the first counts")
+        .why("the recorder was killed before reading the first counts")
         .try_this("pmc stat record -I 1000 reads the counts every second"))
 }
 

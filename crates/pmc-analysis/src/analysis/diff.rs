@@ -397,7 +397,7 @@ fn suspicion(event: &DiffEvent, keys: &[SortKey], texts: &StringTable) -> Option
         return None;
     };
     Some(format!(
-        "the same functions are in programs with different names (such as {}): -s sym compares them by name",
+        "the same functions occur in programs with different names (such as {}): -s sym compares them by function name",
         texts.get(name)
     ))
 }

@@ -59,6 +59,7 @@ use pmc_perfdata::record::kind;
 use pmc_symbols::symbol::{BuildId, Debuginfod, Depth, MissingDataReason, SymbolOptions, kernel};
 use pmc_sys::abi::sample_type;
 use pmc_sys::error::{Error, Result};
+use pmc_sys::text::shell_word;
 
 /// Shows the progress of long tasks.
 pub trait ProgressSink: Sync {
@@ -111,10 +112,10 @@ fn has_samples(session: &Session) -> Result<()> {
     if !counts::holds_counts(session) {
         return Ok(());
     }
-    let path = session.reader.path().display();
-    Err(Error::new(format!("{path} has no samples"))
-        .why("it contains the counts of stat record")
-        .try_this(format!("pmc stat report -i {path}")))
+    let path = session.reader.path();
+    Err(Error::new(format!("{} has no samples", path.display()))
+        .why("it contains counts from `pmc stat record`, not samples")
+        .try_this(format!("pmc stat report -i {}", shell_word(path))))
 }
 
 /// Creates a symbolizer for the modules of a recording. Does not open any files yet.

@@ -237,7 +237,7 @@ fn kept_calls(reader: &Reader) -> Result<u64> {
     let kept = all.filter(|(name, _)| name == "branches").filter_map(|(_, value)| value.trim().parse().ok());
     kept.max().filter(|kept| *kept > 0).ok_or_else(|| {
         refused(
-            "the recording does not contain the number of LBR entries (caps/branches of the PMU)",
+            "the recording does not contain the number of LBR entries (the PMU's caps/branches)",
             "record with a version of perf or pmc that writes it, or omit --stitch-lbr",
         )
     })

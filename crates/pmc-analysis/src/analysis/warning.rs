@@ -4,7 +4,7 @@ use pmc_sys::error::Warning;
 
 /// A problem to warn about.
 #[derive(Debug, Clone)]
-#[allow(missing_docs, reason = "the text of each says what it is")]
+#[allow(missing_docs, reason = "each text is self-explanatory")]
 pub enum AnalysisWarning {
     Recording { what: String },
     DamagedRecording { what: String },

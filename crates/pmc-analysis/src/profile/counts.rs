@@ -139,7 +139,7 @@ pub struct StatEvent {
 
 /// An event's meaning for derived metrics, independent of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[allow(missing_docs, reason = "the names of perf's generic events")]
+#[allow(missing_docs, reason = "perf's generic event names")]
 pub enum EventRole {
     TaskClock,
     CpuClock,

@@ -83,24 +83,23 @@ impl EventChange {
             Self::Address(_)
                 if attr.sample_type() & sample_type::CALLCHAIN != 0 && attr.sample_max_stack() == 0 =>
             {
-                "the kernel accepts the change only if the rest of the request is unchanged, and it has \
-                 filled in the stack depth itself: record with --max-stack"
+                "the kernel accepts the change only if the rest of the request is unchanged, but the kernel itself set the stack depth: record with --max-stack"
             }
             Self::Address(_) => return Ok(()),
             _ if attr.period() == 0 => "it is counted, not sampled",
             Self::ClockPeriod(_) if !generic::is_clock(attr) => "it is not a clock",
             Self::ClockPeriod(_) => return Ok(()),
-            Self::Period(_) if attr.get(Flag::Freq) => "it was opened with a frequency: use `freq`",
+            Self::Period(_) if attr.get(Flag::Freq) => "the event was opened with a frequency: use `freq`",
             Self::Frequency(_) if !attr.get(Flag::Freq) => "it was opened with a period: use `period`",
             _ if generic::is_clock(attr) => {
-                "the kernel would continue to write the old period into a clock's samples: record again"
+                "for clock events, the kernel would keep writing the old period to samples: record again"
             }
             // `perf_swevent_event`: if the event has a period and PERF_SAMPLE_PERIOD, the kernel samples
             // every occurrence.
             Self::Period(_)
                 if matches!(attr.kind(), kind::SOFTWARE | kind::TRACEPOINT | kind::BREAKPOINT) =>
             {
-                "software events can change only a frequency: record with -F"
+                "for software events, only a frequency can be changed: record with -F"
             }
             _ if !has(sample_type::PERIOD) => "its samples do not contain periods: record with -P",
             _ => return Ok(()),

@@ -319,7 +319,7 @@ impl CounterSet {
             let leader = &self.events[members[0]];
             if position > 0 && leader.refusal.is_some() {
                 // A kernel group cannot exist without its leader.
-                let cause = format!("the leader of its group, {}, cannot be counted", leader.spec.name);
+                let cause = format!("its group leader, {}, cannot be counted", leader.spec.name);
                 let known = (RefusalKind::BadRequest, cause.as_str(), "omit the braces");
                 let refusal = Refusal::before_the_kernel(&counted.spec.name, attr.clone(), None, known);
                 self.refuse(event, slot, Box::new(refusal));

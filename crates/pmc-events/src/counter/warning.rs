@@ -4,7 +4,7 @@ use pmc_sys::error::Warning;
 
 /// A problem that this crate has detected.
 #[derive(Debug, Clone)]
-#[allow(missing_docs, reason = "the text of each says what it is")]
+#[allow(missing_docs, reason = "each text is self-explanatory")]
 pub enum EventWarning {
     CountersShared { holders: String },
     CountersReserved { holders: String },
@@ -18,7 +18,7 @@ impl From<EventWarning> for Warning {
         use EventWarning::*;
         match warning {
             CountersShared { holders } => Self::new(format!(
-                "{holders} also reserved the hardware counters: both count, so events may share counters"
+                "{holders} also reserved the hardware counters: both are counting, so events may be multiplexed"
             )),
             CountersReserved { holders } => {
                 Self::new(format!("the hardware counters are reserved by {holders}; counting anyway"))
@@ -29,7 +29,7 @@ impl From<EventWarning> for Warning {
                  counters"
             )),
             ProbesRemoved { count } => Self::note(format!(
-                "removed {count} probe definitions from tracefs that a killed pmc had left there"
+                "removed {count} probe definitions left in tracefs by a killed pmc process"
             )),
             Unreserved { why } => Self::new(format!("the hardware counters are not reserved: {why}")),
         }

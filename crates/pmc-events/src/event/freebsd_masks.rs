@@ -41,8 +41,7 @@ pub(super) fn read(qualifier: &Term<'_>) -> ParseResult<(&'static str, String)> 
         match *words {
             [] => fault
                 .why(
-                    "its words mean different bits for each event or processor model; only FreeBSD's \
-                      tables define them",
+                    "its keywords select different bits for each event or processor model, and only FreeBSD's tables define them",
                 )
                 .try_this(format!("use the number from the processor's manual: {name}=0x1")),
             _ => {

@@ -104,7 +104,7 @@ fn plain(pmu: &str, event: &str, host: &Host) -> Result<String, String> {
     let (core, unit) = pmu.split_once("_unc_").map_or((pmu, None), |(core, unit)| (core, Some(unit)));
     let is_model = MODELS.iter().any(|(prefix, own)| *prefix == core && Some(*own) == model);
     if core.starts_with("amd64") {
-        return Err("only the library knows its names for AMD's events".to_owned());
+        return Err("only libpfm4 knows its names for AMD events".to_owned());
     }
     if !pmu.is_empty() && !is_model {
         let here = model.unwrap_or("a CPU without a table in pmc");
@@ -160,11 +160,11 @@ fn plain(pmu: &str, event: &str, host: &Host) -> Result<String, String> {
 /// complete events, while the library composes some events from parts.
 fn only_the_library(event: &str, masks: &[&str], vendor: &Vendor) -> Option<String> {
     if event.to_ascii_uppercase().starts_with("OFFCORE_RESPONSE_") {
-        return Some(format!("only the library combines requests and responses of {event}"));
+        return Some(format!("only libpfm4 can combine requests and responses of {event}"));
     }
     let is_event = |mask: &&str| !vendor.named(&format!("{event}.{mask}")).is_empty();
     (masks.len() > 1 && masks.iter().all(is_event))
-        .then(|| format!("only the library combines several unit masks: {}", masks.join(", ")))
+        .then(|| format!("only libpfm4 can combine several unit masks: {}", masks.join(", ")))
 }
 
 /// `cha0` → `uncore_cha` and `uncore_cha_0`.
@@ -209,13 +209,13 @@ mod tests {
             (
                 "skylake-x",
                 "skx::OFFCORE_RESPONSE_0:DMND_DATA_RD:ANY_RESPONSE",
-                "only the library combines requests",
+                "only libpfm4 can combine requests",
             ),
             ("skylake-x", "skx::L2_RQSTS:MISS:REFERENCES", "several unit masks: MISS, REFERENCES"),
             (
                 "zen4",
                 "amd64_fam19h_zen4::RETIRED_INSTRUCTIONS",
-                "only the library knows its names for AMD's events",
+                "only libpfm4 knows its names for AMD events",
             ),
         ] {
             assert!(said(cpu, name).unwrap_err().contains(why), "{name}");

@@ -386,7 +386,7 @@ fn pmu_events(shown: &str, pmu: &Pmu) -> Vec<ListedEvent> {
 }
 
 fn raw_code() -> ListedEvent {
-    ListedEvent::form(EventKind::Raw, "rHEX", "an event of the core PMU by code, such as r1a8")
+    ListedEvent::form(EventKind::Raw, "rHEX", "a raw core PMU event, such as r1a8")
 }
 
 fn raw_terms((shown, pmu): (String, Pmu)) -> Option<ListedEvent> {
@@ -398,7 +398,11 @@ fn raw_terms((shown, pmu): (String, Pmu)) -> Option<ListedEvent> {
         format!("{shown}/{}/", terms.iter().map(|term| format!("{term}=N")).collect::<Vec<_>>().join(","));
     Some(ListedEvent {
         pmu: Some(pmu.name.clone()),
-        ..ListedEvent::form(EventKind::Raw, form, format!("an event of {shown} by any of its terms"))
+        ..ListedEvent::form(
+            EventKind::Raw,
+            form,
+            format!("an event of {shown}, specified by any of its terms"),
+        )
     })
 }
 

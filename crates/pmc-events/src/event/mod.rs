@@ -208,8 +208,8 @@ impl Tool {
     /// All tool events with their names and one-line descriptions.
     pub(crate) const ALL: [(Self, &'static str, &'static str); 3] = [
         (Self::DurationTime, "duration_time", "wall-clock time, nanoseconds"),
-        (Self::UserTime, "user_time", "time the command spent in user mode, nanoseconds"),
-        (Self::SystemTime, "system_time", "time the command spent in the kernel, nanoseconds"),
+        (Self::UserTime, "user_time", "time the command spent in user mode, in nanoseconds"),
+        (Self::SystemTime, "system_time", "time the command spent in the kernel, in nanoseconds"),
     ];
 
     /// The tool event with this name.

@@ -95,8 +95,7 @@ impl<'h> VendorNames<'h> {
             "virtual machines often have no hardware counters, and some kernels are built or booted without \
              them"
         } else {
-            "its driver is not loaded (modprobe intel_uncore, amd_uncore), the kernel is older than the \
-                 model, or this is a virtual machine"
+            "its driver is not loaded (modprobe intel_uncore, amd_uncore), the kernel is too old for this CPU model, or this is a virtual machine"
         })
         .try_this("pmc info shows the available PMUs, and why others are missing")))
     }
@@ -143,15 +142,18 @@ pub(super) fn check(
         |why: String| Fault::at(span, format!("cannot count `{}` on this machine", event.name)).why(why);
     if event.flags.contains('D') || pmu.name.starts_with("armv") && event.terms == "event=0x0" {
         return Err(refused(
-            "this code is reserved for software and the kernel's driver; it does not count anything"
-                .to_owned(),
+            "this event code is reserved for software and the kernel driver; it counts nothing".to_owned(),
         )
         .try_this("use another event; see pmc list"));
     }
     let register = event.extra.split(' ').find_map(|word| word.strip_prefix("msr=")?.split_once(':'));
     if let Some((registers, _)) = register {
-        return Err(refused(format!("it uses the registers {registers}, for which Linux has no terms yet"))
-            .try_this("use a newer kernel that has a term for them, and a table that uses the term"));
+        return Err(refused(format!(
+            "the event uses the registers {registers}, for which Linux has no terms yet"
+        ))
+        .try_this(
+            "use a newer kernel with terms for these registers, and an event table that uses the terms",
+        ));
     }
     for term in event.terms.split(',') {
         let (name, value) = term.split_once('=').unwrap_or((term, "1"));
@@ -161,8 +163,11 @@ pub(super) fn check(
         }
         let older = "use a newer kernel; older kernels and virtual machines support fewer terms";
         let Some(format) = pmu.format(name).and_then(std::result::Result::ok) else {
-            return Err(refused(format!("it requires the term {term}, but {} has no `{name}`", pmu.name))
-                .try_this(older));
+            return Err(refused(format!(
+                "the event requires the term {term}, but {} has no `{name}`",
+                pmu.name
+            ))
+            .try_this(older));
         };
         if number(value).is_none_or(|value| value > format.largest()) {
             return Err(refused(format!(

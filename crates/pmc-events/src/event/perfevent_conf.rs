@@ -125,7 +125,7 @@ impl PerfeventConf {
                         .any(|event| event.name == line.event && event.scale == 1.0 && event.unit.is_empty())
             };
             if let Some(line) = alternative.iter().find(unscaled) {
-                return Err(format!("sysfs has no scale for its event {}", line.event));
+                return Err(format!("sysfs has no scale for the event {}", line.event));
             }
             let term = |line: &ConfLine<'_>| match line.scale {
                 Some(Scale::Sysfs) => (line.event.to_owned(), None),
@@ -286,7 +286,7 @@ impl<'a> ConfLine<'a> {
 
     /// Resolves a sysfs event.
     fn dynamic(&self, host: &Host) -> Result<String, String> {
-        let (pmu, event) = self.event.split_once('.').ok_or("it does not have the form PMU.EVENT")?;
+        let (pmu, event) = self.event.split_once('.').ok_or("the name does not have the form PMU.EVENT")?;
         if pmu == "software" {
             return Ok(event.to_owned());
         }
@@ -388,7 +388,9 @@ fn kernels_own(text: &str) -> Option<Result<String, String>> {
             ("UNC_M_CAS_COUNT", ["RD"]) => format!("{device}/cas_count_read/"),
             ("UNC_M_CAS_COUNT", ["WR"]) => format!("{device}/cas_count_write/"),
             _ => {
-                return Some(Err(format!("the kernel has no name for it; use {device}/event=…,umask=…/")));
+                return Some(Err(format!(
+                    "the kernel has no name for this event; use {device}/event=…,umask=…/"
+                )));
             }
         },
         (None, Some(("", generic))) => generic_name(generic),

@@ -26,8 +26,7 @@ use pmc_sys::abi::generic;
 use pmc_sys::host::Host;
 
 /// The meaning of each letter, shown in the error for an invalid one.
-const LETTERS: &str = "u user, k kernel, h hypervisor, I not idle, G guest, H host, p (to ppp) precise, P most precise, \
-     S read with the leader, D pinned, e exclusive, W weak group, R not regrouped";
+const LETTERS: &str = "u user, k kernel, h hypervisor, I not idle, G guest, H host, p (up to ppp) precise, P most precise, S sample the counts of the leader's group, D pinned, e exclusive, W weak group, R do not regroup";
 
 /// Checked modifier letters.
 #[derive(Debug, Clone, Copy)]
@@ -227,8 +226,8 @@ fn apply(
         "retprobe" if on => {
             let probe = spec.attr().is_some_and(|attr| attr.config1_text().is_some());
             if !probe {
-                return Err(Fault::at(&qualifier.span(), "`retprobe` is for probes in functions")
-                    .expected("uprobe:PATH:FUNCTION or kprobe:FUNCTION before it"));
+                return Err(Fault::at(&qualifier.span(), "`retprobe` applies only to probes on functions")
+                    .expected("a preceding uprobe:PATH:FUNCTION or kprobe:FUNCTION"));
             }
             probe::returning(host, spec, &qualifier.span())?;
         }
@@ -236,8 +235,9 @@ fn apply(
         "precise" => {
             let level = qualifier.value.and_then(|v| number(v.text)).filter(|&level| level <= 3).ok_or_else(
                 || {
-                    Fault::at(&qualifier.span(), "invalid precision level")
-                        .expected("precise=0 (any skid), 1 (constant), 2 (zero requested) or 3 (zero)")
+                    Fault::at(&qualifier.span(), "invalid precision level").expected(
+                        "precise=0 (arbitrary skid), 1 (constant), 2 (zero requested) or 3 (zero required)",
+                    )
                 },
             )?;
             spec.precise_max = false;
@@ -301,17 +301,17 @@ fn field(
     let EventSource::Kernel(attr) = &spec.source else { return cannot("pmc itself measures it") };
     let pmu = match (attr.kind(), &spec.pmu) {
         (kind::SOFTWARE | kind::TRACEPOINT | kind::BREAKPOINT, _) => {
-            return cannot("the kernel counts it without hardware");
+            return cannot("the kernel counts this event in software");
         }
         (_, Some(pmu)) => host.pmu(pmu),
         (kind::HARDWARE | kind::HW_CACHE | kind::RAW, None) => host.core_pmu(),
         (_, None) => None,
     };
-    let Some(pmu) = pmu else { return cannot("this machine has no PMU for it") };
+    let Some(pmu) = pmu else { return cannot("this machine has no matching PMU") };
     let term = Term { name: EventWord { text: name, at: qualifier.name.at }, value: qualifier.value };
     let code = terms::pmu_event(names, &pmu, &[term], "", false)?;
     let base = match attr.kind() {
-        kind::HW_CACHE => return cannot("generic cache events have no code to refine"),
+        kind::HW_CACHE => return cannot("generic cache events have no event code to refine"),
         kind::HARDWARE => {
             let wanted = attr.config() & 0xffff_ffff;
             let generic = generic::GENERIC

@@ -148,7 +148,7 @@ impl<'h> EventParser<'h> {
         if self.count > MOST_EVENTS {
             return Err(Fault::at(
                 &event.text.span(),
-                format!("the text expands to more than {MOST_EVENTS} events"),
+                format!("the event list expands to more than {MOST_EVENTS} events"),
             ));
         }
         // `cycles,usr` is equivalent to `cycles:u`, and is shown as `cycles:u`.
@@ -334,7 +334,7 @@ impl<'h> EventParser<'h> {
         if impossible {
             return Err(Fault::at(
                 &word.span(),
-                format!("`{}` is not an event: this cache does not have this operation", word.text),
+                format!("`{}` is not an event: this cache does not support this operation", word.text),
             )
             .meant(word.text, did_you_mean::cache_names().iter().map(String::as_str)));
         }
@@ -487,7 +487,7 @@ impl<'h> EventParser<'h> {
         let (span, asked) = wanted.map_or((word.span(), "NAME"), |term| (term.span(), term.name.text));
         let fault = match held.as_slice() {
             [] => Fault::at(&span, "no persistent event is held")
-                .why("no holder is running, or it has no entries"),
+                .why("no holder is running, or the holder has no entries"),
             some => Fault::at(&span, format!("no persistent event named `{asked}`"))
                 .expected(format!("one of: {}", some.join(", ")))
                 .meant(asked, some.iter().map(String::as_str)),
@@ -527,7 +527,7 @@ impl<'h> EventParser<'h> {
             Modifiers::read(second)?;
             let again = event.modifiers.unwrap_or(second);
             return Err(Fault::at(&again.span(), "duplicate modifiers")
-                .expected(format!("all letters after one colon, as in {}:uk", first.text)));
+                .expected(format!("put all letters after one colon, as in {}:uk", first.text)));
         }
         match probe::tracepoints(self.host, first, second) {
             Ok(specs) => Ok(specs),
@@ -602,7 +602,7 @@ impl<'h> EventParser<'h> {
         }
         Err(Fault::at(&word.span(), format!("`{}` is FreeBSD's name for {class}", word.text))
             .why("pmc uses Linux event names, and this machine has no similar event")
-            .expected("a name of `pmc list`, or the code: cpu/event=0xNN,umask=0xNN/"))
+            .expected("a name from `pmc list`, or the raw code: cpu/event=0xNN,umask=0xNN/"))
     }
 
     /// Resolves a FreeBSD name by parsing its equivalent event text.

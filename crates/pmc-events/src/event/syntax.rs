@@ -485,7 +485,7 @@ impl<'a> EventTextReader<'a> {
         if word.text.ends_with("::") {
             let end = word.span().end;
             return Err(Fault::at(&(end..end), "an event is missing after `::`")
-                .expected("a name of libpfm4's, as in skx::MEM_LOAD_RETIRED:L3_MISS:u"));
+                .expected("a libpfm4 event name, such as skx::MEM_LOAD_RETIRED:L3_MISS:u"));
         }
         Ok(word)
     }

@@ -237,7 +237,7 @@ fn set_field(spec: &mut EventSpec, term: &TermValue, name: &str) -> ParseResult<
             Some(word) if word < pmc_sys::abi::attr::WORDS => Some(word),
             Some(_) => {
                 let last = pmc_sys::abi::attr::WORDS - 1;
-                return Err(Fault::at(&term.span, format!("perf_event_attr has no word `{name}`"))
+                return Err(Fault::at(&term.span, format!("perf_event_attr has no field `{name}`"))
                     .expected(format!("attr0 to attr{last}")));
             }
             None => return Ok(false),
@@ -532,7 +532,7 @@ fn other_term(pmu: &Pmu, spec: &mut EventSpec, term: &TermValue, hybrid: bool) -
     let what = match (&term.from, pmu.terms().is_empty() && pmu.events().is_empty()) {
         (Some(event), _) => {
             format!(
-                "the kernel describes the event `{event}` with `{}`, a term that {} does not have",
+                "the kernel defines the event `{event}` with the term `{}`, which {} does not have",
                 term.name, pmu.name
             )
         }

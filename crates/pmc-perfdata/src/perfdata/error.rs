@@ -29,7 +29,7 @@ pub enum PerfdataError {
         source: io::Error,
     },
     /// The existing recording cannot be renamed.
-    #[error("keeping the existing recording as {}: {source}", path.display())]
+    #[error("cannot keep the existing recording as {}: {source}", path.display())]
     Keep {
         /// The new name.
         path: PathBuf,
@@ -55,7 +55,7 @@ pub enum PerfdataError {
         at: u64,
     },
     /// A stream is larger than the available space.
-    #[error("{}: longer than {}, half of the free space for temporary files", path.display(), units::bytes(*most))]
+    #[error("{}: larger than {}, half of the free space for temporary files", path.display(), units::bytes(*most))]
     TooLong {
         /// The source of the stream.
         path: PathBuf,
@@ -63,7 +63,7 @@ pub enum PerfdataError {
         most: u64,
     },
     /// Compressed data expands to an implausible size.
-    #[error("{}: {} of compressed data expand to more than {}", path.display(), units::bytes(*packed), units::bytes(*limit))]
+    #[error("{}: {} of compressed data expands to more than {}", path.display(), units::bytes(*packed), units::bytes(*limit))]
     Bomb {
         /// The file.
         path: PathBuf,
@@ -124,11 +124,12 @@ impl From<PerfdataError> for pmc_sys::error::Error {
             PerfdataError::Create { path, source } => Self::create(AdvisedOption::Recording, &path, source),
             PerfdataError::Keep { path, source } => {
                 let is_other = source.kind() == io::ErrorKind::AlreadyExists;
-                let error = Self::io(format!("keeping the existing recording as {}", path.display()), source)
-                    .exit(Exit::NotCreated);
+                let error =
+                    Self::io(format!("cannot keep the existing recording as {}", path.display()), source)
+                        .exit(Exit::NotCreated);
                 let error = match is_other {
                     true => error
-                        .why(format!("{} is not a recording, so pmc does not replace it", path.display())),
+                        .why(format!("{} is not a recording, so pmc will not overwrite it", path.display())),
                     false => error,
                 };
                 error.try_option(AdvisedOption::Recording, "{option} FILE, with another name")
@@ -260,7 +261,7 @@ impl std::fmt::Display for RecordingNote {
         match self {
             Self::Unfinished { lost } => {
                 f.write_str(
-                    "the recorder was stopped before it could finish the file; pmc reads it up to its end",
+                    "the recorder was stopped before it finished the file; pmc reads the records written so far",
                 )?;
                 match lost {
                     0 => Ok(()),
@@ -304,8 +305,7 @@ impl std::fmt::Display for RecordingNote {
             Self::Misshapen { count, first, bytes } => {
                 write!(
                     f,
-                    "{} samples have damaged sizes, which do not match their fields, the first at offset \
-                     {first:#x}: {}; {} in them, perhaps of other records, cannot be read",
+                    "{} samples are damaged: their sizes do not match their fields, the first at offset {first:#x}: {}; {} in them, perhaps from other records, cannot be read",
                     units::thousands(*count),
                     kind_words(kind::SAMPLE),
                     units::bytes(*bytes)

@@ -124,7 +124,7 @@ impl PerfdataHeader {
         }
         let mut bytes = source
             .section(self.attrs.offset, self.attrs.size)?
-            .ok_or_else(|| malformed("the attrs are outside the file"))?;
+            .ok_or_else(|| malformed("the attrs lie beyond the end of the file"))?;
         let rows = bytes.chunks_exact_mut(entry);
         Ok(rows
             .map(|row| {

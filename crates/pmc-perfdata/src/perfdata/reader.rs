@@ -101,7 +101,7 @@ impl Reader {
         self.make_layouts();
         let FileSection { offset: start, size } = header.data;
         if start < FILE_HEADER {
-            let what = "the header places the records inside the header";
+            let what = "the data section overlaps the header";
             return Err(PerfdataError::Malformed { path: source.path().to_owned(), what, at: 40 });
         }
         // If perf was killed, the size is 0. If pmc was killed, the size is at most one second old, and the
@@ -221,7 +221,7 @@ impl Reader {
         }
         self.add_bad_features(bad);
         if self.events.is_empty() {
-            let what = "the stream ends before the description of its events";
+            let what = "the stream ends before the event descriptions";
             return Err(PerfdataError::Malformed {
                 path: source.path().to_owned(),
                 what,

@@ -233,7 +233,7 @@ impl Writer {
         }
         new.put().map_err(PerfdataError::create(&self.path))?;
         let was = match there.standing {
-            ExistingFile::OthersLink => "a link created by another user",
+            ExistingFile::OthersLink => "a symbolic link created by another user",
             ExistingFile::Fifo => "a pipe",
             ExistingFile::Special | ExistingFile::Nothing | ExistingFile::File { .. } => return Ok(()),
         };

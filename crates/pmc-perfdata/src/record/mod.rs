@@ -132,7 +132,7 @@ impl<'a> Iterator for Records<'a> {
 
 /// A record with its fields. Strings are the bytes before the first NUL, not checked for UTF-8.
 #[derive(Debug, Clone, PartialEq)]
-#[allow(missing_docs, reason = "each variant is explained at its struct and in `kind`")]
+#[allow(missing_docs, reason = "each variant is documented at its struct and in `kind`")]
 pub enum Record<'a> {
     Mmap(Mmap<'a>),
     Lost(Lost),

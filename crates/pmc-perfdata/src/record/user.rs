@@ -321,7 +321,7 @@ impl<'a> EventUpdate<'a> {
 
 /// The conversion from the TSC to perf's timestamps (`TIME_CONV`): `time = zero + (tsc * mult >> shift)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[allow(missing_docs, reason = "the kernel's names, see perf_event_mmap_page in perf_event_open(2)")]
+#[allow(missing_docs, reason = "the kernel's names; see perf_event_mmap_page in perf_event_open(2)")]
 pub struct TimeConv {
     pub shift: u64,
     pub mult: u64,
@@ -332,7 +332,7 @@ pub struct TimeConv {
 
 /// Additional fields of a `TIME_CONV`, for counters with fewer than 64 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[allow(missing_docs, reason = "the kernel's names, see perf_event_mmap_page in perf_event_open(2)")]
+#[allow(missing_docs, reason = "the kernel's names; see perf_event_mmap_page in perf_event_open(2)")]
 pub struct MoreTimeConv {
     pub cycles: u64,
     pub mask: u64,

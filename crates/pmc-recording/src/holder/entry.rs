@@ -105,7 +105,7 @@ impl HeldEvent {
         // On a hybrid CPU, the event's variants for the core types form one entry.
         if specs.len() > 1 && specs.iter().any(|spec| spec.merge.is_none() || spec.merge != specs[0].merge) {
             return Err(Error::usage(format!("{} is more than one event", definition.event))
-                .why("an entry contains one event, with a ring buffer on each CPU")
+                .why("an entry holds one event, with one ring buffer per CPU")
                 .try_this("use pmc persist add for each event"));
         }
         // An event that is bound to CPUs (by `cpu=0`, or because it belongs to a device) is opened only on

@@ -156,7 +156,7 @@ fn given(directory: &RunDirectory) -> Result<Option<Listener>> {
         descriptor::set_nonblocking(&socket)?;
         Ok(is_ours.then(|| socket.into()))
     };
-    let looked = look().map_err(|error| Error::io("taking the passed socket (LISTEN_FDS)", error));
+    let looked = look().map_err(|error| Error::io("using the socket passed in LISTEN_FDS", error));
     match (sockets, looked?) {
         (1, Some(socket)) => Ok(Some(Listener { socket, path: None })),
         _ => Err(Error::new("LISTEN_FDS must pass exactly one socket of the right type")
@@ -346,7 +346,7 @@ impl HolderServer {
             }
             _ if !is_owner => {
                 return Err(Error::new("this holder is another user's")
-                    .why("only its user and root can add, rename and remove entries"));
+                    .why("only its owner and root can add, rename or remove entries"));
             }
             HolderRequest::Add(definition) => {
                 let name = definition.name.clone();

@@ -153,7 +153,7 @@ pub(crate) fn hand_over(
         }
         if begun.elapsed() > START {
             let said = std::fs::read_to_string(directory.log()).unwrap_or_default();
-            let error = Error::new("the holder of persistent events does not start");
+            let error = Error::new("the holder of persistent events did not start");
             return Err(if said.is_empty() { error } else { error.detail(said) });
         }
         let is_running = started.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(None)));
@@ -212,7 +212,10 @@ fn send_request(
     let (holder, own) = (socket_peercred(&socket)?.uid, rustix::process::geteuid());
     let may_be_others = own.is_root() && descriptors.is_empty();
     if !holder.is_root() && !may_be_others && holder != own {
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "another user listens on this socket"));
+        return Err(io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            "another user's process is listening on this socket",
+        ));
     }
     match send(&socket, request, LONGEST_REQUEST, descriptors) {
         // The holder may have sent an answer and closed the connection before it received the request.
@@ -293,5 +296,6 @@ fn asking(directory: &RunDirectory, error: io::Error) -> Error {
 
 /// Returns the error for an answer that does not match the request.
 pub fn misunderstood() -> Error {
-    Error::new("unexpected answer from the holder").why("the holder may be another version of pmc")
+    Error::new("unexpected answer from the holder")
+        .why("the holder may be running a different version of pmc")
 }

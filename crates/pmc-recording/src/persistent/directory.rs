@@ -26,6 +26,7 @@ use pmc_sys::host::persistent::has_holder;
 use pmc_sys::host::pmu::PERSISTENT;
 use pmc_sys::sys::lock;
 use pmc_sys::sys::regular_file::open_regular;
+use pmc_sys::text::shell_word;
 
 /// Maximum size of a published file in bytes. A larger file is invalid.
 const LONGEST: u64 = 1 << 20;
@@ -58,7 +59,7 @@ pub fn check_name(name: &str) -> Result<()> {
         _ if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') => {
             "it does not start with a letter"
         }
-        _ if name == PERSISTENT => "the PMU's only term has this name",
+        _ if name == PERSISTENT => "this is the name of the PMU's only term",
         _ if DESCRIPTIONS.iter().any(|end| name.ends_with(end)) => {
             "sysfs uses this extension for event descriptions"
         }
@@ -139,7 +140,7 @@ impl RunDirectory {
         if about.uid() != own || about.mode() & 0o022 != 0 {
             return Err(Error::new(format!("other users can write to {}", path.display()))
                 .why("other users could impersonate the holder")
-                .try_this(format!("chmod go-w {}, or set PMC_PERSISTENT_DIR", path.display())));
+                .try_this(format!("chmod go-w {}, or set PMC_PERSISTENT_DIR", shell_word(path))));
         }
         Ok(())
     }

@@ -29,7 +29,7 @@ pub(crate) const MOST_DESCRIPTORS: usize = 253;
 /// A request to a holder. Entries are identified by name or id.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
-#[allow(missing_docs, reason = "the fields are what they are called")]
+#[allow(missing_docs, reason = "the field names are self-explanatory")]
 pub enum HolderRequest {
     /// Open an event and keep it.
     Add(EntryDefinition),

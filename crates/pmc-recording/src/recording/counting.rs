@@ -235,7 +235,7 @@ impl<'a> Counting<'a> {
         }
         if !is_on {
             return Err(Error::new(
-                "some are disabled (-D, --control, --reserve=yield), and a holder would never enable them",
+                "some events are disabled (-D, --control, --reserve=yield), and a holder would never enable them",
             ));
         }
         let mixed = !matches!(self.scope, MeasurementScope::Cpus(_))
@@ -408,7 +408,7 @@ fn open_scope(
         }
         _ => threads.iter().map(|thread| TargetSlot { tid: Some(thread.tid), cpu: None }).collect(),
     };
-    let why = "each event requires a descriptor on every CPU or thread";
+    let why = "each event requires a file descriptor for every CPU or thread";
     let less = "count fewer events, or on fewer CPUs (-C) or threads (-t)";
     set.refuse_unplaced(&slots, &online);
     targets::make_room(set.descriptors(slots.len()), "counters", why, less)?;

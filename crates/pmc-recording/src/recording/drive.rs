@@ -215,6 +215,9 @@ impl Measurement {
             let deadlines = [handler.due(), delay_until, switches.peek().copied(), timeout_at, next_tick];
             let woken = poller.wait(handler, control.as_deref(), deadlines.into_iter().flatten().min())?;
             self.ending.stopped |= woken.by_stop;
+            if woken.by_end && command.is_some_and(RunningCommand::executes) {
+                say::warn(RecordingWarning::PrivilegesChanged);
+            }
             if let Some(signals) = signals.filter(|_| woken.by_signal) {
                 self.receive(handler, signals, command)?;
                 if self.ending.handed_over {
@@ -350,7 +353,7 @@ impl Measurement {
     }
 }
 
-const NO_SUCH_EVENT: &str = "unknown event name: the command `evlist` lists the names";
+const NO_SUCH_EVENT: &str = "unknown event name: the `evlist` command lists the names";
 
 /// Whether the event that an order names exists. Always true for an order without a name.
 fn is_there(handler: &impl MeasurementHandler, name: Option<&str>) -> bool {
@@ -389,6 +392,8 @@ const WORK: u64 = u64::MAX - 3;
 struct WakeReasons {
     by_signal: bool,
     by_stop: bool,
+    /// Whether the events of a ring have ended.
+    by_end: bool,
 }
 
 impl Poller {
@@ -456,7 +461,10 @@ impl Poller {
                 // The writer has closed its end. Orders that it wrote earlier are still read.
                 CONTROL if is_over => self.remove(control.and_then(Control::readable)),
                 CONTROL | WORK => {}
-                ring if is_over => self.watch_next(handler, ring),
+                ring if is_over => {
+                    woken.by_end = true;
+                    self.watch_next(handler, ring);
+                }
                 _ => {}
             }
         }

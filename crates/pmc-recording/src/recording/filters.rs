@@ -69,7 +69,7 @@ pub(super) fn exclude_self(groups: &mut [EventGroup], excludes: SelfExclusion) -
     let mut tracepoints = events.filter(|spec| is_tracepoint(spec)).peekable();
     if tracepoints.peek().is_none() {
         return Err(Error::usage("--exclude-perf requires a tracepoint")
-            .why("the kernel filters by process for tracepoints only")
+            .why("the kernel can filter by process only for tracepoints")
             .try_this("select processes with -p, -t or -u"));
     }
     let not_ours = format!("common_pid != {}", std::process::id());

@@ -39,12 +39,10 @@ pub(super) fn give(
     descriptors: &[BorrowedFd<'_>],
 ) -> Result<()> {
     let Some(directory) = host.own_run_directory().map(RunDirectory::at) else {
-        return Err(Error::new("this user has no run directory (XDG_RUNTIME_DIR)"));
+        return Err(Error::new("this user has no runtime directory (XDG_RUNTIME_DIR)"));
     };
     if descriptors.len() > MOST_DESCRIPTORS {
-        return Err(Error::new(
-            "they have more than 253 descriptors, which exceeds the limit of one message",
-        ));
+        return Err(Error::new("they have more than 253 file descriptors, the limit for one message"));
     }
     hand_over(&directory, &HolderRequest::Adopt { name, events }, descriptors).map(drop)
 }
@@ -105,7 +103,7 @@ pub(super) fn refuse_counted(open: &Handover, id: u64) -> Result<()> {
         return Ok(());
     }
     let names: Vec<&str> = open.events.iter().take(open.sampled).map(|event| event.name.as_str()).collect();
-    Err(Error::usage(format!("{} is counted only and has no records", names.join(", ")))
+    Err(Error::usage(format!("{} was counted, not sampled, and has no records", names.join(", ")))
         .try_this(format!("pmc persist read {id}, or pmc stat -e persistent/{id}/")))
 }
 

@@ -15,6 +15,7 @@ use pmc_sys::error::{Error, Exit, Result};
 use pmc_sys::sys::errno;
 use pmc_sys::sys::process::{Ended, PausedChild, RunningCommand, Streams};
 use pmc_sys::sys::signal::{self, Signals};
+use pmc_sys::text::shell_word;
 
 /// Returns the measured programs. Events may refer to a function or symbol in one of them.
 pub fn subject(scope: &MeasurementScope, command: &[OsString]) -> EventTarget {
@@ -72,7 +73,7 @@ fn start(
     PausedChild::start_with(command, environment, streams).map_err(|error| {
         let agains = error.raw_os_error() == Some(errno::EAGAIN);
         let error = Error::io(format!("starting `{}`", name(command)), error);
-        if agains { error.why("the limit of processes is reached (ulimit -u)") } else { error }
+        if agains { error.why("the process limit is reached (ulimit -u)") } else { error }
     })
 }
 
@@ -100,11 +101,11 @@ pub fn release(held: PausedChild, command: &[OsString]) -> Result<RunningCommand
             }
             (_, true, _) => error
                 .exit(Exit::NotExecutable)
-                .why("this user has no permission to execute the file, or it is a directory")
+                .why("the file is not executable by this user, or is a directory")
                 .try_this(format!("chmod +x {name}")),
             (_, _, true) => error
                 .exit(Exit::NotExecutable)
-                .why("the file is not a program for this machine or a script with #!"),
+                .why("the file is neither a program for this machine nor a script with a #! line"),
             _ => error.exit(Exit::NotExecutable),
         }
     })
@@ -134,7 +135,7 @@ pub fn no_target(error: TargetError) -> Error {
     let text = error.to_string();
     match error {
         TargetError::NoProcess(_) | TargetError::NoThread(_) => Error::new(text)
-            .why("it has ended, or belongs to another pid namespace")
+            .why("the process has ended, or belongs to another PID namespace")
             .try_this("ps -e, or pgrep NAME"),
         TargetError::IdleUser(_) => Error::new(text),
         TargetError::NoUser(_) => Error::new(text).try_this("getent passwd"),
@@ -150,7 +151,7 @@ pub fn no_target(error: TargetError) -> Error {
             match (missing, path.parent()) {
                 (true, Some(parent)) => error
                     .why("use paths below the mount point of the hierarchy")
-                    .try_this(format!("ls {}", parent.display())),
+                    .try_this(format!("ls {}", shell_word(parent))),
                 _ => error.why("the cgroup directory must be readable"),
             }
         }

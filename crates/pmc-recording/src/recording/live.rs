@@ -44,6 +44,7 @@ use pmc_sys::error::{Error, Result};
 use pmc_sys::host::Host;
 use pmc_sys::host::process::ThreadInfo as Alive;
 use pmc_sys::sys::clock::monotonic_ns;
+use pmc_sys::sys::credentials;
 use pmc_sys::sys::process::{Ended, PausedChild, Streams};
 
 /// The first drain intervals in nanoseconds. They are short, so the first table appears quickly.
@@ -101,6 +102,7 @@ impl Sampler {
             let opened = launch::hold_for(&plan.sample.run_schedule, plan.streams).and_then(|held| {
                 let (sampling, prepared) = Sampling::open(&plan, &host, held.as_ref(), desk, follower)?;
                 open::run_in_real_time(plan.realtime)?;
+                credentials::keep_for_reading();
                 Ok((held, sampling, prepared))
             });
             let (held, mut sampling, mut prepared) = match opened {
@@ -202,7 +204,7 @@ impl<'a> Sampling<'a> {
         let events = || groups.iter().flat_map(|(group, _)| &group.events);
         if let Some(spec) = events().find(|spec| spec.qualifiers.logs()) {
             return Err(Error::usage(format!(
-                "{}: pmc logs counts to a file, which top does not have",
+                "{}: pmc logs counts only to a file, and top writes no file",
                 spec.name
             ))
             .try_this("pmc stat, or pmc record, with the same events"));

@@ -34,14 +34,14 @@ pub fn reason(
         Delay::Ns(ns) if !run.was_ever_on => {
             let delay = duration(ns as f64);
             return because(
-                format!("it ended after {elapsed}, before the delay (-D, {delay}) expired"),
+                format!("the target ended after {elapsed}, before the delay (-D, {delay}) expired"),
                 "a smaller -D",
             );
         }
         Delay::UntilOrder if run.readings.iter().all(|reading| reading.count.value == 0) => {
             let why =
                 "-D -1 waits for the command `enable`, which did not arrive, or no event occurred after it";
-            return because(why.to_owned(), "write enable to the --control channel");
+            return because(why.to_owned(), "send the command enable to the --control channel");
         }
         _ => {}
     }

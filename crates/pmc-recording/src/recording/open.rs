@@ -116,7 +116,7 @@ fn no_period(spec: &EventSpec) -> Error {
         spec.core_cpus.is_some() || spec.attr().is_none_or(|attr| attr.kind() < kind::FIRST_DYNAMIC);
     if spec.system_wide && !is_of_cores {
         return error
-            .why("its PMU counts for a package or a device: vendors recommend periods only for core events")
+            .why("its PMU counts for a whole package or device: vendors recommend periods only for core events")
             .try_this("use pmc stat -a to count it");
     }
     error
@@ -301,7 +301,7 @@ fn check_groups(groups: &[(EventGroup, Option<Rc<TargetCgroup>>)]) -> Result<()>
                 "{{{}}}: some events count whole CPUs (`system`), others do not",
                 names.join(",")
             ))
-            .why("all events of a group must be on one PMU")
+            .why("all events in a group must use the same PMU")
             .try_this("use one group per PMU"))
         }
     }
@@ -383,7 +383,7 @@ fn check_slices(rings: &Rings) -> Result<()> {
     let error = Error::new("log-cswitch: counts of time slices are not available");
     if leaders().any(|(_, given_up)| given_up.has(Fallback::InheritedReads)) {
         return Err(error
-            .why("this kernel cannot inherit a group with counts in samples (Linux 6.13 or newer can)")
+            .why("child processes cannot inherit a group whose samples include counts (requires Linux 6.13 or newer)")
             .try_this("-i, which excludes child processes")
             .try_this("use log-exit, which logs each thread's counts when it exits"));
     }
@@ -409,7 +409,7 @@ fn check_ends(host: &Host, rings: &Rings) -> Result<()> {
     if let Some((spec, ..)) = inheriting.find(|(spec, ..)| spec.qualifiers.logs()) {
         let log = if spec.qualifiers.log_exit { "log-exit" } else { "log-cswitch" };
         return Err(Error::new(format!("{log}: per-thread counts are not available"))
-            .why("this kernel does not report a thread's counts when it exits (Linux 5.13 to 6.18 without the fix)")
+            .why("this kernel does not report a thread's counts when the thread exits (Linux 5.13 to 6.18 without the fix)")
             .try_this("use Linux 6.19 or newer")
             .try_this("-i, which logs only the command's first thread, or the threads of -p"));
     }
@@ -457,7 +457,7 @@ pub fn run_in_real_time(priority: Option<i32>) -> Result<()> {
     priority.map_or(Ok(()), |priority| {
         process::run_in_real_time(priority).map_err(|error| {
             Error::io(format!("--realtime {priority}"), error)
-                .why("real-time priorities require CAP_SYS_NICE or a higher limit")
+                .why("real-time priorities require CAP_SYS_NICE or a higher limit (ulimit -r)")
                 .try_this("use sudo, or raise ulimit -r")
         })
     })

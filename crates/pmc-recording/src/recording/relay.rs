@@ -365,7 +365,7 @@ fn failed(error: io::Error) -> Error {
 
 fn torn() -> Error {
     Error::new("the holder sent an incomplete copy of its ring buffers")
-        .why("the holder may be another version of pmc")
+        .why("the holder may be running a different version of pmc")
 }
 
 #[cfg(test)]

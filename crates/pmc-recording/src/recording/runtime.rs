@@ -118,7 +118,7 @@ const RUNTIMES: &[Runtime] = &[
             MissingRuntimeNames::when(
                 lacks,
                 "Lua",
-                "this LuaJIT was built without support for them",
+                "this LuaJIT was built without support for perf map files",
                 runtime_names::LUAJIT,
             )
         },
@@ -129,7 +129,12 @@ const RUNTIMES: &[Runtime] = &[
         is_of: |program| (program.has)("ruby_sysinit"),
         lacks: |program| {
             let lacks = !program.is_told("--yjit-perf") && !program.inherits("RUBYOPT", "--yjit-perf");
-            MissingRuntimeNames::when(lacks, "Ruby", "only YJIT writes them, if enabled", runtime_names::RUBY)
+            MissingRuntimeNames::when(
+                lacks,
+                "Ruby",
+                "only YJIT writes perf map files, and only when enabled",
+                runtime_names::RUBY,
+            )
         },
         variable: None,
     },
@@ -137,7 +142,7 @@ const RUNTIMES: &[Runtime] = &[
         name: "PHP",
         is_of: |program| (program.has)("php_execute_script"),
         lacks: |program| {
-            let why = "only its JIT writes them, if enabled";
+            let why = "only its JIT writes function names, and only if enabled";
             MissingRuntimeNames::when(!program.mentions("opcache.jit_debug"), "PHP", why, runtime_names::PHP)
         },
         variable: None,

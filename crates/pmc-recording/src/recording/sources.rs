@@ -80,7 +80,7 @@ fn chosen(plan: &SamplePlan) -> Option<&'static str> {
         (options.levels != usual.levels, "a level (--all-user, --all-kernel)"),
         (options.intr_regs.is_some() || options.user_regs.is_some(), "registers (--intr-regs, --user-regs)"),
         (options.period.is_some(), "the period in samples (-P, --no-period)"),
-        (options.max_stack.is_some(), "the depth of stacks (--max-stack)"),
+        (options.max_stack.is_some(), "the stack depth (--max-stack)"),
         (options.backward, "which records full ring buffers keep (--overwrite, -S)"),
         (options.no_samples, "no samples (-n)"),
         (options.stat, "counts of threads (-s)"),
@@ -358,7 +358,7 @@ fn relay(spec: &EventSpec, plan: &SamplePlan) -> Result<(String, Relay)> {
     let relay = Relay::open(RunDirectory::at(&held.run_directory), held.id, plan.backlog)?;
     let has_chains = |event: &RecordedEvent| event.attr.sample_type() & sample_type::CALLCHAIN != 0;
     if plan.options.call_graph.is_some() && !relay.events.iter().any(has_chains) {
-        return Err(Error::usage(format!("{}: its samples have no call chains", spec.name))
+        return Err(Error::usage(format!("{}: samples have no call chains", spec.name))
             .try_this("pmc persist add ANOTHER -e EVENT --call-graph fp"));
     }
     Ok((spec.name.clone(), relay))

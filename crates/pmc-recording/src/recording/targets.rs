@@ -46,7 +46,7 @@ pub fn include_descendants<'a>(
         (Some(_), None) => *scope = MeasurementScope::Families(std::mem::take(pids)),
         (Some(one), Some(other)) => {
             return Err(Error::usage(format!("{} has `descendants`, but {} does not", one.name, other.name))
-                .why("all events must either include or exclude existing children")
+                .why("existing children must be included for all events or for none")
                 .try_this("add descendants to every event"));
         }
         _ => {}
@@ -68,11 +68,8 @@ pub(super) fn check_flags<'a>(
         let error = |words: &str| Error::usage(format!("{}: {words}", event.name));
         let flag = [Flag::Sigtrap, Flag::RemoveOnExec].into_iter().find(|&flag| attr.get(flag));
         if let (Some(flag), MeasurementScope::Cpus(_)) = (flag, scope) {
-            return Err(error(&format!(
-                "{} applies only to tasks, but whole CPUs are measured",
-                flag.name()
-            ))
-            .try_this("select tasks: -p PID, or -t TID"));
+            return Err(error(&format!("{} applies only to tasks, not to whole CPUs", flag.name()))
+                .try_this("select tasks: -p PID, or -t TID"));
         }
         if attr.get(Flag::RemoveOnExec) && matches!(scope, MeasurementScope::Command) {
             return Err(error("remove_on_exec would remove the event at the exec that starts the command")
@@ -136,7 +133,7 @@ pub(super) fn make_room(descriptors: u64, what: &str, why: &str, less: &str) -> 
 
 /// Calls [`make_room`] for sampled events.
 pub(super) fn make_room_for_events(descriptors: u64) -> Result<()> {
-    let why = "each event requires a descriptor on every CPU for every thread";
+    let why = "each event requires one file descriptor per CPU and thread";
     make_room(descriptors, "events", why, "--per-thread, fewer events, or fewer threads (-t)")
 }
 

@@ -55,14 +55,14 @@ pub fn adjust_to_trace(plan: &mut SamplePlan, groups: &mut Groups, host: &Host) 
     };
     if let Some((other, ..)) = traces.next() {
         return Err(Error::usage(format!("{} and {}: only one trace per recording", spec.name, other.name))
-            .why("events on one ring buffer share its AUX buffer")
+            .why("events that share a ring buffer also share its AUX buffer")
             .try_this("use a second recording"));
     }
     if let Tracer::CoreSight | Tracer::HisiPtt = tracer {
         return Err(Error::usage(format!("{}: pmc cannot record traces of {}", spec.name, tracer.name()))
             .why("its decoder requires registers that pmc does not write to the file")
             .try_this(format!(
-                "perf record -e {}; pmc can read its file, but not the trace in it",
+                "perf record -e {}; pmc can read the resulting file, but not decode its trace",
                 spec.name
             )));
     }
@@ -71,7 +71,7 @@ pub fn adjust_to_trace(plan: &mut SamplePlan, groups: &mut Groups, host: &Host) 
             "{}: a whole-CPU trace cannot be combined with per-process events",
             spec.name
         ))
-        .why("they would share each CPU's ring buffer")
+        .why("these events would share each CPU's ring buffer")
         .try_this("use a separate recording with -a"));
     }
     if plan.options.clock.is_some() {

@@ -5,7 +5,7 @@ use pmc_sys::error::{Advice, Warning};
 
 /// A problem that this crate has detected.
 #[derive(Debug, Clone)]
-#[allow(missing_docs, reason = "the text of each says what it is")]
+#[allow(missing_docs, reason = "each text is self-explanatory")]
 pub enum RecordingWarning {
     UnknownOrder { word: String },
     OrderRefused { order: String, why: String },
@@ -24,6 +24,7 @@ pub enum RecordingWarning {
     ProbeNotInherited { event: String, why: String },
     FrequencyLowered { asked: u64, most: String },
     RingsSmaller { bytes: String, asked: String, limit: RingLimit },
+    PrivilegesChanged,
     TargetsGone { count: usize, what: &'static str },
     NoSamples { why: String, remedy: Advice },
     RecordsTorn,
@@ -44,8 +45,7 @@ impl From<RecordingWarning> for Warning {
                 Self::new(format!("pmc no longer records {event}, and its last records are missing: {why}"))
             }
             CountersLeftAlone => Self::note_once(
-                "another process has reserved the hardware counters: pmc does not use them until that \
-                 process ends",
+                "another process has reserved the hardware counters: pmc will not use them until that process ends",
             ),
             NoCycles { why } => {
                 Self::note_once(format!("sampling cpu-clock, because cycles is not available: {why}"))
@@ -58,7 +58,7 @@ impl From<RecordingWarning> for Warning {
                 "context-switches:u never occurs: a thread is in the kernel whenever it leaves its CPU",
             )
             .advise(
-                "see kernel.perf_event_paranoid; record --off-cpu measures waiting times without measuring the kernel",
+                "see kernel.perf_event_paranoid; record --off-cpu measures wait times without measuring the kernel",
             ),
             WaitsWithoutStacks => Self::note(
                 "waiting times are complete, but the reasons for waiting are unknown: no permission to record \
@@ -66,8 +66,7 @@ impl From<RecordingWarning> for Warning {
             )
             .advise("set kernel.perf_event_paranoid to 1 or lower, or run as root"),
             StacksThinned => Self::note_once(
-                "more than 20,000 context switches per second: not all of their stacks are sampled; waiting \
-                 times remain exact",
+                "more than 20,000 context switches per second: only some stacks are sampled; waiting times remain exact",
             ),
             GuestsTogether { event } => {
                 Self::note_once(format!("{event}: guests are sampled together with the host"))
@@ -84,7 +83,7 @@ impl From<RecordingWarning> for Warning {
                     .advise("requires Linux 6.19 or newer")
             }
             ProbeNotInherited { event, why } => {
-                Self::note(format!("{event} excludes new processes: no probe in tracefs: {why}"))
+                Self::note(format!("{event} excludes new processes, because it has no probe in tracefs: {why}"))
                     .advise("root can mount tracefs on /sys/kernel/tracing and write there")
             }
             FrequencyLowered { asked, most } => {
@@ -103,6 +102,11 @@ impl From<RecordingWarning> for Warning {
                 };
                 Self::note(format!("ring buffers of {bytes} instead of {asked}: {why}")).advise(advice)
             }
+            PrivilegesChanged => Self::note_once(
+                "the kernel stopped measuring the command when it executed a program with other privileges \
+                 (setuid, setgid or file capabilities)",
+            )
+            .advise("run pmc as root"),
             TargetsGone { count, what } => {
                 Self::note(format!("{count} {what} before their counters were open; skipped"))
             }
@@ -111,11 +115,11 @@ impl From<RecordingWarning> for Warning {
                 "counts of some threads are missing: threads that ended at the same time on several CPUs \
                  overwrote each other's records (a kernel bug)",
             )
-            .advise("taskset -c 0 pmc … avoids this bug, which requires several CPUs"),
+            .advise("taskset -c 0 pmc … avoids this bug, which occurs only with several CPUs"),
             FilesNotKept { why } => Self::note(format!(
                 "the recording is complete, but its files were not copied to the build-id cache: {why}"
             ))
-            .advise("use -N to copy no files, or pmc --buildid-dir DIR record to use another directory"),
+            .advise("use -N to skip copying files, or pmc --buildid-dir DIR record to use another directory"),
         }
     }
 }

@@ -73,25 +73,27 @@ impl KallsymsTable {
     }
 
     /// Reads the running kernel's symbol list. The kernel takes longer to generate it than pmc takes for most
-    /// reports, so pmc caches the part that does not change while the kernel runs with the same modules.
+    /// reports, so pmc caches the part that does not change while the kernel runs with the same modules. The
+    /// result is the same without a cache.
     ///
     /// # Errors
     /// Fails in the same cases as [`KallsymsTable::read`].
     pub(crate) fn running(cache: Option<&Path>) -> Result<Self, KallsymsError> {
+        let read = || Self::read_list(Path::new(RUNNING), KallsymsScope::Lasting);
+        let in_memory = |list: KallsymsList| Self { fresh: Some(OnceLock::new()), ..list.into_table() };
         let Some((path, machine)) = cache.and_then(|folder| Some((kept_place(folder)?, fingerprint()?)))
         else {
-            return Self::read(Path::new(RUNNING));
+            return read().map(in_memory);
         };
         if let Some(kept) = Self::kept(&path, &machine) {
             return Ok(kept);
         }
-        let list = Self::read_list(Path::new(RUNNING), KallsymsScope::Lasting)?;
-        if cache_file::write(&path, MAGIC, &list.encode(&machine)).is_ok() {
+        if cache_file::write(&path, MAGIC, &read()?.encode(&machine)).is_ok() {
             let folder = path.parent().map(Path::to_path_buf);
             cache_file::prune(cache_file::files(folder.into_iter()), MOST_ALL_KEPT);
         }
-        // A mapped list takes no memory. If the cache is not writable, read the complete list again.
-        Self::kept(&path, &machine).map_or_else(|| Self::read(Path::new(RUNNING)), Ok)
+        // A mapped list takes no memory. If the cache is not writable, read the list again.
+        Self::kept(&path, &machine).map_or_else(|| read().map(in_memory), Ok)
     }
 
     fn read_list(path: &Path, kept: KallsymsScope) -> Result<KallsymsList, KallsymsError> {

@@ -202,7 +202,7 @@ impl MissingDataReason {
                  erl +JPperf true, ruby --yjit-perf, php -d opcache.jit_debug=16"
                     .into(),
             ),
-            Self::NoThreads => Some("raise the limits of processes and memory (ulimit -u, ulimit -v)".into()),
+            Self::NoThreads => Some("raise the process and memory limits (ulimit -u, ulimit -v)".into()),
             Self::Shortened { .. } => Some("run the report again when the file is complete".into()),
             Self::Unreadable { .. }
             | Self::NotElf { .. }
@@ -303,7 +303,7 @@ impl fmt::Display for MissingDataReason {
                 write!(f, "{}: cannot read the debug information: {why}", path.display())
             }
             Self::NoThreads => f.write_str(
-                "source lines and inlined functions are omitted, because no thread could be started",
+                "source lines and inlined functions are omitted because pmc could not start a thread",
             ),
             Self::KernelAddressesHidden { kptr_restrict: Some(level) } => {
                 write!(f, "/proc/kallsyms hides addresses (kernel.kptr_restrict is {level})")

@@ -374,7 +374,9 @@ impl Attr {
 }
 
 #[cfg(target_endian = "big")]
-compile_error!("the halves of attr words swap on big-endian machines; pmc runs on x86-64 and aarch64");
+compile_error!(
+    "the halves of attr words are swapped on big-endian machines; pmc runs only on x86-64 and aarch64"
+);
 
 impl fmt::Debug for Attr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

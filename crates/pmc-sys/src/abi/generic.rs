@@ -80,14 +80,14 @@ pub const GENERIC: &[GenericEvent] = &[
     software(TASK_CLOCK, &["task-clock"], "time the task ran, nanoseconds"),
     software(PAGE_FAULTS, &["page-faults", "faults"], "page faults"),
     software(CONTEXT_SWITCHES, &["context-switches", "cs"], "switches to another task"),
-    software(CPU_MIGRATIONS, &["cpu-migrations", "migrations"], "migrations of the task to another CPU"),
-    software(MINOR_FAULTS, &["minor-faults"], "page faults served without reading from a disk"),
-    software(MAJOR_FAULTS, &["major-faults"], "page faults that waited for a disk"),
+    software(CPU_MIGRATIONS, &["cpu-migrations", "migrations"], "task migrations to another CPU"),
+    software(MINOR_FAULTS, &["minor-faults"], "page faults handled without disk I/O"),
+    software(MAJOR_FAULTS, &["major-faults"], "page faults that required disk access"),
     software(7, &["alignment-faults"], "unaligned accesses that the kernel fixed up"),
     software(8, &["emulation-faults"], "instructions that the kernel emulated"),
     software(DUMMY, &["dummy"], "counts nothing; carries side-band records"),
     software(BPF_OUTPUT, &["bpf-output"], "data that BPF programs write"),
-    software(CGROUP_SWITCHES, &["cgroup-switches"], "switches to a task of another cgroup"),
+    software(CGROUP_SWITCHES, &["cgroup-switches"], "switches to a task in another cgroup"),
 ];
 
 /// Returns the generic event with this name.
@@ -128,7 +128,7 @@ const CACHES: [(CacheWord, &[u64]); 7] = [
     (CacheWord { names: &["dTLB", "d-tlb", "Data-TLB"], text: "data TLB" }, &[READ, WRITE, PREFETCH]),
     (CacheWord { names: &["iTLB", "i-tlb", "Instruction-TLB"], text: "instruction TLB" }, &[READ]),
     (CacheWord { names: &["branch", "branches", "bpu", "btb", "bpc"], text: "branch predictor" }, &[READ]),
-    (CacheWord { names: &["node"], text: "memory of the local NUMA node" }, &[READ, WRITE, PREFETCH]),
+    (CacheWord { names: &["node"], text: "memory on the local NUMA node" }, &[READ, WRITE, PREFETCH]),
 ];
 
 const READ: u64 = 0;

@@ -14,6 +14,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use crate::sys::{descriptor, errno};
+use crate::text::shell_word;
 
 pub use advice::{Advice, AdvisedOption};
 pub use warning::Warning;
@@ -132,8 +133,8 @@ impl Error {
             }
             (NotFound, Some(folder)) => error
                 .why("the directory does not exist, or no files can be created there")
-                .try_this(format!("mkdir -p {}", folder.display())),
-            (NotFound, None) => error.why("no files can be created in this directory"),
+                .try_this(format!("mkdir -p {}", shell_word(folder))),
+            (NotFound, None) => error.why("pmc cannot create files in this directory"),
             (PermissionDenied, _) => error.why("no permission to write there"),
             (ReadOnlyFilesystem, _) => error.why("the file system is read-only"),
             (IsADirectory, _) => error.why("a directory with this name exists"),

@@ -51,7 +51,7 @@ impl Host {
     }
 
     /// The run directory that a process uses, as determined by its user and its initial environment. `None`
-    /// if the process has no run directory, has ended, or cannot be examined.
+    /// if the process has no runtime directory, has ended, or cannot be examined.
     pub fn run_directory_of(&self, pid: u32) -> Option<PathBuf> {
         let environment = std::fs::read(self.path(format!("/proc/{pid}/environ"))).ok()?;
         let named = |name: &str| {

@@ -43,7 +43,7 @@ pub struct HeaderFields {
 
 /// Conversion from the CPU's clock to the kernel's; see [`HeaderPage::clock_conversion`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[allow(missing_docs, reason = "the kernel's names, see perf_event_mmap_page in perf_event_open(2)")]
+#[allow(missing_docs, reason = "the kernel's names; see perf_event_mmap_page in perf_event_open(2)")]
 pub struct ClockConversion {
     pub shift: u16,
     pub mult: u32,

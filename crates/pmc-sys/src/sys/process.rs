@@ -258,6 +258,13 @@ impl RunningCommand {
         self.wait4(libc::WNOHANG)
     }
 
+    /// Whether the command has not begun to exit: its memory still exists. The link to its program is gone
+    /// afterwards, and unreadable (EACCES) if the program has more privileges than pmc.
+    pub fn executes(&self) -> bool {
+        let program = std::fs::read_link(format!("/proc/{}/exe", self.pid));
+        !program.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+    }
+
     /// Sends a signal to the command.
     pub fn kill(&self, signal: i32) {
         // SAFETY: accesses no memory; the pid belongs to our child, which has not been reaped.

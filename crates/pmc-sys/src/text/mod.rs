@@ -13,6 +13,7 @@ mod wrap;
 
 use std::borrow::Cow;
 use std::fmt::Write;
+use std::path::Path;
 
 use unicode_width::UnicodeWidthStr;
 
@@ -44,6 +45,17 @@ fn hostile(c: char) -> bool {
         || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}')
 }
 
+/// Returns a path as a word for a shell, quoted if necessary, for commands that pmc suggests. Control
+/// characters become `?`.
+pub fn shell_word(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let is_safe = |c: char| c.is_ascii_alphanumeric() || "/._-+:,@%=".contains(c);
+    match !text.is_empty() && text.chars().all(is_safe) {
+        true => text.into_owned(),
+        false => format!("'{}'", clean(&text).replace('\'', r"'\''")),
+    }
+}
+
 /// Returns the number of columns that `text` occupies on a terminal.
 pub fn width(text: &str) -> usize {
     if is_plain(text) { text.len() } else { text.width() }
@@ -66,6 +78,19 @@ mod tests {
     fn escape_sequences_are_neutralized() {
         assert_eq!(clean("a\u{1b}[31mb\tc\u{202e}d"), "a?[31mb?c?d");
         assert!(matches!(clean("plain ü"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn paths_are_quoted_for_the_shell() {
+        for (path, word) in [
+            ("/tmp/a-b_c.d", "/tmp/a-b_c.d"),
+            ("$(reboot)", "'$(reboot)'"),
+            ("it's", r"'it'\''s'"),
+            ("a\nb", "'a?b'"),
+            ("", "''"),
+        ] {
+            assert_eq!(shell_word(Path::new(path)), word);
+        }
     }
 
     #[test]

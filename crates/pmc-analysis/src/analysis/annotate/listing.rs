@@ -264,7 +264,7 @@ fn sources(
     }
     if let Some(first) = newer.first() {
         notes.push(ListingNote {
-            text: format!("{first} was changed after the program was built: lines may not match"),
+            text: format!("{first} was modified after the program was built: line numbers may not match"),
             remedy: None,
         });
     }

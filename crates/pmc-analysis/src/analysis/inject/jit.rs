@@ -53,8 +53,8 @@ impl JitCodes {
         check_clock(session)?;
         let layout = session.reader.layouts().iter().next();
         let Some(layout) = layout.filter(|layout| layout.trailer_size() > 0) else {
-            return Err(Error::new("the records of this recording have no timestamps")
-                .why("it was recorded without sample_id_all, by a version of perf before Linux 2.6.38"));
+            return Err(Error::new("the records in this recording have no timestamps")
+                .why("it was recorded without sample_id_all, by a version of perf older than Linux 2.6.38"));
         };
         for (pid, path) in &dumps {
             let here = symbols.below_symfs(path);
@@ -67,8 +67,8 @@ impl JitCodes {
             match dump {
                 Ok((dump, _)) if dump.has_cpu_times => {
                     return Err(Error::new(format!("{}: its times are raw CPU timestamps", path.display()))
-                        .why("they cannot be compared with the recording's")
-                        .try_this("configure the compiler to use CLOCK_MONOTONIC"));
+                        .why("they cannot be compared with those in the recording")
+                        .try_this("configure the JIT compiler to use CLOCK_MONOTONIC"));
                 }
                 Ok((dump, held)) => codes.add(*pid, (path, &here), &held, &dump, layout)?,
                 Err(error) => {
@@ -162,7 +162,7 @@ fn check_clock(session: &Session) -> Result<()> {
     let events = session.reader.events();
     match events.iter().find(|event| !on_it(&event.attr) && event.attr.kind() != kind::TRACEPOINT) {
         None => Ok(()),
-        Some(event) => Err(Error::new("generated code and recording use different clocks")
+        Some(event) => Err(Error::new("JIT-compiled code and the recording use different clocks")
             .why(format!("{} was not recorded with CLOCK_MONOTONIC, which JIT compilers use", event.name()))
             .try_this("pmc record -k mono; pmc report and pmc annotate read jitdumps without inject")),
     }

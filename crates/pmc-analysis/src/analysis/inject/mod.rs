@@ -185,7 +185,7 @@ fn warn_of_ends(ends: &crate::profile::sampled::profile_quality::UnwindEnds) {
     let unknown: u64 = ends.no_tables.iter().map(|(_, samples)| samples).sum();
     for (samples, why) in [
         (ends.compat, "are from 32-bit Arm processes: the new recording does not contain their callers"),
-        (unknown, "end where a program has no unwind tables, or its file is missing"),
+        (unknown, "end in code that has no unwind tables or whose file is missing"),
     ] {
         if samples > 0 {
             let what = format!("{samples} of {copied} copied stacks {why}");

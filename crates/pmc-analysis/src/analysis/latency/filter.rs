@@ -161,7 +161,7 @@ impl<'a> FilterParser<'a> {
                 return Err(format!("{name} is a string, which can only be compared with ==, != or ~"));
             }
             (false, _) if operator == FilterOperator::Glob => {
-                return Err(format!("{name} is a number, which cannot be compared with ~"));
+                return Err(format!("{name} is a number, and ~ matches only strings"));
             }
             (false, Some(number)) => FilterValue::Number(as_stored(number, field)),
             (false, None) => return Err(format!("{name} is a number, not {value:?}")),

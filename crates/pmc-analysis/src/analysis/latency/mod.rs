@@ -69,7 +69,7 @@ pub fn of_recording(
     let file = reader.path().display().to_string();
     let found = request.rules.find(reader.events(), &file)?;
     if !session.has_time {
-        return Err(Error::new(format!("{file}: its samples have no times"))
+        return Err(Error::new(format!("{file}: samples have no timestamps"))
             .why("the time between two events is computed from them")
             .try_this("record without -T- or time=0"));
     }

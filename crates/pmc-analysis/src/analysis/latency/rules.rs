@@ -132,7 +132,7 @@ impl PairRules {
             .why(format!("it contains {}", shown[..shown.len().min(8)].join(", ")));
         let texts = self.texts.iter().map(|text| format!("-e {text}")).collect::<Vec<_>>().join(" ");
         let error = match near.first() {
-            Some(near) => error.try_this(format!("{near}, if that is the event")),
+            Some(near) => error.try_this(format!("{near}, if that is the event you mean")),
             None => error,
         };
         Err(error.try_this(format!("pmc record {texts} …, then pmc latency with the same events")))
@@ -156,7 +156,7 @@ impl PairRules {
             let format = format.filter(|_| is_tracepoint);
             if text.is_some() && (event.attr.get(Flag::Freq) || event.attr.period() > 1) {
                 return Err(Error::new(format!("{}: not every occurrence is recorded", event.name()))
-                    .why("it has a frequency or a period, so most pairs are incomplete")
+                    .why("the event is sampled by frequency or period, so most pairs are incomplete")
                     .try_this("record each occurrence: omit -F and period=, or use -c 1"));
             }
             let of_event = self.rules.iter().filter(|rule| Some(rule.text) == *text);

@@ -23,6 +23,7 @@ use pmc_symbols::symbol::{Depth, SymbolOptions};
 use pmc_sys::abi::CpuMode;
 use pmc_sys::error::{Error, Result};
 use pmc_sys::sys::clock::process_cpu_ns;
+use pmc_sys::sys::credentials;
 use pmc_sys::units::seconds;
 
 /// Interval between retries for unnamed generated code.
@@ -143,7 +144,10 @@ pub fn start(options: NameOptions) -> Result<(NameRequests, NameLookup)> {
         .name("names".into())
         // Parsing untrusted names may recurse deeply.
         .stack_size(pmc_symbols::worker_threads::STACK)
-        .spawn(move || finder.run(&come))
+        .spawn(move || {
+            credentials::keep_for_reading();
+            finder.run(&come);
+        })
         .map_err(|error| Error::io("starting the symbolization thread", error))?;
     let names = NameRequests {
         news,

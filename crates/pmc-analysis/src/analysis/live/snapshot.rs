@@ -309,7 +309,7 @@ impl SnapshotMaker {
         }
         if counts.downsampled > 0 {
             notes.push(
-                "too many different stacks: some rare stacks represent others (the ± is larger)".to_owned(),
+                "too many distinct stacks: some rare stacks represent others (so the ± is larger)".to_owned(),
             );
         }
         let head = LiveHeader {

@@ -51,7 +51,7 @@ fn check_times(session: &Session, remedy: &str) -> Result<()> {
         return Ok(());
     }
     let path = session.reader.path().display();
-    Err(Error::new(format!("the samples in {path} have no times"))
-        .why("the duration of a wait is the difference between two times")
+    Err(Error::new(format!("the samples in {path} have no timestamps"))
+        .why("the duration of a wait is the difference between two timestamps")
         .try_this(remedy.to_owned()))
 }

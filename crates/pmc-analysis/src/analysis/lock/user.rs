@@ -82,7 +82,7 @@ pub fn user_locks(
         return Err(lacks(&session, "futex calls (syscalls:sys_enter_futex)", &remedy));
     }
     if !tracepoints.have(&[TracepointRole::FutexExit]) {
-        return Err(lacks(&session, "ends of futex calls (syscalls:sys_exit_futex)", REMEDY));
+        return Err(lacks(&session, "returns from futex calls (syscalls:sys_exit_futex)", REMEDY));
     }
     check_times(&session, REMEDY)?;
     let mut wanted =

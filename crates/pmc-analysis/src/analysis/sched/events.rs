@@ -256,14 +256,16 @@ fn no_switches(session: &Session) -> Error {
     if session.reader.events().iter().any(|event| event.attr.get(Flag::ContextSwitch)) {
         let file = session.reader.path().display();
         return Error::new(format!("{file} has no context switches"))
-            .why("no recorded thread got or left a CPU: it waited, or ran, all the time")
+            .why("no recorded thread switched on or off a CPU: each either waited or ran the whole time")
             .try_this(
-                "record for longer; pmc record --off-cpu also measures threads that wait all the time",
+                "record for longer; pmc record --off-cpu also measures threads that wait the whole time",
             );
     }
     let why = match session.reader.features().tracing_data {
-        None => "it has neither sched:sched_switch samples with their formats nor context-switch records",
-        Some(_) => "it has neither sched:sched_switch samples nor context-switch records",
+        None => {
+            "it has no context-switch records, and no sched:sched_switch samples with their field formats"
+        }
+        Some(_) => "the recording has neither sched:sched_switch samples nor context-switch records",
     };
     Error::new(format!("{} has no scheduler events", session.reader.path().display()))
         .why(why)

@@ -190,7 +190,7 @@ impl MetricParser<'_> {
 
     fn atom(&mut self) -> Result<ExpressionNode<MetricWord>, SyntaxError> {
         let Some(first) = self.peek() else {
-            return Err(self.expected("a number, an event or `(`, but the text ends"));
+            return Err(self.expected("a number, an event or `(`, but found the end of the text"));
         };
         match first {
             '(' => {
@@ -464,7 +464,7 @@ mod tests {
             ("1e300 * 1e300", "too large"),
             ("#slots + 1", "#slots is unknown"),
             ("source_count(UNC_IIO) + 1", "no known PMU counts UNC_IIO"),
-            ("NaN + 1", "does not have the events that it requires"),
+            ("NaN + 1", "lacks the required events"),
             ("1 if nothing else 2", "no nothing"),
             ("nothing & 1", "no nothing"),
             ("cycles * X:R", "retire latency"),
@@ -486,7 +486,7 @@ mod tests {
     #[test]
     fn parse_errors_point_with_a_caret() {
         for (text, caret, words) in [
-            ("cycles +", "        ^", "the text ends"),
+            ("cycles +", "        ^", "the end of the text"),
             ("cycles $ 2", "       ^", "found `$`"),
             ("(cycles", "       ^", "`)`"),
             ("foo(1)", "^", "min, max, d_ratio"),
@@ -494,7 +494,7 @@ mod tests {
             ("'open", "^", "closing"),
             ("d_ratio(1)", "^", "two arguments"),
             ("ü + *", "    ^", "found `*`"),
-            ("", "^", "the text ends"),
+            ("", "^", "the end of the text"),
             ("1 if 2", "      ^", "`else`"),
             ("1 + #smt", "    ^", "#smt_on"),
             ("has_event(1 + 2)", "            ^", "`)`"),

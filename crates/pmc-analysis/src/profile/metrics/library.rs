@@ -91,8 +91,11 @@ pub fn definition(text: &str) -> Result<MetricDefinition<'_>> {
     };
     let name = name.trim();
     if name.is_empty() {
-        return Err(Error::usage(format!("the metric `{}` has no name before the `=`", text::clean(text)))
-            .try_this("--metric 'ipc=instructions / cycles'"));
+        return Err(Error::usage(format!(
+            "the metric definition `{}` has no name before the `=`",
+            text::clean(text)
+        ))
+        .try_this("--metric 'ipc=instructions / cycles'"));
     }
     Ok(MetricDefinition { name, expression, ..MetricDefinition::default() })
 }
@@ -301,14 +304,12 @@ impl<'l, 'a> Binder<'l, 'a> {
             MetricWord::IsCpuid(pattern) => {
                 ExpressionNode::Number(f64::from((self.environment.is_cpuid)(pattern)))
             }
-            MetricWord::Nothing => {
-                unknown("this machine does not have the events that it requires".to_owned())
-            }
+            MetricWord::Nothing => unknown("this machine lacks the required events".to_owned()),
         });
         let bound = BoundExpression::new(node);
         if bound.depth > MOST_DEEP {
             return Err(Error::usage(format!(
-                "the metric `{}`, with the metrics that it uses, is nested too deeply",
+                "the metric `{}` nests other metrics too deeply",
                 text::clean(definition.name)
             ))
             .why(format!("at most {MOST_DEEP} nested operations are supported")));
@@ -471,7 +472,7 @@ mod tests {
         let shown = error(&circle);
         assert!(shown.contains("the metric `a0` refers to itself") && shown.contains("`c`"), "{shown}");
         let tower = |height| (0..height).map(|at| format!("a{at} = x + a{}", at + 1)).collect::<Vec<_>>();
-        assert!(error(&tower(5000)).contains("nested too deeply"));
+        assert!(error(&tower(5000)).contains("metrics too deeply"));
         let highest = (0..MOST_DEEP).step_by(99).rev().find_map(|height| {
             let texts = tower(height);
             let definitions: Vec<_> = texts.iter().map(|text| definition(text).unwrap()).collect();

@@ -148,7 +148,7 @@ const NO_JOINING: &str = "pmc does not combine branches with call chains; with -
 
 /// perf's sort keys that pmc does not support, and why.
 pub const REFUSED: &[(&str, &str)] = &[
-    ("ipc_lbr", "it requires the length of every basic block"),
+    ("ipc_lbr", "this requires the length of every basic block"),
     ("ipc_null", "perf uses this key only as a placeholder; it has no values"),
     ("type", NO_TYPES),
     ("typeoff", NO_TYPES),

@@ -67,10 +67,9 @@ pub fn statement(quality: &ProfileQuality, modules: &[ModuleQuality]) -> TrustSt
     }
     if quality.joined > 0 {
         let joined = share(quality.joined, quality.stacks);
-        let with = "were completed from earlier samples of their threads";
+        let with = "were completed using earlier samples of their threads";
         let text = format!(
-            "{joined:.1}% of the stacks were truncated at the end of their copy, and {with} (--no-join \
-             disables this)"
+            "{joined:.1}% of the stacks were truncated at the copy size, and {with} (--no-join disables this)"
         );
         remarks.push(TrustRemark::new(text, None));
     }
@@ -121,7 +120,9 @@ fn summary(quality: &ProfileQuality) -> String {
     }
     if quality.yielded_ns > 0 {
         let off = duration(quality.yielded_ns as f64);
-        parts.push(format!("hardware events off for {off}, while another program had reserved the counters"));
+        parts.push(format!(
+            "hardware events were off for {off}, while another program had reserved the counters"
+        ));
     }
     if quality.unknown > 0 {
         parts.push(format!("{} of unknown events", thousands(quality.unknown)));
@@ -164,7 +165,7 @@ fn unsampled(quality: &ProfileQuality) -> Option<TrustRemark> {
         }
         false => {
             format!(
-                "samples miss {percent:.1}% of the command's cycles: short-lived processes without samples"
+                "samples miss {percent:.1}% of the command's cycles: some processes were too short-lived to be sampled"
             )
         }
     };
@@ -177,11 +178,12 @@ fn nameless(quality: &ProfileQuality, modules: &[ModuleQuality], remarks: &mut V
     nameless.sort_by_key(|module| std::cmp::Reverse(module.unnamed));
     for module in nameless.iter().take(MOST_NAMELESS) {
         let why = module.data.missing.first();
-        let why = why.map_or_else(|| "its symbol tables do not cover them".to_owned(), ToString::to_string);
+        let why = why
+            .map_or_else(|| "its symbol tables do not cover these addresses".to_owned(), ToString::to_string);
         let percent = share(module.unnamed, quality.frames);
         let path = module.path.to_string_lossy();
         let (path, why) = (clean(&path), clean(&why));
-        let text = format!("{path}: {percent:.1}% of all frames without a symbol; {why}");
+        let text = format!("{path}: {percent:.1}% of all frames have no symbol; {why}");
         remarks
             .push(TrustRemark::new(text, module.remedy.as_deref().map(|remedy| clean(remedy).into_owned())));
     }
@@ -204,8 +206,8 @@ fn copied(quality: &ProfileQuality) -> Option<TrustRemark> {
     };
     part(ends.cut, "at the end of the stack copy");
     part(ends.lost, "where the unwind tables do not lead to a caller");
-    part(ends.long, "because they are longer than --max-stack");
-    part(ends.compat, "in 32-bit Arm processes, which pmc does not unwind");
+    part(ends.long, "because they are deeper than --max-stack");
+    part(ends.compat, "in 32-bit Arm processes, whose stacks pmc does not unwind");
     for (module, samples) in ends.no_tables.iter().take(MOST) {
         match module {
             Some(name) => {
@@ -250,9 +252,9 @@ fn chains(quality: &ProfileQuality) -> Option<TrustRemark> {
 fn larger_copies(how: &str, quality: &ProfileQuality) -> Option<String> {
     match quality.largest_copies {
         true if end_in_generated_code(quality) => None,
-        true => {
-            Some("build that code with -fno-omit-frame-pointer, since copies cannot be larger".to_owned())
-        }
+        true => Some(
+            "build that code with -fno-omit-frame-pointer, since stack copies cannot be larger".to_owned(),
+        ),
         false => Some(format!("copy more of each stack (--call-graph {how},{LARGEST_STACK_COPY})")),
     }
 }
@@ -299,7 +301,7 @@ mod tests {
     fn joined_stacks_are_counted() {
         let said = |joined| texts(&ProfileQuality { stacks: 200, joined, ..ProfileQuality::default() });
         assert!(said(50)[0].starts_with(
-            "25.0% of the stacks were truncated at the end of their copy, and \
+            "25.0% of the stacks were truncated at the copy size, and \
                                          were completed"
         ));
         assert!(said(0).is_empty());

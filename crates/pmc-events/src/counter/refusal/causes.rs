@@ -29,7 +29,7 @@ pub(super) fn of(number: i32, refusal: &Refusal, facts: &MachineFacts) -> Refusa
         errno::E2BIG => explained(
             BadRequest,
             format!(
-                "this kernel does not support a requested field: the request has {} bytes",
+                "this kernel does not support a requested field: the request is {} bytes long",
                 refusal.attr.size()
             ),
             "omit config3, config4 and the terms that use them, or use a newer kernel",
@@ -48,17 +48,17 @@ pub(super) fn of(number: i32, refusal: &Refusal, facts: &MachineFacts) -> Refusa
             (Some(_), 0) => explained(
                 BadRequest,
                 "the directory is not a cgroup that supports perf events",
-                "use a cgroup of the unified hierarchy below /sys/fs/cgroup, or of the perf_event controller",
+                "use a cgroup in the unified hierarchy under /sys/fs/cgroup, or in the perf_event controller's hierarchy",
             ),
             _ => explained(BadRequest, "the group leader is not a perf event", ""),
         },
         errno::EOPNOTSUPP => notsupp(refusal, facts),
         errno::EBUSY => match refusal.call {
-            FailedCall::Map { .. } => explained(Busy, "another event uses the ring buffer of this event", ""),
+            FailedCall::Map { .. } => explained(Busy, "another event uses this event's ring buffer", ""),
             _ => explained(
                 Busy,
                 format!("another program uses {} exclusively", pmu_words(&refusal.attr, facts)),
-                "end the other measurement first; pmc info names the processes with open perf events",
+                "stop the other measurement first; pmc info lists the processes with open perf events",
             ),
         },
         errno::ENODEV => nodev(refusal, facts),
@@ -66,24 +66,23 @@ pub(super) fn of(number: i32, refusal: &Refusal, facts: &MachineFacts) -> Refusa
             OutOfDescriptors,
             match facts.open_files {
                 Some(most) => format!(
-                    "all {most} descriptors of this process are in use, and each event needs one per CPU or \
-                     thread"
+                    "all {most} file descriptors of this process are in use, and each event needs one per CPU or thread"
                 ),
                 None => {
-                    "all descriptors of this process are in use, and each event needs one per CPU or thread"
+                    "all file descriptors of this process are in use, and each event needs one per CPU or thread"
                         .to_owned()
                 }
             },
             "raise the limit (ulimit -n), or count fewer events, CPUs or threads",
         ),
         errno::ENFILE => {
-            explained(OutOfDescriptors, "the machine has no descriptors left", "raise sysctl fs.file-max")
+            explained(OutOfDescriptors, "the system has no file descriptors left", "raise sysctl fs.file-max")
         }
         errno::ENOSPC => match refusal.attr.kind() {
             kind::BREAKPOINT => explained(
                 Busy,
                 "all breakpoint registers of the CPU are in use",
-                "use fewer mem: events (x86 has four registers), or end the debugger that uses them",
+                "use fewer mem: events (x86 has four debug registers), or quit the debugger that uses the registers",
             ),
             _ => explained(
                 Busy,
@@ -110,7 +109,7 @@ pub(super) fn of(number: i32, refusal: &Refusal, facts: &MachineFacts) -> Refusa
             ),
             _ => explained(
                 OutOfMemory,
-                "the kernel has no memory for another event",
+                "the kernel has no memory left for another event",
                 "count fewer events, CPUs or threads",
             ),
         },
@@ -124,7 +123,7 @@ pub(super) fn of(number: i32, refusal: &Refusal, facts: &MachineFacts) -> Refusa
         errno::ENXIO => explained(NoHardware, "the event's device is absent or disabled", ""),
         _ => explained(
             Other,
-            "the reason is unknown: the kernel gives none, and nothing on this machine explains it",
+            "the reason is unknown: the kernel reports none, and pmc found no cause on this machine",
             "",
         ),
     }
@@ -234,7 +233,7 @@ fn no_core_pmu(attr: &Attr, facts: &MachineFacts) -> RefusalText {
     {
         return explained(
             NoHardware,
-            format!("the request names a PMU of type {named}, which is not registered"),
+            format!("the request uses PMU type {named}, which is not registered"),
             "pmc info shows the available PMUs",
         );
     }
@@ -251,7 +250,7 @@ fn no_core_pmu(attr: &Attr, facts: &MachineFacts) -> RefusalText {
         ),
         (false, _) => explained(
             NoHardware,
-            "the kernel has not registered a PMU for the cores of this machine",
+            "the kernel has not registered a PMU for this machine's cores",
             format!("look for `Performance Events` or `PMU` in dmesg, or {SOFTWARE}"),
         ),
     }
@@ -268,7 +267,7 @@ fn wrong_core(pmu: &KnownPmu, cpu: Option<u32>, facts: &MachineFacts) -> Option<
     Some(explained(
         NoHardware,
         format!("CPU {cpu} is not a core of the PMU `{}`{owner}", pmu.name),
-        format!("count on CPUs {cpus}, or name the other PMU"),
+        format!("count on CPUs {cpus}, or specify the other PMU"),
     ))
 }
 
@@ -297,7 +296,7 @@ fn inval(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
                     "{} samples per second were requested, but kernel.perf_event_max_sample_rate is {most}",
                     attr.period()
                 ),
-                format!("use at most {most} (-F max), or raise the setting"),
+                format!("use at most {most} (-F max), or raise the limit"),
             );
         }
     } else if attr.period() >> 63 == 1 {
@@ -315,13 +314,13 @@ fn inval(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
             return explained(
                 BadRequest,
                 "only the first event of a group can be pinned or exclusive",
-                "use D and e on the first event",
+                "put the modifiers D and e on the first event",
             );
         }
         return explained(
             NoHardware,
             format!(
-                "the group does not fit on the PMU: it accepted {} events, but not this one",
+                "the group does not fit on the PMU, which accepted {} events but not this one",
                 refusal.group_before
             ),
             "split the group, or add :W to count its events individually if the group does not fit",
@@ -330,7 +329,7 @@ fn inval(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
     match (attr.kind(), pmu) {
         (kind::TRACEPOINT, _) => explained(
             NoHardware,
-            format!("this kernel has no tracepoint number {}", attr.config()),
+            format!("this kernel has no tracepoint with id {}", attr.config()),
             "choose an existing tracepoint: pmc list tracepoint",
         ),
         // Addresses with the top bit set are kernel addresses on every architecture that pmc supports.
@@ -342,15 +341,13 @@ fn inval(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
         ),
         (kind::BREAKPOINT, _) => explained(
             BadRequest,
-            "the CPU cannot watch this address, length or kind of access",
+            "the CPU cannot watch this address, length or access type",
             "use a length of 1, 2, 4 or 8, and an address that is a multiple of it; omit the length with :x",
         ),
         (_, Some(pmu)) if pmu.name == "kprobe" => explained(
             BadRequest,
-            "the kernel does not allow a probe there: the function must not be probed (kernel entry, \
-             tracing and exception code), or no instruction starts at this offset",
-            "probe a function that calls it; /sys/kernel/debug/kprobes/blacklist lists the forbidden \
-             functions",
+            "the kernel does not allow a probe there: the function cannot be probed (kernel entry, tracing or exception code), or no instruction starts at this offset",
+            "probe one of its callers; /sys/kernel/debug/kprobes/blacklist lists the functions that cannot be probed",
         ),
         (_, Some(pmu)) if attr.config1_text().is_some() => explained(
             BadRequest,
@@ -373,16 +370,16 @@ fn inval(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
                 pmu.name,
                 attr.config()
             ),
-            "omit the modifiers u, k and h: few PMUs besides core PMUs support privilege levels",
+            "omit the modifiers u, k and h: few non-core PMUs support privilege levels",
         ),
         (_, Some(pmu)) => explained(
             BadRequest,
             format!("the PMU `{}` does not support config {:#x}", pmu.name, attr.config()),
-            format!("compare with its events: pmc list --long {}", pmu.name),
+            format!("see the PMU's events: pmc list --long {}", pmu.name),
         ),
         (_, None) => explained(
             BadRequest,
-            "the kernel rejects the request as invalid, without a reason",
+            "the kernel rejects the request as invalid, without giving a reason",
             "show the request with -vv",
         ),
     }
@@ -417,7 +414,7 @@ fn notsupp(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
     if let Some((feature, _, cause)) = uses.into_iter().find(|(_, is_used, _)| *is_used) {
         return explained(NoCapability, cause, feature.remedy());
     }
-    explained(NoCapability, format!("{pmu} lacks a feature that this request requires"), "")
+    explained(NoCapability, format!("{pmu} lacks a feature that this request needs"), "")
 }
 
 /// Explains ENODEV: the CPU or the driver no longer exists.
@@ -464,29 +461,33 @@ fn nosys(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
 /// Explains why an event was enabled, but never on a counter.
 pub(super) fn never_ran(attr: &Attr, facts: &MachineFacts) -> RefusalText {
     let Some(pmu) = facts.pmu_of(attr) else {
-        return explained(Other, "nothing ran while it was enabled", "measure something that runs longer");
+        return explained(
+            Other,
+            "nothing ran while the event was enabled",
+            "measure something that runs longer",
+        );
     };
     if !pmu.is_core() {
         return explained(
             Busy,
-            format!("it never had a counter of the PMU `{}`, or nothing ran during that time", pmu.name),
+            format!("it never got a counter on the PMU `{}`, or nothing ran during that time", pmu.name),
             "count fewer events of this PMU at the same time",
         );
     }
     let mut holders = Vec::new();
     if facts.settings.nmi_watchdog == Some(true) {
-        holders.push("the NMI watchdog uses one on each CPU".to_owned());
+        holders.push("the NMI watchdog uses one counter on each CPU".to_owned());
     }
     holders.extend(facts.reservation.clone());
     let cause = match holders.is_empty() {
         true => format!(
-            "it never had a counter of the PMU `{}`: all were in use, or nothing ran during that time",
+            "it was never assigned a counter of the PMU `{}`: all were in use, or nothing was running",
             pmu.name
         ),
-        false => format!("it never had a counter of the PMU `{}`: {}", pmu.name, holders.join("; ")),
+        false => format!("the event never got a counter on the PMU `{}`: {}", pmu.name, holders.join("; ")),
     };
     let remedy = if facts.settings.nmi_watchdog == Some(true) {
-        "free one with `sysctl kernel.nmi_watchdog=0`, or count fewer events"
+        "free a counter with `sysctl kernel.nmi_watchdog=0`, or count fewer events"
     } else {
         "count fewer events or run longer; pmc info shows which processes use counters"
     };

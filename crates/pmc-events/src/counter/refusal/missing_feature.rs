@@ -107,7 +107,7 @@ impl OmittableFeature {
     pub(super) fn cause(self) -> &'static str {
         match self {
             Self::Precise => "the PMU does not support this precision for the event",
-            Self::BranchStack => "the PMU cannot record these branches for the event",
+            Self::BranchStack => "the PMU cannot record the requested branch types for this event",
             Self::Levels => "the PMU cannot distinguish privilege levels for this event",
             Self::Guest => "the PMU cannot distinguish host and guest for this event",
             Self::Sampling => "the PMU can count this event but not sample it",
@@ -115,9 +115,9 @@ impl OmittableFeature {
             Self::Clock => "the kernel does not support this clock for timestamps",
             Self::Inherit => "the kernel does not support inheritance for this combination",
             Self::InheritThread => {
-                "this kernel cannot include new threads without also including new processes"
+                "this kernel cannot follow new threads without also following new processes"
             }
-            Self::Exclusive => "the PMU cannot be used exclusively by one group",
+            Self::Exclusive => "the PMU does not support exclusive groups",
             Self::LateConfig => "the PMU does not support this config3 or config4",
             Self::LateFlags => "this kernel does not support one of the flags in use",
         }
@@ -182,8 +182,11 @@ pub(super) fn contradiction(attr: &Attr) -> Option<(String, &'static str)> {
     } else if unknown != 0 {
         (format!("this kernel does not support bits {:#x} of attr5", unknown << (last + 1)), OUT)
     } else if let Some((field, able)) = of_a_trace(attr) {
-        let cause = format!("{field} requires a trace that leads the event's group, {able}");
-        (cause, "a group such as '{arm_spe_0//,EVENT/aux-action=pause/}' with pmc record, or omit it")
+        let cause = format!("{field} requires a trace event as the group leader, {able}");
+        (
+            cause,
+            "use a group such as '{arm_spe_0//,EVENT/aux-action=pause/}' with pmc record, or omit the term",
+        )
     } else {
         return None;
     };
@@ -195,11 +198,11 @@ pub(super) fn contradiction(attr: &Attr) -> Option<(String, &'static str)> {
 fn of_a_trace(attr: &Attr) -> Option<(String, &'static str)> {
     match (attr.aux_action(), attr.aux_sample_size()) {
         (0, 0) if attr.get(Flag::AuxOutput) => {
-            Some(("aux_output".to_owned(), "and the event's own PMU must be able to write into it"))
+            Some(("aux_output".to_owned(), "and the event's own PMU must be able to write to the trace"))
         }
         (0, 0) => None,
         (0, size) => {
-            Some((format!("aux_sample_size {size}"), "from a PMU that shows its trace while it runs"))
+            Some((format!("aux_sample_size {size}"), "from a PMU whose trace can be read during tracing"))
         }
         (action, _) => {
             Some((format!("aux_action {action:#x}"), "from a PMU that can pause it, on Linux 6.13 or newer"))

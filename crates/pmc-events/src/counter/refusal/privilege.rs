@@ -17,7 +17,7 @@ pub(super) fn access(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
     let Some(level) = facts.settings.paranoid else {
         return explained(
             NoPrivilege,
-            "the kernel refuses, and perf_event_paranoid is not readable",
+            "the kernel denied access, and perf_event_paranoid cannot be read",
             "try as root",
         );
     };
@@ -68,7 +68,7 @@ pub(super) fn access(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
     if attr.kind() == kind::TRACEPOINT && !allowed.raw_tracepoint {
         return explained(
             NoPrivilege,
-            format!("{level_is}: tracepoint data requires -1, or privileges, and {who}"),
+            format!("{level_is}: tracepoint data requires -1 or elevated privileges, but {who}"),
             raise(-1),
         );
     }
@@ -77,7 +77,7 @@ pub(super) fn access(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
     if !allowed.user {
         return explained(
             NoPrivilege,
-            format!("{level_is}, so this kernel allows nothing to unprivileged users, and {who}"),
+            format!("{level_is}, so this kernel denies perf events to unprivileged users, and {who}"),
             raise(2),
         );
     }
@@ -91,14 +91,14 @@ pub(super) fn access(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
         return explained(
             NoPrivilege,
             format!("thread {tid} belongs to another user or may not be traced{yama}, and {who}"),
-            "run as its user, as root, or with CAP_PERFMON",
+            "run as the process's user, as root, or with CAP_PERFMON",
         );
     }
     security_module(facts).unwrap_or_else(|| {
         explained(
             NoPrivilege,
             format!("the kernel refuses although {level_is} and {who}"),
-            "look for messages of a security module: dmesg, journalctl -k",
+            "look for messages from a security module: dmesg, journalctl -k",
         )
     })
 }
@@ -113,7 +113,7 @@ pub(super) fn perm(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
         return explained(
             OutOfMemory,
             format!(
-                "a ring buffer of {bytes} bytes exceeds this user's remaining locked memory: {allowance}"
+                "a ring buffer of {bytes} bytes exceeds this user's remaining locked-memory allowance: {allowance}"
             ),
             "use smaller ring buffers (-m), or raise kernel.perf_event_mlock_kb or `ulimit -l`",
         );
@@ -142,7 +142,7 @@ pub(super) fn perm(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
         return explained(
             NoPrivilege,
             format!("the kernel refuses although {}", who(facts)),
-            "look for messages of a security module: dmesg, journalctl -k",
+            "look for messages from a security module: dmesg, journalctl -k",
         );
     }
     // Kernels before 4.8 return EPERM instead of EACCES. Newer kernels still do this for tracepoint data.
@@ -161,7 +161,7 @@ fn security_module(facts: &MachineFacts) -> Option<RefusalText> {
     (facts.selinux && facts.credentials.perfmon()).then(|| {
         explained(
             NoPrivilege,
-            "SELinux is enforcing, and its policy decides on perf events",
+            "SELinux is enforcing, and its policy controls access to perf events",
             "see `ausearch -m avc -ts recent` for the denial",
         )
     })

@@ -73,7 +73,7 @@ fn hardware_event_without_pmu_is_explained() {
     let mut bare = facts("vm-without-pmu", root());
     (bare.virtual_machine, bare.hypervisor) = (false, None);
     let refusal = refused("ENOENT", &opening(&asked, OWN), &bare);
-    says(&refusal, RefusalKind::NoHardware, "has not registered a PMU for the cores", "dmesg");
+    says(&refusal, RefusalKind::NoHardware, "has not registered a PMU for this machine's cores", "dmesg");
 
     let error = refusal.into_error("opening cycles").to_string();
     assert!(error.starts_with("opening cycles: No such file or directory (ENOENT)\n  why: "), "{error}");
@@ -89,7 +89,7 @@ fn event_missing_in_the_pmu_is_explained() {
         (Attr::new(kind::TRACEPOINT, 9), "this kernel has no such tracepoint"),
         (Attr::new(12, 0x77), "`power` has no event with config 0x77"),
         (Attr::new(99, 0), "no PMU of type 99"),
-        (Attr::new(kind::HARDWARE, 44 << 32), "PMU of type 44"),
+        (Attr::new(kind::HARDWARE, 44 << 32), "PMU type 44"),
     ] {
         // The last attr requests a PMU (in the upper half of config) that does not exist.
         let refusal = refused("ENOENT", &opening(&attr, OWN), &server);
@@ -105,7 +105,7 @@ fn event_missing_in_the_pmu_is_explained() {
     probe.set_config1_text(c"do_nothing".to_owned());
     let asked = opening(&probe, OWN);
     says(&refused("ENOENT", &asked, &hybrid), RefusalKind::BadRequest, "no function do_nothing", "kallsyms");
-    says(&refused("EINVAL", &asked, &hybrid), RefusalKind::BadRequest, "must not be probed", "blacklist");
+    says(&refused("EINVAL", &asked, &hybrid), RefusalKind::BadRequest, "cannot be probed", "blacklist");
     hybrid.credentials = user();
     hybrid.settings.paranoid = Some(1);
     says(&refused("EACCES", &asked, &hybrid), RefusalKind::NoPrivilege, "placing a probe", "root");
@@ -154,7 +154,7 @@ fn oversized_group_is_explained() {
 
     says(&refuse(&Attr::new(12, 2), 0), RefusalKind::BadRequest, "`power` counts for a whole package", "-a");
 
-    says(&refuse(&cycles(), 4), RefusalKind::NoHardware, "it accepted 4 events", ":W");
+    says(&refuse(&cycles(), 4), RefusalKind::NoHardware, "which accepted 4 events", ":W");
     let mut pinned = cycles();
     pinned.set(Flag::Pinned, true);
     says(&refuse(&pinned, 1), RefusalKind::BadRequest, "pinned", "first event");
@@ -162,7 +162,7 @@ fn oversized_group_is_explained() {
     says(
         &refuse(&Attr::new(kind::TRACEPOINT, 9), 0),
         RefusalKind::NoHardware,
-        "tracepoint number 9",
+        "tracepoint with id 9",
         "pmc list",
     );
     says(&refuse(&Attr::new(kind::BREAKPOINT, 0), 0), RefusalKind::BadRequest, "length", "multiple");
@@ -203,7 +203,7 @@ fn unsupported_feature_found_by_trial_is_named() {
     says(
         &refused("EINVAL", &asked, &server),
         RefusalKind::BadRequest,
-        "cannot include new threads without",
+        "cannot follow new threads without",
         "Linux 5.13",
     );
 
@@ -277,14 +277,14 @@ fn paranoid_level_is_explained() {
     says(
         &refuse("hybrid", user(), &in_user, OWN),
         RefusalKind::NoPrivilege,
-        "perf_event_paranoid is 4, so this kernel allows nothing",
+        "perf_event_paranoid is 4, so this kernel denies perf events",
         "CAP_PERFMON",
     );
     says(
         &refuse("two-sockets", user(), &in_user, thread(1)),
         RefusalKind::NoPrivilege,
         "thread 1 belongs to another user",
-        "run as its user",
+        "run as the process's user",
     );
     let mut data = Attr::new(kind::TRACEPOINT, 5);
     data.set(Flag::ExcludeKernel, true);
@@ -363,12 +363,12 @@ fn remaining_errnos_are_explained() {
             "",
         ),
         ("ENODEV", asked.clone(), RefusalKind::NoHardware, "does not respond", ""),
-        ("EMFILE", asked.clone(), RefusalKind::OutOfDescriptors, "all 1024 descriptors", "ulimit -n"),
+        ("EMFILE", asked.clone(), RefusalKind::OutOfDescriptors, "all 1024 file descriptors", "ulimit -n"),
         (
             "ENFILE",
             asked.clone(),
             RefusalKind::OutOfDescriptors,
-            "the machine has no descriptors",
+            "the system has no file descriptors",
             "fs.file-max",
         ),
         ("ENOSPC", opening(&watch, OWN), RefusalKind::Busy, "breakpoint register", "four"),

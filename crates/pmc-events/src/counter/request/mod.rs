@@ -134,13 +134,13 @@ pub fn allocate(
             return bad("pmc itself measures it, without a kernel event", "count it: pmc stat -e …");
         }
         EventSource::Held(_) => {
-            let cause = "a holder keeps it open, with its own ring buffers";
+            let cause = "a holder keeps the event open, with its own ring buffers";
             return refuse(errno::ENXIO, RefusalKind::NoHardware, cause, "pmc persist snapshot NAME -o FILE");
         }
     };
     let logs = flags.log_cswitch || flags.log_exit;
     match (mode.is_system(), cpu) {
-        (true, None) => return bad("counting a whole CPU requires the CPU's number", ""),
+        (true, None) => return bad("counting on a whole CPU requires a CPU number", ""),
         (false, Some(_)) => {
             return bad("a task's counter follows the task to any CPU, so it cannot have a CPU number", "");
         }
@@ -201,7 +201,8 @@ pub(crate) fn check_cpus(
     let bound = spec.cpus.as_ref().or(spec.core_cpus.as_ref().filter(|_| spec.merge.is_none()));
     match (bound, counted) {
         (Some(bound), Some(counted)) if bound.intersection(counted).is_empty() => {
-            let cause = format!("it counts only on CPUs {bound}, but CPUs {counted} were selected");
+            let cause =
+                format!("the event can be counted only on CPUs {bound}, but CPUs {counted} were selected");
             let remedy = format!("add them: -C {bound}");
             let known = (RefusalKind::BadRequest, cause.as_str(), remedy.as_str());
             Err(Box::new(Refusal::before_the_kernel(&spec.name, attr(), errno::EINVAL, known)))

@@ -104,20 +104,19 @@ impl ReservationError {
             ReservationError::Missing(path) => {
                 UserError::new(format!("reserving the hardware counters: {} does not exist", path.display()))
                     .why(
-                        "PCP's agent pmdaperfevent creates it at its first start and has never run here, \
-                          so no agent would honour the reservation",
+                        "PCP's agent pmdaperfevent creates the file when it first starts, but has never run here, so no agent would honour the reservation",
                     )
                     .try_this(without)
-                    .try_this("as root, create the file for a later agent: pmc reserve --create")
+                    .try_this("as root, create the file for an agent started later: pmc reserve --create")
             }
             ReservationError::Unusable { path, source } => {
                 let denied = source.kind() == io::ErrorKind::PermissionDenied;
                 let error = UserError::io(format!("opening the lock file {}", path.display()), source);
                 if denied {
                     error
-                        .why("a reserver must be able to read it; PCP's agent creates it readable for all")
+                        .why("the reserving process must be able to read it; PCP's agent makes it world-readable")
                         .try_this(format!(
-                            "as root: chmod a+r '{}', and a+x on its directories",
+                            "as root: chmod a+r '{}', and a+x on its parent directories",
                             path.display()
                         ))
                 } else {
@@ -130,11 +129,11 @@ impl ReservationError {
             )
             .why("its file system does not support record locks (for example, NFS without lockd)")
             .try_this(
-                "keep it on a local file system; for PCP's agent, also set PCP_PMDAS_DIR in /etc/pcp.conf",
+                "use a lock file on a local file system; for PCP's agent, also set PCP_PMDAS_DIR in /etc/pcp.conf",
             )
             .try_this(without),
             ReservationError::Refused { path, holders } => UserError::new(format!(
-                "reserving the hardware counters: {} has them exclusively",
+                "reserving the hardware counters: {} holds them exclusively",
                 names(&holders)
             ))
             .why(format!(

@@ -43,7 +43,7 @@ pub(in crate::event) fn breakpoint(
         }
         _ => {
             return Err(Fault::at(&address.span(), "a breakpoint requires an address")
-                .expected("a number, as in mem:0x7f001000/8:w, or '&SYMBOL' (in quotes, for the shell)"));
+                .expected("a number, as in mem:0x7f001000/8:w, or '&SYMBOL' (quoted for the shell)"));
         }
     };
     let mut kinds = 0;
@@ -69,7 +69,7 @@ pub(in crate::event) fn breakpoint(
         None => 4,
         Some(word) => number(word.text).filter(|bytes| (1..=8).contains(bytes)).ok_or_else(|| {
             Fault::at(&word.span(), format!("a breakpoint cannot be `{}` bytes long", word.text))
-                .expected("1 to 8 (the hardware usually takes 1, 2, 4 and 8)")
+                .expected("1 to 8 (hardware usually supports 1, 2, 4 and 8)")
         })?,
     };
     let mut spec = EventSpec::kernel(name, kind::BREAKPOINT, 0);

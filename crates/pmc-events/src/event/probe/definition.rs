@@ -105,11 +105,8 @@ impl ProbeSyntax {
             let syntax = Self { group, event, point, arguments };
             // Variables are not available at a function's return, because its stack frame is gone.
             if syntax.point.returns && syntax.reads_variables() {
-                return Err(Fault::at(
-                    &place.span(),
-                    "variables do not exist any more at a function's return",
-                )
-                .expected("$retval, or a probe at the function's entry for its parameters"));
+                return Err(Fault::at(&place.span(), "variables no longer exist when a function returns")
+                    .expected("$retval, or probe the function entry to read its parameters"));
             }
             Ok(syntax)
         };
@@ -248,7 +245,7 @@ fn point(word: EventWord<'_>) -> ParseResult<ProbePoint> {
     let mut rest = word;
     if let Some(at) = rest.text.find(';') {
         let span = part(rest, at, rest.text.len()).span();
-        return Err(Fault::at(&span, "patterns of source text are not supported")
+        return Err(Fault::at(&span, "source text patterns are not supported")
             .expected("FUNCTION:LINE; pmc probe -L FUNCTION shows the lines"));
     }
     if rest.text.starts_with('%') || rest.text.starts_with("sdt_") && rest.text.contains(':') {
@@ -299,7 +296,7 @@ fn point(word: EventWord<'_>) -> ParseResult<ProbePoint> {
     }
     let is_exact = point.line.is_some() || point.offset.is_some();
     if point.returns && (is_exact || point.function.is_none()) {
-        return Err(Fault::at(&word.span(), "%return requires a function without a line or an offset"));
+        return Err(Fault::at(&word.span(), "%return cannot be combined with a line or an offset"));
     }
     if point.address.is_some() && is_exact {
         return Err(Fault::at(&word.span(), "an address cannot be combined with a line or an offset"));

@@ -63,7 +63,7 @@ pub(in crate::event) fn kprobe(
 fn offset_of(sources: &ProbeSources<'_>, path: EventWord<'_>, place: EventWord<'_>) -> ParseResult<u64> {
     let (EventWord { text: symbol, .. }, beyond) = place.symbol_and_offset();
     let cannot = |why: String| {
-        Fault::at(&path.span(), format!("cannot read the functions of {}: {why}", path.text))
+        Fault::at(&path.span(), format!("cannot read the symbols of {}: {why}", path.text))
             .expected("an ELF program or library")
     };
     let question = |elf: &Elf<'_>| {

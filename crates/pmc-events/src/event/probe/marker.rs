@@ -105,11 +105,13 @@ fn missing(
     };
     let said = match rest.len() {
         0 => format!("{} has no marker `{wanted}`", first.display()),
-        count => format!("{} and its {count} libraries have no marker `{wanted}`", first.display()),
+        count => {
+            format!("neither {} nor its {count} libraries have a marker named `{wanted}`", first.display())
+        }
     };
     let fault = Fault::at(&span, said);
     let fault = match others.is_empty() {
-        true => fault.why("they contain no markers: only programs built with <sys/sdt.h> have them"),
+        true => fault.why("no markers found: only programs built with <sys/sdt.h> have them"),
         false => fault.meant(&wanted, others.iter().map(String::as_str)),
     };
     match is_named {

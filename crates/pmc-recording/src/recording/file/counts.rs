@@ -68,7 +68,7 @@ impl CountsFile {
         if threads.len() > MOST_THREADS {
             let count = threads.len();
             return Err(Error::new(format!("recording the counts of {count} threads"))
-                .why(format!("a recording of counts supports at most {MOST_THREADS}"))
+                .why(format!("a recording of counts supports at most {MOST_THREADS} threads"))
                 .try_this("-a, which counts per CPU; or choose fewer processes"));
         }
         let events: Vec<RecordedEvent> = shown

@@ -472,12 +472,12 @@ impl Recorder<'_> {
         }
         if self.sources.rings.has_cpu_events() {
             return refuse(
-                "some measure whole CPUs and others processes, but an entry can contain only one kind",
+                "some events measure whole CPUs and others measure processes, but an entry can contain only one kind",
             );
         }
         if !is_on {
             return refuse(
-                "some are disabled (-D, --control, --reserve=yield), and a holder would never enable them",
+                "some events are disabled (-D, --control, --reserve=yield), and a holder would never enable them",
             );
         }
         if self.sources.rings.has_limits() {

@@ -214,7 +214,7 @@ impl StackThinning {
 }
 
 fn changing(error: io::Error) -> Error {
-    Error::io("switching the sampling of stacks on or off", error)
+    Error::io("switching stack sampling on or off", error)
 }
 
 /// The changes of the sampling over time. They are needed when the records of switches arrive later.

@@ -377,5 +377,5 @@ impl UnwindWorker {
 }
 
 fn gone() -> Error {
-    Error::new("the thread that unwinds stacks has ended").try_this("--unwind deferred")
+    Error::new("the stack-unwinding thread has exited").try_this("--unwind deferred")
 }

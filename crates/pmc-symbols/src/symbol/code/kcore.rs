@@ -58,7 +58,7 @@ pub(super) fn read(path: &Path, address: u64, start: u64, size: u64) -> Result<M
             is_unlinked: false,
         });
     }
-    Err(unread(format!("it has no data at {address:#x}")))
+    Err(unread(format!("no data at address {address:#x}")))
 }
 
 #[cfg(test)]
@@ -92,7 +92,7 @@ mod tests {
             (code.start, code.machine, &code.bytes[..]),
             (0x1234, InstructionSet::X86_64, &[0xc3, 0xcc][..])
         );
-        assert!(read(&path, base + 3, 0, 1).unwrap_err().why.contains("it has no data at"));
+        assert!(read(&path, base + 3, 0, 1).unwrap_err().why.contains("no data at"));
         let whole = std::fs::read(&path).unwrap();
         for cut in 0..whole.len() {
             std::fs::write(&path, &whole[..cut]).unwrap();

@@ -86,7 +86,7 @@ impl Symbolizer {
         kcore: Option<&Path>,
     ) -> Result<MachineCode, NoCode> {
         if size == 0 {
-            return Err(NoCode { why: "the size of the function is unknown".into(), remedy: None });
+            return Err(NoCode { why: "the function's size is unknown".into(), remedy: None });
         }
         let size = size.min(MOST_CODE);
         match &self.module(id).kind {
@@ -293,7 +293,7 @@ impl Symbolizer {
         from_file().ok_or_else(|| {
             let remedy = match self.module(id).kind {
                 SymbolModuleKind::Bpf => {
-                    "bpftool prog dump jited, or read /proc/kcore as root while the program is loaded"
+                    "use bpftool prog dump jited, or read /proc/kcore as root while the program is loaded"
                 }
                 _ => {
                     "run as root on a machine with /proc/kcore, or specify the kernel image (--vmlinux) or a \

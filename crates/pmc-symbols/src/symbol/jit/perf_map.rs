@@ -109,7 +109,7 @@ impl PerfMaps {
         let owner = about.uid();
         let process = std::fs::metadata(format!("/proc/{pid}")).ok().map(|m| m.uid());
         if !is_trusted_owner(owner) && Some(owner) != process {
-            let why = format!("belongs to user {owner}: neither root, nor you, nor the process's user");
+            let why = format!("is owned by user {owner}, not by root, you or the process's user");
             return Err(io::Error::other(why));
         }
         let version = (about.dev(), about.ino(), about.len(), about.mtime(), about.mtime_nsec());

@@ -9,7 +9,7 @@ use super::locations::LocationError;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProbeError {
     /// The file cannot be read.
-    #[error("cannot read the functions of {path}: {why}")]
+    #[error("cannot read the symbols of {path}: {why}")]
     Unreadable {
         /// The file.
         path: String,
@@ -75,7 +75,7 @@ pub enum ProbeError {
         next: Option<String>,
     },
     /// The source file is unknown.
-    #[error("no source file of {path} is named {file}")]
+    #[error("{path} has no source file named {file}")]
     NoSourceFile {
         /// The program.
         path: String,
@@ -85,7 +85,7 @@ pub enum ProbeError {
         near: Vec<String>,
     },
     /// The instruction at which this line begins also belongs to another line.
-    #[error("the code of {place} begins at an instruction that belongs to another line, too")]
+    #[error("the code for {place} begins at an instruction that also belongs to another line")]
     SharedLine {
         /// The line, as typed.
         place: String,
@@ -93,7 +93,7 @@ pub enum ProbeError {
         instead: String,
     },
     /// The expression is invalid.
-    #[error("`{expression}` is not a variable: invalid at `{rest}`")]
+    #[error("`{expression}` is not a valid variable: error at `{rest}`")]
     Expression {
         /// The expression.
         expression: String,
@@ -101,7 +101,7 @@ pub enum ProbeError {
         rest: String,
     },
     /// No variable has this name.
-    #[error("there is no variable `{name}` here")]
+    #[error("no variable `{name}` is in scope here")]
     NoVariable {
         /// The name.
         name: String,

@@ -60,22 +60,22 @@ pub(super) enum ValuePlace {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LocationError {
     /// The compiler removed the variable, or has not computed it yet.
-    #[error("it has no location at this address (optimized out, or not yet or no longer live)")]
+    #[error("no location at this address (optimized out, or not live here)")]
     Absent,
     /// The variable is not stored and must be calculated.
-    #[error("the program does not store it; a debugger would calculate it, which a probe cannot")]
+    #[error("the program does not store the value; a debugger could compute it, but a probe cannot")]
     Computed,
     /// The variable's parts are in several places, such as different registers.
-    #[error("the compiler keeps its parts in several registers")]
+    #[error("the compiler split it across several registers")]
     Split,
     /// Only the caller still knows the value.
-    #[error("the function overwrote it, and only its caller knows the value")]
+    #[error("the function overwrote the value, and only its caller has the original")]
     EntryValue,
     /// Each thread has its own copy.
-    #[error("it is thread-local, and a probe cannot find a thread's copy")]
+    #[error("the variable is thread-local, and probes cannot read thread-local storage")]
     ThreadLocal,
     /// The register has no name in the kernel's notation.
-    #[error("it is in a register that probes cannot read (a floating-point or vector register)")]
+    #[error("the value is in a register that probes cannot read (a floating-point or vector register)")]
     Register,
     /// The debug information is incomplete.
     #[error("its location depends on the stack frame, which the debug information does not describe here")]

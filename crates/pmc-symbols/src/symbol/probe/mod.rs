@@ -67,7 +67,7 @@ impl ProbeFile {
     pub fn open(path: &Path, options: &SymbolOptions) -> Result<Self, ProbeError> {
         let failed = |why: String| ProbeError::Unreadable { path: path.display().to_string(), why };
         let image = Image::open(path).map_err(|error| failed(pmc_sys::error::kernel_words(&error)))?;
-        image.elf().map_err(|error| failed(format!("it is not an ELF file ({error})")))?;
+        image.elf().map_err(|error| failed(format!("the file is not in ELF format ({error})")))?;
         let mut files = ModuleFiles { binary: Some(image), ..ModuleFiles::default() };
         locate::complete(&SymbolModule::file(path), options, &mut files);
         Ok(Self { path: path.to_owned(), files })
@@ -79,7 +79,8 @@ impl ProbeFile {
     /// Fails if the files are invalid.
     pub fn examine<T>(&self, question: impl FnOnce(&ProbedProgram<'_>) -> T) -> Result<T, ProbeError> {
         let failed = |why: String| ProbeError::Unreadable { path: self.path.display().to_string(), why };
-        let elf = parsed(self.files.binary.as_ref()).ok_or_else(|| failed("it is not an ELF file".into()))?;
+        let elf = parsed(self.files.binary.as_ref())
+            .ok_or_else(|| failed("the file is not in ELF format".into()))?;
         let debug = parsed(self.files.debug.as_ref());
         let described = debug.as_ref().filter(|file| elf::has_lines(file));
         let described = described.or_else(|| Some(&elf).filter(|file| elf::has_lines(file)));

@@ -80,6 +80,13 @@ impl UnitRows {
         self.rows.iter().filter(|row| row.line != 0)
     }
 
+    /// The rows with code between two addresses, without the second one.
+    pub(super) fn between(&self, begin: u64, end: u64) -> impl Iterator<Item = &LineRow> {
+        let from = self.rows.partition_point(|row| row.address < begin);
+        let inside = self.rows[from..].iter().take_while(move |row| row.address < end);
+        inside.filter(|row| row.line != 0)
+    }
+
     /// Returns the row to which an address belongs: its first statement row, or else its first row.
     pub(super) fn first_at(&self, address: u64) -> Option<&LineRow> {
         let at = self.rows.partition_point(|row| row.address < address);
@@ -98,9 +105,7 @@ impl UnitRows {
     /// Returns the address after the prologue of the function at `entry`. This is the address of the
     /// function's second row, at which unoptimized code has stored its parameters.
     pub(super) fn after_prologue(&self, entry: u64, end: u64) -> Option<u64> {
-        let from = self.rows.partition_point(|row| row.address < entry);
-        let inside = self.rows[from..].iter().take_while(|row| row.address < end);
-        let mut later = inside.filter(|row| row.line != 0 && (row.address > entry || row.ends_prologue));
-        later.next().map(|row| row.address)
+        let later = self.between(entry, end).find(|row| row.address > entry || row.ends_prologue);
+        later.map(|row| row.address)
     }
 }

@@ -3,7 +3,9 @@
 //! Takes a unit; returns its scopes in file order, each with the index of its parent. Reads the unit in one
 //! pass without recursion.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
+use std::collections::{BTreeMap, HashMap};
+use std::iter::{once, successors};
 use std::rc::Rc;
 
 use gimli::{AttributeValue, Range, UnitOffset, constants as dw};
@@ -12,6 +14,9 @@ use super::dies::{Die, DieUnit, Dies};
 use super::rows::UnitRows;
 use crate::symbol::demangle::demangle;
 use pmc_sys::text::glob;
+
+/// Maximum depth of nested scopes. Deeper scopes become children of the scope at this depth.
+const MOST_DEPTH: usize = 256;
 
 /// The kinds of scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,12 +38,22 @@ pub(super) struct ScopeNode {
     pub(super) parent: Option<usize>,
 }
 
+/// The innermost scope of a function's code, by the first address at which it is the innermost:
+///
+/// ```text
+///   function  [0 ──────────────────── 90)
+///   block         [20 ───────── 70)             0: function, 20: block, 30: inlined,
+///   inlined           [30 ── 50)               50: block,    70: function
+/// ```
+type InnermostScopes = BTreeMap<u64, usize>;
+
 /// The scopes of a unit.
 pub(super) struct UnitScopes<'a> {
     pub(super) home: Rc<DieUnit<'a>>,
     pub(super) nodes: Vec<ScopeNode>,
     rows: OnceCell<UnitRows>,
     functions: OnceCell<Vec<(Range, usize)>>,
+    innermost: RefCell<HashMap<usize, Rc<InnermostScopes>>>,
     /// Whether any variable has different locations at different addresses, as in optimized code.
     pub(super) is_optimized: bool,
 }
@@ -46,7 +61,8 @@ pub(super) struct UnitScopes<'a> {
 impl<'a> UnitScopes<'a> {
     pub(super) fn read(home: Rc<DieUnit<'a>>) -> Self {
         let (nodes, is_optimized) = read_nodes(&home).unwrap_or_default();
-        Self { home, nodes, rows: OnceCell::new(), functions: OnceCell::new(), is_optimized }
+        let (rows, functions, innermost) = (OnceCell::new(), OnceCell::new(), RefCell::default());
+        Self { home, nodes, rows, functions, innermost, is_optimized }
     }
 
     pub(super) fn rows(&self) -> &UnitRows {
@@ -85,19 +101,44 @@ impl<'a> UnitScopes<'a> {
     /// Returns the scopes that contain an address: a function, then the blocks and inlined functions in it.
     pub(super) fn scopes_at(&self, address: u64) -> Vec<usize> {
         let Some(function) = self.function_at(address) else { return Vec::new() };
-        let mut scopes = vec![function];
-        // The scopes in a function come directly after it.
-        for (number, node) in self.nodes.iter().enumerate().skip(function + 1) {
-            if node.parent.is_none_or(|parent| parent < function) {
-                break;
+        let innermost = self.innermost_scopes(function).range(..=address).next_back().map(|(_, &node)| node);
+        let outer = |&node: &usize| self.nodes[node].parent.filter(|_| node != function);
+        let mut scopes: Vec<usize> = successors(innermost.or(Some(function)), outer).collect();
+        scopes.reverse();
+        scopes
+    }
+
+    fn innermost_scopes(&self, function: usize) -> Rc<InnermostScopes> {
+        let mut known = self.innermost.borrow_mut();
+        known.entry(function).or_insert_with(|| Rc::new(self.find_innermost_scopes(function))).clone()
+    }
+
+    /// Each scope comes after the scope that contains it, so it replaces that scope at its own addresses.
+    fn find_innermost_scopes(&self, function: usize) -> InnermostScopes {
+        let mut innermost = InnermostScopes::new();
+        for number in once(function).chain(self.inside(function)) {
+            if matches!(self.nodes[number].kind, ScopeKind::Variable | ScopeKind::Parameter) {
+                continue;
             }
-            let is_inside = node.parent == scopes.last().copied();
-            let is_scope = matches!(node.kind, ScopeKind::Inlined | ScopeKind::Block);
-            if is_inside && is_scope && self.holds(number, address) {
-                scopes.push(number);
+            for Range { begin, end } in self.die(number).ranges() {
+                let after = innermost.range(..=end).next_back().map_or(function, |(_, &node)| node);
+                let replaced: Vec<u64> = innermost.range(begin..end).map(|(&start, _)| start).collect();
+                for start in replaced {
+                    innermost.remove(&start);
+                }
+                innermost.insert(begin, number);
+                innermost.insert(end, after);
             }
         }
-        scopes
+        innermost
+    }
+
+    /// The scopes and variables in a scope, which come directly after it.
+    pub(super) fn inside(&self, scope: usize) -> impl Iterator<Item = usize> + '_ {
+        let nodes = self.nodes.iter().enumerate().skip(scope + 1);
+        nodes
+            .take_while(move |(_, node)| node.parent.is_some_and(|parent| parent >= scope))
+            .map(|(number, _)| number)
     }
 
     /// Returns the innermost function at an address, which may be inlined.
@@ -146,7 +187,8 @@ fn read_nodes(home: &DieUnit<'_>) -> Result<ReadNodes, gimli::Error> {
             open.pop();
         }
         let parent = open.last().map(|(_, node)| *node);
-        if !matches!(kind, ScopeKind::Variable | ScopeKind::Parameter) {
+        let is_scope = !matches!(kind, ScopeKind::Variable | ScopeKind::Parameter);
+        if is_scope && open.len() < MOST_DEPTH {
             open.push((depth, nodes.len()));
         }
         nodes.push(ScopeNode { kind, offset, parent });

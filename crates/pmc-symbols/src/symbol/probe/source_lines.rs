@@ -57,9 +57,9 @@ impl<'a> ProbedProgram<'a> {
                 lines.insert(line);
             }
         };
-        for row in rows.rows().filter(|row| row.is_statement && rows.path_of(row) == path) {
-            let is_inside = ranges.iter().any(|range| range.begin <= row.address && row.address < range.end);
-            if is_inside && self.is_own_row(unit, root, row.address, row.line) {
+        for row in ranges.iter().flat_map(|range| rows.between(range.begin, range.end)) {
+            let is_of_file = row.is_statement && rows.path_of(row) == path;
+            if is_of_file && self.is_own_row(unit, root, row.address, row.line) {
                 add(row.address, row.line);
             }
         }
@@ -69,11 +69,8 @@ impl<'a> ProbedProgram<'a> {
         {
             add(entry, line);
         }
-        for (number, node) in unit.nodes.iter().enumerate().skip(root + 1) {
-            if node.parent.is_none_or(|parent| parent < root) {
-                break;
-            }
-            if node.kind == ScopeKind::Inlined
+        for number in unit.inside(root) {
+            if unit.nodes[number].kind == ScopeKind::Inlined
                 && let Some((file, line)) = self.call_line(unit, number)
                 && file == path
                 && self.enclosing_function(unit, number) == root

@@ -151,7 +151,7 @@ impl<'a> VariableScope<'_, 'a> {
                 let size = match (index, element.size(self.dies)) {
                     (0, _) => 0,
                     (_, Some(size)) => size.cast_signed(),
-                    (_, None) => return Err("the size of its elements is unknown".to_owned()),
+                    (_, None) => return Err("the element size is unknown".to_owned()),
                 };
                 let address = address.plus(index.wrapping_mul(size));
                 Ok(AccessedValue { place: ValuePlace::Memory(address), kind: element, bits: None })
@@ -159,7 +159,7 @@ impl<'a> VariableScope<'_, 'a> {
             AccessStep::Member { name, through_pointer } => {
                 let (address, container) = match (place, through_pointer) {
                     (place, true) if kind.is_pointer() => (place.pointed(), kind.element(self.dies)),
-                    (_, true) => return Err(format!("it is not a pointer: write .{name}")),
+                    (_, true) => return Err(format!("the value is not a pointer: use .{name}")),
                     (_, false) if kind.is_pointer() => {
                         return Err(format!("it is a pointer: write ->{name}"));
                     }
@@ -167,10 +167,10 @@ impl<'a> VariableScope<'_, 'a> {
                     (ValuePlace::Number(_), false) if kind.is_struct() => {
                         return Err("the structure is in registers, not in memory".to_owned());
                     }
-                    (_, false) => return Err(format!("it has no members such as {name}")),
+                    (_, false) => return Err(format!("it has no member named {name}")),
                 };
                 if !container.is_struct() {
-                    return Err(format!("it has no members such as {name}"));
+                    return Err(format!("it has no member named {name}"));
                 }
                 let Some(member) = container.member(self.dies, name) else {
                     return Err(match container.is_declaration() {
@@ -202,7 +202,7 @@ impl<'a> VariableScope<'_, 'a> {
                 if !part.kind.is_pointer() && !part.kind.is_array()
                     || !part.kind.element(self.dies).is_character(self.dies)
                 {
-                    return Err("only a pointer to char, or an array of char, is a string".to_owned());
+                    return Err("only char pointers and char arrays can be read as strings".to_owned());
                 }
                 if part.kind.is_pointer() {
                     part.place = ValuePlace::Memory(part.place.clone().pointed());
@@ -226,14 +226,14 @@ impl<'a> VariableScope<'_, 'a> {
             return Err(format!("it is a structure: name one of its members {}", names.join(", ")));
         }
         if part.kind.is_array() {
-            return Err("it is an array: name an element, such as [0], or add :string".to_owned());
+            return Err("it is an array: select an element, such as [0], or add :string".to_owned());
         }
         let sign = if part.kind.is_signed(self.dies) { 's' } else { 'x' };
         match bits() {
             None => Ok(None),
             Some(bits @ (8 | 16 | 32 | 64)) => Ok(Some(format!("{sign}{bits}"))),
             Some(bits) => Err(format!(
-                "it has {bits} bits, and a probe reads 8, 16, 32 or 64: add a type, such as :x64"
+                "it has {bits} bits, but a probe reads 8, 16, 32 or 64: add a type, such as :x64"
             )),
         }
     }

@@ -158,7 +158,7 @@ fn unpublished_records_are_measured_and_torn_space_is_noticed() {
     for round in 0..40 {
         assert!(writer.write(&record(round)));
         writer.publish();
-        assert_eq!(model.ring.unpublished(), 0, "the ring was not read up to its head");
+        assert_eq!(model.ring.unpublished(), 0, "the ring buffer was not read up to its head");
         model.ring.drain(|_| Ok::<(), ()>(())).unwrap();
         assert!(writer.write(&record(100 + round)) && writer.write(&record(200 + round)));
         let len = (record(100 + round).len() + record(200 + round).len()) as u64;
@@ -181,7 +181,7 @@ fn backward_ring_is_copied_across_the_wrap() {
         let mut copied = Vec::new();
         let written = model.ring.copy(
             known,
-            || Err("less than half of the ring is new"),
+            || Err("less than half of the ring buffer is new"),
             |slices| {
                 copied = slices.concat();
                 Ok(())

@@ -70,7 +70,7 @@ pub fn import(from: &Path, into: &Path) -> Result<VendorImportSummary> {
         let error = Error::new(format!("no readable events below {}", from.display()));
         return Err(match (unread.first(), tables.left_out) {
             (Some((file, why)), _) => error.why(format!("{}: {why}", file.display())),
-            (None, 0) if files == 0 => error.why("its model map names no existing file"),
+            (None, 0) if files == 0 => error.why("its model map lists no file that exists"),
             (None, 0) => error.why("its files contain no events"),
             (None, entries) => {
                 let entries = if entries == 1 { "1 entry".to_owned() } else { format!("{entries} entries") };
@@ -138,7 +138,7 @@ fn read(from: &Path, reader: &mut TableImporter) -> Result<ImportTreeKind> {
         }
     }
     Err(Error::new(format!("{} contains no events that pmc can read", from.display()))
-        .why("it has neither a mapfile.csv, nor directories with one, nor pmu/*.json")
+        .why("it has no mapfile.csv, no subdirectory with one, and no pmu/*.json")
         .try_this(
             "use a copy of github.com/intel/perfmon, github.com/ARM-software/data, or Linux's \
                    tools/perf/pmu-events",
@@ -428,6 +428,6 @@ mod tests {
         }
         let kernel = "GenuineIntel-6-55,v1,skylakex,core\n";
         let error = import(tree(&[("mapfile.csv", kernel)]).path(), store.path()).unwrap_err();
-        assert!(format!("{error:?}").contains("names no existing file"), "{error:?}");
+        assert!(format!("{error:?}").contains("lists no file that exists"), "{error:?}");
     }
 }

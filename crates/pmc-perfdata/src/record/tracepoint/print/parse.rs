@@ -159,7 +159,7 @@ impl PrintParser<'_> {
 
     /// Parses the type and the `)` of a cast. Returns the type's size in bytes and whether it is signed, or
     /// an inner `None` for pointers and structs. Consumes nothing if there is no type.
-    #[allow(clippy::option_option, reason = "no cast; a cast that changes nothing; a cast to a number")]
+    #[allow(clippy::option_option, reason = "outer None: no cast; inner None: a cast to a pointer or struct")]
     fn cast(&mut self) -> Option<Option<(u8, bool)>> {
         let before = self.tokens;
         let mut words = Vec::new();

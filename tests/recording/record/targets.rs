@@ -1,0 +1,304 @@
+//! Programs that end badly or hide while they are recorded: unmapped code, changed privileges, forks without
+//! end, names made of control characters, kills by the kernel. The recording must end, and keep its data.
+
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+
+use rustix::process::Signal;
+
+use super::*;
+
+const TARGETS: &str = r#"
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+static void burn(double seconds) {
+    struct timespec now;
+    do clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    while (now.tv_sec + now.tv_nsec / 1e9 < seconds);
+}
+static void *burn_in_thread(void *unused) { burn(0.3); return unused; }
+int main(int count, char **words) {
+    const char *mode = words[1];
+    if (!strcmp(mode, "unmap")) {
+        burn(0.1);
+        munmap((void *)((uintptr_t)main & ~(uintptr_t)65535), (size_t)1 << 30);
+    } else if (!strcmp(mode, "names")) {
+        for (int i = 0; i < 200; i++) {
+            prctl(PR_SET_NAME, i % 2 ? "\033[31m\r\n\a\b" : "\302\233H\177\377");
+            burn(i * 0.001);
+        }
+    } else if (!strcmp(mode, "privileged")) {
+        burn(0.1);
+        execl(words[2], words[2], "burn", (char *)0);
+    } else if (!strcmp(mode, "burn")) {
+        burn(0.3);
+    } else if (!strcmp(mode, "comet")) {
+        /* Each process starts its successor and ends. */
+        for (int i = 0; i < 3000; i++) if (fork()) _exit(0);
+    } else if (!strcmp(mode, "leader")) {
+        pthread_t thread;
+        pthread_create(&thread, 0, burn_in_thread, 0);
+        pthread_exit(0);
+    } else if (!strcmp(mode, "eat")) {
+        burn(0.1);
+        for (;;) memset(malloc(1 << 20), 1, 1 << 20);
+    } else if (!strcmp(mode, "sleep")) {
+        usleep(atoi(words[2]));
+    }
+    return 0;
+}
+"#;
+
+/// Compiles the targets; `None` if something is missing.
+fn targets() -> Option<(Lab, PathBuf)> {
+    if !ready() || !kit::need_program("gcc") {
+        return None;
+    }
+    let lab = Lab::new();
+    let (source, program) = (lab.path("targets.c"), lab.path("targets"));
+    std::fs::write(&source, TARGETS).expect("a source");
+    let built = Command::new("gcc").args(["-O1", "-pthread", "-o"]).args([&program, &source]).status();
+    assert!(built.expect("gcc starts").success());
+    // Other users run it, too.
+    std::fs::set_permissions(lab.0.path(), PermissionsExt::from_mode(0o755)).expect("it is ours");
+    Some((lab, program))
+}
+
+/// Checks that every reader finds the samples that pmc states, and returns their number.
+#[track_caller]
+fn check_samples(file: &Path, run: &kit::Ran) -> usize {
+    let stated = told(&run.stderr, " samples");
+    assert_eq!((our_samples(file), perf_samples(file)), (stated, stated), "{}", run.stderr);
+    stated
+}
+
+#[test]
+fn target_that_unmaps_its_code_is_recorded_until_it_dies() {
+    let Some((lab, program)) = targets() else { return };
+    for mode in ["fp", "dwarf"] {
+        let file = lab.path(mode);
+        let options = ["-e", "cpu-clock", "-F", "2000", "--call-graph", mode];
+        let run = record(&file, &options, &[program.to_str().expect("a path"), "unmap"]);
+        let run = run.expect(128 + Signal::SEGV.as_raw());
+        assert!(check_samples(&file, &run) > 20, "{}", run.stderr);
+    }
+}
+
+#[test]
+fn names_made_of_control_characters_are_printed_escaped() {
+    let Some((lab, program)) = targets() else { return };
+    let file = lab.path("names");
+    let program = program.to_str().expect("a path");
+    let run = record(&file, &["-v", "-e", "cpu-clock", "-F", "2000"], &[program, "names"]).expect(0);
+    assert!(our_samples(&file) > 20, "{}", run.stderr);
+    let file = file.to_str().expect("a path");
+    let commands: &[&[&str]] = &[
+        &["report", "--stdio", "-s", "comm,sym", "-i", file],
+        &["report", "--tasks", "-i", file],
+        &["script", "-i", file],
+        &["export", "--format", "folded", "-o", "-", file],
+        &["top", "--stdio", "-s", "comm", "-e", "cpu-clock", "--", program, "names"],
+        &["trace", "-s", "--", program, "names"],
+        &["profile", "--", program, "names"],
+    ];
+    for words in commands {
+        let ran = kit::pmc().current_dir(lab.0.path()).args(*words).output().expect("pmc starts");
+        let ran = kit::Ran::from(ran).expect(0);
+        for text in [&ran.stdout, &ran.stderr] {
+            let control = text.chars().find(|letter| letter.is_control() && !matches!(letter, '\n' | '\t'));
+            assert_eq!(control, None, "{words:?}: {text:?}");
+        }
+    }
+}
+
+#[test]
+fn change_of_privileges_that_ends_the_measurement_is_reported() {
+    let Some((lab, program)) = targets() else { return };
+    if !kit::need_program("setpriv") {
+        return;
+    }
+    let (pmc, privileged) = (lab.path("pmc"), lab.path("privileged"));
+    kit::copy_program(kit::binary(), &pmc);
+    kit::copy_program(&program, &privileged);
+    std::fs::set_permissions(&privileged, PermissionsExt::from_mode(0o4755)).expect("it is ours");
+    let folder = lab.path("theirs");
+    std::fs::create_dir(&folder).expect("a folder");
+    std::os::unix::fs::chown(&folder, Some(65534), Some(65534)).expect("root may");
+    let file = folder.join("perf.data");
+    let mut setpriv = Command::new("setpriv");
+    setpriv.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&pmc);
+    setpriv.args(["record", "-e", "cpu-clock:u", "-F", "2000", "-o"]).arg(&file).arg("--").arg(&program);
+    setpriv.arg("privileged").arg(&privileged).env("HOME", &folder);
+    let run = kit::Ran::from(setpriv.output().expect("setpriv starts")).expect(0);
+    let run = run.says(&["the kernel stopped measuring the command", "run pmc as root"]);
+    // perf reads only its own user's files.
+    std::os::unix::fs::chown(&file, Some(0), Some(0)).expect("root may");
+    assert!(check_samples(&file, &run) > 20, "{}", run.stderr);
+}
+
+#[test]
+fn processes_that_replace_each_other_are_recorded() {
+    let Some((lab, program)) = targets() else { return };
+    let file = lab.path("comet");
+    let run = record(&file, &["-e", "cpu-clock"], &[program.to_str().expect("a path"), "comet"]).expect(0);
+    check_samples(&file, &run);
+}
+
+#[test]
+fn threads_outlive_the_first_thread() {
+    let Some((lab, program)) = targets() else { return };
+    let (file, program) = (lab.path("leader"), program.to_str().expect("a path"));
+    let run = record(&file, &["-e", "cpu-clock", "-F", "1000"], &[program, "leader"]).expect(0);
+    // 300 ms of the second thread.
+    assert!(check_samples(&file, &run) > 200, "{}", run.stderr);
+    let mut target = kit::ProcessGuard::start(Command::new(program).arg("leader"));
+    let pid = target.id().to_string();
+    let run = record(&file, &["-e", "cpu-clock", "-F", "1000", "-p", &pid], &[]).expect(0);
+    target.0.wait().expect("it is ours");
+    check_samples(&file, &run);
+}
+
+/// The target ends while pmc finds its threads, opens its events, or has begun to record.
+#[test]
+fn target_may_end_at_any_moment_of_the_start() {
+    let Some((lab, program)) = targets() else { return };
+    let file = lab.path("ends");
+    let mut recorded = 0;
+    for microseconds in (0..40).map(|step| step * 500) {
+        let mut target =
+            kit::ProcessGuard::start(Command::new(&program).args(["sleep", &microseconds.to_string()]));
+        let run = record(&file, &["-e", "cpu-clock", "-p", &target.id().to_string()], &[]);
+        target.0.wait().expect("it is ours");
+        match run.status {
+            Some(0) => {
+                check_samples(&file, &run);
+                recorded += 1;
+            }
+            _ => {
+                run.expect(1).says(&["pmc: "]);
+            }
+        }
+    }
+    assert!(recorded > 0);
+}
+
+/// Ends the command, which the recorder started.
+fn end_command(recorder: &kit::ProcessGuard) {
+    let command = rustix::process::Pid::from_raw(kit::wait_for_child(recorder.id()) as i32).expect("an ID");
+    rustix::process::kill_process(command, Signal::TERM).expect("it runs");
+}
+
+#[test]
+fn stopped_recorder_and_target_continue() {
+    let Some((lab, program)) = targets() else { return };
+    let file = lab.path("stopped");
+    let mut pmc = kit::pmc();
+    pmc.args(["record", "-e", "cpu-clock", "-m", "1", "-F", "5000", "-o"]).arg(&file);
+    let pmc = kit::ProcessGuard::start(pmc.args(["--", "sh", "-c", SPIN]).stderr(Stdio::piped()));
+    let target = kit::wait_for_child(pmc.id());
+    kit::wait_for_program(target, "sh");
+    kit::wait_for_ticks(target, 5);
+    // The ring overflows while pmc is stopped.
+    pmc.signal(Signal::STOP);
+    kit::wait_for_ticks(target, 20);
+    pmc.signal(Signal::CONT);
+    let stopped = rustix::process::Pid::from_raw(target as i32).expect("an ID");
+    rustix::process::kill_process(stopped, Signal::STOP).expect("it runs");
+    kit::wait_for("the target stops", || {
+        std::fs::read_to_string(format!("/proc/{target}/stat")).is_ok_and(|stat| stat.contains(") T "))
+    });
+    rustix::process::kill_process(stopped, Signal::CONT).expect("it runs");
+    kit::wait_for_ticks(target, 5);
+    end_command(&pmc);
+    let run = finish(pmc).expect(128 + Signal::TERM.as_raw());
+    assert!(told(&run.stderr, " records lost") > 0 && check_samples(&file, &run) > 20, "{}", run.stderr);
+    drop(program);
+}
+
+/// Output of a process that was started with a pipe for stderr.
+#[track_caller]
+fn finish(mut process: kit::ProcessGuard) -> kit::Ran {
+    use std::io::Read;
+    let mut stderr = String::new();
+    process.0.stderr.take().expect("a pipe").read_to_string(&mut stderr).expect("text");
+    let status = kit::wait_for_end("the recorder", &mut process.0).code();
+    kit::Ran { status, stdout: String::new(), stderr }
+}
+
+/// A cgroup with little memory, in which the kernel kills a process if it runs out.
+struct SmallGroup(PathBuf);
+
+impl SmallGroup {
+    fn new(name: &str, limit: u64) -> Option<Self> {
+        let make = |folder: &str, file: &str| {
+            let group = Path::new(folder).join(format!("pmc-test-{name}-{}", std::process::id()));
+            std::fs::create_dir(&group).ok()?;
+            let group = Self(group);
+            std::fs::write(group.0.join(file), limit.to_string()).ok().map(|()| group)
+        };
+        let group = make("/sys/fs/cgroup/memory", "memory.limit_in_bytes")
+            .or_else(|| make("/sys/fs/cgroup", "memory.max"));
+        kit::need("memory-cgroup", group.is_some(), "no cgroup can limit memory").then_some(group?)
+    }
+
+    /// A shell script that enters the group and becomes another program.
+    fn enter(&self, score: i32, program: &str) -> String {
+        format!(
+            "echo {score} >/proc/self/oom_score_adj; echo $$ >{}/cgroup.procs; {program}",
+            self.0.display()
+        )
+    }
+}
+
+impl Drop for SmallGroup {
+    fn drop(&mut self) {
+        kit::wait_for("the group is empty", || std::fs::remove_dir(&self.0).is_ok());
+    }
+}
+
+#[test]
+fn target_killed_for_its_memory_is_recorded_until_then() {
+    let Some((lab, program)) = targets() else { return };
+    let Some(group) = SmallGroup::new("target", 64 << 20) else { return };
+    let file = lab.path("eaten");
+    let shell = group.enter(0, &format!("exec {} eat", program.display()));
+    let run = record(&file, &["-e", "cpu-clock", "-g", "-F", "2000"], &["sh", "-c", &shell]);
+    let run = run.expect(128 + Signal::KILL.as_raw());
+    assert!(check_samples(&file, &run) > 20, "{}", run.stderr);
+}
+
+#[test]
+fn recorder_killed_for_its_memory_leaves_a_readable_file() {
+    let Some((lab, program)) = targets() else { return };
+    let Some(group) = SmallGroup::new("recorder", 128 << 20) else { return };
+    let file = lab.path("killed");
+    let mut shell = Command::new("sh");
+    // The kernel prefers processes with a high score.
+    shell.args(["-c", &group.enter(1000, r#"exec "$0" "$@""#)]).arg(kit::binary()).process_group(0);
+    shell.args(["record", "-q", "-e", "cpu-clock", "-g", "-F", "2000", "-o"]).arg(&file);
+    let mut pmc = kit::ProcessGuard::start(shell.args(["--", "sh", "-c", SPIN]));
+    let members = rustix::process::Pid::from_child(&pmc.0);
+    kit::wait_for("samples", || file.exists() && Reader::open(&file).is_ok() && our_samples(&file) > 0);
+    let eater =
+        Command::new("sh").args(["-c", &group.enter(0, &format!("exec {} eat", program.display()))]).status();
+    assert!(!eater.expect("sh starts").success());
+    let status = kit::wait_for_end("the recorder", &mut pmc.0);
+    let _ = rustix::process::kill_process_group(members, Signal::KILL);
+    assert_eq!(
+        std::os::unix::process::ExitStatusExt::signal(&status),
+        Some(Signal::KILL.as_raw()),
+        "{status}"
+    );
+    let samples = our_samples(&file);
+    assert!(samples > 0);
+    assert_eq!(samples, perf_samples(&file));
+}
