@@ -180,7 +180,7 @@ fn counters(unit: &CoreUnit) -> shown::CoreCounterReport {
     }
     match probed {
         Some(probed) => how.push(format!(
-            "probed: the kernel accepted a group of {} × {} and {} more on fixed counters",
+            "probed: the kernel accepted a group with {} × {}, plus {} on fixed counters",
             probed.general, probed.event, probed.fixed
         )),
         None => how.push("the kernel rejected every generic event that pmc tried".to_owned()),

@@ -286,7 +286,12 @@ pub const CHAPTERS: &[HelpChapter] = &[
             row(&[ESC, BACKSPACE], KeyAction::Undo, "undo", "undo the last filter or zoom"),
             row(&[Char('['), Char('{')], KeyAction::PreviousEvent, "", "previous event"),
             row(&[Char(']'), Char('}')], KeyAction::NextEvent, "", "next event"),
-            row(&[Char('F')], KeyAction::Relative, "", "percentages relative to all or to filtered samples"),
+            row(
+                &[Char('F')],
+                KeyAction::Relative,
+                "",
+                "percentages of all samples, or of the filtered samples only",
+            ),
             row(&[Char('L')], KeyAction::Latency, "", "shares of CPU time or of wall-clock time"),
         ],
     },

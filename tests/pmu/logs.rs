@@ -1,5 +1,5 @@
 //! Counts per thread (`log-exit`, `log-cswitch`). On the newest kernel they add up to the total. Debian 12's
-//! kernel does not report a thread's counts when it exits, and pmc says so.
+//! kernel does not report a thread's counts when the thread exits, and pmc says so.
 
 use std::collections::BTreeMap;
 
@@ -90,6 +90,10 @@ fn time_slice_counts_add_up_to_the_total() {
 #[test]
 fn kernel_without_thread_exit_counts_is_reported() {
     let (Some(refused), Some(warned)) = (guest("no_exits"), guest("no_exits_sampled")) else { return };
-    refused.expect(1).says(&["log-exit", "does not report a thread's counts when it exits", "Linux 6.19"]);
-    warned.expect(0).says(&["-s: this kernel does not report a thread's counts when it exits"]);
+    refused.expect(1).says(&[
+        "log-exit",
+        "does not report a thread's counts when the thread exits",
+        "Linux 6.19",
+    ]);
+    warned.expect(0).says(&["-s: this kernel does not report a thread's counts when the thread exits"]);
 }

@@ -87,6 +87,6 @@ fn impossible_kprobes_are_explained() {
     let Some(slip) = guest("kprobe_slip") else { return };
     slip.says(&["the kernel has no function `vfs_raed`", "why:", "did you mean `vfs_read`"]);
     guest("kprobe_many").unwrap().says(&["kernel functions are named", "one of _stext+0x"]);
-    guest("kprobe_forbidden").unwrap().says(&["must not be probed", "try:"]);
+    guest("kprobe_forbidden").unwrap().says(&["cannot be probed", "try:"]);
     guest("kprobe_user").unwrap().says(&["placing a probe requires CAP_PERFMON", "try:"]);
 }

@@ -111,7 +111,10 @@ fn add(definition: EntryDefinition, as_json: bool, host: &Host) -> Result<()> {
     let EntryDefinition { name, counts_only, .. } = &entry.definition;
     let event = entry.event();
     if *counts_only {
-        say::note(format!("{name} is held: {event}, id {}; it can be counted but not sampled", entry.id));
+        say::note(format!(
+            "the event {name} is held ({event}, id {}): it can be counted but not sampled",
+            entry.id
+        ));
         return Ok(());
     }
     let rings = if entry.rings == 1 { "1 ring".to_owned() } else { format!("{} rings", entry.rings) };

@@ -284,7 +284,7 @@ fn read(typed: &PmcstatCommandLine, file: &str) -> Result<Vec<PmcstatStep>> {
     }
     if file == "-" && steps.len() > 1 {
         return Err(Error::usage("ERROR: a log on standard input supports only one output")
-            .why("each output re-reads the log")
+            .why("the log must be read again for each output")
             .try_this("-R FILE"));
     }
     // Redirecting standard output to a file is permanent, so steps that need the original standard output run

@@ -248,7 +248,10 @@ const PROBES: [(&str, &str); 5] = [
     ("uprobe:PATH:FUNCTION", "calls to a function in a program or library; also PATH:0xOFFSET"),
     ("kprobe:FUNCTION", "calls to a kernel function; also MODULE:FUNCTION, FUNCTION+0xOFFSET"),
     ("kretprobe:FUNCTION", "returns from a kernel function"),
-    ("sdt_PROVIDER:NAME", "a marker (USDT) in the command, its libraries, or files mapped by -p PID"),
+    (
+        "sdt_PROVIDER:NAME",
+        "a marker (USDT) in the command, its libraries, or files mapped by the process (-p PID)",
+    ),
     ("sdt:PATH:PROVIDER:NAME", "a marker in a program or library"),
 ];
 

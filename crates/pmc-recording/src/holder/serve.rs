@@ -538,7 +538,7 @@ impl HolderServer {
         }
         let copy = self.copies.get(&id).map(|(_, copy)| copy).into_iter().flatten();
         let again: io::Result<Vec<OwnedFd>> = copy.map(OwnedFd::try_clone).collect();
-        again.map_err(|error| Error::io("passing a copy of the ring buffers", error))
+        again.map_err(|error| Error::io("sending a copy of the ring buffers to the client", error))
     }
 }
 

@@ -266,7 +266,7 @@ fn refused((answer, descriptors): (HolderAnswer, Vec<OwnedFd>)) -> Result<(Holde
 }
 
 fn gone(directory: &RunDirectory) -> Error {
-    Error::new(format!("the holder at {} ended before it responded", directory.path().display()))
+    Error::new(format!("the holder at {} exited before responding", directory.path().display()))
         .try_this("pmc persist list shows held and lost entries")
 }
 
@@ -275,7 +275,7 @@ fn asking(directory: &RunDirectory, error: io::Error) -> Error {
     let stopped = "the holder process is stopped or busy; see pmc persist list";
     match error_kind {
         io::ErrorKind::TimedOut => {
-            return Error::new(format!("the holder at {} does not respond", directory.path().display()))
+            return Error::new(format!("the holder at {} is not responding", directory.path().display()))
                 .why(stopped);
         }
         io::ErrorKind::Interrupted => {

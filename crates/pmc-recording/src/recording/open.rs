@@ -380,7 +380,7 @@ pub(super) fn starting(error: std::io::Error) -> Error {
 /// switches.
 fn check_slices(rings: &Rings) -> Result<()> {
     let leaders = || rings.given_up().filter(|(spec, _)| spec.qualifiers.leads_slices);
-    let error = Error::new("log-cswitch: counts of time slices are not available");
+    let error = Error::new("log-cswitch: per-time-slice counts are not available");
     if leaders().any(|(_, given_up)| given_up.has(Fallback::InheritedReads)) {
         return Err(error
             .why("child processes cannot inherit a group whose samples include counts (requires Linux 6.13 or newer)")

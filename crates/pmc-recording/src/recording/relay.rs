@@ -301,7 +301,7 @@ impl Relay {
 }
 
 fn unanswered() -> Error {
-    Error::new("its holder does not respond").why("the holder process is stopped or busy")
+    Error::new("its holder is not responding").why("the holder process is stopped or busy")
 }
 
 fn ends(rings: &[RingCopy]) -> Vec<u64> {

@@ -76,7 +76,7 @@ impl From<RecordingWarning> for Warning {
                  single thread"
             ))
             .advise("record without :S, or use Linux 6.13 or newer"),
-            EndsNotCounted => Self::note("-s: this kernel does not report a thread's counts when it exits")
+            EndsNotCounted => Self::note("-s: this kernel does not report a thread's counts when the thread exits")
                 .advise("use Linux 6.19 or newer (or 5.13 to 6.18 with the fix)"),
             ChainsNotDeferred => {
                 Self::note_once("--call-graph fp,defer: this kernel cannot defer user-mode call chains")

@@ -197,7 +197,7 @@ pub(crate) fn choose<'a>(
             (_, Some(first)) => {
                 error.try_this(format!("use a name from pmc report, such as {:?}", clean(&first.name)))
             }
-            _ => error.why("the recording has no samples in named functions"),
+            _ => error.why("no sample in the recording could be resolved to a function name"),
         }
     })?;
     let chosen: Vec<&SampledFunction> = of_name.iter().copied().filter(in_dso).collect();

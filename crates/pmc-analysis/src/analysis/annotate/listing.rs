@@ -129,7 +129,7 @@ fn instructions(
     }
     if code.is_unlinked {
         note(
-            "the code comes from the module's file and is not relocated: far jumps and calls have no target"
+            "the code was read from the module's file without relocation: targets of jumps and calls outside the function are not shown"
                 .into(),
         );
     }

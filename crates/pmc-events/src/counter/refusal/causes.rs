@@ -423,7 +423,7 @@ fn nodev(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
         (cpu, Some(pmu)) => wrong_core(pmu, cpu, facts).unwrap_or_else(|| {
             explained(
                 NoHardware,
-                format!("the PMU `{}` exists but does not respond: its device may be gone", pmu.name),
+                format!("the PMU `{}` exists but is not responding: its device may be gone", pmu.name),
                 "",
             )
         }),

@@ -362,7 +362,7 @@ fn remaining_errnos_are_explained() {
             "ring",
             "",
         ),
-        ("ENODEV", asked.clone(), RefusalKind::NoHardware, "does not respond", ""),
+        ("ENODEV", asked.clone(), RefusalKind::NoHardware, "is not responding", ""),
         ("EMFILE", asked.clone(), RefusalKind::OutOfDescriptors, "all 1024 file descriptors", "ulimit -n"),
         (
             "ENFILE",

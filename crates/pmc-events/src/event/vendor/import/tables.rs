@@ -129,7 +129,7 @@ impl ImportedTables {
         let home = into.join(folder);
         let failed = |path: &Path, error| {
             Error::io(format!("writing {}", path.display()), error)
-                .try_this("XDG_DATA_HOME=DIR pmc list --import …, with a writable directory")
+                .try_this("XDG_DATA_HOME=DIR pmc list --import …, where DIR is writable")
         };
         if home.exists() {
             fs::remove_dir_all(&home).map_err(|error| failed(&home, error))?;
