@@ -65,7 +65,9 @@ fn places(file: &[u8]) -> Vec<Range<usize>> {
     let (segments, sections) = (word(32, 8), word(40, 8).unwrap_or(0));
     add(segments, word(56, 2).map(|count| count * SEGMENT));
     for number in 0..word(60, 2).unwrap_or(0).min(100) {
-        let Some(header) = sections.checked_add(number * SECTION) else { break };
+        let Some(header) = sections.checked_add(number * SECTION).filter(|at| *at < file.len()) else {
+            break;
+        };
         add(Some(header), Some(SECTION));
         // SHT_NOBITS
         if word(header + 4, 4).is_some_and(|kind| kind != 8) {

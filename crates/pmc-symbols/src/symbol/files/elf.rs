@@ -105,7 +105,7 @@ impl Segments {
     pub(crate) fn offset(&self, address: Svma) -> Option<FileOffset> {
         let inside = |s: &&LoadSegment| address.0.wrapping_sub(s.address) < s.in_file;
         let segment = self.0.iter().filter(inside).max_by_key(|s| s.executable)?;
-        Some(FileOffset((address.0 - segment.address).wrapping_add(segment.offset)))
+        Some(FileOffset(address.0.wrapping_sub(segment.address).wrapping_add(segment.offset)))
     }
 }
 
@@ -239,6 +239,9 @@ mod tests {
         assert_eq!(apart.address(FileOffset(0x900)), Some(Svma(0x1900)));
         assert_eq!(apart.address(FileOffset(0x1008)), Some(Svma(0x2008)), "the rest of the last page");
         assert_eq!(Segments::default().address(FileOffset(5)), None);
+        // A hostile segment that wraps around the end of the address space.
+        let wrapped = segments(&[(0x100, 0x1000, u64::MAX, true)]);
+        assert_eq!(wrapped.offset(Svma(5)), Some(FileOffset(0x106)));
     }
 
     #[test]
