@@ -25,3 +25,16 @@ mod record;
 mod top;
 mod trace;
 mod wall;
+
+/// A temporary folder for programs and recordings.
+struct Lab(tempfile::TempDir);
+
+impl Lab {
+    fn new() -> Self {
+        Self(tempfile::tempdir().expect("a temporary folder"))
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.0.path().join(name)
+    }
+}

@@ -1,10 +1,11 @@
 //! Recordings made by the installed perf, read by pmc and compared with perf's output.
 
+use crate::Lab;
 use crate::kit;
 use crate::kit::oracle::{self, Recording};
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use pmc_perfdata::perfdata::{
@@ -14,18 +15,6 @@ use pmc_perfdata::record::kind;
 
 /// Work that maps files, starts processes and takes about 50 ms of CPU time.
 const WORK: &[&str] = &["sh", "-c", "for i in 1 2 3 4 5; do ls -R /usr/share/doc /etc >/dev/null 2>&1; done"];
-
-/// A temporary folder for recordings.
-struct Lab(tempfile::TempDir);
-
-impl Lab {
-    fn new() -> Self {
-        Self(tempfile::tempdir().expect("a temporary folder"))
-    }
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-}
 
 /// Records [`WORK`] with perf.
 #[track_caller]

@@ -1,6 +1,7 @@
 //! Recordings made by pmc, read by perf, linux-perf-data and pmc. Includes recordings after the recorder was
 //! killed, the disk was full, or the target died.
 
+use crate::Lab;
 use crate::kit;
 
 mod files;
@@ -16,18 +17,6 @@ use std::process::{Command, Stdio};
 use crate::kit::oracle;
 use pmc_perfdata::perfdata::Reader;
 use pmc_perfdata::record::kind;
-
-/// A temporary folder for recordings.
-struct Lab(tempfile::TempDir);
-
-impl Lab {
-    fn new() -> Self {
-        Self(tempfile::tempdir().expect("a temporary folder"))
-    }
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-}
 
 /// Work that maps files, starts processes and takes about 50 ms of CPU time.
 const WORK: &[&str] = &["sh", "-c", "for i in 1 2 3 4 5; do ls -R /usr/share/doc /etc >/dev/null 2>&1; done"];

@@ -1,5 +1,6 @@
 //! `pmc top`: its tables for programs with known shares, how it starts and ends, and its screen in tmux.
 
+use crate::Lab;
 use crate::kit;
 
 mod keys;
@@ -10,18 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// A temporary folder for programs and files of the tests.
-struct Lab(tempfile::TempDir);
-
 impl Lab {
-    fn new() -> Self {
-        Self(tempfile::tempdir().expect("a temporary folder"))
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
     /// Compiles a C program.
     #[track_caller]
     fn compile(&self, name: &str, source: &str) -> PathBuf {

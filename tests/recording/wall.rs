@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::Lab;
 use crate::kit;
 use crate::kit::oracle;
 
@@ -20,18 +21,7 @@ const PING_PONG: &str = include_str!("wall/pingpong.c");
 const PYTHON: &str = include_str!("wall/modes.py");
 const RUST: &str = include_str!("wall/modes.rust");
 
-/// A temporary folder for programs and recordings.
-struct Lab(tempfile::TempDir);
-
 impl Lab {
-    fn new() -> Self {
-        Self(tempfile::tempdir().expect("a temporary folder"))
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
     /// Builds a program with the compiler; returns `None` without one.
     #[track_caller]
     fn build(&self, compiler: &[&str], source: &str) -> Option<PathBuf> {

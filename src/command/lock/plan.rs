@@ -156,7 +156,7 @@ fn check_tracepoint(host: &Host, system: &str, name: &str) -> Result<()> {
             .why("event IDs are read from tracefs")
             .try_this("mount -t tracefs tracefs /sys/kernel/tracing, as root"),
         (TracepointError::Denied(_), _) => error
-            .why("by default, only root may read event ids")
+            .why("by default, only root may read event IDs")
             .try_this("as root: mount -o remount,mode=755 /sys/kernel/tracing, or run pmc as root"),
         (TracepointError::Absent, "lock") => error
             .why("kernels before Linux 5.19 do not report waits for kernel locks")

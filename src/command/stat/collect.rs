@@ -416,7 +416,7 @@ impl ShownEvents {
             return MissingValueReason::new("nothing ran there while pmc was counting", "");
         }
         if machine.is_elsewhere {
-            return MissingValueReason::new("it was never assigned a counter during the recording", "");
+            return MissingValueReason::new("it never got a counter during the recording", "");
         }
         reason(refusal::never_ran(attr, machine.facts()))
     }

@@ -223,6 +223,6 @@ fn columns(rings: &Rings, tools: Vec<EventSpec>) -> Vec<EventColumn<'static>> {
 fn written(path: &Path, bytes: u64, columns: &[collect::EventColumn<'_>]) -> String {
     let slices = columns.iter().any(|column| column.spec.qualifiers.leads_slices);
     let option = if slices { "--log-cswitch (or --log-exit)" } else { "--log-exit" };
-    let (path, bytes) = (path.display(), units::bytes(bytes));
-    format!("{path}: {bytes} of per-thread counts; show them with pmc stat report {option} -i {path}")
+    let (shown, bytes, word) = (path.display(), units::bytes(bytes), shell_word(path));
+    format!("{shown}: {bytes} of per-thread counts; show them with pmc stat report {option} -i {word}")
 }

@@ -187,9 +187,9 @@ fn facts(out: &mut dyn Write, totals: &TraceTotals) -> io::Result<()> {
     writeln!(out, "\n {shown} calls in {elapsed:.3} s{recorded}, {lost}")?;
     let others = [
         (counts.unfinished, "had not returned at the end"),
-        (counts.begun_before, "began before tracing; not in the tables"),
+        (counts.begun_before, "began before tracing; excluded from the tables"),
         (counts.without_begin, "returned without a recorded start; excluded from the tables"),
-        (counts.without_end, "started but have no known end; not in the tables"),
+        (counts.without_end, "started, but their end is unknown; excluded from the tables"),
         (counts.backwards, "ended before they began, because CPU clocks differ; excluded from the tables"),
         (counts.with_loss, "were in progress when records were lost; their times may be too long"),
     ];

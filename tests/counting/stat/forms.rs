@@ -248,7 +248,7 @@ fn metrics_add_their_events() {
     // If the machine cannot count cycles, the metric gives the reason instead of appearing without a number.
     let text = pmc(&["-M", "IPC", "-e", "task-clock", "--", "true"]);
     assert!(text.contains("ipc") || text.contains("insn per cycle"), "{text}");
-    assert!(!text.contains("its group leader"), "nobody wrote a group: {text}");
+    assert!(!text.contains("its group leader"), "no group was typed: {text}");
 }
 
 #[test]

@@ -262,7 +262,7 @@ fn tree_names_the_bottleneck_and_the_next_command() {
     // Without a table the kernel's own events define the top level.
     let mut pmc = played.play(kit::pmc_on("sapphire-rapids"));
     let kernels: kit::Ran =
-        pmc.env("PMC_CPUID", "nobody-1-2").args(["stat", "--topdown", "true"]).output().unwrap().into();
+        pmc.env("PMC_CPUID", "unknown-1-2").args(["stat", "--topdown", "true"]).output().unwrap().into();
     kernels.expect(0).says(&["   60.0%  backend bound    <- the bottleneck"]);
     // If there are no levels, the message names no highest one.
     let mut pmc = kit::pmc_on("zen4");

@@ -135,7 +135,7 @@ fn dependent_options_are_checked() {
 fn missing_metric_table_is_reported() {
     for (cpu, words) in [
         ("AuthenticAMD-25-17-1", &["the table for this CPU, amdzen4, contains events but no metrics"][..]),
-        ("nobody-1-2", &["no vendor metrics table for this CPU (nobody-1-2)"]),
+        ("unknown-1-2", &["no vendor metrics table for this CPU (unknown-1-2)"]),
     ] {
         let mut pmc = kit::pmc();
         pmc.env("PMC_CPUID", cpu).args(["stat", "-M", "TopdownL1", "--", "true"]);

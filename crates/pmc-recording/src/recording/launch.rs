@@ -102,7 +102,7 @@ pub fn release(held: PausedChild, command: &[OsString]) -> Result<RunningCommand
             (_, true, _) => error
                 .exit(Exit::NotExecutable)
                 .why("the file is not executable by this user, or is a directory")
-                .try_this(format!("chmod +x {name}")),
+                .try_this(format!("chmod +x {}", shell_word(Path::new(&name)))),
             (_, _, true) => error
                 .exit(Exit::NotExecutable)
                 .why("the file is neither a program for this machine nor a script with a #! line"),

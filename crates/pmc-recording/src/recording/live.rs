@@ -26,20 +26,18 @@ use super::ending::EndConditions;
 use super::file::output::OutputEvents;
 use super::live_rate::{self, RateOrder, RateOrders, RateReply, RateRequests};
 use super::plan::{MeasurementScope, SamplePlan, Synthesis};
-use super::reservation::{Activity, EventChoice, EventSwitch, reserve};
-use super::sources::{self, RecordSources};
+use super::reservation::{Activity, EventChoice, reserve};
+use super::sources::{self, RecordSources, SourceSwitch};
 use super::synthesize::{self, SynthesisOptions};
 use super::unwinding::UnwindWorker;
 use super::{launch, open, trace};
 use pmc_analysis::session::SampleQuery;
 use pmc_analysis::session::live::{Batch, Live, LiveState, SampledEvent};
 use pmc_analysis::session::thread_time::ThreadTime;
-use pmc_events::counter::change::EventChange;
 use pmc_events::counter::reservation::PreparedReservation;
 use pmc_events::counter::rings::Rings;
 use pmc_perfdata::record::Layouts;
 use pmc_perfdata::record::encode::Encoder;
-use pmc_sys::abi::Attr;
 use pmc_sys::error::{Error, Result};
 use pmc_sys::host::Host;
 use pmc_sys::host::process::ThreadInfo as Alive;
@@ -397,34 +395,13 @@ impl<'a> Sampling<'a> {
     }
 }
 
-impl EventSwitch for Sampling<'_> {
-    fn start(&mut self) -> Result<()> {
-        self.sources.start()
+impl SourceSwitch for Sampling<'_> {
+    fn sources(&self) -> &RecordSources {
+        &self.sources
     }
 
-    fn switch(&mut self, on: bool, events: EventChoice) -> Result<()> {
-        self.sources.switch(on, events)
-    }
-
-    fn switch_named(&mut self, on: bool, name: &str, events: EventChoice) -> Result<()> {
-        self.sources.switch_named(on, name, events)
-    }
-
-    fn change(
-        &self,
-        change: EventChange,
-        name: Option<&str>,
-        is_on: bool,
-    ) -> std::result::Result<(), String> {
-        self.sources.rings().change(change, name, is_on)
-    }
-
-    fn requests(&self) -> Vec<(&str, &Attr)> {
-        self.sources.requests()
-    }
-
-    fn takes_counters(&self) -> bool {
-        self.sources.takes_counters()
+    fn sources_mut(&mut self) -> &mut RecordSources {
+        &mut self.sources
     }
 
     fn yielding(&mut self, is_yielding: bool) {

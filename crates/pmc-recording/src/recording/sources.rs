@@ -13,9 +13,10 @@ use super::held_counts::HeldCounts;
 use super::open::Groups;
 use super::plan::{MeasurementScope, SamplePlan};
 use super::relay::Relay;
-use super::reservation::EventChoice;
+use super::reservation::{EventChoice, EventSwitch};
 use super::{handover, open, synthesize};
 use crate::persistent::directory::RunDirectory;
+use pmc_events::counter::change::EventChange;
 use pmc_events::counter::request::sampling::SampleOptions;
 use pmc_events::counter::rings::{Instance, InstanceReading, Rings};
 use pmc_events::counter::target::TargetSlot;
@@ -362,4 +363,49 @@ fn relay(spec: &EventSpec, plan: &SamplePlan) -> Result<(String, Relay)> {
             .try_this("pmc persist add ANOTHER -e EVENT --call-graph fp"));
     }
     Ok((spec.name.clone(), relay))
+}
+
+/// A measurement that has no other events than those of its sources.
+pub(super) trait SourceSwitch {
+    fn sources(&self) -> &RecordSources;
+
+    fn sources_mut(&mut self) -> &mut RecordSources;
+
+    /// Called when the hardware is yielded, and when it is taken back.
+    fn yielding(&mut self, _is_yielding: bool) {}
+}
+
+impl<T: SourceSwitch> EventSwitch for T {
+    fn start(&mut self) -> Result<()> {
+        self.sources_mut().start()
+    }
+
+    fn switch(&mut self, on: bool, events: EventChoice) -> Result<()> {
+        self.sources_mut().switch(on, events)
+    }
+
+    fn switch_named(&mut self, on: bool, name: &str, events: EventChoice) -> Result<()> {
+        self.sources_mut().switch_named(on, name, events)
+    }
+
+    fn change(
+        &self,
+        change: EventChange,
+        name: Option<&str>,
+        is_on: bool,
+    ) -> std::result::Result<(), String> {
+        self.sources().rings().change(change, name, is_on)
+    }
+
+    fn requests(&self) -> Vec<(&str, &Attr)> {
+        self.sources().requests()
+    }
+
+    fn takes_counters(&self) -> bool {
+        self.sources().takes_counters()
+    }
+
+    fn yielding(&mut self, is_yielding: bool) {
+        SourceSwitch::yielding(self, is_yielding);
+    }
 }

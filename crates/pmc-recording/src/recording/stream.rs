@@ -23,19 +23,17 @@ use super::ending::{EndConditions, exit_of_run};
 use super::file::output::OutputEvents;
 use super::open::{self, Groups};
 use super::plan::{MeasurementScope, SamplePlan, Synthesis};
-use super::reservation::{EventChoice, EventSwitch, reserve};
-use super::sources::{self, RecordSources};
+use super::reservation::{EventChoice, reserve};
+use super::sources::{self, RecordSources, SourceSwitch};
 use super::synthesize::{self, SynthesisOptions};
 use super::unwinding::StreamUnwinder;
 use super::warning::RecordingWarning;
 use super::{launch, trace};
 use pmc_analysis::session::live::RecordMerge;
-use pmc_events::counter::change::EventChange;
 use pmc_events::counter::rings::Rings;
 use pmc_perfdata::perfdata::RecordedEvent;
 use pmc_perfdata::record::encode::Encoder;
 use pmc_perfdata::record::{Layouts, RawRecord, kind};
-use pmc_sys::abi::Attr;
 use pmc_sys::abi::attr;
 use pmc_sys::error::{Error, Exit, Result, say};
 use pmc_sys::host::Host;
@@ -336,34 +334,13 @@ impl<H: RecordHandler> RecordStream<'_, H> {
     }
 }
 
-impl<H: RecordHandler> EventSwitch for RecordStream<'_, H> {
-    fn start(&mut self) -> Result<()> {
-        self.sources.start()
+impl<H: RecordHandler> SourceSwitch for RecordStream<'_, H> {
+    fn sources(&self) -> &RecordSources {
+        &self.sources
     }
 
-    fn switch(&mut self, on: bool, events: EventChoice) -> Result<()> {
-        self.sources.switch(on, events)
-    }
-
-    fn switch_named(&mut self, on: bool, name: &str, events: EventChoice) -> Result<()> {
-        self.sources.switch_named(on, name, events)
-    }
-
-    fn change(
-        &self,
-        change: EventChange,
-        name: Option<&str>,
-        is_on: bool,
-    ) -> std::result::Result<(), String> {
-        self.sources.rings().change(change, name, is_on)
-    }
-
-    fn requests(&self) -> Vec<(&str, &Attr)> {
-        self.sources.requests()
-    }
-
-    fn takes_counters(&self) -> bool {
-        self.sources.takes_counters()
+    fn sources_mut(&mut self) -> &mut RecordSources {
+        &mut self.sources
     }
 }
 

@@ -30,6 +30,7 @@ use crate::profile::script::{AddressFunction, AddressFunctions, ScriptEntry};
 use crate::session::Session;
 use pmc_symbols::symbol::SymbolOptions;
 use pmc_sys::error::{Exit, Result};
+use pmc_sys::text::shell_word;
 
 /// Maximum number of excluded waits in progress to remember.
 const MOST_LEFT_OUT: usize = 1 << 18;
@@ -88,7 +89,7 @@ pub fn contention(
     let tracepoints = LockTracepoints::new(&session);
     if !tracepoints.have(&[TracepointRole::ContentionBegin]) {
         let remedy = match tracepoints.have(&[TracepointRole::Futex, TracepointRole::FutexWait]) {
-            true => format!("pmc lock user -i {}", session.reader.path().display()),
+            true => format!("pmc lock user -i {}", shell_word(session.reader.path())),
             false => REMEDY.to_owned(),
         };
         return Err(lacks(&session, "waits for kernel locks (lock:contention_begin)", &remedy));

@@ -41,6 +41,7 @@ use pmc_symbols::symbol::SymbolOptions;
 use pmc_symbols::symbol::demangle::demangle;
 use pmc_sys::error::{Exit, Result};
 use pmc_sys::host::futex::FutexReading;
+use pmc_sys::text::shell_word;
 
 /// The command that makes the recording that [`user_locks`] needs.
 const REMEDY: &str = "pmc lock user -- COMMAND";
@@ -76,7 +77,7 @@ pub fn user_locks(
     let tracepoints = LockTracepoints::new(&session);
     if !tracepoints.have(&[TracepointRole::Futex, TracepointRole::FutexWait]) {
         let remedy = match tracepoints.have(&[TracepointRole::ContentionBegin]) {
-            true => format!("pmc lock contention -i {}", session.reader.path().display()),
+            true => format!("pmc lock contention -i {}", shell_word(session.reader.path())),
             false => REMEDY.to_owned(),
         };
         return Err(lacks(&session, "futex calls (syscalls:sys_enter_futex)", &remedy));

@@ -481,10 +481,10 @@ pub(super) fn never_ran(attr: &Attr, facts: &MachineFacts) -> RefusalText {
     holders.extend(facts.reservation.clone());
     let cause = match holders.is_empty() {
         true => format!(
-            "it was never assigned a counter of the PMU `{}`: all were in use, or nothing was running",
+            "it never got a counter on the PMU `{}`: all were in use, or nothing was running",
             pmu.name
         ),
-        false => format!("the event never got a counter on the PMU `{}`: {}", pmu.name, holders.join("; ")),
+        false => format!("it never got a counter on the PMU `{}`: {}", pmu.name, holders.join("; ")),
     };
     let remedy = if facts.settings.nmi_watchdog == Some(true) {
         "free a counter with `sysctl kernel.nmi_watchdog=0`, or count fewer events"

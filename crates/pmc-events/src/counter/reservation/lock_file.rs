@@ -21,7 +21,7 @@ use pmc_sys::error::Error as UserError;
 use pmc_sys::host::{Host, pcp_agent};
 use pmc_sys::sys::lock::{self, LockKind, LockOwner};
 use pmc_sys::sys::regular_file::open_regular;
-use pmc_sys::text::clean;
+use pmc_sys::text::{clean, shell_word};
 
 /// A process that has reserved the counters.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -116,8 +116,8 @@ impl ReservationError {
                     error
                         .why("the reserving process must be able to read it; PCP's agent makes it world-readable")
                         .try_this(format!(
-                            "as root: chmod a+r '{}', and a+x on its parent directories",
-                            path.display()
+                            "as root: chmod a+r {}, and a+x on its parent directories",
+                            shell_word(&path)
                         ))
                 } else {
                     error

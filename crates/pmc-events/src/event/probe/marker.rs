@@ -12,7 +12,7 @@ use super::elf::{self, ProbeSources, SdtMarker};
 use super::function::{at, pmu};
 use super::subject::EventTarget;
 use pmc_sys::host::Host;
-use pmc_sys::text::glob;
+use pmc_sys::text::{glob, shell_word};
 
 /// Finds the markers whose provider and name match these patterns, in the given file or in the first file of
 /// the measured program or process that has one. A marker may have several locations, since the compiler may
@@ -115,7 +115,7 @@ fn missing(
         false => fault.meant(&wanted, others.iter().map(String::as_str)),
     };
     match is_named {
-        true => fault.try_this(format!("readelf -n {} lists its markers", first.display())),
+        true => fault.try_this(format!("readelf -n {} lists its markers", shell_word(first))),
         false => fault.try_this(format!("specify the file that contains it: sdt:PATH:{wanted}")),
     }
 }

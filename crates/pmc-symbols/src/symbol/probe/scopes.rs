@@ -30,6 +30,12 @@ pub(super) enum ScopeKind {
     Parameter,
 }
 
+impl ScopeKind {
+    fn is_variable(self) -> bool {
+        matches!(self, Self::Variable | Self::Parameter)
+    }
+}
+
 /// A scope or a variable.
 pub(super) struct ScopeNode {
     pub(super) kind: ScopeKind,
@@ -53,7 +59,7 @@ pub(super) struct UnitScopes<'a> {
     pub(super) nodes: Vec<ScopeNode>,
     rows: OnceCell<UnitRows>,
     functions: OnceCell<Vec<(Range, usize)>>,
-    innermost: RefCell<HashMap<usize, Rc<InnermostScopes>>>,
+    innermost: RefCell<HashMap<usize, InnermostScopes>>,
     /// Whether any variable has different locations at different addresses, as in optimized code.
     pub(super) is_optimized: bool,
 }
@@ -101,23 +107,20 @@ impl<'a> UnitScopes<'a> {
     /// Returns the scopes that contain an address: a function, then the blocks and inlined functions in it.
     pub(super) fn scopes_at(&self, address: u64) -> Vec<usize> {
         let Some(function) = self.function_at(address) else { return Vec::new() };
-        let innermost = self.innermost_scopes(function).range(..=address).next_back().map(|(_, &node)| node);
+        let mut known = self.innermost.borrow_mut();
+        let innermost = known.entry(function).or_insert_with(|| self.innermost_scopes(function));
+        let innermost = innermost.range(..=address).next_back().map_or(function, |(_, &node)| node);
         let outer = |&node: &usize| self.nodes[node].parent.filter(|_| node != function);
-        let mut scopes: Vec<usize> = successors(innermost.or(Some(function)), outer).collect();
+        let mut scopes: Vec<usize> = successors(Some(innermost), outer).collect();
         scopes.reverse();
         scopes
     }
 
-    fn innermost_scopes(&self, function: usize) -> Rc<InnermostScopes> {
-        let mut known = self.innermost.borrow_mut();
-        known.entry(function).or_insert_with(|| Rc::new(self.find_innermost_scopes(function))).clone()
-    }
-
     /// Each scope comes after the scope that contains it, so it replaces that scope at its own addresses.
-    fn find_innermost_scopes(&self, function: usize) -> InnermostScopes {
+    fn innermost_scopes(&self, function: usize) -> InnermostScopes {
         let mut innermost = InnermostScopes::new();
         for number in once(function).chain(self.inside(function)) {
-            if matches!(self.nodes[number].kind, ScopeKind::Variable | ScopeKind::Parameter) {
+            if self.nodes[number].kind.is_variable() {
                 continue;
             }
             for Range { begin, end } in self.die(number).ranges() {
@@ -187,8 +190,7 @@ fn read_nodes(home: &DieUnit<'_>) -> Result<ReadNodes, gimli::Error> {
             open.pop();
         }
         let parent = open.last().map(|(_, node)| *node);
-        let is_scope = !matches!(kind, ScopeKind::Variable | ScopeKind::Parameter);
-        if is_scope && open.len() < MOST_DEPTH {
+        if !kind.is_variable() && open.len() < MOST_DEPTH {
             open.push((depth, nodes.len()));
         }
         nodes.push(ScopeNode { kind, offset, parent });

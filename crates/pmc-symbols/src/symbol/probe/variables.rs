@@ -49,9 +49,9 @@ impl<'a> VariableScope<'_, 'a> {
         // The depth of each block that contains the address.
         let mut blocks = FxHashMap::from_iter([(self.scope, 0)]);
         let mut found: Vec<(usize, usize)> = Vec::new();
-        for (number, node) in self.unit.nodes.iter().enumerate().skip(self.scope + 1) {
-            let Some(parent) = node.parent.filter(|parent| *parent >= self.scope) else { break };
-            let Some(depth) = blocks.get(&parent).copied() else { continue };
+        for number in self.unit.inside(self.scope) {
+            let node = &self.unit.nodes[number];
+            let Some(depth) = node.parent.and_then(|parent| blocks.get(&parent).copied()) else { continue };
             match node.kind {
                 ScopeKind::Variable | ScopeKind::Parameter => found.push((depth, number)),
                 ScopeKind::Block if self.unit.holds(number, self.address) => {
