@@ -270,9 +270,9 @@ fn lines(range: &LineRange, plan: &ProbePlan) -> Result<()> {
     }
     let owner = std::fs::metadata(path).ok().map(|meta| meta.uid());
     let source = source_text::read(&found.file, &SourceFolders::default(), owner, || None);
-    let source = source.map_err(|(place, why)| {
+    let source = source.map_err(|reason| {
         let folder = Path::new(&found.file).parent().unwrap_or(Path::new("/"));
-        Error::new(format!("cannot read the source file {}: {why}", place.display()))
+        Error::new(format!("cannot read the source file {reason}"))
             .why("the program's debug information contains the path at which it was compiled")
             .try_this(format!("ln -s YOUR-SOURCE-DIRECTORY {}", shell_word(folder)))
     })?;

@@ -136,6 +136,15 @@ fn stack_copies_become_call_chains() {
     let names = |file: &Path| script("pmc", file, &["-F", "time,sym", "--no-inline"]);
     assert!(names(&from).contains("middle\n") && names(&from).contains("main\n"));
     assert_eq!(names(&to), names(&from));
+
+    // A program that cannot be read has no unwind tables.
+    let elsewhere = lab.path("elsewhere");
+    let replaced = elsewhere.join(deep.strip_prefix("/").unwrap());
+    std::fs::create_dir_all(replaced.parent().unwrap()).unwrap();
+    std::fs::write(&replaced, "not a program").unwrap();
+    let said =
+        inject(&from, &lab.path("poor"), &["--convert-callchain", "--symfs", elsewhere.to_str().unwrap()]);
+    said.expect(0).says(&["call chains may lack callers", replaced.to_str().unwrap(), "not a valid ELF file"]);
     for perf in oracle::perfs() {
         assert_eq!(kinds(&perf, &to)["SAMPLE"], kinds(&perf, &from)["SAMPLE"]);
         let chains = oracle::says(

@@ -289,7 +289,7 @@ fn unused_vmlinux_option_is_reported() {
     for (path, why) in [
         (folder.path().join("absent"), "No such file"),
         (folder.path().to_owned(), "not a regular file"),
-        (text, "Could not read file magic"),
+        (text, "not a valid ELF file (Could not read file magic)"),
     ] {
         let told = vmlinux_is_unused(&path, None);
         assert!(told.starts_with(&format!("--vmlinux is not used: {}: {why}", path.display())), "{told}");

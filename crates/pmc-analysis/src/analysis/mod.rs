@@ -227,7 +227,7 @@ impl Analysis {
 
     /// Returns the errors that occurred when reading files with names or line numbers.
     pub fn name_failures(&self) -> Vec<MissingDataReason> {
-        self.symbols.symbolizer.failures()
+        self.symbols.failures()
     }
 
     /// Returns the total of each event, including samples removed by thread filters.

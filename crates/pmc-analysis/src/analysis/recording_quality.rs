@@ -86,13 +86,25 @@ pub fn warn(session: &Session) -> Exit {
 
 /// Warns about files that pmc could not read, so that names or lines are missing.
 pub fn warn_of_names(failures: impl IntoIterator<Item = MissingDataReason>) {
+    warn_of_files(failures, |what| AnalysisWarning::NamesMissing { what });
+}
+
+/// Warns about files that pmc could not read, so that call chains may end early or lack functions.
+pub(super) fn warn_of_chains(failures: impl IntoIterator<Item = MissingDataReason>) {
+    warn_of_files(failures, |what| AnalysisWarning::CallersMissing { what });
+}
+
+fn warn_of_files(
+    failures: impl IntoIterator<Item = MissingDataReason>,
+    warning: impl Fn(String) -> AnalysisWarning,
+) {
     // Several recordings or modules may share a file.
     let failures: BTreeSet<String> = failures.into_iter().map(|failure| failure.to_string()).collect();
     for what in failures.iter().take(MOST_FAILURES) {
-        say::warn(AnalysisWarning::NamesMissing { what: what.clone() });
+        say::warn(warning(what.clone()));
     }
     if let Some(more) = failures.len().checked_sub(MOST_FAILURES).filter(|more| *more > 0) {
-        say::warn(AnalysisWarning::NamesMissing { what: format!("{more} more files could not be read") });
+        say::warn(warning(format!("{more} more files could not be read")));
     }
 }
 

@@ -12,7 +12,7 @@ use crate::session::{AddedSymbol, CodeLocation, History, Module, ModuleKind};
 use pmc_perfdata::perfdata::feature::DeviceFile;
 use pmc_symbols::address::{Avma, FileOffset};
 use pmc_symbols::symbol::{
-    self, AddressFrames, Depth, Function, ModuleId, ResolvedFrame, SymbolOptions, SymbolProgress,
+    self, AddressFrames, Depth, Function, MissingDataReason, ModuleId, ResolvedFrame, SymbolOptions, SymbolProgress,
     SymbolQuery, SymbolRequest, Symbolizer,
 };
 use pmc_sys::error::Result;
@@ -26,6 +26,8 @@ pub(crate) struct RecordingSymbols {
     /// The module shared by all BPF programs, because their names come from one list.
     bpf: Option<ModuleId>,
     live: bool,
+    /// The source files that pmc failed to read.
+    unread_sources: Vec<MissingDataReason>,
     /// For each module of generated code, the size of its perf map in bytes when it was last checked.
     map_sizes: FxHashMap<u32, Option<u64>>,
 }
@@ -53,6 +55,7 @@ impl RecordingSymbols {
             ids: Vec::new(),
             bpf: None,
             live,
+            unread_sources: Vec::new(),
             map_sizes: FxHashMap::default(),
         })
     }
@@ -105,6 +108,18 @@ impl RecordingSymbols {
             self.symbolizer.forget(id);
         }
         has_grown
+    }
+
+    /// Returns the files that pmc failed to read, so that names, lines or source text are missing.
+    pub(crate) fn failures(&self) -> Vec<MissingDataReason> {
+        [self.symbolizer.failures(), self.unread_sources.clone()].concat()
+    }
+
+    /// Adds a source file that is missing or unreadable.
+    pub(crate) fn add_missing_source(&mut self, reason: &MissingDataReason) {
+        if reason.is_failure() && !self.unread_sources.contains(reason) {
+            self.unread_sources.push(reason.clone());
+        }
     }
 
     /// Returns the symbolizer's id of a module.

@@ -9,6 +9,7 @@ pub enum AnalysisWarning {
     Recording { what: String },
     DamagedRecording { what: String },
     NamesMissing { what: String },
+    CallersMissing { what: String },
     FieldMissing { event: String, field: &'static str },
 }
 
@@ -19,6 +20,7 @@ impl From<AnalysisWarning> for Warning {
             Recording { what } => Self::note(what),
             DamagedRecording { what } => Self::new(what),
             NamesMissing { what } => Self::new(format!("function names or lines are missing: {what}")),
+            CallersMissing { what } => Self::new(format!("call chains may lack callers: {what}")),
             FieldMissing { event, field } => {
                 Self::note_once(format!("{event} was recorded without {field}: the field is omitted"))
             }

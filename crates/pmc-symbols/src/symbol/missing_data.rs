@@ -11,6 +11,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 
 use super::build_id::BuildId;
+use super::files::locate::is_absence;
 use pmc_sys::sys::helper_program::helper;
 
 /// The result of the search for a module's files: which data was found, and which is missing.
@@ -149,6 +150,14 @@ impl MissingDataReason {
     /// Creates the reason for an existing file that pmc cannot read.
     pub(super) fn unreadable(path: &Path, error: &io::Error) -> Self {
         Self::Unreadable { path: path.into(), said: pmc_sys::error::kernel_words(error).into() }
+    }
+
+    /// Creates the reason for a file that could not be opened: it is missing or unreadable.
+    pub(super) fn of_error(path: &Path, error: &io::Error) -> Self {
+        match is_absence(error) {
+            true => Self::File { path: path.into(), said: pmc_sys::error::kernel_words(error).into() },
+            false => Self::unreadable(path, error),
+        }
     }
 
     /// Whether pmc failed to read a file that exists or that the user specified. A missing or stripped file

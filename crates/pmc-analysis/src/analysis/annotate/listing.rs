@@ -21,7 +21,7 @@ use pmc_symbols::symbol::code::{MOST_CODE, MachineCode};
 use pmc_symbols::symbol::demangle::demangle;
 use pmc_symbols::symbol::disassemble::{Instruction, Syntax};
 use pmc_symbols::symbol::source_text::{self, SourceFolders};
-use pmc_symbols::symbol::{Depth, SymbolRequest};
+use pmc_symbols::symbol::{Depth, MissingDataReason, SymbolRequest};
 use pmc_sys::abi::attr::kind;
 
 /// Maximum number of source files read for one function.
@@ -209,7 +209,7 @@ fn generated(function: &SampledFunction, code: &MachineCode, address: u64) -> In
 
 /// Reads the source files in `places`, and adds notes about files that are missing or newer than the program.
 fn sources(
-    symbols: &RecordingSymbols,
+    symbols: &mut RecordingSymbols,
     function: &SampledFunction,
     places: &[InlineStack],
     how: &ListingOptions,
@@ -219,7 +219,7 @@ fn sources(
     if !how.with_source {
         return read;
     }
-    let mut missing: Vec<(PathBuf, String)> = Vec::new();
+    let mut missing: Vec<MissingDataReason> = Vec::new();
     let mut newer: Vec<String> = Vec::new();
     let program = symbols.symbolizer.binary(function.id);
     let program = program.and_then(|image| std::fs::metadata(&image.path).ok());
@@ -238,7 +238,7 @@ fn sources(
                 }
                 read.insert((*path).clone(), source.lines);
             }
-            Err(said) => missing.push(said),
+            Err(reason) => missing.push(reason),
         }
     }
     if paths.is_empty() {
@@ -252,11 +252,12 @@ fn sources(
             remedy: symbols.symbolizer.remedy(function.id),
         });
     }
-    if let Some((path, said)) = missing.first() {
+    missing.iter().for_each(|reason| symbols.add_missing_source(reason));
+    if let Some(reason) = missing.first() {
         let more = missing.len() - 1;
         let more = if more > 0 { format!(" (and {more} more files)") } else { String::new() };
         notes.push(ListingNote {
-            text: format!("source file {}: {said}{more}", path.display()),
+            text: format!("source file {reason}{more}"),
             remedy: Some(
                 "specify a directory that contains the sources under their full paths (--symfs)".into(),
             ),

@@ -20,7 +20,7 @@ use rustc_hash::FxHashMap;
 use self::jit::JitCodes;
 use super::unwinding::RecordingUnwinder;
 use super::warning::AnalysisWarning;
-use super::{ProgressSink, is_from_here, symbols_of};
+use super::{ProgressSink, is_from_here, recording_quality, symbols_of};
 use crate::session::Session;
 use crate::session::module::is_jitdump;
 use crate::session::order::{self, SampleUnwinding};
@@ -153,9 +153,10 @@ pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSi
     // A stream already contains its build-ids; a file needs a section for them.
     let rest = if form == RecordingLayout::Pipe { &nothing } else { &features };
     output.writer.finish(rest)?;
-    let exit = super::recording_quality::warn(&session);
+    let exit = recording_quality::warn(&session);
     if let Some(unwinder) = &unwinder {
         warn_of_ends(&unwinder.ends());
+        recording_quality::warn_of_chains(symbols.iter().flat_map(|symbols| symbols.failures()));
     }
     Ok(exit)
 }

@@ -107,7 +107,7 @@ pub fn of_recording(
     let named =
         NamedLatency::new(&session.history, meter.finish(None), &request.rules, request.nests, &mut symbols);
     visit(&named)?;
-    recording_quality::warn_of_names(symbols.symbolizer.failures());
+    recording_quality::warn_of_names(symbols.failures());
     Ok(recording_quality::warn(session))
 }
 

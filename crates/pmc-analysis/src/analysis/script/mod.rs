@@ -187,7 +187,7 @@ impl<'a> NamedRecording<'a> {
     /// Warns about problems with the file, lost records, and symbol files that could not be read. Returns the
     /// exit status.
     pub fn warn(&self) -> Exit {
-        recording_quality::warn_of_names(self.symbols.symbolizer.failures());
+        recording_quality::warn_of_names(self.symbols.failures());
         recording_quality::warn(&self.session)
     }
 

@@ -241,9 +241,11 @@ pub(crate) fn cached_kallsyms(build_id: BuildId, options: &SymbolOptions) -> Opt
 
 /// Checks that an image is an ELF file and has the recorded build-id, if there is one.
 pub(in crate::symbol) fn check(image: &Image, recorded: Option<BuildId>) -> Result<(), MissingDataReason> {
-    let file = image
-        .elf()
-        .map_err(|error| MissingDataReason::NotElf { path: image.path.clone(), why: error.to_string() })?;
+    let invalid = |error: object::Error| {
+        let why = format!("not a valid ELF file ({error})");
+        MissingDataReason::NotElf { path: image.path.clone(), why }
+    };
+    let file = image.elf().map_err(invalid)?;
     let Some(recorded) = recorded else { return Ok(()) };
     let there = elf::build_id(&file);
     if there.is_some_and(|there| there.same(&recorded)) {

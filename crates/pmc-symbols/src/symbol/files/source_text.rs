@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use crate::symbol::MissingDataReason;
 use pmc_sys::sys::descriptor;
 use pmc_sys::sys::regular_file::open_regular;
 
@@ -46,30 +47,31 @@ pub struct SourceText {
 /// supply a copy.
 ///
 /// # Errors
-/// Returns the last path that was tried, and the kernel's error.
+/// Returns the last path that was tried, or one where a file exists that cannot be read.
 pub fn read(
     path: &str,
     folders: &SourceFolders,
     owner: Option<u32>,
     fetch: impl FnOnce() -> Option<PathBuf>,
-) -> Result<SourceText, (PathBuf, String)> {
+) -> Result<SourceText, MissingDataReason> {
     let as_written = PathBuf::from(path);
     let from_root = as_written.strip_prefix("/").ok();
     let prefixed = folders.prefix.as_ref().zip(from_root);
     let prefixed =
         prefixed.map(|(folder, path)| folder.join(path.iter().skip(folders.strip).collect::<PathBuf>()));
     let below = folders.symfs.as_ref().map(|root| root.join(from_root.unwrap_or(&as_written)));
-    let mut said = None;
+    let mut missing = MissingDataReason::Unknown;
     for place in prefixed.into_iter().chain(below).chain([as_written.clone()]) {
         match read_one(&place, |file| is_for_all(file, owner)) {
             Ok(text) => return Ok(text),
-            Err(error) => said = Some((place, pmc_sys::error::kernel_words(&error))),
+            Err(_) if missing.is_failure() => {}
+            Err(error) => missing = MissingDataReason::of_error(&place, &error),
         }
     }
     // A downloaded file matches the build, so its modification time does not matter.
     let fetched =
         fetch().and_then(|copy| Some(SourceText { modified: None, ..read_one(&copy, |_| true).ok()? }));
-    fetched.ok_or(said.unwrap_or_default())
+    fetched.ok_or(missing)
 }
 
 /// Whether the file may be shown to the program's owner. For users other than root, the kernel has already
@@ -142,8 +144,12 @@ mod tests {
         let nowhere = SourceFolders::default();
         let text = read("/src/a.c", &below, None, || None).unwrap();
         assert_eq!(&text.lines[..], ["one", "two", "\u{fffd}"]);
-        assert!(read("/dev/zero", &nowhere, None, || None).unwrap_err().1.contains("not a regular file"));
-        assert!(read("/src/a.c", &nowhere, None, || None).unwrap_err().1.contains("ENOENT"));
+        assert!(read("/dev/zero", &nowhere, None, || None).unwrap_err().is_failure());
+        assert!(!read("/src/a.c", &nowhere, None, || None).unwrap_err().is_failure());
+        // The file that exists is reported, not the last path.
+        let unreadable = SourceFolders { symfs: Some("/dev".into()), ..SourceFolders::default() };
+        let reason = read("/zero", &unreadable, None, || None).unwrap_err();
+        assert_eq!(reason.to_string(), "/dev/zero: not a regular file");
         let copy = read("/src/a.c", &nowhere, None, || Some(folder.path().join("src/a.c"))).unwrap();
         assert_eq!((&copy.lines[0], copy.modified), (&"one".to_owned(), None));
     }
