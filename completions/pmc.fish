@@ -134,7 +134,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat" -s D -l delay -d 'Delay be
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l vs -d 'Compare commands, run alternately (repeatable)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l listen -d 'Serve OpenMetrics over HTTP at this address (with -I)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l control -d 'Read commands (enable, disable, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l reserve -d 'How to handle a reservation of the hardware counters: auto, check, require, yield, off' -r -f -a "auto\t''
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l reserve -d 'Whether to reserve the hardware counters, or to yield to other reservations: auto, check, require, yield, off' -r -f -a "auto\t''
 check\t''
 require\t''
 yield\t''
@@ -218,7 +218,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s D -l delay -d 'D
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l vs -d 'Compare commands, run alternately (repeatable)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l listen -d 'Serve OpenMetrics over HTTP at this address (with -I)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l control -d 'Read commands (enable, disable, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l reserve -d 'How to handle a reservation of the hardware counters: auto, check, require, yield, off' -r -f -a "auto\t''
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l reserve -d 'Whether to reserve the hardware counters, or to yield to other reservations: auto, check, require, yield, off' -r -f -a "auto\t''
 check\t''
 require\t''
 yield\t''
@@ -350,7 +350,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -s I -l intr-regs -d 'Re
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l user-regs -d 'Record the user-space registers: all, or a list; `?` prints the names' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s k -l clockid -d 'Clock of the timestamps: monotonic, monotonic_raw, boottime, realtime, tai, or a number' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l aux-sample -d 'Attach the newest SIZE bytes of the trace to samples of events in its group [default: 4K]' -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l reserve -d 'How to handle a reservation of the hardware counters: auto, check, require, yield, off' -r -f -a "auto\t''
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l reserve -d 'Whether to reserve the hardware counters, or to yield to other reservations: auto, check, require, yield, off' -r -f -a "auto\t''
 check\t''
 require\t''
 yield\t''
@@ -427,7 +427,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -s g -l call-graph -d 'P
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l percent-limit -d 'Hide rows and tree branches below this percentage' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l percentage -d 'What percentages refer to: all samples (absolute) or those that pass the filters (relative)' -r -f -a "absolute\t''
 relative\t''"
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l max-rows -l top -d 'Maximum rows of text; 0 shows all [default: 20; all in a pipe, with -t, --csv and --json]' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l max-rows -l top -d 'Maximum number of rows; 0 shows all [default: 20; all in a pipe, and with -t, --csv or --json]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s c -l comms -d 'Include only threads with these names' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l pid -d 'Include only these processes' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l tid -d 'Include only these threads' -r
@@ -494,7 +494,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l ns -d 'Show times in 
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s I -l header -d 'Print the recording\'s header first'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l header-only -d 'Print only the recording\'s header'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l stats -d 'Print only the number of records of each kind'
-complete -c pmc -n "__fish_pmc_using_subcommand report" -s D -l dump-raw-trace -d 'Dump all records, as bytes and fields, and the number of records of each kind'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s D -l dump-raw-trace -d 'Dump all records (raw bytes and decoded fields) and the number of records of each kind'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l tasks -d 'Print only the processes and threads'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l mmaps -d 'Print only the processes and threads with their mappings'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s T -l threads -d 'Also show each thread\'s counts when it exits (requires pmc record -s)'
@@ -548,7 +548,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand top" -l percent-limit -d 'Hide r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s f -l count-filter -d 'Hide rows with this many samples or fewer' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l percentage -d 'What percentages refer to: all samples (absolute) or those that pass the filters (relative)' -r -f -a "absolute\t''
 relative\t''"
-complete -c pmc -n "__fish_pmc_using_subcommand top" -s E -l entries -d 'Maximum rows per table in text [default: 20]' -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -s E -l entries -d 'Maximum number of rows per table in text output [default: 20]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l ignore-callees -d 'Attribute the cost of callees to these functions' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l comms -d 'Include only threads with these names' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l dsos -d 'Include only these programs and libraries' -r
@@ -564,7 +564,7 @@ light\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l timeout -l duration -d 'Stop after this time, in milliseconds or with a unit (30s, 5m)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s k -l vmlinux -d 'Kernel image with symbols (vmlinux)' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l kallsyms -d 'Copy of /proc/kallsyms' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand top" -l reserve -d 'How to handle a reservation of the hardware counters: auto, check, require, yield, off' -r -f -a "auto\t''
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l reserve -d 'Whether to reserve the hardware counters, or to yield to other reservations: auto, check, require, yield, off' -r -f -a "auto\t''
 check\t''
 require\t''
 yield\t''
@@ -585,7 +585,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand top" -s K -l hide-kernel-symbols
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s U -l hide-user-symbols -d 'Hide user samples'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l off-cpu -d 'Measure where threads wait, too: off-CPU time, with the stack of each wait'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l wall -d 'Measure all time of each thread, running (cpu-clock) and waiting: --off-cpu -e cpu-clock'
-complete -c pmc -n "__fish_pmc_using_subcommand top" -l idle -d 'Also show the kernel\'s idle functions, and threads that wait for work'
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l idle -d 'Also show the kernel\'s idle functions, and threads waiting for work'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s z -l zero -d 'Reset counts after each update instead of letting older samples decay'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l accumulate -d 'Keep all samples since the start instead of letting older ones decay'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s H -l hierarchy -d 'Group rows by the first sort key, then by the next, as a hierarchy (text only)'
@@ -679,7 +679,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l tid -d 'Include onl
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s C -l cpu -d 'Include only samples on these CPUs, such as 0-3,8' -r
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l time -d 'Include only this time range: FROM,TO in seconds of the recording\'s clock, or 10%-20%' -r
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l functions -d 'Number of functions to show if none is named; 0 shows all' -r
-complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l percent-limit -d 'Hide functions below this percentage of the event' -r
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l percent-limit -d 'Hide functions below this percentage of the event\'s total' -r
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l percent-type -d 'What percentages refer to: the function (local) or all samples (global), by period or by hits' -r -f -a "local-period\t''
 local-hits\t''
 global-period\t''
@@ -711,8 +711,8 @@ complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l data-type -r
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l idle -d 'Include the waiting time of idle threads, such as the workers of a pool'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-join -d 'Do not complete truncated stacks from other samples of the thread'
-complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s n -l show-nr-samples -d 'Show the number of samples, too (in perf\'s row format: instead of percentages)'
-complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l show-total-period -d 'Show the sum of periods, too (in perf\'s row format: instead of percentages)'
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s n -l show-nr-samples -d 'Also show the number of samples (replaces percentages in perf\'s row format)'
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l show-total-period -d 'Also show the sum of periods (replaces percentages in perf\'s row format)'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l skip-missing -d 'Skip functions that cannot be disassembled'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l asm-raw -d 'Show the bytes of each instruction'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-asm-raw -d 'Do not show the bytes of each instruction (default)'
@@ -726,7 +726,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l demangle -d 'Demang
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-demangle -d 'Show mangled symbol names'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l tui -d 'Use the full-screen interface (default on a terminal)'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l stdio -d 'Print text even on a terminal (implied by text options such as --max-rows); in a pipe, print perf\'s row format'
-complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l stdio2 -d 'Print pmc\'s own listing even in a pipe, with jump arrows and the error of each percentage'
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l stdio2 -d 'Print pmc\'s own listing, with jump arrows and error margins, even when piped'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s j -l json -d 'Print one JSON document'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-cache -d 'Do not cache symbol lookups for later runs'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-debuginfod -d 'Use neither debuginfod servers nor files fetched from them earlier'
@@ -743,10 +743,10 @@ complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l skip-empty
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l ignore-vmlinux
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s s -l sort -d 'Sort keys: dso, sym, srcline, srcfile, comm, pid, tgid, tid, cpu and the other keys of pmc report' -r
-complete -c pmc -n "__fish_pmc_using_subcommand diff" -s c -l compute -d 'Comparison: delta, delta-abs, time, ratio, or wdiff:W1,W2 [default: time in text if all recordings have it, else delta-abs]' -r
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -s c -l compute -d 'Comparison: delta, delta-abs, time, ratio, or wdiff:W1,W2 [default: delta-abs; in text output, time if all recordings are of cpu-clock or task-clock]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s o -l order -d 'Sort by the baseline (0), or by the change in the Nth recording after it' -r
-complete -c pmc -n "__fish_pmc_using_subcommand diff" -l percent-limit -d 'Hide rows below this percentage in all recordings' -r
-complete -c pmc -n "__fish_pmc_using_subcommand diff" -l max-rows -l top -d 'Maximum rows of text; 0 shows all [default: 20; all with -t, --csv and --json]; with --stream, call chains per recording [default: 10]' -r
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -l percent-limit -d 'Hide rows that are below this percentage in every recording' -r
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -l max-rows -l top -d 'Maximum number of rows; 0 shows all [default: 20; all with -t, --csv or --json]; with --stream, of call chains per recording [default: 10]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l percentage -d 'What percentages refer to: all samples (absolute) or those that pass the filters (relative)' -r -f -a "absolute\t''
 relative\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s C -l comms -d 'Include only threads with these names' -r
@@ -941,7 +941,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand probe" -s k -l vmlinux -r
 complete -c pmc -n "__fish_pmc_using_subcommand probe" -s s -l source -r
 complete -c pmc -n "__fish_pmc_using_subcommand probe" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand probe" -s n -l dry-run -d 'Only print what would be added or deleted'
-complete -c pmc -n "__fish_pmc_using_subcommand probe" -s f -l force -d 'Add a suffix to names of events that exist'
+complete -c pmc -n "__fish_pmc_using_subcommand probe" -s f -l force -d 'If an event with the new name exists, add a suffix to the name'
 complete -c pmc -n "__fish_pmc_using_subcommand probe" -l externs -d 'With -V, also show the variables outside of functions'
 complete -c pmc -n "__fish_pmc_using_subcommand probe" -l no-inlines -d 'Do not probe inlined functions'
 complete -c pmc -n "__fish_pmc_using_subcommand probe" -s q -l quiet -d 'Print errors only'
@@ -1000,7 +1000,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcomman
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l user-regs -d 'Record the user-space registers: all, or a list; `?` prints the names' -r
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s k -l clockid -d 'Clock of the timestamps: monotonic, monotonic_raw, boottime, realtime, tai, or a number' -r
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l aux-sample -d 'Attach the newest SIZE bytes of the trace to samples of events in its group [default: 4K]' -r
-complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l reserve -d 'How to handle a reservation of the hardware counters: auto, check, require, yield, off' -r -f -a "auto\t''
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l reserve -d 'Whether to reserve the hardware counters, or to yield to other reservations: auto, check, require, yield, off' -r -f -a "auto\t''
 check\t''
 require\t''
 yield\t''

@@ -127,6 +127,12 @@ fn watch(name: &'static str) {
     });
 }
 
+/// Prepares libFuzzer's process: a closed pipe is an error, not the end, as in programs with Rust's `main`.
+#[cfg(fuzzing)]
+pub fn init() {
+    pmc_sys::sys::signal::ignore(&[rustix::process::Signal::PIPE.as_raw()]);
+}
+
 /// Adapter for libFuzzer's custom mutator. Every fourth time, libFuzzer's own mutator runs, which knows the
 /// dictionary and the values that the target compares with.
 #[cfg(fuzzing)]

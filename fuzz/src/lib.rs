@@ -25,12 +25,12 @@ pub use libfuzzer_sys;
 macro_rules! target {
     ($body:path) => {
         #[cfg(fuzzing)]
-        $crate::libfuzzer_sys::fuzz_target!(|data: &[u8]| $body(data));
+        $crate::libfuzzer_sys::fuzz_target!(init: $crate::driver::init(), |data: &[u8]| $body(data));
         $crate::target!(@main $body, $crate::mutation::bytes);
     };
     ($body:path, $mutator:path) => {
         #[cfg(fuzzing)]
-        $crate::libfuzzer_sys::fuzz_target!(|data: &[u8]| $body(data));
+        $crate::libfuzzer_sys::fuzz_target!(init: $crate::driver::init(), |data: &[u8]| $body(data));
         #[cfg(fuzzing)]
         $crate::libfuzzer_sys::fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
             $crate::driver::mutate_for_libfuzzer(data, size, max_size, seed, $mutator)

@@ -44,7 +44,7 @@ pub struct AnnotateArgs {
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub(crate) functions: usize,
 
-    /// Hide functions below this percentage of the event
+    /// Hide functions below this percentage of the event's total
     #[arg(long, value_name = "PERCENT")]
     pub(crate) percent_limit: Option<f64>,
 
@@ -52,11 +52,11 @@ pub struct AnnotateArgs {
     #[arg(long, value_name = "OF", default_value = "local-period", value_parser = ["local-period", "local-hits", "global-period", "global-hits", "period-local", "period-global", "hits-local", "hits-global"])]
     pub(crate) percent_type: String,
 
-    /// Show the number of samples, too (in perf's row format: instead of percentages)
+    /// Also show the number of samples (replaces percentages in perf's row format)
     #[arg(short = 'n', long)]
     pub(crate) show_nr_samples: bool,
 
-    /// Show the sum of periods, too (in perf's row format: instead of percentages)
+    /// Also show the sum of periods (replaces percentages in perf's row format)
     #[arg(long)]
     pub(crate) show_total_period: bool,
 
@@ -133,7 +133,7 @@ pub struct AnnotateArgs {
     #[arg(long)]
     pub(crate) stdio: bool,
 
-    /// Print pmc's own listing even in a pipe, with jump arrows and the error of each percentage
+    /// Print pmc's own listing, with jump arrows and error margins, even when piped
     #[arg(long, conflicts_with = "stdio")]
     pub(crate) stdio2: bool,
 

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-/// Show and change the settings in perf's configuration files that pmc uses.
+/// Show or change the settings that pmc reads from perf's configuration files.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -6,7 +6,8 @@ use clap::Args;
 
 use super::symbol_files::SymbolFiles;
 
-/// Compare recordings: each function's share in each, the difference, and whether it exceeds sampling noise.
+/// Compare recordings: show each function's share in every recording, and whether the difference exceeds
+/// sampling noise.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -26,8 +27,8 @@ pub struct DiffArgs {
     #[arg(short, long, value_name = "KEY,…", value_delimiter = ',')]
     pub(crate) sort: Vec<String>,
 
-    /// Comparison: delta, delta-abs, time, ratio, or wdiff:W1,W2 [default: time in text if all recordings
-    /// have it, else delta-abs]
+    /// Comparison: delta, delta-abs, time, ratio, or wdiff:W1,W2 [default: delta-abs; in text output, time if
+    /// all recordings are of cpu-clock or task-clock]
     #[arg(short, long, value_name = "HOW")]
     pub(crate) compute: Option<String>,
 
@@ -55,12 +56,12 @@ pub struct DiffArgs {
     #[arg(long, conflicts_with = "tree")]
     pub(crate) stream: bool,
 
-    /// Hide rows below this percentage in all recordings
+    /// Hide rows that are below this percentage in every recording
     #[arg(long, value_name = "PERCENT")]
     pub(crate) percent_limit: Option<f64>,
 
-    /// Maximum rows of text; 0 shows all [default: 20; all with -t, --csv and --json]; with --stream, call
-    /// chains per recording [default: 10]
+    /// Maximum number of rows; 0 shows all [default: 20; all with -t, --csv or --json]; with --stream, of
+    /// call chains per recording [default: 10]
     #[arg(long, visible_alias = "top", value_name = "N")]
     pub(crate) max_rows: Option<usize>,
 

@@ -62,7 +62,7 @@ pub struct ProbeArgs {
     #[arg(short = 'n', long)]
     pub(crate) dry_run: bool,
 
-    /// Add a suffix to names of events that exist
+    /// If an event with the new name exists, add a suffix to the name
     #[arg(short = 'f', long)]
     pub(crate) force: bool,
 

@@ -277,7 +277,8 @@ pub struct RecordArgs {
     #[arg(long)]
     pub(crate) sample_identifier: bool,
 
-    /// How to handle a reservation of the hardware counters: auto, check, require, yield, off
+    /// Whether to reserve the hardware counters, or to yield to other reservations: auto, check, require,
+    /// yield, off
     #[arg(long, value_name = "POLICY", default_value = "auto", value_parser = ["auto", "check", "require", "yield", "off"])]
     pub(crate) reserve: String,
 

@@ -82,7 +82,7 @@ pub struct ReportArgs {
     #[arg(long, value_name = "OF", default_value = "absolute", value_parser = ["absolute", "relative"])]
     pub(crate) percentage: String,
 
-    /// Maximum rows of text; 0 shows all [default: 20; all in a pipe, with -t, --csv and --json]
+    /// Maximum number of rows; 0 shows all [default: 20; all in a pipe, and with -t, --csv or --json]
     #[arg(long, visible_alias = "top", value_name = "N")]
     pub(crate) max_rows: Option<usize>,
 
@@ -135,7 +135,7 @@ pub struct ReportArgs {
     #[arg(long)]
     pub(crate) stats: bool,
 
-    /// Dump all records, as bytes and fields, and the number of records of each kind
+    /// Dump all records (raw bytes and decoded fields) and the number of records of each kind
     #[arg(short = 'D', long)]
     pub(crate) dump_raw_trace: bool,
 

@@ -382,7 +382,8 @@ pub(crate) struct CountArgs {
     #[arg(long, value_name = "fd:…|fifo:…")]
     pub(crate) control: Option<String>,
 
-    /// How to handle a reservation of the hardware counters: auto, check, require, yield, off
+    /// Whether to reserve the hardware counters, or to yield to other reservations: auto, check, require,
+    /// yield, off
     #[arg(long, value_name = "POLICY", default_value = "auto", value_parser = ["auto", "check", "require", "yield", "off"])]
     pub(crate) reserve: String,
 

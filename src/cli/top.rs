@@ -7,7 +7,7 @@ use clap::{ArgAction, Args};
 
 use super::screen_options::ScreenOptions;
 
-/// Show where time goes right now, by function, for the whole machine or some processes.
+/// Show where time goes right now, by function, for the whole machine or selected processes.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -101,7 +101,7 @@ pub struct TopArgs {
     #[arg(long, conflicts_with = "events")]
     pub(crate) wall: bool,
 
-    /// Also show the kernel's idle functions, and threads that wait for work
+    /// Also show the kernel's idle functions, and threads waiting for work
     #[arg(long)]
     pub(crate) idle: bool,
 
@@ -161,7 +161,7 @@ pub struct TopArgs {
     #[arg(long, value_name = "OF", default_value = "absolute", value_parser = ["absolute", "relative"])]
     pub(crate) percentage: String,
 
-    /// Maximum rows per table in text [default: 20]
+    /// Maximum number of rows per table in text output [default: 20]
     #[arg(short = 'E', long, value_name = "N")]
     pub(crate) entries: Option<usize>,
 
@@ -237,7 +237,8 @@ pub struct TopArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) kallsyms: Option<PathBuf>,
 
-    /// How to handle a reservation of the hardware counters: auto, check, require, yield, off
+    /// Whether to reserve the hardware counters, or to yield to other reservations: auto, check, require,
+    /// yield, off
     #[arg(long, value_name = "POLICY", default_value = "auto", value_parser = ["auto", "check", "require", "yield", "off"])]
     pub(crate) reserve: String,
 

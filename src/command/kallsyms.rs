@@ -14,8 +14,8 @@ use pmc_sys::error::{Error, Exit, Result};
 pub(super) fn run(names: &[String]) -> Result<Exit> {
     let found = kernel::running_symbols(names).map_err(|error| {
         Error::new(format!("looking up {}: {error}", names.join(", ")))
-            .why("kernel.kptr_restrict or kernel.perf_event_paranoid hides them from this user")
-            .try_this("as root")
+            .why("kernel.kptr_restrict or kernel.perf_event_paranoid hides kernel addresses from this user")
+            .try_this("run as root")
     })?;
     let mut out = PagedOutput::new();
     view::listings::kernel_symbols(&mut out, names, &found)

@@ -268,8 +268,8 @@ impl<'h> ListRequest<'h> {
         near.dedup();
         let what = if self.only_metrics && self.is_of_all_kinds() { "metric" } else { "event" };
         let error = match (&self.unit, words.is_empty()) {
-            (None, true) => Error::new(format!("this machine has no {what} of this kind")),
-            (Some(unit), true) => Error::new(format!("the PMU {} has no {what} of this kind", unit.name)),
+            (None, true) => Error::new(format!("no matching {what}s on this machine")),
+            (Some(unit), true) => Error::new(format!("no matching {what}s on PMU {}", unit.name)),
             (unit, false) => {
                 let of = unit.as_ref().map(|unit| format!(" of {}", unit.name)).unwrap_or_default();
                 Error::new(format!("no {what}{of} has {} in its name or description", words.join(" or ")))

@@ -110,7 +110,7 @@ pub(super) fn processes(word: &str, host: &Host) -> Result<Vec<u32>> {
     let found: Vec<u32> = host.processes().into_iter().filter(is_it).collect();
     if found.is_empty() {
         return Err(Error::usage(format!("no process is named `{word}`"))
-            .why("ps -e shows these names, which have at most 15 characters")
+            .why("pmc compares with the names that ps -e shows, which have at most 15 characters")
             .try_this(format!("pgrep -af {word}, then -p PID")));
     }
     Ok(found)

@@ -333,7 +333,7 @@ fn who(user: &UserReport) -> String {
         who.push_str(&format!(", {}", user.capabilities.join(" ")));
     }
     if user.user_namespace {
-        who.push_str(" in a user namespace, where they have no effect");
+        who.push_str(" (in a user namespace, whose capabilities do not apply to perf events)");
     }
     if user.seccomp != "off" {
         who.push_str(&format!(", seccomp {}", user.seccomp));

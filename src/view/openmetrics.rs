@@ -114,7 +114,7 @@ const YIELDED: MetricFamily = MetricFamily {
     name: "pmc_yielded_seconds",
     kind: "counter",
     unit: "seconds",
-    help: "Time during which the hardware events were off because of a reservation.",
+    help: "Time during which the hardware events were disabled because of a reservation.",
 };
 
 /// Returns an event's family, and the factor that converts its count to the family's unit.

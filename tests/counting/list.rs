@@ -222,10 +222,8 @@ fn unit_option_narrows_any_list() {
     assert_eq!(pmus(&["--json", "--unit", "software"]), only(&["software null"]));
     ran(&["--unit", "cpu", "hw"])
         .expect(1)
-        .says(&["the PMU cpu has no event of this kind", "do not belong to a PMU"]);
-    ran(&["--unit", "uncore_imc", "metric"])
-        .expect(1)
-        .says(&["the PMU uncore_imc has no metric of this kind"]);
+        .says(&["no matching events on PMU cpu", "do not belong to a PMU"]);
+    ran(&["--unit", "uncore_imc", "metric"]).expect(1).says(&["no matching metrics on PMU uncore_imc"]);
     ran(&["--unit", "uncore_imc", "l3_miss"]).expect(1).says(&["no event of uncore_imc has `l3_miss`"]);
     ran(&["--unit", "nosuch"]).expect(1).says(&["unknown PMU nosuch"]);
 }

@@ -200,7 +200,7 @@ fn holder_of_an_ofd_lock_is_found() {
     place
         .run(&["true"])
         .expect(0)
-        .says(&["also reserved the hardware counters", &format!("(pid {})", std::process::id())]);
+        .says(&["pmc reserved the hardware counters, but so did", &format!("(pid {})", std::process::id())]);
 }
 
 #[test]
@@ -555,7 +555,7 @@ fn stat_names_the_original_perfalloc() {
     stat_run(&place, &["-e", "cycles", "--reserve=check", "true"]).expect(0).says(&["reserved by", &pid]);
     stat_run(&place, &[HELD, &["true"]].concat())
         .expect(0)
-        .says(&["also reserved the hardware counters", &pid]);
+        .says(&["pmc reserved the hardware counters, but so did", &pid]);
     // Without options, pmc says so only if the machine has counters to share.
     let auto = stat_run(&place, &["-e", "cycles", "true"]).expect(0);
     assert_eq!(has_counters(), auto.stderr.contains("reserved by"), "{}", auto.stderr);
@@ -724,7 +724,7 @@ fn intervals_report_how_long_hardware_was_disabled() {
     let rest = ["-o", "-", "--", "sleep", "0.5"];
     // The reservation covers the whole run, so the hardware is off during all of each interval.
     let ran = stat_run(&place, &[&words[..], &[&scrape], &rest].concat()).expect(0);
-    let gaps = ran.stdout.lines().filter(|line| line.contains("hardware events off for")).count();
+    let gaps = ran.stdout.lines().filter(|line| line.contains("hardware events were disabled for")).count();
     let intervals = ran.stdout.lines().filter(|line| line.contains("task-clock")).count();
     assert!(intervals >= 2 && gaps == intervals, "{}", ran.stdout);
     let page = std::fs::read_to_string(page).unwrap();
@@ -847,7 +847,7 @@ fn file_system_without_locks_is_explained() {
     if kit::need_perf_events() {
         let checked =
             pmc(&["stat", "--reserve=check", "-e", "cycles", "--", "echo", "ran"]).expect(0).prints(&["ran"]);
-        checked.says(&["not reserved: locking the lock file"]);
+        checked.says(&["without reserving the hardware counters: locking the lock file"]);
         // An agent that cannot check the lock continues, and so does a pmc that yields.
         pmc(&["stat", "--reserve=yield", "-e", "cycles", "--", "echo", "ran"]).expect(0).prints(&["ran"]);
     }

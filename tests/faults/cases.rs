@@ -256,7 +256,7 @@ impl Scene {
             self.missing(case, run, folder, &files)
         } else {
             let product = product(run, folder);
-            (Some(&product) != case.product.as_ref()).then(|| "another result".to_owned())
+            case.product.as_ref().filter(|whole| **whole != product).map(|whole| difference(whole, &product))
         };
         match missing {
             None => Verdict::Whole,
@@ -341,6 +341,23 @@ fn files(folder: &Path) -> BTreeSet<String> {
 fn product(run: &FaultRun, folder: &Path) -> Product {
     let file = files(folder).into_iter().find(|name| name.starts_with("out."));
     (run.stdout.clone(), file.and_then(|name| std::fs::read(folder.join(name)).ok()))
+}
+
+/// Describes the first difference between the output of a faultless run and another output.
+fn difference((out, file): &Product, (other_out, other_file): &Product) -> String {
+    let excerpt = |bytes: &[u8], at: usize| {
+        let around = &bytes[at.saturating_sub(40)..bytes.len().min(at + 40)];
+        String::from_utf8_lossy(around).into_owned()
+    };
+    let nothing = Vec::new();
+    let [file, other_file] = [file, other_file].map(|file| file.as_ref().unwrap_or(&nothing));
+    for (name, whole, other) in [("stdout", out, other_out), ("the file", file, other_file)] {
+        if whole != other {
+            let at = whole.iter().zip(other).take_while(|(a, b)| a == b).count();
+            return format!("{name} has {:?} instead of {:?}", excerpt(other, at), excerpt(whole, at));
+        }
+    }
+    "the file is missing".to_owned()
 }
 
 /// Whether a recording that pmc left cannot be read, or differs from what pmc says of it.

@@ -604,7 +604,7 @@ fn recordings_without_lock_events_are_explained() {
         kit::run(&["record", "-q", "-e", "lock:contention_begin", "-o", file, "--", "true"]).expect(0);
         kit::run(&["lock", "contention", "-i", file])
             .expect(1)
-            .says(&["no ends of waits (lock:contention_end)", "pmc lock record"]);
+            .says(&["no lock:contention_end events", "pmc lock record"]);
         let events = "lock:contention_begin,lock:contention_end";
         kit::run(&["record", "-q", "-e", events, "-o", file, "--", "true"]).expect(0);
         kit::run(&["lock", "contention", "-o", "-i", file])

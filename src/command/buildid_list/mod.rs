@@ -25,7 +25,8 @@ pub(super) fn run(plan: &BuildidListPlan) -> Result<Exit> {
     let rows = match plan {
         BuildidListPlan::KernelMaps => {
             let maps = kernel::running_maps().map_err(|error| {
-                Error::new(format!("looking up the kernel: {error}")).try_this("as root; -k needs no address")
+                Error::new(format!("looking up the kernel: {error}"))
+                    .try_this("run as root; -k needs no address")
             })?;
             return written(view::listings::kernel_maps(&mut out, &maps).and_then(|()| out.finish()));
         }

@@ -84,14 +84,14 @@ fn serves_us(pid: u32, host: &Host) -> Result<()> {
         (false, Some(theirs)) => {
             let user = host.owner(pid).map_or_else(|| "its user".to_owned(), |uid| format!("#{uid}"));
             error
-                .why(format!("the recording belongs to another user, and uses the holder at {}", theirs.display()))
+                .why(format!("the recording belongs to another user, and uses another holder, at {}", theirs.display()))
                 .try_this(format!(
                     "as that user: sudo -u {user} PMC_PERSISTENT_DIR={} pmc persist adopt NAME --from {pid}",
                     shell_word(&theirs)
                 ))
         }
         (true, Some(theirs)) => error
-            .why(format!("the recording uses the holder at {}", theirs.display()))
+            .why(format!("the recording uses another holder, at {}", theirs.display()))
             .try_this(format!(
                 "PMC_PERSISTENT_DIR={} pmc persist adopt NAME --from {pid}",
                 shell_word(&theirs)

@@ -103,7 +103,7 @@ fn refused(error: ProbeListError, doing: &str) -> Error {
             .why("the kernel manages probes through tracefs")
             .try_this("mount -t tracefs nodev /sys/kernel/tracing"),
         ProbeListError::Tracefs(_) | ProbeListError::Denied(_) => {
-            result.why("only root may change probes").try_this("as root, for example with sudo")
+            result.why("only root may change probes").try_this("run as root, for example with sudo")
         }
         ProbeListError::Unsupported(ProbeList::Kernel) => result
             .why("the kernel was built without CONFIG_KPROBE_EVENTS")
@@ -311,9 +311,9 @@ fn functions(plan: &ProbePlan, host: &Host) -> Result<()> {
 
 /// Returns the functions of the kernel or of a module, sorted.
 fn kernel_names(module: Option<&str>, host: &Host) -> Result<Vec<String>> {
-    let text = host
-        .kallsyms()
-        .ok_or_else(|| Error::new("cannot read the kernel's symbols (/proc/kallsyms)").try_this("as root"))?;
+    let text = host.kallsyms().ok_or_else(|| {
+        Error::new("cannot read the kernel's symbols (/proc/kallsyms)").try_this("run as root")
+    })?;
     let lines = text.split(|&byte| byte == b'\n').filter_map(KallsymsLine::read);
     let own = module.map_or_else(String::new, |module| format!("[{module}]"));
     let lines = lines.filter(|line| line.is_code() && line.module == own.as_bytes());

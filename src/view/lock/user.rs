@@ -54,8 +54,8 @@ pub(crate) fn write(out: &mut dyn Write, locks: &UserLocks, layout: &UserLockLay
     if locks.has_goroutines {
         writeln!(
             out,
-            "# Go: waits of goroutines (sync.Mutex) do not reach the kernel and are missing; \
-             Go's mutex profile has them"
+            "# Go: goroutine waits (sync.Mutex) do not reach the kernel, so they are not shown; \
+             use Go's mutex profile"
         )?;
     }
     losses(out, &locks.counts, "futex calls")

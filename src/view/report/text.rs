@@ -324,7 +324,7 @@ fn table(
             }
             _ => 0.0,
         };
-        let own = if left > 0.0 { format!(" with {:.1}% of their own", left * 100.0) } else { String::new() };
+        let own = if left > 0.0 { format!(", {:.1}% self in total", left * 100.0) } else { String::new() };
         let more = thousands((all - shown.len()) as u64);
         let start = if layout.is_piped { '#' } else { ' ' };
         writeln!(out, "{start} … and {more} more rows{own} (--max-rows 0 shows all)")?;
@@ -481,7 +481,7 @@ mod tests {
             text.contains("  3 callers\n") && !text.contains("_start") && text.contains("work"),
             "{text}"
         );
-        assert!(text.contains("… and 1 more rows with 40.0% of their own"), "{text}");
+        assert!(text.contains("… and 1 more rows, 40.0% self in total"), "{text}");
         for whole in [
             ReportLayout { full_names: true, ..ReportLayout::default() },
             ReportLayout { is_piped: true, ..ReportLayout::default() },

@@ -121,7 +121,7 @@ pub fn interval(
         let time = table.time();
         writeln!(
             out,
-            "#{} hardware events off for {off} of {of}: reserved by another program",
+            "#{} hardware events were disabled for {off} of {of}: another program had reserved the counters",
             time.get(1..).unwrap_or_default().trim_end()
         )?;
     }

@@ -226,7 +226,7 @@ fn contradictory_options_are_rejected() {
         ("cpu-clock/attr5=0x2000000000/", "sigtrap requires remove_on_exec"),
         ("cpu-clock/attr5=0x8000000000000000/", "does not support bits 0x8000000000000000 of attr5"),
         ("cpu-clock/attr14=0x100000000/", "aux_action 0x1 requires a trace"),
-        ("cpu-clock/aux-action=pause/", "on Linux 6.13 or newer"),
+        ("cpu-clock/aux-action=pause/", "Linux 6.13 or newer"),
         ("cpu-clock/aux-sample-size=64/", "aux_sample_size 64 requires a trace"),
         ("cpu-clock/aux-output/", "the event's own PMU must be able to write to the"),
         ("uprobe/config1=1/", "config1 of the PMU `uprobe` is the address of the file's name"),
@@ -296,7 +296,7 @@ fn descriptor_limit_is_raised() {
     // The hard limit can be raised only with privileges. Otherwise pmc reports it before the command starts.
     let ran = with("ulimit -n 64");
     if ran.status != Some(0) {
-        ran.expect(1).says(&["making room for 200 open counters", "ulimit -n 264", "fewer events"]);
+        ran.expect(1).says(&["opening counters on 200 file descriptors", "ulimit -n 264", "fewer events"]);
     }
 }
 

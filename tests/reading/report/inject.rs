@@ -144,7 +144,11 @@ fn stack_copies_become_call_chains() {
     std::fs::write(&replaced, "not a program").unwrap();
     let said =
         inject(&from, &lab.path("poor"), &["--convert-callchain", "--symfs", elsewhere.to_str().unwrap()]);
-    said.expect(0).says(&["call chains may lack callers", replaced.to_str().unwrap(), "not a valid ELF file"]);
+    said.expect(0).says(&[
+        "call chains may lack callers",
+        replaced.to_str().unwrap(),
+        "not a valid ELF file",
+    ]);
     for perf in oracle::perfs() {
         assert_eq!(kinds(&perf, &to)["SAMPLE"], kinds(&perf, &from)["SAMPLE"]);
         let chains = oracle::says(

@@ -12,8 +12,8 @@ use crate::session::{AddedSymbol, CodeLocation, History, Module, ModuleKind};
 use pmc_perfdata::perfdata::feature::DeviceFile;
 use pmc_symbols::address::{Avma, FileOffset};
 use pmc_symbols::symbol::{
-    self, AddressFrames, Depth, Function, MissingDataReason, ModuleId, ResolvedFrame, SymbolOptions, SymbolProgress,
-    SymbolQuery, SymbolRequest, Symbolizer,
+    self, AddressFrames, Depth, Function, MissingDataReason, ModuleId, ResolvedFrame, SymbolOptions,
+    SymbolProgress, SymbolQuery, SymbolRequest, Symbolizer,
 };
 use pmc_sys::error::Result;
 

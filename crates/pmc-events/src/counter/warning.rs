@@ -18,7 +18,7 @@ impl From<EventWarning> for Warning {
         use EventWarning::*;
         match warning {
             CountersShared { holders } => Self::new(format!(
-                "{holders} also reserved the hardware counters: both are counting, so events may be multiplexed"
+                "pmc reserved the hardware counters, but so did {holders}: events may be multiplexed"
             )),
             CountersReserved { holders } => {
                 Self::new(format!("the hardware counters are reserved by {holders}; counting anyway"))
@@ -31,7 +31,9 @@ impl From<EventWarning> for Warning {
             ProbesRemoved { count } => Self::note(format!(
                 "removed {count} probe definitions left in tracefs by a killed pmc process"
             )),
-            Unreserved { why } => Self::new(format!("the hardware counters are not reserved: {why}")),
+            Unreserved { why } => {
+                Self::new(format!("measuring without reserving the hardware counters: {why}"))
+            }
         }
     }
 }

@@ -124,8 +124,8 @@ pub(super) fn make_room(descriptors: u64, what: &str, why: &str, less: &str) -> 
     const LEAST: u64 = 12;
     let raise = |own| limits::raise_open_files(descriptors + own);
     raise(OWN).or_else(|_| raise(LEAST)).map_err(|error| {
-        Error::io(format!("making room for {descriptors} open {what}"), error)
-            .why(format!("{why}, which exceeds the limit on open files"))
+        Error::io(format!("opening {what} on {descriptors} file descriptors"), error)
+            .why(format!("{why}, and the total exceeds the limit on open files"))
             .try_this(format!("ulimit -n {}", descriptors + OWN))
             .try_this(less)
     })

@@ -45,7 +45,7 @@ impl From<RecordingWarning> for Warning {
                 Self::new(format!("pmc no longer records {event}, and its last records are missing: {why}"))
             }
             CountersLeftAlone => Self::note_once(
-                "another process has reserved the hardware counters: pmc will not use them until that process ends",
+                "another process has reserved the hardware counters: pmc will not use them until the reservation is released",
             ),
             NoCycles { why } => {
                 Self::note_once(format!("sampling cpu-clock, because cycles is not available: {why}"))

@@ -11,7 +11,6 @@ use std::process::Stdio;
 use std::sync::Arc;
 
 use super::build_id::BuildId;
-use super::files::locate::is_absence;
 use pmc_sys::sys::helper_program::helper;
 
 /// The result of the search for a module's files: which data was found, and which is missing.
@@ -55,6 +54,11 @@ impl ModuleDataQuality {
     pub(super) fn found_mut(&mut self) -> &mut FoundData {
         self.found.get_or_insert_with(|| FoundData::NOTHING.into())
     }
+}
+
+/// Whether a file cannot be opened because it does not exist.
+pub(super) fn is_absence(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 /// A reason for missing data.
@@ -304,7 +308,11 @@ impl fmt::Display for MissingDataReason {
             }
             Self::NotElf { path, why } => write!(f, "{}: {why}", path.display()),
             Self::Shortened { path } => {
-                write!(f, "{} was truncated while pmc read it, or its disk failed", path.display())
+                write!(
+                    f,
+                    "{} was truncated while pmc was reading it, or the disk returned an error",
+                    path.display()
+                )
             }
             Self::Stripped { path, .. } => write!(f, "{} is stripped", path.display()),
             Self::Lines { path, .. } => write!(f, "{} has no line information", path.display()),

@@ -92,13 +92,13 @@ pub fn contention(
             true => format!("pmc lock user -i {}", shell_word(session.reader.path())),
             false => REMEDY.to_owned(),
         };
-        return Err(lacks(&session, "waits for kernel locks (lock:contention_begin)", &remedy));
+        return Err(lacks(&session, "lock:contention_begin events (waits for kernel locks)", &remedy));
     }
     if !tracepoints.have(&[TracepointRole::ContentionEnd]) {
-        return Err(lacks(&session, "ends of waits (lock:contention_end)", REMEDY));
+        return Err(lacks(&session, "lock:contention_end events (the end of each wait)", REMEDY));
     }
     if request.by == ContentionRows::Owner && !tracepoints.have(&[TracepointRole::Waking]) {
-        return Err(lacks(&session, "wake-ups of waiting threads (sched:sched_waking)", OWNER_REMEDY));
+        return Err(lacks(&session, "sched:sched_waking events (wake-ups of waiting threads)", OWNER_REMEDY));
     }
     check_times(&session, REMEDY)?;
     let mut wanted = records(&request.selection, &request.symbols, "tid,time,ip,sym", request.max_stack);

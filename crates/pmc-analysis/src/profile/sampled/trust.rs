@@ -205,7 +205,7 @@ fn copied(quality: &ProfileQuality) -> Option<TrustRemark> {
         }
     };
     part(ends.cut, "at the end of the stack copy");
-    part(ends.lost, "where the unwind tables do not lead to a caller");
+    part(ends.lost, "where the unwind tables yield no caller");
     part(ends.long, "because they are deeper than --max-stack");
     part(ends.compat, "in 32-bit Arm processes, whose stacks pmc does not unwind");
     for (module, samples) in ends.no_tables.iter().take(MOST) {

@@ -204,9 +204,10 @@ fn of_a_trace(attr: &Attr) -> Option<(String, &'static str)> {
         (0, size) => {
             Some((format!("aux_sample_size {size}"), "from a PMU whose trace can be read during tracing"))
         }
-        (action, _) => {
-            Some((format!("aux_action {action:#x}"), "from a PMU that can pause it, on Linux 6.13 or newer"))
-        }
+        (action, _) => Some((
+            format!("aux_action {action:#x}"),
+            "from a PMU that can pause tracing (Linux 6.13 or newer)",
+        )),
     }
 }
 

@@ -90,7 +90,7 @@ pub(super) fn access(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
         };
         return explained(
             NoPrivilege,
-            format!("thread {tid} belongs to another user or may not be traced{yama}, and {who}"),
+            format!("thread {tid} belongs to another user, or tracing it is not permitted{yama}, and {who}"),
             "run as the process's user, as root, or with CAP_PERFMON",
         );
     }

@@ -25,7 +25,7 @@ use super::image::Image;
 use super::mount::FileRoot;
 use crate::symbol::build_id::BuildId;
 use crate::symbol::debuginfod::Artifact;
-use crate::symbol::missing_data::MissingDataReason;
+use crate::symbol::missing_data::{MissingDataReason, is_absence};
 use crate::symbol::module::{SymbolModule, SymbolModuleKind};
 use crate::symbol::options::SymbolOptions;
 use pmc_sys::sys::errno;
@@ -150,10 +150,6 @@ fn own_file(module: &SymbolModule, options: &SymbolOptions, found: &mut ModuleFi
             }
         });
     }
-}
-
-pub(in crate::symbol) fn is_absence(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 /// Opens an optional file. Reports errors unless the file does not exist.

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use crate::symbol::MissingDataReason;
+use crate::symbol::missing_data::MissingDataReason;
 use pmc_sys::sys::descriptor;
 use pmc_sys::sys::regular_file::open_regular;
 

@@ -17,8 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustc_hash::FxHashMap;
 
 use crate::address::IntervalMap;
-use crate::symbol::files::locate::is_absence;
-use crate::symbol::missing_data::MissingDataReason;
+use crate::symbol::missing_data::{MissingDataReason, is_absence};
 use crate::symbol::tables::table::SymbolTable;
 use pmc_sys::sys::regular_file::{is_trusted_owner, open_regular};
 
