@@ -108,7 +108,7 @@ fn unreadable_file_is_named_once() {
         &["diff", &file, &file],
     ];
     for way in ways {
-        let ran = kit::run(way).expect(0).says(&["function names or lines are missing"]);
+        let ran = kit::run(way).expect(0).says(&["function names or source lines are missing"]);
         let said = format!("{}: not a regular file", deep.display());
         assert_eq!(ran.stderr.matches(&said).count(), 1, "{way:?}: {}", ran.stderr);
     }
@@ -133,7 +133,7 @@ fn descriptor_exhaustion_is_reported_for_symbols() {
         let (is_done, names, said) = script(&limit.to_string());
         if is_done && names != all {
             limited += 1;
-            assert!(said.contains("names or lines are missing"), "{limit} descriptors: {said:?}");
+            assert!(said.contains("names or source lines are missing"), "{limit} descriptors: {said:?}");
             assert!(said.contains("EMFILE"), "{limit} descriptors: {said:?}");
         }
     }

@@ -33,7 +33,7 @@ fn exhausted_descriptors_are_reported() {
         let ran = Ran::from(ran.unwrap()).expect(0);
         let told = if words[0] == "report" { &ran.stdout } else { &ran.stderr };
         assert!(told.contains(".debug: Too many open files (EMFILE)"), "{words:?}: {ran:?}");
-        assert!(words[0] == "report" || told.contains("names or lines are missing: "), "{ran:?}");
+        assert!(words[0] == "report" || told.contains("names or source lines are missing: "), "{ran:?}");
     }
 }
 
@@ -76,7 +76,8 @@ fn unused_vmlinux_option_is_reported() {
     let kernel = lab.record("kernel", &["-e", "cpu-clock:k"], &["ls", "-R", "/usr/share"], false);
     let none = lab.path("none");
     std::fs::write(&none, "a text, not a kernel").unwrap();
-    let told = format!("--vmlinux is not used: {}: Unknown file magic", none.display());
+    let told =
+        format!("--vmlinux is not used: {}: not a valid ELF file (Unknown file magic)", none.display());
     for words in COMMANDS {
         let ran = command(kit::binary()).args(words).arg(&kernel).arg("--vmlinux").arg(&none).output();
         let ran = Ran::from(ran.unwrap()).expect(0);

@@ -84,7 +84,7 @@ pub fn warn(session: &Session) -> Exit {
     exit
 }
 
-/// Warns about files that pmc could not read, so that names or lines are missing.
+/// Warns about files that pmc could not read, so that names or source lines are missing.
 pub fn warn_of_names(failures: impl IntoIterator<Item = MissingDataReason>) {
     warn_of_files(failures, |what| AnalysisWarning::NamesMissing { what });
 }

@@ -19,7 +19,7 @@ impl From<AnalysisWarning> for Warning {
         match warning {
             Recording { what } => Self::note(what),
             DamagedRecording { what } => Self::new(what),
-            NamesMissing { what } => Self::new(format!("function names or lines are missing: {what}")),
+            NamesMissing { what } => Self::new(format!("function names or source lines are missing: {what}")),
             CallersMissing { what } => Self::new(format!("call chains may lack callers: {what}")),
             FieldMissing { event, field } => {
                 Self::note_once(format!("{event} was recorded without {field}: the field is omitted"))
