@@ -5,10 +5,10 @@ cargo fuzz build -O
 for source in fuzz/fuzz_targets/*.rs; do
     name=$(basename "$source" .rs)
     cp "fuzz/target/x86_64-unknown-linux-gnu/release/$name" "$OUT/"
-    # Several targets share their seeds: corpus/NAME may be a link.
-    if [ -d "fuzz/corpus/$name" ]; then
-        (cd "fuzz/corpus/$name/" && find . -type f | sort | zip -q -@ "$OUT/${name}_seed_corpus.zip")
-    fi
+    # Several targets share the folder that is named by the first word of their names.
+    seeds=fuzz/corpus/$name
+    [ -d "$seeds" ] || seeds=fuzz/corpus/${name%%_*}
+    (cd "$seeds" && find . -type f | sort | zip -q -@ "$OUT/${name}_seed_corpus.zip")
     if [ -f "fuzz/dictionaries/$name.dict" ]; then
         cp "fuzz/dictionaries/$name.dict" "$OUT/"
     fi

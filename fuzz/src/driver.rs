@@ -19,7 +19,7 @@ const MAX_SIZE: usize = 1 << 20;
 const USAGE: &str = "\
 usage: NAME [--mutate SEED COUNT] [FILE|FOLDER]...
 
-Runs each file, by default those in corpus/NAME. With --mutate, also runs COUNT mutations of them, which are
+Runs each file, by default the target's seeds. With --mutate, also runs COUNT mutations of them, which are
 the same for the same SEED. Writes an input that panics or hangs to the file crash-NAME, and fails.";
 
 /// The input that runs now and its number, which increases.
@@ -47,7 +47,7 @@ pub fn main(name: &'static str, body: fn(&[u8]), mutator: Mutator) -> ExitCode {
         }
     }
     if paths.is_empty() {
-        paths.push(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/corpus")).join(name));
+        paths.push(seeds(name));
     }
     let mut inputs = Vec::new();
     for path in &paths {
@@ -73,6 +73,17 @@ pub fn main(name: &'static str, body: fn(&[u8]), mutator: Mutator) -> ExitCode {
     }
     println!("{name}: {} files, {count} mutations", inputs.len());
     ExitCode::SUCCESS
+}
+
+/// Returns the folder with a target's seeds: `corpus/NAME`, or the folder that several targets share, whose name
+/// is the first word of theirs (`corpus/recording`).
+fn seeds(name: &str) -> PathBuf {
+    let corpus = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/corpus"));
+    let own = corpus.join(name);
+    match name.split_once('_') {
+        Some((shared, _)) if !own.is_dir() => corpus.join(shared),
+        _ => own,
+    }
 }
 
 /// Adds the file, or all files below the folder, in the order of their names.
