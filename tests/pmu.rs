@@ -8,6 +8,8 @@
 //! The guest runs one instruction per cycle and per nanosecond, so the counts of a loop of known length are
 //! known. `PMC_PMU_TOOL=perf` runs the guest's perf instead, which tests the checks themselves.
 
+#[path = "pmu/changes.rs"]
+mod changes;
 mod kit;
 #[path = "pmu/logs.rs"]
 mod logs;
@@ -117,6 +119,7 @@ const MACHINES: &[Machine] = &[
     (&[], BATCH),
     (&["-i", "shift=2"], SLOW_BATCH),
     (&["-s", "2"], TWIN_BATCH),
+    (&["-s", "2"], changes::BATCH),
     (&[], sampling::BATCH),
     (&[], probes::BATCH),
     (&["-n"], logs::BATCH),
@@ -153,6 +156,7 @@ fn guest(name: &str) -> Option<Ran> {
         return None;
     }
     let batches = [
+        changes::BATCH,
         sampling::BATCH,
         probes::BATCH,
         logs::BATCH,

@@ -436,5 +436,5 @@ fn users_without_rights_learn_what_is_missing() {
         return;
     }
     let Some(ran) = kit::as_nobody(&["probe", "-l"]) else { return };
-    ran.expect(1).says(&["no permission", "try: as root"]);
+    ran.expect(1).says(&["no permission", "try: run as root"]);
 }

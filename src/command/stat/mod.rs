@@ -509,6 +509,10 @@ struct StatObserver<'a> {
 }
 
 impl Observer for StatObserver<'_> {
+    fn warn(&mut self, warning: RecordingWarning) {
+        self.printer.warn(warning);
+    }
+
     /// Cancels the run if no event can be counted, for lack of permissions or resources.
     fn opened(&mut self, set: &CounterSet, threads: &[ThreadInfo]) -> Result<()> {
         let hopeless = |errno: i32| matches!(errno, errno::EMFILE | errno::ENFILE | errno::ENOMEM);

@@ -10,7 +10,6 @@
 //! CPUs that go online or offline, and [`directory_watch`] detects when the run directory is removed. Since
 //! the kernel writes to the rings, a holder sleeps while there are no requests.
 
-mod cpus;
 mod directory_watch;
 mod entry;
 mod serve;

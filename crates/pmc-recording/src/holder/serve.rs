@@ -29,7 +29,6 @@ use rustix::net::{
 };
 use rustix::time::{ClockId, clock_gettime};
 
-use super::cpus::CpuWatch;
 use super::directory_watch::DirectoryWatch;
 use super::entry::HeldEvent;
 use crate::persistent::directory::{Publisher, RunDirectory, check_name, is_called};
@@ -39,6 +38,7 @@ use crate::persistent::message::{
 use crate::persistent::{EntryDefinition, SharingLevel};
 use pmc_sys::error::{Error, Result, say};
 use pmc_sys::host::Host;
+use pmc_sys::sys::cpu_watch::CpuWatch;
 use pmc_sys::sys::credentials::Limits;
 use pmc_sys::sys::signal::{self, Signals};
 use pmc_sys::sys::{background, descriptor, lacks_resources, limits, waits_again};
@@ -235,7 +235,7 @@ fn serve(holder: &mut HolderServer, signals: &Signals, until_empty: bool) -> Res
         if let Some(caught) = signals.next() {
             return Ok(Some(caught.signal));
         }
-        if ready[2] && holder.cpus.as_ref().is_none_or(CpuWatch::heard) {
+        if ready[2] && holder.cpus.as_ref().is_none_or(|cpus| cpus.changes().any) {
             holder.follow_cpus();
         }
         if ready[3] && holder.removals.as_ref().is_some_and(DirectoryWatch::heard) {

@@ -92,6 +92,10 @@ pub trait Observer {
     /// # Errors
     /// Fails if the output fails. The measurement then ends.
     fn interval(&mut self, interval: &IntervalReadings<'_>) -> Result<()>;
+    /// Warns about a problem during the measurement.
+    fn warn(&mut self, warning: RecordingWarning) {
+        say::warn(warning);
+    }
 }
 
 /// The result of a measurement.
@@ -129,10 +133,20 @@ pub fn measure(setup: CountingSetup<'_>, observer: &mut dyn Observer) -> Result<
     let is_reserved =
         watcher.as_mut().is_some_and(|watcher| matches!(watcher.poll(), ReservationState::Reserved(_)));
     let held = launch::hold_for(&run_schedule, streams)?;
+    let scope = plan.scope.clone();
     let mut counting = Counting::open(plan, host, &run_schedule, held.as_ref(), is_reserved, observer)?;
     let (signals, stop, threads) = (Some(signals), None, counting.threads.clone());
-    let context =
-        LoopContext { host, run_schedule: &run_schedule, held, threads, signals, control, stop, watcher };
+    let context = LoopContext {
+        host,
+        run_schedule: &run_schedule,
+        held,
+        threads,
+        signals,
+        control,
+        stop,
+        watcher,
+        scope: &scope,
+    };
     let measured = drive(&mut counting, context)?;
     Ok(MeasurementResult {
         elapsed_ns: measured.now - measured.start,
@@ -376,6 +390,10 @@ impl MeasurementHandler for Counting<'_> {
             self.show(measurement)?;
         }
         Ok(())
+    }
+
+    fn warn(&mut self, warning: RecordingWarning) {
+        self.observer.warn(warning);
     }
 
     fn waits_for_command(&self, ending: &EndConditions) -> bool {

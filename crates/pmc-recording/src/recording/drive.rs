@@ -22,7 +22,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use super::control::{Control, ControlCommand};
 use super::ending::EndConditions;
 use super::launch;
-use super::plan::{Delay, RunSchedule};
+use super::plan::{Delay, MeasurementScope, RunSchedule};
 use super::reservation::{Activity, EventSwitch};
 use super::warning::RecordingWarning;
 use pmc_events::counter::reservation::{ReservationState, Watcher};
@@ -30,9 +30,10 @@ use pmc_events::counter::rings::Rings;
 use pmc_events::counter::target::any_lives;
 use pmc_sys::abi::attr::Flag;
 use pmc_sys::error::{Error, Result, say};
-use pmc_sys::host::Host;
 use pmc_sys::host::process::ThreadInfo;
+use pmc_sys::host::{CpuList, Host};
 use pmc_sys::sys::clock::monotonic_ns;
+use pmc_sys::sys::cpu_watch::CpuWatch;
 use pmc_sys::sys::process::{PausedChild, RunningCommand};
 use pmc_sys::sys::signal::{self, Signals};
 use pmc_sys::sys::waits_again;
@@ -87,6 +88,11 @@ pub(super) trait MeasurementHandler: EventSwitch {
     /// Reads the remaining data.
     fn finish(&mut self, measurement: &mut Measurement) -> Result<()>;
 
+    /// Warns about a problem during the measurement.
+    fn warn(&mut self, warning: RecordingWarning) {
+        say::warn(warning);
+    }
+
     /// Whether to wait for a command to exit after SIGTERM.
     fn waits_for_command(&self, ending: &EndConditions) -> bool;
 }
@@ -105,6 +111,8 @@ pub(super) struct LoopContext<'a> {
     pub(super) stop: Option<BorrowedFd<'a>>,
     /// Reports reservations of the hardware by other programs (`--reserve=yield`).
     pub(super) watcher: Option<&'a mut Watcher>,
+    /// What is measured.
+    pub(super) scope: &'a MeasurementScope,
 }
 
 /// The state of a measurement, and its result.
@@ -127,8 +135,9 @@ pub(super) struct Measurement {
 /// Fails if the command cannot be started (status 126 or 127), if waiting or switching the events fails, or
 /// if the handler returns an error.
 pub(super) fn drive(handler: &mut impl MeasurementHandler, context: LoopContext<'_>) -> Result<Measurement> {
-    let LoopContext { host, run_schedule, held, mut threads, signals, control, stop, mut watcher } = context;
-    let mut poller = Poller::new(handler, signals, control.as_deref(), stop)?;
+    let LoopContext { host, run_schedule, held, mut threads, signals, control, stop, mut watcher, scope } =
+        context;
+    let mut poller = Poller::new(handler, signals, control.as_deref(), stop, scope)?;
     handler.prepare()?;
     let takes_counters = handler.takes_counters();
     let mut is_reserved = move || {
@@ -217,6 +226,9 @@ impl Measurement {
             self.ending.stopped |= woken.by_stop;
             if woken.by_end && command.is_some_and(RunningCommand::executes) {
                 say::warn(RecordingWarning::PrivilegesChanged);
+            }
+            for cpu in woken.offline {
+                handler.warn(RecordingWarning::CpuOffline { cpu });
             }
             if let Some(signals) = signals.filter(|_| woken.by_signal) {
                 self.receive(handler, signals, command)?;
@@ -379,6 +391,9 @@ fn waiting_for_command(error: io::Error) -> Error {
 /// ring under its index plus [`TRIGGERS`]. All other descriptors are registered under the numbers below.
 struct Poller {
     all: OwnedFd,
+    /// The measured CPUs and the watch for those that go offline; `None` if tasks are measured, or if uevents are
+    /// not available.
+    cpus: Option<(CpuList, CpuWatch)>,
 }
 
 const TRIGGERS: u64 = 1 << 32;
@@ -386,6 +401,7 @@ const SIGNALS: u64 = u64::MAX;
 const CONTROL: u64 = u64::MAX - 1;
 const STOP: u64 = u64::MAX - 2;
 const WORK: u64 = u64::MAX - 3;
+const CPUS: u64 = u64::MAX - 4;
 
 /// The reasons for a wake-up that the loop handles separately.
 #[derive(Default)]
@@ -394,6 +410,8 @@ struct WakeReasons {
     by_stop: bool,
     /// Whether the events of a ring have ended.
     by_end: bool,
+    /// Measured CPUs that have gone offline.
+    offline: Vec<u32>,
 }
 
 impl Poller {
@@ -402,6 +420,7 @@ impl Poller {
         signals: Option<&Signals>,
         control: Option<&Control>,
         stop: Option<BorrowedFd<'_>>,
+        scope: &MeasurementScope,
     ) -> Result<Self> {
         let watching =
             |error: rustix::io::Errno| Error::io("watching the ring buffers", io::Error::from(error));
@@ -411,7 +430,16 @@ impl Poller {
                 add(&all, fd, first + ring as u64).map_err(watching)?;
             }
         }
-        let others = [(signals.map(AsFd::as_fd), SIGNALS), (handler.waker(), WORK), (stop, STOP)];
+        let cpus = match scope {
+            MeasurementScope::Cpus(cpus) => CpuWatch::new().ok().map(|watch| (cpus.clone(), watch)),
+            _ => None,
+        };
+        let others = [
+            (signals.map(AsFd::as_fd), SIGNALS),
+            (handler.waker(), WORK),
+            (stop, STOP),
+            (cpus.as_ref().map(|(_, watch)| watch.as_fd()), CPUS),
+        ];
         for (fd, number) in others {
             if let Some(fd) = fd {
                 add(&all, fd, number).map_err(watching)?;
@@ -420,7 +448,7 @@ impl Poller {
         if let Some(orders) = control.and_then(Control::readable) {
             let _ = add(&all, orders, CONTROL);
         }
-        Ok(Self { all })
+        Ok(Self { all, cpus })
     }
 
     /// Sleeps until a descriptor is ready or the deadline has passed; `None`: no deadline.
@@ -461,6 +489,12 @@ impl Poller {
                 // The writer has closed its end. Orders that it wrote earlier are still read.
                 CONTROL if is_over => self.remove(control.and_then(Control::readable)),
                 CONTROL | WORK => {}
+                CPUS => {
+                    if let Some((measured, watch)) = &self.cpus {
+                        let offline = watch.changes().offline.into_iter();
+                        woken.offline.extend(offline.filter(|cpu| measured.contains(*cpu)));
+                    }
+                }
                 ring if is_over => {
                     woken.by_end = true;
                     self.watch_next(handler, ring);

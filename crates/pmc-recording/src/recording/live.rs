@@ -121,6 +121,7 @@ impl Sampler {
                 control: None,
                 stop: Some(stopped.as_fd()),
                 watcher: prepared.watcher.as_mut(),
+                scope: &plan.sample.scope,
             };
             let done = drive(&mut sampling, context);
             state.end();

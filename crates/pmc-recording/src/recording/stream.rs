@@ -199,6 +199,7 @@ pub fn run<H: RecordHandler>(
         control: None,
         stop: None,
         watcher: prepared.watcher.as_mut(),
+        scope: &plan.scope,
     };
     let measured = drive(&mut stream, context)?;
     if stream.sources.rings.slow_to_close() > 0 {

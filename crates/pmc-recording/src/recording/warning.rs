@@ -25,6 +25,7 @@ pub enum RecordingWarning {
     FrequencyLowered { asked: u64, most: String },
     RingsSmaller { bytes: String, asked: String, limit: RingLimit },
     PrivilegesChanged,
+    CpuOffline { cpu: u32 },
     TargetsGone { count: usize, what: &'static str },
     NoSamples { why: String, remedy: Advice },
     RecordsTorn,
@@ -107,6 +108,10 @@ impl From<RecordingWarning> for Warning {
                  (setuid, setgid or file capabilities)",
             )
             .advise("run pmc as root"),
+            CpuOffline { cpu } => Self::new(format!(
+                "CPU {cpu} went offline, so the kernel has ended its events: the rest of the measurement lacks this CPU"
+            ))
+            .advise("measure again while all CPUs stay online and the machine is not suspended"),
             TargetsGone { count, what } => {
                 Self::note(format!("{count} {what} before their counters were open; skipped"))
             }

@@ -8,6 +8,7 @@ pub mod arch;
 
 pub mod background;
 pub mod clock;
+pub mod cpu_watch;
 pub mod credentials;
 pub mod descriptor;
 pub mod file_map;

@@ -136,8 +136,9 @@ impl PreparedRecording<'_> {
             is_full: false,
             is_detached: false,
         };
-        let (signals, stop) = (Some(signals), None);
-        let context = LoopContext { host, run_schedule, held, threads, signals, control, stop, watcher };
+        let (signals, stop, scope) = (Some(signals), None, &plan.scope);
+        let context =
+            LoopContext { host, run_schedule, held, threads, signals, control, stop, watcher, scope };
         let measured = match counting {
             None => drive(&mut recorder, context)?,
             Some(counting) => {
