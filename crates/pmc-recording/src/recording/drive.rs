@@ -111,7 +111,7 @@ pub(super) struct LoopContext<'a> {
     pub(super) stop: Option<BorrowedFd<'a>>,
     /// Reports reservations of the hardware by other programs (`--reserve=yield`).
     pub(super) watcher: Option<&'a mut Watcher>,
-    /// What is measured.
+    /// The measured tasks or CPUs.
     pub(super) scope: &'a MeasurementScope,
 }
 
@@ -391,8 +391,8 @@ fn waiting_for_command(error: io::Error) -> Error {
 /// ring under its index plus [`TRIGGERS`]. All other descriptors are registered under the numbers below.
 struct Poller {
     all: OwnedFd,
-    /// The measured CPUs and the watch for those that go offline; `None` if tasks are measured, or if uevents are
-    /// not available.
+    /// The measured CPUs, and how the loop notices that one goes offline. `None` if tasks are measured, or if
+    /// uevents are not available.
     cpus: Option<(CpuList, CpuWatch)>,
 }
 

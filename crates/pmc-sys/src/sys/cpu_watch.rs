@@ -1,9 +1,9 @@
 //! Detects CPUs that go online or offline while events are open. Uses the kernel's uevents, so no polling is
 //! needed.
 //!
-//! When a CPU goes offline, the kernel removes all events on it for good, although their counts can still be read.
-//! Suspending a machine takes all CPUs but the first offline. Provides a descriptor that becomes readable on
-//! uevents, and reports which of them concerned CPUs.
+//! When a CPU goes offline, the kernel permanently removes all events on it, although their counts can still
+//! be read. Suspending a machine takes all CPUs but the first offline. Provides a descriptor that becomes
+//! readable on uevents, and reports which of them concerned CPUs.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
