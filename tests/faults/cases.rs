@@ -147,7 +147,7 @@ impl Scene {
                         assert!(case.product.is_none() || case.product.as_ref() == Some(&product), "{name}");
                         case.product = Some(product);
                     }
-                    let verdict = self.judge(&case, &run, folder.path());
+                    let verdict = self.judge(&case, None, &run, folder.path());
                     assert!(matches!(verdict, Verdict::Whole), "{name}: {verdict:?} {run:?}");
                     case.calls = run.calls.into_iter().collect();
                 }
@@ -160,7 +160,8 @@ impl Scene {
     pub(crate) fn try_fault(&self, case: &Case, fault: &Fault) -> (Verdict, FaultRun) {
         let folder = tempfile::tempdir_in(self.lab.path("")).expect("a folder");
         let run = self.run(case, Some(fault), folder.path());
-        let verdict = if run.was_hit { self.judge(case, &run, folder.path()) } else { Verdict::Unhit };
+        let verdict =
+            if run.was_hit { self.judge(case, Some(fault), &run, folder.path()) } else { Verdict::Unhit };
         (verdict, run)
     }
 
@@ -184,7 +185,7 @@ impl Scene {
         }
         shell.args(["-c", script, "sh", kit::binary()]);
         let run = self.run_command(shell, case, None, folder.path());
-        (self.judge(case, &run, folder.path()), run)
+        (self.judge(case, None, &run, folder.path()), run)
     }
 
     fn run(&self, case: &Case, fault: Option<&Fault>, folder: &Path) -> FaultRun {
@@ -205,7 +206,7 @@ impl Scene {
         self.injector.run(log.path(), fault, &mut command).expect("the injector runs")
     }
 
-    fn judge(&self, case: &Case, run: &FaultRun, folder: &Path) -> Verdict {
+    fn judge(&self, case: &Case, made: Option<&Fault>, run: &FaultRun, folder: &Path) -> Verdict {
         let fault = |text: String| Verdict::Fault(text);
         if run.hung {
             return fault("hangs".into());
@@ -218,7 +219,11 @@ impl Scene {
                 "/library/std/",
                 "/rustc/",
             ];
-            let is_runtime = theirs.iter().any(|word| run.stderr.contains(word));
+            // glibc aborts without a message if it cannot unmap the stack of a thread that has ended.
+            let is_stack = made.is_some_and(|made| made.call == "munmap")
+                && run.status.signal() == Some(6)
+                && run.stderr.is_empty();
+            let is_runtime = is_stack || theirs.iter().any(|word| run.stderr.contains(word));
             return if is_runtime { Verdict::Runtime } else { fault("crashes".into()) };
         }
         let was_killed = run.status.signal() == Some(9);
@@ -241,7 +246,9 @@ impl Scene {
         }
         let runs_target = case.words.last().is_some_and(|word| word.ends_with("/target"));
         let succeeded = run.status.code() == Some(if runs_target { 7 } else { 0 });
-        if was_killed {
+        // In the child that becomes the command, the call kills the command.
+        let is_kill = made.is_some_and(|made| made.error.1 == 0);
+        if was_killed || is_kill && run.status.code() == Some(128 + 9) {
             return Verdict::Reported;
         }
         if !succeeded {
