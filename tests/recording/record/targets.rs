@@ -134,11 +134,18 @@ fn change_of_privileges_that_ends_the_measurement_is_reported() {
     std::fs::create_dir(&folder).expect("a folder");
     std::os::unix::fs::chown(&folder, Some(65534), Some(65534)).expect("root may");
     let file = folder.join("perf.data");
-    let mut setpriv = Command::new("setpriv");
-    setpriv.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&pmc);
-    setpriv.args(["record", "-e", "cpu-clock:u", "-F", "2000", "-o"]).arg(&file).arg("--").arg(&program);
-    setpriv.arg("privileged").arg(&privileged).env("HOME", &folder);
-    let run = kit::Ran::from(setpriv.output().expect("setpriv starts")).expect(0);
+    let unprivileged = |words: &[&str]| {
+        let mut setpriv = Command::new("setpriv");
+        setpriv.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&pmc).args(words);
+        setpriv.arg("--").arg(&program).arg("privileged").arg(&privileged).env("HOME", &folder);
+        kit::Ran::from(setpriv.output().expect("setpriv starts")).expect(0)
+    };
+    let run = unprivileged(&["stat", "-e", "task-clock:u"]);
+    let run =
+        run.says(&["the events were on for", "(setuid, setgid or file capabilities)", "run pmc as root"]);
+    assert!(!run.stderr.contains("executed a program"), "{}", run.stderr);
+    let file_name = file.to_str().expect("a path");
+    let run = unprivileged(&["record", "-e", "cpu-clock:u", "-F", "2000", "-o", file_name]);
     let run = run.says(&["the kernel stopped measuring the command", "run pmc as root"]);
     // perf reads only its own user's files.
     std::os::unix::fs::chown(&file, Some(0), Some(0)).expect("root may");

@@ -134,6 +134,10 @@ pub fn measure(setup: CountingSetup<'_>, observer: &mut dyn Observer) -> Result<
         watcher.as_mut().is_some_and(|watcher| matches!(watcher.poll(), ReservationState::Reserved(_)));
     let held = launch::hold_for(&run_schedule, streams)?;
     let scope = plan.scope.clone();
+    let counts_whole_command = matches!(scope, MeasurementScope::Command)
+        && plan.inherit
+        && run_schedule.delay == Delay::None
+        && control.is_none();
     let mut counting = Counting::open(plan, host, &run_schedule, held.as_ref(), is_reserved, observer)?;
     let (signals, stop, threads) = (Some(signals), None, counting.threads.clone());
     let context = LoopContext {
@@ -148,9 +152,13 @@ pub fn measure(setup: CountingSetup<'_>, observer: &mut dyn Observer) -> Result<
         scope: &scope,
     };
     let measured = drive(&mut counting, context)?;
+    let yielded_ns = measured.activity.yielded_ns(measured.now);
+    if let Some(outcome) = measured.ending.outcome.filter(|_| counts_whole_command && yielded_ns == 0) {
+        counting.compare_with(outcome);
+    }
     Ok(MeasurementResult {
         elapsed_ns: measured.now - measured.start,
-        yielded_ns: measured.activity.yielded_ns(measured.now),
+        yielded_ns,
         outcome: measured.ending.outcome,
         interrupted: measured.ending.interrupted(),
         timed_out: measured.ending.timed_out,
@@ -161,6 +169,9 @@ pub fn measure(setup: CountingSetup<'_>, observer: &mut dyn Observer) -> Result<
         readings: counting.readings,
     })
 }
+
+/// A difference of times that the kernel's rounding does not explain, in nanoseconds.
+const CLEARLY_MORE_NS: u64 = 50_000_000;
 
 /// The counters, as a measurement handler that [`drive`](super::drive) runs.
 pub(super) struct Counting<'a> {
@@ -239,6 +250,19 @@ impl<'a> Counting<'a> {
             count: one.count,
         }));
         Ok(())
+    }
+
+    /// Warns if the command used far more CPU time than the events were on. The kernel removes an
+    /// unprivileged user's events from a task that executes a program with other privileges.
+    fn compare_with(&mut self, outcome: CommandOutcome) {
+        let of_tasks = self.readings.iter().filter(|reading| reading.slot.tid.is_some());
+        let enabled_ns = of_tasks.filter_map(|reading| Some(reading.count?.enabled_ns)).max();
+        let used_ns = outcome.user_ns + outcome.system_ns;
+        if let Some(counted_ns) = enabled_ns
+            && used_ns > counted_ns + counted_ns / 4 + CLEARLY_MORE_NS
+        {
+            self.observer.warn(RecordingWarning::CommandPartlyCounted { counted_ns, used_ns });
+        }
     }
 
     /// Hands the counters over to this user's holder, where they continue to count. pmc prints the counts so

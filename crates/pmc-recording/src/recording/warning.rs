@@ -2,6 +2,7 @@
 
 use pmc_events::counter::rings::RingLimit;
 use pmc_sys::error::{Advice, Warning};
+use pmc_sys::units::duration;
 
 /// A problem that this crate has detected.
 #[derive(Debug, Clone)]
@@ -25,6 +26,7 @@ pub enum RecordingWarning {
     FrequencyLowered { asked: u64, most: String },
     RingsSmaller { bytes: String, asked: String, limit: RingLimit },
     PrivilegesChanged,
+    CommandPartlyCounted { counted_ns: u64, used_ns: u64 },
     CpuOffline { cpu: u32 },
     TargetsGone { count: usize, what: &'static str },
     NoSamples { why: String, remedy: Advice },
@@ -108,6 +110,14 @@ impl From<RecordingWarning> for Warning {
                  (setuid, setgid or file capabilities)",
             )
             .advise("run pmc as root"),
+            CommandPartlyCounted { counted_ns, used_ns } => {
+                let [counted, used] = [counted_ns, used_ns].map(|ns| duration(ns as f64));
+                Self::new(format!(
+                    "the events were on for {counted} of the {used} of CPU time that the command used: the kernel \
+                     stops measuring programs with other privileges (setuid, setgid or file capabilities)"
+                ))
+                .advise("run pmc as root")
+            }
             CpuOffline { cpu } => Self::new(format!(
                 "CPU {cpu} went offline, so the kernel has ended its events: the measurement does not include it from now on"
             ))
