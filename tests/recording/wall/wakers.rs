@@ -144,10 +144,12 @@ fn wakers_that_are_not_recorded_have_names() {
     let mut pmc = kit::ProcessGuard::start(pmc.stdin(Stdio::piped()).stdout(Stdio::piped()));
     let (mut input, output) = (pmc.0.stdin.take().expect("a pipe"), pmc.0.stdout.take().expect("a pipe"));
     let mut output = BufReader::new(output);
-    // `cat` waits for each line, at least most of the time.
-    for _ in 0..200 {
+    let cat = kit::wait_for_child(pmc.0.id());
+    for _ in 0..100 {
         input.write_all(b"x\n").expect("a line");
         output.read_line(&mut String::new()).expect("an echo");
+        // On the same CPU, its echo makes `cat` lose the CPU before it can wait.
+        kit::wait_for("cat to wait", || kit::sleeps(cat));
     }
     drop(input);
     assert!(pmc.0.wait().expect("an end").success());
