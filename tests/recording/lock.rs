@@ -591,7 +591,7 @@ fn recordings_without_lock_events_are_explained() {
     let file = file.to_str().expect("UTF-8");
     kit::run(&["record", "-q", "-e", "page-faults:u", "-o", file, "--", "true"]).expect(0);
     kit::run(&["lock", "contention", "-i", file]).expect(1).says(&[
-        "no lock:contention_begin events",
+        "no lock:contention_begin events (waits for kernel locks)",
         "it contains page-faults:u",
         "pmc lock record",
     ]);
@@ -604,12 +604,13 @@ fn recordings_without_lock_events_are_explained() {
         kit::run(&["record", "-q", "-e", "lock:contention_begin", "-o", file, "--", "true"]).expect(0);
         kit::run(&["lock", "contention", "-i", file])
             .expect(1)
-            .says(&["no lock:contention_end events", "pmc lock record"]);
+            .says(&["no lock:contention_end events (the end of each wait)", "pmc lock record"]);
         let events = "lock:contention_begin,lock:contention_end";
         kit::run(&["record", "-q", "-e", events, "-o", file, "--", "true"]).expect(0);
-        kit::run(&["lock", "contention", "-o", "-i", file])
-            .expect(1)
-            .says(&["no sched:sched_waking events", "pmc lock contention -o -a"]);
+        kit::run(&["lock", "contention", "-o", "-i", file]).expect(1).says(&[
+            "no sched:sched_waking events (wake-ups of waiting threads)",
+            "pmc lock contention -o -a",
+        ]);
     }
     kit::run(&["lock", "contention", "-Y", "mutx", "-i", file]).expect(2).says(&["mutex"]);
     kit::run(&["lock", "contention", "-k", "most", "-i", file]).expect(2).says(&["wait_total"]);

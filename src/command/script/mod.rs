@@ -20,7 +20,7 @@ use pmc_analysis::analysis::{header, recording_quality};
 use pmc_analysis::session::{Session, ThreadCount};
 use pmc_perfdata::perfdata::Reader;
 use pmc_perfdata::record::kind;
-use pmc_symbols::symbol::{MissingDataReason, source_text};
+use pmc_symbols::symbol::source_text;
 use pmc_sys::error::{Error, Exit, Result};
 
 /// Runs the command.
@@ -140,10 +140,6 @@ fn print_counts(session: &Session, is_json: bool, out: &mut dyn Write) -> Result
 
 fn read_source(path: &str) -> Option<Arc<[String]>> {
     let read = source_text::read(path, &source_text::SourceFolders::default(), None, || None);
-    let warn = |reason: &MissingDataReason| {
-        if reason.is_failure() {
-            recording_quality::warn_of_names([reason.clone()]);
-        }
-    };
-    read.inspect_err(warn).ok().map(|text| text.lines)
+    recording_quality::warn_of_names(read.as_ref().err().filter(|reason| reason.is_failure()).cloned());
+    read.ok().map(|text| text.lines)
 }

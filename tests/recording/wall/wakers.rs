@@ -148,7 +148,7 @@ fn wakers_that_are_not_recorded_have_names() {
     for _ in 0..100 {
         input.write_all(b"x\n").expect("a line");
         output.read_line(&mut String::new()).expect("an echo");
-        // On the same CPU, its echo makes `cat` lose the CPU before it can wait.
+        // If both share a CPU, `cat` may lose it right after its echo, and would find the next line there.
         kit::wait_for("cat to wait", || kit::sleeps(cat));
     }
     drop(input);

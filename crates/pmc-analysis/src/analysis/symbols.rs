@@ -115,7 +115,7 @@ impl RecordingSymbols {
         [self.symbolizer.failures(), self.unread_sources.clone()].concat()
     }
 
-    /// Adds a source file that is missing or unreadable.
+    /// Remembers a source file that pmc failed to read. A file that does not exist is no failure.
     pub(crate) fn add_missing_source(&mut self, reason: &MissingDataReason) {
         if reason.is_failure() && !self.unread_sources.contains(reason) {
             self.unread_sources.push(reason.clone());

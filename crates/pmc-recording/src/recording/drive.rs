@@ -225,7 +225,7 @@ impl Measurement {
             let woken = poller.wait(handler, control.as_deref(), deadlines.into_iter().flatten().min())?;
             self.ending.stopped |= woken.by_stop;
             if woken.by_end && command.is_some_and(RunningCommand::executes) {
-                say::warn(RecordingWarning::PrivilegesChanged);
+                handler.warn(RecordingWarning::PrivilegesChanged);
             }
             for cpu in woken.offline {
                 handler.warn(RecordingWarning::CpuOffline { cpu });

@@ -119,7 +119,7 @@ impl From<RecordingWarning> for Warning {
                 .advise("run pmc as root")
             }
             CpuOffline { cpu } => Self::new(format!(
-                "CPU {cpu} went offline, so the kernel has ended its events: the measurement does not include it from now on"
+                "CPU {cpu} went offline, so the kernel has ended its events: the measurement does not include it from then on"
             ))
             .advise("measure again while all CPUs stay online and the machine is not suspended"),
             TargetsGone { count, what } => {

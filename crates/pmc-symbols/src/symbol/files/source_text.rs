@@ -144,8 +144,10 @@ mod tests {
         let nowhere = SourceFolders::default();
         let text = read("/src/a.c", &below, None, || None).unwrap();
         assert_eq!(&text.lines[..], ["one", "two", "\u{fffd}"]);
-        assert!(read("/dev/zero", &nowhere, None, || None).unwrap_err().is_failure());
-        assert!(!read("/src/a.c", &nowhere, None, || None).unwrap_err().is_failure());
+        let refused = read("/dev/zero", &nowhere, None, || None).unwrap_err();
+        assert!(refused.is_failure() && refused.to_string().contains("not a regular file"));
+        let absent = read("/src/a.c", &nowhere, None, || None).unwrap_err();
+        assert!(!absent.is_failure() && absent.to_string().contains("ENOENT"));
         // The file that exists is reported, not the last path.
         let unreadable = SourceFolders { symfs: Some("/dev".into()), ..SourceFolders::default() };
         let reason = read("/zero", &unreadable, None, || None).unwrap_err();
