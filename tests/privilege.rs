@@ -206,12 +206,19 @@ fn check(name: &str) {
         chown(at("work"), Some(USER), Some(USER)).expect("root may");
     }
     for ((title, words), cell) in COMMANDS.iter().zip(situation.cells) {
-        let ran = run(situation.by, words);
         let (status, says) = match cell {
             Works => (0, ""),
             Partly(says) => (0, says),
             Fails(status, says) => (status, says),
         };
+        // Elsewhere, pmc names another folder, or says that tracefs is not mounted.
+        let is_there = Path::new("/sys/kernel/tracing/events").exists();
+        if says == NO_TRACEFS
+            && !kit::need("tracefs", is_there, "tracefs is not mounted in /sys/kernel/tracing")
+        {
+            continue;
+        }
+        let ran = run(situation.by, words);
         assert_eq!(ran.status, Some(status), "{name}, {title}: {ran:?}");
         assert!(ran.stderr.contains(says), "{name}, {title}: {ran:?}");
         if status != 0 {
