@@ -14,6 +14,8 @@ use pmc_symbols::symbol::{
 };
 use pmc_symbols::unwind::{Arch, Space, StackUnwinder, UnwindTables};
 
+use crate::events;
+
 /// Number of functions of which a target looks at everything.
 const MOST_FUNCTIONS: usize = 32;
 
@@ -49,13 +51,21 @@ impl Written {
     }
 }
 
-/// Function names, lines, inlined functions and variables, as in a report.
+/// Function names, lines, inlined functions and variables, as in a report; the second time, lines come from the
+/// cache.
 pub fn symbols(data: &[u8]) {
     let file = Written::new(data);
-    let mut symbolizer = Symbolizer::new(options()).expect("worker threads");
-    let id = symbolizer.add(SymbolModule::file(file.path()));
+    let cache = file.0.path().join("cache");
+    for _ in 0..2 {
+        let options = SymbolOptions { cache: Some(cache.clone()), ..options() };
+        look_up_all(&mut Symbolizer::new(options).expect("worker threads"), file.path(), data.len());
+    }
+}
+
+fn look_up_all(symbolizer: &mut Symbolizer, path: PathBuf, len: usize) {
+    let id = symbolizer.add(SymbolModule::file(path));
     let mut queries: Vec<SymbolQuery> =
-        (0..data.len() as u64).step_by(data.len() / 128 + 1).map(|at| FileOffset(at).into()).collect();
+        (0..len as u64).step_by(len / 128 + 1).map(|at| FileOffset(at).into()).collect();
     let names = [SymbolRequest { module: id, queries: &queries.clone() }];
     let _ = symbolizer.resolve(&names, Depth::Names, &|_| {});
     let starts: Vec<u64> =
@@ -96,15 +106,17 @@ pub fn code(data: &[u8]) {
     }
 }
 
-/// Places and variables, as in `probe`.
+/// Places and variables, as in `probe`, and events in the program.
 pub fn probe(data: &[u8]) {
     let file = Written::new(data);
     let opened = match ProbeFile::open(&file.path(), &options()) {
         Ok(opened) => opened,
         Err(error) => return drop(error.to_string()),
     };
+    let mut functions = vec!["*".to_owned()];
     let examined = opened.examine(|program| {
         let names = program.functions();
+        functions.extend(names.iter().take(8).cloned());
         for name in names.iter().take(MOST_FUNCTIONS) {
             let lines = program.function_lines(name, None);
             let _ = lines.map_err(|error| error.to_string());
@@ -142,6 +154,7 @@ pub fn probe(data: &[u8]) {
         let _ = program.file_lines("a.c");
     });
     let _ = examined.map_err(|error| error.to_string());
+    events::in_program(file.0.path(), &functions);
 }
 
 /// Number of registers in an input: as many as Arm has.

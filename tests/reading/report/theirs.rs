@@ -5,6 +5,8 @@
 //! many events, groups (with and without counts), tracepoints, system-wide, compressed, a stream, a single
 //! thread, raw samples, a JIT with a map.
 
+use std::path::Path;
+
 use super::against::{agree, children_agree, pmc_json, scripts_agree, shares, stacks_agree, totals_agree};
 use super::lab::{DEEP, JIT, Lab, MANY};
 use crate::kit::{self, oracle};
@@ -163,7 +165,14 @@ fn simpleperf_symbols_are_used_for_missing_files() {
     for (number, row) in [(128, &plain as &dyn Fn(&str, &str) -> Vec<u8>), (132, &message)] {
         let section = [row(loader, "_ZN7android4load\x1b[7mEv"), row("/nowhere", "unused")].concat();
         for (section, is_named) in [(&section[..], true), (&section[..40], false)] {
-            std::fs::write(&file, with_section(number, section)).expect("it can be written");
+            let recording = with_section(number, section);
+            if is_named && std::env::var_os("PMC_BLESS").is_some() {
+                // A seed of the fuzz targets.
+                let seed = format!("fuzz/corpus/recording/simpleperf-{number}.data");
+                let seed = Path::new(env!("CARGO_MANIFEST_DIR")).join(seed);
+                std::fs::write(seed, &recording).expect("it can be written");
+            }
+            std::fs::write(&file, recording).expect("it can be written");
             let mut pmc = kit::pmc();
             pmc.args(["script", "-F", "ip,sym,dso", "--symfs"]).arg(&empty).arg("-i").arg(&file);
             let run: kit::Ran = pmc.output().expect("pmc starts").into();
