@@ -135,10 +135,18 @@ pub(crate) fn in_program(root: &Path, functions: &[String]) {
             parse(format!("mem:&{name}:w"));
             parse(format!("mem:&{name}+4/4:r"));
         }
-        for text in ["sdt:/file:*:*", "sdt_*:*", "sdt_none:none", "mem:&counter", "mem:0x1000/8:rw:k", "mem:&jiffies:k"] {
+        for text in [
+            "sdt:/file:*:*",
+            "sdt_*:*",
+            "sdt_none:none",
+            "mem:&counter",
+            "mem:0x1000/8:rw:k",
+            "mem:&jiffies:k",
+        ] {
             parse(text.to_owned());
         }
-        for text in ["open", "open+4", "open%return", "twin", "disk:io", "disk:open", "nodisk:io", "nothing"] {
+        for text in ["open", "open+4", "open%return", "twin", "disk:io", "disk:open", "nodisk:io", "nothing"]
+        {
             parse(format!("kprobe:{text}"));
         }
     }
@@ -148,7 +156,9 @@ pub(crate) fn in_program(root: &Path, functions: &[String]) {
     for name in functions {
         for (line, returns) in [(None, false), (None, true), (Some(3), false)] {
             let event = probe_event_name(name, line, returns);
-            let _ = names.reserve(&group, &event, true).or_else(|| names.reserve(&probe_group(None), &event, false));
+            let _ = names
+                .reserve(&group, &event, true)
+                .or_else(|| names.reserve(&probe_group(None), &event, false));
         }
         for module in [None, Some("disk")] {
             let _ = kernel_functions(Some(KALLSYMS.as_bytes()), module, name).map(|found| found.len());

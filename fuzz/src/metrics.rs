@@ -34,6 +34,7 @@ fn bind(library: &MetricLibrary<'_>) {
     let mut binder = Binder::new(library, &environment);
     for metric in library.definitions() {
         let _ = (metric.factor_and_unit(), library.named(metric.name).count());
+        let _ = library.groups().iter().map(|group| library.of_group(group).count()).sum::<usize>();
         match binder.formula(metric) {
             Ok(formula) => {
                 let mut lookup = |operand: &Operand| Ok((operand.name.len() % 7) as f64);
@@ -87,8 +88,9 @@ pub fn vendor_import(data: &[u8]) {
     let host = Host::rooted(folder.path().join("root")).with_data_home(folder.path().join("data"));
     let vendor = Vendor::recorded(&host, cpuid);
     for event in vendor.events() {
-        let _ = vendor.named(event.name);
+        let _ = (vendor.named(event.name), vendor.is(event.name));
     }
+    let _ = vendor.events().next().and_then(|event| vendor.retire_latency(event.name));
     let metrics = vendor.metrics().map(|metric| MetricDefinition {
         name: metric.name,
         pmu: metric.pmu,

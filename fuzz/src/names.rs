@@ -72,14 +72,19 @@ pub fn jitdump(data: &[u8]) {
     }
 }
 
-/// A copy of `/proc/kallsyms`.
+/// A copy of `/proc/kallsyms`, which an image of the kernel may follow.
 pub fn kallsyms(data: &[u8]) {
-    let file = Written::new(data);
-    let options = SymbolOptions { kallsyms: Some(file.path()), ..options() };
+    let image = data.windows(4).position(|four| four == b"\x7fELF").unwrap_or(data.len());
+    let (data, image) = data.split_at(image);
+    let (file, image) = (Written::new(data), (!image.is_empty()).then(|| Written::new(image)));
+    let vmlinux = image.as_ref().map(Written::path);
+    let options = SymbolOptions { kallsyms: Some(file.path()), vmlinux, ..options() };
     let mut symbolizer = Symbolizer::new(options).expect("worker threads");
     let reference = Some(Arc::new(("_text".to_owned(), Avma(0xffff_ffff_8000_0000))));
     let kernel = SymbolModule { kind: SymbolModuleKind::Kernel { reference }, ..SymbolModule::kernel() };
     look_up(&mut symbolizer, kernel);
+    look_up(&mut symbolizer, SymbolModule::kernel());
+    look_up(&mut symbolizer, SymbolModule { kind: SymbolModuleKind::Bpf, ..SymbolModule::file("[bpf]") });
     let start = Avma(0xffff_ffff_c000_0000);
     look_up(
         &mut symbolizer,

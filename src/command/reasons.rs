@@ -15,21 +15,15 @@ pub(super) fn why(missing: &'static str, why: Explanation) -> shown::MissingReas
 
 /// Explains why tracepoint ids are not available on this machine.
 pub(super) fn no_tracepoint(error: TracepointError) -> Explanation {
-    let (kind, remedy) = match &error {
-        TracepointError::NotMounted => (
-            RefusalKind::NoHardware,
-            "mount -t tracefs tracefs /sys/kernel/tracing (requires CONFIG_TRACING)",
-        ),
-        TracepointError::Denied(_) => {
-            (RefusalKind::NoPrivilege, "run as root, or mount tracefs with read permission for this user")
+    let (kind, prefix) = match &error {
+        TracepointError::NotMounted => (RefusalKind::NoHardware, "as root: "),
+        TracepointError::Denied(_) => (RefusalKind::NoPrivilege, "run as root, or, as root: "),
+        TracepointError::Absent => {
+            (RefusalKind::NoHardware, "choose an existing tracepoint: pmc list tracepoint")
         }
-        TracepointError::Absent => (
-            RefusalKind::NoHardware,
-            "choose an existing tracepoint: pmc list \
-                                                              tracepoint",
-        ),
     };
-    Explanation { errno: None, kind, cause: error.to_string(), remedy: remedy.to_owned() }
+    let remedy = format!("{prefix}{}", error.remedy().unwrap_or_default());
+    Explanation { errno: None, kind, cause: error.to_string(), remedy }
 }
 
 pub(super) fn cleaned(text: impl AsRef<str>) -> String {

@@ -151,13 +151,12 @@ fn recording(targets: LockTargets, output: PathBuf, quiet: bool) -> RecordArgs {
 fn check_tracepoint(host: &Host, system: &str, name: &str) -> Result<()> {
     let Err(problem) = host.tracepoint_id(system, name) else { return Ok(()) };
     let error = Error::new(format!("cannot record {system}:{name}: {problem}"));
+    let remedy = format!("run pmc as root, or, as root: {}", problem.remedy().unwrap_or_default());
     Err(match (problem, system) {
-        (TracepointError::NotMounted, _) => error
-            .why("event IDs are read from tracefs")
-            .try_this("mount -t tracefs tracefs /sys/kernel/tracing, as root"),
-        (TracepointError::Denied(_), _) => error
-            .why("by default, only root may read event IDs")
-            .try_this("as root: mount -o remount,mode=755 /sys/kernel/tracing, or run pmc as root"),
+        (TracepointError::NotMounted, _) => error.why("event IDs are read from tracefs").try_this(remedy),
+        (TracepointError::Denied(_), _) => {
+            error.why("by default, only root may read event IDs").try_this(remedy)
+        }
         (TracepointError::Absent, "lock") => error
             .why("kernels before Linux 5.19 do not report waits for kernel locks")
             .try_this("pmc lock user -- COMMAND, for user-space locks"),

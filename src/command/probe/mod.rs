@@ -101,7 +101,7 @@ fn refused(error: ProbeListError, doing: &str) -> Error {
     match error {
         ProbeListError::Tracefs(NotMounted) => result
             .why("the kernel manages probes through tracefs")
-            .try_this("mount -t tracefs nodev /sys/kernel/tracing"),
+            .try_this(NotMounted.remedy().unwrap_or_default()),
         ProbeListError::Tracefs(_) | ProbeListError::Denied(_) => {
             result.why("only root may change probes").try_this("run as root, for example with sudo")
         }

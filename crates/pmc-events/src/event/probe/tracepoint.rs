@@ -77,13 +77,13 @@ fn unknown_tracepoint(host: &Host, system: EventWord<'_>, name: EventWord<'_>) -
 
 fn fault_of(error: TracepointError, span: &TextSpan) -> Fault {
     let fault = Fault::at(span, format!("cannot look up tracepoints: {error}"));
-    match error {
-        TracepointError::NotMounted => fault
-            .why("pmc finds tracepoint ids in tracefs")
-            .try_this("mount -t tracefs nodev /sys/kernel/tracing"),
-        TracepointError::Denied(_) => fault
-            .why("only root can read tracefs by default")
-            .try_this("mount -o remount,mode=755 /sys/kernel/tracing, or run as root"),
+    let fault = match error {
+        TracepointError::NotMounted => fault.why("pmc finds tracepoint ids in tracefs"),
+        TracepointError::Denied(_) => fault.why("only root can read tracefs by default"),
         TracepointError::Absent => fault,
+    };
+    match error.remedy() {
+        Some(remedy) => fault.try_this(format!("run as root, or, as root: {remedy}")),
+        None => fault,
     }
 }

@@ -202,6 +202,10 @@ impl<'a> LineReader<'a> {
     /// Returns the functions at an address, up to the first malformed one.
     fn frames(&mut self, address: u64) -> Vec<LineFrame> {
         let mut list = Vec::new();
+        // addr2line looks up the bytes from this address to the next one, which the last address does not have.
+        if address == u64::MAX {
+            return list;
+        }
         let mut lookup = self.context.find_frames(address);
         let found = loop {
             match lookup {
@@ -264,4 +268,18 @@ fn load_split<'a>(
     (unit.dwo_id == Some(load.dwo_id) && depth::check(&unit).is_ok()).then_some(())?;
     dwarf.make_dwo(&load.parent);
     Some(Arc::new(dwarf))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn last_address_has_no_functions() {
+        let program = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/elf_symbols/o2-dwarf5");
+        let binary = Image::open(Path::new(program)).unwrap();
+        let files = ModuleFiles { binary: Some(binary), ..ModuleFiles::default() };
+        let found = resolve(&files, &[0x300, u64::MAX], &|_| {}).unwrap();
+        assert!(!found[0].is_empty() && found[1].is_empty(), "{found:?}");
+    }
 }
