@@ -1,9 +1,10 @@
 //! The commands that run with faults, and what each of them must produce.
 
 use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 
 use pmc_perfdata::perfdata::Reader;
 use pmc_perfdata::record::kind;
@@ -66,6 +67,19 @@ const READING: &[(&str, &[&str])] = &[
     ("buildid-list", &["buildid-list", "-i", "BASE"]),
 ];
 
+/// Commands that ask a holder of persistent events, which holds [`HELD`].
+const ASKING: &[(&str, &[&str])] = &[
+    ("persist-add", &["persist", "add", "other", "-e", "cpu-clock"]),
+    ("persist-list", &["persist", "list"]),
+    ("persist-show", &["persist", "show", "own"]),
+    ("persist-read", &["persist", "read", "own"]),
+    ("persist-snapshot", &["persist", "snapshot", "own", "-o", "out.data"]),
+    ("persist-rm", &["persist", "rm", "own"]),
+];
+
+/// Adds the entry that the holder holds before each command.
+const HELD: &[&str] = &["persist", "add", "own", "-e", "cpu-clock,freq=1000"];
+
 /// Name of pmc's process.
 const PROGRAM: &str = "pmc";
 
@@ -89,6 +103,16 @@ pub(crate) struct Case {
     pub(crate) calls: Vec<(String, u32)>,
 }
 
+/// A holder of persistent events without faults, which ends with this value.
+#[derive(Debug)]
+struct Holder(Child);
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        let _ = (self.0.kill(), self.0.wait());
+    }
+}
+
 /// What a command that reads a recording produces: stdout and its output file.
 type Product = (Vec<u8>, Option<Vec<u8>>);
 
@@ -104,6 +128,13 @@ pub(crate) enum Verdict {
     /// The start of libc or of Rust's runtime failed.
     Runtime,
     Fault(String),
+}
+
+impl Case {
+    /// Whether the command asks a holder.
+    fn asks(&self) -> bool {
+        self.words[0] == "persist"
+    }
 }
 
 impl Scene {
@@ -127,7 +158,8 @@ impl Scene {
 
     /// Runs all commands without a fault.
     pub(crate) fn cases(&self, wanted: impl Fn(&str) -> bool) -> Vec<Case> {
-        let all = MEASURING.iter().map(|row| (row, true)).chain(READING.iter().map(|row| (row, false)));
+        let all = MEASURING.iter().chain(ASKING).map(|row| (row, true));
+        let all = all.chain(READING.iter().map(|row| (row, false)));
         all.filter(|((name, _), _)| wanted(name))
             .map(|((name, words), measures)| {
                 let words = words.iter().map(|word| match *word {
@@ -140,6 +172,7 @@ impl Scene {
                 let mut case = Case { name, words, measures, product: None, said: BTreeSet::new(), calls };
                 for _ in 0..2 {
                     let folder = tempfile::tempdir_in(self.lab.path("")).expect("a folder");
+                    let _holder = case.asks().then(|| self.hold(folder.path()));
                     let run = self.run(&case, None, folder.path());
                     case.said.extend(self.said(&case, &run));
                     if !measures {
@@ -159,6 +192,7 @@ impl Scene {
     /// Runs a command with a fault.
     pub(crate) fn try_fault(&self, case: &Case, fault: &Fault) -> (Verdict, FaultRun) {
         let folder = tempfile::tempdir_in(self.lab.path("")).expect("a folder");
+        let _holder = case.asks().then(|| self.hold(folder.path()));
         let run = self.run(case, Some(fault), folder.path());
         let verdict =
             if run.was_hit { self.judge(case, Some(fault), &run, folder.path()) } else { Verdict::Unhit };
@@ -190,6 +224,20 @@ impl Scene {
 
     fn run(&self, case: &Case, fault: Option<&Fault>, folder: &Path) -> FaultRun {
         self.run_command(kit::pmc(), case, fault, folder)
+    }
+
+    /// Starts a holder for a command that needs one, and waits until it holds [`HELD`].
+    fn hold(&self, folder: &Path) -> Holder {
+        let mut hold = persistent(folder);
+        let hold = hold.args(["persist", "hold"]).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut holder = Holder(hold.spawn().expect("pmc starts"));
+        let stderr = holder.0.stderr.as_mut().expect("a pipe");
+        let mut line = String::new();
+        BufReader::new(stderr).read_line(&mut line).expect("its first line");
+        assert!(line.contains("listening"), "{line}");
+        let add = persistent(folder).args(HELD).output().expect("pmc starts");
+        assert!(add.status.success(), "{add:?}");
+        holder
     }
 
     fn run_command(
@@ -246,6 +294,11 @@ impl Scene {
         }
         let runs_target = case.words.last().is_some_and(|word| word.ends_with("/target"));
         let succeeded = run.status.code() == Some(if runs_target { 7 } else { 0 });
+        // Whatever happens to a client, the holder answers others, and holds what the client did not remove.
+        let held = case.asks().then(|| self.read(&["persist", "list"], folder));
+        if let Some(list) = held.filter(|list| case.name != "persist-rm" && !list.contains("own")) {
+            return fault(format!("the holder lists {list:?}"));
+        }
         // In the child that becomes the command, the call kills the command.
         let is_kill = made.is_some_and(|made| made.error.1 == 0);
         if was_killed || is_kill && run.status.code() == Some(128 + 9) {
@@ -285,7 +338,12 @@ impl Scene {
         if needs_target && !files.contains("done") {
             return Some("the command did not run to its end".into());
         }
+        let listed = || self.read(&["persist", "list"], folder);
         let table = match case.name {
+            "persist-add" => listed(),
+            "persist-rm" => return listed().contains("own").then(|| "the entry is still held".into()),
+            "persist-list" | "persist-show" | "persist-read" => stdout.into_owned(),
+            "persist-snapshot" => self.read(&["script", "-F", "event", "-i", "out.data"], folder),
             "stat" | "stat-all" => {
                 let rows: Vec<_> = run.stderr.lines().filter(|line| line.contains(',')).collect();
                 let expected = case.words[case.words.iter().position(|w| w == "-e")? + 1].split(',').count();
@@ -313,16 +371,26 @@ impl Scene {
             "stat-table" => &["task-clock", "page-faults"],
             "stat-record" => &["task-clock"],
             "top" => &["target"],
+            "persist-add" => &["own", "other"],
+            "persist-list" | "persist-show" | "persist-read" => &["own", "cpu-clock"],
+            "persist-snapshot" => &["cpu-clock"],
             _ => &["burn_left", "burn_right"],
         };
         wanted.iter().find(|name| !table.contains(**name)).map(|name| format!("no {name} in {table}"))
     }
 
     fn read(&self, words: &[&str], folder: &Path) -> String {
-        let ran = kit::pmc().args(words).current_dir(folder).output().expect("pmc starts");
+        let ran = persistent(folder).args(words).current_dir(folder).output().expect("pmc starts");
         let ran = kit::Ran::from(ran);
         ran.stdout + &ran.stderr
     }
+}
+
+/// pmc, which finds holders below this folder only.
+fn persistent(folder: &Path) -> Command {
+    let mut pmc = kit::pmc();
+    pmc.env("PMC_PERSISTENT_DIR", folder.join("run"));
+    pmc
 }
 
 /// The lines that a measurement printed, with each number as 0, without the lines that sum it up.

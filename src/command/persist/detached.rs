@@ -32,7 +32,7 @@ const COUNTER: &str = "counter";
 /// Fails if counters are already running, an event is invalid, or the holder refuses.
 pub(super) fn start(typed: &[String], profile: Option<&str>, host: &Host) -> Result<()> {
     let directory = own(host)?;
-    if let Some(entry) = started(&directory).first() {
+    if let Some(entry) = started(&directory)?.first() {
         return Err(Error::new("counters are already running")
             .why(format!("{} was started {}", entry.definition.event, entry.opened()))
             .try_this("pmc stop, which shows what they counted"));
@@ -73,7 +73,7 @@ pub(super) fn start(typed: &[String], profile: Option<&str>, host: &Host) -> Res
 /// Fails if no counters are running, the holder refuses, or the recording cannot be written.
 pub(super) fn stop(output: &Path, as_json: bool, host: &Host) -> Result<()> {
     let directory = own(host)?;
-    let entries = started(&directory);
+    let entries = started(&directory)?;
     if entries.is_empty() {
         return Err(Error::new("no counters are running").try_this("pmc start NAME:uk"));
     }
@@ -92,16 +92,16 @@ pub(super) fn stop(output: &Path, as_json: bool, host: &Host) -> Result<()> {
 }
 
 /// Returns the running entries in the order in which they were started.
-fn started(directory: &RunDirectory) -> Vec<PersistentEntry> {
+fn started(directory: &RunDirectory) -> Result<Vec<PersistentEntry>> {
     let number = |entry: &PersistentEntry| {
         let name = &entry.definition.name;
         let number = name.strip_prefix(COUNTER).and_then(|number| number.parse().ok());
         number.or((name == PROFILE).then_some(u32::MAX))
     };
     let mut entries: Vec<PersistentEntry> =
-        directory.entries().into_iter().filter(|entry| number(entry).is_some()).collect();
+        directory.entries()?.into_iter().filter(|entry| number(entry).is_some()).collect();
     entries.sort_by_key(number);
-    entries
+    Ok(entries)
 }
 
 fn end(directory: &RunDirectory, entries: &[PersistentEntry]) -> Result<()> {

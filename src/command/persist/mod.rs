@@ -22,7 +22,7 @@ use pmc_recording::holder;
 use pmc_recording::persistent::client::{ask, ask_or_start, directories, find, misunderstood};
 use pmc_recording::persistent::directory::{RunDirectory, is_called};
 use pmc_recording::persistent::message::{EntryCounts, HolderAnswer, HolderRequest};
-use pmc_recording::persistent::{EntryDefinition, LostEntry, PersistentEntry};
+use pmc_recording::persistent::{EntryDefinition, PersistentEntry};
 use pmc_recording::recording::file::snapshot;
 use pmc_recording::recording::warning::RecordingWarning;
 use pmc_sys::error::{Error, Exit, Result, say};
@@ -67,9 +67,12 @@ pub(super) fn run(plan: PersistPlan) -> Result<Exit> {
                 // The holder does not know about lost entries, so read them from the run directory.
                 let directory = find(&word, &host).map(|(directory, _)| directory);
                 let directory = directory.or_else(|error| {
-                    let is_lost =
-                        |at: &RunDirectory| at.lost().iter().any(|lost| is_called(&lost.entry, &word));
-                    directories(&host).into_iter().find(is_lost).ok_or(error)
+                    for at in directories(&host) {
+                        if at.lost()?.iter().any(|lost| is_called(&lost.entry, &word)) {
+                            return Ok(at);
+                        }
+                    }
+                    Err(error)
                 })?;
                 ask_or_start(&directory, &HolderRequest::Remove { entry: word })?;
             }
@@ -132,11 +135,13 @@ fn read(directory: &RunDirectory, entry: &PersistentEntry) -> Result<EntryCounts
 
 fn list(host: &Host, as_json: bool) -> Result<()> {
     let all = directories(host);
-    let held: Vec<(&RunDirectory, PersistentEntry)> =
-        all.iter().flat_map(|at| at.entries().into_iter().map(move |entry| (at, entry))).collect();
+    let (mut held, mut lost) = (Vec::new(), Vec::new());
+    for at in &all {
+        held.extend(at.entries()?.into_iter().map(|entry| (at, entry)));
+        lost.extend(at.lost()?);
+    }
     let owner =
         |at: &RunDirectory| at.owner().map(|uid| host.user_name(uid).unwrap_or_else(|| uid.to_string()));
-    let lost: Vec<LostEntry> = all.iter().flat_map(RunDirectory::lost).collect();
     let document = || {
         let with_path = |(at, entry): &(&RunDirectory, PersistentEntry)| {
             let mut value = json!(entry);

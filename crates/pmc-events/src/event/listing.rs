@@ -361,7 +361,7 @@ fn markers_of((path, names): (String, Vec<String>)) -> impl Iterator<Item = List
 
 /// The events that holders keep open for this user.
 fn held(host: &Host) -> impl Iterator<Item = ListedEvent> {
-    let runs = |pmu: &Pmu| pmu.run_directory().is_some_and(has_holder);
+    let runs = |pmu: &Pmu| pmu.run_directory().is_some_and(|folder| has_holder(folder).unwrap_or(true));
     let held = host.published_pmus().into_iter().filter(runs);
     held.flat_map(|pmu| pmu_events(&pmu.name, &pmu))
         .map(|event| ListedEvent { text: "held by pmc persist; see pmc persist show".to_owned(), ..event })

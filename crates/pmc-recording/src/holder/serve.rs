@@ -95,7 +95,7 @@ pub fn hold(directory: RunDirectory, until_empty: bool) -> Result<()> {
         entries: BTreeMap::new(),
         copies: HashMap::new(),
     };
-    for lost in holder.publisher.directory().lost() {
+    for lost in holder.publisher.directory().lost()? {
         say::note(format!(
             "lost: {} ({}): {}",
             lost.entry.definition.name, lost.entry.definition.event, lost.why
@@ -385,8 +385,10 @@ impl HolderServer {
                         self.remove(id);
                         HolderAnswer::Done
                     }
-                    Err(_) if self.publisher.forget(&entry) => HolderAnswer::Done,
-                    Err(error) => return Err(error),
+                    Err(error) => match self.publisher.forget(&entry)? {
+                        true => HolderAnswer::Done,
+                        false => return Err(error),
+                    },
                 }
             }
         };

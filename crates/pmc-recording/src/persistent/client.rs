@@ -35,20 +35,25 @@ pub fn directories(host: &Host) -> Vec<RunDirectory> {
 /// Finds a published entry by name or id. Also returns its run directory.
 ///
 /// # Errors
-/// Fails if there is no such entry. The error lists the existing and the lost entries.
+/// Fails if there is no such entry, or if the run directories cannot be read. The error lists the existing and the
+/// lost entries.
 pub fn find(word: &str, host: &Host) -> Result<(RunDirectory, PersistentEntry)> {
-    let all = directories(host);
-    if let Some(found) = all.iter().find_map(|at| Some((at.clone(), at.entry(word)?))) {
-        return Ok(found);
+    let (mut names, mut all_lost) = (Vec::new(), Vec::new());
+    for at in directories(host) {
+        for entry in at.entries()? {
+            if is_called(&entry, word) {
+                return Ok((at, entry));
+            }
+            names.push(entry.definition.name);
+        }
+        all_lost.extend(at.lost()?);
     }
-    let names: Vec<String> =
-        all.iter().flat_map(RunDirectory::entries).map(|entry| entry.definition.name).collect();
-    let lost = all.iter().flat_map(RunDirectory::lost).find(|lost| is_called(&lost.entry, word));
+    let lost = all_lost.iter().find(|lost| is_called(&lost.entry, word));
     let error = Error::new(format!("no persistent event `{word}`"));
     let error = match (lost, names.is_empty()) {
         (Some(lost), _) => error.why(format!("it was lost: {}", lost.why)),
-        (None, true) => error.why("nothing is"),
-        (None, false) => error.why(format!("these are: {}", names.join(", "))),
+        (None, true) => error.why("no events are held"),
+        (None, false) => error.why(format!("the held events are: {}", names.join(", "))),
     };
     Err(error.try_this(format!("pmc persist add {word} -e EVENT")))
 }

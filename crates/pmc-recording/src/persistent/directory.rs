@@ -18,11 +18,10 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::path::{Path, PathBuf};
 
 use rustix::time::{ClockId, clock_gettime};
-use serde::de::DeserializeOwned;
 
 use super::{LostEntry, PersistentEntry};
 use pmc_sys::error::{AdvisedOption, Error, Result};
-use pmc_sys::host::persistent::has_holder;
+use pmc_sys::host::persistent::{has_holder, is_nothing};
 use pmc_sys::host::pmu::PERSISTENT;
 use pmc_sys::sys::lock;
 use pmc_sys::sys::regular_file::open_regular;
@@ -96,35 +95,57 @@ impl RunDirectory {
 
     /// Returns the entries that a holder keeps open, sorted by id. Returns no entries if the holder has
     /// ended, even if its files still exist.
-    pub fn entries(&self) -> Vec<PersistentEntry> {
-        if has_holder(&self.path) { self.published() } else { Vec::new() }
+    ///
+    /// # Errors
+    /// Fails if the files cannot be read.
+    pub fn entries(&self) -> Result<Vec<PersistentEntry>> {
+        if self.has_holder()? { self.published() } else { Ok(Vec::new()) }
     }
 
-    /// Returns the published entries, sorted by id. Skips invalid files.
-    fn published(&self) -> Vec<PersistentEntry> {
-        let ids = fs::read_dir(self.path.join("held")).into_iter().flatten().flatten();
-        let mut all: Vec<PersistentEntry> = ids.filter_map(|file| json(&file.path())).collect();
+    fn has_holder(&self) -> Result<bool> {
+        has_holder(&self.path).map_err(|error| doing("opening", &self.path.join("lock"), error))
+    }
+
+    /// Returns the published entries, sorted by id. Skips invalid files, and those removed in the meantime.
+    fn published(&self) -> Result<Vec<PersistentEntry>> {
+        let folder = self.path.join("held");
+        let files = match fs::read_dir(&folder) {
+            Ok(files) => files.collect::<io::Result<Vec<_>>>(),
+            Err(error) if is_nothing(&error) => Ok(Vec::new()),
+            Err(error) => Err(error),
+        };
+        let mut all: Vec<PersistentEntry> = Vec::new();
+        for file in files.map_err(|error| doing("reading", &folder, error))? {
+            let text = read(&file.path())?;
+            all.extend(text.and_then(|text| serde_json::from_str(&text).ok()));
+        }
         all.sort_by_key(|entry| entry.id);
-        all
+        Ok(all)
     }
 
     /// Returns the entry with this name or id.
-    pub fn entry(&self, word: &str) -> Option<PersistentEntry> {
-        self.entries().into_iter().find(|entry| is_called(entry, word))
+    ///
+    /// # Errors
+    /// Fails if the files cannot be read.
+    pub fn entry(&self, word: &str) -> Result<Option<PersistentEntry>> {
+        Ok(self.entries()?.into_iter().find(|entry| is_called(entry, word)))
     }
 
     /// Returns the lost entries of earlier holders: the entries in the file `lost`, and the ones that a
     /// killed holder has left behind.
-    pub fn lost(&self) -> Vec<LostEntry> {
-        let text = read(&self.path.join("lost")).unwrap_or_default();
+    ///
+    /// # Errors
+    /// Fails if the files cannot be read.
+    pub fn lost(&self) -> Result<Vec<LostEntry>> {
+        let text = read(&self.path.join("lost"))?.unwrap_or_default();
         let mut lost: Vec<LostEntry> =
             text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-        if !has_holder(&self.path) {
+        if !self.has_holder()? {
             let found = clock_gettime(ClockId::Realtime).tv_sec;
             let killed = |entry| LostEntry { entry, found, why: KILLED.to_owned() };
-            lost.extend(self.published().into_iter().map(killed));
+            lost.extend(self.published()?.into_iter().map(killed));
         }
-        lost
+        Ok(lost)
     }
 
     /// Creates the directory if needed, writable by this user only.
@@ -169,9 +190,9 @@ impl Publisher {
     pub(crate) fn claim(directory: RunDirectory, now: i64) -> Result<Option<Self>> {
         directory.make()?;
         let Some(lock) = take_lock(&directory)? else { return Ok(None) };
-        let left = directory.published();
+        let left = directory.published()?;
         let after = left.iter().map(|entry| entry.id + 1).max().unwrap_or(1);
-        let kept = read(&directory.path.join("next-id")).and_then(|text| text.trim().parse().ok());
+        let kept = read(&directory.path.join("next-id"))?.and_then(|text| text.trim().parse().ok());
         let publisher = Self { next_id: after.max(kept.unwrap_or(1)), directory, lock };
         publisher.lose(&left, now, KILLED)?;
         for folder in FOLDERS {
@@ -270,7 +291,8 @@ impl Publisher {
             self.withdraw(entry);
         }
         written?;
-        self.forget(name);
+        // If this fails, the name is listed as lost too.
+        let _ = self.forget(name);
         Ok(())
     }
 
@@ -301,7 +323,7 @@ impl Publisher {
     /// # Errors
     /// Returns the kernel's error.
     pub(crate) fn lose(&self, entries: &[PersistentEntry], now: i64, why: &str) -> Result<()> {
-        let mut lost = self.directory.lost();
+        let mut lost = self.directory.lost()?;
         lost.extend(entries.iter().map(|entry| LostEntry {
             entry: entry.clone(),
             found: now,
@@ -312,11 +334,18 @@ impl Publisher {
     }
 
     /// Removes the lost entries with this name or id. Returns whether there were any.
-    pub(crate) fn forget(&self, name: &str) -> bool {
-        let lost = self.directory.lost();
+    ///
+    /// # Errors
+    /// Fails if the file `lost` cannot be read or written.
+    pub(crate) fn forget(&self, name: &str) -> Result<bool> {
+        let lost = self.directory.lost()?;
         let rest: Vec<LostEntry> =
             lost.iter().filter(|lost| !is_called(&lost.entry, name)).cloned().collect();
-        rest.len() < lost.len() && self.write_lost(&rest).is_ok()
+        let found = rest.len() < lost.len();
+        if found {
+            self.write_lost(&rest)?;
+        }
+        Ok(found)
     }
 
     fn write_lost(&self, lost: &[LostEntry]) -> Result<()> {
@@ -383,14 +412,15 @@ fn doing(what: &str, path: &Path, error: io::Error) -> Error {
     Error::io(format!("{what} {}", path.display()), error)
 }
 
-fn read(path: &Path) -> Option<String> {
-    let mut text = String::new();
-    open_regular(path, false).ok()?.take(LONGEST).read_to_string(&mut text).ok()?;
-    Some(text)
-}
-
-fn json<T: DeserializeOwned>(path: &Path) -> Option<T> {
-    serde_json::from_str(&read(path)?).ok()
+/// Reads a published file; `None` if it does not exist or is invalid.
+fn read(path: &Path) -> Result<Option<String>> {
+    let mut text = Vec::new();
+    let read = open_regular(path, false).and_then(|file| file.take(LONGEST).read_to_end(&mut text));
+    match read {
+        Ok(_) => Ok(String::from_utf8(text).ok()),
+        Err(error) if is_nothing(&error) => Ok(None),
+        Err(error) => Err(doing("reading", path, error)),
+    }
 }
 
 #[cfg(test)]
@@ -448,22 +478,22 @@ mod tests {
             first.publish(&entry(id, name)).unwrap();
         }
         let at = RunDirectory::at(folder.path().join("run"));
-        assert_eq!(read(&at.path.join("events/b")).as_deref(), Some("persistent,config=2\n"));
+        assert_eq!(read(&at.path.join("events/b")).unwrap().as_deref(), Some("persistent,config=2\n"));
         first.withdraw(&entry(2, "b"));
         drop(first);
         let mut second = claim().expect("the first has ended");
         let lost: Vec<(u64, String)> =
-            at.lost().into_iter().map(|lost| (lost.entry.id, lost.entry.definition.name)).collect();
+            at.lost().unwrap().into_iter().map(|lost| (lost.entry.id, lost.entry.definition.name)).collect();
         assert_eq!(lost, [(1, "a".to_owned())]);
-        assert!(at.entries().is_empty());
+        assert!(at.entries().unwrap().is_empty());
         assert_eq!(second.take_id().unwrap(), 3);
         // Publishing a name again removes it from the lost entries.
         second.publish(&entry(3, "a")).unwrap();
-        assert!(at.lost().is_empty());
+        assert!(at.lost().unwrap().is_empty());
         second.rename(&entry(3, "a"), &entry(3, "c")).unwrap();
         assert_eq!(
-            (at.entry("c"), at.entry("3"), at.entry("a")),
-            (Some(entry(3, "c")), Some(entry(3, "c")), None)
+            ["c", "3", "a"].map(|word| at.entry(word).unwrap()),
+            [Some(entry(3, "c")), Some(entry(3, "c")), None]
         );
         assert!(!at.path.join("events/a").exists());
     }
@@ -483,7 +513,7 @@ mod tests {
             fs::remove_file(at.path.join(removed)).unwrap();
             publisher.restore(std::iter::once(&held)).unwrap();
             assert_eq!(inode(), before, "{removed}");
-            assert_eq!(at.entries(), std::slice::from_ref(&held), "{removed}");
+            assert_eq!(at.entries().unwrap(), std::slice::from_ref(&held), "{removed}");
         }
     }
 }

@@ -81,7 +81,7 @@ impl Relay {
     /// Returns the holder's refusal.
     pub(crate) fn open(directory: RunDirectory, number: u64, from_start: bool) -> Result<Self> {
         let id = number.to_string();
-        let ring_bytes = directory.entry(&id).map_or(0, |entry| entry.ring_bytes);
+        let ring_bytes = directory.entry(&id)?.map_or(0, |entry| entry.ring_bytes);
         let snapshot = positions(&directory, &id)?;
         handover::refuse_counted(&snapshot.open, number)?;
         let events: Vec<RecordedEvent> = snapshot.open.events.iter().map(recorded).collect();

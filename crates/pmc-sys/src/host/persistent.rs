@@ -5,8 +5,11 @@
 //! other files in the directories.
 
 use std::ffi::OsString;
+use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
 
 use super::Host;
 use super::pmu::Pmu;
@@ -18,12 +21,26 @@ pub const RUN_DIRECTORY: &str = "PMC_PERSISTENT_DIR";
 /// Run directory of root's holder.
 const ROOTS: &str = "/run/pmc/persistent";
 
-/// Whether a running holder publishes in this run directory. A holder keeps the file `lock` locked while it
-/// is running.
-pub fn has_holder(directory: &Path) -> bool {
-    let Ok(file) = open_regular(&directory.join("lock"), false) else { return false };
+/// Whether a running holder publishes in this run directory for this user. A holder keeps the file `lock` locked
+/// while it is running.
+///
+/// # Errors
+/// Fails if the file `lock` exists, but cannot be opened for a reason other than missing permission.
+pub fn has_holder(directory: &Path) -> io::Result<bool> {
+    let file = match open_regular(&directory.join("lock"), false) {
+        Ok(file) => file,
+        Err(error) if is_nothing(&error) => return Ok(false),
+        Err(error) => return Err(error),
+    };
     // If the file system cannot test locks, assume that the holder is running.
-    lock::in_the_way(&file, lock::LockKind::Write).map_or(true, |owner| owner.is_some())
+    Ok(lock::in_the_way(&file, lock::LockKind::Write).map_or(true, |owner| owner.is_some()))
+}
+
+/// Whether a file cannot be opened because nothing is published there for this user: no such file or directory,
+/// no permission to search the directory, or not a regular file.
+pub fn is_nothing(error: &io::Error) -> bool {
+    let is_nothing = |errno| matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::ACCESS | Errno::LOOP);
+    Errno::from_io_error(error).is_none_or(is_nothing)
 }
 
 /// The run directory for a user with this environment; `None` if the environment does not specify one.
