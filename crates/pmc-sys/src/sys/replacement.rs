@@ -2,29 +2,42 @@
 //!
 //! A file is written without a name (`O_TMPFILE`), so that nothing is left of it if pmc is killed. If its
 //! final name is free, it gets that name. Otherwise it gets a temporary name next to the old file, and
-//! replaces that file in one step (`rename(2)`). Some file systems do not support files without a name.
-//! There, the file has its temporary name from the start, and is removed when the [`Replacement`] is dropped.
+//! replaces that file in one step (`rename(2)`). If pmc is killed between these two steps, the temporary name is
+//! left, and the next replacement of the same file removes it. Some file systems do not support files without a
+//! name. There, the file has its temporary name from the start, and is removed when the [`Replacement`] is dropped.
 
 use std::cell::OnceCell;
 use std::collections::hash_map::RandomState;
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::hash::{BuildHasher, Hasher};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, MemfdFlags, linkat, memfd_create};
+use rustix::process::geteuid;
 
 use super::descriptor::path_of;
+use super::lock::{self, LockKind};
+use super::regular_file::open_regular;
+use crate::error::say;
 
 /// A new file or link, to be moved to its final path.
 #[derive(Debug)]
 pub struct Replacement {
     place: PathBuf,
     beside: PathBuf,
-    /// The file, as long as it has no name.
+    /// The file, if it was created without a name. Locked, so that other processes see that its temporary name is
+    /// in use.
     nameless: OnceCell<File>,
 }
+
+/// Number of random digits in a temporary name.
+const DIGITS: usize = 16;
+/// End of a temporary name.
+const EXTENSION: &str = ".new";
 
 impl Replacement {
     /// Prepares a replacement for `place`, whose folder must exist. If `place` is a link, the link itself is
@@ -32,7 +45,7 @@ impl Replacement {
     pub fn new(place: &Path) -> Self {
         let mut beside = place.as_os_str().to_owned();
         // The name is unpredictable, so that another user cannot take it first.
-        beside.push(format!(".{:016x}.new", RandomState::new().build_hasher().finish()));
+        beside.push(format!(".{:0DIGITS$x}{EXTENSION}", RandomState::new().build_hasher().finish()));
         Self { place: place.to_owned(), beside: beside.into(), nameless: OnceCell::new() }
     }
 
@@ -46,8 +59,7 @@ impl Replacement {
     /// # Errors
     /// Returns the kernel's errors, including one for an existing file of that name.
     pub fn create(&self, mode: u32) -> io::Result<File> {
-        let folder = self.place.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let nameless = create_nameless(folder.unwrap_or(Path::new(".")), mode);
+        let nameless = create_nameless(self.folder(), mode);
         // A file without a name gets one by way of /proc.
         if let Some(file) = nameless.ok().filter(|file| path_of(file).exists())
             && let Ok(again) = file.try_clone()
@@ -66,12 +78,49 @@ impl Replacement {
         if let Some(file) = self.nameless.get() {
             let link = |to: &Path| linkat(CWD, path_of(file), CWD, to, AtFlags::SYMLINK_FOLLOW);
             match link(&self.place) {
-                Err(rustix::io::Errno::EXIST) => link(self.path())?,
+                Err(rustix::io::Errno::EXIST) => {}
                 linked => return Ok(linked?),
             }
+            // Without locks, names in use would look as if they were left over.
+            if lock::take_for_description(file, LockKind::Write).is_ok() {
+                self.remove_leftovers();
+            }
+            link(self.path())?;
         }
         fs::rename(&self.beside, &self.place)
     }
+
+    fn folder(&self) -> &Path {
+        let folder = self.place.parent().filter(|folder| !folder.as_os_str().is_empty());
+        folder.unwrap_or(Path::new("."))
+    }
+
+    /// Removes the temporary names of this file that killed processes of this user have left.
+    fn remove_leftovers(&self) {
+        let Some(name) = self.place.file_name() else { return };
+        for entry in fs::read_dir(self.folder()).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if is_temporary(&entry.file_name(), name) && is_unused(&path) && fs::remove_file(&path).is_ok() {
+                say::note(format!("removed {}, which a killed pmc had left", path.display()));
+            }
+        }
+    }
+}
+
+/// Whether this is a temporary name of a file.
+fn is_temporary(name: &OsStr, of: &OsStr) -> bool {
+    let digits = name
+        .as_bytes()
+        .strip_prefix(of.as_bytes())
+        .and_then(|rest| rest.strip_prefix(b".")?.strip_suffix(EXTENSION.as_bytes()));
+    digits.is_some_and(|digits| digits.len() == DIGITS && digits.iter().all(u8::is_ascii_hexdigit))
+}
+
+/// Whether a file of this user has no lock.
+fn is_unused(path: &Path) -> bool {
+    let Ok(file) = open_regular(path, false) else { return false };
+    file.metadata().is_ok_and(|about| about.uid() == geteuid().as_raw())
+        && matches!(lock::in_the_way(&file, LockKind::Write), Ok(None))
 }
 
 /// Creates a file without a name in a folder, for reading and writing. The kernel frees it when it is closed.
@@ -123,5 +172,30 @@ mod tests {
         assert_eq!(fs::read(&place).expect("read"), b"new");
         assert_eq!(fs::metadata(&place).expect("a file").permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read_dir(folder.path()).expect("listed").count(), 1);
+    }
+
+    #[test]
+    fn names_left_by_killed_processes_are_removed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = |name: &str| folder.path().join(name);
+        let kept = [
+            "a.0123456789abcdef.new",
+            "file.new",
+            "file.0123456789abcdef.new.x",
+            "file.x123456789abcdef.new",
+        ];
+        for name in ["file", "file.0123456789abcdef.new"].into_iter().chain(kept) {
+            fs::write(file(name), "").expect("written");
+        }
+        let used = File::create(file("file.fedcba9876543210.new")).expect("made");
+        lock::take_for_description(&used, LockKind::Write).expect("locked");
+        let new = Replacement::new(&file("file"));
+        let made = new.create(0o600).expect("made");
+        new.put().expect("put");
+        // Without support for files without a name, nothing is removed.
+        let is_nameless = create_nameless(folder.path(), 0o600).is_ok();
+        assert_eq!(file("file.0123456789abcdef.new").exists(), !is_nameless);
+        assert!(kept.iter().all(|name| file(name).exists()) && file("file.fedcba9876543210.new").exists());
+        drop(made);
     }
 }
