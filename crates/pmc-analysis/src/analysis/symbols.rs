@@ -110,6 +110,13 @@ impl RecordingSymbols {
         has_grown
     }
 
+    /// Closes a module's files. The next lookup opens them again.
+    pub(crate) fn forget(&mut self, module: u32) {
+        if let Some(id) = self.id(module) {
+            self.symbolizer.forget(id);
+        }
+    }
+
     /// Returns the files that pmc failed to read, so that names, lines or source text are missing.
     pub(crate) fn failures(&self) -> Vec<MissingDataReason> {
         [self.symbolizer.failures(), self.unread_sources.clone()].concat()

@@ -40,6 +40,11 @@ impl CodeLocation {
         MissingStack::of_address(self.offset).filter(|_| !has_code)
     }
 
+    #[cfg(test)]
+    pub(crate) fn in_module(module: u32, offset: u64) -> Self {
+        Self { offset, data: None, module: NonZeroU32::new(module + 1), level: CpuMode::User }
+    }
+
     /// Returns the location at another offset in the same module.
     #[must_use]
     pub fn at(self, offset: u64) -> Self {

@@ -58,6 +58,12 @@ pub struct Module {
 }
 
 impl Module {
+    #[cfg(test)]
+    pub(crate) fn of_file(path: &Path) -> Self {
+        let (build_id, pid, mapping, mapped, mount) = Default::default();
+        Self { kind: ModuleKind::File, path: path.into(), build_id, pid, mapping, mapped, mount }
+    }
+
     /// Returns the last component of the name, as in perf's `dso` column.
     pub fn short_name(&self) -> String {
         match &self.kind {

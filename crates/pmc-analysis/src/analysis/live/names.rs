@@ -122,24 +122,9 @@ fn lock(named: &Mutex<NameTable>) -> MutexGuard<'_, NameTable> {
 /// # Errors
 /// Fails if the thread cannot be started.
 pub fn start(options: NameOptions) -> Result<(NameRequests, NameLookup)> {
-    let symbols = RecordingSymbols::none(options.options.clone())?;
+    let finder = NameFinder::new(options)?;
     let (news, come) = channel();
-    let named = Arc::new(Mutex::new(NameTable::default()));
-    let waiting = Arc::new(AtomicUsize::new(0));
-    let hurry = Arc::new(AtomicBool::new(false));
-    let finder = NameFinder {
-        hurry: hurry.clone(),
-        options,
-        symbols,
-        named: named.clone(),
-        waiting: waiting.clone(),
-        modules: Vec::new(),
-        pending: FxHashMap::default(),
-        start: Instant::now(),
-        rests: FxHashMap::default(),
-        credit: (CREDIT.as_secs_f64(), Instant::now()),
-        nameless: FxHashSet::default(),
-    };
+    let (named, waiting, hurry) = (finder.named.clone(), finder.waiting.clone(), finder.hurry.clone());
     std::thread::Builder::new()
         .name("names".into())
         // Parsing untrusted names may recurse deeply.
@@ -348,9 +333,32 @@ struct NameFinder {
     credit: (f64, Instant),
     /// Unnamed locations in generated code.
     nameless: FxHashSet<CodeLocation>,
+    /// The modules whose files are open, with the time of the last lookup in each.
+    open: FxHashMap<u32, Instant>,
 }
 
+/// Maximum number of modules whose files stay open. An open file keeps its symbols in memory, and its blocks on
+/// disk if it was deleted, so builds would take more of both with every program that they start.
+const MOST_OPEN: usize = 64;
+
 impl NameFinder {
+    fn new(options: NameOptions) -> Result<Self> {
+        Ok(Self {
+            hurry: Arc::default(),
+            symbols: RecordingSymbols::none(options.options.clone())?,
+            options,
+            named: Arc::default(),
+            waiting: Arc::default(),
+            modules: Vec::new(),
+            pending: FxHashMap::default(),
+            start: Instant::now(),
+            rests: FxHashMap::default(),
+            credit: (CREDIT.as_secs_f64(), Instant::now()),
+            nameless: FxHashSet::default(),
+            open: FxHashMap::default(),
+        })
+    }
+
     fn run(mut self, come: &Receiver<NameMessage>) {
         let mut asked_again = Instant::now();
         loop {
@@ -454,6 +462,14 @@ impl NameFinder {
         let mut texts = StringTable::default();
         let NameOptions { depth, raw_names, .. } = self.options;
         let code = self.symbols.name(&self.modules, locations, depth, raw_names, &mut texts, &|_| {});
+        self.store(locations, &code, &texts);
+        let now = Instant::now();
+        self.open.extend(locations.iter().filter_map(|location| Some((location.module()?, now))));
+        self.close_unused();
+    }
+
+    /// Stores the calls at these locations.
+    fn store(&mut self, locations: &[CodeLocation], code: &LocationCalls, texts: &StringTable) {
         let named = &mut *lock(&self.named);
         let mut renamed = Vec::new();
         for (number, location) in locations.iter().enumerate() {
@@ -466,7 +482,7 @@ impl NameFinder {
             }
             let calls = &renamed[..];
             // With line numbers, the calls differ between neighbouring addresses.
-            let around = match depth {
+            let around = match self.options.depth {
                 Depth::Names => self.symbols.around(location).map(|(from, end)| from..end),
                 _ => None,
             };
@@ -477,6 +493,21 @@ impl NameFinder {
             } else if self.nameless.len() < MOST_AGAIN && is_generated(&self.modules, location) {
                 self.nameless.insert(*location);
             }
+        }
+    }
+
+    /// Closes the files of the modules that have been used least recently, if too many are open. Their names
+    /// stay known.
+    fn close_unused(&mut self) {
+        if self.open.len() <= MOST_OPEN {
+            return;
+        }
+        let mut by_use: Vec<(Instant, u32)> =
+            self.open.iter().map(|(module, used)| (*used, *module)).collect();
+        by_use.sort_unstable();
+        for (_, module) in by_use.drain(..by_use.len() - MOST_OPEN / 2) {
+            self.open.remove(&module);
+            self.symbols.forget(module);
         }
     }
 
@@ -499,4 +530,35 @@ impl NameFinder {
 fn is_generated(modules: &[Module], location: &CodeLocation) -> bool {
     let module = location.module().and_then(|number| modules.get(number as usize));
     module.is_some_and(|module| matches!(module.kind, ModuleKind::Anonymous(_)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_many_programs_do_not_stay_open() {
+        let program = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/elf_symbols/o2-dwarf5");
+        let folder = tempfile::tempdir().unwrap();
+        let options = SymbolOptions { cache: None, ..SymbolOptions::from_environment() };
+        let mut finder =
+            NameFinder::new(NameOptions { options, depth: Depth::Names, raw_names: false }).unwrap();
+        let count = 2 * MOST_OPEN as u32;
+        let modules = (0..count).map(|number| {
+            let path = folder.path().join(number.to_string());
+            std::fs::copy(program, &path).unwrap();
+            Module::of_file(&path)
+        });
+        finder.take(NameMessage { modules: modules.collect(), ..NameMessage::default() });
+        for number in 0..count {
+            let location = CodeLocation::in_module(number, 0x300);
+            finder.find(&[location]);
+            let named = lock(&finder.named);
+            let call = named.of(&location).expect("it was looked up")[0];
+            assert_eq!(named.texts.get(call.symbol), "sum");
+        }
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let mapped = maps.lines().filter(|line| line.contains(folder.path().to_str().unwrap())).count();
+        assert!((1..=MOST_OPEN).contains(&mapped), "{mapped} of {count} files are mapped");
+    }
 }
