@@ -112,7 +112,7 @@ impl Drop for Run {
             return;
         }
         // A holder that was started for an entry ends with its last entry.
-        for entry in self.directory().entries().unwrap() {
+        for entry in self.directory().entries().expect("it is readable") {
             let _ = self.command(&["persist", "rm", &entry.id.to_string()]).output();
         }
     }
@@ -400,7 +400,8 @@ fn removed_run_directory_is_recreated() {
         kit::wait_for("the entry", || {
             let directory = run.directory();
             // Without the lock the entry looks as if its holder had been killed.
-            let is_held = directory.entry("execs").unwrap().is_some() && directory.lost().unwrap().is_empty();
+            let is_held = directory.entry("execs").expect("it is readable").is_some()
+                && directory.lost().expect("it is readable").is_empty();
             is_held && run.path("run/socket").exists()
         });
         assert_eq!(run.count("execs"), 3, "{part}");
@@ -475,7 +476,7 @@ fn entries_are_listed_completely() {
     let pid = worker.pid();
     drop(worker);
     kit::wait_for("the end", || {
-        run.directory().entry("past").unwrap().is_some_and(|entry| entry.ended.is_some())
+        run.directory().entry("past").expect("it is readable").is_some_and(|entry| entry.ended.is_some())
     });
     run.pmc(&["persist", "list"]).expect(0).prints(&[&format!("pid {pid} (ended)")]);
     run.pmc(&["persist", "show", "past"]).expect(0).prints(&["ended", "pmc persist rm 3"]);
@@ -560,7 +561,7 @@ fn users_hold_own_entries_and_read_shared_ones() {
     ] {
         user(&run, words).expect(1).says(&["another user's"]);
     }
-    assert_eq!(run.directory().entries().unwrap().len(), 3);
+    assert_eq!(run.directory().entries().expect("it is readable").len(), 3);
     // A client does not trust a holder that runs neither as the same user nor as root.
     user(
         &theirs,
@@ -671,8 +672,13 @@ fn hostile_requests_are_rejected() {
     }
     run.pmc(&["persist", "read", "faults"]).expect(0);
     drop(silent);
-    let names: Vec<String> =
-        run.directory().entries().unwrap().into_iter().map(|entry| entry.definition.name).collect();
+    let names: Vec<String> = run
+        .directory()
+        .entries()
+        .expect("it is readable")
+        .into_iter()
+        .map(|entry| entry.definition.name)
+        .collect();
     assert_eq!(names, ["faults"], "none of them made sense");
     let open = || {
         fs::read_dir(format!("/proc/{}/fd", run.holder.as_ref().expect("it").id())).expect("it lives").count()
@@ -701,7 +707,10 @@ fn full_run_directory_is_reported_and_leaves_no_partial_entry() {
     while full.write_all(&[0; 4096]).is_ok() {}
     let add = || run.pmc(&["persist", "add", "faults", "-e", "page-faults:u"]);
     add().expect(1).says(&["ENOSPC", "free some space"]);
-    assert!(run.directory().entries().unwrap().is_empty() && !small.join("events/faults").exists());
+    assert!(
+        run.directory().entries().expect("it is readable").is_empty()
+            && !small.join("events/faults").exists()
+    );
     fs::remove_file(&fill).expect("it is there");
     drop(full);
     add().expect(0).says(&["faults is held"]);

@@ -39,7 +39,7 @@ fn events_outlive_their_recording() {
     run.pmc(&["persist", "list"]).expect(0).prints(&["execs", &format!("pid {pid}"), "normal"]);
     // A new owner takes the entry away, and the holder ends with its last entry.
     let attached = run.start(&["persist", "attach", "execs"], &second);
-    assert!(run.directory().entries().unwrap().is_empty());
+    assert!(run.directory().entries().expect("it is readable").is_empty());
     kit::wait_for("the end of the holder", || !run.path("run/socket").exists());
     worker.work(2);
     kill_process(Pid::from_child(&attached), Signal::INT).expect("it is there");
@@ -96,7 +96,7 @@ fn each_event_of_a_recording_is_counted() {
     let pid = worker.pid();
     drop(worker);
     kit::wait_for("the end", || {
-        run.directory().entry("both").unwrap().is_some_and(|entry| entry.ended.is_some())
+        run.directory().entry("both").expect("it is readable").is_some_and(|entry| entry.ended.is_some())
     });
     run.pmc(&["persist", "list"]).expect(0).prints(&[&format!("pid {pid} (ended)")]);
     assert_eq!(run.count("both"), 10 + 10 + 1, "execs, exits, its own exit");
@@ -185,7 +185,7 @@ fn recording_of_another_holder_is_not_touched() {
     }
     ended(recorder).expect(0).says(&["2 samples, none lost"]);
     assert!(ended(their).stderr.contains("samples"));
-    assert!(!folder.join("run").exists() && other.directory().entries().unwrap().is_empty());
+    assert!(!folder.join("run").exists() && other.directory().entries().expect("it is readable").is_empty());
 }
 
 /// If two ask for the same events, one gets them.
@@ -207,8 +207,13 @@ fn only_one_of_two_adopters_succeeds() {
         .into();
     let both: Vec<kit::Ran> = both.into_iter().map(ended).collect();
     ended(recorder).expect(0);
-    let held: Vec<String> =
-        run.directory().entries().unwrap().into_iter().map(|entry| entry.definition.name).collect();
+    let held: Vec<String> = run
+        .directory()
+        .entries()
+        .expect("it is readable")
+        .into_iter()
+        .map(|entry| entry.definition.name)
+        .collect();
     let said: Vec<&str> = both.iter().map(|ran| ran.stderr.as_str()).collect();
     assert_eq!(held.len(), 1, "{held:?}: {said:?}");
     let won: Vec<&str> = ["one", "two"]
