@@ -4,28 +4,52 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// Pack the files that provide a recording's symbols, so that it can be analysed on another machine.
+use super::symbol_files::SymbolFiles;
+
+/// Write a recording with its symbols, lines and code into one file that pmc can analyse on any machine.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  pmc archive                             perf.data.tar.bz2: unpack it with tar xvf … -C ~/.debug
-  pmc archive --all                       the recording and its files in one archive
-  pmc archive --unpack perf.all-….tar.bz2 extract the recording here and its files to the build-id cache
-Requires tar and bzip2.")]
+  pmc archive                             perf.data.archive: pmc report -i perf.data.archive, anywhere
+  pmc archive -o bug.data my.data         choose the file's name
+  pmc archive --no-code                   without machine code and source lines
+  pmc archive --perf                      perf.data.tar.bz2 for perf: tar xvf … -C ~/.debug
+  pmc archive --perf --all                the recording and its files in one tar archive
+  pmc archive --perf --unpack perf.all-….tar.bz2   extract the recording here and its files to the build-id cache
+--perf requires tar and bzip2.")]
 pub struct ArchiveArgs {
-    /// Recording [default: perf.data]; with --unpack, the archive [default: the only perf*.tar.bz2 here]
+    /// Recording, `-` for stdin [default: perf.data]; with --unpack, the archive [default: the only perf*.tar.bz2 here]
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
 
-    /// Include the recording in the archive
+    /// Output file [default: FILE.archive]
+    #[arg(short, long, value_name = "FILE", conflicts_with = "perf")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Include neither machine code nor source lines
+    #[arg(long, conflicts_with = "perf")]
+    pub(crate) no_code: bool,
+
+    /// Include whole source files instead of the lines around the sampled code
+    #[arg(long, conflicts_with_all = ["perf", "no_code"])]
+    pub(crate) with_source: bool,
+
+    #[command(flatten)]
+    pub(crate) symbols: SymbolFiles,
+
+    /// Pack the files with the recording's symbols in perf's format
     #[arg(long)]
+    pub(crate) perf: bool,
+
+    /// Include the recording in the archive
+    #[arg(long, requires = "perf")]
     pub(crate) all: bool,
 
     /// Unpack into the build-id cache
-    #[arg(long, conflicts_with = "all")]
+    #[arg(long, requires = "perf", conflicts_with = "all")]
     pub(crate) unpack: bool,
 
     /// Exclude the build-ids listed in this file, one per line
-    #[arg(long, value_name = "FILE", conflicts_with = "unpack")]
+    #[arg(long, value_name = "FILE", requires = "perf", conflicts_with = "unpack")]
     pub(crate) exclude_buildids: Option<PathBuf>,
 }

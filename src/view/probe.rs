@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::io::{self, Write};
 
+use pmc_symbols::symbol::source_text::SourceLines;
 use pmc_symbols::symbol::{AvailableVariable, ProbeableLines, SourcePlace};
 use pmc_sys::text::{clean, glob};
 
@@ -100,7 +101,7 @@ pub(crate) fn lines(
     out: &mut dyn Write,
     function: Option<&str>,
     found: &ProbeableLines,
-    source: &[String],
+    source: &SourceLines,
     (first, last): (Option<u32>, Option<u32>),
 ) -> io::Result<()> {
     let base = found.first.filter(|_| function.is_some()).unwrap_or(0);
@@ -111,15 +112,15 @@ pub(crate) fn lines(
         None => writeln!(out, "<{file}:{start}>")?,
     }
     // The text ends with a newline, so its last part is empty.
-    let is_ended = source.last().is_some_and(String::is_empty);
-    let end = u32::try_from(source.len() - usize::from(is_ended)).unwrap_or(u32::MAX);
+    let is_ended = source.get(source.count()).is_some_and(str::is_empty);
+    let end = source.count() - u32::from(is_ended);
     let last = match (last, function) {
         (Some(last), _) => base.saturating_add(last),
         (None, Some(_)) => found.lines.last().map_or(base, |line| line.saturating_add(LINES_AFTER)),
         (None, None) => end,
     };
     for line in base.saturating_add(start).max(1)..=last.min(end) {
-        let text = source.get((line as usize).wrapping_sub(1)).map_or("", String::as_str);
+        let text = source.get(line).unwrap_or_default();
         // Keep tabs, as perf does.
         let text = text.split('\t').map(|part| clean(part)).collect::<Vec<_>>().join("\t");
         match found.lines.contains(&line) {

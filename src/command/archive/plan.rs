@@ -1,14 +1,20 @@
 //! Converts the parsed options of `pmc archive` into a plan.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::cli::archive::ArchiveArgs;
+use crate::command::plan::symbol_options;
+use pmc_analysis::analysis::archive::RecordingArchiveRequest;
+use pmc_symbols::symbol::ArchiveContent;
 use pmc_sys::error::{Error, Result};
+use pmc_sys::sys::output_file;
 
 /// Actions of `pmc archive`.
 pub(in crate::command) enum ArchivePlan {
-    /// Pack the symbol files of a recording.
+    /// Write a portable recording.
+    Portable { recording: PathBuf, request: RecordingArchiveRequest },
+    /// Pack the symbol files of a recording for perf.
     Pack {
         recording: PathBuf,
         /// Whether to include the recording.
@@ -16,7 +22,7 @@ pub(in crate::command) enum ArchivePlan {
         /// Build IDs to exclude.
         excluded: HashSet<String>,
     },
-    /// Unpack an archive.
+    /// Unpack an archive of perf.
     Unpack { archive: PathBuf },
 }
 
@@ -24,9 +30,12 @@ impl ArchivePlan {
     /// Converts the parsed options.
     ///
     /// # Errors
-    /// Fails if the list of build IDs cannot be read, or if no archive is named and the current directory
+    /// Fails if no name for the output can be derived, if the list of build IDs cannot be read, or if no archive is named and the current directory
     /// does not contain exactly one.
     pub(in crate::command) fn new(typed: ArchiveArgs) -> Result<Self> {
+        if !typed.perf {
+            return Self::portable(typed);
+        }
         if typed.unpack {
             return Ok(Self::Unpack { archive: typed.file.map_or_else(only_archive, Ok)? });
         }
@@ -41,6 +50,33 @@ impl ArchivePlan {
             excluded: excluded.split_whitespace().map(str::to_owned).collect(),
         })
     }
+
+    fn portable(typed: ArchiveArgs) -> Result<Self> {
+        let recording = typed.file.unwrap_or_else(|| "perf.data".into());
+        let usual = || {
+            let is_stdin = recording.as_os_str() == "-";
+            // A recording of `perf record --threads` is a directory, whose name may end in a slash.
+            let named =
+                if is_stdin { Path::new("perf.data") } else { output_file::without_slash(&recording) };
+            let mut name = named.as_os_str().to_owned();
+            name.push(".archive");
+            PathBuf::from(name)
+        };
+        let output = typed.output.unwrap_or_else(usual);
+        if output.as_os_str() == "-" {
+            return Err(Error::usage("an archive cannot be written to a pipe")
+                .why("its symbols are a section of a file")
+                .try_this("-o FILE"));
+        }
+        Ok(Self::Portable {
+            recording,
+            request: RecordingArchiveRequest {
+                output,
+                content: ArchiveContent { code: !typed.no_code, whole_sources: typed.with_source },
+                symbols: symbol_options(&typed.symbols)?,
+            },
+        })
+    }
 }
 
 /// Returns the only archive in the current directory.
@@ -53,15 +89,13 @@ fn only_archive() -> Result<PathBuf> {
     archives.sort();
     match archives.as_slice() {
         [one] => Ok(one.into()),
-        [] => {
-            Err(Error::usage("no perf*.tar.bz2 in the current directory")
-                .try_this("pmc archive --unpack FILE"))
-        }
+        [] => Err(Error::usage("no perf*.tar.bz2 in the current directory")
+            .try_this("pmc archive --perf --unpack FILE")),
         several => Err(Error::usage(format!(
             "the current directory contains {} archives: {}",
             several.len(),
             several.join(", ")
         ))
-        .try_this("pmc archive --unpack FILE")),
+        .try_this("pmc archive --perf --unpack FILE")),
     }
 }

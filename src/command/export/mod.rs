@@ -47,7 +47,7 @@ pub(super) fn run(plan: &ExportPlan) -> Result<Exit> {
     let listings = code.map(|code| code.listings).unwrap_or_default();
     let to = plan.destination();
     let is_file = to.is_file();
-    let recording = circumstances(&analysis, &plan.input);
+    let recording = circumstances(&analysis);
     named.with_stacks(&query, |stacks| {
         let contents = ExportContents {
             stacks,
@@ -120,14 +120,15 @@ impl LinkAddresses for LinkTimeAddresses<'_> {
 
 /// Returns the recording's metadata and date. The date is computed from the recorded clocks if possible;
 /// otherwise, it is the file's modification time.
-fn circumstances(analysis: &Analysis, path: &Path) -> RecordingCircumstances {
+fn circumstances(analysis: &Analysis) -> RecordingCircumstances {
     let reader = &analysis.session().reader;
     let span = analysis.span();
     let clock = reader.features().clock_data.as_ref();
     let by_clock = clock.zip(span).map(|(clock, (first, _))| first.wrapping_add_signed(clock.to_wall_ns()));
     let by_file = || {
-        let modified = std::fs::metadata(path).ok()?.modified().ok()?;
-        let ended = modified.duration_since(std::time::UNIX_EPOCH).ok()?.as_nanos() as u64;
+        // The modification time of standard input says nothing about the recording.
+        let is_file = reader.path().as_os_str() != "-";
+        let ended = u64::try_from(header::modified_ns(reader).filter(|_| is_file)?).ok()?;
         Some(ended.saturating_sub(span.map_or(0, |(first, last)| last.saturating_sub(first))))
     };
     RecordingCircumstances { about: header::of(reader), span, started: by_clock.or_else(by_file) }

@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use super::read_source;
 use crate::view::script::{ScriptLayout, ScriptWriter};
 use pmc_analysis::analysis::script::{NamedRecording, ScriptLine};
 use pmc_sys::error::{AdvisedOption, Error, Result, say};
@@ -23,6 +22,7 @@ impl<'a> EventDump<'a> {
     fn new(path: PathBuf, script: &'a NamedRecording<'_>, layout: &'a ScriptLayout) -> Result<Self> {
         let file = output_file::create(&path, 0o600, false);
         let file = file.map_err(|error| Error::create(AdvisedOption::Input, &path, error))?;
+        let read_source = Box::new(|path: &str| script.source(path));
         Ok(Self { path, file, writer: ScriptWriter::new(layout, script.places(), read_source), samples: 0 })
     }
 

@@ -20,7 +20,6 @@ use pmc_analysis::analysis::{header, recording_quality};
 use pmc_analysis::session::{Session, ThreadCount};
 use pmc_perfdata::perfdata::Reader;
 use pmc_perfdata::record::kind;
-use pmc_symbols::symbol::source_text;
 use pmc_sys::error::{Error, Exit, Result};
 
 /// Runs the command.
@@ -49,6 +48,7 @@ pub(super) fn run(plan: &ScriptPlan) -> Result<Exit> {
         dump::write(&script, &layout, &plan.input)?;
         return Ok(script.warn());
     }
+    let read_source = Box::new(|path: &str| script.source(path));
     let mut writer = ScriptWriter::new(&layout, script.places(), read_source);
     script.entries(&mut |line| match line {
         ScriptLine::Sample(entry) => writer.write(&mut out, entry).map_err(written),
@@ -136,10 +136,4 @@ fn print_counts(session: &Session, is_json: bool, out: &mut dyn Write) -> Result
         }
         Ok(())
     })
-}
-
-fn read_source(path: &str) -> Option<Arc<[String]>> {
-    let read = source_text::read(path, &source_text::SourceFolders::default(), None, || None);
-    recording_quality::warn_of_names(read.as_ref().err().filter(|reason| reason.is_failure()).cloned());
-    read.ok().map(|text| text.lines)
 }

@@ -74,7 +74,6 @@ pub(crate) struct ScriptLayout {
 const FULL: usize = 256 << 10;
 
 /// Prints samples and records.
-#[derive(Debug)]
 pub(crate) struct ScriptWriter<'a> {
     layout: &'a ScriptLayout,
     places: &'a AddressFunctions,
@@ -87,7 +86,7 @@ pub(crate) struct ScriptWriter<'a> {
     first: Option<u64>,
     before: Option<u64>,
     data_src_width: usize,
-    code: parts::SourceCode,
+    code: parts::SourceCode<'a>,
 }
 
 impl<'a> ScriptWriter<'a> {
@@ -95,7 +94,7 @@ impl<'a> ScriptWriter<'a> {
     pub(crate) fn new(
         layout: &'a ScriptLayout,
         places: &'a AddressFunctions,
-        read_source: ReadSource,
+        read_source: ReadSource<'a>,
     ) -> Self {
         let events: Vec<String> = layout.events.iter().map(|name| clean(name).into_owned()).collect();
         let width = events.iter().map(String::len).max().unwrap_or(0);

@@ -14,6 +14,7 @@ use pmc_analysis::profile::script::{
 };
 use pmc_perfdata::record::decode::page_size;
 use pmc_perfdata::record::sample::SampledRegisters;
+use pmc_symbols::symbol::source_text::SourceLines;
 use pmc_sys::text::{self, clean};
 use pmc_sys::units::CalendarTime;
 
@@ -285,19 +286,18 @@ fn bpf_output(out: &mut Vec<u8>, bytes: &[u8]) {
 
 /// Finds the lines of a source file by the path that the compiler recorded; `None` if the file is not
 /// available.
-pub(crate) type ReadSource = fn(&str) -> Option<Arc<[String]>>;
+pub(crate) type ReadSource<'a> = Box<dyn Fn(&str) -> Option<SourceLines> + 'a>;
 
 /// Lines of source files, and the last line printed for each thread, so that the same line is not printed
 /// again.
-#[derive(Debug)]
-pub(super) struct SourceCode {
-    read: ReadSource,
-    files: FxHashMap<Arc<str>, Option<Arc<[String]>>>,
+pub(super) struct SourceCode<'a> {
+    read: ReadSource<'a>,
+    files: FxHashMap<Arc<str>, Option<SourceLines>>,
     last: FxHashMap<Option<i32>, (Arc<str>, u32)>,
 }
 
-impl SourceCode {
-    pub(super) fn new(read: ReadSource) -> Self {
+impl<'a> SourceCode<'a> {
+    pub(super) fn new(read: ReadSource<'a>) -> Self {
         Self { read, files: FxHashMap::default(), last: FxHashMap::default() }
     }
 
@@ -307,8 +307,7 @@ impl SourceCode {
             return;
         }
         let lines = self.files.entry(file.clone()).or_insert_with(|| (self.read)(file));
-        let text = (*line as usize).checked_sub(1).and_then(|at| lines.as_ref()?.get(at));
-        if let Some(text) = text {
+        if let Some(text) = lines.as_ref().and_then(|lines| lines.get(*line)) {
             let _ = writeln!(out, "|{line:<8} {}", clean(text));
             self.last.insert(thread, (file.clone(), *line));
         }

@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use crate::profile::header::{ConversionInfo, RecordingHeader, RequestedEvent, VERSION};
 use pmc_perfdata::perfdata::{FeatureNumber, Reader, RecordTally, RecordedEvent, RecordingLayout};
 use pmc_perfdata::record::tracepoint::TracingData;
+use pmc_symbols::symbol;
 use pmc_sys::abi::attr::{Flag, kind};
 use pmc_sys::abi::{Attr, names_of, read_format, sample_type};
 use pmc_sys::error::Result;
@@ -77,6 +78,22 @@ pub fn build_ids(reader: &Reader, with_hits: bool) -> Result<Vec<(String, String
     Ok(rows)
 }
 
+/// Returns the modification time of the recording's file, in nanoseconds since 1970. For an archive, this is
+/// the time of the original recording.
+pub fn modified_ns(reader: &Reader) -> Option<i64> {
+    if let Some(section) = &reader.features().archive {
+        return symbol::archive::modified_ns(&section.0);
+    }
+    let path = match reader.form() {
+        RecordingLayout::Directory => reader.path().join("data"),
+        // A pipe's modification time is the start time of the recording.
+        _ if reader.path().as_os_str() == "-" => "/dev/stdin".into(),
+        RecordingLayout::File | RecordingLayout::Pipe => reader.path().into(),
+    };
+    let about = std::fs::metadata(path).ok()?;
+    Some(about.mtime().saturating_mul(1_000_000_000).saturating_add(about.mtime_nsec()))
+}
+
 fn facts(reader: &Reader) -> Vec<(String, String)> {
     let features = reader.features();
     let mut facts = Vec::new();
@@ -91,15 +108,8 @@ fn facts(reader: &Reader) -> Vec<(String, String)> {
         RecordingLayout::Directory => "directory",
     };
     say("form", Some(form.to_owned()));
-    let path = if reader.form() == RecordingLayout::Directory {
-        reader.path().join("data")
-    } else {
-        reader.path().into()
-    };
-    // A pipe's modification time is the start time of the recording.
-    let path = if path.as_os_str() == "-" { "/dev/stdin".into() } else { path };
-    let about = std::fs::metadata(path).ok();
-    say("captured on", about.map(|about| clock::local_date_of(about.mtime())));
+    let captured = modified_ns(reader).map(|time| clock::local_date_of(time.div_euclid(1_000_000_000)));
+    say("captured on", captured);
     say("data offset", Some(reader.data_offset().to_string()));
     say("data size", Some(reader.data_size().to_string()));
     say("hostname", features.hostname.clone());
@@ -137,7 +147,9 @@ fn facts(reader: &Reader) -> Vec<(String, String)> {
     }
     let compression = features.compressed.as_ref();
     say("compressed", compression.map(|c| format!("Zstd, level = {}, ratio = {}", c.level, c.ratio)));
-    let missing = FeatureNumber::ALL.iter().filter(|feature| features.section(**feature).is_none());
+    // Only pmc archive writes the section for archives, so it is not missing elsewhere.
+    let usual = FeatureNumber::ALL.iter().filter(|feature| **feature != FeatureNumber::ARCHIVE);
+    let missing = usual.filter(|feature| features.section(**feature).is_none());
     say("missing features", Some(missing.map(|feature| feature.name()).collect::<Vec<_>>().join(" ")));
     facts
 }

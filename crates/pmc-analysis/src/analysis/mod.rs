@@ -12,6 +12,7 @@
 //! ```
 
 pub mod annotate;
+pub mod archive;
 pub mod counts;
 pub mod diff;
 pub mod header;
@@ -39,6 +40,7 @@ pub use request::AnalysisRequest;
 use request::{StackChanges, TraceField};
 use symbols::RecordingSymbols;
 use unwinding::RecordingUnwinder;
+use warning::AnalysisWarning;
 
 use crate::profile::sampled::event_totals::EventTotals;
 use crate::profile::sampled::profile_quality::UnwindEnds;
@@ -58,7 +60,7 @@ use pmc_perfdata::perfdata::feature::DeviceFile;
 use pmc_perfdata::record::kind;
 use pmc_symbols::symbol::{BuildId, Debuginfod, Depth, MissingDataReason, SymbolOptions, kernel};
 use pmc_sys::abi::sample_type;
-use pmc_sys::error::{Error, Result};
+use pmc_sys::error::{Error, Result, say};
 use pmc_sys::text::shell_word;
 
 /// Shows the progress of long tasks.
@@ -121,10 +123,22 @@ fn has_samples(session: &Session) -> Result<()> {
 /// Creates a symbolizer for the modules of a recording. Does not open any files yet.
 fn symbols_of(session: &Session, options: &SymbolOptions) -> Result<RecordingSymbols> {
     // If the user provides another machine's files (`--symfs`), this machine's files are ignored.
-    let live = options.symfs.is_none() && is_from_here(session);
+    let archive = archive::of_session(session);
+    if archive.is_some() && names_files(options) {
+        say::warn(AnalysisWarning::ArchiveOptions);
+    }
+    let live = archive.is_none() && options.symfs.is_none() && is_from_here(session);
     let mut symbols = RecordingSymbols::new(&session.history, SymbolOptions { live, ..options.clone() })?;
     symbols.know_device(&DeviceFile::all(session.reader.features()));
+    if let Some(archive) = archive {
+        symbols.symbolizer.set_archive(archive);
+    }
     Ok(symbols)
+}
+
+/// Whether the user has named files with symbols.
+fn names_files(options: &SymbolOptions) -> bool {
+    options.symfs.is_some() || options.vmlinux.is_some() || options.kallsyms.is_some()
 }
 
 /// The samples of a recording, aggregated by stack. [`Analysis::name`] adds names.
@@ -188,7 +202,7 @@ impl Analysis {
             }
             let count = |count| meter.more(count);
             let samples = samples::collect(&session, &wanted, unwinding.if_needed(), &count)?;
-            (samples, unwinding.ends())
+            (samples, archive::converted_ends(&symbols).unwrap_or_else(|| unwinding.ends()))
         };
         let resolved = {
             let _meter = progress.begin("looking up addresses", 0);
@@ -309,7 +323,8 @@ impl Analysis {
         if remedies {
             recording_quality::add_remedies(&mut named.modules, session, &self.symbols);
         }
-        named.trust = recording_quality::trust(session, samples, &counts, ends.clone(), *has_stacks);
+        named.trust =
+            recording_quality::trust(session, &self.symbols, samples, &counts, ends.clone(), *has_stacks);
         named.trust.notes.extend(self.symbols.symbolizer.server_failure().map(str::to_owned));
     }
 

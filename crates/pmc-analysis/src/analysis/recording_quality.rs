@@ -196,6 +196,7 @@ fn unsampled(session: &Session, samples: &Samples) -> Option<UnsampledEvent> {
 /// Returns the data for the trust line.
 pub(super) fn trust(
     session: &Session,
+    symbols: &RecordingSymbols,
     samples: &Samples,
     quality: &StackCounts,
     mut ends: UnwindEnds,
@@ -222,10 +223,12 @@ pub(super) fn trust(
     let sum = |pick: fn(&(u64, u64)) -> u64| quality.modules.values().map(pick).sum();
     let typed = session.reader.features().cmdline.as_deref().unwrap_or_default();
     let (unwound_live, largest_live) = unwound_live(typed);
-    let copied = session.reader.events().iter().map(|event| event.attr.sample_stack_user()).max();
+    let in_events = session.reader.events().iter().map(|event| event.attr.sample_stack_user());
+    let in_archive = symbols.symbolizer.converted_stacks().map(|stacks| stacks.copy_size);
+    let copied = in_events.chain(in_archive).max().unwrap_or(0);
     sampled::ProfileQuality {
         unwound_live: unwound_live.filter(|_| ends.copied == 0),
-        largest_copies: largest_live || copied == Some(LARGEST_STACK_COPY),
+        largest_copies: largest_live || copied == LARGEST_STACK_COPY,
         samples: samples.totals.iter().map(|total| total.samples).sum(),
         // Lost-sample records and the counters report the same losses, so these numbers are not added up.
         lost_samples: session

@@ -10,6 +10,8 @@ pub enum AnalysisWarning {
     DamagedRecording { what: String },
     NamesMissing { what: String },
     CallersMissing { what: String },
+    ArchiveUnusable { what: String },
+    ArchiveOptions,
     FieldMissing { event: String, field: &'static str },
 }
 
@@ -21,6 +23,12 @@ impl From<AnalysisWarning> for Warning {
             DamagedRecording { what } => Self::new(what),
             NamesMissing { what } => Self::new(format!("function names or source lines are missing: {what}")),
             CallersMissing { what } => Self::new(format!("call chains may lack callers: {what}")),
+            ArchiveUnusable { what } => Self::new(what)
+                .advise("run pmc archive again on the recorded machine; until then, pmc searches this machine for symbols"),
+            ArchiveOptions => Self::note_once(
+                "the recording is an archive with its own symbols: --symfs, --vmlinux and --kallsyms have no \
+                 effect"
+            ),
             FieldMissing { event, field } => {
                 Self::note_once(format!("{event} was recorded without {field}: the field is omitted"))
             }

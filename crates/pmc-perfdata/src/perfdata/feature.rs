@@ -421,6 +421,8 @@ features! {
     129 META_INFO meta_info: MetaInfo;
     /// The files on the device, in the format of newer versions of simpleperf.
     132 FILE2 device_files2: RawSection;
+    /// Symbols, lines and code of the sampled addresses, written by `pmc archive`. perf skips it.
+    200 ARCHIVE archive: RawSection;
 }
 
 impl Features {

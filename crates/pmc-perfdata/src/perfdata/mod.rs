@@ -12,6 +12,7 @@
 //! | features …           |
 //! ```
 
+mod added_section;
 mod error;
 mod event;
 mod expand;
@@ -24,6 +25,7 @@ mod source;
 pub mod tally;
 mod writer;
 
+pub use added_section::copy_with_section;
 pub use error::{PerfdataError, RecordingNote};
 pub use event::{BLOCKED_EVENT, RUNNABLE_EVENT, RecordedEvent};
 pub use feature::{FeatureNumber, Features};

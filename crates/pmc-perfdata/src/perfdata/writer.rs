@@ -525,7 +525,7 @@ fn push_attr(event: &RecordedEvent, out: &mut Vec<u8>) {
 fn push_features(features: &Features, out: &mut Vec<u8>) {
     for &feature in FeatureNumber::ALL {
         let section = match feature {
-            FeatureNumber::TRACING_DATA | FeatureNumber::BUILD_ID => None,
+            FeatureNumber::TRACING_DATA | FeatureNumber::BUILD_ID | FeatureNumber::ARCHIVE => None,
             _ => features.section(feature),
         };
         if let Some(section) = section.filter(|s| s.len() <= LARGEST - 24) {

@@ -41,6 +41,11 @@ impl FoundData {
 }
 
 impl ModuleDataQuality {
+    /// Creates the result for a module with these files and missing data.
+    pub(super) fn new(found: FoundData, missing: Vec<MissingDataReason>) -> Self {
+        Self { found: Some(found.into()), missing }
+    }
+
     /// Creates the result for a module for which nothing was found.
     pub fn lacking(reason: MissingDataReason) -> Self {
         Self { found: None, missing: vec![reason] }
@@ -144,6 +149,15 @@ pub enum MissingDataReason {
         /// The paths that were tried, with their errors.
         said: String,
     },
+    /// The reason that an archive contains.
+    Archived {
+        /// The text of the reason.
+        why: Box<str>,
+        /// The remedy.
+        remedy: Option<Box<str>>,
+        /// See [`MissingDataReason::is_failure`].
+        is_failure: bool,
+    },
     /// The recording contains no information about this code.
     Unknown,
     /// The recording contains no mapping at these addresses.
@@ -174,6 +188,7 @@ impl MissingDataReason {
             | Self::BadLines { .. }
             | Self::NoThreads
             | Self::GivenVmlinux(_) => true,
+            Self::Archived { is_failure, .. } => *is_failure,
             Self::File { .. }
             | Self::OtherBuild { .. }
             | Self::Stripped { .. }
@@ -216,6 +231,7 @@ impl MissingDataReason {
                     .into(),
             ),
             Self::NoThreads => Some("raise the process and memory limits (ulimit -u, ulimit -v)".into()),
+            Self::Archived { remedy, .. } => remedy.as_deref().map(str::to_owned),
             Self::Shortened { .. } => Some("run the report again when the file is complete".into()),
             Self::Unreadable { .. }
             | Self::NotElf { .. }
@@ -337,6 +353,7 @@ impl fmt::Display for MissingDataReason {
             }
             Self::GivenVmlinux(why) => write!(f, "--vmlinux is not used: {why}"),
             Self::PerfMap { pid, said } => write!(f, "process {pid} left no perf map: {said}"),
+            Self::Archived { why, .. } => f.write_str(why),
             Self::Unknown => f.write_str("this code is unknown"),
             Self::NotMapped => f.write_str("nothing was mapped at these addresses"),
         }

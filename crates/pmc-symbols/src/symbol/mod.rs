@@ -13,9 +13,11 @@
 //!                       '-----code-----------------------> instructions
 //! ```
 
+pub mod archive;
 pub mod build_id;
 pub mod build_id_cache;
 pub mod code;
+mod collect;
 mod cplusplus;
 pub(crate) mod debuginfod;
 pub mod demangle;
@@ -31,12 +33,15 @@ mod name_sources;
 pub mod options;
 pub(crate) mod probe;
 pub mod runtime_names;
+mod sources;
 pub(crate) mod symbolizer;
 pub(crate) mod tables;
 
+pub use archive::{ArchiveError, ConvertedStacks, OriginalFacts, SymbolArchive};
 pub use build_id::BuildId;
 pub use build_id_cache::{BuildIdCache, CacheEntry};
 pub use code::{LONGEST_INSTRUCTION, disassemble};
+pub use collect::{ArchiveContent, ArchiveRequest};
 pub use debuginfod::Debuginfod;
 pub use files::image::Image;
 pub use files::{elf, locate, source_text};
@@ -52,4 +57,5 @@ pub use probe::places::{FoundPlace, PlaceRequest, SourcePlace};
 pub use probe::source_lines::ProbeableLines;
 pub use probe::variables::{AvailableVariable, FetchedValue};
 pub use probe::{ProbeFile, ProbedProgram};
+pub use sources::ModuleSource;
 pub use symbolizer::{Depth, SymbolProgress, SymbolRequest, Symbolizer};

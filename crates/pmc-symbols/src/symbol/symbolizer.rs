@@ -14,10 +14,9 @@ use std::sync::{Arc, OnceLock};
 use object::Object;
 use rayon::prelude::*;
 
-use super::debuginfod::Artifact;
+use super::archive::{ConvertedStacks, SymbolArchive};
 use super::debuginfod::Debuginfod;
 use super::dwarf::lines::LineFrame;
-use super::files::elf;
 use super::files::image::Image;
 use super::files::locate;
 use super::frame::{AddressFrames, FunctionId, ResolvedFrame, SourcePosition, SymbolNames};
@@ -126,6 +125,16 @@ impl Symbolizer {
         self.shared.add_recorded(path, SymbolTable::of(functions));
     }
 
+    /// Makes an archive the only source of names, lines and code. Call this before the first resolution.
+    pub fn set_archive(&mut self, archive: SymbolArchive) {
+        self.shared.archive = Some(archive);
+    }
+
+    /// How stack copies were converted to call chains, according to the archive.
+    pub fn converted_stacks(&self) -> Option<&ConvertedStacks> {
+        self.shared.archive.as_ref()?.stacks()
+    }
+
     /// Returns a module as it was passed to [`Symbolizer::add`].
     ///
     /// # Panics
@@ -153,8 +162,11 @@ impl Symbolizer {
 
     /// Whether the module's file has 32-bit addresses.
     pub fn has_short_addresses(&self, id: ModuleId) -> bool {
-        let binary = self.modules[id.0 as usize].1.get().and_then(|sources| sources.binary());
-        binary.is_some_and(|image| image.elf().is_ok_and(|file| !file.is_64()))
+        let Some(sources) = self.modules[id.0 as usize].1.get() else { return false };
+        if let Some(archived) = sources.archived() {
+            return archived.has_short_addresses();
+        }
+        sources.binary().is_some_and(|image| image.elf().is_ok_and(|file| !file.is_64()))
     }
 
     /// Drops all data read for a module, so that the next request reads its files again.
@@ -194,14 +206,6 @@ impl Symbolizer {
     /// The module's separate debug file.
     pub fn debug(&self, id: ModuleId) -> Option<&Image> {
         self.sources(id).debug()
-    }
-
-    /// Downloads one of the module's source files from a debuginfod server, and returns the local path.
-    pub fn fetch_source(&self, id: ModuleId, path: &str) -> Option<PathBuf> {
-        let servers = self.shared.options.debuginfod.as_ref()?;
-        let of_file = |image: &Image| elf::build_id(&image.elf().ok()?);
-        let build_id = self.binary(id).or(self.debug(id)).and_then(of_file);
-        servers.fetch(Artifact::Source(path), build_id.or(self.module(id).build_id)?)
     }
 
     /// Downloads missing files of the loaded modules from debuginfod servers. Returns whether any file was
@@ -302,9 +306,19 @@ impl Symbolizer {
     }
 
     /// Returns the part of placeholder names that identifies the module.
-    fn placeholder_name(&self, id: ModuleId) -> String {
+    pub(super) fn placeholder_name(&self, id: ModuleId) -> String {
         let path = locate::strip_deleted(&self.module(id).path);
         path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+    }
+
+    pub(super) fn has_archive(&self) -> bool {
+        self.shared.archive.is_some()
+    }
+
+    /// Iterates over the modules whose sources have been loaded.
+    pub(super) fn loaded(&self) -> impl Iterator<Item = ModuleId> {
+        let all = (0..).map(ModuleId).zip(&self.modules);
+        all.filter(|(_, (_, sources))| sources.get().is_some()).map(|(id, _)| id)
     }
 
     pub(super) fn options(&self) -> &SymbolOptions {

@@ -4,7 +4,6 @@
 //! The caller supplies a function with its samples; all other data comes from the symbolizer. Notes report
 //! missing or unreliable data.
 
-use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -20,7 +19,7 @@ use pmc_perfdata::perfdata;
 use pmc_symbols::symbol::code::{MOST_CODE, MachineCode};
 use pmc_symbols::symbol::demangle::demangle;
 use pmc_symbols::symbol::disassemble::{Instruction, Syntax};
-use pmc_symbols::symbol::source_text::{self, SourceFolders};
+use pmc_symbols::symbol::source_text::{SourceFolders, SourceLines};
 use pmc_symbols::symbol::{Depth, MissingDataReason, SymbolRequest};
 use pmc_sys::abi::attr::kind;
 
@@ -104,7 +103,7 @@ pub(crate) fn listing(
 /// Returns the path to show for the file that contains the code: the path that the process used, not one
 /// below /proc.
 fn shown(symbols: &RecordingSymbols, function: &SampledFunction, code: &MachineCode) -> String {
-    let own = symbols.symbolizer.binary(function.id).is_some_and(|image| image.path == code.from);
+    let own = symbols.symbolizer.is_own_file(function.id, &code.from);
     let quality = symbols.symbolizer.quality(function.id);
     quality.found().binary.as_ref().filter(|_| own).unwrap_or(&code.from).display().to_string()
 }
@@ -214,26 +213,21 @@ fn sources(
     places: &[InlineStack],
     how: &ListingOptions,
     notes: &mut Vec<ListingNote>,
-) -> FxHashMap<Arc<str>, Arc<[String]>> {
+) -> FxHashMap<Arc<str>, SourceLines> {
     let mut read = FxHashMap::default();
     if !how.with_source {
         return read;
     }
     let mut missing: Vec<MissingDataReason> = Vec::new();
     let mut newer: Vec<String> = Vec::new();
-    let program = symbols.symbolizer.binary(function.id);
-    let program = program.and_then(|image| std::fs::metadata(&image.path).ok());
-    let owner = program.as_ref().map(MetadataExt::uid);
-    let program = program.and_then(|meta| meta.modified().ok());
     let mut paths: Vec<&Arc<str>> =
         places.iter().filter_map(|place| place.steps.first()?.file.as_ref()).collect();
     paths.sort_unstable();
     paths.dedup();
     for path in paths.iter().take(MOST_FILES) {
-        let fetch = || symbols.symbolizer.fetch_source(function.id, path);
-        match source_text::read(path, &how.folders, owner, fetch) {
+        match symbols.symbolizer.source(function.id, path, &how.folders) {
             Ok(source) => {
-                if source.modified.zip(program).is_some_and(|(source, program)| source > program) {
+                if source.is_newer {
                     newer.push(path.to_string());
                 }
                 read.insert((*path).clone(), source.lines);

@@ -21,6 +21,7 @@ use self::jit::JitCodes;
 use super::unwinding::RecordingUnwinder;
 use super::warning::AnalysisWarning;
 use super::{ProgressSink, is_from_here, recording_quality, symbols_of};
+use crate::profile::sampled::profile_quality::UnwindEnds;
 use crate::session::Session;
 use crate::session::module::is_jitdump;
 use crate::session::order::{self, SampleUnwinding};
@@ -74,6 +75,22 @@ pub struct InjectRequest {
 /// Fails if the recording cannot be read or converted, or the new one cannot be written. In these cases, no
 /// new recording remains on disk.
 pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSink) -> Result<Exit> {
+    rewrite(reader, request, progress).map(|rewritten| rewritten.exit)
+}
+
+/// The result of rewriting a recording.
+pub(super) struct RewrittenRecording {
+    pub(super) exit: Exit,
+    /// How unwinding ended, if stack copies were converted.
+    pub(super) ends: Option<UnwindEnds>,
+}
+
+/// Like [`inject`], but also returns how stack copies were converted.
+pub(super) fn rewrite(
+    reader: Reader,
+    request: &InjectRequest,
+    progress: &dyn ProgressSink,
+) -> Result<RewrittenRecording> {
     refuse(&reader, &request.output)?;
     let session = Session::open(reader)?;
     let has_traces = session.notes().iter().any(|note| matches!(note, RecordingNote::Aux { .. }));
@@ -107,10 +124,11 @@ pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSi
         let attr = lost.and_then(|lost| lost.attr(&event.attr));
         RecordedEvent { attr: attr.unwrap_or_else(|| event.attr.clone()), ..event.clone() }
     };
+    let changes_modules = request.build_ids.is_some() || request.mappings.is_some() || request.jit;
     let reader = &session.reader;
     let events: Vec<RecordedEvent> =
         reader.events().iter().chain(reader.fallback_events()).map(changed).collect();
-    let features = features(reader, &events, listed.as_deref());
+    let features = features(reader, &events, listed.as_deref(), changes_modules);
     let form = Writer::form_at(&request.output);
     // A stream starts with the sections, as records; in a file, they come at the end.
     let nothing = Features::default();
@@ -154,15 +172,16 @@ pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSi
     let rest = if form == RecordingLayout::Pipe { &nothing } else { &features };
     output.writer.finish(rest)?;
     let exit = recording_quality::warn(&session);
-    if let Some(unwinder) = &unwinder {
-        warn_of_ends(&unwinder.ends());
+    let ends = unwinder.as_ref().map(RecordingUnwinder::ends);
+    if let Some(ends) = &ends {
+        warn_of_ends(ends);
         recording_quality::warn_of_chains(symbols.iter().flat_map(|symbols| symbols.failures()));
     }
-    Ok(exit)
+    Ok(RewrittenRecording { exit, ends })
 }
 
 /// Rejects recordings that cannot be converted.
-fn refuse(reader: &Reader, output: &Path) -> Result<()> {
+pub(super) fn refuse(reader: &Reader, output: &Path) -> Result<()> {
     let path = reader.path();
     let identity = |path: &Path| {
         use std::os::unix::fs::MetadataExt;
@@ -181,7 +200,7 @@ fn refuse(reader: &Reader, output: &Path) -> Result<()> {
     Ok(())
 }
 
-fn warn_of_ends(ends: &crate::profile::sampled::profile_quality::UnwindEnds) {
+fn warn_of_ends(ends: &UnwindEnds) {
     let copied = ends.copied;
     let unknown: u64 = ends.no_tables.iter().map(|(_, samples)| samples).sum();
     for (samples, why) in [
@@ -232,11 +251,21 @@ fn list(tally: &RecordTally, of: FileSelection, ids: &FileIds<'_>) -> Vec<BuildI
     tally.build_ids(of == FileSelection::All, |file| ids.of(file))
 }
 
-/// Returns the old recording's sections, updated for the changes.
-fn features(reader: &Reader, events: &[RecordedEvent], listed: Option<&[BuildIdEntry]>) -> Features {
+/// Returns the old recording's sections, updated for the changes. `changes_modules`: whether the mappings or their
+/// build-ids change.
+fn features(
+    reader: &Reader,
+    events: &[RecordedEvent],
+    listed: Option<&[BuildIdEntry]>,
+    changes_modules: bool,
+) -> Features {
     let mut features = reader.features().clone();
     // The new recording is one uncompressed file.
     (features.compressed, features.dir_format) = (None, None);
+    if changes_modules {
+        // An archive finds its modules by their recorded build-ids.
+        features.archive = None;
+    }
     // In a stream, an event's name may be in a separate record.
     let described = |event: &RecordedEvent| (event.attr.clone(), event.name(), event.ids.clone());
     features.event_desc = Some(EventDesc(events.iter().map(described).collect()));

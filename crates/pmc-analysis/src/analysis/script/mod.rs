@@ -25,6 +25,7 @@ use crate::profile::script::{
 use crate::session::distinct_addresses::{self, AddressKinds, Addresses};
 use crate::session::{SampleQuery, Session};
 use pmc_perfdata::record::{Record, kind};
+use pmc_symbols::symbol::source_text::SourceLines;
 use pmc_symbols::symbol::{Depth, SymbolOptions};
 use pmc_sys::abi::sample_type;
 use pmc_sys::error::{Exit, Result};
@@ -150,7 +151,7 @@ impl<'a> NamedRecording<'a> {
         let mut symbols = symbols_of(&session, &request.symbols)?;
         let has = |list: &[ScriptField]| fields.iter().any(|fields| fields.has_any(list));
         let has_bit = |fields| session.reader.layouts().have(fields);
-        let has_copies = has_bit(sample_type::STACK_USER);
+        let has_copies = has_bit(sample_type::STACK_USER) || symbols.symbolizer.converted_stacks().is_some();
         let lines = has(&[ScriptField::SrcLine, ScriptField::SrcCode]);
         let inlines = request.inlines.unwrap_or(has_copies || lines);
         let all = request.everything;
@@ -189,6 +190,13 @@ impl<'a> NamedRecording<'a> {
     pub fn warn(&self) -> Exit {
         recording_quality::warn_of_names(self.symbols.failures());
         recording_quality::warn(&self.session)
+    }
+
+    /// Returns the lines of a source file; `None` if the file is missing. Warns if it cannot be read.
+    pub fn source(&self, path: &str) -> Option<SourceLines> {
+        let read = self.symbols.symbolizer.source_at(path);
+        recording_quality::warn_of_names(read.as_ref().err().filter(|reason| reason.is_failure()).cloned());
+        read.ok()
     }
 
     /// Returns the fields of each event.

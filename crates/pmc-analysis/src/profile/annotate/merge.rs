@@ -21,6 +21,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::{Listing, ListingRow, RowContent, SourceFile, SourceLine, arrows};
 use crate::session::SampleValue;
 use pmc_symbols::symbol::disassemble::{Flow, Instruction};
+use pmc_symbols::symbol::source_text::SourceLines;
 
 /// Maximum number of lines without code shown before a line with code.
 const ON_THE_WAY: u32 = 6;
@@ -55,7 +56,7 @@ pub(crate) struct MergeInput {
     /// The address, event index and cost of samples, in any order.
     pub(crate) samples: Vec<(u64, usize, SampleValue)>,
     /// Lines of source files, by path.
-    pub(crate) sources: FxHashMap<Arc<str>, Arc<[String]>>,
+    pub(crate) sources: FxHashMap<Arc<str>, SourceLines>,
 }
 
 /// Builds the listing. `head` contains everything except the code. This function fills in the rows, lines,
@@ -128,7 +129,7 @@ type FrameContext = (Vec<Arc<str>>, Option<(usize, u32)>);
 struct ListingWriter {
     listing: Listing,
     places: Vec<InlineStack>,
-    sources: FxHashMap<Arc<str>, Arc<[String]>>,
+    sources: FxHashMap<Arc<str>, SourceLines>,
     file_numbers: FxHashMap<Arc<str>, usize>,
     /// Source lines that have code, as file number and line number.
     coded: FxHashSet<(usize, u32)>,
@@ -217,7 +218,7 @@ impl ListingWriter {
         let Some(shown) = self.shown.get(&file).copied().filter(|shown| *shown < line) else { return };
         let first = shown.saturating_add(1).max(line.saturating_sub(ON_THE_WAY));
         for between in first..line {
-            let is_there = text.get(between as usize - 1).is_some();
+            let is_there = text.get(between).is_some();
             if is_there && !self.coded.contains(&(file, between)) {
                 self.push(RowContent::Source { file, line: between, depth, has_code: false }, Vec::new());
             }
@@ -297,7 +298,7 @@ mod tests {
     }
 
     fn input() -> MergeInput {
-        let text: Arc<[String]> = (1..=20).map(|n| format!("line {n}")).collect();
+        let text = SourceLines::whole((1..=20).map(|n| format!("line {n}")).collect());
         MergeInput {
             instructions: vec![
                 instruction(100, 4, None),

@@ -21,6 +21,7 @@ pub use crate::session::SampleValue;
 pub use arrows::Arrow;
 pub(crate) use merge::{InlineStack, MergeInput, merge};
 pub use pmc_symbols::symbol::disassemble::{Flow, Instruction, InstructionTarget};
+use pmc_symbols::symbol::source_text::SourceLines;
 
 /// Version of the JSON document; incremented when a field changes its meaning.
 pub const VERSION: u32 = 1;
@@ -95,7 +96,7 @@ pub struct SourceFile {
     /// The file's path, as given to the compiler.
     pub path: Arc<str>,
     /// The file's lines, starting with line 1; `None` if the file is missing.
-    pub text: Option<Arc<[String]>>,
+    pub text: Option<SourceLines>,
 }
 
 /// A row of the listing.
@@ -190,8 +191,7 @@ impl Listing {
 
     /// Returns the text of a source line, if its file is available.
     pub fn text(&self, file: usize, line: u32) -> Option<&str> {
-        let text = self.files.get(file)?.text.as_ref()?;
-        text.get((line as usize).checked_sub(1)?).map(String::as_str)
+        self.files.get(file)?.text.as_ref()?.get(line)
     }
 }
 

@@ -47,6 +47,15 @@ impl InstructionSet {
         }
     }
 
+    /// Returns the number in ELF headers (`e_machine`).
+    pub(crate) fn elf_number(self) -> u16 {
+        match self {
+            Self::X86_64 => 62,
+            Self::X86 => 3,
+            Self::Aarch64 => 183,
+        }
+    }
+
     /// Converts the output of `uname -m`.
     pub(crate) fn of_uname(word: &str) -> Option<Self> {
         match word {

@@ -25,6 +25,7 @@ use object::read::{Object, ObjectSegment};
 use rustc_hash::FxHashMap;
 
 use self::disassemble::{Flow, Instruction, InstructionSet, Syntax};
+use super::archive::ArchivedModule;
 use super::files::elf::laid_out;
 use super::files::image::Image;
 use super::jit::jitdump::Jitdump;
@@ -89,6 +90,9 @@ impl Symbolizer {
             return Err(NoCode { why: "the function's size is unknown".into(), remedy: None });
         }
         let size = size.min(MOST_CODE);
+        if let Some(archived) = self.sources(id).archived() {
+            return of_archive(archived, start, size);
+        }
         match &self.module(id).kind {
             SymbolModuleKind::File | SymbolModuleKind::Vdso => self.out_of_file(id, start, size),
             SymbolModuleKind::Anonymous { pid } => self.generated(id, *pid, start, size),
@@ -173,6 +177,12 @@ impl Symbolizer {
         slots.sort_unstable();
         slots.dedup();
         let mut found: FxHashMap<u64, (String, u64)> = FxHashMap::default();
+        if let Some(archived) = self.sources(id).archived() {
+            found.extend(slots.iter().filter_map(|slot| {
+                let symbol = archived.slot(*slot)?;
+                Some((*slot, (symbol.name.to_owned(), slot - symbol.start)))
+            }));
+        }
         for image in [self.debug(id), self.binary(id)].into_iter().flatten() {
             let Ok(file) = image.elf() else { continue };
             self.find_slots(id, &file, &slots, &mut found);
@@ -341,6 +351,22 @@ fn from_image(image: &Image, address: u64, start: u64, size: u64) -> Option<Mach
         from: image.path.clone(),
         lines: Vec::new(),
         is_unlinked,
+    })
+}
+
+fn of_archive(module: &ArchivedModule, start: u64, size: u64) -> Result<MachineCode, NoCode> {
+    let code = module.code(start, size).map_err(|(why, remedy)| NoCode { why, remedy })?;
+    let machine = InstructionSet::of_elf(code.machine).ok_or_else(|| NoCode {
+        why: format!("the archive's code is for an unknown machine ({})", code.machine),
+        remedy: None,
+    })?;
+    Ok(MachineCode {
+        start: code.start,
+        machine,
+        bytes: code.bytes,
+        from: code.from,
+        lines: code.lines,
+        is_unlinked: code.is_unlinked,
     })
 }
 

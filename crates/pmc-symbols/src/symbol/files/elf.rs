@@ -71,6 +71,27 @@ impl Segments {
         Self(segments.into())
     }
 
+    /// Returns the segments as rows: offset, size in the file, address, size in memory, whether it is
+    /// executable, alignment.
+    pub(crate) fn to_rows(&self) -> impl Iterator<Item = [u64; 6]> {
+        let row =
+            |s: &LoadSegment| [s.offset, s.in_file, s.address, s.in_memory, u64::from(s.executable), s.align];
+        self.0.iter().map(row)
+    }
+
+    /// Inverse of [`Segments::to_rows`].
+    pub(crate) fn of_rows(rows: impl Iterator<Item = [u64; 6]>) -> Self {
+        let segment = |[offset, in_file, address, in_memory, executable, align]: [u64; 6]| LoadSegment {
+            offset,
+            in_file,
+            address,
+            in_memory,
+            executable: executable != 0,
+            align,
+        };
+        Self(rows.map(segment).collect())
+    }
+
     /// Converts a file offset to an address in the file.
     ///
     /// If two segments share a page of the file, the kernel maps that page twice, and samples are in the

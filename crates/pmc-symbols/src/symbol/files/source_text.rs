@@ -7,6 +7,7 @@
 //! for a file below `--prefix`, below `--symfs`, at the path as written, and finally asks the caller for a
 //! copy.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
@@ -34,11 +35,75 @@ pub struct SourceFolders {
     pub strip: usize,
 }
 
+/// The lines of a source file, or those of its excerpts in an archive.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SourceLines {
+    /// By first line, without overlaps.
+    excerpts: Arc<[SourceExcerpt]>,
+    count: u32,
+}
+
+/// Consecutive lines of a source file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct SourceExcerpt {
+    /// Number of the first line, starting at 1.
+    pub(crate) first: u32,
+    /// The lines, without newlines.
+    pub(crate) lines: Vec<String>,
+}
+
+impl SourceLines {
+    /// Creates the text of a file from all its lines.
+    pub fn whole(lines: Vec<String>) -> Self {
+        let count = u32::try_from(lines.len()).unwrap_or(u32::MAX);
+        Self::excerpts(vec![SourceExcerpt { first: 1, lines }], count)
+    }
+
+    /// Creates the text of a file with `count` lines from excerpts.
+    pub(crate) fn excerpts(excerpts: Vec<SourceExcerpt>, count: u32) -> Self {
+        Self { excerpts: excerpts.into(), count }
+    }
+
+    /// Combines excerpts of the same file.
+    pub(crate) fn merged(list: &[Self]) -> Self {
+        let lines = list.iter().flat_map(|of| of.excerpts.iter()).flat_map(|excerpt| {
+            let numbers = (0..).map(|at: u32| excerpt.first.saturating_add(at));
+            numbers.zip(excerpt.lines.iter().cloned())
+        });
+        let lines: BTreeMap<u32, String> = lines.collect();
+        let mut excerpts: Vec<SourceExcerpt> = Vec::new();
+        for (line, text) in lines {
+            match excerpts.last_mut() {
+                Some(last) if last.first as usize + last.lines.len() == line as usize => {
+                    last.lines.push(text)
+                }
+                _ => excerpts.push(SourceExcerpt { first: line, lines: vec![text] }),
+            }
+        }
+        Self::excerpts(excerpts, list.iter().map(|of| of.count).max().unwrap_or(0))
+    }
+
+    /// Number of lines in the file.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Returns a line; `None` behind the end of the file. Lines outside of the excerpts are empty.
+    pub fn get(&self, line: u32) -> Option<&str> {
+        let at = self.excerpts.partition_point(|excerpt| excerpt.first <= line).checked_sub(1);
+        let text = at.and_then(|at| {
+            let excerpt = &self.excerpts[at];
+            excerpt.lines.get((line - excerpt.first) as usize)
+        });
+        text.map(String::as_str).or_else(|| (1..=self.count).contains(&line).then_some(""))
+    }
+}
+
 /// The text of a source file.
 #[derive(Debug, Clone)]
 pub struct SourceText {
     /// The lines, without newlines.
-    pub lines: Arc<[String]>,
+    pub lines: SourceLines,
     /// The modification time.
     pub modified: Option<SystemTime>,
 }
@@ -99,7 +164,8 @@ fn read_one(path: &Path, may_show: impl FnOnce(&File) -> bool) -> std::io::Resul
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         String::from_utf8_lossy(&line[..line.len().min(MOST_LINE)]).into_owned()
     };
-    Ok(SourceText { lines: bytes.split(|byte| *byte == b'\n').map(line).collect(), modified })
+    let lines = bytes.split(|byte| *byte == b'\n').map(line).collect();
+    Ok(SourceText { lines: SourceLines::whole(lines), modified })
 }
 
 #[cfg(test)]
@@ -143,7 +209,8 @@ mod tests {
         let below = SourceFolders { symfs: Some(folder.path().into()), ..SourceFolders::default() };
         let nowhere = SourceFolders::default();
         let text = read("/src/a.c", &below, None, || None).unwrap();
-        assert_eq!(&text.lines[..], ["one", "two", "\u{fffd}"]);
+        let lines = [0, 1, 2, 3, 4].map(|line| text.lines.get(line));
+        assert_eq!(lines, [None, Some("one"), Some("two"), Some("\u{fffd}"), None]);
         let refused = read("/dev/zero", &nowhere, None, || None).unwrap_err();
         assert!(refused.is_failure() && refused.to_string().contains("not a regular file"));
         let absent = read("/src/a.c", &nowhere, None, || None).unwrap_err();
@@ -153,6 +220,18 @@ mod tests {
         let reason = read("/zero", &unreadable, None, || None).unwrap_err();
         assert_eq!(reason.to_string(), "/dev/zero: not a regular file");
         let copy = read("/src/a.c", &nowhere, None, || Some(folder.path().join("src/a.c"))).unwrap();
-        assert_eq!((&copy.lines[0], copy.modified), (&"one".to_owned(), None));
+        assert_eq!((copy.lines.get(1), copy.modified), (Some("one"), None));
+    }
+
+    #[test]
+    fn excerpts_have_the_line_numbers_of_the_file() {
+        let excerpt = |first, line: &str| SourceExcerpt { first, lines: vec![line.to_owned()] };
+        let lines = SourceLines::excerpts(vec![excerpt(3, "three"), excerpt(7, "seven")], 8);
+        let more = SourceLines::excerpts(vec![excerpt(4, "four")], 8);
+        let merged = SourceLines::merged(&[lines.clone(), more]);
+        assert_eq!(merged.excerpts.len(), 2);
+        assert_eq!([3, 4, 5, 7].map(|line| merged.get(line)), ["three", "four", "", "seven"].map(Some));
+        let found = [0, 1, 3, 4, 7, 8, 9].map(|line| lines.get(line));
+        assert_eq!(found, [None, Some(""), Some("three"), Some(""), Some("seven"), Some(""), None]);
     }
 }

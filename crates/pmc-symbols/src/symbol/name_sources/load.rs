@@ -11,6 +11,7 @@ use object::read::Object;
 
 use super::{LiveMemory, ModuleSources, Numbering, OpenedFiles, SharedSources};
 use crate::address::{Avma, IntervalMap};
+use crate::symbol::archive::ArchivedModule;
 use crate::symbol::build_id::BuildId;
 use crate::symbol::dwarf::cache::Cache;
 use crate::symbol::files::elf::{self, Segments};
@@ -27,6 +28,9 @@ use crate::symbol::tables::table::SymbolTable;
 impl ModuleSources {
     /// Searches for the module's files and reads its symbol tables.
     pub(in crate::symbol) fn load(module: &SymbolModule, shared: &SharedSources) -> Self {
+        if let Some(archive) = &shared.archive {
+            return Self::of_archive(archive.module(module));
+        }
         let mut loaded = match &module.kind {
             SymbolModuleKind::File | SymbolModuleKind::Vdso => Self::file(module, shared),
             SymbolModuleKind::Kernel { reference } => Self::kernel(module, reference.as_deref(), shared),
@@ -55,6 +59,17 @@ impl ModuleSources {
         if kernel.max(own) > loaded.quality.found().symbols {
             loaded.quality_mut().found_mut().symbols = kernel.max(own);
         }
+        loaded
+    }
+
+    fn of_archive(module: ArchivedModule) -> Self {
+        let numbering = match module.slide() {
+            Some(slide) => Numbering::Slide(slide),
+            None => Numbering::Offset(module.segments()),
+        };
+        let quality = module.quality();
+        let mut loaded = Self { numbering, quality, ..Self::default() };
+        loaded.other_mut().archived = Some(module);
         loaded
     }
 

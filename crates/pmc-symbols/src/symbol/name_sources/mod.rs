@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use rustc_hash::FxHashMap;
 
+use super::archive::{ArchivedModule, SymbolArchive};
 use super::build_id::BuildId;
 use super::dwarf::cache::Cache;
 use super::dwarf::lines::{self, LineFrame};
@@ -41,6 +42,8 @@ pub(super) struct SharedSources {
     pub(super) perf_maps: PerfMaps,
     /// Functions from the recording itself, by the file's path.
     recorded: HashMap<PathBuf, Arc<SymbolTable>>,
+    /// The recording's archive. If there is one, modules have no other sources.
+    pub(super) archive: Option<SymbolArchive>,
 }
 
 impl SharedSources {
@@ -53,6 +56,7 @@ impl SharedSources {
             jitdumps: Vec::new(),
             perf_maps: PerfMaps::default(),
             recorded: HashMap::default(),
+            archive: None,
         }
     }
 
@@ -109,6 +113,8 @@ pub(super) struct ModuleSources {
 /// Sources of a module's names other than its files.
 #[derive(Debug, Default)]
 struct OtherSources {
+    /// The module's data in the recording's archive. It replaces all other sources.
+    archived: Option<ArchivedModule>,
     /// Functions from the recording, with the addresses used in queries. A fallback if there is no other
     /// source.
     recorded: Option<Arc<SymbolTable>>,
@@ -214,12 +220,24 @@ impl ModuleSources {
         self.other.as_ref()?.kallsyms.as_ref()
     }
 
+    pub(super) fn archived(&self) -> Option<&ArchivedModule> {
+        self.other.as_ref()?.archived.as_ref()
+    }
+
     pub(super) fn memory(&self) -> LiveMemory {
         self.other.as_ref().map_or(LiveMemory::Gone, |other| other.memory)
     }
 
     pub(super) fn dumps(&self) -> &[(PathBuf, Jitdump)] {
         self.other.as_ref().map_or(&[], |other| &other.dumps)
+    }
+
+    /// Returns the segments that convert queries to addresses, if queries are file offsets.
+    pub(super) fn offset_segments(&self) -> Option<&Segments> {
+        match &self.numbering {
+            Numbering::Offset(segments) => Some(segments),
+            Numbering::Slide(_) => None,
+        }
     }
 
     /// Inverse of [`ModuleSources::address`].
@@ -258,6 +276,9 @@ impl ModuleSources {
 
     /// Like [`ModuleSources::find`], but does not read any file.
     fn find_known(&self, query: SymbolQuery) -> Option<Symbol<'_>> {
+        if let Some(archived) = self.archived() {
+            return archived.function(self.address(query)?);
+        }
         if let Some(recorded) = self.other.as_ref().and_then(|other| other.recorded.as_ref()) {
             let by = self.slide();
             return recorded.find(query.0.wrapping_sub(by)).map(|symbol| moved(symbol, by));
@@ -273,7 +294,8 @@ impl ModuleSources {
         self.table.get_or_init(|| Arc::new(self.opened.as_deref().map(whole).unwrap_or_default()))
     }
 
-    fn slide(&self) -> u64 {
+    /// Returns how many bytes memory addresses are above addresses in the file.
+    pub(super) fn slide(&self) -> u64 {
         if let Numbering::Slide(slide) = self.numbering { slide } else { 0 }
     }
 
@@ -291,6 +313,9 @@ impl ModuleSources {
     /// Returns the variable at an address in the file. Uninitialized variables have an address, but no file
     /// offset that could be used as a query.
     pub(super) fn variable_at(&self, address: u64) -> Option<Symbol<'_>> {
+        if let Some(archived) = self.archived() {
+            return archived.variable(address);
+        }
         let opened = self.opened.as_ref()?;
         let read = || {
             let mut builder = SymbolTableBuilder::default();
@@ -373,6 +398,9 @@ impl ModuleSources {
     /// these names that identifies the module.
     pub(super) fn placeholders<'a>(&'a self, module: &'a str) -> Option<Placeholders<'a>> {
         let Numbering::Offset(_) = self.numbering else { return None };
+        if let Some(archived) = self.archived() {
+            return Some(Placeholders::archived(archived));
+        }
         let image = self.opened.as_ref()?.files.images().next()?;
         Some(Placeholders::new(module, &image.elf().ok()?))
     }
@@ -398,6 +426,10 @@ impl ModuleSources {
         addresses: &[Option<u64>],
         done: &(dyn Fn(usize) + Sync),
     ) -> Option<FxHashMap<u64, Vec<LineFrame>>> {
+        if let Some(archived) = self.archived().filter(|_| self.quality.found().lines) {
+            done(addresses.iter().flatten().count());
+            return Some(archived.lines(addresses.iter().flatten().copied()));
+        }
         let opened = self.opened.as_ref().filter(|_| self.quality.found().lines)?;
         let mut wanted: Vec<u64> = addresses.iter().flatten().copied().collect();
         wanted.sort_unstable();

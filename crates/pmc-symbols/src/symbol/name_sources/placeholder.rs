@@ -8,6 +8,7 @@
 use gimli::{EhFrame, EhFrameHdr, EndianSlice, RunTimeEndian, UnwindSection};
 use object::read::{File, Object, ObjectSection};
 
+use crate::symbol::archive::ArchivedModule;
 use crate::symbol::files::elf::is_code;
 use crate::symbol::tables::plt;
 
@@ -23,8 +24,14 @@ pub(in crate::symbol) struct Placeholder {
     pub(in crate::symbol) function: Option<(u64, u64)>,
 }
 
-/// Finds functions and sections in a file without symbols.
-pub(in crate::symbol) struct Placeholders<'a> {
+/// Finds placeholders in a file without symbols, or in an archive.
+pub(in crate::symbol) enum Placeholders<'a> {
+    File(CodeAreas<'a>),
+    Archive(&'a ArchivedModule),
+}
+
+/// The functions and sections in a file without symbols.
+pub(in crate::symbol) struct CodeAreas<'a> {
     module: &'a str,
     /// Start, end and name of each section.
     sections: Vec<(u64, u64, &'a str)>,
@@ -47,16 +54,32 @@ impl<'a> Placeholders<'a> {
             Some((section.address(), end, str::from_utf8(section.name_bytes().ok()?).ok()?))
         };
         let code = file.sections().filter(|section| is_code(section.flags()));
-        Self {
+        Self::File(CodeAreas {
             module,
             sections: code.filter_map(section).collect(),
             stubs: plt::places(file),
             functions: UnwindFunctions::of(file),
-        }
+        })
+    }
+
+    pub(in crate::symbol) fn archived(module: &'a ArchivedModule) -> Self {
+        Self::Archive(module)
     }
 
     /// Returns the placeholder for an address in the file.
     pub(in crate::symbol) fn find(&self, address: u64) -> Option<Placeholder> {
+        match self {
+            Self::File(areas) => areas.find(address),
+            Self::Archive(module) => {
+                let (name, function) = module.placeholder(address)?;
+                Some(Placeholder { name: name.to_owned(), function })
+            }
+        }
+    }
+}
+
+impl CodeAreas<'_> {
+    fn find(&self, address: u64) -> Option<Placeholder> {
         let module = self.module;
         // All stubs share one entry, so it does not represent a function.
         let is_stub = self.stubs.iter().any(|(start, end)| (*start..*end).contains(&address));

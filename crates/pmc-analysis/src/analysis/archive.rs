@@ -1,0 +1,232 @@
+//! Portable recordings: a recording with the symbols, lines and code of its sampled addresses.
+//!
+//! [`write`] collects the addresses that any command may show, has the symbolizer look them up, and stores
+//! the result as a section of a copy of the recording. [`of_session`] reads the section again, so that
+//! [`symbols_of`](super::symbols_of) uses it instead of the files on this machine. `symbol` defines the
+//! contents of the section.
+//!
+//! ```text
+//!   stream, directory, stack copies, damaged --inject--> plain recording
+//!   plain recording --samples--> addresses --symbolizer--> section
+//!   copy of the recording + section = archive
+//! ```
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::inject::{self, InjectRequest};
+use super::symbols::RecordingSymbols;
+use super::warning::AnalysisWarning;
+use super::{Analysis, AnalysisRequest, ProgressSink, header, recording_quality};
+use crate::profile::sampled::profile_quality::UnwindEnds;
+use crate::session::distinct_addresses::{self, AddressKinds, Addresses};
+use crate::session::location::{SampledAddress, locate};
+use crate::session::{CodeLocation, Session};
+use pmc_perfdata::perfdata::{FeatureNumber, Reader, RecordingLayout, RecordingNote, copy_with_section};
+use pmc_perfdata::record::kind;
+use pmc_perfdata::record::unwound::StrippedFields;
+use pmc_symbols::symbol::{
+    ArchiveContent, ArchiveError, ArchiveRequest, ConvertedStacks, ModuleId, OriginalFacts, SymbolArchive, SymbolOptions,
+    SymbolProgress, SymbolQuery,
+};
+use pmc_sys::abi::sample_type;
+use pmc_sys::error::{Error, Exit, Result, say};
+use pmc_sys::sys::output_file;
+use pmc_sys::sys::replacement::Replacement;
+
+/// What to archive.
+#[derive(Debug, Clone)]
+pub struct RecordingArchiveRequest {
+    /// Path of the archive.
+    pub output: PathBuf,
+    /// What to include in addition to names and line numbers.
+    pub content: ArchiveContent,
+    /// Where to look for the recorded programs.
+    pub symbols: SymbolOptions,
+}
+
+/// Sizes of a finished archive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ArchiveSizes {
+    /// Size of the file in bytes.
+    pub file: u64,
+    /// Size of the section with symbols, lines and code in bytes.
+    pub section: u64,
+}
+
+/// Writes the archive of a recording, and warns about problems in the recording. Returns the sizes and the
+/// exit status.
+///
+/// # Errors
+/// Fails if the recording cannot be read or has no samples, or if the archive cannot be written. In these
+/// cases, no archive remains on disk.
+pub fn write(
+    reader: Reader,
+    request: &RecordingArchiveRequest,
+    progress: &dyn ProgressSink,
+) -> Result<(ArchiveSizes, Exit)> {
+    inject::refuse(&reader, &request.output)?;
+    let failed = |error| Error::io(format!("creating {}", request.output.display()), error);
+    let place = output_file::look(&request.output).map_err(failed)?.path;
+    let mut session = Session::open(reader)?;
+    let (mut exit, mut stacks) = (Exit::Done, stacks_of_archive(&session));
+    let modified_ns = header::modified_ns(&session.reader).unwrap_or_default();
+    // Exists only while the archive is written.
+    let plain = Replacement::new(&place);
+    if is_rewritten(&session) {
+        let size = session.reader.events().iter().map(|event| event.attr.sample_stack_user()).max();
+        let converted = inject::rewrite(session.reader, &rewriting(request, plain.path()), progress)?;
+        exit = converted.exit;
+        stacks = converted.ends.filter(|ends| ends.copied > 0).map(|ends| stored(ends, size)).or(stacks);
+        session = Session::open(Reader::open(plain.path())?)?;
+    } else if recording_quality::warn(&session) != Exit::Done {
+        exit = Exit::Failure;
+    }
+    let session = Arc::new(session);
+    let section = section(&session, request, OriginalFacts { stacks, modified_ns }, progress)?;
+    let new = Replacement::new(&place);
+    let mut file = new.create(0o600).map_err(failed)?;
+    copy_with_section(session.reader.path(), (&mut file, &place), FeatureNumber::ARCHIVE, &section)?;
+    let size = file.metadata().map_err(failed)?.len();
+    new.put().map_err(failed)?;
+    Ok((ArchiveSizes { file: size, section: section.len() as u64 }, exit))
+}
+
+/// Whether the recording must be rewritten as a plain file with call chains instead of stack copies.
+fn is_rewritten(session: &Session) -> bool {
+    let is_incomplete = |note: &RecordingNote| match note {
+        RecordingNote::Unfinished { .. }
+        | RecordingNote::Torn { .. }
+        | RecordingNote::BadFeatures(_)
+        | RecordingNote::MissingFile(_) => true,
+        RecordingNote::Aux { .. }
+        | RecordingNote::Unknown { .. }
+        | RecordingNote::Malformed { .. }
+        | RecordingNote::Misshapen { .. }
+        | RecordingNote::BadCompression { .. } => false,
+    };
+    let reader = &session.reader;
+    reader.form() != RecordingLayout::File
+        || reader.path() == Path::new("-")
+        || session.notes().iter().any(is_incomplete)
+        || reader.layouts().iter().any(StrippedFields::takes)
+}
+
+fn rewriting(request: &RecordingArchiveRequest, output: &Path) -> InjectRequest {
+    InjectRequest {
+        output: output.to_owned(),
+        build_ids: None,
+        mappings: None,
+        known: Vec::new(),
+        jit: false,
+        convert_stacks: true,
+        symbols: request.symbols.clone(),
+    }
+}
+
+/// The addresses of a module, by use.
+#[derive(Default)]
+struct ModuleAddresses {
+    queries: Vec<SymbolQuery>,
+    executed: Vec<SymbolQuery>,
+    data: Vec<SymbolQuery>,
+}
+
+/// Collects the addresses that commands may show, and looks them up.
+fn section(
+    session: &Arc<Session>,
+    request: &RecordingArchiveRequest,
+    facts: OriginalFacts,
+    progress: &dyn ProgressSink,
+) -> Result<Vec<u8>> {
+    let everything = AnalysisRequest { idle: true, ..AnalysisRequest::new(request.symbols.clone()) };
+    let analysis = Analysis::load(session.clone(), &everything, progress)?;
+    let symbols = &analysis.symbols;
+    let resolved = &analysis.samples.resolved;
+    let mut modules: FxHashMap<ModuleId, ModuleAddresses> = FxHashMap::default();
+    let mut add = |location: &CodeLocation, is_executed: bool| {
+        let Some((id, query)) = symbols.query(location) else { return };
+        let of_module = modules.entry(id).or_default();
+        of_module.queries.push(query);
+        match location.data() {
+            Some(_) => of_module.data.push(query),
+            None if is_executed => of_module.executed.push(query),
+            None => {}
+        }
+    };
+    for location in resolved.locations.iter() {
+        add(location, false);
+    }
+    for (key, _) in &resolved.rows {
+        if let Some(leaf) = resolved.stack(key.stack).next() {
+            add(&resolved.locations[leaf as usize], true);
+        }
+    }
+    let branches = AddressKinds { branches: true, ..AddressKinds::default() };
+    if session.reader.layouts().have(sample_type::BRANCH_STACK) {
+        for address in addresses(session, &everything, branches, progress)?.all().iter() {
+            add(&locate(&session.history, *address), true);
+        }
+    }
+    // script also shows what other commands leave out, and looks up callers by their return addresses too.
+    let all = AddressKinds { chains: true, branches: false, data: true, in_calls: true };
+    for address in addresses(session, &everything, all, progress)?.all().iter() {
+        add(&locate(&session.history, *address), false);
+        if address.in_call {
+            add(&locate(&session.history, SampledAddress { in_call: false, ..*address }), false);
+        }
+    }
+    let requests = modules.into_iter().map(|(module, ModuleAddresses { queries, executed, data })| {
+        ArchiveRequest { module, queries, executed, data }
+    });
+    let meter = progress.begin("collecting symbols and code", 0);
+    let at = |p: SymbolProgress| meter.at(p.done as u64, p.total as u64);
+    let section = symbols.symbolizer.archive(requests.collect(), request.content, facts, &at);
+    recording_quality::warn_of_names(symbols.failures());
+    section.map_err(|error| Error::new(format!("cannot write the archive: {error}")))
+}
+
+fn addresses(
+    session: &Session,
+    request: &AnalysisRequest,
+    kinds: AddressKinds,
+    progress: &dyn ProgressSink,
+) -> Result<Addresses> {
+    let meter = progress.begin("reading samples", session.index.count(kind::SAMPLE));
+    let wanted = request.selection.sample_query(session)?;
+    Ok(distinct_addresses::collect(session, &wanted, kinds, None, &|count| meter.more(count))?)
+}
+
+/// Reads the archive in a recording; `None` if there is none. Warns about a damaged one.
+pub(super) fn of_session(session: &Session) -> Option<SymbolArchive> {
+    let section = session.reader.features().archive.as_ref()?;
+    let read = SymbolArchive::read(&section.0);
+    let unusable = |error: &ArchiveError| {
+        let what = format!("the archive in {} cannot be used: {error}", session.reader.path().display());
+        say::warn(AnalysisWarning::ArchiveUnusable { what });
+    };
+    read.inspect_err(unusable).ok()
+}
+
+fn stacks_of_archive(session: &Session) -> Option<ConvertedStacks> {
+    SymbolArchive::read(&session.reader.features().archive.as_ref()?.0).ok()?.stacks().cloned()
+}
+
+fn stored(ends: UnwindEnds, copy_size: Option<u32>) -> ConvertedStacks {
+    let UnwindEnds { copied, cut, lost, long, compat, no_tables } = ends;
+    let (no_tables, no_tables_samples) =
+        no_tables.into_iter().map(|(module, samples)| (module.unwrap_or_default(), samples)).unzip();
+    let copy_size = copy_size.unwrap_or_default();
+    ConvertedStacks { copied, cut, lost, long, compat, no_tables, no_tables_samples, copy_size }
+}
+
+/// Returns how unwinding ended for the stack copies that an archive no longer contains.
+pub(super) fn converted_ends(symbols: &RecordingSymbols) -> Option<UnwindEnds> {
+    let ConvertedStacks { copied, cut, lost, long, compat, no_tables, no_tables_samples, .. } =
+        symbols.symbolizer.converted_stacks()?.clone();
+    let module = |name: String| Some(name).filter(|name| !name.is_empty());
+    let no_tables = no_tables.into_iter().map(module).zip(no_tables_samples).collect();
+    Some(UnwindEnds { copied, cut, lost, long, compat, no_tables })
+}

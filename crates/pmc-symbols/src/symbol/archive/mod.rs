@@ -1,0 +1,243 @@
+//! Symbols, lines, code and source excerpts that a recording contains (`pmc archive`).
+//!
+//! Takes the bytes of a recording's `ARCHIVE` section; returns the data of its modules
+//! ([`ArchivedModule`]), with the same answers that the recorded machine's files gave. [`collect`] writes
+//! archives. The bytes are untrusted: sizes are limited, numbers are checked, and the memory is proportional
+//! to the section.
+//!
+//! ```text
+//!   "pmcA" | u8 version | i64 time | zstd( ArchiveData: modules, each an encoded ModuleData )
+//! ```
+//!
+//! [`collect`]: super::collect
+
+pub(in crate::symbol) mod answers;
+pub(in crate::symbol) mod format;
+mod module;
+
+use std::fmt;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+
+use prost::Message;
+use rustc_hash::FxHashMap;
+
+pub use format::ConvertedStacks;
+use format::{ArchiveData, ModuleData, ModuleKey};
+pub(in crate::symbol) use module::ArchivedModule;
+
+use super::module::{SymbolModule, SymbolModuleKind};
+
+/// The start of a section.
+const MAGIC: &[u8; 4] = b"pmcA";
+/// Version of the format. Additions that older versions of pmc can ignore do not change it.
+const VERSION: u8 = 1;
+/// Maximum number of unpacked bytes per byte of a section.
+const MOST_RATIO: usize = 24;
+/// Number of additional unpacked bytes that are allowed.
+const SLACK: usize = 1 << 20;
+/// Compression level. Higher levels take several times as long and save only a few percent.
+const LEVEL: i32 = 12;
+/// Binary logarithm of the maximum window size of the compression, in bytes.
+const WINDOW: u32 = 23;
+
+/// Why an archive cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ArchiveError {
+    /// It is not an archive.
+    #[error("it does not start like an archive")]
+    NotAnArchive,
+    /// A newer version of pmc wrote it.
+    #[error("it has version {0}, and this pmc reads version {VERSION}")]
+    Version(u8),
+    /// It cannot be unpacked.
+    #[error("unpacking failed: {0}")]
+    Unpack(String),
+    /// It unpacks to too many bytes.
+    #[error("its {packed} bytes unpack to more than {most} bytes")]
+    Bomb {
+        /// Size of the archive in bytes.
+        packed: usize,
+        /// The limit in bytes.
+        most: usize,
+    },
+    /// Its contents are damaged.
+    #[error("its contents are damaged: {0}")]
+    Damaged(String),
+}
+
+/// The symbols that a recording contains, by module.
+#[derive(Default)]
+pub struct SymbolArchive {
+    stacks: Option<ConvertedStacks>,
+    modules: FxHashMap<ModuleKey, Vec<u8>>,
+}
+
+impl fmt::Debug for SymbolArchive {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SymbolArchive").field("modules", &self.modules.len()).finish_non_exhaustive()
+    }
+}
+
+impl SymbolArchive {
+    /// Reads a section.
+    ///
+    /// # Errors
+    /// Fails if the section is damaged, or if a newer version of pmc wrote it.
+    pub fn read(section: &[u8]) -> Result<Self, ArchiveError> {
+        let (_, packed) = split(section)?;
+        let unpacked = unpack(packed)?;
+        let damaged = |error: prost::DecodeError| ArchiveError::Damaged(error.to_string());
+        let ArchiveData { stacks, modules } = ArchiveData::decode(&*unpacked).map_err(damaged)?;
+        let mut archive = Self { stacks, modules: FxHashMap::default() };
+        for module in modules {
+            let key = KeyOnly::decode(&*module).map_err(damaged)?.key.unwrap_or_default();
+            archive.modules.insert(key, module);
+        }
+        Ok(archive)
+    }
+
+    /// How stack copies were converted to call chains, if the recording had any.
+    pub fn stacks(&self) -> Option<&ConvertedStacks> {
+        self.stacks.as_ref()
+    }
+
+    /// Returns the data of a module; an empty one if the archive does not contain it or its data is damaged.
+    pub(in crate::symbol) fn module(&self, module: &SymbolModule) -> ArchivedModule {
+        let data = self.modules.get(&key_of(module)).map(|bytes| ModuleData::decode(&**bytes));
+        match data {
+            Some(Ok(data)) => ArchivedModule::new(data),
+            Some(Err(error)) => ArchivedModule::lacking(format!("the archive's data is damaged: {error}")),
+            None => ArchivedModule::lacking("the archive does not contain it".to_owned()),
+        }
+    }
+}
+
+/// Returns the modification time of the original recording, in nanoseconds since 1970. A copy of an archive
+/// has another modification time.
+pub fn modified_ns(section: &[u8]) -> Option<i64> {
+    split(section).ok().map(|(time, _)| time)
+}
+
+/// Splits a section into the time and the compressed contents.
+fn split(section: &[u8]) -> Result<(i64, &[u8]), ArchiveError> {
+    let rest = section.strip_prefix(MAGIC).ok_or(ArchiveError::NotAnArchive)?;
+    let (version, rest) = rest.split_first().ok_or(ArchiveError::NotAnArchive)?;
+    if *version != VERSION {
+        return Err(ArchiveError::Version(*version));
+    }
+    let (time, packed) = rest.split_first_chunk().ok_or(ArchiveError::NotAnArchive)?;
+    Ok((i64::from_le_bytes(*time), packed))
+}
+
+/// Facts about the original recording that the archive's copy of it lacks.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct OriginalFacts {
+    /// How stack copies were converted to call chains.
+    pub stacks: Option<ConvertedStacks>,
+    /// See [`modified_ns`].
+    pub modified_ns: i64,
+}
+
+/// Only the key of a [`ModuleData`].
+#[derive(Clone, PartialEq, Message)]
+struct KeyOnly {
+    #[prost(message, optional, tag = "1")]
+    key: Option<ModuleKey>,
+}
+
+/// Returns the fields by which an archive finds a module.
+pub(in crate::symbol) fn key_of(module: &SymbolModule) -> ModuleKey {
+    let (kind, owner) = match &module.kind {
+        SymbolModuleKind::File => (1, 0),
+        SymbolModuleKind::Kernel { .. } => (2, 0),
+        SymbolModuleKind::KernelModule { start } => (3, start.0),
+        SymbolModuleKind::Vdso => (4, 0),
+        SymbolModuleKind::Anonymous { pid } => (5, u64::from(*pid)),
+        // All BPF programs share one list of names, under the name of the first one.
+        SymbolModuleKind::Bpf => return ModuleKey { kind: 6, ..ModuleKey::default() },
+    };
+    ModuleKey {
+        path: module.path.as_os_str().as_bytes().to_vec(),
+        kind,
+        owner,
+        build_id: module.build_id.map(|id| id.bytes().to_vec()).unwrap_or_default(),
+        mount: module.mount.map_or(0, u64::from),
+    }
+}
+
+/// Encodes a section.
+///
+/// # Errors
+/// Fails if compression fails.
+pub(in crate::symbol) fn encode(
+    modules: &[ModuleData],
+    OriginalFacts { stacks, modified_ns }: OriginalFacts,
+) -> Result<Vec<u8>, ArchiveError> {
+    let modules = modules.iter().map(Message::encode_to_vec).collect();
+    let content = ArchiveData { stacks, modules }.encode_to_vec();
+    let failed = |error: std::io::Error| ArchiveError::Unpack(error.to_string());
+    let mut compressor = zstd::bulk::Compressor::new(LEVEL).map_err(failed)?;
+    compressor.set_parameter(zstd::zstd_safe::CParameter::WindowLog(WINDOW)).map_err(failed)?;
+    let mut section = [MAGIC, &[VERSION][..], &modified_ns.to_le_bytes()].concat();
+    let start = section.len();
+    section.extend(compressor.compress(&content).map_err(failed)?);
+    // Readers limit the ratio. The padding is behind the end of the compressed data, so they ignore it.
+    let least = content.len().saturating_sub(SLACK) / MOST_RATIO;
+    section.resize(section.len().max(least + start), 0);
+    Ok(section)
+}
+
+fn unpack(packed: &[u8]) -> Result<Vec<u8>, ArchiveError> {
+    let failed = |error: std::io::Error| ArchiveError::Unpack(error.to_string());
+    let most = packed.len().saturating_mul(MOST_RATIO).saturating_add(SLACK);
+    let mut decoder = zstd::stream::read::Decoder::with_buffer(packed).map_err(failed)?.single_frame();
+    decoder.window_log_max(WINDOW).map_err(failed)?;
+    let mut content = Vec::new();
+    decoder.take(most as u64 + 1).read_to_end(&mut content).map_err(failed)?;
+    if content.len() > most {
+        return Err(ArchiveError::Bomb { packed: packed.len(), most });
+    }
+    Ok(content)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn section_survives_a_round_trip() {
+        let key = key_of(&SymbolModule::file("/bin/true"));
+        let data = ModuleData { key: Some(key), symbols_found: 7, ..ModuleData::default() };
+        let stacks = ConvertedStacks { copied: 3, ..ConvertedStacks::default() };
+        let facts = OriginalFacts { stacks: Some(stacks.clone()), modified_ns: -5 };
+        let section = encode(&[data], facts).unwrap();
+        assert_eq!(modified_ns(&section), Some(-5));
+        let archive = SymbolArchive::read(&section).unwrap();
+        assert_eq!(archive.stacks(), Some(&stacks));
+        let quality = |name: &str| archive.module(&SymbolModule::file(name)).quality();
+        assert_eq!(quality("/bin/true").found().symbols, 7);
+        assert!(quality("/bin/false").missing[0].to_string().contains("does not contain"));
+        // Very repetitive contents remain readable.
+        let texts = "x".repeat(64 << 20);
+        let data = ModuleData { texts, ..ModuleData::default() };
+        let section = encode(&[data], OriginalFacts::default()).unwrap();
+        assert!(section.len() > (62 << 20) / MOST_RATIO);
+        assert_eq!(SymbolArchive::read(&section).unwrap().modules.len(), 1);
+    }
+
+    #[test]
+    fn bad_sections_are_rejected() {
+        let read = |bytes: &[u8]| SymbolArchive::read(bytes).err();
+        assert_eq!(read(b""), Some(ArchiveError::NotAnArchive));
+        assert_eq!(read(b"pmcB\x01"), Some(ArchiveError::NotAnArchive));
+        assert_eq!(read(b"pmcA\x01time"), Some(ArchiveError::NotAnArchive));
+        assert_eq!(read(b"pmcA\x09"), Some(ArchiveError::Version(9)));
+        assert!(matches!(read(b"pmcA\x01timetimenothing"), Some(ArchiveError::Unpack(_))));
+        let zeros = zstd::bulk::compress(&vec![0; 64 << 20], 1).unwrap();
+        let bomb = [&b"pmcA\x01timetime"[..], &zeros].concat();
+        assert!(matches!(read(&bomb), Some(ArchiveError::Bomb { .. })));
+        let noise = zstd::bulk::compress(&[0xff; 100], 1).unwrap();
+        assert!(matches!(read(&[&b"pmcA\x01timetime"[..], &noise].concat()), Some(ArchiveError::Damaged(_))));
+    }
+}

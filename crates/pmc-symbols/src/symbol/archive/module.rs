@@ -1,0 +1,237 @@
+//! The data of a module in an archive, for lookups.
+//!
+//! Takes a decoded message; answers the lookups that otherwise read a module's files. All numbers in the
+//! message are untrusted.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::answers::{AnswerTable, SharedTexts, TextTable};
+use super::format::{FrameColumns, ModuleData, SymbolColumns};
+use crate::symbol::dwarf::lines::LineFrame;
+use crate::symbol::files::elf::Segments;
+use crate::symbol::files::source_text::{SourceExcerpt, SourceLines};
+use crate::symbol::missing_data::{FoundData, MissingDataReason, ModuleDataQuality};
+use crate::symbol::tables::table::Symbol;
+
+/// Machine code of a module.
+pub(in crate::symbol) struct ArchivedCode {
+    /// Address of the first byte in the module's own address space.
+    pub(in crate::symbol) start: u64,
+    /// ELF `e_machine`.
+    pub(in crate::symbol) machine: u16,
+    pub(in crate::symbol) bytes: Vec<u8>,
+    /// The file from which the bytes were read.
+    pub(in crate::symbol) from: PathBuf,
+    pub(in crate::symbol) is_unlinked: bool,
+    /// Address, file and line of generated code.
+    pub(in crate::symbol) lines: Vec<(u64, String, u32)>,
+}
+
+/// A module in an archive.
+#[derive(Debug, Default)]
+pub(in crate::symbol) struct ArchivedModule {
+    quality: Arc<ModuleDataQuality>,
+    texts: TextTable,
+    symbols: SymbolColumns,
+    frames: FrameColumns,
+    functions: AnswerTable,
+    placeholders: AnswerTable,
+    variables: AnswerTable,
+    slots: AnswerTable,
+    lines: AnswerTable,
+    /// For each piece of code: the row in the message, and the offset of its bytes.
+    code: Vec<([u64; 5], usize)>,
+    /// The rest of the message.
+    data: ModuleData,
+}
+
+impl ArchivedModule {
+    pub(super) fn new(mut data: ModuleData) -> Self {
+        let texts = TextTable::read(std::mem::take(&mut data.texts), &data.text_lengths);
+        let text = |number: u64| usize::try_from(number).map_or("", |number| texts.get(number));
+        let missing = rows(&data.missing).map(|[why, remedy, is_failure]| MissingDataReason::Archived {
+            why: text(why).into(),
+            remedy: remedy.checked_sub(1).map(|remedy| text(remedy).into()),
+            is_failure: is_failure != 0,
+        });
+        let path = |bytes: &Option<Vec<u8>>| bytes.as_deref().map(|path| OsStr::from_bytes(path).into());
+        let found = FoundData {
+            binary: path(&data.binary),
+            debug: path(&data.debug),
+            symbols: data.symbols_found as usize,
+            lines: data.has_lines,
+        };
+        let quality = ModuleDataQuality::new(found, missing.collect()).into();
+        let mut end = 0usize;
+        let code = rows(&data.code).map(|row| {
+            let start = end;
+            end = end.saturating_add(usize::try_from(row[1]).unwrap_or(usize::MAX));
+            (row, start)
+        });
+        let code = code.collect();
+        Self {
+            quality,
+            texts,
+            symbols: data.symbols.take().unwrap_or_default(),
+            frames: data.frames.take().unwrap_or_default(),
+            functions: AnswerTable::read(data.functions.take()),
+            placeholders: AnswerTable::read(data.placeholders.take()),
+            variables: AnswerTable::read(data.variables.take()),
+            slots: AnswerTable::read(data.slots.take()),
+            lines: AnswerTable::read(data.lines.take()),
+            code,
+            data,
+        }
+    }
+
+    /// Creates a module without data.
+    pub(super) fn lacking(why: String) -> Self {
+        let reason = MissingDataReason::Archived { why: why.into(), remedy: None, is_failure: false };
+        Self { quality: ModuleDataQuality::lacking(reason).into(), ..Self::default() }
+    }
+
+    pub(in crate::symbol) fn quality(&self) -> Arc<ModuleDataQuality> {
+        self.quality.clone()
+    }
+
+    /// The distance of memory addresses above addresses in the file; `None` if queries are file offsets.
+    pub(in crate::symbol) fn slide(&self) -> Option<u64> {
+        self.data.slide
+    }
+
+    pub(in crate::symbol) fn segments(&self) -> Segments {
+        Segments::of_rows(rows(&self.data.segments))
+    }
+
+    pub(in crate::symbol) fn has_short_addresses(&self) -> bool {
+        self.data.has_short_addresses
+    }
+
+    /// Whether this is the path of the module's own file, from which code was read.
+    pub(in crate::symbol) fn is_image(&self, path: &Path) -> bool {
+        self.data.image.as_deref() == Some(path.as_os_str().as_bytes())
+    }
+
+    fn symbol(&self, table: &AnswerTable, address: u64) -> Option<Symbol<'_>> {
+        let symbol = self.symbols.get(table.get(address)?, &self.texts)?;
+        (symbol.start..symbol.end).contains(&address).then_some(symbol)
+    }
+
+    /// Returns the function at an address in the module's own address space.
+    pub(in crate::symbol) fn function(&self, address: u64) -> Option<Symbol<'_>> {
+        self.symbol(&self.functions, address)
+    }
+
+    /// Returns the variable at an address in the file.
+    pub(in crate::symbol) fn variable(&self, address: u64) -> Option<Symbol<'_>> {
+        self.symbol(&self.variables, address)
+    }
+
+    /// Returns the function whose address is in a slot. The difference between the slot's address and the
+    /// symbol's start is the offset into the function.
+    pub(in crate::symbol) fn slot(&self, address: u64) -> Option<Symbol<'_>> {
+        self.symbol(&self.slots, address)
+    }
+
+    /// Returns the placeholder at an address in the file: its name, and the bounds of its function.
+    pub(in crate::symbol) fn placeholder(&self, address: u64) -> Option<(&str, Option<(u64, u64)>)> {
+        let symbol = self.symbols.get(self.placeholders.get(address)?, &self.texts)?;
+        let function = (symbol.start < symbol.end).then_some((symbol.start, symbol.end));
+        Some((symbol.name, function))
+    }
+
+    /// Returns the frames at addresses in the file.
+    pub(in crate::symbol) fn lines(
+        &self,
+        addresses: impl Iterator<Item = u64>,
+    ) -> FxHashMap<u64, Vec<LineFrame>> {
+        let shared = &mut SharedTexts::default();
+        let frames = addresses.map(|address| {
+            let frames = self.lines.get(address).map(|at| self.frames.get(at, &self.texts, shared));
+            (address, frames.unwrap_or_default())
+        });
+        frames.collect()
+    }
+
+    fn text(&self, number: u64) -> &str {
+        usize::try_from(number).map_or("", |number| self.texts.get(number))
+    }
+
+    /// Returns the code from an address in the module's own address space on; generated code from the start
+    /// of the function. `Err` contains the reason and the remedy if there is no code.
+    pub(in crate::symbol) fn code(
+        &self,
+        start: u64,
+        size: u64,
+    ) -> Result<ArchivedCode, (String, Option<String>)> {
+        let at = self.code.partition_point(|([from, ..], _)| *from <= start).checked_sub(1);
+        let found = at.and_then(|at| Some((at, self.piece(at, start, size)?)));
+        let Some((at, mut code)) = found else {
+            let reason = rows(&self.data.no_code).find(|[from, _, _]| *from == start);
+            let remedy = |remedy: u64| remedy.checked_sub(1).map(|number| self.text(number).to_owned());
+            return Err(reason.map_or_else(
+                || ("the archive does not contain this code".to_owned(), None),
+                |[_, why, with]| (self.text(why).to_owned(), remedy(with)),
+            ));
+        };
+        let lines = rows(&self.data.code_lines).filter(|[piece, _, _, _]| *piece == at as u64);
+        code.lines = lines
+            .map(|[_, address, file, line]| (address, self.text(file).to_owned(), line as u32))
+            .collect();
+        Ok(code)
+    }
+
+    fn piece(&self, at: usize, start: u64, size: u64) -> Option<ArchivedCode> {
+        let ([from, length, machine, file, is_unlinked], offset) = *self.code.get(at)?;
+        let bytes = self.data.code_bytes.get(offset..)?;
+        let bytes = bytes.get(..usize::try_from(length).ok()?)?;
+        let skipped = usize::try_from(start - from).ok()?;
+        let size = usize::try_from(size).unwrap_or(usize::MAX);
+        let bytes = bytes.get(skipped..)?;
+        let bytes = &bytes[..bytes.len().min(size)];
+        (!bytes.is_empty()).then(|| ArchivedCode {
+            start,
+            machine: machine as u16,
+            bytes: bytes.to_vec(),
+            from: self.text(file).into(),
+            is_unlinked: is_unlinked != 0,
+            lines: Vec::new(),
+        })
+    }
+
+    /// Returns the lines of a source file, and whether it is newer than the program.
+    ///
+    /// # Errors
+    /// Returns the reason why the file was missing when the archive was written.
+    pub(in crate::symbol) fn source(&self, path: &str) -> Result<(SourceLines, bool), MissingDataReason> {
+        let mut files = (0..).zip(rows(&self.data.sources));
+        let file = files.find(|(_, [name, _, _, _, _])| self.text(*name) == path);
+        let Some((number, [_, missing, is_failure, is_newer, count])) = file else {
+            let why = format!("{path}: the archive does not contain it").into();
+            return Err(MissingDataReason::Archived { why, remedy: None, is_failure: false });
+        };
+        if let Some(missing) = missing.checked_sub(1) {
+            let why = self.text(missing).into();
+            return Err(MissingDataReason::Archived { why, remedy: None, is_failure: is_failure != 0 });
+        }
+        let of_file = rows(&self.data.excerpts).filter(|[file, _, _, _]| *file == number);
+        // Each excerpt refers to separate texts, so together they contain at most as many lines as texts.
+        let mut room = self.data.text_lengths.len() as u64;
+        let excerpts = of_file.map_while(|[_, first, lines, text]| {
+            room = room.checked_sub(lines)?;
+            let lines = (text..text.checked_add(lines)?).map(|number| self.text(number).to_owned());
+            Some(SourceExcerpt { first: first as u32, lines: lines.collect() })
+        });
+        Ok((SourceLines::excerpts(excerpts.collect(), count as u32), is_newer != 0))
+    }
+}
+
+/// Splits a column into rows of `N` cells.
+fn rows<const N: usize>(column: &[u64]) -> impl Iterator<Item = [u64; N]> {
+    column.as_chunks().0.iter().copied()
+}
