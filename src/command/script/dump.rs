@@ -22,7 +22,7 @@ impl<'a> EventDump<'a> {
     fn new(path: PathBuf, script: &'a NamedRecording<'_>, layout: &'a ScriptLayout) -> Result<Self> {
         let file = output_file::create(&path, 0o600, false);
         let file = file.map_err(|error| Error::create(AdvisedOption::Input, &path, error))?;
-        let read_source = Box::new(|path: &str| script.source(path));
+        let read_source = Box::new(|module, path: &str| script.source(module, path));
         Ok(Self { path, file, writer: ScriptWriter::new(layout, script.places(), read_source), samples: 0 })
     }
 

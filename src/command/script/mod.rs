@@ -48,7 +48,7 @@ pub(super) fn run(plan: &ScriptPlan) -> Result<Exit> {
         dump::write(&script, &layout, &plan.input)?;
         return Ok(script.warn());
     }
-    let read_source = Box::new(|path: &str| script.source(path));
+    let read_source = Box::new(|module, path: &str| script.source(module, path));
     let mut writer = ScriptWriter::new(&layout, script.places(), read_source);
     script.entries(&mut |line| match line {
         ScriptLine::Sample(entry) => writer.write(&mut out, entry).map_err(written),

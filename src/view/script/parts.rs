@@ -286,13 +286,13 @@ fn bpf_output(out: &mut Vec<u8>, bytes: &[u8]) {
 
 /// Finds the lines of a source file by the path that the compiler recorded; `None` if the file is not
 /// available.
-pub(crate) type ReadSource<'a> = Box<dyn Fn(&str) -> Option<SourceLines> + 'a>;
+pub(crate) type ReadSource<'a> = Box<dyn Fn(u32, &str) -> Option<SourceLines> + 'a>;
 
 /// Lines of source files, and the last line printed for each thread, so that the same line is not printed
 /// again.
 pub(super) struct SourceCode<'a> {
     read: ReadSource<'a>,
-    files: FxHashMap<Arc<str>, Option<SourceLines>>,
+    files: FxHashMap<(u32, Arc<str>), Option<SourceLines>>,
     last: FxHashMap<Option<i32>, (Arc<str>, u32)>,
 }
 
@@ -302,11 +302,11 @@ impl<'a> SourceCode<'a> {
     }
 
     pub(super) fn print(&mut self, out: &mut Vec<u8>, thread: Option<i32>, place: &AddressFunction) {
-        let Some((file, line)) = &place.source else { return };
+        let (Some((file, line)), Some(module)) = (&place.source, place.module) else { return };
         if self.last.get(&thread).is_some_and(|last| (&last.0, last.1) == (file, *line)) {
             return;
         }
-        let lines = self.files.entry(file.clone()).or_insert_with(|| (self.read)(file));
+        let lines = self.files.entry((module, file.clone())).or_insert_with(|| (self.read)(module, file));
         if let Some(text) = lines.as_ref().and_then(|lines| lines.get(*line)) {
             let _ = writeln!(out, "|{line:<8} {}", clean(text));
             self.last.insert(thread, (file.clone(), *line));

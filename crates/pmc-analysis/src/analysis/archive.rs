@@ -17,7 +17,6 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::inject::{self, InjectRequest};
-use super::symbols::RecordingSymbols;
 use super::warning::AnalysisWarning;
 use super::{Analysis, AnalysisRequest, ProgressSink, header, recording_quality};
 use crate::profile::sampled::profile_quality::UnwindEnds;
@@ -28,8 +27,8 @@ use pmc_perfdata::perfdata::{FeatureNumber, Reader, RecordingLayout, RecordingNo
 use pmc_perfdata::record::kind;
 use pmc_perfdata::record::unwound::StrippedFields;
 use pmc_symbols::symbol::{
-    ArchiveContent, ArchiveError, ArchiveRequest, ConvertedStacks, ModuleId, OriginalFacts, SymbolArchive, SymbolOptions,
-    SymbolProgress, SymbolQuery,
+    ArchiveContent, ArchiveError, ArchiveRequest, ConvertedStacks, ModuleId, OriginalFacts, SymbolArchive,
+    SymbolOptions, SymbolProgress, SymbolQuery,
 };
 use pmc_sys::abi::sample_type;
 use pmc_sys::error::{Error, Exit, Result, say};
@@ -71,21 +70,22 @@ pub fn write(
     let failed = |error| Error::io(format!("creating {}", request.output.display()), error);
     let place = output_file::look(&request.output).map_err(failed)?.path;
     let mut session = Session::open(reader)?;
-    let (mut exit, mut stacks) = (Exit::Done, stacks_of_archive(&session));
-    let modified_ns = header::modified_ns(&session.reader).unwrap_or_default();
+    let (mut exit, mut facts) = (Exit::Done, header::original_facts(&session.reader));
     // Exists only while the archive is written.
     let plain = Replacement::new(&place);
     if is_rewritten(&session) {
-        let size = session.reader.events().iter().map(|event| event.attr.sample_stack_user()).max();
+        let events = session.reader.events().iter();
+        let copies: Vec<u32> = events.map(|event| event.attr.sample_stack_user()).collect();
         let converted = inject::rewrite(session.reader, &rewriting(request, plain.path()), progress)?;
         exit = converted.exit;
-        stacks = converted.ends.filter(|ends| ends.copied > 0).map(|ends| stored(ends, size)).or(stacks);
+        let ends = converted.ends.filter(|ends| ends.copied > 0);
+        facts.stacks = ends.map(|ends| stored(ends, &copies)).or(facts.stacks);
         session = Session::open(Reader::open(plain.path())?)?;
     } else if recording_quality::warn(&session) != Exit::Done {
         exit = Exit::Failure;
     }
     let session = Arc::new(session);
-    let section = section(&session, request, OriginalFacts { stacks, modified_ns }, progress)?;
+    let section = section(&session, request, &facts, progress)?;
     let new = Replacement::new(&place);
     let mut file = new.create(0o600).map_err(failed)?;
     copy_with_section(session.reader.path(), (&mut file, &place), FeatureNumber::ARCHIVE, &section)?;
@@ -138,7 +138,7 @@ struct ModuleAddresses {
 fn section(
     session: &Arc<Session>,
     request: &RecordingArchiveRequest,
-    facts: OriginalFacts,
+    facts: &OriginalFacts,
     progress: &dyn ProgressSink,
 ) -> Result<Vec<u8>> {
     let everything = AnalysisRequest { idle: true, ..AnalysisRequest::new(request.symbols.clone()) };
@@ -210,22 +210,20 @@ pub(super) fn of_session(session: &Session) -> Option<SymbolArchive> {
     read.inspect_err(unusable).ok()
 }
 
-fn stacks_of_archive(session: &Session) -> Option<ConvertedStacks> {
-    SymbolArchive::read(&session.reader.features().archive.as_ref()?.0).ok()?.stacks().cloned()
-}
-
-fn stored(ends: UnwindEnds, copy_size: Option<u32>) -> ConvertedStacks {
+/// Returns what the archive stores about unwinding. `copies` contains the size of each event's stack copies.
+fn stored(ends: UnwindEnds, copies: &[u32]) -> ConvertedStacks {
     let UnwindEnds { copied, cut, lost, long, compat, no_tables } = ends;
     let (no_tables, no_tables_samples) =
         no_tables.into_iter().map(|(module, samples)| (module.unwrap_or_default(), samples)).unzip();
-    let copy_size = copy_size.unwrap_or_default();
-    ConvertedStacks { copied, cut, lost, long, compat, no_tables, no_tables_samples, copy_size }
+    let all_events = copies.iter().all(|size| *size > 0);
+    let copy_size = copies.iter().copied().max().unwrap_or(0);
+    ConvertedStacks { copied, cut, lost, long, compat, no_tables, no_tables_samples, copy_size, all_events }
 }
 
 /// Returns how unwinding ended for the stack copies that an archive no longer contains.
-pub(super) fn converted_ends(symbols: &RecordingSymbols) -> Option<UnwindEnds> {
+pub(super) fn converted_ends(session: &Session) -> Option<UnwindEnds> {
     let ConvertedStacks { copied, cut, lost, long, compat, no_tables, no_tables_samples, .. } =
-        symbols.symbolizer.converted_stacks()?.clone();
+        session.converted.clone()?;
     let module = |name: String| Some(name).filter(|name| !name.is_empty());
     let no_tables = no_tables.into_iter().map(module).zip(no_tables_samples).collect();
     Some(UnwindEnds { copied, cut, lost, long, compat, no_tables })

@@ -6,7 +6,8 @@ use std::os::unix::fs::MetadataExt;
 use crate::profile::header::{ConversionInfo, RecordingHeader, RequestedEvent, VERSION};
 use pmc_perfdata::perfdata::{FeatureNumber, Reader, RecordTally, RecordedEvent, RecordingLayout};
 use pmc_perfdata::record::tracepoint::TracingData;
-use pmc_symbols::symbol;
+use pmc_symbols::symbol::OriginalFacts;
+use pmc_symbols::symbol::archive::original_facts as original_facts_of;
 use pmc_sys::abi::attr::{Flag, kind};
 use pmc_sys::abi::{Attr, names_of, read_format, sample_type};
 use pmc_sys::error::Result;
@@ -81,8 +82,8 @@ pub fn build_ids(reader: &Reader, with_hits: bool) -> Result<Vec<(String, String
 /// Returns the modification time of the recording's file, in nanoseconds since 1970. For an archive, this is
 /// the time of the original recording.
 pub fn modified_ns(reader: &Reader) -> Option<i64> {
-    if let Some(section) = &reader.features().archive {
-        return symbol::archive::modified_ns(&section.0);
+    if let Some(facts) = facts_in_archive(reader) {
+        return Some(facts.modified_ns);
     }
     let path = match reader.form() {
         RecordingLayout::Directory => reader.path().join("data"),
@@ -94,6 +95,31 @@ pub fn modified_ns(reader: &Reader) -> Option<i64> {
     Some(about.mtime().saturating_mul(1_000_000_000).saturating_add(about.mtime_nsec()))
 }
 
+/// Returns facts about the recording's file; those about the original file for an archive.
+pub(super) fn original_facts(reader: &Reader) -> OriginalFacts {
+    facts_in_archive(reader).unwrap_or_else(|| {
+        let form = match reader.form() {
+            RecordingLayout::File => "file",
+            RecordingLayout::Pipe => "pipe",
+            RecordingLayout::Directory => "directory",
+        };
+        let has = |feature: &&FeatureNumber| reader.features().section(**feature).is_some();
+        let features = FeatureNumber::ALL.iter().filter(has);
+        OriginalFacts {
+            modified_ns: modified_ns(reader).unwrap_or_default(),
+            form: form.to_owned(),
+            data_offset: reader.data_offset(),
+            data_size: reader.data_size(),
+            stacks: None,
+            features: features.map(|feature| *feature as u32).collect(),
+        }
+    })
+}
+
+fn facts_in_archive(reader: &Reader) -> Option<OriginalFacts> {
+    original_facts_of(&reader.features().archive.as_ref()?.0).ok()
+}
+
 fn facts(reader: &Reader) -> Vec<(String, String)> {
     let features = reader.features();
     let mut facts = Vec::new();
@@ -102,16 +128,12 @@ fn facts(reader: &Reader) -> Vec<(String, String)> {
             facts.push((label.to_owned(), value));
         }
     };
-    let form = match reader.form() {
-        RecordingLayout::File => "file",
-        RecordingLayout::Pipe => "pipe",
-        RecordingLayout::Directory => "directory",
-    };
-    say("form", Some(form.to_owned()));
+    let original = original_facts(reader);
+    say("form", Some(original.form.clone()));
     let captured = modified_ns(reader).map(|time| clock::local_date_of(time.div_euclid(1_000_000_000)));
     say("captured on", captured);
-    say("data offset", Some(reader.data_offset().to_string()));
-    say("data size", Some(reader.data_size().to_string()));
+    say("data offset", Some(original.data_offset.to_string()));
+    say("data size", Some(original.data_size.to_string()));
     say("hostname", features.hostname.clone());
     say("os release", features.os_release.clone());
     say("perf version", features.version.clone());
@@ -149,7 +171,7 @@ fn facts(reader: &Reader) -> Vec<(String, String)> {
     say("compressed", compression.map(|c| format!("Zstd, level = {}, ratio = {}", c.level, c.ratio)));
     // Only pmc archive writes the section for archives, so it is not missing elsewhere.
     let usual = FeatureNumber::ALL.iter().filter(|feature| **feature != FeatureNumber::ARCHIVE);
-    let missing = usual.filter(|feature| features.section(**feature).is_none());
+    let missing = usual.filter(|feature| !original.features.contains(&(**feature as u32)));
     say("missing features", Some(missing.map(|feature| feature.name()).collect::<Vec<_>>().join(" ")));
     facts
 }

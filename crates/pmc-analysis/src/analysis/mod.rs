@@ -202,7 +202,7 @@ impl Analysis {
             }
             let count = |count| meter.more(count);
             let samples = samples::collect(&session, &wanted, unwinding.if_needed(), &count)?;
-            (samples, archive::converted_ends(&symbols).unwrap_or_else(|| unwinding.ends()))
+            (samples, archive::converted_ends(&session).unwrap_or_else(|| unwinding.ends()))
         };
         let resolved = {
             let _meter = progress.begin("looking up addresses", 0);
@@ -323,8 +323,7 @@ impl Analysis {
         if remedies {
             recording_quality::add_remedies(&mut named.modules, session, &self.symbols);
         }
-        named.trust =
-            recording_quality::trust(session, &self.symbols, samples, &counts, ends.clone(), *has_stacks);
+        named.trust = recording_quality::trust(session, samples, &counts, ends.clone(), *has_stacks);
         named.trust.notes.extend(self.symbols.symbolizer.server_failure().map(str::to_owned));
     }
 

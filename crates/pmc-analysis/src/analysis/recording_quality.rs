@@ -196,7 +196,6 @@ fn unsampled(session: &Session, samples: &Samples) -> Option<UnsampledEvent> {
 /// Returns the data for the trust line.
 pub(super) fn trust(
     session: &Session,
-    symbols: &RecordingSymbols,
     samples: &Samples,
     quality: &StackCounts,
     mut ends: UnwindEnds,
@@ -224,7 +223,7 @@ pub(super) fn trust(
     let typed = session.reader.features().cmdline.as_deref().unwrap_or_default();
     let (unwound_live, largest_live) = unwound_live(typed);
     let in_events = session.reader.events().iter().map(|event| event.attr.sample_stack_user());
-    let in_archive = symbols.symbolizer.converted_stacks().map(|stacks| stacks.copy_size);
+    let in_archive = session.converted.as_ref().map(|stacks| stacks.copy_size);
     let copied = in_events.chain(in_archive).max().unwrap_or(0);
     sampled::ProfileQuality {
         unwound_live: unwound_live.filter(|_| ends.copied == 0),

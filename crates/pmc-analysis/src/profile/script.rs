@@ -27,6 +27,8 @@ pub struct AddressFunction {
     pub dso: Option<Arc<str>>,
     /// Source file and line.
     pub source: Option<(Arc<str>, u32)>,
+    /// The module's index in the recording.
+    pub module: Option<u32>,
     /// Whether the file with the code was found.
     pub has_file: bool,
     /// Whether the function is inlined into the next function at the same address.

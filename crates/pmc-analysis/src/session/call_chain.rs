@@ -11,6 +11,7 @@
 //!                                | sampled address, branch origins, outer callers with branch history
 //! ```
 
+use super::Session;
 use super::deferred::Deferred;
 use super::history::Epoch;
 use super::intern::bytes;
@@ -84,6 +85,8 @@ pub(crate) struct ChainCompleter<'a> {
     deferred: Option<&'a Deferred>,
     ignore_callers: bool,
     like_perf: bool,
+    /// Whether all user callers come from stack copies that were converted to chains.
+    converted: bool,
     branch_history: bool,
     chain: Vec<u64>,
     /// Origins of the sample's recorded calls or branches.
@@ -99,6 +102,7 @@ impl<'a> ChainCompleter<'a> {
             deferred: None,
             ignore_callers,
             like_perf: false,
+            converted: false,
             branch_history: false,
             chain: Vec::new(),
             calls: Vec::new(),
@@ -114,8 +118,11 @@ impl<'a> ChainCompleter<'a> {
     /// Represents each added caller as perf does, by an address inside its call: the return address minus 1
     /// for unwound callers, or the branch address for recorded calls. Otherwise, all callers are return
     /// addresses.
-    pub(crate) fn like_perf(self) -> Self {
-        Self { like_perf: true, ..self }
+    ///
+    /// The callers in an archive were unwound before it was written, so they count as added too.
+    pub(crate) fn like_perf(self, session: &Session) -> Self {
+        let converted = session.converted.as_ref().is_some_and(|stacks| stacks.all_events);
+        Self { like_perf: true, converted, ..self }
     }
 
     /// With `branch_history`, adds the origins of a sample's branches (other than calls) to its chain, before
@@ -141,6 +148,7 @@ impl<'a> ChainCompleter<'a> {
         if unwound.is_empty()
             && branches.is_none()
             && awaited.is_none()
+            && !self.converted
             && let Some(chain) = chain
         {
             let starts_well = chain.get(0).is_some_and(|word| word >= context::MAX)
@@ -175,6 +183,7 @@ impl<'a> ChainCompleter<'a> {
                 let is_unwound = self.unwound(unwound);
                 self.history(branches) || is_unwound
             }
+            None if self.converted => self.converted(),
             None => self.unwound(unwound),
         };
         bytes(&self.chain, &mut self.scratch);
@@ -220,6 +229,16 @@ impl<'a> ChainCompleter<'a> {
         let less = |word: &u64| u64::from(self.like_perf && *word < context::MAX);
         self.chain.extend(unwound.iter().skip(1).map(|word| word.saturating_sub(less(word))));
         true
+    }
+
+    /// Converts the user callers from return addresses to addresses inside calls. Returns whether there are
+    /// any user addresses.
+    fn converted(&mut self) -> bool {
+        let at = self.user_part() + 1;
+        for word in self.chain.iter_mut().skip(at + 1).filter(|word| **word < context::MAX) {
+            *word = word.saturating_sub(1);
+        }
+        at < self.chain.len()
     }
 
     /// Replaces the user callers found by the kernel with the calls that the CPU recorded. Returns whether

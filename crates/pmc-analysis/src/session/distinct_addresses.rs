@@ -50,7 +50,7 @@ pub(crate) fn collect(
     unwind: Option<&mut dyn Unwind>,
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<Addresses, perfdata::PerfdataError> {
-    let completer = || ChainCompleter::new(query.ignore_stacks).joining(&session.deferred).like_perf();
+    let completer = || ChainCompleter::new(query.ignore_stacks).joining(&session.deferred).like_perf(session);
     let new = || (Addresses::default(), completer());
     let look = |own: &mut _, raw: &RawRecord<'_>, position, unwound: &[u64]| {
         sample(session, query, kinds, raw, position, unwound, own);

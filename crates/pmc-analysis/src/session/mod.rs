@@ -44,6 +44,8 @@ pub use samples::{SampleQuery, SampleValue, Samples};
 use pmc_perfdata::perfdata::{self, Reader, RecordingIndex, RecordingNote};
 use pmc_perfdata::record::Thread;
 use pmc_perfdata::record::layouts::CounterRead;
+use pmc_symbols::symbol::ConvertedStacks;
+use pmc_symbols::symbol::archive::original_facts;
 use pmc_sys::abi::sample_type;
 
 /// Information about the quality of the recording, from the side-band.
@@ -101,6 +103,8 @@ pub struct Session {
     pub(crate) switches: parallelism::Switches,
     /// Paths of cgroups by cgroup number, as untrusted bytes.
     pub(crate) cgroups: FxHashMap<u64, Vec<u8>>,
+    /// How stack copies were converted to call chains, if the recording is an archive of one with copies.
+    pub(crate) converted: Option<ConvertedStacks>,
     /// Whether timestamps are times rather than offsets in the file.
     pub has_time: bool,
 }
@@ -130,7 +134,10 @@ impl Session {
             modules.keep_access();
         }
         let found = collected.finish(modules);
+        let archive = reader.features().archive.as_ref();
+        let facts = archive.and_then(|section| original_facts(&section.0).ok());
         Ok(Self {
+            converted: facts.and_then(|facts| facts.stacks),
             reader,
             index,
             history: found.history,

@@ -63,7 +63,7 @@ impl Symbolizer {
         &self,
         requests: Vec<ArchiveRequest>,
         content: ArchiveContent,
-        facts: OriginalFacts,
+        facts: &OriginalFacts,
         progress: &(dyn Fn(SymbolProgress) + Sync),
     ) -> Result<Vec<u8>, ArchiveError> {
         let mut by_key: BTreeMap<Vec<u8>, (ModuleKey, ArchiveRequest)> = BTreeMap::new();

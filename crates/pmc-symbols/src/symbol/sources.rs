@@ -45,25 +45,6 @@ impl Symbolizer {
         Ok(ModuleSource { lines: text.lines, is_newer })
     }
 
-    /// Reads a source file of any module, for callers that know only the path.
-    ///
-    /// # Errors
-    /// Returns the reason why the file is missing.
-    pub fn source_at(&self, path: &str) -> Result<SourceLines, MissingDataReason> {
-        if !self.has_archive() {
-            return source_text::read(path, &SourceFolders::default(), None, || None).map(|text| text.lines);
-        }
-        // Each module has excerpts for its own code.
-        let (mut found, mut missing) = (Vec::new(), MissingDataReason::Unknown);
-        for id in self.loaded() {
-            match self.source(id, path, &SourceFolders::default()) {
-                Ok(source) => found.push(source.lines),
-                Err(reason) => missing = reason,
-            }
-        }
-        if found.is_empty() { Err(missing) } else { Ok(SourceLines::merged(&found)) }
-    }
-
     /// Whether this is the path of a module's own file, as opposed to other sources of code.
     pub fn is_own_file(&self, id: ModuleId, path: &Path) -> bool {
         let sources = self.sources(id);

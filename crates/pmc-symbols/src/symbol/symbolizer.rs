@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 use object::Object;
 use rayon::prelude::*;
 
-use super::archive::{ConvertedStacks, SymbolArchive};
+use super::archive::SymbolArchive;
 use super::debuginfod::Debuginfod;
 use super::dwarf::lines::LineFrame;
 use super::files::image::Image;
@@ -128,11 +128,6 @@ impl Symbolizer {
     /// Makes an archive the only source of names, lines and code. Call this before the first resolution.
     pub fn set_archive(&mut self, archive: SymbolArchive) {
         self.shared.archive = Some(archive);
-    }
-
-    /// How stack copies were converted to call chains, according to the archive.
-    pub fn converted_stacks(&self) -> Option<&ConvertedStacks> {
-        self.shared.archive.as_ref()?.stacks()
     }
 
     /// Returns a module as it was passed to [`Symbolizer::add`].
@@ -309,16 +304,6 @@ impl Symbolizer {
     pub(super) fn placeholder_name(&self, id: ModuleId) -> String {
         let path = locate::strip_deleted(&self.module(id).path);
         path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
-    }
-
-    pub(super) fn has_archive(&self) -> bool {
-        self.shared.archive.is_some()
-    }
-
-    /// Iterates over the modules whose sources have been loaded.
-    pub(super) fn loaded(&self) -> impl Iterator<Item = ModuleId> {
-        let all = (0..).map(ModuleId).zip(&self.modules);
-        all.filter(|(_, (_, sources))| sources.get().is_some()).map(|(id, _)| id)
     }
 
     pub(super) fn options(&self) -> &SymbolOptions {

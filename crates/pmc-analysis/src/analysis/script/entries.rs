@@ -113,7 +113,9 @@ impl NamedRecording<'_> {
 impl NamedRecording<'_> {
     /// Returns a completer for use with [`Self::chain_places`].
     pub(crate) fn completer(&self) -> ChainCompleter<'_> {
-        ChainCompleter::new(self.wanted.ignore_stacks).joining(&self.session.deferred).like_perf()
+        ChainCompleter::new(self.wanted.ignore_stacks)
+            .joining(&self.session.deferred)
+            .like_perf(&self.session)
     }
 
     /// Returns an unwinder for stack copies.

@@ -25,7 +25,7 @@ use crate::profile::script::{
 use crate::session::distinct_addresses::{self, AddressKinds, Addresses};
 use crate::session::{SampleQuery, Session};
 use pmc_perfdata::record::{Record, kind};
-use pmc_symbols::symbol::source_text::SourceLines;
+use pmc_symbols::symbol::source_text::{SourceFolders, SourceLines};
 use pmc_symbols::symbol::{Depth, SymbolOptions};
 use pmc_sys::abi::sample_type;
 use pmc_sys::error::{Exit, Result};
@@ -151,7 +151,7 @@ impl<'a> NamedRecording<'a> {
         let mut symbols = symbols_of(&session, &request.symbols)?;
         let has = |list: &[ScriptField]| fields.iter().any(|fields| fields.has_any(list));
         let has_bit = |fields| session.reader.layouts().have(fields);
-        let has_copies = has_bit(sample_type::STACK_USER) || symbols.symbolizer.converted_stacks().is_some();
+        let has_copies = has_bit(sample_type::STACK_USER) || session.converted.is_some();
         let lines = has(&[ScriptField::SrcLine, ScriptField::SrcCode]);
         let inlines = request.inlines.unwrap_or(has_copies || lines);
         let all = request.everything;
@@ -192,11 +192,13 @@ impl<'a> NamedRecording<'a> {
         recording_quality::warn(&self.session)
     }
 
-    /// Returns the lines of a source file; `None` if the file is missing. Warns if it cannot be read.
-    pub fn source(&self, path: &str) -> Option<SourceLines> {
-        let read = self.symbols.symbolizer.source_at(path);
+    /// Returns the lines of a source file of a module; `None` if the file is missing. Warns if it cannot be
+    /// read.
+    pub fn source(&self, module: u32, path: &str) -> Option<SourceLines> {
+        let id = self.symbols.id(module)?;
+        let read = self.symbols.symbolizer.source(id, path, &SourceFolders::default());
         recording_quality::warn_of_names(read.as_ref().err().filter(|reason| reason.is_failure()).cloned());
-        read.ok()
+        read.ok().map(|source| source.lines)
     }
 
     /// Returns the fields of each event.

@@ -50,6 +50,7 @@ pub(super) fn name(
             address: question.address,
             offset: location.offset.wrapping_add(step),
             dso,
+            module: location.module(),
             has_file: has_file.unwrap_or(false),
             in_kernel: question.level != CpuMode::User,
             ..AddressFunction::default()

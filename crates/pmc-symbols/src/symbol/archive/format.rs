@@ -12,12 +12,32 @@
 /// The whole archive.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct ArchiveData {
-    /// How stack copies were converted to call chains, if the recording had any.
-    #[prost(message, optional, tag = "1")]
-    pub(super) stacks: Option<ConvertedStacks>,
     /// Encoded [`ModuleData`], decoded when a lookup first needs the module.
-    #[prost(bytes = "vec", repeated, tag = "2")]
+    #[prost(bytes = "vec", repeated, tag = "1")]
     pub(super) modules: Vec<Vec<u8>>,
+}
+
+/// Facts about the original recording that the archive's copy of it lacks.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct OriginalFacts {
+    /// The modification time, in nanoseconds since 1970.
+    #[prost(int64, tag = "1")]
+    pub modified_ns: i64,
+    /// The layout: `file`, `pipe` or `directory`.
+    #[prost(string, tag = "2")]
+    pub form: String,
+    /// Offset of the records in the file.
+    #[prost(uint64, tag = "3")]
+    pub data_offset: u64,
+    /// Size of the records in bytes.
+    #[prost(uint64, tag = "4")]
+    pub data_size: u64,
+    /// How stack copies were converted to call chains, if the recording had any.
+    #[prost(message, optional, tag = "5")]
+    pub stacks: Option<ConvertedStacks>,
+    /// Numbers of the feature sections.
+    #[prost(uint32, repeated, tag = "6")]
+    pub features: Vec<u32>,
 }
 
 /// How unwinding ended for the stack copies that were replaced by call chains: the number of samples for each
@@ -48,6 +68,9 @@ pub struct ConvertedStacks {
     /// The size of the largest copies, in bytes.
     #[prost(uint32, tag = "8")]
     pub copy_size: u32,
+    /// Whether all events had stack copies.
+    #[prost(bool, tag = "9")]
+    pub all_events: bool,
 }
 
 /// The fields of a module that identify it in the recording.

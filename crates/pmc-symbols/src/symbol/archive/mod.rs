@@ -6,7 +6,7 @@
 //! to the section.
 //!
 //! ```text
-//!   "pmcA" | u8 version | i64 time | zstd( ArchiveData: modules, each an encoded ModuleData )
+//!   "pmcA" | u8 version | u32 size | OriginalFacts | zstd( ArchiveData: each module an encoded ModuleData )
 //! ```
 //!
 //! [`collect`]: super::collect
@@ -22,8 +22,8 @@ use std::os::unix::ffi::OsStrExt;
 use prost::Message;
 use rustc_hash::FxHashMap;
 
-pub use format::ConvertedStacks;
 use format::{ArchiveData, ModuleData, ModuleKey};
+pub use format::{ConvertedStacks, OriginalFacts};
 pub(in crate::symbol) use module::ArchivedModule;
 
 use super::module::{SymbolModule, SymbolModuleKind};
@@ -69,7 +69,6 @@ pub enum ArchiveError {
 /// The symbols that a recording contains, by module.
 #[derive(Default)]
 pub struct SymbolArchive {
-    stacks: Option<ConvertedStacks>,
     modules: FxHashMap<ModuleKey, Vec<u8>>,
 }
 
@@ -87,19 +86,13 @@ impl SymbolArchive {
     pub fn read(section: &[u8]) -> Result<Self, ArchiveError> {
         let (_, packed) = split(section)?;
         let unpacked = unpack(packed)?;
-        let damaged = |error: prost::DecodeError| ArchiveError::Damaged(error.to_string());
-        let ArchiveData { stacks, modules } = ArchiveData::decode(&*unpacked).map_err(damaged)?;
-        let mut archive = Self { stacks, modules: FxHashMap::default() };
+        let ArchiveData { modules } = ArchiveData::decode(&*unpacked).map_err(damaged)?;
+        let mut archive = Self::default();
         for module in modules {
             let key = KeyOnly::decode(&*module).map_err(damaged)?.key.unwrap_or_default();
             archive.modules.insert(key, module);
         }
         Ok(archive)
-    }
-
-    /// How stack copies were converted to call chains, if the recording had any.
-    pub fn stacks(&self) -> Option<&ConvertedStacks> {
-        self.stacks.as_ref()
     }
 
     /// Returns the data of a module; an empty one if the archive does not contain it or its data is damaged.
@@ -113,30 +106,29 @@ impl SymbolArchive {
     }
 }
 
-/// Returns the modification time of the original recording, in nanoseconds since 1970. A copy of an archive
-/// has another modification time.
-pub fn modified_ns(section: &[u8]) -> Option<i64> {
-    split(section).ok().map(|(time, _)| time)
+/// Reads the facts about the original recording from a section.
+///
+/// # Errors
+/// Fails if the section is damaged, or if a newer version of pmc wrote it.
+pub fn original_facts(section: &[u8]) -> Result<OriginalFacts, ArchiveError> {
+    split(section).map(|(facts, _)| facts)
 }
 
-/// Splits a section into the time and the compressed contents.
-fn split(section: &[u8]) -> Result<(i64, &[u8]), ArchiveError> {
+/// Splits a section into the facts and the compressed modules.
+fn split(section: &[u8]) -> Result<(OriginalFacts, &[u8]), ArchiveError> {
     let rest = section.strip_prefix(MAGIC).ok_or(ArchiveError::NotAnArchive)?;
     let (version, rest) = rest.split_first().ok_or(ArchiveError::NotAnArchive)?;
     if *version != VERSION {
         return Err(ArchiveError::Version(*version));
     }
-    let (time, packed) = rest.split_first_chunk().ok_or(ArchiveError::NotAnArchive)?;
-    Ok((i64::from_le_bytes(*time), packed))
+    let (size, rest) = rest.split_first_chunk().ok_or(ArchiveError::NotAnArchive)?;
+    let facts = rest.split_at_checked(u32::from_le_bytes(*size) as usize);
+    let (facts, packed) = facts.ok_or(ArchiveError::NotAnArchive)?;
+    Ok((OriginalFacts::decode(facts).map_err(damaged)?, packed))
 }
 
-/// Facts about the original recording that the archive's copy of it lacks.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct OriginalFacts {
-    /// How stack copies were converted to call chains.
-    pub stacks: Option<ConvertedStacks>,
-    /// See [`modified_ns`].
-    pub modified_ns: i64,
+fn damaged(error: prost::DecodeError) -> ArchiveError {
+    ArchiveError::Damaged(error.to_string())
 }
 
 /// Only the key of a [`ModuleData`].
@@ -172,14 +164,15 @@ pub(in crate::symbol) fn key_of(module: &SymbolModule) -> ModuleKey {
 /// Fails if compression fails.
 pub(in crate::symbol) fn encode(
     modules: &[ModuleData],
-    OriginalFacts { stacks, modified_ns }: OriginalFacts,
+    facts: &OriginalFacts,
 ) -> Result<Vec<u8>, ArchiveError> {
     let modules = modules.iter().map(Message::encode_to_vec).collect();
-    let content = ArchiveData { stacks, modules }.encode_to_vec();
+    let content = ArchiveData { modules }.encode_to_vec();
     let failed = |error: std::io::Error| ArchiveError::Unpack(error.to_string());
     let mut compressor = zstd::bulk::Compressor::new(LEVEL).map_err(failed)?;
     compressor.set_parameter(zstd::zstd_safe::CParameter::WindowLog(WINDOW)).map_err(failed)?;
-    let mut section = [MAGIC, &[VERSION][..], &modified_ns.to_le_bytes()].concat();
+    let facts = facts.encode_to_vec();
+    let mut section = [MAGIC, &[VERSION][..], &(facts.len() as u32).to_le_bytes(), &facts].concat();
     let start = section.len();
     section.extend(compressor.compress(&content).map_err(failed)?);
     // Readers limit the ratio. The padding is behind the end of the compressed data, so they ignore it.
@@ -210,18 +203,17 @@ mod tests {
         let key = key_of(&SymbolModule::file("/bin/true"));
         let data = ModuleData { key: Some(key), symbols_found: 7, ..ModuleData::default() };
         let stacks = ConvertedStacks { copied: 3, ..ConvertedStacks::default() };
-        let facts = OriginalFacts { stacks: Some(stacks.clone()), modified_ns: -5 };
-        let section = encode(&[data], facts).unwrap();
-        assert_eq!(modified_ns(&section), Some(-5));
+        let facts = OriginalFacts { stacks: Some(stacks), modified_ns: -5, ..OriginalFacts::default() };
+        let section = encode(&[data], &facts).unwrap();
+        assert_eq!(original_facts(&section), Ok(facts.clone()));
         let archive = SymbolArchive::read(&section).unwrap();
-        assert_eq!(archive.stacks(), Some(&stacks));
         let quality = |name: &str| archive.module(&SymbolModule::file(name)).quality();
         assert_eq!(quality("/bin/true").found().symbols, 7);
         assert!(quality("/bin/false").missing[0].to_string().contains("does not contain"));
         // Very repetitive contents remain readable.
         let texts = "x".repeat(64 << 20);
         let data = ModuleData { texts, ..ModuleData::default() };
-        let section = encode(&[data], OriginalFacts::default()).unwrap();
+        let section = encode(&[data], &OriginalFacts::default()).unwrap();
         assert!(section.len() > (62 << 20) / MOST_RATIO);
         assert_eq!(SymbolArchive::read(&section).unwrap().modules.len(), 1);
     }
@@ -231,13 +223,13 @@ mod tests {
         let read = |bytes: &[u8]| SymbolArchive::read(bytes).err();
         assert_eq!(read(b""), Some(ArchiveError::NotAnArchive));
         assert_eq!(read(b"pmcB\x01"), Some(ArchiveError::NotAnArchive));
-        assert_eq!(read(b"pmcA\x01time"), Some(ArchiveError::NotAnArchive));
+        assert_eq!(read(b"pmcA\x01\xff\0\0\0"), Some(ArchiveError::NotAnArchive));
         assert_eq!(read(b"pmcA\x09"), Some(ArchiveError::Version(9)));
-        assert!(matches!(read(b"pmcA\x01timetimenothing"), Some(ArchiveError::Unpack(_))));
+        assert!(matches!(read(b"pmcA\x01\0\0\0\0nothing"), Some(ArchiveError::Unpack(_))));
         let zeros = zstd::bulk::compress(&vec![0; 64 << 20], 1).unwrap();
-        let bomb = [&b"pmcA\x01timetime"[..], &zeros].concat();
+        let bomb = [&b"pmcA\x01\0\0\0\0"[..], &zeros].concat();
         assert!(matches!(read(&bomb), Some(ArchiveError::Bomb { .. })));
         let noise = zstd::bulk::compress(&[0xff; 100], 1).unwrap();
-        assert!(matches!(read(&[&b"pmcA\x01timetime"[..], &noise].concat()), Some(ArchiveError::Damaged(_))));
+        assert!(matches!(read(&[&b"pmcA\x01\0\0\0\0"[..], &noise].concat()), Some(ArchiveError::Damaged(_))));
     }
 }

@@ -7,7 +7,6 @@
 //! for a file below `--prefix`, below `--symfs`, at the path as written, and finally asks the caller for a
 //! copy.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
@@ -62,25 +61,6 @@ impl SourceLines {
     /// Creates the text of a file with `count` lines from excerpts.
     pub(crate) fn excerpts(excerpts: Vec<SourceExcerpt>, count: u32) -> Self {
         Self { excerpts: excerpts.into(), count }
-    }
-
-    /// Combines excerpts of the same file.
-    pub(crate) fn merged(list: &[Self]) -> Self {
-        let lines = list.iter().flat_map(|of| of.excerpts.iter()).flat_map(|excerpt| {
-            let numbers = (0..).map(|at: u32| excerpt.first.saturating_add(at));
-            numbers.zip(excerpt.lines.iter().cloned())
-        });
-        let lines: BTreeMap<u32, String> = lines.collect();
-        let mut excerpts: Vec<SourceExcerpt> = Vec::new();
-        for (line, text) in lines {
-            match excerpts.last_mut() {
-                Some(last) if last.first as usize + last.lines.len() == line as usize => {
-                    last.lines.push(text)
-                }
-                _ => excerpts.push(SourceExcerpt { first: line, lines: vec![text] }),
-            }
-        }
-        Self::excerpts(excerpts, list.iter().map(|of| of.count).max().unwrap_or(0))
     }
 
     /// Number of lines in the file.
@@ -227,10 +207,6 @@ mod tests {
     fn excerpts_have_the_line_numbers_of_the_file() {
         let excerpt = |first, line: &str| SourceExcerpt { first, lines: vec![line.to_owned()] };
         let lines = SourceLines::excerpts(vec![excerpt(3, "three"), excerpt(7, "seven")], 8);
-        let more = SourceLines::excerpts(vec![excerpt(4, "four")], 8);
-        let merged = SourceLines::merged(&[lines.clone(), more]);
-        assert_eq!(merged.excerpts.len(), 2);
-        assert_eq!([3, 4, 5, 7].map(|line| merged.get(line)), ["three", "four", "", "seven"].map(Some));
         let found = [0, 1, 3, 4, 7, 8, 9].map(|line| lines.get(line));
         assert_eq!(found, [None, Some(""), Some("three"), Some(""), Some("seven"), Some(""), None]);
     }
