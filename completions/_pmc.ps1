@@ -1844,8 +1844,20 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             break
         }
         'pmc;archive' {
+            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Output file [default: FILE.archive]')
+            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Output file [default: FILE.archive]')
+            [CompletionResult]::new('--symfs', '--symfs', [CompletionResultType]::ParameterName, 'Root directory of the recorded machine, for programs and sources')
+            [CompletionResult]::new('--kallsyms', '--kallsyms', [CompletionResultType]::ParameterName, 'Copy of the recorded machine''s /proc/kallsyms')
+            [CompletionResult]::new('-k', '-k', [CompletionResultType]::ParameterName, 'Recorded kernel''s image with symbols (vmlinux)')
+            [CompletionResult]::new('--vmlinux', '--vmlinux', [CompletionResultType]::ParameterName, 'Recorded kernel''s image with symbols (vmlinux)')
+            [CompletionResult]::new('--debuginfod', '--debuginfod', [CompletionResultType]::ParameterName, 'debuginfod servers to ask for missing files, instead of those in DEBUGINFOD_URLS')
             [CompletionResult]::new('--exclude-buildids', '--exclude-buildids', [CompletionResultType]::ParameterName, 'Exclude the build-ids listed in this file, one per line')
             [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('--no-code', '--no-code', [CompletionResultType]::ParameterName, 'Include neither machine code nor source lines')
+            [CompletionResult]::new('--with-source', '--with-source', [CompletionResultType]::ParameterName, 'Include whole source files instead of the lines around the sampled code')
+            [CompletionResult]::new('--no-cache', '--no-cache', [CompletionResultType]::ParameterName, 'Do not cache symbol lookups for later runs')
+            [CompletionResult]::new('--no-debuginfod', '--no-debuginfod', [CompletionResultType]::ParameterName, 'Use neither debuginfod servers nor files fetched from them earlier')
+            [CompletionResult]::new('--perf', '--perf', [CompletionResultType]::ParameterName, 'Pack the files with the recording''s symbols in perf''s format')
             [CompletionResult]::new('--all', '--all', [CompletionResultType]::ParameterName, 'Include the recording in the archive')
             [CompletionResult]::new('--unpack', '--unpack', [CompletionResultType]::ParameterName, 'Unpack into the build-id cache')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')

@@ -351,12 +351,40 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__archive)
-            opts="-h --no-pager --all --unpack --exclude-buildids --help"
+            opts="-o -k -h --no-pager --output --no-code --with-source --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --perf --all --unpack --exclude-buildids --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --symfs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --kallsyms)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --vmlinux)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -k)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --debuginfod)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --exclude-buildids)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

@@ -1297,8 +1297,18 @@ complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s l -l list -d '
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s v -l verbose -d 'Print the action taken for each file'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s f -l force
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand archive" -s o -l output -d 'Output file [default: FILE.archive]' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand archive" -l symfs -d 'Root directory of the recorded machine, for programs and sources' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand archive" -l kallsyms -d 'Copy of the recorded machine\'s /proc/kallsyms' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand archive" -s k -l vmlinux -d 'Recorded kernel\'s image with symbols (vmlinux)' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand archive" -l debuginfod -d 'debuginfod servers to ask for missing files, instead of those in DEBUGINFOD_URLS' -r
 complete -c pmc -n "__fish_pmc_using_subcommand archive" -l exclude-buildids -d 'Exclude the build-ids listed in this file, one per line' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand archive" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand archive" -l no-code -d 'Include neither machine code nor source lines'
+complete -c pmc -n "__fish_pmc_using_subcommand archive" -l with-source -d 'Include whole source files instead of the lines around the sampled code'
+complete -c pmc -n "__fish_pmc_using_subcommand archive" -l no-cache -d 'Do not cache symbol lookups for later runs'
+complete -c pmc -n "__fish_pmc_using_subcommand archive" -l no-debuginfod -d 'Use neither debuginfod servers nor files fetched from them earlier'
+complete -c pmc -n "__fish_pmc_using_subcommand archive" -l perf -d 'Pack the files with the recording\'s symbols in perf\'s format'
 complete -c pmc -n "__fish_pmc_using_subcommand archive" -l all -d 'Include the recording in the archive'
 complete -c pmc -n "__fish_pmc_using_subcommand archive" -l unpack -d 'Unpack into the build-id cache'
 complete -c pmc -n "__fish_pmc_using_subcommand archive" -s h -l help -d 'Print help'

@@ -18,7 +18,7 @@ Examples:
   pmc archive --perf --unpack perf.all-….tar.bz2   extract the recording here and its files to the build-id cache
 --perf requires tar and bzip2.")]
 pub struct ArchiveArgs {
-    /// Recording, `-` for stdin [default: perf.data]; with --unpack, the archive [default: the only perf*.tar.bz2 here]
+    /// Recording or `-` [default: perf.data]; with --unpack, the archive [default: only perf*.tar.bz2 here]
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
 

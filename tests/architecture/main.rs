@@ -252,12 +252,12 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     // File formats.
     ("serde", &["view", "profile", "persistent", "text"]),
     ("serde_json", &["command", "holder", "view", "recording", "persistent", "event", "text"]),
-    ("zstd", &["event", "perfdata"]),
+    ("zstd", &["event", "perfdata", "symbol"]),
     ("flate2", &["view", "perfdata"]),
     ("base64", &["view"]),
     ("inferno", &["view"]),
     ("fxprof_processed_profile", &["view"]),
-    ("prost", &["view"]),
+    ("prost", &["symbol", "view"]),
     ("lzma_rust2", &["symbol"]),
     ("crc32fast", &["symbol"]),
     // Programs and their debug information.

@@ -5,6 +5,7 @@
 mod kit;
 
 mod annotate;
+mod archive;
 mod contents;
 mod diff;
 mod export;

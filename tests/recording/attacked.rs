@@ -225,8 +225,9 @@ fn traps_in_the_current_folder_are_not_used() {
     run(&["record", "-e", "cpu-clock:u", "-F", "2000", "-o", "own.data", "--", "/bin/sh", "-c", BUSY])
         .expect(0);
     run(&["report", "--stdio", "--debuginfod", "-i", "own.data"]).expect(0).prints(&["%"]);
+    run(&["archive", "own.data"]).expect(0);
     if kit::need_program("bzip2") && kit::need_program("tar") {
-        run(&["archive", "own.data"]).expect(0);
+        run(&["archive", "--perf", "own.data"]).expect(0);
     }
     assert!(!scene.at("ran").exists(), "{:?}", fs::read_to_string(scene.at("ran")));
 
@@ -481,8 +482,10 @@ fn archive_is_private() {
     ])
     .expect(0);
     run(&["archive"]).expect(0);
+    run(&["archive", "--perf"]).expect(0);
+    let mode = |name: &str| fs::metadata(folder.path().join(name)).unwrap().mode() & 0o777;
+    assert_eq!((mode("perf.data.archive"), mode("perf.data.tar.bz2")), (0o600, 0o600));
     let made = folder.path().join("perf.data.tar.bz2");
-    assert_eq!(fs::metadata(&made).unwrap().mode() & 0o777, 0o600);
     assert!(Command::new("tar").arg("-tf").arg(&made).output().unwrap().status.success());
 }
 

@@ -150,8 +150,8 @@ fn archive_contains_what_another_machine_needs() {
     // `archive` adds missing files to the cache.
     cache.pmc(&["record", "-N", "-e", "cpu-clock:u", "./spin"]).expect(0);
     let kept = |cache: &Cache<'_>| cache.list().lines().filter(|line| line.ends_with("/spin")).count();
-    cache.pmc(&["archive"]).expect(0).prints(&["$ tar xvf perf.data.tar.bz2 -C ~/.debug"]);
-    cache.pmc(&["archive", "--all"]).expect(0).prints(&["--unpack perf.all-"]);
+    cache.pmc(&["archive", "--perf"]).expect(0).prints(&["$ tar xvf perf.data.tar.bz2 -C ~/.debug"]);
+    cache.pmc(&["archive", "--perf", "--all"]).expect(0).prints(&["--unpack perf.all-"]);
     assert_eq!(kept(&cache), 1);
     std::fs::remove_file(&program).unwrap();
     // Unpack it as perf's users do.
@@ -163,16 +163,16 @@ fn archive_contains_what_another_machine_needs() {
     assert_eq!(kept(&plain), 1);
     assert!(plain.perf(&["report", "-i", "perf.data", "--stdio", "-s", "sym"]).stdout.contains("] spin"));
     let ours = Cache::new(&lab, "ours");
-    ours.pmc(&["archive", "--unpack"]).expect(2).says(&["2 archives", "try:"]);
+    ours.pmc(&["archive", "--perf", "--unpack"]).expect(2).says(&["2 archives", "try:"]);
     std::fs::remove_file(lab.path("perf.data.tar.bz2")).unwrap();
     std::fs::remove_file(lab.path("perf.data")).unwrap();
-    ours.pmc(&["archive", "--unpack"]).expect(0);
+    ours.pmc(&["archive", "--perf", "--unpack"]).expect(0);
     assert_eq!(kept(&ours), 1);
     ours.pmc(&["report", "--stdio", "--no-cache"]).expect(0).prints(&["] spin"]);
     let gone = Cache::new(&lab, "gone");
-    gone.pmc(&["archive", "--exclude-buildids", "no-file"]).expect(1).says(&["ENOENT"]);
+    gone.pmc(&["archive", "--perf", "--exclude-buildids", "no-file"]).expect(1).says(&["ENOENT"]);
     // The libraries still exist; `archive` reports the program as missing.
-    gone.pmc(&["archive"]).says(&["/spin"]);
+    gone.pmc(&["archive", "--perf"]).says(&["/spin"]);
 }
 
 /// Flags for a static program, so that a chroot needs no other files.

@@ -15,8 +15,8 @@ use pmc_sys::units::bytes;
 /// Runs the command.
 ///
 /// # Errors
-/// Fails if the recording cannot be read, or the archive cannot be written. With `--perf`, also fails if there
-/// is no build-id cache, or tar fails.
+/// Fails if the recording cannot be read, or the archive cannot be written. With `--perf`, also fails if
+/// there is no build-id cache, or tar fails.
 pub(super) fn run(plan: &ArchivePlan) -> Result<Exit> {
     match plan {
         ArchivePlan::Portable { recording, request } => {

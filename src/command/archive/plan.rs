@@ -30,8 +30,8 @@ impl ArchivePlan {
     /// Converts the parsed options.
     ///
     /// # Errors
-    /// Fails if no name for the output can be derived, if the list of build IDs cannot be read, or if no archive is named and the current directory
-    /// does not contain exactly one.
+    /// Fails if the output is a pipe, if the list of build IDs cannot be read, or if no archive is named and
+    /// the current directory does not contain exactly one.
     pub(in crate::command) fn new(typed: ArchiveArgs) -> Result<Self> {
         if !typed.perf {
             return Self::portable(typed);

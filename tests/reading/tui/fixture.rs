@@ -14,6 +14,7 @@ use pmc_analysis::profile::sampled::{
     CallTree, FunctionRef, ModuleQuality, Profile, ProfileEvent, ProfileQuality, Query, QueryAnswer, RowCell,
     SampleValue, SortKey, StackDirection, StringId, TableRow,
 };
+use pmc_symbols::symbol::source_text::SourceLines;
 use pmc_symbols::symbol::{MissingDataReason, ModuleDataQuality};
 use pmc_sys::abi::CpuMode;
 use pmc_sys::terminal::Colours;
@@ -162,11 +163,8 @@ pub(crate) fn started(query: &Query) -> QueryAnswer {
 }
 
 pub(crate) fn listing() -> Listing {
-    let text: Arc<[String]> =
-        ["int price(void) {", "\tint sum = 0;", "\tfor (int i = 0; i < n; i++)", "\t\tsum += i;", "}"]
-            .iter()
-            .map(|line| (*line).to_owned())
-            .collect();
+    let text = ["int price(void) {", "\tint sum = 0;", "\tfor (int i = 0; i < n; i++)", "\t\tsum += i;", "}"];
+    let text = SourceLines::whole(text.map(str::to_owned).to_vec());
     let instruction = |address: u64, mnemonic: &str, operands: &str| Instruction {
         address,
         bytes: vec![0x90; 4].into(),

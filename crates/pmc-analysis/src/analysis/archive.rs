@@ -17,8 +17,9 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::inject::{self, InjectRequest};
+use super::request::AnalysisRequest;
 use super::warning::AnalysisWarning;
-use super::{Analysis, AnalysisRequest, ProgressSink, header, recording_quality};
+use super::{Analysis, ProgressSink, header, recording_quality};
 use crate::profile::sampled::profile_quality::UnwindEnds;
 use crate::session::distinct_addresses::{self, AddressKinds, Addresses};
 use crate::session::location::{SampledAddress, locate};
@@ -199,7 +200,7 @@ fn addresses(
     Ok(distinct_addresses::collect(session, &wanted, kinds, None, &|count| meter.more(count))?)
 }
 
-/// Reads the archive in a recording; `None` if there is none. Warns about a damaged one.
+/// Reads the archive in a recording; `None` for other recordings. Warns about a damaged archive.
 pub(super) fn of_session(session: &Session) -> Option<SymbolArchive> {
     let section = session.reader.features().archive.as_ref()?;
     let read = SymbolArchive::read(&section.0);

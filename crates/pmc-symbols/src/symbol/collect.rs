@@ -16,7 +16,7 @@ use std::os::unix::ffi::OsStrExt;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::archive::answers::{FrameWriter, SymbolWriter, TextWriter, answers_of};
+use super::archive::answers::{FrameWriter, SymbolWriter, TextColumnWriter, answers_of};
 use super::archive::format::{ModuleData, ModuleKey};
 use super::archive::{self, ArchiveError, OriginalFacts};
 use super::code::disassemble::{Flow, Instruction, Syntax};
@@ -102,7 +102,7 @@ struct ModuleCollector<'a> {
     /// The part of placeholder names that identifies the module.
     name: String,
     data: ModuleData,
-    texts: TextWriter,
+    texts: TextColumnWriter,
     symbols: SymbolWriter,
     frames: FrameWriter,
     variables: Vec<(u64, Option<u32>)>,
@@ -123,7 +123,7 @@ impl<'a> ModuleCollector<'a> {
             content,
             name: symbolizer.placeholder_name(request.module),
             data: ModuleData::default(),
-            texts: TextWriter::default(),
+            texts: TextColumnWriter::default(),
             symbols: SymbolWriter::default(),
             frames: FrameWriter::default(),
             variables: Vec::new(),

@@ -251,8 +251,8 @@ fn list(tally: &RecordTally, of: FileSelection, ids: &FileIds<'_>) -> Vec<BuildI
     tally.build_ids(of == FileSelection::All, |file| ids.of(file))
 }
 
-/// Returns the old recording's sections, updated for the changes. `changes_modules`: whether the mappings or their
-/// build-ids change.
+/// Returns the old recording's sections, updated for the changes. `changes_modules`: whether the mappings or
+/// their build-ids change.
 fn features(
     reader: &Reader,
     events: &[RecordedEvent],

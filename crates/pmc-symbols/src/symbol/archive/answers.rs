@@ -75,13 +75,13 @@ pub(in crate::symbol) fn answers_of(mut found: Vec<(u64, Option<u32>)>) -> Answe
 
 /// The texts of a module, without duplicates.
 #[derive(Debug, Default)]
-pub(in crate::symbol) struct TextWriter {
+pub(in crate::symbol) struct TextColumnWriter {
     pub(in crate::symbol) texts: String,
     pub(in crate::symbol) lengths: Vec<u32>,
     numbers: FxHashMap<Arc<str>, u32>,
 }
 
-impl TextWriter {
+impl TextColumnWriter {
     /// Returns the number of a text.
     pub(in crate::symbol) fn add(&mut self, text: &str) -> u32 {
         if let Some(number) = self.numbers.get(text) {
@@ -162,8 +162,12 @@ pub(in crate::symbol) struct FrameWriter {
 }
 
 impl FrameWriter {
-    /// Returns the number of the innermost of these frames; `None` if there are none.
-    pub(in crate::symbol) fn add(&mut self, frames: &[LineFrame], texts: &mut TextWriter) -> Option<u32> {
+    /// Returns the number of the innermost of these frames; `None` if the list is empty.
+    pub(in crate::symbol) fn add(
+        &mut self,
+        frames: &[LineFrame],
+        texts: &mut TextColumnWriter,
+    ) -> Option<u32> {
         let mut outer = None;
         for frame in frames.iter().rev() {
             let mut text = |text: &Option<Arc<str>>| text.as_ref().map_or(0, |text| texts.add(text) + 1);
@@ -247,7 +251,7 @@ mod tests {
             line,
             column: 0,
         };
-        let (mut frames, mut texts) = (FrameWriter::default(), TextWriter::default());
+        let (mut frames, mut texts) = (FrameWriter::default(), TextColumnWriter::default());
         let first = [frame("inner", 3), frame("main", 9)];
         let second = [frame("other", 4), frame("main", 9)];
         let numbers = [frames.add(&first, &mut texts), frames.add(&second, &mut texts)];

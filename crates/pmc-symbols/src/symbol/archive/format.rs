@@ -177,7 +177,7 @@ pub(in crate::symbol) struct AnswerColumns {
     /// The difference between each address and the one before it.
     #[prost(uint64, repeated, tag = "1")]
     pub(super) steps: Vec<u64>,
-    /// The number of the answer plus 1, or 0 if there is none.
+    /// The number of the answer plus 1, or 0 without an answer.
     #[prost(uint32, repeated, tag = "2")]
     pub(super) answers: Vec<u32>,
 }

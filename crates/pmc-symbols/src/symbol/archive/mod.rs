@@ -176,7 +176,7 @@ pub(in crate::symbol) fn encode(
     let start = section.len();
     section.extend(compressor.compress(&content).map_err(failed)?);
     // Readers limit the ratio. The padding is behind the end of the compressed data, so they ignore it.
-    let least = content.len().saturating_sub(SLACK) / MOST_RATIO;
+    let least = content.len().saturating_sub(SLACK).div_ceil(MOST_RATIO);
     section.resize(section.len().max(least + start), 0);
     Ok(section)
 }

@@ -235,3 +235,82 @@ impl ArchivedModule {
 fn rows<const N: usize>(column: &[u64]) -> impl Iterator<Item = [u64; N]> {
     column.as_chunks().0.iter().copied()
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use prost::Message;
+
+    use super::*;
+    use crate::symbol::archive::answers::{FrameWriter, SymbolWriter, TextColumnWriter, answers_of};
+
+    fn sample() -> ModuleData {
+        let (mut texts, mut symbols, mut frames) =
+            (TextColumnWriter::default(), SymbolWriter::default(), FrameWriter::default());
+        let [name, why, path] = ["main", "gone", "a.c"].map(|text| texts.add(text));
+        let symbol = symbols.add(0x1000, 0x20, name);
+        let placeholder = symbols.add(0, 0, name);
+        let frame = LineFrame { name: Some("main".into()), file: Some("a.c".into()), line: 3, column: 0 };
+        let frame = frames.add(&[frame.clone(), frame], &mut texts);
+        let line = texts.push("int main(void)");
+        ModuleData {
+            symbols: Some(symbols.columns),
+            frames: Some(frames.columns),
+            functions: Some(answers_of(vec![(0x1000, Some(symbol)), (0x1008, Some(symbol))])),
+            placeholders: Some(answers_of(vec![(0x2000, Some(placeholder))])),
+            variables: Some(answers_of(vec![(0x1010, Some(symbol))])),
+            slots: Some(answers_of(vec![(0x1018, Some(symbol))])),
+            lines: Some(answers_of(vec![(0x1000, frame)])),
+            missing: vec![why.into(), 0, 1],
+            segments: vec![0, 0x2000, 0x1000, 0x2000, 1, 0x1000],
+            code: vec![0x1000, 3, 62, path.into(), 0],
+            code_bytes: vec![0x90; 3],
+            code_lines: vec![0, 0x1000, path.into(), 3],
+            no_code: vec![0x3000, why.into(), u64::from(why) + 1],
+            sources: vec![path.into(), 0, 0, 1, 9],
+            excerpts: vec![0, 3, 1, line.into()],
+            texts: texts.texts,
+            text_lengths: texts.lengths,
+            ..ModuleData::default()
+        }
+    }
+
+    #[test]
+    fn lookups_give_the_stored_answers() {
+        let module = ArchivedModule::new(sample());
+        let main = Symbol { start: 0x1000, end: 0x1020, name: "main" };
+        assert_eq!((module.function(0x1009), module.function(0x2000)), (Some(main), None));
+        assert_eq!(module.placeholder(0x2000), Some(("main", None)));
+        assert_eq!(module.lines([0x1000, 0x5000].into_iter())[&0x1000].len(), 2);
+        assert_eq!(module.quality().missing[0].to_string(), "gone");
+        let code = module.code(0x1001, 10).ok().unwrap();
+        assert_eq!((code.bytes.len(), code.lines), (2, vec![(0x1000, "a.c".to_owned(), 3)]));
+        assert_eq!(module.code(0x3000, 1).err(), Some(("gone".to_owned(), Some("gone".to_owned()))));
+        assert!(module.code(0x4000, 1).err().unwrap().0.contains("does not contain"));
+        let (lines, is_newer) = module.source("a.c").unwrap();
+        assert_eq!(
+            (lines.get(3), lines.get(9), lines.get(10), is_newer),
+            (Some("int main(void)"), Some(""), None, true)
+        );
+        assert!(module.source("b.c").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn hostile_messages_do_not_panic(changes in prop::collection::vec((0usize..400, any::<u8>()), 1..6)) {
+            let mut bytes = sample().encode_to_vec();
+            for (at, byte) in changes {
+                let at = at % bytes.len();
+                bytes[at] = byte;
+            }
+            let Ok(data) = ModuleData::decode(&*bytes) else { return Ok(()) };
+            let module = ArchivedModule::new(data);
+            for address in [0, 0x1000, 0x1008, 0x2000, 0x3000, u64::MAX] {
+                let _ = (module.function(address), module.variable(address), module.slot(address));
+                let _ = (module.placeholder(address), module.code(address, 20).is_ok());
+                module.lines([address].into_iter());
+            }
+            let _ = (module.source("a.c").is_ok(), module.segments(), module.quality());
+        }
+    }
+}

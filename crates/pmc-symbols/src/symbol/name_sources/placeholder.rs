@@ -26,7 +26,7 @@ pub(in crate::symbol) struct Placeholder {
 
 /// Finds placeholders in a file without symbols, or in an archive.
 pub(in crate::symbol) enum Placeholders<'a> {
-    File(CodeAreas<'a>),
+    File(Box<CodeAreas<'a>>),
     Archive(&'a ArchivedModule),
 }
 
@@ -54,12 +54,12 @@ impl<'a> Placeholders<'a> {
             Some((section.address(), end, str::from_utf8(section.name_bytes().ok()?).ok()?))
         };
         let code = file.sections().filter(|section| is_code(section.flags()));
-        Self::File(CodeAreas {
+        Self::File(Box::new(CodeAreas {
             module,
             sections: code.filter_map(section).collect(),
             stubs: plt::places(file),
             functions: UnwindFunctions::of(file),
-        })
+        }))
     }
 
     pub(in crate::symbol) fn archived(module: &'a ArchivedModule) -> Self {
