@@ -91,7 +91,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('inject', 'inject', [CompletionResultType]::ParameterValue, 'Rewrite a recording: add build-ids, add JIT code as files, unwind stacks, decompress')
             [CompletionResult]::new('data', 'data', [CompletionResultType]::ParameterValue, 'Convert a recording to another data format')
             [CompletionResult]::new('buildid-cache', 'buildid-cache', [CompletionResultType]::ParameterValue, 'Manage the build-id cache: add, list and remove files')
-            [CompletionResult]::new('archive', 'archive', [CompletionResultType]::ParameterValue, 'Pack the files that provide a recording''s symbols')
+            [CompletionResult]::new('archive', 'archive', [CompletionResultType]::ParameterValue, 'Write a recording with its symbols into one file for other machines')
             [CompletionResult]::new('kallsyms', 'kallsyms', [CompletionResultType]::ParameterValue, 'Show the addresses of symbols in the running kernel')
             [CompletionResult]::new('config', 'config', [CompletionResultType]::ParameterValue, 'Show and change the perf settings that pmc uses')
             [CompletionResult]::new('list', 'list', [CompletionResultType]::ParameterValue, 'List the events that this machine can count; pmc tries each one')

@@ -48,7 +48,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand inject 'Rewrite a recording: add build-ids, add JIT code as files, unwind stacks, decompress'
             cand data 'Convert a recording to another data format'
             cand buildid-cache 'Manage the build-id cache: add, list and remove files'
-            cand archive 'Pack the files that provide a recording''s symbols'
+            cand archive 'Write a recording with its symbols into one file for other machines'
             cand kallsyms 'Show the addresses of symbols in the running kernel'
             cand config 'Show and change the perf settings that pmc uses'
             cand list 'List the events that this machine can count; pmc tries each one'

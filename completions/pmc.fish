@@ -51,7 +51,7 @@ complete -c pmc -n "__fish_pmc_needs_command" -f -a "buildid-list" -d 'List the 
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "inject" -d 'Rewrite a recording: add build-ids, add JIT code as files, unwind stacks, decompress'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "data" -d 'Convert a recording to another data format'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "buildid-cache" -d 'Manage the build-id cache: add, list and remove files'
-complete -c pmc -n "__fish_pmc_needs_command" -f -a "archive" -d 'Pack the files that provide a recording\'s symbols'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "archive" -d 'Write a recording with its symbols into one file for other machines'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "kallsyms" -d 'Show the addresses of symbols in the running kernel'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "config" -d 'Show and change the perf settings that pmc uses'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "list" -d 'List the events that this machine can count; pmc tries each one'

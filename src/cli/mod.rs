@@ -252,7 +252,7 @@ commands! {
     Data(data::DataArgs) = "data",
     /// Manage the build-id cache: add, list and remove files
     BuildidCache(buildid_cache::BuildidCacheArgs) = "buildid-cache",
-    /// Pack the files that provide a recording's symbols
+    /// Write a recording with its symbols into one file for other machines
     Archive(archive::ArchiveArgs) = "archive",
     /// Show the addresses of symbols in the running kernel
     Kallsyms(kallsyms::KallsymsArgs) = "kallsyms",

@@ -27,8 +27,8 @@ pub(super) fn run(plan: &ArchivePlan) -> Result<Exit> {
             say::note(format!("{}: {file}, with {section} of symbols and code", clean(&name)));
             return Ok(exit);
         }
-        ArchivePlan::Pack { recording, all, excluded } => {
-            tar::pack(recording, *all, excluded, &tar::cache()?)?;
+        ArchivePlan::Pack { recording, all, excluded, symbols } => {
+            tar::pack(recording, *all, excluded, symbols, &tar::cache()?)?;
         }
         ArchivePlan::Unpack { archive } => tar::unpack(archive, &tar::cache()?)?,
     }

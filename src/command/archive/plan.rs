@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::cli::archive::ArchiveArgs;
 use crate::command::plan::symbol_options;
 use pmc_analysis::analysis::archive::RecordingArchiveRequest;
-use pmc_symbols::symbol::ArchiveContent;
+use pmc_symbols::symbol::{ArchiveContent, SymbolOptions};
 use pmc_sys::error::{Error, Result};
 use pmc_sys::sys::output_file;
 
@@ -21,6 +21,8 @@ pub(in crate::command) enum ArchivePlan {
         all: bool,
         /// Build IDs to exclude.
         excluded: HashSet<String>,
+        /// Where to look for the files.
+        symbols: SymbolOptions,
     },
     /// Unpack an archive of perf.
     Unpack { archive: PathBuf },
@@ -48,6 +50,7 @@ impl ArchivePlan {
             recording: typed.file.unwrap_or_else(|| "perf.data".into()),
             all: typed.all,
             excluded: excluded.split_whitespace().map(str::to_owned).collect(),
+            symbols: symbol_options(&typed.symbols)?,
         })
     }
 

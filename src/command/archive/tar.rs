@@ -42,9 +42,10 @@ pub(super) fn pack(
     recording: &Path,
     all: bool,
     excluded: &HashSet<String>,
+    symbols: &SymbolOptions,
     cache: &BuildIdCache,
 ) -> Result<()> {
-    let places = places(recording, excluded, cache)?;
+    let places = places(recording, excluded, symbols, cache)?;
     let list = places.iter().flat_map(|place| [place.as_os_str().as_bytes(), b"\0"].concat());
     let list: Vec<u8> = list.collect();
     let from_cache =
@@ -76,17 +77,21 @@ pub(super) fn pack(
 
 /// Returns the paths to archive, relative to the cache. Before that, copies missing files into the cache if
 /// they still exist.
-fn places(recording: &Path, excluded: &HashSet<String>, cache: &BuildIdCache) -> Result<Vec<PathBuf>> {
+fn places(
+    recording: &Path,
+    excluded: &HashSet<String>,
+    symbols: &SymbolOptions,
+    cache: &BuildIdCache,
+) -> Result<Vec<PathBuf>> {
     let rows = header::build_ids(&Reader::open(recording)?, true)?;
     if rows.is_empty() {
         return Err(Error::new(format!("no build-ids found in {}", recording.display()))
             .why("it was recorded without build-ids (-B), or has no samples"));
     }
-    let options = SymbolOptions::from_environment();
     let (mut places, mut missing) = (Vec::new(), Vec::new());
     for (hex, name) in rows.iter().filter(|(hex, _)| !excluded.contains(hex)) {
         let Some(id) = BuildId::parse(hex) else { continue };
-        cache.keep(&SymbolModule { build_id: Some(id), ..SymbolModule::of_name(name) }, &options)?;
+        cache.keep(&SymbolModule { build_id: Some(id), ..SymbolModule::of_name(name) }, symbols)?;
         match cache.of(id).filter(|_| cache.holds(id)) {
             Some(entry) => places.extend(BuildIdCache::places(&entry)),
             None => missing.push(name.as_str()),
