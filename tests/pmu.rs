@@ -8,6 +8,8 @@
 //! The guest runs one instruction per cycle and per nanosecond, so the counts of a loop of known length are
 //! known. `PMC_PMU_TOOL=perf` runs the guest's perf instead, which tests the checks themselves.
 
+#[path = "pmu/archives.rs"]
+mod archives;
 #[path = "pmu/changes.rs"]
 mod changes;
 mod kit;
@@ -122,6 +124,7 @@ const MACHINES: &[Machine] = &[
     (&["-s", "2"], changes::BATCH),
     (&[], sampling::BATCH),
     (&[], probes::BATCH),
+    (&[], archives::BATCH),
     (&["-n"], logs::BATCH),
     (&[], logs::OLDER_BATCH),
     (&[], netbsd::BATCH),
@@ -159,6 +162,7 @@ fn guest(name: &str) -> Option<Ran> {
         changes::BATCH,
         sampling::BATCH,
         probes::BATCH,
+        archives::BATCH,
         logs::BATCH,
         logs::OLDER_BATCH,
         netbsd::BATCH,
@@ -213,6 +217,7 @@ fn boot() -> PathBuf {
                 .env("PMURIG_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("guest-target")),
         );
     }
+    archives::prepare(&out);
     // Each machine emulates on one CPU, so running them side by side halves the time.
     std::thread::scope(|scope| {
         for (number, (options, batch)) in MACHINES.iter().enumerate() {
