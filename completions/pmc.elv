@@ -165,6 +165,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand -D 'Delay before counting, in milliseconds or with a unit (2s); -1 waits for a --control command'
             cand --delay 'Delay before counting, in milliseconds or with a unit (2s); -1 waits for a --control command'
             cand --vs 'Compare commands, run alternately (repeatable)'
+            cand --fail-if 'With --vs: exit with status 1 if this condition holds, such as ''worse > 3% and p < 0.01'', and with status 2 if the runs cannot tell'
+            cand --format 'With --fail-if: print the answer for a CI system: annotations and a step summary for GitHub Actions, or a JUnit report'
             cand --listen 'Serve OpenMetrics over HTTP at this address (with -I)'
             cand --control 'Read commands (enable, disable, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]'
             cand --reserve 'Whether to reserve the hardware counters, or to yield to other reservations: auto, check, require, yield, off'
@@ -274,6 +276,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand -D 'Delay before counting, in milliseconds or with a unit (2s); -1 waits for a --control command'
             cand --delay 'Delay before counting, in milliseconds or with a unit (2s); -1 waits for a --control command'
             cand --vs 'Compare commands, run alternately (repeatable)'
+            cand --fail-if 'With --vs: exit with status 1 if this condition holds, such as ''worse > 3% and p < 0.01'', and with status 2 if the runs cannot tell'
+            cand --format 'With --fail-if: print the answer for a CI system: annotations and a step summary for GitHub Actions, or a JUnit report'
             cand --listen 'Serve OpenMetrics over HTTP at this address (with -I)'
             cand --control 'Read commands (enable, disable, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]'
             cand --reserve 'Whether to reserve the hardware counters, or to yield to other reservations: auto, check, require, yield, off'
@@ -937,6 +941,9 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --help 'Print help'
         }
         &'pmc;diff'= {
+            cand --vs 'Compare groups: several recordings of the base, and after --vs as many of the new version'
+            cand --fail-if 'Exit with status 1 if this condition holds, such as ''worse > 3% and p < 0.01'', and with status 2 if the recordings cannot tell'
+            cand --format 'With --fail-if: print the answer for a CI system: annotations and a step summary for GitHub Actions, or a JUnit report'
             cand -s 'Sort keys: dso, sym, srcline, srcfile, comm, pid, tgid, tid, cpu and the other keys of pmc report'
             cand --sort 'Sort keys: dso, sym, srcline, srcfile, comm, pid, tgid, tid, cpu and the other keys of pmc report'
             cand -c 'Comparison: delta, delta-abs, time, ratio, or wdiff:W1,W2 [default: delta-abs; in text output, time if all recordings are of cpu-clock or task-clock]'

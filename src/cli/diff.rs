@@ -15,6 +15,8 @@ Examples:
   pmc diff before.data after.data -s sym  functions by name, in any program
   pmc diff a.data b.data c.data           compare b and c with a
   pmc diff --tree a.data b.data           differences in the call tree
+  pmc diff old*.data --vs new*.data       several runs of each: differences beyond the noise between runs
+  pmc diff old*.data --vs new*.data --fail-if 'worse > 3% and p < 0.01'   in CI: exit with 1 if slower
   pmc diff --stream a.data b.data         the hottest call chains, matched
   pmc diff -c ratio -p a.data b.data      ratio of the costs
 docs/diff.md explains noise and the fields of --json.")]
@@ -22,6 +24,20 @@ pub struct DiffArgs {
     /// Recordings to compare, the baseline first [default: perf.data.old perf.data]
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
+
+    /// Compare groups: several recordings of the base, and after --vs as many of the new version
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["tree", "stream", "baseline_only", "period", "formula", "csv", "field_separator"])]
+    pub(crate) vs: Vec<PathBuf>,
+
+    /// Exit with status 1 if this condition holds, such as 'worse > 3% and p < 0.01', and with status 2 if
+    /// the recordings cannot tell
+    #[arg(long, value_name = "CONDITION", conflicts_with_all = ["tree", "stream", "baseline_only", "period", "formula", "csv", "field_separator"])]
+    pub(crate) fail_if: Option<String>,
+
+    /// With --fail-if: print the answer for a CI system: annotations and a step summary for GitHub Actions,
+    /// or a JUnit report
+    #[arg(long, value_name = "CI", value_parser = ["github", "junit"], requires = "fail_if", conflicts_with = "json")]
+    pub(crate) format: Option<String>,
 
     /// Sort keys: dso, sym, srcline, srcfile, comm, pid, tgid, tid, cpu and the other keys of pmc report
     #[arg(short, long, value_name = "KEY,…", value_delimiter = ',')]

@@ -132,6 +132,7 @@ const HELPS: &[HelpLayout] = &[
             "detailed",
             "repeat",
             "vs",
+            "fail-if",
             "warmup",
             "pre",
             "interval-print",
@@ -180,7 +181,22 @@ const HELPS: &[HelpLayout] = &[
                 ],
             ),
             ("Targets", &["all-cpus", "cpu", "pid", "tid", "uid", "cgroup", "for-each-cgroup", "no-inherit"]),
-            ("Runs", &["repeat", "warmup", "vs", "exact", "pre", "post", "sync", "table", "show-output"]),
+            (
+                "Runs",
+                &[
+                    "repeat",
+                    "warmup",
+                    "vs",
+                    "fail-if",
+                    "format",
+                    "exact",
+                    "pre",
+                    "post",
+                    "sync",
+                    "table",
+                    "show-output",
+                ],
+            ),
             (
                 "Time",
                 &[

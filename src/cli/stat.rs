@@ -13,6 +13,7 @@ Examples:
   pmc stat -a -I 1000                           the whole machine, every second
   pmc stat -r 10 -- ./bench                     ten runs, with mean and spread
   pmc stat --vs './old' --vs './new' -r 20      which command is faster, beyond noise?
+  pmc stat --vs './old' --vs './new' --fail-if 'worse > 3% and p < 0.01'   in CI: exit with 1 if slower
 Event syntax: docs/event-syntax.md, or `pmc list`.")]
 pub struct StatArgs {
     /// The events and targets to count.
@@ -361,6 +362,16 @@ pub(crate) struct CountArgs {
     /// Compare commands, run alternately (repeatable)
     #[arg(long, value_name = "COMMAND", action = ArgAction::Append)]
     pub(crate) vs: Vec<String>,
+
+    /// With --vs: exit with status 1 if this condition holds, such as 'worse > 3% and p < 0.01', and with
+    /// status 2 if the runs cannot tell
+    #[arg(long, value_name = "CONDITION", requires = "vs")]
+    pub(crate) fail_if: Option<String>,
+
+    /// With --fail-if: print the answer for a CI system: annotations and a step summary for GitHub Actions,
+    /// or a JUnit report
+    #[arg(long, value_name = "CI", value_parser = ["github", "junit"], requires = "fail_if", conflicts_with_all = ["json", "field_separator"])]
+    pub(crate) format: Option<String>,
 
     /// Show the command's output in every run of -r, --vs and --exact, not only in the first
     #[arg(long)]

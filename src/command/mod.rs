@@ -13,6 +13,7 @@ mod destination;
 mod diff;
 mod evlist;
 mod export;
+mod gate;
 mod info;
 mod inject;
 mod kallsyms;

@@ -4,6 +4,7 @@
 pub(crate) mod annotate;
 pub(crate) mod diff;
 pub mod export;
+pub mod gate;
 pub(crate) mod header;
 pub(crate) mod info;
 mod json_document;

@@ -297,6 +297,7 @@ const HANDED_OUT: &[(&str, &str)] = &[("sys", "libc")];
 /// Modules below `command` that several commands share.
 const SHARED_BY_COMMANDS: &[&str] = &[
     "destination",
+    "gate",
     "recording_screen",
     "pager",
     "plan",

@@ -9,6 +9,7 @@ mod archive;
 mod contents;
 mod diff;
 mod export;
+mod groups;
 mod languages;
 mod memory;
 mod records;

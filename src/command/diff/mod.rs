@@ -2,13 +2,19 @@
 
 mod plan;
 
+use std::io::Write as _;
+
+use super::gate;
 use super::pager::PagedOutput;
 use super::progress::Bars;
 use crate::view;
+use crate::view::gate::CiFormat;
 pub(super) use plan::DiffPlan;
 use pmc_analysis::analysis::diff::DiffSides;
 use pmc_analysis::analysis::recording_quality;
 use pmc_analysis::analysis::warning::AnalysisWarning;
+use pmc_analysis::profile::diff::groups::{compare_groups, problems};
+use pmc_analysis::profile::gate::judge;
 use pmc_sys::error::{Error, Exit, Result, say};
 
 /// Runs the command.
@@ -32,9 +38,31 @@ pub(super) fn run(plan: &DiffPlan) -> Result<Exit> {
             say::warn(AnalysisWarning::Recording { what });
         }
     }
+    let failed = |error| Error::output("the comparison", error);
+    let Some(groups) = &plan.groups else {
+        let mut out = PagedOutput::new();
+        view::diff::write(&mut out, &comparison, &plan.layout).map_err(failed)?;
+        out.finish().map_err(failed)?;
+        return Ok(exit);
+    };
+    let compared = compare_groups(&comparison, groups.request);
+    let report = groups.gate.as_ref().map(|condition| {
+        let subjects = compared.gate_subjects(
+            |row| view::diff::groups::row_name(&comparison, row),
+            |text| comparison.texts.get(text).to_owned(),
+        );
+        judge(condition, &subjects, problems(&comparison.files, groups.request.base))
+    });
     let mut out = PagedOutput::new();
-    view::diff::write(&mut out, &comparison, &plan.layout)
-        .and_then(|()| out.finish())
-        .map_err(|error| Error::output("the comparison", error))?;
-    Ok(exit)
+    match &report {
+        Some(report) if plan.ci == Some(CiFormat::JUnit) => view::gate::junit(&mut out, report),
+        _ => view::diff::groups::write(&mut out, &comparison, &compared, report.as_ref(), &plan.layout),
+    }
+    .map_err(failed)?;
+    let Some(report) = report else {
+        return out.finish().map(|()| exit).map_err(failed);
+    };
+    out.write_all(&gate::ci_text(&report, plan.ci)).and_then(|()| out.finish()).map_err(failed)?;
+    gate::append_summary(&report, plan.ci)?;
+    Ok(gate::exit_of(&report))
 }

@@ -4,9 +4,12 @@ use crate::cli::diff::DiffArgs;
 use crate::cli::sample_filter::SampleFilter;
 use crate::command::plan::{self, listed, sort_key};
 use crate::view::diff::{DiffLayout, ReportFormat};
+use crate::view::gate::CiFormat;
 use pmc_analysis::analysis::AnalysisRequest;
 use pmc_analysis::analysis::diff::DiffRequest;
+use pmc_analysis::profile::diff::groups::GroupRequest;
 use pmc_analysis::profile::diff::{Compute, streams};
+use pmc_analysis::profile::gate::GateCondition;
 use pmc_analysis::profile::sampled::table::RowSelection;
 use pmc_analysis::profile::sampled::{Filter, Query, SortKey};
 use pmc_sys::error::{Error, Result};
@@ -23,14 +26,28 @@ pub(in crate::command) struct DiffPlan {
     pub(super) request: DiffRequest,
     /// Whether both recordings were named on the command line.
     pub(super) names_both: bool,
+    /// How to compare groups of recordings; `None` compares each recording with the first.
+    pub(super) groups: Option<GroupPlan>,
+    /// The CI system for which to print the answer of `--fail-if`.
+    pub(super) ci: Option<CiFormat>,
     pub(super) layout: DiffLayout,
+}
+
+/// Settings for comparing groups of recordings (`--vs`, `--fail-if`).
+#[derive(Debug)]
+pub(super) struct GroupPlan {
+    pub(super) request: GroupRequest,
+    /// The condition under which the comparison fails.
+    pub(super) gate: Option<GateCondition>,
 }
 
 impl DiffPlan {
     /// # Errors
     /// Fails if an option is invalid.
     pub(in crate::command) fn new(typed: &DiffArgs) -> Result<Self> {
+        let mut groups = groups(typed)?;
         let files = match typed.files.as_slice() {
+            base if !typed.vs.is_empty() => [base, &typed.vs].concat(),
             [] => vec!["perf.data.old".into(), "perf.data".into()],
             [one] => vec!["perf.data.old".into(), one.clone()],
             all => all.to_vec(),
@@ -59,6 +76,12 @@ impl DiffPlan {
             let known: Vec<&str> = streams::KEYS.iter().map(|key| key.name()).collect();
             return Err(Error::usage(format!("--stream: call chains have no {}", key.name()))
                 .try_this(format!("-s {}", known.join(","))));
+        }
+        let ci = typed.format.as_deref().and_then(CiFormat::named);
+        // Annotations show the line of a function.
+        if let Some(groups) = groups.as_mut().filter(|_| ci.is_some() && !keys.contains(&SortKey::SrcLine)) {
+            keys.push(SortKey::SrcLine);
+            groups.request.merges_lines = true;
         }
         let form = match &typed.field_separator {
             Some(separator) => ReportFormat::Separated(separator.clone()),
@@ -111,18 +134,55 @@ impl DiffPlan {
                 tree: typed.tree,
                 streams: typed.stream.then(|| plan::rows(typed.max_rows, true, STREAMS)),
                 compute: match (&typed.compute, &layout.form) {
+                    // Groups have their own comparison.
+                    _ if groups.is_some() => Some(Compute::default()),
                     (Some(how), _) => Some(compute(how)?),
                     // Programs that read the output expect shares, so the default differs only for text
                     // output.
                     (None, ReportFormat::Text) if !typed.stream => None,
                     (None, _) => Some(Compute::default()),
                 },
+                // Annotations refer to the files of the new version.
+                matches_files: !groups.as_ref().is_some_and(|groups| groups.request.merges_lines),
                 order: typed.order,
             },
-            names_both: typed.files.len() > 1,
+            names_both: typed.files.len() > 1 || groups.is_some(),
+            groups,
+            ci,
             layout,
         })
     }
+}
+
+/// Returns how to compare groups, if groups were requested.
+fn groups(typed: &DiffArgs) -> Result<Option<GroupPlan>> {
+    if typed.vs.is_empty() && typed.fail_if.is_none() {
+        return Ok(None);
+    }
+    if !typed.vs.is_empty() && typed.files.is_empty() {
+        return Err(Error::usage("--vs requires recordings of the base").try_this("pmc diff OLD… --vs NEW…"));
+    }
+    if typed.vs.is_empty() && typed.files.len() > 2 {
+        return Err(Error::usage("--fail-if: which recordings are old, and which are new?")
+            .try_this("pmc diff OLD… --vs NEW…"));
+    }
+    // A recording that is listed twice looks like two runs without noise between them.
+    let mut all: Vec<_> = typed.files.iter().chain(&typed.vs).collect();
+    all.sort();
+    if let Some(pair) = all.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(Error::usage(format!("{} is listed twice", pair[0].display()))
+            .why("each recording counts as one run"));
+    }
+    let by_share = match typed.compute.as_deref().map(compute).transpose()? {
+        None | Some(Compute::Time | Compute::Ratio) => false,
+        Some(Compute::Delta | Compute::DeltaAbs) => true,
+        Some(Compute::Weighted(..)) => {
+            return Err(Error::usage("-c wdiff cannot compare groups of recordings").try_this("-c delta"));
+        }
+    };
+    let gate = typed.fail_if.as_deref().map(GateCondition::parse).transpose()?;
+    let base = if typed.vs.is_empty() { 1 } else { typed.files.len() };
+    Ok(Some(GroupPlan { request: GroupRequest { base, by_share, merges_lines: false }, gate }))
 }
 
 fn compute(text: &str) -> Result<Compute> {

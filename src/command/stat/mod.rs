@@ -27,10 +27,12 @@ use self::plan::Repeat;
 pub(super) use self::plan::{StatPlan, StatReportPlan};
 use self::print::{StatPrinter, subject};
 pub(super) use self::report::run as report;
+use super::gate;
 use super::progress::Bars;
 use super::warning::CommandWarning;
 use pmc_analysis::analysis::{ProgressMeter, ProgressSink as _, counts};
 use pmc_analysis::profile::counts::{CpuTime, StatCounts};
+use pmc_analysis::profile::gate::{GateCondition, UnusableReason, judge};
 use pmc_analysis::profile::repeats;
 use pmc_analysis::profile::versus::{CommandMeasurements, MeasureKind, compare};
 use pmc_events::counter::counter_set::{CounterReading, CounterSet};
@@ -216,14 +218,22 @@ impl StatSession<'_> {
         if let Some(first) = commands.first_mut().filter(|_| shell && !self.plan.command.is_empty()) {
             first.splice(0..0, ["sh", "-c", "\"$@\"", "sh"].map(OsString::from));
         }
-        // To compute a spread, at least three runs are needed.
-        let rounds = if self.plan.repeat.asked { self.plan.repeat.runs.max(1) } else { 3 };
+        if let Some(condition) = &self.plan.repeat.gate {
+            self.check_names(condition)?;
+        }
+        // To compute a spread, at least three runs are needed. A gate needs more, to find small changes.
+        let rounds = match (self.plan.repeat.asked, &self.plan.repeat.gate) {
+            (true, _) => self.plan.repeat.runs.max(1),
+            (false, Some(_)) => 10,
+            (false, None) => 3,
+        };
         let mut runs: Vec<Vec<StatCounts>> = commands.iter().map(|_| Vec::new()).collect();
         let mut exit = Exit::Done;
+        let mut problems = Vec::new();
         commands.iter().try_for_each(|command| self.warm_up(command))?;
         let progress = self.progress(rounds.saturating_mul(commands.len() as u32));
         'rounds: for round in 1..=rounds {
-            for (command, runs) in commands.iter().zip(&mut runs) {
+            for ((command, text), runs) in commands.iter().zip(&texts).zip(&mut runs) {
                 let ran = self.run_passes(command, round)?;
                 progress.iter().for_each(|progress| progress.more(1));
                 if ran.exit.code() != 0 && exit == Exit::Done {
@@ -233,6 +243,8 @@ impl StatSession<'_> {
                         name: name.to_owned(),
                         status: ran.exit.code(),
                     });
+                    let status = ran.exit.code();
+                    problems.push(UnusableReason::CommandFailed { command: text.clone(), status });
                 }
                 exit = if ran.exit.code() == 0 { exit } else { ran.exit };
                 runs.push(ran.counts);
@@ -252,8 +264,37 @@ impl StatSession<'_> {
         if self.plan.output.metric_only {
             comparison.lines.retain(|line| line.measure != MeasureKind::Count);
         }
-        self.printer.comparison(&comparison)?;
-        Ok(exit)
+        let Some(condition) = &self.plan.repeat.gate else {
+            self.printer.comparison(&comparison, None)?;
+            return Ok(exit);
+        };
+        problems.extend(comparison.too_few_runs());
+        let report = judge(condition, &comparison.gate_subjects(), problems);
+        self.printer.comparison(&comparison, Some(&report))?;
+        gate::append_summary(&report, self.plan.output.ci)?;
+        Ok(if matches!(exit, Exit::Interrupted(_)) { exit } else { gate::exit_of(&report) })
+    }
+
+    /// Rejects a condition with names that will not be measured, before the commands run.
+    fn check_names(&self, condition: &GateCondition) -> Result<()> {
+        // The names of the kernel's top-down metrics are known only after counting.
+        if self.wanted.metrics.shares.is_some() {
+            return Ok(());
+        }
+        let events = self.wanted.groups.iter().flat_map(|(group, _)| &group.events);
+        let known: Vec<&str> = ["elapsed"]
+            .into_iter()
+            .chain(events.map(|event| event.name.as_str()))
+            .chain(self.wanted.metrics.formulas.iter().map(|formula| formula.name.as_str()))
+            .collect();
+        let is_known =
+            |name: &str| known.iter().any(|own| *own == name || own.strip_suffix(":u") == Some(name));
+        match condition.names().into_iter().find(|name| !is_known(name)) {
+            Some(name) => Err(Error::usage(format!("--fail-if: `{name}` is not measured"))
+                .why(format!("this command measures {}", known.join(", ")))
+                .try_this(format!("-e {name}, or one of these names"))),
+            None => Ok(()),
+        }
     }
 
     /// Runs a command, including `--pre` and `--post`, without counting and with its output hidden.

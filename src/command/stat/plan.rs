@@ -12,7 +12,9 @@ use crate::cli::stat::{
 use crate::command::plan::{self, delay, duration};
 use crate::command::sampling_options::{self, TargetArgs, overridden, pfm_events};
 use crate::command::warning::CommandWarning;
+use crate::view::gate::CiFormat;
 use pmc_analysis::profile::counts::Aggregation;
+use pmc_analysis::profile::gate::GateCondition;
 use pmc_events::counter::Levels;
 use pmc_events::counter::metric_events::MetricEventGrouping;
 use pmc_events::counter::reservation::Policy;
@@ -125,6 +127,8 @@ pub(super) struct Repeat {
     pub(super) exact: bool,
     /// Shell commands to compare with each other, and with COMMAND if it is given.
     pub(super) versus: Vec<String>,
+    /// The condition under which the comparison fails.
+    pub(super) gate: Option<GateCondition>,
     /// Whether the commands' output is shown only in the first run.
     pub(super) hushes: bool,
     /// Number of uncounted runs before the first counted one.
@@ -149,6 +153,8 @@ pub(super) struct StatOutput {
     pub(super) csv_summary: bool,
     pub(super) quiet: bool,
     pub(super) table: bool,
+    /// The CI system for which to print the answer of `--fail-if`.
+    pub(super) ci: Option<CiFormat>,
     /// Scrape file; `-` makes OpenMetrics the format of the result.
     pub(super) openmetrics: Option<PathBuf>,
     pub(super) listen: Option<String>,
@@ -181,6 +187,7 @@ impl StatOutput {
             csv_summary: !typed.no_csv_summary,
             quiet: typed.quiet,
             table: false,
+            ci: None,
             openmetrics: typed.openmetrics,
             listen: None,
         })
@@ -193,7 +200,7 @@ impl StatOutput {
 
     /// Whether the result is machine-readable. If so, it also contains all warnings.
     pub(super) fn is_data(&self) -> bool {
-        self.form != StatFormat::Text || self.openmetrics_is_the_form()
+        self.form != StatFormat::Text || self.openmetrics_is_the_form() || self.ci == Some(CiFormat::JUnit)
     }
 
     /// Whether data is written to stderr and stderr is not a terminal. If so, pmc's messages would be mixed
@@ -330,6 +337,7 @@ impl StatPlan {
                 asked: typed.repeat.is_some(),
                 exact: typed.exact,
                 versus: typed.vs,
+                gate: typed.fail_if.as_deref().map(GateCondition::parse).transpose()?,
                 hushes: !typed.show_output,
                 warm_ups: typed.warmup,
                 sync: typed.sync,
@@ -346,6 +354,7 @@ impl StatPlan {
                 interval_clear: typed.interval_clear,
                 table: typed.table,
                 listen: typed.listen,
+                ci: typed.format.as_deref().and_then(CiFormat::named),
                 ..StatOutput::new(shown, to)?
             },
             recording,

@@ -3,9 +3,13 @@
 use super::plan::{StatFormat, StatOutput, StatPlan};
 use super::serve::MetricsServer;
 use super::sink::{self, ResultSink};
+use crate::command::gate;
+use crate::view;
+use crate::view::gate::CiFormat;
 use crate::view::openmetrics;
 use crate::view::stat::{StatStyle, StatSubject, TopdownTree, csv, document, json, text, versus};
 use pmc_analysis::profile::counts::StatCounts;
+use pmc_analysis::profile::gate::GateReport;
 use pmc_analysis::profile::versus::CommandComparison;
 use pmc_recording::recording::plan::MeasurementScope;
 use pmc_sys::error::{Result, Warning, say};
@@ -138,12 +142,26 @@ impl StatPrinter {
         }
     }
 
-    /// Prints the result of `--vs`.
-    pub(super) fn comparison(&mut self, comparison: &CommandComparison) -> Result<()> {
+    /// Prints the result of `--vs`, and the answer of `--fail-if`.
+    pub(super) fn comparison(
+        &mut self,
+        comparison: &CommandComparison,
+        gate: Option<&GateReport>,
+    ) -> Result<()> {
         let Self { output, style, sink, .. } = self;
-        match output.form {
-            StatFormat::Text | StatFormat::Csv(_) => sink.print(|out| versus::text(out, comparison, style)),
-            StatFormat::JsonLines | StatFormat::Document => sink.print(|out| versus::json(out, comparison)),
+        match (&output.form, gate) {
+            (StatFormat::Text, Some(report)) if output.ci == Some(CiFormat::JUnit) => {
+                sink.print(|out| view::gate::junit(out, report))
+            }
+            (StatFormat::Text | StatFormat::Csv(_), _) => sink.print(|out| {
+                versus::text(out, comparison, style)?;
+                let Some(report) = gate else { return Ok(()) };
+                view::gate::text(out, report, style.width)?;
+                out.write_all(&gate::ci_text(report, output.ci))
+            }),
+            (StatFormat::JsonLines | StatFormat::Document, _) => {
+                sink.print(|out| versus::json(out, comparison, gate))
+            }
         }
     }
 

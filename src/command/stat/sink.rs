@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use super::plan::{OutputTarget, StatFormat, StatOutput};
+use crate::view::gate::CiFormat;
 use pmc_sys::error::{AdvisedOption, Error, Result};
 use pmc_sys::sys::replacement::Replacement;
 use pmc_sys::sys::{clock, descriptor, output_file};
@@ -53,8 +54,9 @@ impl ResultSink {
             }
         };
         let file = matches!(&output.to, OutputTarget::File(path) if path.as_os_str() != "-");
-        let dated =
-            matches!(output.form, StatFormat::Text | StatFormat::Csv(_)) && !output.openmetrics_is_the_form();
+        let dated = matches!(output.form, StatFormat::Text | StatFormat::Csv(_))
+            && !output.openmetrics_is_the_form()
+            && output.ci != Some(CiFormat::JUnit);
         if file && dated {
             let line = format!("# started on {}\n\n", clock::local_date());
             to.write_all(line.as_bytes()).map_err(|error| Error::output(&name, error))?;

@@ -87,7 +87,7 @@ fn row(comparison: &Diff, event: &DiffEvent, line: &DiffRow) -> Json {
 }
 
 /// Returns the sort keys with their values.
-fn words(comparison: &Diff, cells: &[RowCell]) -> Map<String, Json> {
+pub(super) fn words(comparison: &Diff, cells: &[RowCell]) -> Map<String, Json> {
     let mut object = Map::new();
     for (key, cell) in comparison.keys.iter().zip(cells) {
         let value = match *cell {

@@ -3,6 +3,7 @@
 //! Receives a [`Diff`] and a [`DiffLayout`], and chooses wording, column widths, and which rows to dim.
 
 mod fields;
+pub(crate) mod groups;
 mod json;
 mod text;
 

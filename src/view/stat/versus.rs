@@ -16,8 +16,10 @@ use serde::Serialize;
 
 use super::document::{HeaderJson, StatisticsJson, header};
 use super::{StatStyle, first_fitting, fitting_unit, mean_digits, noted_outliers, quantity, safe};
+use crate::view::gate::GateJson;
 use crate::view::remarks::Remarks;
 use crate::view::table::{self, left, right};
+use pmc_analysis::profile::gate::GateReport;
 use pmc_analysis::profile::statistics::{MeasurementSummary, SIGNIFICANCE};
 use pmc_analysis::profile::versus::{CommandComparison, ComparedMeasure, ComparedSide, DifferenceVerdict};
 use pmc_sys::text as words;
@@ -193,6 +195,9 @@ struct ComparisonJson<'a> {
     commands: &'a [String],
     significance: f64,
     measures: Vec<MeasureJson<'a>>,
+    /// The answer of `--fail-if`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gate: Option<GateJson<'a>>,
 }
 
 #[derive(Serialize)]
@@ -219,12 +224,17 @@ struct SideJson {
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn json(out: &mut dyn Write, comparison: &CommandComparison) -> io::Result<()> {
+pub fn json(
+    out: &mut dyn Write,
+    comparison: &CommandComparison,
+    gate: Option<&GateReport>,
+) -> io::Result<()> {
     let document = ComparisonJson {
         pmc: header(),
         commands: &comparison.commands,
         significance: SIGNIFICANCE,
         measures: comparison.lines.iter().map(measure).collect(),
+        gate: gate.map(GateJson::from),
     };
     writeln!(out, "{}", words::as_json(&document))
 }

@@ -11,6 +11,7 @@ use crate::kit::{self, wait_for, wait_for_counters};
 mod counted;
 mod ends;
 mod forms;
+mod gate;
 mod logged;
 mod openmetrics;
 mod pcp;

@@ -284,7 +284,7 @@ fn commands_are_compared() {
         assert_eq!((text.contains("p < 0.001"), has_own_line), (p, own_lines), "{columns}: {text}");
         assert!(text.contains("faster") && text.contains("no difference shown"), "{text}");
     }
-    let got = written(|out| versus::json(out, &comparison));
+    let got = written(|out| versus::json(out, &comparison, None));
     let value: serde_json::Value = serde_json::from_str(&got).unwrap();
     assert_eq!(value["measures"][0]["sides"][1]["verdict"], "faster");
     assert_eq!(value["measures"][0]["sides"][2]["verdict"], "no difference shown");

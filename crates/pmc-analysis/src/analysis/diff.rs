@@ -16,7 +16,7 @@ use crate::profile::sampled::{
     self, Query, RowCell, SortKey, StackDirection, StackProfile, StringId, StringTable,
 };
 use crate::session::Session;
-use pmc_perfdata::perfdata::{Reader, RecordingNote};
+use pmc_perfdata::perfdata::{Features, Reader, RecordingNote};
 use pmc_symbols::symbol::{Depth, MissingDataReason};
 use pmc_sys::abi::attr::Flag;
 use pmc_sys::abi::{Attr, generic, sample_type};
@@ -42,6 +42,9 @@ pub struct DiffRequest {
     pub streams: Option<usize>,
     /// How to compute differences. `None` compares times if all recordings contain times, otherwise shares.
     pub compute: Option<Compute>,
+    /// Whether source files with the same name in different folders are the same file. If not, rows keep the
+    /// path of their own recording.
+    pub matches_files: bool,
     /// Sort column: 0 for the base recording, n for the difference between it and the nth recording after it.
     pub order: usize,
 }
@@ -163,10 +166,24 @@ fn read(
             samples: analysis.sample_count(),
             lost: recording_quality::lost(&session),
             trust: trust::statement(&quality.trust, &quality.modules).summary,
+            machine: machine(session.reader.features()),
+            loses_samples: notes.iter().any(RecordingNote::loses_samples),
+            sampled_ns: session.reader.features().sample_time.as_ref().map(|time| (time.first, time.last)),
         },
         events,
         clocks: session.reader.events().iter().map(|event| excluded_by_clock(&event.attr)).collect(),
     })
+}
+
+/// Returns the properties of the recorded machine on which its speed depends.
+fn machine(features: &Features) -> Vec<(&'static str, String)> {
+    let properties = [
+        ("CPU", features.cpu_desc.clone()),
+        ("number of CPUs", features.nr_cpus.as_ref().map(|cpus| cpus.online.to_string())),
+        ("host name", features.hostname.clone()),
+        ("kernel", features.os_release.clone()),
+    ];
+    properties.into_iter().filter_map(|(property, value)| Some((property, value?))).collect()
 }
 
 /// Returns the events with whole call chains as rows.
@@ -232,7 +249,9 @@ fn compare(mut sides: Vec<DiffSide>, request: &DiffRequest, texts: StringTable) 
             Some(side.events.remove(at))
         };
         let mut taken: Vec<Option<sampled::ProfileEvent>> = sides.iter_mut().map(&mut take).collect();
-        same_files(&mut taken, &request.analysis.keys, &texts);
+        if request.matches_files {
+            same_files(&mut taken, &request.analysis.keys, &texts);
+        }
         same_tasks(&mut taken, &request.analysis.keys);
         let (mut rows, mut trees) = (Vec::new(), Vec::new());
         for event in taken {
@@ -471,6 +490,7 @@ mod tests {
             tree: false,
             streams: None,
             compute: None,
+            matches_files: true,
             order: 1,
         };
         compare(sides, &request, texts)

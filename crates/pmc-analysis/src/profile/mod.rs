@@ -7,6 +7,7 @@ pub mod annotate;
 pub mod catalog;
 pub mod counts;
 pub mod diff;
+pub mod gate;
 pub mod header;
 pub mod latency;
 pub mod lock;

@@ -6,6 +6,7 @@
 //! verdicts. `view` prints the table.
 
 use super::counts::{DerivedResult, StatCounts};
+use super::gate::{GateSubject, LEAST_RUNS, MeanChange, UnusableReason};
 use super::statistics::{MeasurementSummary, SIGNIFICANCE, WelchTest, welch};
 use pmc_sys::units::seconds;
 
@@ -106,6 +107,48 @@ impl DifferenceVerdict {
             Self::NotShown => "no difference shown",
             Self::Unknown => "too few runs to tell",
         }
+    }
+}
+
+impl CommandComparison {
+    /// Returns the measures of a gate, for each command except the base. `worse` refers to elapsed time.
+    pub fn gate_subjects(&self) -> Vec<GateSubject> {
+        let mut subjects = Vec::new();
+        for (at, line) in self.lines.iter().enumerate() {
+            let base = line.sides.first().and_then(|side| side.summary.as_ref());
+            for (number, side) in line.sides.iter().enumerate().skip(1) {
+                let change = match (base, &side.summary) {
+                    (Some(base), Some(_)) if base.mean == 0.0 => Err("the base's mean is 0".to_owned()),
+                    (Some(base), Some(new)) => {
+                        MeanChange::between(base, new).ok_or_else(|| "too few runs".to_owned())
+                    }
+                    _ => Err("not counted".to_owned()),
+                };
+                subjects.push(GateSubject {
+                    name: match self.commands.len() {
+                        2 => line.name.clone(),
+                        _ => format!("{} of command {}", line.name, number + 1),
+                    },
+                    selectors: vec![line.name.clone()],
+                    is_cost: at == 0,
+                    share: None,
+                    location: None,
+                    change,
+                });
+            }
+        }
+        subjects
+    }
+
+    /// Returns the commands that ran too few times for a gate.
+    pub fn too_few_runs(&self) -> Vec<UnusableReason> {
+        let runs = |command: usize| {
+            let side = self.lines.first().and_then(|line| line.sides.get(command));
+            side.and_then(|side| side.summary.as_ref()).map_or(0, |summary| summary.count)
+        };
+        let few = self.commands.iter().enumerate().filter(|(at, _)| runs(*at) < LEAST_RUNS);
+        few.map(|(at, command)| UnusableReason::TooFewRuns { command: command.clone(), runs: runs(at) })
+            .collect()
     }
 }
 

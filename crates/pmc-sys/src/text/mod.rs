@@ -61,6 +61,18 @@ pub fn width(text: &str) -> usize {
     if is_plain(text) { text.len() } else { text.width() }
 }
 
+/// Returns the text around the byte offset `at`, with a caret and `note` in a second line below it. Shows at
+/// most 60 characters on either side.
+pub fn with_caret(text: &str, at: usize, note: &str) -> String {
+    const SHOWN: usize = 60;
+    let (before, after) = text.split_at_checked(at).unwrap_or((text, ""));
+    let first = before.char_indices().rev().take(SHOWN).last().map_or(before.len(), |(at, _)| at);
+    let last = after.char_indices().nth(SHOWN).map_or(after.len(), |(at, _)| at);
+    let before = format!("{}{}", if first > 0 { "…" } else { "" }, clean(&before[first..]));
+    let after = format!("{}{}", clean(&after[..last]), if last < after.len() { "…" } else { "" });
+    format!("{before}{after}\n{}^ {note}", " ".repeat(width(&before)))
+}
+
 /// Formats bytes in base 16, two digits each, separated by `between`.
 pub fn hex(bytes: &[u8], between: &str) -> String {
     let mut out = String::with_capacity(bytes.len() * (2 + between.len()));

@@ -10,6 +10,7 @@
 //!   new 2  rows ─┘                  (the same for the nodes of the trees, by their path from the root)
 //! ```
 
+pub mod groups;
 pub(crate) mod rows;
 pub mod streams;
 pub mod tree;
@@ -75,6 +76,13 @@ pub struct DiffFile {
     pub lost: u64,
     /// The data quality statement; untrusted text.
     pub trust: String,
+    /// Properties of the recorded machine, such as its CPU, as far as the recording contains them; untrusted
+    /// text.
+    pub machine: Vec<(&'static str, String)>,
+    /// Whether samples could not be read because the file is damaged.
+    pub loses_samples: bool,
+    /// Times of the first and last sample on the recording's clock, in nanoseconds.
+    pub sampled_ns: Option<(u64, u64)>,
 }
 
 /// An event, with its rows in all recordings.

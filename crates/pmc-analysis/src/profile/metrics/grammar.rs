@@ -29,9 +29,6 @@ const MOST_NESTED: usize = 100;
 /// vendors' tables have about 600 operators.
 const MOST_OPERATORS: usize = 1000;
 
-/// Number of columns of text that an error message shows on either side of its caret.
-const SHOWN: usize = 60;
-
 /// A leaf as written in the text.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum MetricWord {
@@ -74,14 +71,8 @@ struct SyntaxError {
 
 impl SyntaxError {
     fn explain(self, name: &str, text: &str) -> Error {
-        let (before, after) = text.split_at_checked(self.at).unwrap_or((text, ""));
-        let first = before.char_indices().rev().take(SHOWN).last().map_or(self.at, |(at, _)| at);
-        let last = after.char_indices().nth(SHOWN).map_or(after.len(), |(at, _)| at);
-        let before = format!("{}{}", if first > 0 { "…" } else { "" }, text::clean(&before[first..]));
-        let after = format!("{}{}", text::clean(&after[..last]), if last < after.len() { "…" } else { "" });
-        let caret = " ".repeat(text::width(&before));
         Error::usage(format!("invalid expression of the metric `{}`", text::clean(name)))
-            .detail(format!("{before}{after}\n{caret}^ expected {}", self.expected))
+            .detail(text::with_caret(text, self.at, &format!("expected {}", self.expected)))
             .try_this(
                 "a if c else b, | ^ & < > >= + - * / % ( ), numbers, names of events and metrics, min(a, b), \
                  max(a, b), d_ratio(a, b); quote names that contain an operator: 'cpu/event=1/'",

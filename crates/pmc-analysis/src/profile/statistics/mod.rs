@@ -13,7 +13,7 @@ use distribution::{t_quantile, t_two_sided};
 pub const SIGNIFICANCE: f64 = 0.05;
 
 /// Summary of repeated measurements.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct MeasurementSummary {
     /// Number of measurements.
     pub count: usize,
@@ -81,6 +81,12 @@ impl MeasurementSummary {
         }
     }
 
+    /// Raises the standard deviation to `least` if it is lower.
+    #[must_use]
+    pub(crate) fn with_least_stdev(self, least: f64) -> Self {
+        Self { stdev: self.stdev.max(least), ..self }
+    }
+
     /// Returns the standard error of the mean (perf's `+-`).
     pub fn error_of_mean(&self) -> f64 {
         self.stdev / (self.count as f64).sqrt()
@@ -128,6 +134,8 @@ pub struct WelchTest {
     pub t: f64,
     /// Degrees of freedom according to Welch and Satterthwaite.
     pub df: f64,
+    /// Standard error of the difference of the means.
+    pub error: f64,
     /// Two-sided probability of a difference at least this large if the means are equal.
     pub p: f64,
 }
@@ -143,11 +151,28 @@ pub(crate) fn welch(a: &MeasurementSummary, b: &MeasurementSummary) -> Option<We
     if va + vb == 0.0 {
         let equal = difference == 0.0;
         let t = if equal { 0.0 } else { f64::INFINITY.copysign(difference) };
-        return Some(WelchTest { t, df: (a.count + b.count - 2) as f64, p: if equal { 1.0 } else { 0.0 } });
+        let (df, p) = ((a.count + b.count - 2) as f64, if equal { 1.0 } else { 0.0 });
+        return Some(WelchTest { t, df, error: 0.0, p });
     }
-    let t = difference / (va + vb).sqrt();
+    let error = (va + vb).sqrt();
+    let t = difference / error;
     let df = (va + vb).powi(2) / (va * va / (a.count - 1) as f64 + vb * vb / (b.count - 1) as f64);
-    Some(WelchTest { t, df, p: t_two_sided(t, df) })
+    Some(WelchTest { t, df, error, p: t_two_sided(t, df) })
+}
+
+/// Adjusts the probabilities of many tests with Holm's method (*A simple sequentially rejective multiple test
+/// procedure*, Scandinavian Journal of Statistics 6, 1979). The probability that any test without a real
+/// difference falls below a level is at most that level, even if other tests have real differences.
+pub(crate) fn holm(all: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..all.len()).collect();
+    order.sort_by(|a, b| all[*a].total_cmp(&all[*b]));
+    let mut out = vec![1.0; all.len()];
+    let mut most = 0.0f64;
+    for (rank, at) in order.into_iter().enumerate() {
+        most = most.max(all[at] * (all.len() - rank) as f64).min(1.0);
+        out[at] = most;
+    }
+    out
 }
 
 #[cfg(test)]
@@ -221,6 +246,16 @@ mod tests {
         );
         near(w.p, 0.035_972_271_029_796_8, 1e-12);
         near(p(&[3.0, 4.0, 1.0, 2.1], &[490.2, 340.0, 433.9]).p, 0.010_751_561_149_784_5, 1e-12);
+    }
+
+    #[test]
+    fn holm_adjusts_step_by_step() {
+        // 4 · 0.005, 3 · 0.01, 2 · 0.03; the last is raised to the one before it.
+        let out = holm(&[0.01, 0.04, 0.03, 0.005]);
+        let wanted = [0.03, 0.06, 0.06, 0.02];
+        assert!(out.iter().zip(wanted).all(|(got, want)| (got - want).abs() < 1e-12), "{out:?}");
+        assert_eq!(holm(&[0.6, 0.7]), [1.0, 1.0]);
+        assert!(holm(&[]).is_empty());
     }
 
     #[test]

@@ -1,0 +1,331 @@
+//! Comparison of two groups of recordings: several runs of a base, and several of a new version.
+//!
+//! Receives a [`Diff`] of all recordings, with those of the base first. Returns the mean cost of each
+//! function in both groups, and the change with its error *between runs*. The comparison of two recordings
+//! knows only the error from sampling. `profile::gate` explains the test.
+//!
+//! The variance of a function's cost is at least its variance from sampling: a run with the share `s` of
+//! samples whose squared periods sum to `q` has the variance `s (1 − s) q` (binomial). Runs that are equal by
+//! chance would otherwise make any difference significant.
+
+use super::{Diff, DiffEvent, DiffFile, part};
+use crate::profile::gate::{GateLocation, GateSubject, LEAST_RUNS, MeanChange, UnusableReason, corrected};
+use crate::profile::sampled::{RowCell, SampleValue, StringId};
+use crate::profile::statistics::{MeasurementSummary, SIGNIFICANCE};
+
+/// Minimum number of samples of a function per recording, on average. The numbers of fewer samples are far
+/// from a normal distribution, which the test requires.
+const LEAST_SAMPLES: f64 = 10.0;
+
+/// Maximum fraction of lost samples in a usable recording.
+const MOST_LOST: f64 = 0.01;
+
+/// The name by which a gate's condition selects the cost of all functions together.
+const TOTAL: &str = "total";
+
+/// Two groups of recordings, compared event by event.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GroupComparison {
+    /// Number of recordings in each group.
+    pub runs: [usize; 2],
+    /// Whether shares are compared, instead of costs.
+    pub by_share: bool,
+    /// The events that all recordings contain.
+    pub events: Vec<GroupEvent>,
+    /// Notes to the reader; untrusted text.
+    pub notes: Vec<String>,
+}
+
+/// An event in both groups.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GroupEvent {
+    /// The event's name; untrusted text.
+    pub name: String,
+    /// The cost of all functions together.
+    pub total: GroupChange,
+    /// The functions, or the rows of other sort keys; largest difference first.
+    pub rows: Vec<GroupRow>,
+}
+
+/// A function in both groups.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GroupRow {
+    /// The values of the sort keys, except the source line if lines were merged.
+    pub cells: Box<[RowCell]>,
+    /// The line with the most samples in the new recordings, if lines were merged and it is known.
+    pub line: Option<(StringId, u64)>,
+    /// Its cost.
+    pub change: GroupChange,
+}
+
+/// A cost in both groups.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GroupChange {
+    /// The costs per recording: periods, or shares (0 to 1).
+    pub sides: [MeasurementSummary; 2],
+    /// The mean share of the event's total in each group.
+    pub shares: [f64; 2],
+    /// The change. `None` if it cannot be tested.
+    pub change: Option<MeanChange>,
+    /// The p-value, corrected for the number of tests.
+    pub adjusted: f64,
+    /// The meaning of the change.
+    pub verdict: GroupVerdict,
+}
+
+/// The meaning of a change between groups, in one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GroupVerdict {
+    /// The variation between runs is enough to explain the change.
+    Noise,
+    /// The cost is higher than in the base.
+    More,
+    /// The cost is lower than in the base.
+    Less,
+    /// No recording of the base contains the row.
+    New,
+    /// Only the base contains the row.
+    Gone,
+    /// There are too few samples to test.
+    Rare,
+    /// There are too few recordings to test.
+    FewRuns,
+}
+
+impl GroupVerdict {
+    /// Returns the words for this verdict.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Noise => "within noise",
+            Self::More => "more",
+            Self::Less => "less",
+            Self::New => "new",
+            Self::Gone => "gone",
+            Self::Rare => "too few samples",
+            Self::FewRuns => "too few recordings",
+        }
+    }
+}
+
+/// How to compare groups of recordings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GroupRequest {
+    /// Number of recordings of the base, which come first.
+    pub base: usize,
+    /// Whether to compare shares instead of costs.
+    pub by_share: bool,
+    /// Whether to add up rows that differ only in their source line, which is the last sort key.
+    pub merges_lines: bool,
+}
+
+/// Compares the base's recordings with the others.
+pub fn compare_groups(diff: &Diff, request: GroupRequest) -> GroupComparison {
+    let GroupRequest { base, by_share, merges_lines } = request;
+    let is_complete = |event: &&DiffEvent| event.totals.iter().all(Option::is_some);
+    let mut events: Vec<GroupEvent> = diff
+        .events
+        .iter()
+        .filter(is_complete)
+        .map(|event| {
+            let totals: Vec<SampleValue> = event.totals.iter().flatten().cloned().collect();
+            let change = |values: &[SampleValue]| change(&totals, values, base, by_share);
+            let rows = match merges_lines {
+                true => merge_lines(event, base),
+                false => {
+                    event.lines.iter().map(|row| (row.cells.clone(), row.values.clone(), None)).collect()
+                }
+            };
+            let rows = rows.into_iter().map(|(cells, values, line)| GroupRow {
+                cells,
+                line,
+                change: change(&values),
+            });
+            GroupEvent { name: event.name.clone(), total: change(&totals), rows: rows.collect() }
+        })
+        .collect();
+    set_verdicts(&mut events);
+    for event in &mut events {
+        let difference = |row: &GroupRow| (row.change.sides[1].mean - row.change.sides[0].mean).abs();
+        event.rows.sort_by(|a, b| difference(b).total_cmp(&difference(a)));
+    }
+    let omitted = diff.events.iter().filter(|event| !is_complete(event));
+    let omitted = omitted.map(|event| format!("not all recordings contain {}; it is omitted", event.name));
+    let notes = omitted.chain(order_note(&diff.files, base)).collect();
+    GroupComparison { runs: [base, diff.files.len() - base], by_share, events, notes }
+}
+
+impl GroupComparison {
+    /// Returns the measures of a gate: the total and the functions of each event. `name` and `text` return
+    /// the name of a row, and a text of the string table.
+    pub fn gate_subjects(
+        &self,
+        name: impl Fn(&GroupRow) -> String,
+        text: impl Fn(StringId) -> String,
+    ) -> Vec<GateSubject> {
+        let mut subjects = Vec::new();
+        let several = self.events.len() > 1;
+        for event in &self.events {
+            let with_event = |name: String| if several { format!("{name} ({})", event.name) } else { name };
+            let change = |of: &GroupChange| of.change.ok_or_else(|| of.verdict.words().to_owned());
+            // The shares of all functions always add up to the same total.
+            if !self.by_share {
+                subjects.push(GateSubject {
+                    name: with_event(TOTAL.to_owned()),
+                    selectors: vec![event.name.clone(), TOTAL.to_owned()],
+                    is_cost: true,
+                    share: None,
+                    location: None,
+                    change: change(&event.total),
+                });
+            }
+            subjects.extend(event.rows.iter().map(|row| GateSubject {
+                name: with_event(name(row)),
+                selectors: vec![event.name.clone()],
+                is_cost: true,
+                share: Some(row.change.shares[0]),
+                location: row.line.map(|(file, line)| GateLocation { file: text(file), line }),
+                change: change(&row.change),
+            }));
+        }
+        subjects
+    }
+}
+
+/// Returns why the recordings are unusable for a gate: there are too few, or they are damaged, or they are
+/// from different machines.
+pub fn problems(files: &[DiffFile], base: usize) -> Vec<UnusableReason> {
+    let mut reasons = Vec::new();
+    let recordings = [base, files.len() - base];
+    if recordings.iter().any(|count| *count < LEAST_RUNS) {
+        reasons.push(UnusableReason::TooFewRecordings { recordings });
+    }
+    for file in files {
+        let most = (file.samples as f64 * MOST_LOST) as u64;
+        let lost = (file.lost > most).then_some(file.lost);
+        if file.loses_samples || lost.is_some() {
+            reasons.push(UnusableReason::LostSamples { path: file.path.clone(), lost });
+        }
+        let first = files.first().map(|first| &first.machine[..]).unwrap_or_default();
+        // One property is enough to tell machines apart.
+        let other = file.machine.iter().find_map(|(property, here)| {
+            let (_, first) = first.iter().find(|(of_first, value)| of_first == property && value != here)?;
+            Some((*property, [here.clone(), first.clone()]))
+        });
+        reasons.extend(other.map(|(property, values)| UnusableReason::OtherMachine {
+            path: file.path.clone(),
+            property,
+            values,
+        }));
+    }
+    reasons
+}
+
+/// Returns a warning if the recordings of the groups were not made alternately, according to their clocks.
+fn order_note(files: &[DiffFile], base: usize) -> Option<String> {
+    let times: Option<Vec<(u64, u64)>> = files.iter().map(|file| file.sampled_ns).collect();
+    let times = times?;
+    let (old, new) = times.split_at(base);
+    let span =
+        |of: &[(u64, u64)]| Some((of.iter().map(|time| time.0).min()?, of.iter().map(|time| time.1).max()?));
+    let ((old_first, old_last), (new_first, new_last)) = (span(old)?, span(new)?);
+    if files.len() < 4 {
+        return None;
+    }
+    if new_last < old_first {
+        return Some("the base was recorded after the new version: are they swapped?".to_owned());
+    }
+    (old_last < new_first).then(|| {
+        "all base recordings were made before the others: if the machine became slower in the meantime, so did the \
+         new version; record alternately"
+            .to_owned()
+    })
+}
+
+/// A row's cells and values, and its hottest line.
+type MergedRow = (Box<[RowCell]>, Vec<SampleValue>, Option<(StringId, u64)>);
+
+/// Adds up rows that differ only in their source line, which is their last cell.
+fn merge_lines(event: &DiffEvent, base: usize) -> Vec<MergedRow> {
+    let mut at: rustc_hash::FxHashMap<Box<[RowCell]>, usize> = rustc_hash::FxHashMap::default();
+    let mut merged: Vec<MergedRow> = Vec::new();
+    let mut hottest: Vec<u64> = Vec::new();
+    for row in &event.lines {
+        let mut cells = row.cells.to_vec();
+        let line = match cells.pop() {
+            Some(RowCell::Line(file, line)) => Some((file, u64::from(line))),
+            _ => None,
+        };
+        let cells: Box<[RowCell]> = cells.into();
+        let index = *at.entry(cells.clone()).or_insert_with(|| {
+            merged.push((cells, vec![SampleValue::default(); row.values.len()], None));
+            hottest.push(0);
+            merged.len() - 1
+        });
+        let (_, values, of_line) = &mut merged[index];
+        values.iter_mut().zip(&row.values).for_each(|(sum, value)| *sum += value);
+        let samples: u64 = row.values[base..].iter().map(|value| value.samples).sum();
+        if line.is_some() && samples > hottest[index] {
+            (*of_line, hottest[index]) = (line, samples);
+        }
+    }
+    merged
+}
+
+fn change(totals: &[SampleValue], values: &[SampleValue], base: usize, by_share: bool) -> GroupChange {
+    let share = |(total, value): (&SampleValue, &SampleValue)| part(total, value).share;
+    let cost = |(total, value): (&SampleValue, &SampleValue)| match by_share {
+        true => share((total, value)),
+        false => value.period as f64,
+    };
+    // The variance from sampling, in the unit of the cost.
+    let sampling = |(total, value): (&SampleValue, &SampleValue)| {
+        let (share, period) = (share((total, value)), total.period as f64);
+        let variance = share * (1.0 - share) * total.squares;
+        if by_share && period > 0.0 { variance / (period * period) } else { variance }
+    };
+    let mean = |of: &[f64]| of.iter().sum::<f64>() / of.len().max(1) as f64;
+    let [old, new] = [0..base, base..totals.len()].map(|range| {
+        let pairs: Vec<_> = totals[range.clone()].iter().zip(&values[range]).collect();
+        let costs: Vec<f64> = pairs.iter().copied().map(cost).collect();
+        let least = mean(&pairs.iter().copied().map(sampling).collect::<Vec<_>>()).sqrt();
+        let shares: Vec<f64> = pairs.iter().copied().map(share).collect();
+        let samples: u64 = pairs.iter().map(|(_, value)| value.samples).sum();
+        let summary = MeasurementSummary::of(&costs).unwrap_or_default();
+        (summary.with_least_stdev(least), mean(&shares), samples)
+    });
+    let per_run = (old.2 + new.2) as f64 / totals.len() as f64;
+    let verdict = match (old.2, new.2) {
+        _ if base.min(totals.len() - base) < LEAST_RUNS => GroupVerdict::FewRuns,
+        _ if per_run < LEAST_SAMPLES => GroupVerdict::Rare,
+        (0, _) => GroupVerdict::New,
+        (_, 0) => GroupVerdict::Gone,
+        _ => GroupVerdict::Noise,
+    };
+    let change = match verdict {
+        GroupVerdict::Noise | GroupVerdict::Gone => MeanChange::between(&old.0, &new.0),
+        _ => None,
+    };
+    GroupChange { sides: [old.0, new.0], shares: [old.1, new.1], change, adjusted: 1.0, verdict }
+}
+
+/// Sets the corrected p-values and the verdicts.
+fn set_verdicts(events: &mut [GroupEvent]) {
+    let (mut totals, mut rows) = (Vec::new(), Vec::new());
+    for event in events {
+        totals.push(&mut event.total);
+        rows.extend(event.rows.iter_mut().map(|row| &mut row.change));
+    }
+    let raw = [&totals, &rows].map(|family| {
+        let changes = family.iter().filter_map(|of| of.change);
+        changes.map(|change| change.probability_of(change.percent)).collect::<Vec<f64>>()
+    });
+    let adjusted = corrected(&raw[0], &raw[1]).into_iter().flatten();
+    let tested = totals.into_iter().chain(rows).filter(|of| of.change.is_some());
+    for (of, adjusted) in tested.zip(adjusted) {
+        of.adjusted = adjusted;
+        if adjusted < SIGNIFICANCE && of.verdict == GroupVerdict::Noise {
+            let is_more = of.sides[1].mean > of.sides[0].mean;
+            of.verdict = if is_more { GroupVerdict::More } else { GroupVerdict::Less };
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! The answer of `--fail-if`, outside of a command's own output: the exit status, and GitHub's step summary.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+
+use crate::view::gate::{CiFormat, annotations, step_summary};
+use pmc_analysis::profile::gate::{GateReport, GateVerdict};
+use pmc_sys::error::{Error, Exit, Result};
+
+/// Returns the exit status: 0 for a pass, 1 for a regression, 2 if the runs cannot tell. Status 2 is also the
+/// status of invalid command lines; in both cases, CI must not take the change as tested.
+pub(super) fn exit_of(report: &GateReport) -> Exit {
+    match report.verdict {
+        GateVerdict::Pass => Exit::Done,
+        GateVerdict::Regression => Exit::Failure,
+        GateVerdict::Unusable => Exit::Usage,
+    }
+}
+
+/// Returns what the text output must also contain for the CI system: GitHub's workflow commands.
+pub(super) fn ci_text(report: &GateReport, ci: Option<CiFormat>) -> Vec<u8> {
+    let mut text = Vec::new();
+    if ci == Some(CiFormat::GitHub) {
+        let workspace = std::env::var("GITHUB_WORKSPACE").ok();
+        let here = || std::env::current_dir().map(|folder| folder.display().to_string()).unwrap_or_default();
+        // Writing to memory cannot fail.
+        let _ = annotations(&mut text, report, &workspace.unwrap_or_else(here));
+    }
+    text
+}
+
+/// Appends the answer to the step summary of GitHub Actions, if there is one.
+///
+/// # Errors
+/// Fails if the file of the summary cannot be written.
+pub(super) fn append_summary(report: &GateReport, ci: Option<CiFormat>) -> Result<()> {
+    let path = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty());
+    let Some(path) = path.filter(|_| ci == Some(CiFormat::GitHub)) else { return Ok(()) };
+    let opened = OpenOptions::new().append(true).create(true).open(&path);
+    let written = opened.and_then(|mut file| file.write_all(step_summary(report).as_bytes()));
+    written.map_err(|error| Error::output(format_args!("the step summary to {}", path.display()), error))
+}

@@ -1,0 +1,220 @@
+//! Groups of recordings (`pmc diff OLD… --vs NEW…`) as text and JSON, with the answer of `--fail-if`.
+//!
+//! ```text
+//! cpu-clock
+//!   base  10 recordings, 1.203 s each
+//!   new   10 recordings, 1.236 s each  (+2.7% ±0.6, p < 0.001)
+//!
+//!        Base         New      Change  p        Verdict       Shared Object  Symbol
+//!   244.12 ms   277.90 ms  +13.8% ±1.2  < 0.001  more          prog           [.] hot_loop
+//! ```
+
+use std::io::{self, Write};
+
+use serde_json::{Map, Value as Json, json};
+
+use super::{DiffLayout, json::words as key_words};
+use crate::view::gate::{self, GateJson};
+use crate::view::json_document::{list_with, percent};
+use crate::view::remarks::Remarks;
+use crate::view::report::{CellSpelling, ReportFormat, words};
+use crate::view::table::{self, left, right};
+use pmc_analysis::profile::diff::groups::{GroupChange, GroupComparison, GroupEvent, GroupRow, GroupVerdict};
+use pmc_analysis::profile::diff::{Diff, VERSION};
+use pmc_analysis::profile::gate::GateReport;
+use pmc_analysis::profile::sampled::{RowCell, is_clock};
+use pmc_sys::terminal::theme::TextRole;
+use pmc_sys::text::{as_json, clean};
+use pmc_sys::units::{duration, thousands_f64};
+
+/// Writes the comparison as text, or as JSON if the layout requests it.
+///
+/// # Errors
+/// Fails if writing to `out` fails.
+pub(crate) fn write(
+    out: &mut dyn Write,
+    diff: &Diff,
+    groups: &GroupComparison,
+    report: Option<&GateReport>,
+    layout: &DiffLayout,
+) -> io::Result<()> {
+    if layout.form == ReportFormat::Json {
+        return json(out, diff, groups, report, layout);
+    }
+    for (number, event) in groups.events.iter().enumerate() {
+        if number > 0 {
+            writeln!(out)?;
+        }
+        head(&mut Remarks::new(out, layout.width, false), groups, event)?;
+        table(out, diff, groups, event, layout)?;
+    }
+    let remarks = &mut Remarks::new(out, layout.width, false);
+    writeln!(remarks)?;
+    let unit = if groups.by_share { "percentage of the recording" } else { "cost per recording" };
+    writeln!(
+        remarks,
+        "Values are means ({unit}). ± is the 95% confidence interval of the change; p is corrected for the number of rows. \
+         Within noise: the variation between recordings explains the change."
+    )?;
+    for file in diff.files.iter().filter(|file| file.lost > 0) {
+        writeln!(remarks, "Trust: {}: {}.", clean(&file.path), clean(&file.trust))?;
+    }
+    for note in diff.notes.iter().chain(&groups.notes) {
+        writeln!(remarks, "{}.", clean(note))?;
+    }
+    let Some(report) = report else { return Ok(()) };
+    writeln!(out)?;
+    gate::text(out, report, layout.width)
+}
+
+/// Returns the name of a row for a gate: its function and program, or the values of other sort keys.
+pub(crate) fn row_name(diff: &Diff, row: &GroupRow) -> String {
+    let text = |cell: &RowCell| match cell {
+        RowCell::Symbol(_, id) | RowCell::Text(id) => diff.texts.get(*id).to_owned(),
+        cell => words(&diff.texts, cell, CellSpelling::read(false)).trim().to_owned(),
+    };
+    let is_symbol = |cell: &&RowCell| matches!(cell, RowCell::Symbol(..));
+    let (symbols, others): (Vec<&RowCell>, Vec<&RowCell>) = row.cells.iter().partition(is_symbol);
+    let join = |cells: Vec<&RowCell>| cells.into_iter().map(text).collect::<Vec<_>>().join(", ");
+    match (join(symbols), join(others)) {
+        (symbol, others) if others.is_empty() => symbol,
+        (symbol, others) if symbol.is_empty() => others,
+        (symbol, others) => format!("{symbol} in {others}"),
+    }
+}
+
+fn head(out: &mut Remarks<'_>, groups: &GroupComparison, event: &GroupEvent) -> io::Result<()> {
+    writeln!(out, "{}", clean(&event.name))?;
+    let change = match (event.total.change, groups.by_share) {
+        (Some(change), false) => {
+            let (percent, half) = (change.percent, change.half_width());
+            format!("  ({percent:+.1}% ±{half:.1}, p {})", probability(event.total.adjusted))
+        }
+        _ => String::new(),
+    };
+    for (side, label) in ["base", "new"].into_iter().enumerate() {
+        let amount = match groups.by_share {
+            true => String::new(),
+            false => format!(", {} each", cost(groups, event, &event.total, side)),
+        };
+        let change = if side == 1 { &change[..] } else { "" };
+        let (runs, plural) = (groups.runs[side], if groups.runs[side] == 1 { "" } else { "s" });
+        writeln!(out, "  {label:<4}  {runs} recording{plural}{amount}{change}")?;
+    }
+    writeln!(out)
+}
+
+fn table(
+    out: &mut dyn Write,
+    diff: &Diff,
+    groups: &GroupComparison,
+    event: &GroupEvent,
+    layout: &DiffLayout,
+) -> io::Result<()> {
+    let all = wanted(event, layout);
+    let keys = event.rows.first().map_or(diff.keys.len(), |row| row.cells.len());
+    let mut shapes = vec![right(2, 0), right(2, 0), right(2, 0), left(2, 0), left(2, 0)];
+    shapes.extend((0..keys).map(|_| left(2, 0)));
+    let mut titles: Vec<String> = ["Base", "New", "Change", "p", "Verdict"].map(str::to_owned).into();
+    titles.extend(diff.keys[..keys].iter().map(|key| key.heading().to_owned()));
+    let rows = all.iter().take(layout.rows).map(|row| {
+        let mut cells = numbers(groups, event, &row.change);
+        cells.extend(row.cells.iter().map(|cell| words(&diff.texts, cell, CellSpelling::read(false))));
+        cells
+    });
+    let lines = table::lines(&shapes, [titles].into_iter().chain(rows));
+    let is_quiet = all.iter().map(|row| is_noise(&row.change));
+    let roles = is_quiet.map(|is_quiet| if is_quiet { TextRole::Quiet } else { TextRole::Plain });
+    for (line, role) in lines.iter().zip([TextRole::Heading].into_iter().chain(roles)) {
+        writeln!(out, "{}", layout.paint.words(role, line))?;
+    }
+    if all.len() > layout.rows {
+        writeln!(out, "  … and {} more rows (--max-rows 0 shows all)", all.len() - layout.rows)?;
+    }
+    Ok(())
+}
+
+/// Returns the rows that are not below the layout's limit.
+fn wanted<'a>(event: &'a GroupEvent, layout: &DiffLayout) -> Vec<&'a GroupRow> {
+    let is_wanted = |row: &&GroupRow| row.change.shares.iter().any(|share| *share >= layout.limit);
+    event.rows.iter().filter(is_wanted).collect()
+}
+
+fn is_noise(change: &GroupChange) -> bool {
+    matches!(change.verdict, GroupVerdict::Noise | GroupVerdict::Rare | GroupVerdict::FewRuns)
+}
+
+fn numbers(groups: &GroupComparison, event: &GroupEvent, change: &GroupChange) -> Vec<String> {
+    let cost = |side| cost(groups, event, change, side);
+    let (percent, p) = match change.change {
+        Some(mean) => {
+            (format!("{:+.1}% ±{:.1}", mean.percent, mean.half_width()), probability(change.adjusted))
+        }
+        None => ("-".to_owned(), "-".to_owned()),
+    };
+    vec![cost(0), cost(1), percent, p, change.verdict.words().to_owned()]
+}
+
+fn probability(p: f64) -> String {
+    if p < 0.001 { "< 0.001".to_owned() } else { format!("= {p:.3}") }
+}
+
+fn cost(groups: &GroupComparison, event: &GroupEvent, change: &GroupChange, side: usize) -> String {
+    let mean = change.sides[side].mean;
+    match (groups.by_share, is_clock(&event.name)) {
+        (true, _) => format!("{:.2}%", mean * 100.0),
+        (false, true) => duration(mean),
+        (false, false) => thousands_f64(mean, 0),
+    }
+}
+
+fn json(
+    out: &mut dyn Write,
+    diff: &Diff,
+    groups: &GroupComparison,
+    report: Option<&GateReport>,
+    layout: &DiffLayout,
+) -> io::Result<()> {
+    let file = |(at, file): (usize, &pmc_analysis::profile::diff::DiffFile)| {
+        let group = if at < groups.runs[0] { "base" } else { "new" };
+        json!({"path": file.path, "group": group, "samples": file.samples, "lost": file.lost, "trust": file.trust})
+    };
+    let files: Json = diff.files.iter().enumerate().map(file).collect();
+    let compute = if groups.by_share { "share" } else { "cost" };
+    writeln!(out, "{{\n\"version\": {VERSION},\n\"files\": {},", as_json(&files))?;
+    write!(out, "\"compute\": \"{compute}\",\n\"events\": ")?;
+    list_with(out, &groups.events, |out, event| {
+        write!(
+            out,
+            "{{\"name\": {}, \"total\": {},\n\"rows\": ",
+            as_json(&event.name),
+            change(&event.total)
+        )?;
+        list_with(out, wanted(event, layout).into_iter().take(layout.rows), |out, row| {
+            let mut object: Map<String, Json> = key_words(diff, &row.cells);
+            object.insert("group_change".into(), change(&row.change));
+            write!(out, "{}", as_json(&object))
+        })?;
+        write!(out, "}}")
+    })?;
+    let notes: Vec<&String> = diff.notes.iter().chain(&groups.notes).collect();
+    write!(out, ",\n\"notes\": {}", as_json(&notes))?;
+    if let Some(report) = report {
+        write!(out, ",\n\"gate\": {}", as_json(&GateJson::from(report)))?;
+    }
+    writeln!(out, "\n}}")
+}
+
+fn change(of: &GroupChange) -> Json {
+    let side = |side: usize| {
+        let summary = &of.sides[side];
+        json!({"mean": summary.mean, "stdev": summary.stdev, "percent": percent(of.shares[side])})
+    };
+    json!({
+        "base": side(0), "new": side(1),
+        "change_percent": of.change.map(|change| change.percent),
+        "error": of.change.map(|change| change.half_width()),
+        "p_adjusted": of.change.map(|_| of.adjusted),
+        "verdict": of.verdict.words(),
+    })
+}
