@@ -6,6 +6,7 @@ mod kit;
 
 mod annotate;
 mod archive;
+mod ci_examples;
 mod contents;
 mod diff;
 mod export;
