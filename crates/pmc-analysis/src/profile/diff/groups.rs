@@ -4,6 +4,13 @@
 //! function in both groups, and the change with its error *between runs*. The comparison of two recordings
 //! knows only the error from sampling. `profile::gate` explains the test.
 //!
+//! On a busy machine, whole runs are slower than others, and all their functions with them. Such noise can
+//! exceed the change of one function many times. So each function's cost is divided by the *slowness* of its
+//! run: the weighted median, over all functions, of the cost relative to the function's mean (the method of
+//! Anders and Huber, *Differential expression analysis for sequence count data*, Genome Biology 11, 2010).
+//! A change of a few functions does not affect a median. If the slowness of the groups differs, most
+//! functions may have changed, so costs are compared as they are. The total always is.
+//!
 //! The variance of a function's cost is at least its variance from sampling: a run with the share `s` of
 //! samples whose squared periods sum to `q` has the variance `s (1 − s) q` (binomial). Runs that are equal by
 //! chance would otherwise make any difference significant.
@@ -11,11 +18,19 @@
 use super::{Diff, DiffEvent, DiffFile, part};
 use crate::profile::gate::{GateLocation, GateSubject, LEAST_RUNS, MeanChange, UnusableReason, corrected};
 use crate::profile::sampled::{RowCell, SampleValue, StringId};
-use crate::profile::statistics::{MeasurementSummary, SIGNIFICANCE};
+use crate::profile::statistics::{MeasurementSummary, SIGNIFICANCE, welch};
 
 /// Minimum number of samples of a function per recording, on average. The numbers of fewer samples are far
 /// from a normal distribution, which the test requires.
 const LEAST_SAMPLES: f64 = 10.0;
+
+/// Minimum number of functions from which the slowness of a run is estimated. The median of fewer functions
+/// depends on each of them.
+const LEAST_FUNCTIONS: usize = 10;
+
+/// Significance level at which the slowness of the groups differs. By chance, it does in one of 100
+/// comparisons, in which small changes of functions are then not found.
+const DIFFERENT_SPEED: f64 = 0.01;
 
 /// Maximum fraction of lost samples in a usable recording.
 const MOST_LOST: f64 = 0.01;
@@ -61,7 +76,8 @@ pub struct GroupRow {
 /// A cost in both groups.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupChange {
-    /// The costs per recording: periods, or shares (0 to 1).
+    /// The costs per recording: periods at the same speed of the machine (for the total, plain periods), or
+    /// shares (0 to 1).
     pub sides: [MeasurementSummary; 2],
     /// The mean share of the event's total in each group.
     pub shares: [f64; 2],
@@ -128,19 +144,26 @@ pub fn compare_groups(diff: &Diff, request: GroupRequest) -> GroupComparison {
         .filter(is_complete)
         .map(|event| {
             let totals: Vec<SampleValue> = event.totals.iter().flatten().cloned().collect();
-            let change = |values: &[SampleValue]| change(&totals, values, base, by_share);
             let rows = match merges_lines {
                 true => merge_lines(event, base),
                 false => {
                     event.lines.iter().map(|row| (row.cells.clone(), row.values.clone(), None)).collect()
                 }
             };
+            let slowness = match by_share {
+                true => vec![1.0; totals.len()],
+                false => slowness(&rows, totals.len(), base),
+            };
             let rows = rows.into_iter().map(|(cells, values, line)| GroupRow {
                 cells,
                 line,
-                change: change(&values),
+                change: change(&totals, &values, &slowness, request),
             });
-            GroupEvent { name: event.name.clone(), total: change(&totals), rows: rows.collect() }
+            GroupEvent {
+                name: event.name.clone(),
+                total: change(&totals, &totals, &vec![1.0; totals.len()], request),
+                rows: rows.collect(),
+            }
         })
         .collect();
     set_verdicts(&mut events);
@@ -271,25 +294,66 @@ fn merge_lines(event: &DiffEvent, base: usize) -> Vec<MergedRow> {
     merged
 }
 
-fn change(totals: &[SampleValue], values: &[SampleValue], base: usize, by_share: bool) -> GroupChange {
-    let share = |(total, value): (&SampleValue, &SampleValue)| part(total, value).share;
-    let cost = |(total, value): (&SampleValue, &SampleValue)| match by_share {
-        true => share((total, value)),
-        false => value.period as f64,
+/// Returns the slowness of each run relative to the average run. Returns 1 for all runs if there are too few
+/// functions to tell, or if the slowness of the groups differs.
+fn slowness(rows: &[MergedRow], runs: usize, base: usize) -> Vec<f64> {
+    let samples = |values: &[SampleValue]| values.iter().map(|value| value.samples).sum::<u64>() as f64;
+    let all = rows.iter().map(|(_, values, _)| (values, samples(values)));
+    let functions: Vec<_> = all.filter(|(_, samples)| *samples >= LEAST_SAMPLES * runs as f64).collect();
+    let equal = vec![1.0; runs];
+    if functions.len() < LEAST_FUNCTIONS {
+        return equal;
+    }
+    let of_run = |run: usize| {
+        let ratio = |(values, samples): &(&Vec<SampleValue>, f64)| {
+            let mean = values.iter().map(|value| value.period).sum::<u64>() as f64 / runs as f64;
+            // The weight is the inverse of the ratio's standard deviation.
+            (values[run].period as f64 / mean, samples.sqrt())
+        };
+        weighted_median(functions.iter().map(ratio).collect())
+    };
+    let slowness: Vec<f64> = (0..runs).map(of_run).collect();
+    let (old, new) = slowness.split_at(base);
+    let test = MeasurementSummary::of(old).zip(MeasurementSummary::of(new));
+    let test = test.and_then(|(old, new)| welch(&new, &old));
+    let is_usable = slowness.iter().all(|slowness| *slowness > 0.0);
+    if is_usable && test.is_some_and(|test| test.p >= DIFFERENT_SPEED) { slowness } else { equal }
+}
+
+/// Returns the value below which half of the weight is, given pairs of value and weight.
+fn weighted_median(mut pairs: Vec<(f64, f64)>) -> f64 {
+    pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut left = pairs.iter().map(|(_, weight)| weight).sum::<f64>() / 2.0;
+    let at = pairs.iter().position(|(_, weight)| {
+        left -= weight;
+        left <= 0.0
+    });
+    at.map_or(1.0, |at| pairs[at].0)
+}
+
+fn change(
+    totals: &[SampleValue],
+    values: &[SampleValue],
+    slowness: &[f64],
+    request: GroupRequest,
+) -> GroupChange {
+    let GroupRequest { base, by_share, .. } = request;
+    let share = |run: usize| part(&totals[run], &values[run]).share;
+    let cost = |run: usize| match by_share {
+        true => share(run),
+        false => values[run].period as f64 / slowness[run],
     };
     // The variance from sampling, in the unit of the cost.
-    let sampling = |(total, value): (&SampleValue, &SampleValue)| {
-        let (share, period) = (share((total, value)), total.period as f64);
-        let variance = share * (1.0 - share) * total.squares;
-        if by_share && period > 0.0 { variance / (period * period) } else { variance }
+    let sampling = |run: usize| {
+        let variance = share(run) * (1.0 - share(run)) * totals[run].squares;
+        let unit = if by_share { totals[run].period as f64 } else { slowness[run] };
+        if unit > 0.0 { variance / (unit * unit) } else { 0.0 }
     };
     let mean = |of: &[f64]| of.iter().sum::<f64>() / of.len().max(1) as f64;
     let [old, new] = [0..base, base..totals.len()].map(|range| {
-        let pairs: Vec<_> = totals[range.clone()].iter().zip(&values[range]).collect();
-        let costs: Vec<f64> = pairs.iter().copied().map(cost).collect();
-        let least = mean(&pairs.iter().copied().map(sampling).collect::<Vec<_>>()).sqrt();
-        let shares: Vec<f64> = pairs.iter().copied().map(share).collect();
-        let samples: u64 = pairs.iter().map(|(_, value)| value.samples).sum();
+        let of = |number: &dyn Fn(usize) -> f64| range.clone().map(number).collect::<Vec<f64>>();
+        let (costs, shares, least) = (of(&cost), of(&share), mean(&of(&sampling)).sqrt());
+        let samples: u64 = values[range.clone()].iter().map(|value| value.samples).sum();
         let summary = MeasurementSummary::of(&costs).unwrap_or_default();
         (summary.with_least_stdev(least), mean(&shares), samples)
     });

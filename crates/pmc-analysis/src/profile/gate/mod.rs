@@ -226,8 +226,8 @@ pub struct GateRow {
     pub p: f64,
     /// Whether the condition holds.
     pub fails: bool,
-    /// If the noise hides a change of the size in the condition: that size, and the smallest change that
-    /// these runs can show, in percent.
+    /// If the noise hides a change of the size in the condition: that size, and for whole measures the
+    /// smallest change that these runs can show, in percent.
     pub hidden: Option<(f64, Option<f64>)>,
 }
 
@@ -257,7 +257,7 @@ pub fn judge(
             change: *change,
             p,
             fails: condition.holds(subject_of(subject), change.percent, p),
-            hidden: hidden(condition, subject_of(subject), change, families * size as f64),
+            hidden: hidden(condition, subject, change, families * size as f64),
         }
     };
     let mut rows: Vec<GateRow> =
@@ -317,14 +317,15 @@ fn doubts(selected: &[&GateSubject], rows: &[GateRow], covered: Option<f64>) -> 
     reasons
 }
 
-/// Returns the smallest change in the condition that would be missed, and the smallest change that would be
-/// found. Returns `None` if no change is missed.
+/// Returns the smallest change in the condition that would be missed, and for whole measures the smallest
+/// change that would be found. Returns `None` if no change is missed.
 fn hidden(
     condition: &GateCondition,
-    subject: ConditionSubject<'_>,
+    measure: &GateSubject,
     change: &MeanChange,
     tests: f64,
 ) -> Option<(f64, Option<f64>)> {
+    let subject = subject_of(measure);
     let found =
         |percent: f64| condition.holds(subject, percent, (tests * change.probability_of(percent)).min(1.0));
     // A limit of 0 states no size that should be found.
@@ -332,6 +333,9 @@ fn hidden(
         |percent: &f64| percent.abs() > 1e-6 && condition.holds(subject, *percent, 0.0) && !found(*percent);
     let beyond = condition.changes_beyond_limits(subject);
     let limit = beyond.into_iter().filter(is_hidden).min_by(|a, b| a.abs().total_cmp(&b.abs()))?;
+    if measure.share.is_some() {
+        return Some((limit, None));
+    }
     let mut high = limit;
     while !found(high) {
         high *= 2.0;
