@@ -122,6 +122,8 @@ fn text_explains_each_answer() {
         "{regression}"
     );
     assert!(text(&report(0.0, 0.1)).contains("Functions with 75% of the cost are measured precisely enough"));
+    // Both functions change by far more than the noise, which would still hide a change of 3 %.
+    assert!(text(&report(50.0, 5.0)).contains("Functions with 0% of the cost"));
     let condition = GateCondition::parse("worse > 3%").unwrap();
     let reasons = vec![
         UnusableReason::TooFewRuns { command: "A".into(), runs: 2 },

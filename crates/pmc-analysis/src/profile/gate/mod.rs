@@ -264,7 +264,10 @@ pub fn judge(
         whole.iter().zip(of_whole).chain(functions.iter().zip(of_functions)).map(row).collect();
     let covered = rows.iter().any(|row| row.share.is_some()).then(|| {
         // Shares do not sum to 1 if filters or rare functions leave some out.
-        rows.iter().filter(|row| row.hidden.is_none()).filter_map(|row| row.share).sum::<f64>()
+        rows.iter()
+            .filter(|row| row.hidden.is_none())
+            .filter_map(|row| row.share)
+            .fold(0.0, |sum, share| sum + share)
     });
     let mut reasons = problems;
     let fails = rows.iter().any(|row| row.fails);

@@ -141,7 +141,7 @@ fn slower_function_is_found() {
 fn improvement_of_most_functions_is_no_regression_of_the_others() {
     let mut random = RandomSource(5);
     let noise = Noise { run: 0.01, function: 0.002, bursts: 0.0 };
-    let most = |function: usize| if function % 4 == 0 { 1.0 } else { 0.7 };
+    let most = |function: usize| if function.is_multiple_of(4) { 1.0 } else { 0.7 };
     let costliest = |function: usize| if function == 0 { 0.1 } else { 1.0 };
     for _ in 0..20 {
         let faster = changed_recordings(10, 40_000.0, most, noise, &mut random);
