@@ -25,8 +25,8 @@ __attribute__((noinline)) unsigned long hot(unsigned long n) {
     return x;
 }
 int main(void) {
-    for (int i = 0; i < 1000; i++)
-        sink += hot(1000000);
+    for (int i = 0; i < 300; i++)
+        sink += hot(1000000 + i);
     return 0;
 }
 ";
@@ -63,7 +63,9 @@ fn archives_give_the_same_output_on_another_architecture() {
         shell.current_dir(&out).args(["-c", &line]).env_remove("DEBUGINFOD_URLS").env("NO_COLOR", "1");
         let here = Ran::from(shell.env("LC_ALL", "C").stdin(Stdio::null()).output().expect("sh starts"));
         let there = there.expect(0);
-        assert!(here.stdout.contains("hot"), "{name}: {here:?}");
+        // The page contains its data in compressed form.
+        let expected = if *name == "archived_page" { "</html>" } else { "hot" };
+        assert!(here.stdout.contains(expected), "{name}: {here:?}");
         assert_eq!(here.stdout, there.stdout, "{name}");
         assert_eq!(here.stderr, there.stderr, "{name}");
     }
