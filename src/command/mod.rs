@@ -69,7 +69,7 @@ use crate::cli::{Cli, Command, has_option, part_glued_values};
 use crate::config::{Config, ConfigFiles};
 use pmc_sys::error::{Error, Exit, Result, say};
 use pmc_sys::host::Host;
-use pmc_sys::sys::signal;
+use pmc_sys::sys::{replacement, signal};
 use pmc_sys::units;
 use warning::CommandWarning;
 
@@ -150,8 +150,12 @@ pub fn carry_out(words: Vec<OsString>) -> Exit {
     ended(ran)
 }
 
-/// Prints the error, if there is one, and returns the exit status.
+/// Prints the error, if there is one, and which files of killed processes were removed. Returns the exit
+/// status.
 fn ended(ran: Result<Exit>) -> Exit {
+    for path in replacement::take_removed() {
+        say::note(format!("removed {}, which a killed pmc had left", path.display()));
+    }
     ran.unwrap_or_else(|error| {
         say::error(&error);
         error.exit_status()

@@ -53,6 +53,13 @@ impl Run {
         RunDirectory::at(self.path("run"))
     }
 
+    /// Names of the held entries.
+    #[track_caller]
+    fn names(&self) -> Vec<String> {
+        let entries = self.directory().entries().expect("it is readable");
+        entries.into_iter().map(|entry| entry.definition.name).collect()
+    }
+
     fn command(&self, words: &[&str]) -> Command {
         let mut pmc = kit::pmc();
         pmc.args(words).env("PMC_PERSISTENT_DIR", self.path("run"));
@@ -672,14 +679,7 @@ fn hostile_requests_are_rejected() {
     }
     run.pmc(&["persist", "read", "faults"]).expect(0);
     drop(silent);
-    let names: Vec<String> = run
-        .directory()
-        .entries()
-        .expect("it is readable")
-        .into_iter()
-        .map(|entry| entry.definition.name)
-        .collect();
-    assert_eq!(names, ["faults"], "none of them made sense");
+    assert_eq!(run.names(), ["faults"], "none of them made sense");
     let open = || {
         fs::read_dir(format!("/proc/{}/fd", run.holder.as_ref().expect("it").id())).expect("it lives").count()
     };

@@ -207,13 +207,7 @@ fn only_one_of_two_adopters_succeeds() {
         .into();
     let both: Vec<kit::Ran> = both.into_iter().map(ended).collect();
     ended(recorder).expect(0);
-    let held: Vec<String> = run
-        .directory()
-        .entries()
-        .expect("it is readable")
-        .into_iter()
-        .map(|entry| entry.definition.name)
-        .collect();
+    let held = run.names();
     let said: Vec<&str> = both.iter().map(|ran| ran.stderr.as_str()).collect();
     assert_eq!(held.len(), 1, "{held:?}: {said:?}");
     let won: Vec<&str> = ["one", "two"]

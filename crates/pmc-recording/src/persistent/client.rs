@@ -35,8 +35,8 @@ pub fn directories(host: &Host) -> Vec<RunDirectory> {
 /// Finds a published entry by name or id. Also returns its run directory.
 ///
 /// # Errors
-/// Fails if there is no such entry, or if the run directories cannot be read. The error lists the existing and the
-/// lost entries.
+/// Fails if there is no such entry, or if the run directories cannot be read. The error lists the existing
+/// and the lost entries.
 pub fn find(word: &str, host: &Host) -> Result<(RunDirectory, PersistentEntry)> {
     let (mut names, mut all_lost) = (Vec::new(), Vec::new());
     for at in directories(host) {

@@ -21,8 +21,8 @@ pub const RUN_DIRECTORY: &str = "PMC_PERSISTENT_DIR";
 /// Run directory of root's holder.
 const ROOTS: &str = "/run/pmc/persistent";
 
-/// Whether a running holder publishes in this run directory for this user. A holder keeps the file `lock` locked
-/// while it is running.
+/// Whether a running holder publishes in this run directory for this user. A holder keeps the file `lock`
+/// locked while it is running.
 ///
 /// # Errors
 /// Fails if the file `lock` exists, but cannot be opened for a reason other than missing permission.
@@ -36,8 +36,8 @@ pub fn has_holder(directory: &Path) -> io::Result<bool> {
     Ok(lock::in_the_way(&file, lock::LockKind::Write).map_or(true, |owner| owner.is_some()))
 }
 
-/// Whether a file cannot be opened because nothing is published there for this user: no such file or directory,
-/// no permission to search the directory, or not a regular file.
+/// Whether a file cannot be opened because nothing is published there for this user: no such file or
+/// directory, no permission to search the directory, or not a regular file.
 pub fn is_nothing(error: &io::Error) -> bool {
     let is_nothing = |errno| matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::ACCESS | Errno::LOOP);
     Errno::from_io_error(error).is_none_or(is_nothing)

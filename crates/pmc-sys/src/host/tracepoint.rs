@@ -43,8 +43,8 @@ pub enum TracepointError {
 impl TracepointError {
     /// A command with which root gives this user access to tracefs; `None` if that would not help.
     ///
-    /// A mode that lets everybody enter the directories is not enough: since Linux 5.16, only root and one group
-    /// may read the files in them (mode 0440).
+    /// A mode that lets everybody enter the directories is not enough: since Linux 5.16, only root and one
+    /// group may read the files in them (mode 0440).
     pub fn remedy(&self) -> Option<String> {
         let options = || format!("mode=750,gid={}", rustix::process::getegid().as_raw());
         match self {

@@ -2,9 +2,10 @@
 //!
 //! A file is written without a name (`O_TMPFILE`), so that nothing is left of it if pmc is killed. If its
 //! final name is free, it gets that name. Otherwise it gets a temporary name next to the old file, and
-//! replaces that file in one step (`rename(2)`). If pmc is killed between these two steps, the temporary name is
-//! left, and the next replacement of the same file removes it. Some file systems do not support files without a
-//! name. There, the file has its temporary name from the start, and is removed when the [`Replacement`] is dropped.
+//! replaces that file in one step (`rename(2)`). If pmc is killed between these two steps, the temporary name
+//! is left, and the next replacement of the same file removes it ([`take_removed`]). Some file systems do not
+//! support files without a name. There, the file has its temporary name from the start, and is removed when
+//! the [`Replacement`] is dropped.
 
 use std::cell::OnceCell;
 use std::collections::hash_map::RandomState;
@@ -15,6 +16,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{AtFlags, CWD, MemfdFlags, linkat, memfd_create};
 use rustix::process::geteuid;
@@ -22,16 +24,27 @@ use rustix::process::geteuid;
 use super::descriptor::path_of;
 use super::lock::{self, LockKind};
 use super::regular_file::open_regular;
-use crate::error::say;
 
 /// A new file or link, to be moved to its final path.
 #[derive(Debug)]
 pub struct Replacement {
     place: PathBuf,
     beside: PathBuf,
-    /// The file, if it was created without a name. Locked, so that other processes see that its temporary name is
-    /// in use.
+    /// The file, if it was created without a name. Locked, so that other processes see that its temporary name
+    /// is in use.
     nameless: OnceCell<File>,
+}
+
+/// The removed files that have not been reported yet.
+static REMOVED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+fn removed() -> MutexGuard<'static, Vec<PathBuf>> {
+    REMOVED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns the temporary files of killed processes that this process has removed since the last call.
+pub fn take_removed() -> Vec<PathBuf> {
+    std::mem::take(&mut removed())
 }
 
 /// Number of random digits in a temporary name.
@@ -101,7 +114,7 @@ impl Replacement {
         for entry in fs::read_dir(self.folder()).into_iter().flatten().flatten() {
             let path = entry.path();
             if is_temporary(&entry.file_name(), name) && is_unused(&path) && fs::remove_file(&path).is_ok() {
-                say::note(format!("removed {}, which a killed pmc had left", path.display()));
+                removed().push(path);
             }
         }
     }
@@ -194,7 +207,8 @@ mod tests {
         new.put().expect("put");
         // Without support for files without a name, nothing is removed.
         let is_nameless = create_nameless(folder.path(), 0o600).is_ok();
-        assert_eq!(file("file.0123456789abcdef.new").exists(), !is_nameless);
+        let left = file("file.0123456789abcdef.new");
+        assert_eq!((left.exists(), take_removed().contains(&left)), (!is_nameless, is_nameless));
         assert!(kept.iter().all(|name| file(name).exists()) && file("file.fedcba9876543210.new").exists());
         drop(made);
     }

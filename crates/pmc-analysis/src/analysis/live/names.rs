@@ -337,8 +337,8 @@ struct NameFinder {
     open: FxHashMap<u32, Instant>,
 }
 
-/// Maximum number of modules whose files stay open. An open file keeps its symbols in memory, and its blocks on
-/// disk if it was deleted, so builds would take more of both with every program that they start.
+/// Maximum number of modules whose files stay open. An open file keeps its symbols in memory, and its blocks
+/// on disk if it was deleted, so builds would take more of both with every program that they start.
 const MOST_OPEN: usize = 64;
 
 impl NameFinder {

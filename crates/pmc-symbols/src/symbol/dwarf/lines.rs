@@ -202,7 +202,7 @@ impl<'a> LineReader<'a> {
     /// Returns the functions at an address, up to the first malformed one.
     fn frames(&mut self, address: u64) -> Vec<LineFrame> {
         let mut list = Vec::new();
-        // addr2line looks up the bytes from this address to the next one, which the last address does not have.
+        // addr2line looks up the bytes from this address to the next one. The last address has no next one.
         if address == u64::MAX {
             return list;
         }
