@@ -30,8 +30,8 @@ use super::regular_file::open_regular;
 pub struct Replacement {
     place: PathBuf,
     beside: PathBuf,
-    /// The file, if it was created without a name. Locked, so that other processes see that its temporary name
-    /// is in use.
+    /// The file, if it was created without a name. Locked, so that other processes see that its temporary
+    /// name is in use.
     nameless: OnceCell<File>,
 }
 
