@@ -43,6 +43,7 @@ pub(super) fn run(mut plan: ReportPlan) -> Result<Exit> {
         let session = Arc::new(Session::open_with(reader, detail)?);
         if plan.thread_counts && counts::holds_counts(&session) {
             view::listings::counts(&mut out, &tasks::counts(&session)).map_err(written)?;
+            exit = recording_quality::warn(&session);
         } else if let Some(listing) = plan.listing {
             list(&mut out, &session, listing)?;
             exit = recording_quality::warn(&session);

@@ -84,3 +84,19 @@ fn unused_vmlinux_option_is_reported() {
         assert!(ran.stderr.contains(&told), "{words:?}: {}", ran.stderr);
     }
 }
+
+#[test]
+fn cut_recording_of_counts_is_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let cut = folder.path().join("cut");
+    let whole = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/recording/perf6-stat.data");
+    let bytes = std::fs::read(&whole).unwrap();
+    // Offset and size of the records.
+    let word = |at: usize| u64::from_ne_bytes(*bytes[at..].first_chunk().unwrap()) as usize;
+    std::fs::write(&cut, &bytes[..word(40) + word(48) / 2]).unwrap();
+    for (file, status) in [(&whole, 0), (&cut, 1)] {
+        let ran = Ran::from(kit::pmc().args(["report", "--stdio", "-T", "-i"]).arg(file).output().unwrap());
+        let ran = ran.expect(status);
+        assert_eq!(ran.stderr.is_empty(), status == 0, "{ran:?}");
+    }
+}
