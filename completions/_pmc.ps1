@@ -96,6 +96,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('config', 'config', [CompletionResultType]::ParameterValue, 'Show and change the perf settings that pmc uses')
             [CompletionResult]::new('list', 'list', [CompletionResultType]::ParameterValue, 'List the events that this machine can count; pmc tries each one')
             [CompletionResult]::new('info', 'info', [CompletionResultType]::ParameterValue, 'Show what this machine can measure, which processes use its counters, and what you are permitted to do')
+            [CompletionResult]::new('mcp', 'mcp', [CompletionResultType]::ParameterValue, 'Answer questions of AI agents about recordings (Model Context Protocol)')
             [CompletionResult]::new('persist', 'persist', [CompletionResultType]::ParameterValue, 'Keep events running without a recorder, to read them later')
             [CompletionResult]::new('start', 'start', [CompletionResultType]::ParameterValue, 'Count on all CPUs in the background until `pmc stop`')
             [CompletionResult]::new('stop', 'stop', [CompletionResultType]::ParameterValue, 'Show the counts since `pmc start`, and stop counting')
@@ -1916,6 +1917,15 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--counters', '--counters', [CompletionResultType]::ParameterName, 'Show only the counters: their number, class and width, how many are free, and which processes use them')
             [CompletionResult]::new('-j', '-j', [CompletionResultType]::ParameterName, 'Print one JSON document (`version` changes when the meaning of a field changes)')
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print one JSON document (`version` changes when the meaning of a field changes)')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
+        'pmc;mcp' {
+            [CompletionResult]::new('--max-seconds', '--max-seconds', [CompletionResultType]::ParameterName, 'With --allow-record: maximum duration of a recording or comparison, in seconds')
+            [CompletionResult]::new('--max-size', '--max-size', [CompletionResultType]::ParameterName, 'With --allow-record: maximum size of a recording, such as 100M')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('--allow-record', '--allow-record', [CompletionResultType]::ParameterName, 'Allow the tools record and stat_compare, which run commands as this user')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break

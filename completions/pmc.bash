@@ -67,6 +67,9 @@ _pmc() {
             pmc,lock)
                 cmd="pmc__subcmd__lock"
                 ;;
+            pmc,mcp)
+                cmd="pmc__subcmd__mcp"
+                ;;
             pmc,persist)
                 cmd="pmc__subcmd__persist"
                 ;;
@@ -179,7 +182,7 @@ _pmc() {
 
     case "${cmd}" in
         pmc)
-            opts="-p -h -V --buildid-dir --paginate --no-pager --help --version profile latency stat stat-record stat-report record report top trace annotate diff script lock probe sched export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info persist start stop reserve version help"
+            opts="-p -h -V --buildid-dir --paginate --no-pager --help --version profile latency stat stat-record stat-report record report top trace annotate diff script lock probe sched export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info mcp persist start stop reserve version help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -983,7 +986,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__help)
-            opts="-a -m -i -w -h --no-pager --all --man --info --web --help profile latency stat stat-record stat-report record report top trace annotate diff script lock probe sched export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info persist start stop reserve version help"
+            opts="-a -m -i -w -h --no-pager --all --man --info --web --help profile latency stat stat-record stat-report record report top trace annotate diff script lock probe sched export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info mcp persist start stop reserve version help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1552,6 +1555,28 @@ _pmc() {
                     return 0
                     ;;
                 -m)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__mcp)
+            opts="-h --no-pager --allow-record --max-seconds --max-size --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --max-seconds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-size)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

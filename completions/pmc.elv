@@ -53,6 +53,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand config 'Show and change the perf settings that pmc uses'
             cand list 'List the events that this machine can count; pmc tries each one'
             cand info 'Show what this machine can measure, which processes use its counters, and what you are permitted to do'
+            cand mcp 'Answer questions of AI agents about recordings (Model Context Protocol)'
             cand persist 'Keep events running without a recorder, to read them later'
             cand start 'Count on all CPUs in the background until `pmc stop`'
             cand stop 'Show the counts since `pmc start`, and stop counting'
@@ -1837,6 +1838,14 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --counters 'Show only the counters: their number, class and width, how many are free, and which processes use them'
             cand -j 'Print one JSON document (`version` changes when the meaning of a field changes)'
             cand --json 'Print one JSON document (`version` changes when the meaning of a field changes)'
+            cand -h 'Print help'
+            cand --help 'Print help'
+        }
+        &'pmc;mcp'= {
+            cand --max-seconds 'With --allow-record: maximum duration of a recording or comparison, in seconds'
+            cand --max-size 'With --allow-record: maximum size of a recording, such as 100M'
+            cand --no-pager 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+            cand --allow-record 'Allow the tools record and stat_compare, which run commands as this user'
             cand -h 'Print help'
             cand --help 'Print help'
         }

@@ -56,6 +56,7 @@ complete -c pmc -n "__fish_pmc_needs_command" -f -a "kallsyms" -d 'Show the addr
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "config" -d 'Show and change the perf settings that pmc uses'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "list" -d 'List the events that this machine can count; pmc tries each one'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "info" -d 'Show what this machine can measure, which processes use its counters, and what you are permitted to do'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "mcp" -d 'Answer questions of AI agents about recordings (Model Context Protocol)'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "persist" -d 'Keep events running without a recorder, to read them later'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "start" -d 'Count on all CPUs in the background until `pmc stop`'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "stop" -d 'Show the counts since `pmc start`, and stop counting'
@@ -1348,6 +1349,11 @@ complete -c pmc -n "__fish_pmc_using_subcommand info" -l header -d 'Show only th
 complete -c pmc -n "__fish_pmc_using_subcommand info" -l counters -d 'Show only the counters: their number, class and width, how many are free, and which processes use them'
 complete -c pmc -n "__fish_pmc_using_subcommand info" -s j -l json -d 'Print one JSON document (`version` changes when the meaning of a field changes)'
 complete -c pmc -n "__fish_pmc_using_subcommand info" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand mcp" -l max-seconds -d 'With --allow-record: maximum duration of a recording or comparison, in seconds' -r
+complete -c pmc -n "__fish_pmc_using_subcommand mcp" -l max-size -d 'With --allow-record: maximum size of a recording, such as 100M' -r
+complete -c pmc -n "__fish_pmc_using_subcommand mcp" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand mcp" -l allow-record -d 'Allow the tools record and stat_compare, which run commands as this user'
+complete -c pmc -n "__fish_pmc_using_subcommand mcp" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt rm hold attach" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt rm hold attach" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt rm hold attach" -f -a "add" -d 'Open an event and keep it running until it is removed'

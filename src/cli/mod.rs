@@ -20,6 +20,7 @@ pub(crate) mod kallsyms;
 pub(crate) mod latency;
 pub(crate) mod list;
 pub(crate) mod lock;
+pub(crate) mod mcp;
 pub mod netbsd;
 pub mod perf_only;
 pub mod perf_options;
@@ -262,6 +263,8 @@ commands! {
     List(list::ListArgs) = "list",
     /// Show what this machine can measure, which processes use its counters, and what you are permitted to do
     Info(info::InfoArgs) = "info",
+    /// Answer questions of AI agents about recordings (Model Context Protocol)
+    Mcp(mcp::McpArgs) = "mcp",
     /// Keep events running without a recorder, to read them later
     Persist(persist::PersistArgs) = "persist",
     /// Count on all CPUs in the background until `pmc stop`

@@ -81,6 +81,11 @@ fn recording(typed: &InfoArgs, file: &std::path::Path) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// Examines the machine.
+pub(super) fn machine_report() -> MachineReport {
+    machine(&Host::live(), &mut ThisKernel::default())
+}
+
 fn machine(host: &Host, kernel: &mut ThisKernel) -> MachineReport {
     let mut facts = MachineFacts::own(host);
     let reservation = reservation(host);

@@ -21,6 +21,7 @@ mod latency;
 mod list;
 mod listings;
 mod lock;
+mod mcp;
 mod netbsd;
 mod pager;
 mod perfalloc;
@@ -436,6 +437,19 @@ fn run(cli: Cli, settings: &Config, columns: Option<&pmcstat::PmcstatColumns>) -
         Command::Inject(typed) => inject::run(&inject::InjectPlan::new(typed)?),
         Command::BuildidCache(typed) => buildid_cache::run(&buildid_cache::BuildidCachePlan::new(typed)?),
         Command::Archive(typed) => archive::run(&archive::ArchivePlan::new(typed)?),
+        Command::Mcp(typed) => {
+            let steps = mcp::McpSteps {
+                machine: &info::machine_report,
+                record: &|mut typed| {
+                    config::apply_recording(settings, &mut typed)?;
+                    record::run_for_summary(record::RecordPlan::new(typed, &Host::live())?)
+                },
+                compare: &|typed, commands| {
+                    stat::compare_commands(stat::StatPlan::new(typed, &Host::live())?, commands)
+                },
+            };
+            mcp::run(&mcp::McpPlan::new(&typed)?, &steps)
+        }
         Command::Probe(typed) => probe::run(&probe::ProbePlan::new(*typed)?),
         Command::Kallsyms(typed) => kallsyms::run(&typed.symbols),
         Command::Config(typed) => config::run(&config::ConfigPlan::new(&typed)?),

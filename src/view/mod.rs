@@ -1,6 +1,7 @@
 //! Formats results: as tables for human readers, and as CSV, JSON and OpenMetrics for programs. The data
 //! comes from `profile`; the views measure nothing.
 
+pub(crate) mod agent;
 pub(crate) mod annotate;
 pub(crate) mod diff;
 pub mod export;

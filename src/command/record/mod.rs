@@ -11,6 +11,8 @@ mod status;
 
 use std::io::Write;
 
+use serde_json::Value as Json;
+
 pub(super) use self::plan::RecordPlan;
 use self::status::RecordStatusLine;
 use super::warning::CommandWarning;
@@ -41,6 +43,31 @@ use pmc_sys::units;
 /// Runs the command. `counted` contains the events to count during the recording, and the observer of the
 /// counts.
 pub(super) fn run(mut plan: RecordPlan, counted: Option<(CountPlan, &mut dyn Observer)>) -> Result<Exit> {
+    match measure(&mut plan, counted)? {
+        Some((sampled, run)) => report(&plan, &sampled, run),
+        None => Ok(Exit::Done),
+    }
+}
+
+/// Makes a recording, and returns the document of `--json` instead of printing it.
+pub(super) fn run_for_summary(mut plan: RecordPlan) -> Result<(Json, Exit)> {
+    let Some((sampled, run)) = measure(&mut plan, None)? else { return Ok((Json::Null, Exit::Done)) };
+    let exit = run.exit(!plan.sample.run_schedule.command.is_empty());
+    let reason = no_samples::reason(&plan.sample, &sampled, &run, lost(&run.totals, &run.readings));
+    let own_cpu = pmc_sys::sys::clock::process_cpu_ns();
+    let document = status::document(&run, &sampled, reason.as_ref(), own_cpu, exit);
+    if run.failed.is_none() && !run.identified.is_empty() {
+        let kept = features::keep(&run.identified);
+        kept.unwrap_or_else(|error| say::warn(RecordingWarning::FilesNotKept { why: error.headline() }));
+    }
+    Ok((document, exit))
+}
+
+/// Makes a recording. Returns its events and result, or `None` if the plan is a dry run.
+fn measure(
+    plan: &mut RecordPlan,
+    counted: Option<(CountPlan, &mut dyn Observer)>,
+) -> Result<Option<(Vec<RecordedEvent>, RecordingResult)>> {
     let host = Host::live();
     if plan.file.is_stream() && Stream::Output.is_terminal() {
         return Err(Error::usage("a recording is binary, and standard output is a terminal").try_option(
@@ -80,7 +107,7 @@ pub(super) fn run(mut plan: RecordPlan, counted: Option<(CountPlan, &mut dyn Obs
     let sampled = sources.events();
     let events = OutputEvents::new(&plan.sample, sampled.clone());
     if plan.dry_run {
-        return Ok(Exit::Done);
+        return Ok(None);
     }
     let features =
         features::at_the_start(&host, plan.sample.options.clock, &sources.groups(), &events.written);
@@ -113,7 +140,7 @@ pub(super) fn run(mut plan: RecordPlan, counted: Option<(CountPlan, &mut dyn Obs
     let run = recording.run();
     say::wipe_status();
     drop(signals);
-    report(&plan, &sampled, run?)
+    Ok(Some((sampled, run?)))
 }
 
 /// Prints the summary line; returns the exit status.

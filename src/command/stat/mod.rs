@@ -34,7 +34,7 @@ use pmc_analysis::analysis::{ProgressMeter, ProgressSink as _, counts};
 use pmc_analysis::profile::counts::{CpuTime, StatCounts};
 use pmc_analysis::profile::gate::{GateCondition, UnusableReason, judge};
 use pmc_analysis::profile::repeats;
-use pmc_analysis::profile::versus::{CommandMeasurements, MeasureKind, compare};
+use pmc_analysis::profile::versus::{CommandComparison, CommandMeasurements, MeasureKind, compare};
 use pmc_events::counter::counter_set::{CounterReading, CounterSet};
 use pmc_events::counter::fit;
 use pmc_events::counter::refusal::Refusal;
@@ -69,7 +69,27 @@ const MOST_LEFT_OPEN: usize = 20_000;
 
 /// Runs the command. `counted` contains events to count while counts are logged, and an observer that
 /// receives these counts; they are not shown in the table.
-pub(super) fn run(mut plan: StatPlan, counted: Option<(CountPlan, &mut dyn Observer)>) -> Result<Exit> {
+pub(super) fn run(plan: StatPlan, counted: Option<(CountPlan, &mut dyn Observer)>) -> Result<Exit> {
+    run_with(plan, counted, &mut |_| ())
+}
+
+/// Compares the commands of `--vs`, which `commands` repeats as lists of arguments. Returns the comparison
+/// and the exit status.
+pub(super) fn compare_commands(
+    mut plan: StatPlan,
+    commands: Vec<Vec<OsString>>,
+) -> Result<(CommandComparison, Exit)> {
+    plan.repeat.argument_lists = commands;
+    let mut compared = None;
+    let exit = run_with(plan, None, &mut |comparison| compared = Some(comparison.clone()))?;
+    compared.map(|comparison| (comparison, exit)).ok_or_else(|| Error::usage("no commands to compare"))
+}
+
+fn run_with(
+    mut plan: StatPlan,
+    counted: Option<(CountPlan, &mut dyn Observer)>,
+    receive: &mut dyn FnMut(&CommandComparison),
+) -> Result<Exit> {
     let host = Host::live();
     let mut wanted = events::wanted(&plan, &host)?;
     targets::include_descendants(&mut plan.scope, wanted.groups.iter().flat_map(|(group, _)| &group.events))?;
@@ -108,7 +128,7 @@ pub(super) fn run(mut plan: StatPlan, counted: Option<(CountPlan, &mut dyn Obser
         wanted: &wanted,
         machine: &machine,
     };
-    if plan.repeat.versus.is_empty() { session.repeat() } else { session.versus() }
+    if plan.repeat.versus.is_empty() { session.repeat() } else { session.versus(receive) }
 }
 
 /// Refuses call chains for events that only count, as `pmc_allocate(3)` does.
@@ -198,7 +218,7 @@ impl StatSession<'_> {
     }
 
     /// Runs the commands of `--vs` in turn, and compares them.
-    fn versus(&mut self) -> Result<Exit> {
+    fn versus(&mut self, receive: &mut dyn FnMut(&CommandComparison)) -> Result<Exit> {
         let mut texts: Vec<String> = Vec::new();
         let mut commands: Vec<Vec<OsString>> = Vec::new();
         if !self.plan.command.is_empty() {
@@ -207,12 +227,14 @@ impl StatSession<'_> {
             commands.push(self.plan.command.clone());
         }
         // Starting a shell takes time, so run either all commands in a shell or none of them.
-        let shell = self.plan.repeat.versus.iter().any(|text| needs_shell(text));
-        for text in &self.plan.repeat.versus {
+        let lists = &self.plan.repeat.argument_lists;
+        let shell = lists.is_empty() && self.plan.repeat.versus.iter().any(|text| needs_shell(text));
+        for (index, text) in self.plan.repeat.versus.iter().enumerate() {
             texts.push(text.clone());
-            commands.push(match shell {
-                true => ["sh", "-c", text.as_str()].map(OsString::from).to_vec(),
-                false => text.split_whitespace().map(OsString::from).collect(),
+            commands.push(match (lists.get(index), shell) {
+                (Some(words), _) => words.clone(),
+                (None, true) => ["sh", "-c", text.as_str()].map(OsString::from).to_vec(),
+                (None, false) => text.split_whitespace().map(OsString::from).collect(),
             });
         }
         if let Some(first) = commands.first_mut().filter(|_| shell && !self.plan.command.is_empty()) {
@@ -264,6 +286,7 @@ impl StatSession<'_> {
         if self.plan.output.metric_only {
             comparison.lines.retain(|line| line.measure != MeasureKind::Count);
         }
+        receive(&comparison);
         let Some(condition) = &self.plan.repeat.gate else {
             self.printer.comparison(&comparison, None)?;
             return Ok(exit);

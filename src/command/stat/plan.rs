@@ -129,6 +129,8 @@ pub(super) struct Repeat {
     pub(super) versus: Vec<String>,
     /// The condition under which the comparison fails.
     pub(super) gate: Option<GateCondition>,
+    /// The commands of `versus` as lists of arguments, if they must not be interpreted; otherwise empty.
+    pub(super) argument_lists: Vec<Vec<OsString>>,
     /// Whether the commands' output is shown only in the first run.
     pub(super) hushes: bool,
     /// Number of uncounted runs before the first counted one.
@@ -338,6 +340,7 @@ impl StatPlan {
                 exact: typed.exact,
                 versus: typed.vs,
                 gate: typed.fail_if.as_deref().map(GateCondition::parse).transpose()?,
+                argument_lists: Vec::new(),
                 hushes: !typed.show_output,
                 warm_ups: typed.warmup,
                 sync: typed.sync,

@@ -76,7 +76,7 @@ pub(super) fn walk<T: Send>(
 impl Session {
     /// Returns the times of the first and last samples, from the header or else from the first and last
     /// chunks.
-    pub(crate) fn sample_span(&self) -> Option<(u64, u64)> {
+    pub fn sample_span(&self) -> Option<(u64, u64)> {
         if !self.has_time {
             return None;
         }

@@ -6,7 +6,7 @@
 //! `/dev/null`.
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -48,6 +48,11 @@ impl OutputPipe {
     pub fn streams(&self) -> Streams {
         let pipe = self.writer.as_raw_fd();
         if self.is_shown { Streams::OutputTo(pipe) } else { Streams::AllTo(pipe) }
+    }
+
+    /// Returns the end of the pipe to write to.
+    pub fn writer(&self) -> BorrowedFd<'_> {
+        self.writer.as_fd()
     }
 
     /// Closes the pipe after the command ends. Returns when all of the command's output has been read and

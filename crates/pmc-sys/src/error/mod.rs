@@ -215,6 +215,16 @@ impl Error {
         }
     }
 
+    /// Returns the usual cause.
+    pub fn cause(&self) -> Option<&str> {
+        self.why.as_deref()
+    }
+
+    /// Returns the suggested remedies.
+    pub fn remedies(&self) -> Vec<String> {
+        self.try_.iter().map(Advice::to_string).collect()
+    }
+
     /// Returns the full text to print; `spelled` converts the advice to text.
     fn text(&self, spelled: impl Fn(&Advice) -> String) -> String {
         let mut text = self.headline();

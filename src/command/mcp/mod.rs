@@ -1,0 +1,178 @@
+//! `pmc mcp`: answers questions of AI agents about recordings, over the Model Context Protocol.
+//!
+//! Connects the parts. [`protocol`] reads requests and writes answers, [`tools`] describes the tools and
+//! checks their arguments, [`recordings`] and [`runs`] carry them out, and [`agent`] formats and limits the
+//! answers.
+//!
+//! ```text
+//!   stdin ── protocol ── tools ─┬─ recordings ──> analysis ─┬─ view::agent ── protocol ── stdout
+//!                               └─ runs ──> record, stat ───┘
+//! ```
+
+mod capture;
+mod plan;
+mod protocol;
+mod recordings;
+mod runs;
+mod tools;
+
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::fcntl_dupfd_cloexec;
+use rustix::stdio::{dup2_stdin, dup2_stdout, stdin, stdout};
+use serde_json::{Map, Value as Json, json};
+
+use crate::view::agent::{self, AgentAnswer, AnswerLimit};
+pub(super) use plan::{McpPlan, McpSteps};
+use pmc_recording::recording::launch;
+use pmc_sys::error::{Error, Exit, Result};
+use pmc_sys::sys::signal::{self, Signals};
+use pmc_sys::sys::waits_again;
+use protocol::{ToolHost, ToolResult};
+use recordings::RecordingCall;
+use runs::RunCall;
+use tools::{ToolArguments, ToolName};
+
+/// Runs the server until its standard input ends.
+///
+/// # Errors
+/// Fails if reading requests or writing answers fails.
+pub(super) fn run(plan: &McpPlan, steps: &McpSteps<'_>) -> Result<Exit> {
+    let failed = |error| Error::io("connecting to the client", error);
+    // Block the signals before any thread starts. A thread with unblocked signals would take SIGCHLD from the
+    // measurement that waits for it.
+    let signals = launch::signals(&[signal::USR1, signal::USR2])?;
+    let (input, mut output) = take_streams().map_err(failed)?;
+    let mut input = BufReader::new(ClientInput { file: input, signals, interrupted: None });
+    let mut server = McpServer { plan, steps, interrupted: None };
+    let served = protocol::serve(&mut input, &mut output, &mut server);
+    match input.get_ref().interrupted.or(server.interrupted) {
+        Some(signal) => Ok(Exit::Interrupted(signal)),
+        None => served.map(|()| Exit::Done).map_err(|error| Error::output("an answer to the client", error)),
+    }
+}
+
+/// The client's requests. Reading fails when a signal asks the server to end.
+struct ClientInput {
+    file: File,
+    signals: Signals,
+    /// The signal.
+    interrupted: Option<i32>,
+}
+
+impl Read for ClientInput {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            while let Some(caught) = self.signals.next() {
+                if signal::ENDING.contains(&caught.signal) {
+                    self.interrupted = Some(caught.signal);
+                    return Err(io::Error::other("interrupted by a signal"));
+                }
+            }
+            let mut fds = [PollFd::new(&self.file, PollFlags::IN), PollFd::new(&self.signals, PollFlags::IN)];
+            match poll(&mut fds, None) {
+                Err(error) if waits_again(error) => continue,
+                Err(error) => return Err(error.into()),
+                Ok(_) if fds[0].revents().is_empty() => continue,
+                Ok(_) => return self.file.read(buffer),
+            }
+        }
+    }
+}
+
+/// Returns the streams of the protocol. Their descriptors 0 and 1 then lead to `/dev/null`, so that commands
+/// and pmc's own code can neither read requests nor write between answers.
+fn take_streams() -> io::Result<(File, File)> {
+    let input = fcntl_dupfd_cloexec(stdin(), 3)?;
+    let output = fcntl_dupfd_cloexec(stdout(), 3)?;
+    let nothing = File::options().read(true).write(true).open("/dev/null")?;
+    dup2_stdin(&nothing)?;
+    dup2_stdout(&nothing)?;
+    Ok((input.into(), output.into()))
+}
+
+/// The tools, and the state of the session.
+struct McpServer<'a> {
+    plan: &'a McpPlan,
+    steps: &'a McpSteps<'a>,
+    /// The signal that interrupted a tool, after which the server ends.
+    interrupted: Option<i32>,
+}
+
+impl ToolHost for McpServer<'_> {
+    fn tools(&self) -> Json {
+        tools::descriptions()
+    }
+
+    fn call(&mut self, name: &str, arguments: &Map<String, Json>) -> Option<ToolResult> {
+        let tool = tools::named(name)?;
+        let ran = ToolArguments::new(tool, arguments).and_then(|checked| {
+            let limit = limit_of(&checked);
+            self.answer(tool, &checked, limit).map(|answer| agent::limited(&answer, name, arguments, limit))
+        });
+        Some(match ran {
+            Ok(document) => ToolResult { document, is_error: false },
+            Err(error) => ToolResult { document: described(&error), is_error: true },
+        })
+    }
+
+    fn is_over(&self) -> bool {
+        self.interrupted.is_some()
+    }
+}
+
+impl McpServer<'_> {
+    fn answer(
+        &mut self,
+        tool: ToolName,
+        arguments: &ToolArguments<'_>,
+        limit: AnswerLimit,
+    ) -> Result<AgentAnswer> {
+        let reading = RecordingCall { arguments, symbols: &self.plan.symbols, limit };
+        let running = RunCall { arguments, plan: self.plan, steps: self.steps, limit };
+        let (answer, exit) = match tool {
+            ToolName::Hot => return reading.hot(),
+            ToolName::Tree => return reading.tree(),
+            ToolName::Source => return reading.source(),
+            ToolName::Diff => return reading.diff(),
+            ToolName::Timeline => return reading.timeline(),
+            ToolName::Doctor => {
+                let McpPlan { allows_record, max_seconds, max_size, .. } = self.plan;
+                let server =
+                    json!({"allow_record": allows_record, "max_seconds": max_seconds, "max_bytes": max_size});
+                return Ok(agent::doctor(&(self.steps.machine)(), server, limit));
+            }
+            ToolName::Record => running.record()?,
+            ToolName::StatCompare => running.compare()?,
+        };
+        if let Exit::Interrupted(signal) = exit {
+            self.interrupted = Some(signal);
+        }
+        Ok(answer)
+    }
+}
+
+fn limit_of(arguments: &ToolArguments<'_>) -> AnswerLimit {
+    AnswerLimit {
+        bytes: arguments.limit_bytes(),
+        offset: arguments.integer("offset").unwrap_or(0) as usize,
+        rows: arguments.integer("limit").map_or(usize::MAX, |rows| rows as usize),
+    }
+}
+
+/// Returns the document for an error, with bounded and clean texts.
+fn described(error: &Error) -> Json {
+    /// Maximum length of each text in bytes.
+    const LONGEST: usize = 300;
+    let mut document = json!({"error": error.headline()});
+    if let Some(cause) = error.cause() {
+        document["why"] = cause.into();
+    }
+    let remedies = error.remedies();
+    if !remedies.is_empty() {
+        document["try"] = remedies.into();
+    }
+    agent::cleaned(&document, LONGEST, &mut false)
+}

@@ -1,0 +1,116 @@
+//! Converts the parsed options of `pmc mcp` into a plan without clap's types, and the arguments of the tools
+//! that run commands into options of `pmc record` and `pmc stat`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use serde_json::Value as Json;
+
+use crate::cli::defaults;
+use crate::cli::mcp::McpArgs;
+use crate::cli::record::RecordArgs;
+use crate::cli::stat::StatArgs;
+use crate::cli::symbol_files::SymbolFiles;
+use crate::command::plan;
+use crate::command::sampling_options::size;
+use pmc_analysis::profile::machine::MachineReport;
+use pmc_analysis::profile::versus::CommandComparison;
+use pmc_symbols::symbol::SymbolOptions;
+use pmc_sys::error::{Error, Exit, Result};
+
+/// Settings of `pmc mcp`.
+#[derive(Debug)]
+pub(in crate::command) struct McpPlan {
+    /// Whether the tools may run commands and write recordings.
+    pub(super) allows_record: bool,
+    pub(super) max_seconds: u64,
+    /// Maximum size of a recording in bytes.
+    pub(super) max_size: u64,
+    /// Where to look for symbols; never on the network.
+    pub(super) symbols: SymbolOptions,
+}
+
+impl McpPlan {
+    /// # Errors
+    /// Fails if the size is invalid.
+    pub(in crate::command) fn new(typed: &McpArgs) -> Result<Self> {
+        let files = SymbolFiles { no_debuginfod: true, ..SymbolFiles::default() };
+        Ok(Self {
+            allows_record: typed.allow_record,
+            max_seconds: typed.max_seconds,
+            max_size: size("--max-size", &typed.max_size)?,
+            symbols: plan::symbol_options(&files)?,
+        })
+    }
+}
+
+/// The other commands that the tools use.
+pub(in crate::command) struct McpSteps<'a> {
+    /// Examines the machine.
+    pub(in crate::command) machine: &'a dyn Fn() -> MachineReport,
+    /// Makes a recording. Returns its summary and the exit status.
+    pub(in crate::command) record: &'a (dyn Fn(RecordArgs) -> Result<(Json, Exit)> + Sync),
+    /// Compares commands, given as lists of arguments.
+    pub(in crate::command) compare: CommandComparer<'a>,
+}
+
+/// A function that compares commands, given as lists of arguments.
+type CommandComparer<'a> =
+    &'a (dyn Fn(StatArgs, Vec<Vec<OsString>>) -> Result<(CommandComparison, Exit)> + Sync);
+
+/// What a recording is made of.
+#[derive(Debug)]
+pub(super) struct RecordTask {
+    /// The command, or else the process.
+    pub(super) command: Vec<OsString>,
+    pub(super) pid: Option<u64>,
+    pub(super) output: PathBuf,
+    pub(super) seconds: f64,
+    pub(super) max_size: u64,
+    pub(super) event: Option<String>,
+    pub(super) frequency: Option<u64>,
+    /// `auto`, `fp`, `dwarf` or `none`.
+    pub(super) stacks: String,
+    pub(super) wall: bool,
+}
+
+impl RecordTask {
+    /// Converts the task to options of `pmc record`.
+    pub(super) fn options(self) -> RecordArgs {
+        let mut options: RecordArgs = defaults();
+        options.command = self.command;
+        options.pids = self.pid.iter().map(u64::to_string).collect();
+        options.events = self.event.into_iter().collect();
+        options.freq = self.frequency.map(|frequency| frequency.to_string());
+        options.call_graph = Some(self.stacks).filter(|stacks| stacks != "none");
+        options.wall = self.wall;
+        options.recording.output = self.output;
+        options.recording.timeout = Some(milliseconds(self.seconds));
+        options.recording.max_size = Some(format!("{}B", self.max_size));
+        options.recording.quiet = true;
+        options
+    }
+}
+
+/// Returns the options of `pmc stat` that compare commands. Each run may take this number of seconds.
+pub(super) fn compare_options(texts: Vec<String>, events: Vec<String>, runs: u32, seconds: f64) -> StatArgs {
+    let mut options: StatArgs = defaults();
+    options.counted.vs = texts;
+    options.counted.events = events;
+    options.counted.repeat = Some(runs);
+    options.counted.timeout = Some(milliseconds(seconds));
+    // The comparison is returned as a value.
+    options.to.output = Some(PathBuf::from("/dev/null"));
+    options
+}
+
+fn milliseconds(seconds: f64) -> String {
+    format!("{}ms", (seconds * 1000.0).ceil().max(1.0))
+}
+
+/// Returns the error for a tool that needs `--allow-record`.
+pub(super) fn not_allowed() -> Error {
+    Error::new("this server may not record")
+        .why("recording runs commands and writes files, which the user must allow")
+        .try_this("ask the user to start the server with: pmc mcp --allow-record")
+}

@@ -1,0 +1,148 @@
+//! The tools that run commands: `record` and `stat_compare`. They require `--allow-record` and respect the
+//! server's limits.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::Value as Json;
+
+use super::capture::{CommandTimeLimit, OutputCapture};
+use super::plan::{McpPlan, McpSteps, RecordTask, compare_options, not_allowed};
+use super::tools::ToolArguments;
+use crate::view::agent::{self, AgentAnswer, AnswerLimit};
+use pmc_sys::error::{Error, Exit, Result};
+
+/// Default number of runs of a command in a comparison.
+const RUNS: u64 = 5;
+/// Default duration of a recording of a running process, in seconds.
+const SECONDS: f64 = 10.0;
+/// Time between SIGTERM and SIGKILL for a command whose time is over.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// A call of a tool that runs commands.
+pub(super) struct RunCall<'a> {
+    pub(super) arguments: &'a ToolArguments<'a>,
+    pub(super) plan: &'a McpPlan,
+    pub(super) steps: &'a McpSteps<'a>,
+    pub(super) limit: AnswerLimit,
+}
+
+impl RunCall<'_> {
+    /// Runs the tool `record`. Also returns the exit status of the recording.
+    ///
+    /// # Errors
+    /// Fails if recording is not allowed, the target is not permitted, or the recording fails.
+    pub(super) fn record(&self) -> Result<(AgentAnswer, Exit)> {
+        if !self.plan.allows_record {
+            return Err(not_allowed());
+        }
+        let command: Vec<OsString> =
+            self.arguments.words("command").into_iter().map(OsString::from).collect();
+        let pid = self.arguments.integer("pid");
+        match (command.is_empty(), pid) {
+            (true, None) => return Err(Error::usage("one of the arguments command and pid is required")),
+            (false, Some(_)) => return Err(Error::usage("command and pid cannot be combined")),
+            (_, Some(pid)) => check_owner(pid)?,
+            _ => {}
+        }
+        let most = self.plan.max_seconds as f64;
+        let usual = if pid.is_some() { SECONDS.min(most) } else { most };
+        let seconds = self.arguments.number("seconds").unwrap_or(usual);
+        if seconds > most {
+            return Err(Error::usage(format!("seconds: the limit of this server is {most}"))
+                .try_this("ask the user to start the server with a larger --max-seconds"));
+        }
+        let task = RecordTask {
+            command,
+            pid,
+            output: PathBuf::from(self.arguments.text("output").unwrap_or("perf.data")),
+            seconds,
+            max_size: self.plan.max_size,
+            event: self.arguments.text("event").map(str::to_owned),
+            frequency: self.arguments.integer("frequency"),
+            stacks: self.arguments.text("stacks").unwrap_or("auto").to_owned(),
+            wall: self.arguments.is_set("wall"),
+        };
+        if task.output.as_os_str() == "-" {
+            return Err(
+                Error::usage("output: standard output carries the protocol").try_this("the name of a file")
+            );
+        }
+        let options = task.options();
+        let (ran, captured) = captured(Duration::from_secs_f64(seconds), || (self.steps.record)(options))?;
+        let (summary, exit) = ran?;
+        Ok((agent::recorded(&summary, captured, self.limit), exit))
+    }
+
+    /// Runs the tool `stat_compare`. Also returns the exit status of the commands.
+    ///
+    /// # Errors
+    /// Fails if running commands is not allowed, or the runs do not end in time.
+    pub(super) fn compare(&self) -> Result<(AgentAnswer, Exit)> {
+        if !self.plan.allows_record {
+            return Err(not_allowed());
+        }
+        let lists = self.arguments.lists("commands");
+        let commands: Vec<Vec<OsString>> =
+            lists.iter().map(|words| words.iter().map(OsString::from).collect()).collect();
+        let texts: Vec<String> = lists.iter().map(|words| words.join(" ")).collect();
+        let events: Vec<String> = self.arguments.words("events").into_iter().map(str::to_owned).collect();
+        let runs = self.arguments.integer("runs").unwrap_or(RUNS) as u32;
+        let seconds = self.plan.max_seconds as f64;
+        let each = seconds / (f64::from(runs) * commands.len() as f64);
+        let options = compare_options(texts, events, runs, each);
+        let (ran, captured) =
+            captured(Duration::from_secs_f64(seconds), || (self.steps.compare)(options, commands))?;
+        let (comparison, exit) = ran?;
+        let are_done = comparison.lines.first().is_some_and(|line| {
+            line.sides.iter().all(|side| side.summary.as_ref().is_some_and(|of| of.count == runs as usize))
+                && line.sides.len() == lists.len()
+        });
+        if !are_done && !matches!(exit, Exit::Interrupted(_)) {
+            return Err(Error::new(format!("a run did not end within {each:.3} s"))
+                .why(format!("all runs together may take {seconds} s on this server"))
+                .try_this(
+                    "fewer runs or smaller inputs; the user can start the server with a larger --max-seconds",
+                ));
+        }
+        let mut answer = agent::comparison(&comparison, runs, self.limit);
+        answer.head.insert("status".into(), exit.code().into());
+        if !captured.is_null() {
+            answer.head.insert("output".into(), captured);
+        }
+        Ok((answer, exit))
+    }
+}
+
+/// Refuses a process of another user.
+fn check_owner(pid: u64) -> Result<()> {
+    let about = fs::metadata(format!("/proc/{pid}"));
+    let about = about.map_err(|error| Error::io(format!("looking for process {pid}"), error))?;
+    match about.uid() == rustix::process::geteuid().as_raw() {
+        true => Ok(()),
+        false => Err(Error::new(format!("process {pid} belongs to another user"))
+            .why("this tool records only processes of the user who runs the server")),
+    }
+}
+
+/// Calls `run`, which runs commands. Also returns the end of their output. Kills commands that still run
+/// after this time.
+fn captured<T: Send>(time: Duration, run: impl FnOnce() -> Result<T> + Send) -> Result<(Result<T>, Json)> {
+    let failed = |error| Error::io("capturing the output of commands", error);
+    let capture = OutputCapture::start().map_err(failed)?;
+    let clock = CommandTimeLimit::start(time + GRACE);
+    let ran = match clock {
+        Ok(clock) => {
+            // A recorder gives up capabilities of its thread, which the next call needs again.
+            let ran = std::thread::scope(|scope| scope.spawn(run).join());
+            clock.finish();
+            ran.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        }
+        Err(error) => Err(failed(error)),
+    };
+    let output = capture.finish().map_err(failed);
+    Ok((ran, output?))
+}
