@@ -16,6 +16,7 @@ mod attacked;
 mod build_id_cache;
 mod latency;
 mod lock;
+mod mcp;
 mod perfdata;
 mod perfdata_hostile;
 mod probe;
