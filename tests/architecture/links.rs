@@ -21,7 +21,7 @@ const ELSEWHERE: &[&str] = &["target/", "persistent/1/", "persistent/execs/"];
 /// Returns the documentation: the path from the root, and the text.
 pub(super) fn pages(root: &Path) -> Vec<(PathBuf, String)> {
     let mut pages = Vec::new();
-    for name in ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"] {
+    for name in ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/llms.txt"] {
         pages.push((PathBuf::from(name), fs::read_to_string(root.join(name)).expect("a text")));
     }
     let docs = files(&root.join("docs"), "md").into_iter();
@@ -144,6 +144,15 @@ fn links_and_file_names_in_the_documentation_exist() {
     let faults: Vec<String> =
         pages(&root).iter().flat_map(|(page, text)| faults(&root, page, text)).collect();
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// `docs/llms.txt` is the entry for agents, which do not see the folder.
+#[test]
+fn list_for_agents_names_every_page() {
+    let list = fs::read_to_string(root().join("docs/llms.txt")).expect("a text");
+    let pages = files(&root().join("docs"), "md").into_iter().map(|(path, _)| path.display().to_string());
+    let missing: Vec<String> = pages.filter(|page| !list.contains(&format!("]({page})"))).collect();
+    assert!(missing.is_empty(), "docs/llms.txt does not name {missing:?}");
 }
 
 #[test]
