@@ -16,6 +16,7 @@ mod memory;
 mod records;
 mod report;
 mod sched;
+mod schemas;
 mod symbol;
 mod tui;
 mod unwind;
