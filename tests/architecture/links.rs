@@ -146,7 +146,7 @@ fn links_and_file_names_in_the_documentation_exist() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// `docs/llms.txt` is the entry for agents, which do not see the folder.
+/// Agents start at `docs/llms.txt`, and cannot list the folder.
 #[test]
 fn list_for_agents_names_every_page() {
     let list = fs::read_to_string(root().join("docs/llms.txt")).expect("a text");

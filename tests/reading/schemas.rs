@@ -94,7 +94,7 @@ fn fault(root: &Json, schema: &Json, value: &Json, place: &str) -> Option<String
     None
 }
 
-/// Checks each line or the whole of a document.
+/// Checks a document against its schema.
 #[track_caller]
 fn check(name: &str, text: &str, what: &str) {
     let schema = schema(name);

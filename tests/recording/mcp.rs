@@ -104,7 +104,7 @@ fn official_python_client_runs_the_eight_tools() {
     if !(kit::need_perf_events() && kit::need_program("gcc") && kit::need_program("python3")) {
         return;
     }
-    // `.ci/run` installs the package into a folder of its own.
+    // `.ci/run` installs the package into a separate folder.
     let packages = std::env::var("PMC_TEST_MCP").unwrap_or_default();
     let python =
         |words: &[&str]| Command::new("python3").args(words).env("PYTHONPATH", &packages).output().unwrap();
@@ -182,7 +182,7 @@ fn answers_state_costs_errors_and_trust() {
     assert_eq!(recorded["trust"]["samples"], samples);
     assert_eq!((&hot["trust"]["lost"], &hot["trust"]["damaged"]), (&json!(0), &json!(false)));
     let slow = row(&hot, "function", "slow");
-    // `slow` takes 4 of 5 parts, and the interval must contain it for three times its width.
+    // `slow` takes 80% of the time. The tolerance is three times the error, plus 5 percentage points.
     let (share, error) = (slow["percent"].as_f64().unwrap(), slow["error"].as_f64().unwrap());
     assert!((share - 80.0).abs() < 3.0 * error + 5.0, "{slow}");
     assert_eq!(hot["rows"][0]["function"], "slow", "{hot}");

@@ -1,25 +1,24 @@
-//! Keeps the commands that a tool runs away from the protocol: collects the end of their output, and ends
-//! them when their time is over.
+//! Separates the commands of a tool from the protocol: collects the end of their output, and kills them when
+//! their time is over.
 //!
 //! ```text
 //!   command ── stdout, stderr ──> pipe ──> thread ──> the last bytes
 //! ```
 
 use std::collections::VecDeque;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::fd::OwnedFd;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::{Pid, Signal, kill_process};
-use rustix::stdio::{dup2_stderr, dup2_stdout, stderr, stdout};
+use rustix::stdio::{dup2_stderr, dup2_stdout};
 use serde_json::{Value as Json, json};
 
 use pmc_recording::recording::output_pipe::OutputPipe;
+use pmc_sys::sys::descriptor;
 
 /// Number of bytes of output to keep.
 const KEPT: usize = 600;
@@ -56,7 +55,7 @@ pub(super) struct OutputCapture {
     pipe: OutputPipe,
     end: Arc<Mutex<OutputEnd>>,
     /// The previous standard output and standard error.
-    previous: [OwnedFd; 2],
+    previous: [File; 2],
 }
 
 impl OutputCapture {
@@ -67,7 +66,7 @@ impl OutputCapture {
     pub(super) fn start() -> io::Result<Self> {
         let end = Arc::new(Mutex::new(OutputEnd::default()));
         let pipe = OutputPipe::open(Some(Box::new(OutputEndWriter(end.clone()))))?;
-        let previous = [fcntl_dupfd_cloexec(stdout(), 3)?, fcntl_dupfd_cloexec(stderr(), 3)?];
+        let previous = [descriptor::duplicate(1)?, descriptor::duplicate(2)?];
         dup2_stdout(pipe.writer())?;
         dup2_stderr(pipe.writer())?;
         Ok(Self { pipe, end, previous })

@@ -20,8 +20,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::fcntl_dupfd_cloexec;
-use rustix::stdio::{dup2_stdin, dup2_stdout, stdin, stdout};
+use rustix::stdio::{dup2_stdin, dup2_stdout};
 use serde_json::{Map, Value as Json, json};
 
 use crate::view::agent::{self, AgentAnswer, AnswerLimit};
@@ -29,7 +28,7 @@ pub(super) use plan::{McpPlan, McpSteps};
 use pmc_recording::recording::launch;
 use pmc_sys::error::{Error, Exit, Result};
 use pmc_sys::sys::signal::{self, Signals};
-use pmc_sys::sys::waits_again;
+use pmc_sys::sys::{descriptor, waits_again};
 use protocol::{ToolHost, ToolResult};
 use recordings::RecordingCall;
 use runs::RunCall;
@@ -85,12 +84,11 @@ impl Read for ClientInput {
 /// Returns the streams of the protocol. Their descriptors 0 and 1 then lead to `/dev/null`, so that commands
 /// and pmc's own code can neither read requests nor write between answers.
 fn take_streams() -> io::Result<(File, File)> {
-    let input = fcntl_dupfd_cloexec(stdin(), 3)?;
-    let output = fcntl_dupfd_cloexec(stdout(), 3)?;
+    let (input, output) = (descriptor::duplicate(0)?, descriptor::duplicate(1)?);
     let nothing = File::options().read(true).write(true).open("/dev/null")?;
     dup2_stdin(&nothing)?;
     dup2_stdout(&nothing)?;
-    Ok((input.into(), output.into()))
+    Ok((input, output))
 }
 
 /// The tools, and the state of the session.
@@ -107,10 +105,14 @@ impl ToolHost for McpServer<'_> {
     }
 
     fn call(&mut self, name: &str, arguments: &Map<String, Json>) -> Option<ToolResult> {
-        let tool = tools::named(name)?;
-        let ran = ToolArguments::new(tool, arguments).and_then(|checked| {
+        let row = tools::named(name)?;
+        let ran = ToolArguments::new(row, arguments).and_then(|checked| {
+            if row.acts && !self.plan.allows_record {
+                return Err(not_allowed());
+            }
             let limit = limit_of(&checked);
-            self.answer(tool, &checked, limit).map(|answer| agent::limited(&answer, name, arguments, limit))
+            self.answer(row.tool, &checked, limit)
+                .map(|answer| agent::limited(&answer, name, arguments, limit))
         });
         Some(match ran {
             Ok(document) => ToolResult { document, is_error: false },
@@ -160,6 +162,13 @@ fn limit_of(arguments: &ToolArguments<'_>) -> AnswerLimit {
         offset: arguments.integer("offset").unwrap_or(0) as usize,
         rows: arguments.integer("limit").map_or(usize::MAX, |rows| rows as usize),
     }
+}
+
+/// Returns the error for a tool that needs `--allow-record`.
+fn not_allowed() -> Error {
+    Error::new("this server may not record")
+        .why("recording runs commands and writes files, which the user must allow")
+        .try_this("ask the user to start the server with: pmc mcp --allow-record")
 }
 
 /// Returns the document for an error, with bounded and clean texts.

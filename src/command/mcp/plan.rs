@@ -16,7 +16,7 @@ use crate::command::sampling_options::size;
 use pmc_analysis::profile::machine::MachineReport;
 use pmc_analysis::profile::versus::CommandComparison;
 use pmc_symbols::symbol::SymbolOptions;
-use pmc_sys::error::{Error, Exit, Result};
+use pmc_sys::error::{Exit, Result};
 
 /// Settings of `pmc mcp`.
 #[derive(Debug)]
@@ -58,10 +58,10 @@ pub(in crate::command) struct McpSteps<'a> {
 type CommandComparer<'a> =
     &'a (dyn Fn(StatArgs, Vec<Vec<OsString>>) -> Result<(CommandComparison, Exit)> + Sync);
 
-/// What a recording is made of.
+/// Arguments of the tool `record`.
 #[derive(Debug)]
 pub(super) struct RecordTask {
-    /// The command, or else the process.
+    /// The command to run; empty if `pid` is set.
     pub(super) command: Vec<OsString>,
     pub(super) pid: Option<u64>,
     pub(super) output: PathBuf,
@@ -106,11 +106,4 @@ pub(super) fn compare_options(texts: Vec<String>, events: Vec<String>, runs: u32
 
 fn milliseconds(seconds: f64) -> String {
     format!("{}ms", (seconds * 1000.0).ceil().max(1.0))
-}
-
-/// Returns the error for a tool that needs `--allow-record`.
-pub(super) fn not_allowed() -> Error {
-    Error::new("this server may not record")
-        .why("recording runs commands and writes files, which the user must allow")
-        .try_this("ask the user to start the server with: pmc mcp --allow-record")
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::Value as Json;
 
 use super::capture::{CommandTimeLimit, OutputCapture};
-use super::plan::{McpPlan, McpSteps, RecordTask, compare_options, not_allowed};
+use super::plan::{McpPlan, McpSteps, RecordTask, compare_options};
 use super::tools::ToolArguments;
 use crate::view::agent::{self, AgentAnswer, AnswerLimit};
 use pmc_sys::error::{Error, Exit, Result};
@@ -34,11 +34,8 @@ impl RunCall<'_> {
     /// Runs the tool `record`. Also returns the exit status of the recording.
     ///
     /// # Errors
-    /// Fails if recording is not allowed, the target is not permitted, or the recording fails.
+    /// Fails if the target is not permitted, or the recording fails.
     pub(super) fn record(&self) -> Result<(AgentAnswer, Exit)> {
-        if !self.plan.allows_record {
-            return Err(not_allowed());
-        }
         let command: Vec<OsString> =
             self.arguments.words("command").into_iter().map(OsString::from).collect();
         let pid = self.arguments.integer("pid");
@@ -80,11 +77,8 @@ impl RunCall<'_> {
     /// Runs the tool `stat_compare`. Also returns the exit status of the commands.
     ///
     /// # Errors
-    /// Fails if running commands is not allowed, or the runs do not end in time.
+    /// Fails if the runs do not end in time.
     pub(super) fn compare(&self) -> Result<(AgentAnswer, Exit)> {
-        if !self.plan.allows_record {
-            return Err(not_allowed());
-        }
         let lists = self.arguments.lists("commands");
         let commands: Vec<Vec<OsString>> =
             lists.iter().map(|words| words.iter().map(OsString::from).collect()).collect();

@@ -54,14 +54,14 @@ struct ToolParameter {
 }
 
 /// A row of the table of tools.
-struct ToolRow {
-    tool: ToolName,
+pub(super) struct ToolRow {
+    pub(super) tool: ToolName,
     name: &'static str,
     about: &'static str,
     parameters: &'static [ToolParameter],
     required: &'static [&'static str],
     /// Whether the tool runs commands or writes files.
-    acts: bool,
+    pub(super) acts: bool,
 }
 
 const fn parameter(name: &'static str, kind: ParameterKind, about: &'static str) -> ToolParameter {
@@ -100,12 +100,12 @@ const PAGING: [ToolParameter; 3] = [
     ),
 ];
 
-const TOOLS: [ToolRow; 8] = [
+static TOOLS: [ToolRow; 8] = [
     ToolRow {
         tool: ToolName::Doctor,
         name: "doctor",
-        about: "What this machine can measure, with reasons and remedies for what it cannot, and whether this \
-                server may record.",
+        about: "Report what this machine can measure, why other measurements fail, how to enable them, and \
+                whether this server may record.",
         parameters: &[],
         required: &[],
         acts: false,
@@ -160,8 +160,8 @@ const TOOLS: [ToolRow; 8] = [
     ToolRow {
         tool: ToolName::Hot,
         name: "hot",
-        about: "Where the time (or another event) was spent: the costliest functions, lines, modules, commands, \
-                threads or CPUs. percent: own cost; total_percent: including callees.",
+        about: "Find the costliest functions, lines, modules, commands, threads or CPUs, by time or another \
+                event. percent: own cost; total_percent: including callees.",
         parameters: &[
             RECORDING,
             EVENT,
@@ -180,8 +180,8 @@ const TOOLS: [ToolRow; 8] = [
     ToolRow {
         tool: ToolName::Tree,
         name: "tree",
-        about: "The call tree, or the callees or callers of one function. Rows are nodes in preorder; depth gives \
-                the nesting.",
+        about: "Show the call tree, or the callees or callers of one function. Rows are nodes in preorder; depth \
+                gives the nesting.",
         parameters: &[
             RECORDING,
             EVENT,
@@ -197,7 +197,7 @@ const TOOLS: [ToolRow; 8] = [
     ToolRow {
         tool: ToolName::Source,
         name: "source",
-        about: "The sampled source lines or instructions of one function, costliest first.",
+        about: "Show the sampled source lines or instructions of one function, costliest first.",
         parameters: &[
             RECORDING,
             EVENT,
@@ -229,8 +229,8 @@ const TOOLS: [ToolRow; 8] = [
     ToolRow {
         tool: ToolName::Timeline,
         name: "timeline",
-        about: "How the samples are distributed over time, with the costliest function of each time slice. Slices \
-                without samples are omitted.",
+        about: "Show the samples over time, with the costliest function of each time slice. Slices without \
+                samples are omitted.",
         parameters: &[
             RECORDING,
             EVENT,
@@ -331,14 +331,14 @@ pub(super) fn descriptions() -> Json {
 }
 
 /// Returns the tool with this name.
-pub(super) fn named(name: &str) -> Option<ToolName> {
-    TOOLS.iter().find(|tool| tool.name == name).map(|tool| tool.tool)
+pub(super) fn named(name: &str) -> Option<&'static ToolRow> {
+    TOOLS.iter().find(|tool| tool.name == name)
 }
 
 /// The checked arguments of a call.
 #[derive(Debug)]
 pub(super) struct ToolArguments<'a> {
-    pub(super) all: &'a Map<String, Json>,
+    all: &'a Map<String, Json>,
 }
 
 impl<'a> ToolArguments<'a> {
@@ -346,10 +346,7 @@ impl<'a> ToolArguments<'a> {
     ///
     /// # Errors
     /// Fails if an argument is unknown, missing, or of another type.
-    pub(super) fn new(tool: ToolName, all: &'a Map<String, Json>) -> Result<Self> {
-        let Some(row) = TOOLS.iter().find(|row| row.tool == tool) else {
-            return Err(Error::usage("unknown tool"));
-        };
+    pub(super) fn new(row: &ToolRow, all: &'a Map<String, Json>) -> Result<Self> {
         for (name, value) in all {
             let Some(parameter) = row.parameters().find(|parameter| parameter.name == name) else {
                 let names: Vec<&str> = row.parameters().map(|parameter| parameter.name).collect();
@@ -408,8 +405,8 @@ fn strings(list: &Json) -> Vec<&str> {
 mod tests {
     use super::*;
 
-    fn check(tool: ToolName, arguments: &Json) -> Result<()> {
-        ToolArguments::new(tool, arguments.as_object().unwrap()).map(|_| ())
+    fn check(tool: &str, arguments: &Json) -> Result<()> {
+        ToolArguments::new(named(tool).unwrap(), arguments.as_object().unwrap()).map(|_| ())
     }
 
     #[test]
@@ -419,7 +416,7 @@ mod tests {
             json!({"recording": "a", "by": ["module", "line"], "offset": 3, "limit_bytes": 65536}),
             json!({"tid": 0, "limit": 1}),
         ] {
-            check(ToolName::Hot, &good).unwrap();
+            check("hot", &good).unwrap();
         }
         for (bad, words) in [
             (json!({"recordng": "a"}), "recording"),
@@ -430,12 +427,12 @@ mod tests {
             (json!({"offset": 1.5}), "an integer"),
             (json!({"limit_bytes": 100}), "from 1024 to 65536"),
         ] {
-            let error = check(ToolName::Hot, &bad).unwrap_err().to_string();
+            let error = check("hot", &bad).unwrap_err().to_string();
             assert!(error.contains(words), "{error}");
         }
-        assert!(check(ToolName::Diff, &json!({"before": "a"})).unwrap_err().to_string().contains("after"));
+        assert!(check("diff", &json!({"before": "a"})).unwrap_err().to_string().contains("after"));
         for bad in [json!(["true"]), json!([["a"]]), json!([["a"], []]), json!([["a"], "b"])] {
-            assert!(check(ToolName::StatCompare, &json!({"commands": bad})).is_err(), "{bad}");
+            assert!(check("stat_compare", &json!({"commands": bad})).is_err(), "{bad}");
         }
     }
 

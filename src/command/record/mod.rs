@@ -56,11 +56,16 @@ pub(super) fn run_for_summary(mut plan: RecordPlan) -> Result<(Json, Exit)> {
     let reason = no_samples::reason(&plan.sample, &sampled, &run, lost(&run.totals, &run.readings));
     let own_cpu = pmc_sys::sys::clock::process_cpu_ns();
     let document = status::document(&run, &sampled, reason.as_ref(), own_cpu, exit);
+    keep_files(&run);
+    Ok((document, exit))
+}
+
+/// Stores the program files in the build-id cache. The recording is complete even if this fails.
+fn keep_files(run: &RecordingResult) {
     if run.failed.is_none() && !run.identified.is_empty() {
         let kept = features::keep(&run.identified);
         kept.unwrap_or_else(|error| say::warn(RecordingWarning::FilesNotKept { why: error.headline() }));
     }
-    Ok((document, exit))
 }
 
 /// Makes a recording. Returns its events and result, or `None` if the plan is a dry run.
@@ -187,10 +192,6 @@ fn report(plan: &RecordPlan, events: &[RecordedEvent], run: RecordingResult) -> 
     if run.totals.truncated > 0 {
         say::warn(CommandWarning::TraceCutOff);
     }
-    // The recording is complete even if its files cannot be cached.
-    if run.failed.is_none() && !run.identified.is_empty() {
-        let kept = features::keep(&run.identified);
-        kept.unwrap_or_else(|error| say::warn(RecordingWarning::FilesNotKept { why: error.headline() }));
-    }
+    keep_files(&run);
     run.failed.map_or(Ok(exit), Err)
 }

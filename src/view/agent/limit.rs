@@ -42,6 +42,11 @@ impl AnswerLimit {
     pub(crate) fn most_rows(self) -> usize {
         self.rows.min(self.bytes / 20)
     }
+
+    /// Returns the rows to create, given all rows.
+    pub(super) fn select<T>(self, rows: impl Iterator<Item = T>) -> impl Iterator<Item = T> {
+        rows.skip(self.offset).take(self.most_rows())
+    }
 }
 
 /// Returns the JSON document of an answer, which fits into the limit. `tool` and `arguments` are the call;

@@ -6,6 +6,7 @@
 
 mod limit;
 
+use rustc_hash::FxHashMap;
 use serde_json::{Map, Value as Json, json};
 
 pub(crate) use limit::{AgentAnswer, AnswerLimit, LEAST_BYTES, cleaned, limited};
@@ -34,7 +35,8 @@ const MS: f64 = 1e6;
 macro_rules! fields {
     ($($name:literal: $value:expr),+ $(,)?) => {{
         let mut fields = Map::new();
-        $(if let value @ (Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Array(_) | Json::Object(_)) = json!($value) {
+        $(let value = json!($value);
+        if !value.is_null() {
             fields.insert($name.to_owned(), value);
         })+
         fields
@@ -78,7 +80,7 @@ fn quality(quality: &ProfileQuality, modules: &[ModuleQuality], event: Option<&P
 }
 
 /// Returns the names of events, for the caller to choose from.
-pub(crate) fn event_names<'a>(names: impl Iterator<Item = &'a str>) -> Json {
+fn event_names<'a>(names: impl Iterator<Item = &'a str>) -> Json {
     names.take(MOST_EVENTS).collect()
 }
 
@@ -105,19 +107,20 @@ fn keys(profile: &Profile, row: &TableRow) -> Map<String, Json> {
             RowCell::Unknown => continue,
             other => json!(cell_words(profile, other)),
         };
-        fields.insert(field_name(profile, *key).to_owned(), value);
+        let name = own_name(*key).unwrap_or_else(|| profile.field_name(*key));
+        fields.insert(name.to_owned(), value);
     }
     fields
 }
 
-/// Returns the name of a sort key in the tools' arguments and answers.
-fn field_name(profile: &Profile, key: SortKey) -> &str {
+/// Returns the name of a sort key in the tools' arguments and answers; `None` if it is pmc's.
+fn own_name(key: SortKey) -> Option<&'static str> {
     match key {
-        SortKey::Comm => "command",
-        SortKey::Dso => "module",
-        SortKey::Symbol => "function",
-        SortKey::SrcLine => "line",
-        other => profile.field_name(other),
+        SortKey::Comm => Some("command"),
+        SortKey::Dso => Some("module"),
+        SortKey::Symbol => Some("function"),
+        SortKey::SrcLine => Some("line"),
+        _ => None,
     }
 }
 
@@ -137,7 +140,7 @@ pub(crate) fn hot(recording: &str, profile: &Profile, event: usize, limit: Answe
     };
     AgentAnswer {
         head: event_head(recording, profile, event),
-        rows: event.rows.iter().skip(limit.offset).take(limit.most_rows()).map(row).collect(),
+        rows: limit.select(event.rows.iter()).map(row).collect(),
         all_rows: event.rows.len(),
         trust: quality(&profile.trust, &profile.modules, Some(event)),
     }
@@ -235,7 +238,7 @@ pub(crate) fn source(
     };
     AgentAnswer {
         head: head.unwrap_or_default(),
-        rows: all.iter().skip(limit.offset).take(limit.most_rows()).map(row).collect(),
+        rows: limit.select(all.iter()).map(row).collect(),
         all_rows: all.len(),
         trust: quality(&quality_of.trust, &quality_of.modules, quality_of.events.get(event)),
     }
@@ -288,11 +291,7 @@ pub(crate) fn diff(comparison: &Diff, event: usize, limit: AnswerLimit) -> Agent
         let mut object = Map::new();
         for (key, cell) in comparison.keys.iter().zip(&line.cells) {
             if let RowCell::Text(id) | RowCell::Symbol(_, id) = cell {
-                let name = match key {
-                    SortKey::Comm => "command",
-                    SortKey::Dso => "module",
-                    _ => "function",
-                };
+                let name = own_name(*key).unwrap_or("function");
                 object.insert(name.to_owned(), comparison.texts.get(*id).into());
             }
         }
@@ -310,7 +309,7 @@ pub(crate) fn diff(comparison: &Diff, event: usize, limit: AnswerLimit) -> Agent
     };
     AgentAnswer {
         head: fields! {"event": event.name, "events": names},
-        rows: event.lines.iter().skip(limit.offset).take(limit.most_rows()).map(row).collect(),
+        rows: limit.select(event.lines.iter()).map(row).collect(),
         all_rows: event.lines.len(),
         trust: json!({"recordings": files, "significance": SIGNIFICANCE}),
     }
@@ -333,13 +332,18 @@ pub(crate) fn timeline(
     };
     let mut rows: Vec<(u64, &TableRow)> = of.rows.iter().filter_map(|row| Some((time(row)?, row))).collect();
     rows.sort_by_key(|(time, _)| *time);
-    let ms = |ns: u64| (ns.saturating_sub(begin) as f64 / MS * 1000.0).round() / 1000.0;
-    let top = |at: u64| {
-        let all = functions.events.get(event).into_iter().flat_map(|event| &event.rows);
-        all.filter(|row| time(row) == Some(at)).max_by_key(|row| row.own.period)
-    };
+    let ms = |ns: u64| (ns as f64 / MS * 1000.0).round() / 1000.0;
+    // The costliest function of each slice.
+    let mut costliest: FxHashMap<u64, &TableRow> = FxHashMap::default();
+    for row in functions.events.get(event).into_iter().flat_map(|event| &event.rows) {
+        let Some(at) = time(row) else { continue };
+        let top = costliest.entry(at).or_insert(row);
+        if row.own.period >= top.own.period {
+            *top = row;
+        }
+    }
     let row = |(at, row): &(u64, &TableRow)| {
-        let top = top(*at);
+        let top = costliest.get(at);
         let name = top.and_then(|top| match top.cells.last() {
             Some(RowCell::Symbol(_, id) | RowCell::Text(id)) => Some(functions.texts.get(*id)),
             _ => None,
@@ -347,14 +351,14 @@ pub(crate) fn timeline(
         let waits = of.has_waits();
         let [runnable, blocked] = row.own.off_cpu();
         Json::Object(fields! {
-            "start_ms": ms(*at),
-            "end_ms": ms(at.saturating_add(length)),
+            "start_ms": ms(at.saturating_sub(begin)),
+            "end_ms": ms(at.saturating_add(length).saturating_sub(begin)),
             "percent": rounded(of.share_by(ShareOf::Period, row.own.period)),
             "error": rounded(of.error_by(ShareOf::Period, &row.own)),
             "samples": row.own.samples,
-            "running_ms": waits.then(|| ms(row.own.ran().saturating_add(begin))),
-            "runnable_ms": waits.then(|| ms(runnable.saturating_add(begin))),
-            "blocked_ms": waits.then(|| ms(blocked.saturating_add(begin))),
+            "running_ms": waits.then(|| ms(row.own.ran())),
+            "runnable_ms": waits.then(|| ms(runnable)),
+            "blocked_ms": waits.then(|| ms(blocked)),
             "top_function": name,
             "top_percent_of_slice":
                 top.map(|top| rounded(top.own.period as f64 / row.own.period.max(1) as f64)),
@@ -364,7 +368,7 @@ pub(crate) fn timeline(
     head.extend(fields! {"slice_ms": length as f64 / MS});
     AgentAnswer {
         head,
-        rows: rows.iter().skip(limit.offset).take(limit.most_rows()).map(row).collect(),
+        rows: limit.select(rows.iter()).map(row).collect(),
         all_rows: rows.len(),
         trust: quality(&functions.trust, &functions.modules, Some(of)),
     }
@@ -396,7 +400,7 @@ pub(crate) fn comparison(comparison: &CommandComparison, runs: u32, limit: Answe
     AgentAnswer {
         head: fields! {"commands": comparison.commands},
         all_rows: all.len(),
-        rows: all.into_iter().skip(limit.offset).take(limit.most_rows()).collect(),
+        rows: limit.select(all.into_iter()).collect(),
         trust: Json::Object(fields! {
             "runs": runs,
             "confidence_percent": 95,
@@ -406,7 +410,7 @@ pub(crate) fn comparison(comparison: &CommandComparison, runs: u32, limit: Answe
     }
 }
 
-/// Returns a recording that was made: `summary` is the document of `pmc record --json`.
+/// Returns the answer of the tool `record`. `summary` is the document of `pmc record --json`.
 pub(crate) fn recorded(summary: &Json, captured: Json, limit: AnswerLimit) -> AgentAnswer {
     let file = &summary["files"][0];
     let events = summary["events"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -420,7 +424,7 @@ pub(crate) fn recorded(summary: &Json, captured: Json, limit: AnswerLimit) -> Ag
             "output": captured,
             "next": json!({"tool": "hot", "arguments": {"recording": file}}),
         },
-        rows: events.iter().skip(limit.offset).take(limit.most_rows()).cloned().collect(),
+        rows: limit.select(events.iter()).cloned().collect(),
         all_rows: events.len(),
         trust: Json::Object(fields! {
             "samples": summary["samples"],
@@ -469,7 +473,7 @@ pub(crate) fn doctor(machine: &MachineReport, server: Json, limit: AnswerLimit) 
             "uid": machine.user.uid,
             "server": server,
         },
-        rows: machine.verdicts.iter().skip(limit.offset).take(limit.most_rows()).map(row).collect(),
+        rows: limit.select(machine.verdicts.iter()).map(row).collect(),
         all_rows: machine.verdicts.len(),
         trust: json!({
             "works": count("works"), "limited": count("limited"), "not": count("not"),
