@@ -213,7 +213,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--delay', '--delay', [CompletionResultType]::ParameterName, 'Delay before counting, in milliseconds or with a unit (2s); -1 waits for a --control command')
             [CompletionResult]::new('--vs', '--vs', [CompletionResultType]::ParameterName, 'Compare commands, run alternately (repeatable)')
             [CompletionResult]::new('--fail-if', '--fail-if', [CompletionResultType]::ParameterName, 'With --vs: exit with status 1 if this condition holds, such as ''worse > 3% and p < 0.01'', and with status 2 if the runs cannot tell')
-            [CompletionResult]::new('--format', '--format', [CompletionResultType]::ParameterName, 'With --fail-if: print the answer for a CI system: annotations and a step summary for GitHub Actions, or a JUnit report')
+            [CompletionResult]::new('--format', '--format', [CompletionResultType]::ParameterName, 'With --fail-if, print the answer as annotations and a step summary for GitHub Actions, or as a JUnit report')
             [CompletionResult]::new('--listen', '--listen', [CompletionResultType]::ParameterName, 'Serve OpenMetrics over HTTP at this address (with -I)')
             [CompletionResult]::new('--control', '--control', [CompletionResultType]::ParameterName, 'Read commands (enable, disable, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]')
             [CompletionResult]::new('--reserve', '--reserve', [CompletionResultType]::ParameterName, 'Whether to reserve the hardware counters, or to yield to other reservations: auto, check, require, yield, off')
@@ -325,7 +325,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--delay', '--delay', [CompletionResultType]::ParameterName, 'Delay before counting, in milliseconds or with a unit (2s); -1 waits for a --control command')
             [CompletionResult]::new('--vs', '--vs', [CompletionResultType]::ParameterName, 'Compare commands, run alternately (repeatable)')
             [CompletionResult]::new('--fail-if', '--fail-if', [CompletionResultType]::ParameterName, 'With --vs: exit with status 1 if this condition holds, such as ''worse > 3% and p < 0.01'', and with status 2 if the runs cannot tell')
-            [CompletionResult]::new('--format', '--format', [CompletionResultType]::ParameterName, 'With --fail-if: print the answer for a CI system: annotations and a step summary for GitHub Actions, or a JUnit report')
+            [CompletionResult]::new('--format', '--format', [CompletionResultType]::ParameterName, 'With --fail-if, print the answer as annotations and a step summary for GitHub Actions, or as a JUnit report')
             [CompletionResult]::new('--listen', '--listen', [CompletionResultType]::ParameterName, 'Serve OpenMetrics over HTTP at this address (with -I)')
             [CompletionResult]::new('--control', '--control', [CompletionResultType]::ParameterName, 'Read commands (enable, disable, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]')
             [CompletionResult]::new('--reserve', '--reserve', [CompletionResultType]::ParameterName, 'Whether to reserve the hardware counters, or to yield to other reservations: auto, check, require, yield, off')
@@ -996,9 +996,9 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             break
         }
         'pmc;diff' {
-            [CompletionResult]::new('--vs', '--vs', [CompletionResultType]::ParameterName, 'Compare groups: several recordings of the base, and after --vs as many of the new version')
+            [CompletionResult]::new('--vs', '--vs', [CompletionResultType]::ParameterName, 'Recordings of a new version, to compare as a group with the recordings before --vs')
             [CompletionResult]::new('--fail-if', '--fail-if', [CompletionResultType]::ParameterName, 'Exit with status 1 if this condition holds, such as ''worse > 3% and p < 0.01'', and with status 2 if the recordings cannot tell')
-            [CompletionResult]::new('--format', '--format', [CompletionResultType]::ParameterName, 'With --fail-if: print the answer for a CI system: annotations and a step summary for GitHub Actions, or a JUnit report')
+            [CompletionResult]::new('--format', '--format', [CompletionResultType]::ParameterName, 'With --fail-if, print the answer as annotations and a step summary for GitHub Actions, or as a JUnit report')
             [CompletionResult]::new('-s', '-s', [CompletionResultType]::ParameterName, 'Sort keys: dso, sym, srcline, srcfile, comm, pid, tgid, tid, cpu and the other keys of pmc report')
             [CompletionResult]::new('--sort', '--sort', [CompletionResultType]::ParameterName, 'Sort keys: dso, sym, srcline, srcfile, comm, pid, tgid, tid, cpu and the other keys of pmc report')
             [CompletionResult]::new('-c', '-c', [CompletionResultType]::ParameterName, 'Comparison: delta, delta-abs, time, ratio, or wdiff:W1,W2 [default: delta-abs; in text output, time if all recordings are of cpu-clock or task-clock]')

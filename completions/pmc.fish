@@ -134,7 +134,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat" -l timeout -l duration -d 
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s D -l delay -d 'Delay before counting, in milliseconds or with a unit (2s); -1 waits for a --control command' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l vs -d 'Compare commands, run alternately (repeatable)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l fail-if -d 'With --vs: exit with status 1 if this condition holds, such as \'worse > 3% and p < 0.01\', and with status 2 if the runs cannot tell' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l format -d 'With --fail-if: print the answer for a CI system: annotations and a step summary for GitHub Actions, or a JUnit report' -r -f -a "github\t''
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l format -d 'With --fail-if, print the answer as annotations and a step summary for GitHub Actions, or as a JUnit report' -r -f -a "github\t''
 junit\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l listen -d 'Serve OpenMetrics over HTTP at this address (with -I)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l control -d 'Read commands (enable, disable, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]' -r
@@ -221,7 +221,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l timeout -l durat
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s D -l delay -d 'Delay before counting, in milliseconds or with a unit (2s); -1 waits for a --control command' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l vs -d 'Compare commands, run alternately (repeatable)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l fail-if -d 'With --vs: exit with status 1 if this condition holds, such as \'worse > 3% and p < 0.01\', and with status 2 if the runs cannot tell' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l format -d 'With --fail-if: print the answer for a CI system: annotations and a step summary for GitHub Actions, or a JUnit report' -r -f -a "github\t''
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l format -d 'With --fail-if, print the answer as annotations and a step summary for GitHub Actions, or as a JUnit report' -r -f -a "github\t''
 junit\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l listen -d 'Serve OpenMetrics over HTTP at this address (with -I)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l control -d 'Read commands (enable, disable, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]' -r
@@ -749,9 +749,9 @@ complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l type-stat
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l skip-empty
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l ignore-vmlinux
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand diff" -l vs -d 'Compare groups: several recordings of the base, and after --vs as many of the new version' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -l vs -d 'Recordings of a new version, to compare as a group with the recordings before --vs' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l fail-if -d 'Exit with status 1 if this condition holds, such as \'worse > 3% and p < 0.01\', and with status 2 if the recordings cannot tell' -r
-complete -c pmc -n "__fish_pmc_using_subcommand diff" -l format -d 'With --fail-if: print the answer for a CI system: annotations and a step summary for GitHub Actions, or a JUnit report' -r -f -a "github\t''
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -l format -d 'With --fail-if, print the answer as annotations and a step summary for GitHub Actions, or as a JUnit report' -r -f -a "github\t''
 junit\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s s -l sort -d 'Sort keys: dso, sym, srcline, srcfile, comm, pid, tgid, tid, cpu and the other keys of pmc report' -r
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s c -l compute -d 'Comparison: delta, delta-abs, time, ratio, or wdiff:W1,W2 [default: delta-abs; in text output, time if all recordings are of cpu-clock or task-clock]' -r

@@ -25,7 +25,7 @@ pub struct DiffArgs {
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 
-    /// Compare groups: several recordings of the base, and after --vs as many of the new version
+    /// Recordings of a new version, to compare as a group with the recordings before --vs
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["tree", "stream", "baseline_only", "period", "formula", "csv", "field_separator"])]
     pub(crate) vs: Vec<PathBuf>,
 
@@ -34,8 +34,8 @@ pub struct DiffArgs {
     #[arg(long, value_name = "CONDITION", conflicts_with_all = ["tree", "stream", "baseline_only", "period", "formula", "csv", "field_separator"])]
     pub(crate) fail_if: Option<String>,
 
-    /// With --fail-if: print the answer for a CI system: annotations and a step summary for GitHub Actions,
-    /// or a JUnit report
+    /// With --fail-if, print the answer as annotations and a step summary for GitHub Actions, or as a JUnit
+    /// report
     #[arg(long, value_name = "CI", value_parser = ["github", "junit"], requires = "fail_if", conflicts_with = "json")]
     pub(crate) format: Option<String>,
 

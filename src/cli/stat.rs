@@ -368,8 +368,8 @@ pub(crate) struct CountArgs {
     #[arg(long, value_name = "CONDITION", requires = "vs")]
     pub(crate) fail_if: Option<String>,
 
-    /// With --fail-if: print the answer for a CI system: annotations and a step summary for GitHub Actions,
-    /// or a JUnit report
+    /// With --fail-if, print the answer as annotations and a step summary for GitHub Actions, or as a JUnit
+    /// report
     #[arg(long, value_name = "CI", value_parser = ["github", "junit"], requires = "fail_if", conflicts_with_all = ["json", "field_separator"])]
     pub(crate) format: Option<String>,
 

@@ -1,14 +1,14 @@
 //! The answer of `--fail-if`, outside of a command's own output: the exit status, and GitHub's step summary.
 
 use std::fs::OpenOptions;
-use std::io::Write;
+use std::io::{self, Write};
 
 use crate::view::gate::{CiFormat, annotations, step_summary};
 use pmc_analysis::profile::gate::{GateReport, GateVerdict};
 use pmc_sys::error::{Error, Exit, Result};
 
 /// Returns the exit status: 0 for a pass, 1 for a regression, 2 if the runs cannot tell. Status 2 is also the
-/// status of invalid command lines; in both cases, CI must not take the change as tested.
+/// status of invalid command lines; in both cases, CI must not treat the change as tested.
 pub(super) fn exit_of(report: &GateReport) -> Exit {
     match report.verdict {
         GateVerdict::Pass => Exit::Done,
@@ -17,16 +17,21 @@ pub(super) fn exit_of(report: &GateReport) -> Exit {
     }
 }
 
-/// Returns what the text output must also contain for the CI system: GitHub's workflow commands.
-pub(super) fn ci_text(report: &GateReport, ci: Option<CiFormat>) -> Vec<u8> {
-    let mut text = Vec::new();
-    if ci == Some(CiFormat::GitHub) {
-        let workspace = std::env::var("GITHUB_WORKSPACE").ok();
-        let here = || std::env::current_dir().map(|folder| folder.display().to_string()).unwrap_or_default();
-        // Writing to memory cannot fail.
-        let _ = annotations(&mut text, report, &workspace.unwrap_or_else(here));
+/// Writes GitHub's workflow commands, if the CI system is GitHub.
+///
+/// # Errors
+/// Fails if writing to `out` fails.
+pub(super) fn write_annotations(
+    out: &mut dyn Write,
+    report: &GateReport,
+    ci: Option<CiFormat>,
+) -> io::Result<()> {
+    if ci != Some(CiFormat::GitHub) {
+        return Ok(());
     }
-    text
+    let workspace = std::env::var("GITHUB_WORKSPACE").ok();
+    let here = || std::env::current_dir().map(|folder| folder.display().to_string()).unwrap_or_default();
+    annotations(out, report, &workspace.unwrap_or_else(here))
 }
 
 /// Appends the answer to the step summary of GitHub Actions, if there is one.

@@ -125,7 +125,10 @@ fn unusable_recordings_exit_with_status_2() {
 #[test]
 fn ambiguous_groups_are_rejected() {
     for (args, words) in [
-        (&["a", "b", "c", "--fail-if", "worse > 3%"][..], "which recordings are old"),
+        (
+            &["a", "b", "c", "--fail-if", "worse > 3%"][..],
+            "--fail-if with more than two recordings requires --vs",
+        ),
         (&["--vs", "a"], "--vs requires recordings of the base"),
         (&["a", "b", "--vs", "b"], "b is listed twice"),
         (&["a", "--vs", "b", "-c", "wdiff:1,2"], "wdiff cannot compare groups"),

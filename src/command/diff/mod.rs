@@ -2,8 +2,6 @@
 
 mod plan;
 
-use std::io::Write as _;
-
 use super::gate;
 use super::pager::PagedOutput;
 use super::progress::Bars;
@@ -62,7 +60,7 @@ pub(super) fn run(plan: &DiffPlan) -> Result<Exit> {
     let Some(report) = report else {
         return out.finish().map(|()| exit).map_err(failed);
     };
-    out.write_all(&gate::ci_text(&report, plan.ci)).and_then(|()| out.finish()).map_err(failed)?;
+    gate::write_annotations(&mut out, &report, plan.ci).and_then(|()| out.finish()).map_err(failed)?;
     gate::append_summary(&report, plan.ci)?;
     Ok(gate::exit_of(&report))
 }

@@ -163,7 +163,7 @@ fn groups(typed: &DiffArgs) -> Result<Option<GroupPlan>> {
         return Err(Error::usage("--vs requires recordings of the base").try_this("pmc diff OLD… --vs NEW…"));
     }
     if typed.vs.is_empty() && typed.files.len() > 2 {
-        return Err(Error::usage("--fail-if: which recordings are old, and which are new?")
+        return Err(Error::usage("--fail-if with more than two recordings requires --vs")
             .try_this("pmc diff OLD… --vs NEW…"));
     }
     // A recording that is listed twice looks like two runs without noise between them.

@@ -32,7 +32,7 @@ use super::progress::Bars;
 use super::warning::CommandWarning;
 use pmc_analysis::analysis::{ProgressMeter, ProgressSink as _, counts};
 use pmc_analysis::profile::counts::{CpuTime, StatCounts};
-use pmc_analysis::profile::gate::{GateCondition, UnusableReason, judge};
+use pmc_analysis::profile::gate::{GateCondition, UnusableReason, judge, selects_name};
 use pmc_analysis::profile::repeats;
 use pmc_analysis::profile::versus::{CommandComparison, CommandMeasurements, MeasureKind, compare};
 use pmc_events::counter::counter_set::{CounterReading, CounterSet};
@@ -70,7 +70,7 @@ const MOST_LEFT_OPEN: usize = 20_000;
 /// Runs the command. `counted` contains events to count while counts are logged, and an observer that
 /// receives these counts; they are not shown in the table.
 pub(super) fn run(plan: StatPlan, counted: Option<(CountPlan, &mut dyn Observer)>) -> Result<Exit> {
-    run_with(plan, counted, &mut |_| ())
+    run_with(plan, counted).map(|(exit, _)| exit)
 }
 
 /// Compares the commands of `--vs`, which `commands` repeats as lists of arguments. Returns the comparison
@@ -80,16 +80,15 @@ pub(super) fn compare_commands(
     commands: Vec<Vec<OsString>>,
 ) -> Result<(CommandComparison, Exit)> {
     plan.repeat.argument_lists = commands;
-    let mut compared = None;
-    let exit = run_with(plan, None, &mut |comparison| compared = Some(comparison.clone()))?;
+    let (exit, compared) = run_with(plan, None)?;
     compared.map(|comparison| (comparison, exit)).ok_or_else(|| Error::usage("no commands to compare"))
 }
 
+/// Returns the exit status and, with `--vs`, the comparison.
 fn run_with(
     mut plan: StatPlan,
     counted: Option<(CountPlan, &mut dyn Observer)>,
-    receive: &mut dyn FnMut(&CommandComparison),
-) -> Result<Exit> {
+) -> Result<(Exit, Option<CommandComparison>)> {
     let host = Host::live();
     let mut wanted = events::wanted(&plan, &host)?;
     targets::include_descendants(&mut plan.scope, wanted.groups.iter().flat_map(|(group, _)| &group.events))?;
@@ -114,7 +113,8 @@ fn run_with(
         printer.warn(CommandWarning::TimeShared { times });
     }
     if is_logged {
-        return log::run(&plan, wanted, &machine, printer, (prepared.watcher.take(), counted));
+        let ran = log::run(&plan, wanted, &machine, printer, (prepared.watcher.take(), counted));
+        return ran.map(|exit| (exit, None));
     }
     let mut session = StatSession {
         signals: launch::signals(&[signal::USR1])?,
@@ -128,7 +128,10 @@ fn run_with(
         wanted: &wanted,
         machine: &machine,
     };
-    if plan.repeat.versus.is_empty() { session.repeat() } else { session.versus(receive) }
+    match plan.repeat.versus.is_empty() {
+        true => session.repeat().map(|exit| (exit, None)),
+        false => session.versus().map(|(exit, comparison)| (exit, Some(comparison))),
+    }
 }
 
 /// Refuses call chains for events that only count, as `pmc_allocate(3)` does.
@@ -218,7 +221,7 @@ impl StatSession<'_> {
     }
 
     /// Runs the commands of `--vs` in turn, and compares them.
-    fn versus(&mut self, receive: &mut dyn FnMut(&CommandComparison)) -> Result<Exit> {
+    fn versus(&mut self) -> Result<(Exit, CommandComparison)> {
         let mut texts: Vec<String> = Vec::new();
         let mut commands: Vec<Vec<OsString>> = Vec::new();
         if !self.plan.command.is_empty() {
@@ -286,16 +289,16 @@ impl StatSession<'_> {
         if self.plan.output.metric_only {
             comparison.lines.retain(|line| line.measure != MeasureKind::Count);
         }
-        receive(&comparison);
-        let Some(condition) = &self.plan.repeat.gate else {
-            self.printer.comparison(&comparison, None)?;
-            return Ok(exit);
-        };
-        problems.extend(comparison.too_few_runs());
-        let report = judge(condition, &comparison.gate_subjects(), problems);
-        self.printer.comparison(&comparison, Some(&report))?;
-        gate::append_summary(&report, self.plan.output.ci)?;
-        Ok(if matches!(exit, Exit::Interrupted(_)) { exit } else { gate::exit_of(&report) })
+        let report = self.plan.repeat.gate.as_ref().map(|condition| {
+            problems.extend(comparison.too_few_runs());
+            judge(condition, &comparison.gate_subjects(), problems)
+        });
+        self.printer.comparison(&comparison, report.as_ref())?;
+        if let Some(report) = &report {
+            gate::append_summary(report, self.plan.output.ci)?;
+            exit = if matches!(exit, Exit::Interrupted(_)) { exit } else { gate::exit_of(report) };
+        }
+        Ok((exit, comparison))
     }
 
     /// Rejects a condition with names that will not be measured, before the commands run.
@@ -310,8 +313,7 @@ impl StatSession<'_> {
             .chain(events.map(|event| event.name.as_str()))
             .chain(self.wanted.metrics.formulas.iter().map(|formula| formula.name.as_str()))
             .collect();
-        let is_known =
-            |name: &str| known.iter().any(|own| *own == name || own.strip_suffix(":u") == Some(name));
+        let is_known = |name: &str| known.iter().any(|own| selects_name(name, own));
         match condition.names().into_iter().find(|name| !is_known(name)) {
             Some(name) => Err(Error::usage(format!("--fail-if: `{name}` is not measured"))
                 .why(format!("this command measures {}", known.join(", ")))

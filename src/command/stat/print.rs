@@ -157,7 +157,7 @@ impl StatPrinter {
                 versus::text(out, comparison, style)?;
                 let Some(report) = gate else { return Ok(()) };
                 view::gate::text(out, report, style.width)?;
-                out.write_all(&gate::ci_text(report, output.ci))
+                gate::write_annotations(out, report, output.ci)
             }),
             (StatFormat::JsonLines | StatFormat::Document, _) => {
                 sink.print(|out| versus::json(out, comparison, gate))

@@ -87,8 +87,7 @@ fn head(out: &mut Remarks<'_>, groups: &GroupComparison, event: &GroupEvent) -> 
     writeln!(out, "{}", clean(&event.name))?;
     let change = match (event.total.change, groups.by_share) {
         (Some(change), false) => {
-            let (percent, half) = (change.percent, change.half_width());
-            format!("  ({percent:+.1}% ±{half:.1}, p {})", probability(event.total.adjusted))
+            format!("  ({}, p {})", gate::change(&change), gate::probability(event.total.adjusted))
         }
         _ => String::new(),
     };
@@ -147,16 +146,10 @@ fn is_noise(change: &GroupChange) -> bool {
 fn numbers(groups: &GroupComparison, event: &GroupEvent, change: &GroupChange) -> Vec<String> {
     let cost = |side| cost(groups, event, change, side);
     let (percent, p) = match change.change {
-        Some(mean) => {
-            (format!("{:+.1}% ±{:.1}", mean.percent, mean.half_width()), probability(change.adjusted))
-        }
+        Some(mean) => (gate::change(&mean), gate::probability(change.adjusted)),
         None => ("-".to_owned(), "-".to_owned()),
     };
     vec![cost(0), cost(1), percent, p, change.verdict.words().to_owned()]
-}
-
-fn probability(p: f64) -> String {
-    if p < 0.001 { "< 0.001".to_owned() } else { format!("= {p:.3}") }
 }
 
 fn cost(groups: &GroupComparison, event: &GroupEvent, change: &GroupChange, side: usize) -> String {

@@ -60,7 +60,8 @@ pub(super) fn write(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::R
     Ok(())
 }
 
-fn escaped(text: &str) -> String {
+/// Escapes text for an attribute or element of HTML or XML.
+pub(in crate::view) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 

@@ -20,6 +20,7 @@ mod pprof;
 mod speedscope;
 mod svg;
 
+pub(super) use html::escaped;
 use std::io::{self, Write};
 use std::path::Path;
 

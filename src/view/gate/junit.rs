@@ -1,11 +1,12 @@
 //! The answer as a JUnit report, which most CI systems show: a test case for each measure.
 //!
 //! A measure for which the condition holds is a failed test. A measure that is too noisy is a skipped test.
-//! Reasons for which the comparison is unusable are errors of a test of their own.
+//! If the comparison is unusable, the test case `comparison is usable` reports the reasons as an error.
 
 use std::io::{self, Write};
 
 use super::{explain, failing, headline, statement};
+use crate::view::export::escaped;
 use pmc_analysis::profile::gate::{GateReport, GateRow};
 use pmc_sys::text::clean;
 
@@ -64,16 +65,8 @@ fn test_case(out: &mut dyn Write, row: &GateRow) -> io::Result<()> {
     }
 }
 
-/// Escapes text for an XML attribute or element. XML 1.0 has no way to write control characters and the two
-/// last code points of a plane.
+/// Escapes text for an XML attribute or element. XML 1.0 cannot represent control characters, U+FFFE and
+/// U+FFFF.
 fn attribute(text: &str) -> String {
-    let escape = |c: char| match c {
-        '&' => "&amp;".to_owned(),
-        '<' => "&lt;".to_owned(),
-        '>' => "&gt;".to_owned(),
-        '"' => "&quot;".to_owned(),
-        '\u{fffe}' | '\u{ffff}' => "?".to_owned(),
-        c => c.to_string(),
-    };
-    clean(text).chars().map(escape).collect()
+    escaped(&clean(text)).replace(['\u{fffe}', '\u{ffff}'], "?")
 }

@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::remarks::Remarks;
-use pmc_analysis::profile::gate::{GateReport, GateRow, GateVerdict, LEAST_RUNS, UnusableReason};
+use pmc_analysis::profile::gate::{GateReport, GateRow, GateVerdict, LEAST_RUNS, MeanChange, UnusableReason};
 use pmc_sys::text::clean;
 
 pub(crate) use github::{annotations, step_summary};
@@ -80,17 +80,26 @@ fn more_failing(report: &GateReport) -> Option<String> {
 fn headline(report: &GateReport) -> String {
     let (tested, fails) = (report.rows.len(), failing(report).count());
     match report.verdict {
-        GateVerdict::Pass => format!("`{}` holds for none of {tested} tested", report.condition),
-        GateVerdict::Regression => format!("`{}` holds for {fails} of {tested} tested", report.condition),
+        GateVerdict::Pass => format!("`{}` holds for none of {tested} measures", report.condition),
+        GateVerdict::Regression => format!("`{}` holds for {fails} of {tested} measures", report.condition),
         GateVerdict::Unusable => format!("these runs cannot tell whether `{}` holds", report.condition),
     }
 }
 
+/// Formats a change with half the width of its confidence interval, such as `+2.7% ±0.6`.
+pub(super) fn change(change: &MeanChange) -> String {
+    format!("{:+.1}% ±{:.1}", change.percent, change.half_width())
+}
+
+/// Formats a p-value, such as `< 0.001` or `= 0.012`.
+pub(super) fn probability(p: f64) -> String {
+    if p < 0.001 { "< 0.001".to_owned() } else { format!("= {p:.3}") }
+}
+
 /// Returns the change of a measure, with its error and p-value.
 fn statement(row: &GateRow) -> String {
-    let p = if row.p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {:.3}", row.p) };
     let share = row.share.map(|share| format!(", {:.1}% of the cost", share * 100.0)).unwrap_or_default();
-    format!("{:+.1}% ±{:.1}, {p}{share}", row.change.percent, row.change.half_width())
+    format!("{}, p {}{share}", change(&row.change), probability(row.p))
 }
 
 /// Returns how much of the cost is in functions that could be tested precisely.

@@ -115,7 +115,7 @@ fn text_explains_each_answer() {
     let regression = text(&report(5.0, 0.5));
     assert!(
         regression
-            .starts_with(" regression: `worse > 3% and p < 0.01` holds for 2 of 2 tested\n   f??::error")
+            .starts_with(" regression: `worse > 3% and p < 0.01` holds for 2 of 2 measures\n   f??::error")
     );
     assert!(
         regression.contains("/work/repo/src/a,b:c.rs:7\n") && !regression.contains('\u{1b}'),

@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use super::document::{HeaderJson, StatisticsJson, header};
 use super::{StatStyle, first_fitting, fitting_unit, mean_digits, noted_outliers, quantity, safe};
-use crate::view::gate::GateJson;
+use crate::view::gate::{self, GateJson};
 use crate::view::remarks::Remarks;
 use crate::view::table::{self, left, right};
 use pmc_analysis::profile::gate::GateReport;
@@ -121,11 +121,7 @@ fn cells(line: &ComparedMeasure, side: &ComparedSide, style: &StatStyle) -> [Str
     let half = summary.interval.map(|(_, high)| high - summary.mean);
     let half = half.map(|h| format!(" ± {}", quantity(h, digits, style.big_num))).unwrap_or_default();
     let difference = side.difference.map(|d| format!("{d:+.1}%")).unwrap_or_default();
-    let p = match side.test {
-        None => String::new(),
-        Some(test) if test.p < 0.001 => "p < 0.001".to_owned(),
-        Some(test) => format!("p = {:.3}", test.p),
-    };
+    let p = side.test.map(|test| format!("p {}", gate::probability(test.p))).unwrap_or_default();
     let word = if side.verdict == DifferenceVerdict::Base { "" } else { side.verdict.word() };
     let code = match side.verdict {
         DifferenceVerdict::Faster => "\x1b[32m",

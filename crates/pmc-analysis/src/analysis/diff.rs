@@ -59,8 +59,6 @@ struct DiffSide {
     name_failures: Vec<MissingDataReason>,
     /// The notes that report damage.
     damage: Vec<String>,
-    /// Whether samples are missing because of the damage.
-    loses_samples: bool,
     events: Vec<sampled::ProfileEvent>,
     /// For each event, the excluded modes; `None` for events that are not kernel clocks.
     clocks: Vec<Option<ExcludedModes>>,
@@ -100,7 +98,7 @@ impl DiffSides {
 
     /// Whether samples of any recording could not be read.
     pub fn lose_samples(&self) -> bool {
-        self.all.iter().any(|side| side.loses_samples)
+        self.all.iter().any(|side| side.file.loses_samples)
     }
 
     /// Compares the recordings with the base.
@@ -160,7 +158,6 @@ fn read(
         name_failures: analysis.name_failures(),
         notes: recording_quality::notes(&session).iter().map(|note| format!("{path}: {note}")).collect(),
         damage: notes.iter().filter(|note| note.is_damage()).map(named).collect(),
-        loses_samples: notes.iter().any(RecordingNote::loses_samples),
         file: diff::DiffFile {
             path,
             samples: analysis.sample_count(),
@@ -472,7 +469,6 @@ mod tests {
             notes: Vec::new(),
             name_failures: Vec::new(),
             damage: Vec::new(),
-            loses_samples: false,
             events: events.iter().map(event).collect(),
             clocks: events.iter().map(|(_, attr, _)| excluded_by_clock(attr)).collect(),
         }

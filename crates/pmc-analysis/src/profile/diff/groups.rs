@@ -2,14 +2,14 @@
 //!
 //! Receives a [`Diff`] of all recordings, with those of the base first. Returns the mean cost of each
 //! function in both groups, and the change with its error *between runs*. The comparison of two recordings
-//! knows only the error from sampling. `profile::gate` explains the test.
+//! considers only the error from sampling. `profile::gate` explains the test.
 //!
 //! On a busy machine, whole runs are slower than others, and all their functions with them. Such noise can
 //! exceed the change of one function many times. So each function's cost is divided by the *slowness* of its
 //! run: the weighted median, over all functions, of the cost relative to the function's mean (the method of
 //! Anders and Huber, *Differential expression analysis for sequence count data*, Genome Biology 11, 2010).
 //! A change of a few functions does not affect a median. If the slowness of the groups differs, most
-//! functions may have changed, so costs are compared as they are. The total always is.
+//! functions may have changed, so pmc does not adjust the costs. It never adjusts the total.
 //!
 //! The variance of a function's cost is at least its variance from sampling: a run with the share `s` of
 //! samples whose squared periods sum to `q` has the variance `s (1 − s) q` (binomial). Runs that are equal by
@@ -20,16 +20,16 @@ use crate::profile::gate::{GateLocation, GateSubject, LEAST_RUNS, MeanChange, Un
 use crate::profile::sampled::{RowCell, SampleValue, StringId};
 use crate::profile::statistics::{MeasurementSummary, SIGNIFICANCE, welch};
 
-/// Minimum number of samples of a function per recording, on average. The numbers of fewer samples are far
-/// from a normal distribution, which the test requires.
+/// Minimum number of samples of a function per recording, on average. With fewer samples, costs are far from
+/// the normal distribution that the test requires.
 const LEAST_SAMPLES: f64 = 10.0;
 
 /// Minimum number of functions from which the slowness of a run is estimated. The median of fewer functions
 /// depends on each of them.
 const LEAST_FUNCTIONS: usize = 10;
 
-/// Significance level at which the slowness of the groups differs. By chance, it does in one of 100
-/// comparisons, in which small changes of functions are then not found.
+/// Significance level at which the slowness of the groups differs. By chance, this happens in one of 100
+/// comparisons. pmc then misses small changes of functions.
 const DIFFERENT_SPEED: f64 = 0.01;
 
 /// Maximum fraction of lost samples in a usable recording.
@@ -255,11 +255,11 @@ fn order_note(files: &[DiffFile], base: usize) -> Option<String> {
         return None;
     }
     if new_last < old_first {
-        return Some("the base was recorded after the new version: are they swapped?".to_owned());
+        return Some("the base was recorded after the new version, so the sides may be swapped".to_owned());
     }
     (old_last < new_first).then(|| {
-        "all base recordings were made before the others: if the machine became slower in the meantime, so did the \
-         new version; record alternately"
+        "all base recordings were made before the others; a machine that became slower in the meantime looks like a \
+         slower program, so record alternately"
             .to_owned()
     })
 }

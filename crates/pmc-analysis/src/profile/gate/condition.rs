@@ -11,9 +11,9 @@
 //! quantity   := `worse` | `better` | `p` | NAME
 //! NAME       := anything without blanks, quotes, brackets and '<' '>', or anything in "…"
 //! ```
-//! `worse` is the increase in percent, and `better` the decrease. A name selects an event or a metric, and is
-//! its increase in percent. `p` is the probability of such a change by chance. All parts of a condition refer
-//! to the same measure, so `cycles > 3% and p < 0.01` uses the p of cycles.
+//! `worse` is the increase in percent, and `better` the decrease. A name selects an event or a metric. Its
+//! value is the increase in percent. `p` is the probability of such a change by chance. All parts of a
+//! condition refer to the same measure, so `cycles > 3% and p < 0.01` uses the p of cycles.
 
 use pmc_sys::error::{Error, Result};
 use pmc_sys::text;
@@ -63,11 +63,16 @@ pub(crate) struct ConditionSubject<'a> {
 }
 
 impl ConditionSubject<'_> {
-    /// Whether a name in a condition selects this measure. `cycles` also selects `cycles:u`, which pmc counts
-    /// if the user may not count in the kernel.
+    /// Whether a name in a condition selects this measure.
     fn is_named(&self, asked: &str) -> bool {
-        self.names.iter().any(|name| name == asked || name.strip_suffix(":u") == Some(asked))
+        self.names.iter().any(|name| selects_name(asked, name))
     }
+}
+
+/// Whether a name in a condition selects the measure `name`. `cycles` also selects `cycles:u`, which pmc
+/// counts if the user may not count in the kernel.
+pub fn selects_name(asked: &str, name: &str) -> bool {
+    name == asked || name.strip_suffix(":u") == Some(asked)
 }
 
 impl GateCondition {
@@ -99,11 +104,11 @@ impl GateCondition {
         self.root.comparisons().into_iter().filter_map(|(quantity, ..)| quantity.name()).collect()
     }
 
-    /// Whether the condition refers to this measure: it contains its name, or it contains an alternative
-    /// without names and the measure is one that `worse` refers to.
+    /// Whether the condition selects this measure: it could hold for it, and the measure is a cost or is
+    /// named in the condition.
     pub(crate) fn selects(&self, subject: ConditionSubject<'_>) -> bool {
-        self.names().iter().any(|name| subject.is_named(name))
-            || subject.is_cost && self.root.could_hold(subject)
+        let is_named = || self.names().iter().any(|name| subject.is_named(name));
+        self.root.could_hold(subject) && (subject.is_cost || is_named())
     }
 
     /// Whether the condition holds for a change in percent, with this p-value.
@@ -166,7 +171,11 @@ impl ConditionNode {
         match self {
             Self::All(nodes) => nodes.iter().all(|node| node.could_hold(subject)),
             Self::Any(nodes) => nodes.iter().any(|node| node.could_hold(subject)),
-            Self::Comparison { quantity, .. } => quantity.name().is_none_or(|name| subject.is_named(name)),
+            Self::Comparison { quantity, .. } => match quantity {
+                GateQuantity::Worse | GateQuantity::Better => subject.is_cost,
+                GateQuantity::Probability => true,
+                GateQuantity::Named(name) => subject.is_named(name),
+            },
         }
     }
 }
@@ -377,6 +386,8 @@ mod tests {
         assert!(selects("worse > 1% or cycles > 2%", "elapsed", true));
         assert!(!selects("cycles > 2% and p < 0.1", "elapsed", true));
         assert!(!selects("p < 0.1", "cycles", false));
+        // It can hold for no measure.
+        assert!(!selects("worse > 1% and cycles > 1%", "cycles", false));
     }
 
     #[test]

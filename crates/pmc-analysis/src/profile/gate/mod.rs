@@ -23,15 +23,15 @@
 //!   probability of any false alarm. Benjamini and Hochberg's correction does not: many real improvements
 //!   would let a chance result pass as a regression. Whole measures and functions each get half of that
 //!   probability, so that many functions do not hide a change of the total.
-//! - A comparison that would miss a change of the size in the condition is unusable. Otherwise, too much
-//!   noise would always pass.
+//! - A comparison that would miss a change of the size in the condition is unusable. Otherwise,
+//!   noisy comparisons would always pass.
 
 mod condition;
 
 use super::statistics::distribution::{t_quantile, t_two_sided};
 use super::statistics::{MeasurementSummary, holm, welch};
 use condition::ConditionSubject;
-pub use condition::GateCondition;
+pub use condition::{GateCondition, selects_name};
 
 /// Minimum number of runs on each side.
 pub const LEAST_RUNS: usize = 3;
