@@ -1,7 +1,7 @@
 //! Options shared by several commands: the selection of samples, the sources of symbols, and checks for
 //! events that are counted in parts.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::cli::sample_filter::SampleFilter;
@@ -31,6 +31,14 @@ pub(super) fn input(typed: Option<&PathBuf>) -> PathBuf {
     let waiting = || say::note("waiting for a recording on standard input; use -i perf.data to read a file");
     let unnamed = || if standard_input::brings_something(waiting) { "-" } else { "perf.data" }.into();
     typed.cloned().unwrap_or_else(unnamed)
+}
+
+/// Returns the path of a recording with a suffix. For standard input, the path is that of `perf.data`.
+pub(super) fn with_suffix(recording: &Path, suffix: &str) -> PathBuf {
+    let named = if recording.as_os_str() == "-" { Path::new("perf.data") } else { recording };
+    let mut path = named.as_os_str().to_owned();
+    path.push(suffix);
+    path.into()
 }
 
 /// Rejects events that cannot distinguish user mode from kernel mode. `option` is the option that requires

@@ -52,7 +52,8 @@ const LIBRARY: &str = r#"
 long weigh(long x, long n) { return chain(x, n); }
 "#;
 
-/// Commands whose output must not change. `OUT` stands for an output file.
+/// Commands that must give the same output for a recording and its archive. `OUT` is a placeholder for the
+/// output file.
 const COMMANDS: &[&str] = &[
     "report --stdio",
     "report --stdio -v --children",

@@ -1,10 +1,10 @@
 //! Converts the parsed options of `pmc archive` into a plan.
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::cli::archive::ArchiveArgs;
-use crate::command::plan::symbol_options;
+use crate::command::plan::{symbol_options, with_suffix};
 use pmc_analysis::analysis::archive::RecordingArchiveRequest;
 use pmc_symbols::symbol::{ArchiveContent, SymbolOptions};
 use pmc_sys::error::{Error, Result};
@@ -56,15 +56,8 @@ impl ArchivePlan {
 
     fn portable(typed: ArchiveArgs) -> Result<Self> {
         let recording = typed.file.unwrap_or_else(|| "perf.data".into());
-        let usual = || {
-            let is_stdin = recording.as_os_str() == "-";
-            // A recording of `perf record --threads` is a directory, whose name may end in a slash.
-            let named =
-                if is_stdin { Path::new("perf.data") } else { output_file::without_slash(&recording) };
-            let mut name = named.as_os_str().to_owned();
-            name.push(".archive");
-            PathBuf::from(name)
-        };
+        // A recording of `perf record --threads` is a directory, whose name may end in a slash.
+        let usual = || with_suffix(output_file::without_slash(&recording), ".archive");
         let output = typed.output.unwrap_or_else(usual);
         if output.as_os_str() == "-" {
             return Err(Error::usage("an archive cannot be written to a pipe")

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use crate::command::plan::with_suffix;
 use crate::view::script::{ScriptLayout, ScriptWriter};
 use pmc_analysis::analysis::script::{NamedRecording, ScriptLine};
 use pmc_sys::error::{AdvisedOption, Error, Result, say};
@@ -59,13 +60,9 @@ impl<'a> EventDump<'a> {
 /// # Errors
 /// Fails if a file cannot be written, or the recording cannot be read.
 pub(super) fn write(script: &NamedRecording<'_>, layout: &ScriptLayout, input: &Path) -> Result<()> {
-    let recording = if input.as_os_str() == "-" { Path::new("perf.data") } else { input };
-    let path = |event: usize| {
-        let mut path = recording.as_os_str().to_owned();
-        // A slash in an event's name must not select another directory.
-        path.push(format!(".{}.dump", clean(&layout.events[event]).replace('/', "_")));
-        PathBuf::from(path)
-    };
+    // A slash in an event's name must not select another directory.
+    let suffix = |event: usize| format!(".{}.dump", clean(&layout.events[event]).replace('/', "_"));
+    let path = |event: usize| with_suffix(input, &suffix(event));
     let mut dumps: Vec<EventDump<'_>> = Vec::new();
     let mut of_event: Vec<Option<usize>> = vec![None; layout.events.len()];
     script.entries(&mut |line| {

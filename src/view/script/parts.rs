@@ -284,8 +284,8 @@ fn bpf_output(out: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
-/// Finds the lines of a source file by the path that the compiler recorded; `None` if the file is not
-/// available.
+/// Returns the lines of a source file, given the number of its module and the path in the debug information.
+/// `None` if the file is not available.
 pub(crate) type ReadSource<'a> = Box<dyn Fn(u32, &str) -> Option<SourceLines> + 'a>;
 
 /// Lines of source files, and the last line printed for each thread, so that the same line is not printed

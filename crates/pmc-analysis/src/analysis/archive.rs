@@ -29,7 +29,7 @@ use pmc_perfdata::record::kind;
 use pmc_perfdata::record::unwound::StrippedFields;
 use pmc_symbols::symbol::{
     ArchiveContent, ArchiveError, ArchiveRequest, ConvertedStacks, ModuleId, OriginalFacts, SymbolArchive,
-    SymbolOptions, SymbolProgress, SymbolQuery,
+    SymbolOptions, SymbolProgress,
 };
 use pmc_sys::abi::sample_type;
 use pmc_sys::error::{Error, Exit, Result, say};
@@ -71,7 +71,8 @@ pub fn write(
     let failed = |error| Error::io(format!("creating {}", request.output.display()), error);
     let place = output_file::look(&request.output).map_err(failed)?.path;
     let mut session = Session::open(reader)?;
-    let (mut exit, mut facts) = (Exit::Done, header::original_facts(&session.reader));
+    let exit;
+    let mut facts = header::original_facts(&session.reader);
     // Exists only while the archive is written.
     let plain = Replacement::new(&place);
     if is_rewritten(&session) {
@@ -82,8 +83,8 @@ pub fn write(
         let ends = converted.ends.filter(|ends| ends.copied > 0);
         facts.stacks = ends.map(|ends| stored(ends, &copies)).or(facts.stacks);
         session = Session::open(Reader::open(plain.path())?)?;
-    } else if recording_quality::warn(&session) != Exit::Done {
-        exit = Exit::Failure;
+    } else {
+        exit = recording_quality::warn(&session);
     }
     let session = Arc::new(session);
     let section = section(&session, request, &facts, progress)?;
@@ -127,14 +128,6 @@ fn rewriting(request: &RecordingArchiveRequest, output: &Path) -> InjectRequest 
     }
 }
 
-/// The addresses of a module, by use.
-#[derive(Default)]
-struct ModuleAddresses {
-    queries: Vec<SymbolQuery>,
-    executed: Vec<SymbolQuery>,
-    data: Vec<SymbolQuery>,
-}
-
 /// Collects the addresses that commands may show, and looks them up.
 fn section(
     session: &Arc<Session>,
@@ -146,10 +139,10 @@ fn section(
     let analysis = Analysis::load(session.clone(), &everything, progress)?;
     let symbols = &analysis.symbols;
     let resolved = &analysis.samples.resolved;
-    let mut modules: FxHashMap<ModuleId, ModuleAddresses> = FxHashMap::default();
+    let mut modules: FxHashMap<ModuleId, ArchiveRequest> = FxHashMap::default();
     let mut add = |location: &CodeLocation, is_executed: bool| {
         let Some((id, query)) = symbols.query(location) else { return };
-        let of_module = modules.entry(id).or_default();
+        let of_module = modules.entry(id).or_insert_with(|| ArchiveRequest::new(id));
         of_module.queries.push(query);
         match location.data() {
             Some(_) => of_module.data.push(query),
@@ -171,7 +164,8 @@ fn section(
             add(&locate(&session.history, *address), true);
         }
     }
-    // script also shows what other commands leave out, and looks up callers by their return addresses too.
+    // `script` also shows samples that other commands omit, and also looks up callers by their return
+    // addresses.
     let all = AddressKinds { chains: true, branches: false, data: true, in_calls: true };
     for address in addresses(session, &everything, all, progress)?.all().iter() {
         add(&locate(&session.history, *address), false);
@@ -179,12 +173,9 @@ fn section(
             add(&locate(&session.history, SampledAddress { in_call: false, ..*address }), false);
         }
     }
-    let requests = modules.into_iter().map(|(module, ModuleAddresses { queries, executed, data })| {
-        ArchiveRequest { module, queries, executed, data }
-    });
     let meter = progress.begin("collecting symbols and code", 0);
     let at = |p: SymbolProgress| meter.at(p.done as u64, p.total as u64);
-    let section = symbols.symbolizer.archive(requests.collect(), request.content, facts, &at);
+    let section = symbols.symbolizer.archive(modules.into_values().collect(), request.content, facts, &at);
     recording_quality::warn_of_names(symbols.failures());
     section.map_err(|error| Error::new(format!("cannot write the archive: {error}")))
 }

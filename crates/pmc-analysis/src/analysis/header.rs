@@ -95,7 +95,7 @@ pub fn modified_ns(reader: &Reader) -> Option<i64> {
     Some(about.mtime().saturating_mul(1_000_000_000).saturating_add(about.mtime_nsec()))
 }
 
-/// Returns facts about the recording's file; those about the original file for an archive.
+/// Returns facts about the recording's file or, for an archive, about the original file.
 pub(super) fn original_facts(reader: &Reader) -> OriginalFacts {
     facts_in_archive(reader).unwrap_or_else(|| {
         let form = match reader.form() {
@@ -169,7 +169,7 @@ fn facts(reader: &Reader) -> Vec<(String, String)> {
     }
     let compression = features.compressed.as_ref();
     say("compressed", compression.map(|c| format!("Zstd, level = {}, ratio = {}", c.level, c.ratio)));
-    // Only pmc archive writes the section for archives, so it is not missing elsewhere.
+    // Only `pmc archive` writes this section, so other recordings do not list it as missing.
     let usual = FeatureNumber::ALL.iter().filter(|feature| **feature != FeatureNumber::ARCHIVE);
     let missing = usual.filter(|feature| !original.features.contains(&(**feature as u32)));
     say("missing features", Some(missing.map(|feature| feature.name()).collect::<Vec<_>>().join(" ")));

@@ -122,7 +122,7 @@ impl RecordingSymbols {
         [self.symbolizer.failures(), self.unread_sources.clone()].concat()
     }
 
-    /// Remembers a source file that pmc failed to read. A file that does not exist is no failure.
+    /// Remembers a source file that pmc failed to read. A missing file is not a failure.
     pub(crate) fn add_missing_source(&mut self, reason: &MissingDataReason) {
         if reason.is_failure() && !self.unread_sources.contains(reason) {
             self.unread_sources.push(reason.clone());

@@ -12,11 +12,9 @@ use std::path::Path;
 
 use super::error::PerfdataError;
 use super::feature::FeatureNumber;
-use super::header::{PerfdataHeader, RecordingLayout};
+use super::header::{FEATURES_AT, PerfdataHeader, RecordingLayout, feature_table};
 use super::source::ByteSource;
 
-/// Position of the feature bits in the header.
-const FEATURES_AT: usize = 72;
 /// Number of bytes to copy at a time.
 const PIECE: usize = 1 << 20;
 
@@ -56,20 +54,12 @@ pub fn copy_with_section(
         }
     }
     sections.sort_by_key(|(number, _)| *number);
-    let mut bits = [0u64; super::header::FEATURE_WORDS];
-    let mut table = Vec::new();
-    let mut at = end + sections.len() as u64 * 16;
-    for (number, bytes) in &sections {
-        bits[*number as usize / 64] |= 1 << (number % 64);
-        table.extend(at.to_ne_bytes());
-        table.extend((bytes.len() as u64).to_ne_bytes());
-        at += bytes.len() as u64;
-    }
+    let (bits, table) = feature_table(end, &sections);
     let mut out = BufWriter::with_capacity(PIECE, to);
     let mut write = |bytes: &[u8]| out.write_all(bytes).map_err(PerfdataError::io("writing", to_path));
-    let mut start = vec![0; FEATURES_AT];
+    let mut start = vec![0; FEATURES_AT as usize];
     source.read_at(&mut start, 0)?;
-    start.extend(bits.iter().flat_map(|word| word.to_ne_bytes()));
+    start.extend(bits);
     write(&start)?;
     let mut position = start.len() as u64;
     let mut buffer = vec![0; PIECE];

@@ -19,6 +19,8 @@ pub(super) const FILE_HEADER: u64 = 104;
 pub(super) const PIPE_HEADER: u64 = 16;
 /// Number of words with feature bits.
 pub(super) const FEATURE_WORDS: usize = 4;
+/// Offset of the feature bits in the header.
+pub(super) const FEATURES_AT: u64 = 72;
 
 /// Layout of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,7 +90,7 @@ impl PerfdataHeader {
         header.attrs = section(24);
         header.data = section(40);
         for (index, word_of) in header.features.iter_mut().enumerate() {
-            *word_of = word(72 + 8 * index);
+            *word_of = word(FEATURES_AT as usize + 8 * index);
         }
         // The bits are an array of `long`, so in files from a 32-bit machine with the opposite byte order,
         // the halves of each word are swapped.
@@ -139,4 +141,18 @@ impl PerfdataHeader {
             })
             .collect())
     }
+}
+
+/// Returns the feature bits and the section table for a table at offset `at`. The sections, given by number
+/// and bytes in the order of their numbers, follow the table.
+pub(super) fn feature_table(at: u64, sections: &[(u32, Vec<u8>)]) -> (Vec<u8>, Vec<u8>) {
+    let (mut bits, mut table) = ([0u64; FEATURE_WORDS], Vec::new());
+    let mut at = at + sections.len() as u64 * 16;
+    for (number, section) in sections {
+        bits[*number as usize / 64] |= 1 << (number % 64);
+        table.extend(at.to_ne_bytes());
+        table.extend((section.len() as u64).to_ne_bytes());
+        at += section.len() as u64;
+    }
+    (bits.iter().flat_map(|word| word.to_ne_bytes()).collect(), table)
 }

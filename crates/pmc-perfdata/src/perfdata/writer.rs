@@ -28,8 +28,7 @@ use self::existing::recording_files;
 use super::error::PerfdataError;
 use super::event::RecordedEvent;
 use super::feature::{Compression, FeatureNumber, Features};
-use super::header::RecordingLayout;
-use super::header::{FILE_HEADER, PIPE_HEADER};
+use super::header::{FEATURES_AT, FILE_HEADER, PIPE_HEADER, RecordingLayout, feature_table};
 use super::magic::MAGIC;
 use crate::record::{attr, kind};
 use pmc_sys::error::say;
@@ -44,8 +43,6 @@ const LAG: Duration = Duration::from_millis(100);
 const ATTRS_SIZE_AT: u64 = 32;
 /// Offset of the data section's size in the header.
 const DATA_SIZE_AT: u64 = 48;
-/// Offset of the feature bits in the header.
-const FEATURES_AT: u64 = 72;
 /// Default path of a recording.
 const DEFAULT: &str = "perf.data";
 /// Maximum size of a record.
@@ -426,7 +423,7 @@ impl Writer {
         }
         self.tell_size()?;
         let compression = self.compression();
-        let sections: Vec<(FeatureNumber, Vec<u8>)> = FeatureNumber::ALL
+        let sections: Vec<(u32, Vec<u8>)> = FeatureNumber::ALL
             .iter()
             .filter_map(|&feature| {
                 let section = match (feature, &compression) {
@@ -436,30 +433,20 @@ impl Writer {
                     (FeatureNumber::AUXTRACE, _) => self.trace_index().or_else(|| features.section(feature)),
                     _ => features.section(feature),
                 };
-                Some((feature, section?))
+                Some((feature as u32, section?))
             })
             .collect();
-        let mut table = Vec::new();
-        let mut bits = [0u64; super::header::FEATURE_WORDS];
-        let mut at = self.data + self.len + sections.len() as u64 * 16;
-        for (feature, section) in &sections {
-            let number = *feature as usize;
-            bits[number / 64] |= 1 << (number % 64);
-            table.extend(at.to_ne_bytes());
-            table.extend((section.len() as u64).to_ne_bytes());
-            at += section.len() as u64;
-        }
+        let end = self.data + self.len;
+        let (bits, table) = feature_table(end, &sections);
         let mut slices = vec![table.as_slice()];
         slices.extend(sections.iter().map(|(_, section)| section.as_slice()));
-        let end = self.data + self.len;
         if let Err((error, _)) = write_all(&mut self.file, &slices) {
             let _ = self.file.set_len(end);
             return Err(PerfdataError::io("writing", &self.path)(error));
         }
-        let bits: Vec<u8> = bits.iter().flat_map(|word| word.to_ne_bytes()).collect();
         self.file.write_all_at(&bits, FEATURES_AT).map_err(PerfdataError::io("writing", &self.path))?;
         self.take_place()?;
-        Ok(at)
+        Ok(end + slices.iter().map(|slice| slice.len() as u64).sum::<u64>())
     }
 }
 

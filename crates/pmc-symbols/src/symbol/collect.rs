@@ -45,6 +45,13 @@ pub struct ArchiveRequest {
     pub data: Vec<SymbolQuery>,
 }
 
+impl ArchiveRequest {
+    /// Creates a request without addresses.
+    pub fn new(module: ModuleId) -> Self {
+        Self { module, queries: Vec::new(), executed: Vec::new(), data: Vec::new() }
+    }
+}
+
 /// What an archive contains in addition to names and line numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArchiveContent {
@@ -185,7 +192,7 @@ impl<'a> ModuleCollector<'a> {
                 continue;
             }
             if let Some(code) = self.symbolizer.code_at(self.id, address, LONGEST_INSTRUCTION) {
-                if let Some(instruction) = self.symbolizer.instruction(self.id, address) {
+                if let Some(instruction) = self.symbolizer.first_instruction(self.id, &code) {
                     self.targets_of(&instruction);
                 }
                 pieces.push(code);
@@ -353,23 +360,12 @@ impl<'a> ModuleCollector<'a> {
                     let count = source.lines.count();
                     self.data.sources.extend([name, 0, 0, u64::from(source.is_newer), u64::from(count)]);
                     let lines = if self.content.whole_sources { (1..=count).collect() } else { lines };
-                    let mut lines = lines.into_iter().peekable();
-                    while let Some(first) = lines.next() {
-                        let Some(text) = source.lines.get(first) else { continue };
-                        let row = self.data.excerpts.len();
-                        let text = u64::from(self.texts.push(text));
-                        self.data.excerpts.extend([number, u64::from(first), 1, text]);
-                        while let Some(text) = lines
-                            .peek()
-                            .filter(|next| {
-                                u64::from(**next) == u64::from(first) + self.data.excerpts[row + 2]
-                            })
-                            .and_then(|next| source.lines.get(*next))
-                        {
-                            self.texts.push(text);
-                            self.data.excerpts[row + 2] += 1;
-                            lines.next();
-                        }
+                    let there: Vec<(u32, &str)> =
+                        lines.into_iter().filter_map(|line| Some((line, source.lines.get(line)?))).collect();
+                    for excerpt in there.chunk_by(|(line, _), (next, _)| next - line == 1) {
+                        let texts: Vec<u32> = excerpt.iter().map(|(_, text)| self.texts.push(text)).collect();
+                        let (first, len) = (u64::from(excerpt[0].0), texts.len() as u64);
+                        self.data.excerpts.extend([number, first, len, u64::from(texts[0])]);
                     }
                 }
                 Err(reason) => {

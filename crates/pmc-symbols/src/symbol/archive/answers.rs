@@ -37,7 +37,7 @@ impl AnswerTable {
             address = address.wrapping_add(*step);
             *step = address;
         }
-        // A hostile table may not be sorted. Its lookups then give wrong answers, but do no harm.
+        // A hostile table may not be sorted. Lookups in it may then give wrong answers, but do no harm.
         Self { addresses: steps, answers }
     }
 

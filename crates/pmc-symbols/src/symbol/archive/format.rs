@@ -112,8 +112,7 @@ pub(in crate::symbol) struct ModuleData {
     /// Rows of the missing data: text, remedy (text + 1, or 0), whether it is a failure.
     #[prost(uint64, repeated, tag = "6")]
     pub(in crate::symbol) missing: Vec<u64>,
-    /// How many bytes memory addresses are above addresses in the file; `None` for modules whose addresses
-    /// are file offsets.
+    /// Memory address minus address in the file, in bytes; `None` if the module's addresses are file offsets.
     #[prost(uint64, optional, tag = "7")]
     pub(in crate::symbol) slide: Option<u64>,
     /// Rows of the program headers: see `Segments::to_rows`.

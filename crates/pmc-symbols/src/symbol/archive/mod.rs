@@ -175,7 +175,7 @@ pub(in crate::symbol) fn encode(
     let mut section = [MAGIC, &[VERSION][..], &(facts.len() as u32).to_le_bytes(), &facts].concat();
     let start = section.len();
     section.extend(compressor.compress(&content).map_err(failed)?);
-    // Readers limit the ratio. The padding is behind the end of the compressed data, so they ignore it.
+    // Readers limit the ratio. They ignore the padding, which follows the compressed data.
     let least = content.len().saturating_sub(SLACK).div_ceil(MOST_RATIO);
     section.resize(section.len().max(least + start), 0);
     Ok(section)

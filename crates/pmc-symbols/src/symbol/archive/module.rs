@@ -99,7 +99,7 @@ impl ArchivedModule {
         self.quality.clone()
     }
 
-    /// The distance of memory addresses above addresses in the file; `None` if queries are file offsets.
+    /// Memory address minus address in the file, in bytes; `None` if queries are file offsets.
     pub(in crate::symbol) fn slide(&self) -> Option<u64> {
         self.data.slide
     }

@@ -136,10 +136,14 @@ impl Symbolizer {
     /// Reads and disassembles the instruction at an address in the module's own address space. Returns `None`
     /// if its bytes are unavailable or are not an instruction.
     pub fn instruction(&self, id: ModuleId, address: u64) -> Option<Instruction> {
-        let code = self.code_at(id, address, LONGEST_INSTRUCTION)?;
+        self.first_instruction(id, &self.code_at(id, address, LONGEST_INSTRUCTION)?)
+    }
+
+    /// Disassembles the first instruction of a module's code.
+    pub(super) fn first_instruction(&self, id: ModuleId, code: &MachineCode) -> Option<Instruction> {
         let first = disassemble::first(code.machine, Syntax::default(), &code.bytes, code.start).ok()??;
         let mut named = [first];
-        self.name_targets(id, &code, &mut named);
+        self.name_targets(id, code, &mut named);
         let [instruction] = named;
         Some(instruction)
     }

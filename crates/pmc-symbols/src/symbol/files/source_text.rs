@@ -68,7 +68,7 @@ impl SourceLines {
         self.count
     }
 
-    /// Returns a line; `None` behind the end of the file. Lines outside of the excerpts are empty.
+    /// Returns a line; `None` after the end of the file. Lines outside of the excerpts are empty.
     pub fn get(&self, line: u32) -> Option<&str> {
         let at = self.excerpts.partition_point(|excerpt| excerpt.first <= line).checked_sub(1);
         let text = at.and_then(|at| {
