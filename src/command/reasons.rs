@@ -15,14 +15,12 @@ pub(super) fn why(missing: &'static str, why: Explanation) -> shown::MissingReas
 
 /// Explains why tracepoint ids are not available on this machine.
 pub(super) fn no_tracepoint(error: TracepointError) -> Explanation {
-    let (kind, prefix) = match &error {
-        TracepointError::NotMounted => (RefusalKind::NoHardware, "as root: "),
-        TracepointError::Denied(_) => (RefusalKind::NoPrivilege, "run as root, or, as root: "),
-        TracepointError::Absent => {
-            (RefusalKind::NoHardware, "choose an existing tracepoint: pmc list tracepoint")
-        }
+    let kind = match &error {
+        TracepointError::Denied(_) => RefusalKind::NoPrivilege,
+        TracepointError::NotMounted | TracepointError::Absent => RefusalKind::NoHardware,
     };
-    let remedy = format!("{prefix}{}", error.remedy().unwrap_or_default());
+    let choose = || "choose an existing tracepoint: pmc list tracepoint".to_owned();
+    let remedy = error.remedy().unwrap_or_else(choose);
     Explanation { errno: None, kind, cause: error.to_string(), remedy }
 }
 

@@ -12,6 +12,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use pmc_recording::persistent::PersistentEntry;
 use pmc_recording::persistent::directory::RunDirectory;
 use pmc_recording::persistent::message::{HolderRequest, LONGEST_REQUEST, send};
 use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
@@ -53,11 +54,20 @@ impl Run {
         RunDirectory::at(self.path("run"))
     }
 
+    #[track_caller]
+    fn entries(&self) -> Vec<PersistentEntry> {
+        self.directory().entries().expect("the run directory is readable")
+    }
+
+    #[track_caller]
+    fn entry(&self, name: &str) -> Option<PersistentEntry> {
+        self.directory().entry(name).expect("the run directory is readable")
+    }
+
     /// Names of the held entries.
     #[track_caller]
     fn names(&self) -> Vec<String> {
-        let entries = self.directory().entries().expect("it is readable");
-        entries.into_iter().map(|entry| entry.definition.name).collect()
+        self.entries().into_iter().map(|entry| entry.definition.name).collect()
     }
 
     fn command(&self, words: &[&str]) -> Command {
@@ -119,7 +129,7 @@ impl Drop for Run {
             return;
         }
         // A holder that was started for an entry ends with its last entry.
-        for entry in self.directory().entries().expect("it is readable") {
+        for entry in self.entries() {
             let _ = self.command(&["persist", "rm", &entry.id.to_string()]).output();
         }
     }
@@ -482,9 +492,7 @@ fn entries_are_listed_completely() {
     run.pmc(&["persist", "add", "past", "-e", EXEC, "-p", &worker.pid()]).expect(0);
     let pid = worker.pid();
     drop(worker);
-    kit::wait_for("the end", || {
-        run.directory().entry("past").expect("it is readable").is_some_and(|entry| entry.ended.is_some())
-    });
+    kit::wait_for("the end", || run.entry("past").is_some_and(|entry| entry.ended.is_some()));
     run.pmc(&["persist", "list"]).expect(0).prints(&[&format!("pid {pid} (ended)")]);
     run.pmc(&["persist", "show", "past"]).expect(0).prints(&["ended", "pmc persist rm 3"]);
 }
@@ -568,7 +576,7 @@ fn users_hold_own_entries_and_read_shared_ones() {
     ] {
         user(&run, words).expect(1).says(&["another user's"]);
     }
-    assert_eq!(run.directory().entries().expect("it is readable").len(), 3);
+    assert_eq!(run.entries().len(), 3);
     // A client does not trust a holder that runs neither as the same user nor as root.
     user(
         &theirs,
@@ -707,10 +715,7 @@ fn full_run_directory_is_reported_and_leaves_no_partial_entry() {
     while full.write_all(&[0; 4096]).is_ok() {}
     let add = || run.pmc(&["persist", "add", "faults", "-e", "page-faults:u"]);
     add().expect(1).says(&["ENOSPC", "free some space"]);
-    assert!(
-        run.directory().entries().expect("it is readable").is_empty()
-            && !small.join("events/faults").exists()
-    );
+    assert!(run.entries().is_empty() && !small.join("events/faults").exists());
     fs::remove_file(&fill).expect("it is there");
     drop(full);
     add().expect(0).says(&["faults is held"]);

@@ -67,7 +67,7 @@ const READING: &[(&str, &[&str])] = &[
     ("buildid-list", &["buildid-list", "-i", "BASE"]),
 ];
 
-/// Commands that ask a holder of persistent events, which holds [`HELD`].
+/// Clients of a holder of persistent events. The holder has the entry that [`HELD`] adds.
 const ASKING: &[(&str, &[&str])] = &[
     ("persist-add", &["persist", "add", "other", "-e", "cpu-clock"]),
     ("persist-list", &["persist", "list"]),
@@ -77,7 +77,7 @@ const ASKING: &[(&str, &[&str])] = &[
     ("persist-rm", &["persist", "rm", "own"]),
 ];
 
-/// Adds the entry that the holder holds before each command.
+/// The command that gives the holder an entry before each client runs.
 const HELD: &[&str] = &["persist", "add", "own", "-e", "cpu-clock,freq=1000"];
 
 /// Name of pmc's process.
@@ -103,7 +103,7 @@ pub(crate) struct Case {
     pub(crate) calls: Vec<(String, u32)>,
 }
 
-/// A holder of persistent events without faults, which ends with this value.
+/// A holder of persistent events that runs without faults. It is killed when this value is dropped.
 #[derive(Debug)]
 struct Holder(Child);
 
@@ -294,7 +294,7 @@ impl Scene {
         }
         let runs_target = case.words.last().is_some_and(|word| word.ends_with("/target"));
         let succeeded = run.status.code() == Some(if runs_target { 7 } else { 0 });
-        // Whatever happens to a client, the holder answers others, and holds what the client did not remove.
+        // A fault in a client must not affect the holder: it still answers, and still holds the entry.
         let held = case.asks().then(|| self.read(&["persist", "list"], folder));
         if let Some(list) = held.filter(|list| case.name != "persist-rm" && !list.contains("own")) {
             return fault(format!("the holder lists {list:?}"));
@@ -386,7 +386,7 @@ impl Scene {
     }
 }
 
-/// pmc, which finds holders below this folder only.
+/// A pmc command that finds only the holder below this folder.
 fn persistent(folder: &Path) -> Command {
     let mut pmc = kit::pmc();
     pmc.env("PMC_PERSISTENT_DIR", folder.join("run"));

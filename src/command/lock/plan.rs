@@ -151,7 +151,7 @@ fn recording(targets: LockTargets, output: PathBuf, quiet: bool) -> RecordArgs {
 fn check_tracepoint(host: &Host, system: &str, name: &str) -> Result<()> {
     let Err(problem) = host.tracepoint_id(system, name) else { return Ok(()) };
     let error = Error::new(format!("cannot record {system}:{name}: {problem}"));
-    let remedy = format!("run pmc as root, or, as root: {}", problem.remedy().unwrap_or_default());
+    let remedy = problem.remedy().unwrap_or_default();
     Err(match (problem, system) {
         (TracepointError::NotMounted, _) => error.why("event IDs are read from tracefs").try_this(remedy),
         (TracepointError::Denied(_), _) => {

@@ -19,8 +19,8 @@ use crate::view;
 use pmc_events::counter::rings::RingLimit;
 use pmc_events::event::EventParser;
 use pmc_recording::holder;
-use pmc_recording::persistent::client::{ask, ask_or_start, directories, find, misunderstood};
-use pmc_recording::persistent::directory::{RunDirectory, is_called};
+use pmc_recording::persistent::client::{ask, ask_or_start, directories, find, find_lost, misunderstood};
+use pmc_recording::persistent::directory::RunDirectory;
 use pmc_recording::persistent::message::{EntryCounts, HolderAnswer, HolderRequest};
 use pmc_recording::persistent::{EntryDefinition, PersistentEntry};
 use pmc_recording::recording::file::snapshot;
@@ -66,14 +66,8 @@ pub(super) fn run(plan: PersistPlan) -> Result<Exit> {
             for word in names {
                 // The holder does not know about lost entries, so read them from the run directory.
                 let directory = find(&word, &host).map(|(directory, _)| directory);
-                let directory = directory.or_else(|error| {
-                    for at in directories(&host) {
-                        if at.lost()?.iter().any(|lost| is_called(&lost.entry, &word)) {
-                            return Ok(at);
-                        }
-                    }
-                    Err(error)
-                })?;
+                let directory = directory
+                    .or_else(|error| find_lost(&word, &host)?.map(|(directory, _)| directory).ok_or(error))?;
                 ask_or_start(&directory, &HolderRequest::Remove { entry: word })?;
             }
         }

@@ -90,13 +90,13 @@ fn missing(error: TracepointError) -> Error {
     let fault = Error::new(format!("cannot trace system calls: {error}"));
     let remedy = error.remedy().unwrap_or_default();
     match error {
-        TracepointError::NotMounted => fault
-            .why("system call events are tracepoints, which are described in tracefs")
-            .try_this(format!("run pmc as root, or, as root: {remedy}")),
+        TracepointError::NotMounted => {
+            fault.why("system call events are tracepoints, which are described in tracefs").try_this(remedy)
+        }
         TracepointError::Denied(_) => fault
             .why("only root may read tracefs unless it is mounted with other permissions")
             .try_this("sudo pmc trace …")
-            .try_this(format!("as root: {remedy}; sysctl kernel.perf_event_paranoid=-1")),
+            .try_this(format!("{remedy}, and set kernel.perf_event_paranoid=-1")),
         TracepointError::Absent => fault
             .why("raw_syscalls:sys_enter and sys_exit require a kernel with CONFIG_FTRACE_SYSCALLS")
             .try_this("strace, which works on every kernel"),

@@ -39,7 +39,7 @@ fn events_outlive_their_recording() {
     run.pmc(&["persist", "list"]).expect(0).prints(&["execs", &format!("pid {pid}"), "normal"]);
     // A new owner takes the entry away, and the holder ends with its last entry.
     let attached = run.start(&["persist", "attach", "execs"], &second);
-    assert!(run.directory().entries().expect("it is readable").is_empty());
+    assert!(run.entries().is_empty());
     kit::wait_for("the end of the holder", || !run.path("run/socket").exists());
     worker.work(2);
     kill_process(Pid::from_child(&attached), Signal::INT).expect("it is there");
@@ -95,9 +95,7 @@ fn each_event_of_a_recording_is_counted() {
     // Counts of ended processes are kept, and the list says that no more will come.
     let pid = worker.pid();
     drop(worker);
-    kit::wait_for("the end", || {
-        run.directory().entry("both").expect("it is readable").is_some_and(|entry| entry.ended.is_some())
-    });
+    kit::wait_for("the end", || run.entry("both").is_some_and(|entry| entry.ended.is_some()));
     run.pmc(&["persist", "list"]).expect(0).prints(&[&format!("pid {pid} (ended)")]);
     assert_eq!(run.count("both"), 10 + 10 + 1, "execs, exits, its own exit");
 }
@@ -185,7 +183,7 @@ fn recording_of_another_holder_is_not_touched() {
     }
     ended(recorder).expect(0).says(&["2 samples, none lost"]);
     assert!(ended(their).stderr.contains("samples"));
-    assert!(!folder.join("run").exists() && other.directory().entries().expect("it is readable").is_empty());
+    assert!(!folder.join("run").exists() && other.entries().is_empty());
 }
 
 /// If two ask for the same events, one gets them.

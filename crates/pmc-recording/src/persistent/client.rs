@@ -13,9 +13,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt::socket_peercred;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
-use super::PersistentEntry;
 use super::directory::{RunDirectory, is_called};
 use super::message::{HolderAnswer, HolderRequest, LONGEST_ANSWER, LONGEST_REQUEST, receive, send};
+use super::{LostEntry, PersistentEntry};
 use pmc_sys::error::{Error, Result};
 use pmc_sys::host::Host;
 use pmc_sys::host::persistent::RUN_DIRECTORY;
@@ -38,7 +38,7 @@ pub fn directories(host: &Host) -> Vec<RunDirectory> {
 /// Fails if there is no such entry, or if the run directories cannot be read. The error lists the existing
 /// and the lost entries.
 pub fn find(word: &str, host: &Host) -> Result<(RunDirectory, PersistentEntry)> {
-    let (mut names, mut all_lost) = (Vec::new(), Vec::new());
+    let mut names = Vec::new();
     for at in directories(host) {
         for entry in at.entries()? {
             if is_called(&entry, word) {
@@ -46,16 +46,27 @@ pub fn find(word: &str, host: &Host) -> Result<(RunDirectory, PersistentEntry)> 
             }
             names.push(entry.definition.name);
         }
-        all_lost.extend(at.lost()?);
     }
-    let lost = all_lost.iter().find(|lost| is_called(&lost.entry, word));
     let error = Error::new(format!("no persistent event `{word}`"));
-    let error = match (lost, names.is_empty()) {
-        (Some(lost), _) => error.why(format!("it was lost: {}", lost.why)),
+    let error = match (find_lost(word, host)?, names.is_empty()) {
+        (Some((_, lost)), _) => error.why(format!("it was lost: {}", lost.why)),
         (None, true) => error.why("no events are held"),
         (None, false) => error.why(format!("the held events are: {}", names.join(", "))),
     };
     Err(error.try_this(format!("pmc persist add {word} -e EVENT")))
+}
+
+/// Finds a lost entry by name or id. Also returns its run directory.
+///
+/// # Errors
+/// Fails if the run directories cannot be read.
+pub fn find_lost(word: &str, host: &Host) -> Result<Option<(RunDirectory, LostEntry)>> {
+    for at in directories(host) {
+        if let Some(lost) = at.lost()?.into_iter().find(|lost| is_called(&lost.entry, word)) {
+            return Ok(Some((at, lost)));
+        }
+    }
+    Ok(None)
 }
 
 /// Sends a request to the running holder.

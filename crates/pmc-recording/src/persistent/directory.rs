@@ -168,7 +168,7 @@ impl RunDirectory {
 }
 
 /// Whether a word is this entry's name or id.
-pub fn is_called(entry: &PersistentEntry, word: &str) -> bool {
+pub(crate) fn is_called(entry: &PersistentEntry, word: &str) -> bool {
     entry.definition.name == word || word.parse() == Ok(entry.id)
 }
 
@@ -291,7 +291,7 @@ impl Publisher {
             self.withdraw(entry);
         }
         written?;
-        // If this fails, the name is listed as lost too.
+        // If this fails, the entry is held, but its name also stays in the list of lost entries.
         let _ = self.forget(name);
         Ok(())
     }

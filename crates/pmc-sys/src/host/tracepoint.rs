@@ -41,20 +41,24 @@ pub enum TracepointError {
 }
 
 impl TracepointError {
-    /// A command with which root gives this user access to tracefs; `None` if that would not help.
+    /// What gives this user access to tracefs; `None` if access is not the problem.
     ///
     /// A mode that lets everybody enter the directories is not enough: since Linux 5.16, only root and one
     /// group may read the files in them (mode 0440).
     pub fn remedy(&self) -> Option<String> {
         let options = || format!("mode=750,gid={}", rustix::process::getegid().as_raw());
-        match self {
-            Self::NotMounted => Some("mount -t tracefs tracefs /sys/kernel/tracing".to_owned()),
-            Self::Denied(path) if path.starts_with("/sys/kernel/debug") => {
-                Some(format!("mount -t tracefs -o {} tracefs /sys/kernel/tracing", options()))
+        let (what, command) = match self {
+            Self::NotMounted => ("mount tracefs", "mount -t tracefs tracefs /sys/kernel/tracing".to_owned()),
+            Self::Denied(path) if path.starts_with("/sys/kernel/debug") => (
+                "give your group access",
+                format!("mount -t tracefs -o {} tracefs /sys/kernel/tracing", options()),
+            ),
+            Self::Denied(_) => {
+                ("give your group access", format!("mount -o remount,{} /sys/kernel/tracing", options()))
             }
-            Self::Denied(_) => Some(format!("mount -o remount,{} /sys/kernel/tracing", options())),
-            Self::Absent => None,
-        }
+            Self::Absent => return None,
+        };
+        Some(format!("run pmc as root, or {what}: {command}"))
     }
 }
 

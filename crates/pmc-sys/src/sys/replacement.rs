@@ -94,7 +94,7 @@ impl Replacement {
                 Err(rustix::io::Errno::EXIST) => {}
                 linked => return Ok(linked?),
             }
-            // Without locks, names in use would look as if they were left over.
+            // If locks do not work on this file system, files in use look like leftovers.
             if lock::take_for_description(file, LockKind::Write).is_ok() {
                 self.remove_leftovers();
             }

@@ -505,9 +505,9 @@ impl NameFinder {
         let mut by_use: Vec<(Instant, u32)> =
             self.open.iter().map(|(module, used)| (*used, *module)).collect();
         by_use.sort_unstable();
-        for (_, module) in by_use.drain(..by_use.len() - MOST_OPEN / 2) {
-            self.open.remove(&module);
-            self.symbols.forget(module);
+        for (_, module) in &by_use[..by_use.len() - MOST_OPEN / 2] {
+            self.open.remove(module);
+            self.symbols.forget(*module);
         }
     }
 

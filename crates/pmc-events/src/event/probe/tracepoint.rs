@@ -83,7 +83,7 @@ fn fault_of(error: TracepointError, span: &TextSpan) -> Fault {
         TracepointError::Absent => fault,
     };
     match error.remedy() {
-        Some(remedy) => fault.try_this(format!("run as root, or, as root: {remedy}")),
+        Some(remedy) => fault.try_this(remedy),
         None => fault,
     }
 }
