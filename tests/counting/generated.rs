@@ -11,6 +11,7 @@ mod syscalls;
 mod table;
 
 use crate::kit;
+use crate::kit::terminal::Tmux;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -291,9 +292,9 @@ fn fish_completes_events_terms_and_pids() {
     check_offers(fish);
 }
 
-/// A terminal with a shell in it, on its own tmux server.
+/// A shell in a terminal.
 struct Terminal {
-    socket: String,
+    tmux: Tmux,
     /// The key that closes a menu of completions.
     leave: &'static str,
 }
@@ -301,42 +302,22 @@ struct Terminal {
 impl Terminal {
     #[track_caller]
     fn open(program: &str, leave: &'static str) -> Self {
-        let terminal = Self { socket: format!("pmc-test-{}-{}", std::process::id(), &program[..3]), leave };
         let path = path().into_string().expect("a PATH in UTF-8");
-        terminal.tmux(&["new-session", "-d", "-x", "150", "-y", "50", &format!("env PATH={path} {program}")]);
-        terminal
-    }
-
-    fn tmux(&self, arguments: &[&str]) -> String {
-        let mut command = Command::new("tmux");
-        command.args(["-f", "/dev/null", "-L", &self.socket]).args(arguments);
-        String::from_utf8_lossy(&command.output().expect("tmux starts").stdout).into_owned()
-    }
-
-    /// Waits until the screen shows this text.
-    #[track_caller]
-    fn shows(&self, want: &str) {
-        kit::wait_for_screen(want, || self.tmux(&["capture-pane", "-p"]), |screen| screen.contains(want));
+        Self { tmux: Tmux::start(150, 50, &[], &[&format!("env PATH={path} {program}")]), leave }
     }
 
     /// Types the start of a line and the tab key on an empty line, then waits until the screen shows this
     /// text.
     #[track_caller]
     fn completes(&self, line: &str, want: &str) {
-        self.tmux(&["send-keys", "C-u"]);
-        self.tmux(&["send-keys", "-l", line]);
-        self.shows(line);
-        self.tmux(&["send-keys", "Tab"]);
-        self.shows(want);
-        self.tmux(&["send-keys", self.leave]);
-        kit::wait_until_typed(|command| self.tmux(command));
-        kit::wait_for_screen("the line again", || self.tmux(&["capture-pane", "-p"]), |_| true);
-    }
-}
-
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        self.tmux(&["kill-server"]);
+        self.tmux.keys(&["C-u"]);
+        self.tmux.text(line);
+        self.tmux.until_shown(line);
+        self.tmux.keys(&["Tab"]);
+        self.tmux.until_shown(want);
+        self.tmux.keys(&[self.leave]);
+        self.tmux.wait_until_typed();
+        self.tmux.until("the line again", |_| true);
     }
 }
 
@@ -361,12 +342,11 @@ fn zsh_completes_events_terms_and_pids() {
     }
     let zsh = Terminal::open("zsh -f", "C-c");
     let folder = completions();
-    zsh.tmux(&[
-        "send-keys",
+    zsh.tmux.keys(&[
         &format!("fpath=({} $fpath); autoload -U compinit; compinit -u -D; PS1=ready:", folder.display()),
         "Enter",
     ]);
-    zsh.shows("\nready:");
+    zsh.tmux.until_shown("\nready:");
     check_completions(&zsh, "uprobe/retprobe=");
 }
 
@@ -380,7 +360,7 @@ fn elvish_completes_events_terms_and_pids() {
     let script = fs::read_to_string(completions().join("pmc.elv")).expect("the committed script");
     fs::write(&rc, script + "\nset edit:prompt = { put 'ready:' }\n").expect("a file in the folder");
     let elvish = Terminal::open(&format!("elvish -rc {}", rc.display()), "Escape");
-    elvish.shows("ready:");
+    elvish.tmux.until_shown("ready:");
     check_completions(&elvish, "'uprobe/retprobe='");
 }
 

@@ -7,6 +7,7 @@
 
 pub mod lab;
 pub mod oracle;
+pub mod terminal;
 mod unit;
 
 use std::os::fd::AsFd;
@@ -237,19 +238,6 @@ pub fn let_pass(time: Duration) {
 #[track_caller]
 pub fn wait_until_read(queue: impl AsFd) {
     wait_for("its reader", || rustix::io::ioctl_fionread(&queue).expect("a pipe or terminal") == 0);
-}
-
-/// Waits until the program in a tmux window has read its keys. Otherwise it could read Escape and the next
-/// key together, as Alt plus that key. `tmux` runs a tmux command.
-#[track_caller]
-pub fn wait_until_typed(tmux: impl Fn(&[&str]) -> String) {
-    use std::os::unix::fs::OpenOptionsExt;
-    let name = tmux(&["display-message", "-p", "#{pane_tty}"]);
-    let without_control = rustix::fs::OFlags::NOCTTY.bits() as i32;
-    let terminal = std::fs::OpenOptions::new().read(true).custom_flags(without_control).open(name.trim());
-    // tmux delivers the keys before it replies to the next command.
-    tmux(&["display-message", "-p", ""]);
-    wait_until_read(terminal.expect("root may open it"));
 }
 
 /// Waits until a process has a child, and returns the first child.

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use pmc::tui::keys::{CHAPTERS, KeyAction};
 
+use crate::kit::terminal::Tmux;
 use crate::kit::{self, in_tmux, need_perf_events, need_program, pmc, run};
 
 /// Functions of 50, 30 and 20 %: chains of multiplications take the same time everywhere. Asking for the
@@ -86,131 +87,69 @@ impl Lab {
     }
 }
 
-/// A shell in its own terminal.
-struct Terminal {
-    socket: PathBuf,
-    /// The shell's folder.
-    _folder: tempfile::TempDir,
+/// Starts a shell in a terminal of this size.
+#[track_caller]
+fn shell(lab: &Lab, width: u16, height: u16) -> Tmux {
+    let path = format!(
+        "PATH={}:{}",
+        Path::new(crate::kit::binary()).parent().unwrap().display(),
+        std::env::var("PATH").unwrap()
+    );
+    let cache = format!("XDG_CACHE_HOME={}", lab.path("cache").display());
+    // A backtrace would scroll the panic's message away.
+    let settings =
+        ["env", "-u", "NO_COLOR", "-u", "RUST_BACKTRACE", "LC_ALL=C.UTF-8", "PS1=> ", &path, &cache];
+    let shell = ["bash", "--norc", "--noprofile"];
+    let tmux = Tmux::start(
+        width,
+        height,
+        &["-c", lab.0.path().to_str().unwrap()],
+        &[&settings[..], &shell].concat(),
+    );
+    tmux.until_shown(">");
+    tmux
 }
 
-impl Terminal {
-    fn new(lab: &Lab, width: u16, height: u16) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let terminal = Self { socket: folder.path().join("tmux"), _folder: folder };
-        let (width, height) = (width.to_string(), height.to_string());
-        let path = format!(
-            "PATH={}:{}",
-            Path::new(crate::kit::binary()).parent().unwrap().display(),
-            std::env::var("PATH").unwrap()
-        );
-        let cache = format!("XDG_CACHE_HOME={}", lab.path("cache").display());
-        terminal.tmux(
-            &["-f", "/dev/null", "new-session", "-d", "-x", &width, "-y", &height, "-c"],
-            &[
-                lab.0.path().to_str().unwrap(),
-                "env",
-                "-u",
-                "NO_COLOR",
-                // A backtrace would scroll the panic's message away.
-                "-u",
-                "RUST_BACKTRACE",
-                "LC_ALL=C.UTF-8",
-                "PS1=> ",
-                "PAGER=cat",
-                &path,
-                &cache,
-                "bash",
-                "--norc",
-                "--noprofile",
-            ],
-        );
-        terminal.wait(">");
-        terminal
-    }
+/// Types a command and Enter.
+#[track_caller]
+fn enter(tmux: &Tmux, command: &str) {
+    tmux.text(command);
+    tmux.keys(&["Enter"]);
+}
 
-    fn tmux(&self, args: &[&str], more: &[&str]) -> String {
-        let ran = Command::new("tmux")
-            .arg("-u")
-            .arg("-S")
-            .arg(&self.socket)
-            .args(args)
-            .args(more)
-            .output()
-            .unwrap();
-        assert!(ran.status.success(), "tmux {args:?}: {}", String::from_utf8_lossy(&ran.stderr));
-        String::from_utf8_lossy(&ran.stdout).into_owned()
-    }
-
-    fn screen(&self) -> String {
-        self.tmux(&["capture-pane", "-p"], &[])
-    }
-
-    fn fact(&self, name: &str) -> String {
-        self.tmux(&["display-message", "-p", &format!("#{{{name}}}")], &[]).trim().to_owned()
-    }
-
-    /// Waits until the screen contains `words`; fails after a timeout.
-    #[track_caller]
-    fn wait(&self, words: &str) -> String {
-        self.wait_until(words, |screen| screen.contains(words))
-    }
-
-    #[track_caller]
-    fn wait_until(&self, what: &str, is_it: impl Fn(&str) -> bool) -> String {
-        kit::wait_for_screen(what, || self.screen(), is_it)
-    }
-
-    /// Types a command and Enter.
-    fn run(&self, command: &str) {
-        self.tmux(&["send-keys", "-l", command], &[]);
-        self.press(&["Enter"]);
-    }
-
-    fn press(&self, keys: &[&str]) {
-        for key in keys {
-            self.tmux(&["send-keys", "--", key], &[]);
-            if *key == "Escape" {
-                kit::wait_until_typed(|command| self.tmux(command, &[]));
-            }
+#[track_caller]
+fn press(tmux: &Tmux, keys: &[&str]) {
+    for key in keys {
+        tmux.keys(&[key]);
+        if *key == "Escape" {
+            tmux.wait_until_typed();
         }
     }
-
-    fn resize(&self, width: u16, height: u16) {
-        self.tmux(&["resize-window", "-x", &width.to_string(), "-y", &height.to_string()], &[]);
-    }
-
-    /// The process that the shell runs.
-    #[track_caller]
-    fn child(&self) -> u32 {
-        let shell = self.fact("pane_pid");
-        kit::wait_for_child(shell.parse().expect("a number"))
-    }
-
-    /// Checks that pmc restored the terminal, and that the last command had this exit status.
-    #[track_caller]
-    fn is_sane(&self, status: &str) {
-        self.wait_until("the shell's own screen", |screen| {
-            self.fact("alternate_on") == "0" && screen.trim_end().ends_with('>')
-        });
-        self.run("echo status=$?=");
-        self.wait(&format!("status={status}="));
-        assert_eq!(self.fact("cursor_flag"), "1", "the cursor is seen");
-        assert_eq!(self.fact("mouse_any_flag"), "0", "the mouse is the terminal's");
-        self.run("clear; stty -a | tr ' ' '\\n' | grep -cE '^(icanon|echo|isig|icrnl|opost);?$'");
-        self.wait_until("a terminal in cooked mode", |screen| screen.lines().any(|line| line.trim() == "5"));
-    }
 }
 
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        let _ = Command::new("tmux").arg("-S").arg(&self.socket).arg("kill-server").output();
-    }
+#[track_caller]
+fn resize(tmux: &Tmux, width: u16, height: u16) {
+    tmux.run(&["resize-window", "-x", &width.to_string(), "-y", &height.to_string()]);
+}
+
+/// Checks that pmc restored the terminal, and that the last command had this exit status.
+#[track_caller]
+fn is_sane(tmux: &Tmux, status: &str) {
+    tmux.until("the shell's own screen", |screen| {
+        tmux.fact("alternate_on") == "0" && screen.trim_end().ends_with('>')
+    });
+    enter(tmux, "echo status=$?=");
+    tmux.until_shown(&format!("status={status}="));
+    assert_eq!(tmux.fact("cursor_flag"), "1", "the cursor is seen");
+    assert_eq!(tmux.fact("mouse_any_flag"), "0", "the mouse is the terminal's");
+    enter(tmux, "clear; stty -a | tr ' ' '\\n' | grep -cE '^(icanon|echo|isig|icrnl|opost);?$'");
+    tmux.until("a terminal in cooked mode", |screen| screen.lines().any(|line| line.trim() == "5"));
 }
 
 /// Waits until the whole recording has been read.
 #[track_caller]
-fn settled(terminal: &Terminal) -> String {
-    terminal.wait_until("a whole profile", |screen| {
+fn settled(terminal: &Tmux) -> String {
+    terminal.until("a whole profile", |screen| {
         screen.contains("samples") && !screen.lines().next().is_some_and(|header| header.contains('['))
     })
 }
@@ -227,9 +166,9 @@ fn share(screen: &str, words: &str, which: usize) -> f64 {
 fn recording_can_be_browsed() {
     let Some(lab) = Lab::new() else { return };
     lab.record(SHARES, "shares");
-    let terminal = Terminal::new(&lab, 120, 40);
-    terminal.run("pmc report shares.data");
-    terminal.wait("half");
+    let terminal = shell(&lab, 120, 40);
+    enter(&terminal, "pmc report shares.data");
+    terminal.until_shown("half");
     let screen = settled(&terminal);
     assert_eq!(terminal.fact("alternate_on"), "1");
     // Known shares within twice the error that the screen shows, and one more point. (An excess of four
@@ -244,44 +183,44 @@ fn recording_can_be_browsed() {
         );
     }
     // Drill down: the callees of `work`.
-    terminal.press(&["/"]);
-    terminal.run("\\] work$");
-    terminal.press(&["Enter"]);
-    let screen = terminal.wait("Callees of work");
-    let screen = if screen.contains("half") { screen } else { terminal.wait("half") };
+    press(&terminal, &["/"]);
+    enter(&terminal, "\\] work$");
+    press(&terminal, &["Enter"]);
+    let screen = terminal.until_shown("Callees of work");
+    let screen = if screen.contains("half") { screen } else { terminal.until_shown("half") };
     assert!(screen.contains("third") && !screen.contains("main  shares"), "{screen}");
     // The flame graph of those, then of everything.
-    terminal.press(&["3"]);
-    terminal.wait("▏half");
-    terminal.press(&["Escape"]);
-    terminal.wait("Total▾");
-    terminal.press(&["3"]);
-    let screen = terminal.wait("▏main");
+    press(&terminal, &["3"]);
+    terminal.until_shown("▏half");
+    press(&terminal, &["Escape"]);
+    terminal.until_shown("Total▾");
+    press(&terminal, &["3"]);
+    let screen = terminal.until_shown("▏main");
     assert!(screen.contains("▏work"), "{screen}");
-    terminal.press(&["/"]);
-    terminal.run("half");
-    let screen = terminal.wait("match \"half\"");
+    press(&terminal, &["/"]);
+    enter(&terminal, "half");
+    let screen = terminal.until_shown("match \"half\"");
     let matched = share(&screen, "match", 0);
     assert!((matched - 50.0).abs() < 10.0, "{screen}");
     // The function's code, with a hot line.
-    terminal.press(&["a"]);
-    let screen = terminal.wait("{ SPIN(n * 50) }");
+    press(&terminal, &["a"]);
+    let screen = terminal.until_shown("{ SPIN(n * 50) }");
     assert!(screen.contains("of the function") && screen.contains("imul"), "{screen}");
     // Filter.
-    terminal.press(&["Escape", "1", "&"]);
-    terminal.run("fifth|third");
-    let screen = terminal.wait(" of 2: ");
+    press(&terminal, &["Escape", "1", "&"]);
+    enter(&terminal, "fifth|third");
+    let screen = terminal.until_shown(" of 2: ");
     assert!(!screen.contains("half"), "{screen}");
-    terminal.press(&["Escape"]);
-    terminal.wait("half");
+    press(&terminal, &["Escape"]);
+    terminal.until_shown("half");
     // Restrict the view to a time range.
-    terminal.press(&["T", "g", "Space", "Right", "Right", "Right", "Enter"]);
-    terminal.wait("only 0.000-");
-    terminal.press(&["Escape"]);
+    press(&terminal, &["T", "g", "Space", "Right", "Right", "Right", "Enter"]);
+    terminal.until_shown("only 0.000-");
+    press(&terminal, &["Escape"]);
     // Export the view to a file.
-    terminal.press(&["x", "C-w"]);
-    terminal.run("folded");
-    terminal.wait("pmc-view.folded is written");
+    press(&terminal, &["x", "C-w"]);
+    enter(&terminal, "folded");
+    terminal.until_shown("pmc-view.folded is written");
     let folded = std::fs::read_to_string(lab.path("pmc-view.folded")).unwrap();
     let line = folded.lines().find(|line| line.contains("main;work;half ")).unwrap();
     assert!(line.rsplit(' ').next().unwrap().parse::<u64>().unwrap() > 10, "{folded}");
@@ -289,29 +228,29 @@ fn recording_can_be_browsed() {
     let mode = |name: &str| std::fs::metadata(lab.path(name)).unwrap().permissions().mode();
     std::fs::write(lab.path("any"), "").unwrap();
     assert_eq!(mode("pmc-view.folded"), mode("any"));
-    terminal.press(&["x", "C-w"]);
-    terminal.run("folded");
-    terminal.wait("File exists");
-    terminal.press(&["x", "C-u"]);
-    terminal.run("view.json");
-    terminal.wait("view.json is written");
+    press(&terminal, &["x", "C-w"]);
+    enter(&terminal, "folded");
+    terminal.until_shown("File exists");
+    press(&terminal, &["x", "C-u"]);
+    enter(&terminal, "view.json");
+    terminal.until_shown("view.json is written");
     let json: serde_json::Value =
         serde_json::from_slice(&std::fs::read(lab.path("view.json")).unwrap()).unwrap();
     assert!(json["events"][0]["rows"].as_array().unwrap().len() > 4);
     // Resize: smaller, larger, too small, and back.
-    terminal.press(&["g"]);
+    press(&terminal, &["g"]);
     for (width, height) in [(60, 15), (200, 50)] {
-        terminal.resize(width, height);
-        let screen = terminal.wait_until("the last line where it belongs", |screen| {
+        resize(&terminal, width, height);
+        let screen = terminal.until("the last line where it belongs", |screen| {
             let lines: Vec<&str> = screen.lines().collect();
             lines.len() == usize::from(height) && lines[usize::from(height) - 1].contains("? help")
         });
         assert!(screen.contains("half") && screen.contains("1 Functions"), "{screen}");
     }
-    terminal.resize(50, 12);
-    terminal.wait("pmc needs 60x15, this is 50x12");
-    terminal.resize(100, 30);
-    terminal.wait("half");
+    resize(&terminal, 50, 12);
+    terminal.until_shown("pmc needs 60x15, this is 50x12");
+    resize(&terminal, 100, 30);
+    terminal.until_shown("half");
     // pmc writes nothing while nothing changes.
     let pid = terminal.child();
     let written = || {
@@ -322,19 +261,19 @@ fn recording_can_be_browsed() {
     let before = written();
     kit::let_pass(Duration::from_millis(1500));
     assert_eq!(before, written(), "an idle screen draws");
-    terminal.press(&["q"]);
-    terminal.is_sane("0");
+    press(&terminal, &["q"]);
+    is_sane(&terminal, "0");
 }
 
 #[test]
 fn colours_follow_the_terminal() {
     let Some(lab) = Lab::new() else { return };
     lab.record(SHARES, "shares");
-    let terminal = Terminal::new(&lab, 120, 30);
+    let terminal = shell(&lab, 120, 30);
     // Colours of the bars: true colour on a dark and on a light background, and the nearest of 256 colours.
     let (dark, light, either) = ("38;2;232;144;79m", "38;2;154;74;0m", "38;2;175;95;0m");
     let shows = |colour: &str| {
-        let coloured = || terminal.tmux(&["capture-pane", "-p", "-e"], &[]);
+        let coloured = || terminal.painted();
         kit::wait_for_screen(colour, coloured, |screen| screen.contains(colour) && screen.contains("half"));
     };
     for (before, option, colour) in [
@@ -345,43 +284,43 @@ fn colours_follow_the_terminal() {
         ("COLORTERM= TERM=screen-256color", "--theme dark", "38;5;173m"),
         ("COLORTERM= TERM=screen", "--theme dark", "38;5;3m"),
     ] {
-        terminal.run(&format!("clear; {before} pmc report {option} shares.data"));
+        enter(&terminal, &format!("clear; {before} pmc report {option} shares.data"));
         shows(colour);
-        terminal.press(&["Q"]);
-        terminal.is_sane("0");
+        press(&terminal, &["Q"]);
+        is_sane(&terminal, "0");
     }
     // The terminal's reply about its background arrives between two keys.
-    terminal.run("clear; COLORTERM=truecolor pmc report shares.data");
+    enter(&terminal, "clear; COLORTERM=truecolor pmc report shares.data");
     shows(either);
     let answer: Vec<String> =
         b"\x1b]11;rgb:ffff/ffff/ffff\x1b\\".iter().map(|byte| format!("{byte:02x}")).collect();
     let answer: Vec<&str> = answer.iter().map(String::as_str).collect();
-    terminal.press(&["j"]);
-    terminal.tmux(&["send-keys", "-H"], &answer);
-    terminal.press(&["j"]);
+    press(&terminal, &["j"]);
+    terminal.run(&[&["send-keys", "-H"], &answer[..]].concat());
+    press(&terminal, &["j"]);
     shows(light);
-    let screen = terminal.wait("3 of ");
+    let screen = terminal.until_shown("3 of ");
     assert!(screen.contains("Total▾"), "{screen}");
-    terminal.press(&["Q"]);
-    terminal.is_sane("0");
-    terminal.run("clear; COLORTERM=truecolor NO_COLOR=1 pmc report --theme light shares.data");
-    terminal.wait("half");
-    let coloured = terminal.tmux(&["capture-pane", "-p", "-e"], &[]);
+    press(&terminal, &["Q"]);
+    is_sane(&terminal, "0");
+    enter(&terminal, "clear; COLORTERM=truecolor NO_COLOR=1 pmc report --theme light shares.data");
+    terminal.until_shown("half");
+    let coloured = terminal.painted();
     assert!(!coloured.contains("38;"), "{coloured}");
-    terminal.press(&["Q"]);
-    terminal.is_sane("0");
-    terminal.run("clear; PMC_THEME=pink pmc report shares.data");
-    terminal.wait("dark, light or auto");
-    terminal.is_sane("2");
+    press(&terminal, &["Q"]);
+    is_sane(&terminal, "0");
+    enter(&terminal, "clear; PMC_THEME=pink pmc report shares.data");
+    terminal.until_shown("dark, light or auto");
+    is_sane(&terminal, "2");
 }
 
 #[test]
 fn every_key_on_the_help_page_is_handled() {
     let Some(lab) = Lab::new() else { return };
     lab.record(SHARES, "shares");
-    let terminal = Terminal::new(&lab, 90, 24);
-    terminal.run("pmc report shares.data");
-    terminal.wait("half");
+    let terminal = shell(&lab, 90, 24);
+    enter(&terminal, "pmc report shares.data");
+    terminal.until_shown("half");
     settled(&terminal);
     let leaves = [KeyAction::Quit, KeyAction::Back, KeyAction::Suspend];
     for pane in ["1", "2", "3", "4", "5", "6"] {
@@ -394,18 +333,18 @@ fn every_key_on_the_help_page_is_handled() {
             let keys: Vec<String> = binding.keys.iter().map(|key| in_tmux(*key)).collect();
             let mut all: Vec<&str> = keys.iter().map(String::as_str).collect();
             all.extend(["Escape", pane]);
-            terminal.press(&all);
+            press(&terminal, &all);
         }
-        assert_eq!(terminal.fact("alternate_on"), "1", "pane {pane}:\n{}", terminal.screen());
+        assert_eq!(terminal.fact("alternate_on"), "1", "pane {pane}:\n{}", terminal.shown());
     }
-    terminal.press(&["Escape", "1", "?"]);
-    terminal.wait("Moving");
-    terminal.press(&["G"]);
-    terminal.wait("quit immediately");
-    terminal.press(&["q"]);
-    terminal.wait("Shared Object");
-    terminal.press(&["Q"]);
-    terminal.is_sane("0");
+    press(&terminal, &["Escape", "1", "?"]);
+    terminal.until_shown("Moving");
+    press(&terminal, &["G"]);
+    terminal.until_shown("quit immediately");
+    press(&terminal, &["q"]);
+    terminal.until_shown("Shared Object");
+    press(&terminal, &["Q"]);
+    is_sane(&terminal, "0");
 }
 
 #[test]
@@ -434,45 +373,45 @@ fn redraw_does_not_wait_for_a_terminal_reply() {
 fn terminal_is_restored_after_every_kind_of_exit() {
     let Some(lab) = Lab::new() else { return };
     lab.record(SHARES, "shares");
-    let terminal = Terminal::new(&lab, 80, 24);
+    let terminal = shell(&lab, 80, 24);
     for (signal, status) in [("TERM", "143"), ("INT", "130"), ("HUP", "129")] {
-        terminal.run("pmc report shares.data");
-        terminal.wait("half");
+        enter(&terminal, "pmc report shares.data");
+        terminal.until_shown("half");
         let killed =
             Command::new("kill").args([format!("-{signal}"), terminal.child().to_string()]).status().unwrap();
         assert!(killed.success());
-        terminal.is_sane(status);
+        is_sane(&terminal, status);
     }
     // After a panic its message is readable.
-    terminal.run("PMC_TEST_PANIC=draw pmc report shares.data");
-    terminal.wait("PMC_TEST_PANIC asked for this");
-    terminal.is_sane(if cfg!(debug_assertions) { "101" } else { "134" });
+    enter(&terminal, "PMC_TEST_PANIC=draw pmc report shares.data");
+    terminal.until_shown("PMC_TEST_PANIC asked for this");
+    is_sane(&terminal, if cfg!(debug_assertions) { "101" } else { "134" });
     // Stop with the key, continue, stop from outside, continue.
-    terminal.run("clear; pmc report shares.data");
-    terminal.wait("half");
+    enter(&terminal, "clear; pmc report shares.data");
+    terminal.until_shown("half");
     let pid = terminal.child();
-    terminal.press(&["C-z"]);
-    terminal.wait("Stopped");
-    terminal.is_sane("148");
-    terminal.run("fg");
-    terminal.wait("Total▾");
+    press(&terminal, &["C-z"]);
+    terminal.until_shown("Stopped");
+    is_sane(&terminal, "148");
+    enter(&terminal, "fg");
+    terminal.until_shown("Total▾");
     assert_eq!(terminal.fact("alternate_on"), "1");
-    terminal.press(&["2"]);
-    terminal.wait("Call tree");
+    press(&terminal, &["2"]);
+    terminal.until_shown("Call tree");
     kit::wait_until_idle(pid);
     assert!(Command::new("kill").args(["-TSTP", &pid.to_string()]).status().unwrap().success());
-    terminal.wait("Stopped");
-    terminal.run("clear; fg");
-    terminal.wait("Call tree");
-    terminal.press(&["Q"]);
-    terminal.is_sane("0");
+    terminal.until_shown("Stopped");
+    enter(&terminal, "clear; fg");
+    terminal.until_shown("Call tree");
+    press(&terminal, &["Q"]);
+    is_sane(&terminal, "0");
 }
 
 #[test]
 fn without_terminal_report_prints_text() {
     let Some(lab) = Lab::new() else { return };
     lab.record(SHARES, "shares");
-    let terminal = Terminal::new(&lab, 100, 50);
+    let terminal = shell(&lab, 100, 50);
     for command in [
         "TERM=dumb pmc report shares.data",
         "pmc report shares.data </dev/null",
@@ -481,17 +420,17 @@ fn without_terminal_report_prints_text() {
         "pmc report shares.data | cat",
         "pmc report --max-rows 3 shares.data",
     ] {
-        terminal.run("clear");
-        terminal.run(&format!("{command}; echo ended=$?="));
-        let screen = terminal.wait("ended=0=");
+        enter(&terminal, "clear");
+        enter(&terminal, &format!("{command}; echo ended=$?="));
+        let screen = terminal.until_shown("ended=0=");
         assert!(screen.contains("half"), "{command}:\n{screen}");
         assert_eq!(terminal.fact("alternate_on"), "0", "{command}");
     }
-    terminal.run("clear; pmc report shares.data | head -3; echo ended=${PIPESTATUS[0]}=");
-    terminal.wait("ended=0=");
+    enter(&terminal, "clear; pmc report shares.data | head -3; echo ended=${PIPESTATUS[0]}=");
+    terminal.until_shown("ended=0=");
     // An unreadable file is reported without switching to the full screen.
-    terminal.run("clear; pmc report missing.data; echo ended=$?=");
-    let screen = terminal.wait("ended=1=");
+    enter(&terminal, "clear; pmc report missing.data; echo ended=$?=");
+    let screen = terminal.until_shown("ended=1=");
     assert!(screen.contains("missing.data"), "{screen}");
     run(&["report", "--stdio", lab.path("shares.data").to_str().unwrap()]).expect(0).prints(&["half"]);
 }
@@ -500,7 +439,7 @@ fn without_terminal_report_prints_text() {
 fn text_on_a_terminal_is_coloured() {
     let Some(lab) = Lab::new() else { return };
     lab.record(SHARES, "shares");
-    let terminal = Terminal::new(&lab, 100, 50);
+    let terminal = shell(&lab, 100, 50);
     let bar = "38;2;232;144;79m█";
     for (before, options, is_coloured) in [
         ("COLORTERM=truecolor", "--theme dark", true),
@@ -509,9 +448,12 @@ fn text_on_a_terminal_is_coloured() {
         ("COLORTERM=truecolor TERM=dumb", "--theme dark", false),
         ("COLORTERM=truecolor", "--theme dark --color never", false),
     ] {
-        terminal.run(&format!("clear; {before} pmc report --stdio {options} shares.data; echo ended=$?="));
-        terminal.wait("ended=0=");
-        let screen = terminal.tmux(&["capture-pane", "-p", "-e"], &[]);
+        enter(
+            &terminal,
+            &format!("clear; {before} pmc report --stdio {options} shares.data; echo ended=$?="),
+        );
+        terminal.until_shown("ended=0=");
+        let screen = terminal.painted();
         assert_eq!(screen.contains(bar), is_coloured, "{before} {options}:\n{screen}");
         assert!(is_coloured || !screen.contains('\x1b'), "{before} {options}:\n{screen}");
     }
@@ -522,7 +464,7 @@ fn long_output_is_paged() {
     let Some(lab) = Lab::new() else { return };
     lab.record(SHARES, "shares");
     std::fs::write(lab.path("never"), "[pager]\n\treport = false\n").unwrap();
-    let terminal = Terminal::new(&lab, 80, 12);
+    let terminal = shell(&lab, 80, 12);
     let report = "report --stdio shares.data";
     for (command, is_paged) in [
         (format!("PAGER='sed s/^/page:/' pmc {report}"), true),
@@ -541,28 +483,28 @@ fn long_output_is_paged() {
         (format!("PAGER= pmc {report}"), false),
         (format!("PAGER=/no/such/pager pmc {report}"), false),
     ] {
-        terminal.run("clear");
-        terminal.run(&format!("{command}; echo ended=$?="));
-        let screen = terminal.wait("ended=0=");
+        enter(&terminal, "clear");
+        enter(&terminal, &format!("{command}; echo ended=$?="));
+        let screen = terminal.until_shown("ended=0=");
         let is_there = |line: &str| line.starts_with("page:") && line.len() > 20;
         assert_eq!(screen.lines().any(is_there), is_paged, "{command}:\n{screen}");
         assert!(!screen.contains("pmc: "), "{command}:\n{screen}");
     }
     // A pager that exits early is not an error.
-    terminal.run("clear; PAGER='head -2' pmc script shares.data; echo ended=$?=");
-    let screen = terminal.wait("ended=0=");
+    enter(&terminal, "clear; PAGER='head -2' pmc script shares.data; echo ended=$?=");
+    let screen = terminal.until_shown("ended=0=");
     assert!(screen.contains("shares") && !screen.contains("pmc: "), "{screen}");
-    terminal.run("clear; PAGER='no-such-pager | cat; exit 127' pmc script shares.data; echo ended=$?=");
-    let screen = terminal.wait("ended=1=");
+    enter(&terminal, "clear; PAGER='no-such-pager | cat; exit 127' pmc script shares.data; echo ended=$?=");
+    let screen = terminal.until_shown("ended=1=");
     assert!(screen.contains("the pager did not start"), "{screen}");
     if need_program("less") {
         // Keys go to the pager, and messages wait until it exits.
-        terminal.run(&format!("clear; PAGER=less pmc {report}"));
-        terminal.wait_until("less", |screen| screen.lines().last() == Some(":"));
-        terminal.press(&["C-c", "C-\\", "G"]);
-        terminal.wait("Trust");
-        terminal.press(&["q"]);
-        terminal.is_sane("0");
+        enter(&terminal, &format!("clear; PAGER=less pmc {report}"));
+        terminal.until("less", |screen| screen.lines().last() == Some(":"));
+        press(&terminal, &["C-c", "C-\\", "G"]);
+        terminal.until_shown("Trust");
+        press(&terminal, &["q"]);
+        is_sane(&terminal, "0");
     }
 }
 
@@ -583,22 +525,23 @@ int main(void) { for (int i = 0; i < 400; i++) { cheap(1000 + i * 7919L % 5003);
 fn inlined_function_shows_its_own_and_its_callers_code() {
     let Some(lab) = Lab::new() else { return };
     lab.record(INLINED, "inlined");
-    let terminal = Terminal::new(&lab, 100, 40);
-    terminal.run("pmc report -i inlined.data");
+    let terminal = shell(&lab, 100, 40);
+    enter(&terminal, "pmc report -i inlined.data");
     // The table appears first with symbols only, then with inlined functions.
     let own = |screen: &str| {
         let row = screen.lines().find(|line| line.trim_end().ends_with("  spin"))?;
         row.split_whitespace().nth(1)?.strip_suffix('%')?.parse::<f64>().ok()
     };
-    terminal.wait_until("spin's own samples", |screen| own(screen).is_some_and(|own| own > 80.0));
-    terminal.press(&["/"]);
-    terminal.run("^spin$");
-    terminal.press(&["a"]);
-    let screen = terminal.wait("of all: dear (inlined)");
-    let screen = if screen.contains("of the function") { screen } else { terminal.wait("of the function") };
+    terminal.until("spin's own samples", |screen| own(screen).is_some_and(|own| own > 80.0));
+    press(&terminal, &["/"]);
+    enter(&terminal, "^spin$");
+    press(&terminal, &["a"]);
+    let screen = terminal.until_shown("of all: dear (inlined)");
+    let screen =
+        if screen.contains("of the function") { screen } else { terminal.until_shown("of the function") };
     assert!(screen.contains("imul"), "{screen}");
-    terminal.press(&["Q"]);
-    terminal.is_sane("0");
+    press(&terminal, &["Q"]);
+    is_sane(&terminal, "0");
     // Machine-readable output follows perf: samples count for the function that contains their code.
     let data = lab.path("inlined.data");
     let args = ["report", "-i", data.to_str().unwrap(), "--csv", "--no-children", "-s", "sym"];
@@ -630,10 +573,10 @@ int main(void) { for (int i = 0; i < 900; i++) work(1000 + i * 7919L % 5003); re
 fn source_lines_show_their_share() {
     let Some(lab) = Lab::new() else { return };
     lab.record(LINES, "lines");
-    let terminal = Terminal::new(&lab, 120, 60);
-    terminal.run("pmc annotate -i lines.data");
-    terminal.wait("of the function");
-    let screen = terminal.wait("/* fifth */");
+    let terminal = shell(&lab, 120, 60);
+    enter(&terminal, "pmc annotate -i lines.data");
+    terminal.until_shown("of the function");
+    let screen = terminal.until_shown("/* fifth */");
     for (name, wanted) in [("half", 50.0), ("third", 30.0), ("fifth", 20.0)] {
         let lines = screen.lines().filter(|line| line.contains(&format!("/* {name} */")));
         let percent = |line: &str| line.split_whitespace().next()?.strip_suffix('%')?.parse::<f64>().ok();
@@ -642,40 +585,40 @@ fn source_lines_show_their_share() {
         assert!((shown - wanted).abs() < 5.0, "{name}: {shown} instead of {wanted}\n{screen}");
     }
     assert!(screen.contains("of all: work (lines)"), "{screen}");
-    terminal.press(&["q"]);
-    terminal.is_sane("0");
+    press(&terminal, &["q"]);
+    is_sane(&terminal, "0");
 }
 
 #[test]
 fn annotate_opens_the_code_pane() {
     let Some(lab) = Lab::new() else { return };
     lab.record(SHARES, "shares");
-    let terminal = Terminal::new(&lab, 100, 40);
+    let terminal = shell(&lab, 100, 40);
     // Without a name `annotate` opens the function with the highest cost, and other panes are reachable from
     // it.
-    terminal.run("pmc annotate -i shares.data");
-    terminal.wait("of all: half (shares)");
+    enter(&terminal, "pmc annotate -i shares.data");
+    terminal.until_shown("of all: half (shares)");
     assert_eq!(terminal.fact("alternate_on"), "1");
-    terminal.press(&["1"]);
+    press(&terminal, &["1"]);
     let screen = settled(&terminal);
     assert!(screen.contains("third"), "{screen}");
-    terminal.press(&["q"]);
-    terminal.wait("of all: half (shares)");
-    terminal.press(&["q"]);
-    terminal.is_sane("0");
-    terminal.run("clear; pmc annotate -i shares.data third -M intel --no-source");
-    let screen = terminal.wait("of all: third (shares)");
+    press(&terminal, &["q"]);
+    terminal.until_shown("of all: half (shares)");
+    press(&terminal, &["q"]);
+    is_sane(&terminal, "0");
+    enter(&terminal, "clear; pmc annotate -i shares.data third -M intel --no-source");
+    let screen = terminal.until_shown("of all: third (shares)");
     assert!(screen.contains("imul    r") && !screen.contains("SPIN"), "{screen}");
-    terminal.press(&["Q"]);
-    terminal.is_sane("0");
+    press(&terminal, &["Q"]);
+    is_sane(&terminal, "0");
     // An unknown function ends pmc, with the error on the restored terminal.
-    terminal.run("clear; pmc annotate -i shares.data thrid; echo ended=$?=");
-    let screen = terminal.wait("ended=1=");
+    enter(&terminal, "clear; pmc annotate -i shares.data thrid; echo ended=$?=");
+    let screen = terminal.until_shown("ended=1=");
     assert!(screen.contains("no function named") && screen.contains("third"), "{screen}");
     for options in ["--stdio", "--max-rows 4", "--json", "| cat", "</dev/null"] {
-        terminal.run("clear");
-        terminal.run(&format!("pmc annotate -i shares.data half {options}; echo ended=$?="));
-        terminal.wait("ended=0=");
+        enter(&terminal, "clear");
+        enter(&terminal, &format!("pmc annotate -i shares.data half {options}; echo ended=$?="));
+        terminal.until_shown("ended=0=");
         assert_eq!(terminal.fact("alternate_on"), "0", "{options}");
     }
 }
@@ -686,16 +629,16 @@ fn truncated_file_does_not_break_the_screen() {
     let whole = std::fs::read(lab.record(SHARES, "shares")).unwrap();
     std::fs::write(lab.path("torn.data"), &whole[..whole.len() / 2]).unwrap();
     std::fs::write(lab.path("noise.data"), &whole[..60]).unwrap();
-    let terminal = Terminal::new(&lab, 90, 24);
-    terminal.run("pmc report torn.data");
-    terminal.wait("Functions");
+    let terminal = shell(&lab, 90, 24);
+    enter(&terminal, "pmc report torn.data");
+    terminal.until_shown("Functions");
     settled(&terminal);
-    terminal.press(&["6"]);
-    terminal.wait("Data quality");
-    terminal.press(&["Q"]);
-    terminal.is_sane("0");
-    terminal.run("pmc report noise.data");
-    terminal.is_sane("1");
+    press(&terminal, &["6"]);
+    terminal.until_shown("Data quality");
+    press(&terminal, &["Q"]);
+    is_sane(&terminal, "0");
+    enter(&terminal, "pmc report noise.data");
+    is_sane(&terminal, "1");
 }
 
 #[test]
@@ -705,9 +648,9 @@ fn hostile_names_are_harmless() {
         return;
     }
     lab.record(HOSTILE, "hostile");
-    let terminal = Terminal::new(&lab, 100, 24);
-    terminal.run("pmc report hostile.data");
-    terminal.wait("plain");
+    let terminal = shell(&lab, 100, 24);
+    enter(&terminal, "pmc report hostile.data");
+    terminal.until_shown("plain");
     let screen = settled(&terminal);
     for name in ["evil?[2J?]0;gotcha?name", "tab?name", "数据库", "combining"] {
         assert!(screen.contains(name), "no {name} in:\n{screen}");
@@ -725,19 +668,19 @@ fn hostile_names_are_harmless() {
         "{columns:?}\n{screen}"
     );
     for key in ["2", "3", "5"] {
-        terminal.press(&[key]);
-        terminal.wait_until("a name", |screen| screen.contains('?') && screen.contains("1 Functions"));
+        press(&terminal, &[key]);
+        terminal.until("a name", |screen| screen.contains('?') && screen.contains("1 Functions"));
         if key == "5" {
-            terminal.wait("e?[31mv?il数");
+            terminal.until_shown("e?[31mv?il数");
         }
         assert_eq!(terminal.fact("alternate_on"), "1");
     }
-    terminal.press(&["1", "/"]);
-    terminal.run("数据库");
-    terminal.press(&["a"]);
-    terminal.wait_until("its code, or why there is none", |screen| {
+    press(&terminal, &["1", "/"]);
+    enter(&terminal, "数据库");
+    press(&terminal, &["a"]);
+    terminal.until("its code, or why there is none", |screen| {
         screen.contains("数据库") && !screen.contains("looking for")
     });
-    terminal.press(&["Q"]);
-    terminal.is_sane("0");
+    press(&terminal, &["Q"]);
+    is_sane(&terminal, "0");
 }

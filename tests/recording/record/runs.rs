@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 
 use super::*;
 use crate::top::Running;
-use crate::top::screen::Tmux;
+use crate::top::screen::shell_line;
 
 #[test]
 fn exit_status_is_the_commands() {
@@ -494,18 +494,16 @@ fn status_line_appears_only_on_terminals_without_a_command() {
     // The command has the terminal to itself, even if it prints nothing for a long time.
     let asks = "echo $$ >pid; printf \"your name? \"; while :; do :; done";
     let tmux =
-        Tmux::start(lab.0.path(), &record(&lab, &format!("-e cpu-clock -o x -- sh -c '{asks}'")), 100, 20);
+        shell_line(lab.0.path(), &record(&lab, &format!("-e cpu-clock -o x -- sh -c '{asks}'")), 100, 20);
     tmux.until_shown("your name?");
     let pid = std::fs::read_to_string(lab.path("pid")).expect("its number").trim().to_owned();
     kit::wait_for_ticks(pid.parse().expect("a number"), 130);
     assert_eq!(tmux.shown().trim(), "your name?");
     drop(tmux);
-    // With targets that already run, pmc shows a status line and clears it at the end. A new tmux server,
-    // because the old one may still be exiting.
-    let lab = Lab::new();
+    // With targets that already run, pmc shows a status line and clears it at the end.
     let spins = Running::start(Command::new("sh").args(["-c", SPIN]));
     let line = record(&lab, &format!("-e cpu-clock -o y -p {}", spins.pid()));
-    let tmux = Tmux::start(lab.0.path(), &line, 100, 20);
+    let tmux = shell_line(lab.0.path(), &line, 100, 20);
     tmux.until("a status line", |shown| {
         ["recording ", " samples, ", "/s, ", " lost, ", "own CPU "].iter().all(|word| shown.contains(word))
     });

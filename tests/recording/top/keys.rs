@@ -6,8 +6,9 @@ use std::cell::{Cell, RefCell};
 use pmc::tui::keys::{BoundKey, CHAPTERS, KeyAction, KeyBinding, Pane};
 
 use super::kit::{self, in_tmux};
-use super::screen::{Tmux, ended, watching};
+use super::screen::{ended, watching};
 use super::{Lab, Running};
+use crate::kit::terminal::Tmux;
 
 /// The required effect of a key, in a situation in which it has one.
 struct Duty {
@@ -168,9 +169,8 @@ fn begin(lab: &Lab, is_frozen: bool) -> Option<(Running, Tmux)> {
 
 /// The screen once every key typed so far has been read and drawn.
 pub(super) fn settled_screen(tmux: &Tmux) -> String {
-    kit::wait_until_typed(|command| tmux.run(command));
-    let shell = tmux.run(&["display-message", "-p", "#{pane_pid}"]).trim().parse().expect("a pid");
-    let top = kit::wait_for_child(shell);
+    tmux.wait_until_typed();
+    let top = tmux.child();
     let (same, last) = (Cell::new(0), RefCell::new(String::new()));
     kit::wait_for_screen(
         "rest",
@@ -203,7 +203,7 @@ fn every_key_on_the_help_page_works() {
                         keys.iter().for_each(|key| tmux.keys(&[key]));
                         // Escape closes questions and pages; Backspace then undoes filters and the pane.
                         tmux.keys(&["Escape"]);
-                        kit::wait_until_typed(|command| tmux.run(command));
+                        tmux.wait_until_typed();
                         tmux.keys(&["BSpace", "BSpace", "BSpace", "BSpace"]);
                     }
                 }
@@ -227,7 +227,7 @@ fn press(lab: &Lab, tmux: &Tmux, key: BoundKey, action: KeyAction, pane: Pane, i
     let mut painted = rest();
     if !way.is_empty() {
         way.iter().for_each(|key| tmux.keys(&[key]));
-        kit::wait_until_typed(|command| tmux.run(command));
+        tmux.wait_until_typed();
         painted = rest();
     }
     let text = tmux.shown();

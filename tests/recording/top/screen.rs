@@ -5,68 +5,17 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::{Lab, Running, SHARES, kit, ready};
+use crate::kit::terminal::Tmux;
 
-/// A separate tmux server with one window.
-pub(crate) struct Tmux {
-    socket: String,
-}
-
-impl Tmux {
-    /// Starts a shell line in a window of this size. The shell prints the exit status after it.
-    #[track_caller]
-    pub(crate) fn start(folder: &Path, line: &str, width: u16, height: u16) -> Self {
-        let socket = folder.join("tmux").display().to_string();
-        let tmux = Self { socket };
-        let line = format!(
-            "stty -g >{0}/before; {line}; echo \"status $?\"; stty -g >{0}/after; exec sleep 60",
-            folder.display()
-        );
-        let (width, height) = (width.to_string(), height.to_string());
-        tmux.run(&["-f", "/dev/null", "new-session", "-d", "-x", &width, "-y", &height, &line]);
-        tmux
-    }
-
-    #[track_caller]
-    pub(super) fn run(&self, arguments: &[&str]) -> String {
-        let run = Command::new("tmux")
-            .arg("-S")
-            .arg(&self.socket)
-            .args(arguments)
-            .env("TERM", "xterm-256color")
-            .output();
-        let run = run.expect("tmux starts");
-        String::from_utf8_lossy(&run.stdout).into_owned()
-    }
-
-    pub(crate) fn keys(&self, keys: &[&str]) {
-        self.run(&[&["send-keys"], keys].concat());
-    }
-
-    pub(crate) fn shown(&self) -> String {
-        self.run(&["capture-pane", "-p"])
-    }
-
-    /// Text of the terminal with its colours, which include the cursor's line.
-    pub(crate) fn painted(&self) -> String {
-        self.run(&["capture-pane", "-p", "-e"])
-    }
-
-    /// Waits until the terminal satisfies `is_there`.
-    #[track_caller]
-    pub(crate) fn until(&self, what: &str, is_there: impl Fn(&str) -> bool) -> String {
-        kit::wait_for_screen(what, || self.shown(), is_there)
-    }
-
-    #[track_caller]
-    pub(crate) fn until_shown(&self, text: &str) -> String {
-        self.until(text, |shown| shown.contains(text))
-    }
-}
-
-impl Drop for Tmux {
-    fn drop(&mut self) {
-        self.run(&["kill-server"]);
-    }
+/// Runs a shell line in a terminal of this size. The shell prints the exit status after it, and leaves the
+/// terminal's settings before and after it in `folder`.
+#[track_caller]
+pub(crate) fn shell_line(folder: &Path, line: &str, width: u16, height: u16) -> Tmux {
+    let line = format!(
+        "stty -g >{0}/before; {line}; echo \"status $?\"; stty -g >{0}/after; exec sleep 60",
+        folder.display()
+    );
+    Tmux::start(width, height, &[], &[&line])
 }
 
 pub(super) fn watching(lab: &Lab, options: &str) -> Option<(Running, Tmux)> {
@@ -80,7 +29,7 @@ pub(super) fn watching(lab: &Lab, options: &str) -> Option<(Running, Tmux)> {
         crate::kit::binary(),
         shares.pid()
     );
-    let tmux = Tmux::start(lab.0.path(), &line, 120, 40);
+    let tmux = shell_line(lab.0.path(), &line, 120, 40);
     Some((shares, tmux))
 }
 
@@ -144,7 +93,7 @@ fn rate_of_cpu_events_can_be_changed() {
         "env LC_ALL=en_US.UTF-8 {} top -a -F 1000 -e cpu-clock,page-faults -d 0.3",
         crate::kit::binary()
     );
-    let tmux = Tmux::start(lab.0.path(), &line, 120, 40);
+    let tmux = shell_line(lab.0.path(), &line, 120, 40);
     tmux.until("samples", |shown| shown.contains(" samples  ") && !shown.contains(" 0 samples  "));
     let rates = [(",", "500 samples"), (".", "1,000 samples"), (".", "2,000 samples")];
     for event in ["cpu-clock", "page-faults"] {
@@ -171,7 +120,7 @@ fn command_output_does_not_overwrite_the_screen() {
         crate::kit::binary(),
         shares.display()
     );
-    let tmux = Tmux::start(lab.0.path(), &line, 120, 40);
+    let tmux = shell_line(lab.0.path(), &line, 120, 40);
     let shown = tmux.until_shown("the command has ended");
     assert!(shown.contains("fifty") && !shown.contains("heard"), "{shown}");
     tmux.keys(&["q"]);
@@ -192,7 +141,7 @@ fn live_rows_events_filters_history_and_code() {
     tmux.until("the first event", |shown| header(shown).contains("  cpu-clock  "));
     // Filter rows by pattern.
     tmux.keys(&["&"]);
-    tmux.run(&["send-keys", "-l", "fift|twent"]);
+    tmux.text("fift|twent");
     tmux.keys(&["Enter"]);
     let shown = tmux.until("two rows", |shown| shown.contains(" of 2: "));
     assert!(!shown.contains("thirty"), "{shown}");
@@ -234,11 +183,7 @@ fn signal_leaves_a_sane_terminal() {
     let lab = Lab::new();
     let Some((_shares, tmux)) = watching(&lab, "") else { return };
     tmux.until_shown("fifty");
-    let pane = tmux.run(&["display-message", "-p", "#{pane_pid}"]);
-    let children = Command::new("pgrep").args(["-P", pane.trim()]).output().expect("pgrep starts");
-    let children = String::from_utf8_lossy(&children.stdout).into_owned();
-    let pmc = children.split_whitespace().next().expect("pmc runs in the window").to_owned();
-    assert!(Command::new("kill").arg(&pmc).status().expect("kill starts").success());
+    assert!(Command::new("kill").arg(tmux.child().to_string()).status().expect("kill starts").success());
     ended(&lab, &tmux, "143");
 }
 
@@ -262,7 +207,7 @@ fn live_view_can_be_written_to_files() {
         tmux.keys(&["x"]);
         tmux.until_shown("Write to");
         tmux.keys(&["C-u"]);
-        tmux.run(&["send-keys", "-l", name]);
+        tmux.text(name);
         tmux.keys(&["Enter"]);
         tmux.until_shown(&format!("{name} is written"));
     }
@@ -321,7 +266,7 @@ fn processes_show_their_names_and_exit_is_reported() {
     let boss = Running::start(&mut Command::new(lab.compile("boss", BOSS)));
     let pid = boss.pid();
     let line = format!("{} top -e cpu-clock -p {pid} -d 0.3 --accumulate", kit::binary());
-    let tmux = Tmux::start(lab.0.path(), &line, 120, 40);
+    let tmux = shell_line(lab.0.path(), &line, 120, 40);
     tmux.until("functions", |shown| shown.contains("spin"));
     tmux.keys(&["5"]);
     // Only the worker uses the CPU, but the row has the process's name. Children have no pid once they have

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{C, Lab, Measured, agree, measured};
 use crate::kit;
-use crate::top::screen::Tmux;
+use crate::top::screen::shell_line;
 
 const LIVE: &str = include_str!("live.c");
 
@@ -160,7 +160,7 @@ fn screen_folds_idle_threads_until_asked_for() {
     kit::run(&["record", "--wall", "-q", "--duration", "2s", "-p", &pid, "-o", &recording]).expect(0);
     for line in [format!("{pmc} top --wall -d 0.3 -p {pid}"), format!("{pmc} report -i {recording}")] {
         let folder = tempfile::tempdir().expect("a folder");
-        let tmux = Tmux::start(folder.path(), &line, 100, 24);
+        let tmux = shell_line(folder.path(), &line, 100, 24);
         tmux.until_shown("Symbol");
         tmux.keys(&["5"]);
         tmux.until_shown("1 idle thread (I to show)");
