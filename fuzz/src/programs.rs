@@ -189,13 +189,17 @@ pub fn unwind(data: &[u8]) {
     let most = 1 + usize::from(head[1]);
     let mut unwinder = StackUnwinder::new(most, true);
     let thread = Thread { pid: 1, tid: 1 };
-    // The second walk uses what the first one remembered.
+    let mut walked: Option<Vec<u64>> = None;
+    // The second walk uses what the first one remembered, and must not differ.
     for _ in 0..2 {
         unwinder
             .walk(&[()], false, |walker, ()| walker.walk(thread, Some((&space, 1)), arch, &parts, |_| true));
         let Some(stack) = unwinder.stack(0) else { return };
         // A marker may be added.
         assert!(stack.chain.len() <= most + 1, "{} of {most} frames", stack.chain.len());
+        let chain = stack.chain.to_vec();
+        assert!(walked.as_ref().is_none_or(|before| *before == chain), "{walked:x?} {chain:x?}");
+        walked = Some(chain);
     }
 }
 

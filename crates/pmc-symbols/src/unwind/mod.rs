@@ -16,6 +16,7 @@ mod code;
 mod entries;
 mod joiner;
 mod registers;
+mod rules;
 mod space;
 mod stacks;
 mod stitcher;

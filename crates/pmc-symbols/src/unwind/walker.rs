@@ -16,6 +16,7 @@ use rustc_hash::FxHashMap;
 
 use super::entries::FramePointer;
 use super::registers::UnwindRegisters;
+use super::rules::{MOST_REMEMBERED, Rules};
 use super::space::{ArchUnwinder, Coverage, Space};
 use super::x86;
 use crate::address::Avma;
@@ -54,9 +55,10 @@ pub enum ChainEnd {
 }
 
 /// The unwinder of one worker thread. Caches the rules for addresses, in all spaces.
+#[derive(Default)]
 pub struct Walker {
-    x86_64: CacheX86_64,
-    aarch64: CacheAarch64,
+    x86_64: Rules<CacheX86_64>,
+    aarch64: Rules<CacheAarch64>,
     /// Storage for an unwind row; allocated for the first 32-bit process.
     x86: Option<UnwindContext<usize>>,
     /// For each of framehop's 16-bit numbers whose rules may be cached: the full value of pmc's counter.
@@ -73,27 +75,9 @@ pub struct Walker {
     leads_on: bool,
 }
 
-/// Number of addresses with cached coverage or frame pointers.
-const MOST_REMEMBERED: usize = 1 << 16;
-
 impl fmt::Debug for Walker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Walker")
-    }
-}
-
-impl Default for Walker {
-    fn default() -> Self {
-        Self {
-            x86_64: CacheX86_64::new(),
-            aarch64: CacheAarch64::new(),
-            x86: None,
-            seen: FxHashMap::default(),
-            coverage: FxHashMap::default(),
-            frame_pointers: FxHashMap::default(),
-            records: Vec::new(),
-            leads_on: false,
-        }
     }
 }
 
@@ -238,8 +222,10 @@ impl Walker {
                         regs.set(register, value);
                     }
                 }
-                let cache = &mut self.x86_64;
-                let caller = |frame, regs: &mut _| unwinder.unwind_frame(frame, regs, cache, &mut read);
+                let rules = &mut self.x86_64;
+                let caller = |frame, regs: &mut _| {
+                    rules.unwind_frame(unwinder, space.generation, frame, regs, &mut read)
+                };
                 let end = follow(registers.ip, &mut regs, caller, &copied, &mut code, most, chain);
                 (end, regs.bp())
             }
@@ -260,8 +246,10 @@ impl Walker {
                     PtrAuthMask::from_max_known_address(unwinder.max_known_code_address().max(1 << 47));
                 let mut regs =
                     UnwindRegsAarch64::new_with_ptr_auth_mask(mask, registers.lr, registers.sp, registers.fp);
-                let cache = &mut self.aarch64;
-                let caller = |frame, regs: &mut _| unwinder.unwind_frame(frame, regs, cache, &mut read);
+                let rules = &mut self.aarch64;
+                let caller = |frame, regs: &mut _| {
+                    rules.unwind_frame(unwinder, space.generation, frame, regs, &mut read)
+                };
                 let end = follow(registers.ip, &mut regs, caller, &copied, &mut code, most, chain);
                 (end, regs.fp())
             }
