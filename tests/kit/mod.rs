@@ -234,10 +234,10 @@ pub fn let_pass(time: Duration) {
     std::thread::sleep(time);
 }
 
-/// Waits until everything written into a pipe or typed into a terminal has been read.
+/// Waits until everything written into a pipe has been read.
 #[track_caller]
 pub fn wait_until_read(queue: impl AsFd) {
-    wait_for("its reader", || rustix::io::ioctl_fionread(&queue).expect("a pipe or terminal") == 0);
+    wait_for("its reader", || rustix::io::ioctl_fionread(&queue).expect("a pipe") == 0);
 }
 
 /// Waits until a process has a child, and returns the first child.

@@ -3,7 +3,9 @@
 use std::ffi::OsStr;
 use std::process::Command;
 
-use super::{wait_for_child, wait_for_screen, wait_until_read};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::{wait_for, wait_for_child, wait_for_screen};
 
 /// A tmux server of its own. Dropping it ends the program.
 pub struct Tmux {
@@ -58,9 +60,15 @@ impl Tmux {
         let name = self.fact("pane_tty");
         let without_control = rustix::fs::OFlags::NOCTTY.bits() as i32;
         let terminal = std::fs::OpenOptions::new().read(true).custom_flags(without_control).open(name);
+        let terminal = terminal.expect("root may open it");
         // tmux delivers the keys before it replies to the next command.
         self.fact("pane_tty");
-        wait_until_read(terminal.expect("root may open it"));
+        // Only poll(2) passes on keys that the kernel has not yet delivered to the terminal's reader. FIONREAD
+        // does not count them.
+        wait_for("the program reads its keys", || {
+            let mut input = [PollFd::new(&terminal, PollFlags::IN)];
+            poll(&mut input, Some(&Timespec::default())).expect("a terminal can be polled") == 0
+        });
     }
 
     #[track_caller]
