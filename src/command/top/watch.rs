@@ -179,12 +179,7 @@ impl Engine for WatchState {
     }
 
     fn history(&mut self, function: &FunctionRef) -> Option<Vec<u64>> {
-        Some(
-            self.snapshot
-                .as_ref()
-                .map(|snapshot| self.row_history.of(snapshot, function))
-                .unwrap_or_default(),
-        )
+        Some(self.row_history.of(function))
     }
 
     fn annotate(&mut self, function: FunctionRef) {

@@ -228,7 +228,7 @@ impl NameTable {
         }
     }
 
-    /// Drops all locations except these, if these are at most half of the known ones.
+    /// Drops all locations except these, and their strings, if these are at most half of the known ones.
     fn keep(&mut self, locations: &[CodeLocation]) {
         let known = self.places.len() + self.stretches.values().map(|map| map.iter().count()).sum::<usize>();
         if known < 2 * locations.len() {
@@ -237,11 +237,25 @@ impl NameTable {
         let mut kept = Self::default();
         for location in locations {
             if let Some(calls) = self.of(location) {
+                let calls = kept.translated(calls, &self.texts);
                 let around = self.stretch(location).map(|(range, _)| range);
-                kept.put(location, calls, around);
+                kept.put(location, &calls, around);
             }
         }
-        (self.calls, self.places, self.stretches) = (kept.calls, kept.places, kept.stretches);
+        (kept.modules, kept.renamed) = (std::mem::take(&mut self.modules), self.renamed + 1);
+        *self = kept;
+    }
+
+    /// Returns calls whose strings are in `texts`, with the numbers of these strings in this table.
+    fn translated(&mut self, calls: &[LocationCall], texts: &StringTable) -> Vec<LocationCall> {
+        let mut word = |id| self.texts.add(texts.get(id));
+        let translate = |call: &LocationCall| LocationCall {
+            dso: word(call.dso),
+            symbol: word(call.symbol),
+            file: call.file.map(&mut word),
+            ..*call
+        };
+        calls.iter().map(translate).collect()
     }
 
     /// Updates `code` with the known calls at these locations. Changes only entries that are new or newly
@@ -471,16 +485,8 @@ impl NameFinder {
     /// Stores the calls at these locations.
     fn store(&mut self, locations: &[CodeLocation], code: &LocationCalls, texts: &StringTable) {
         let named = &mut *lock(&self.named);
-        let mut renamed = Vec::new();
         for (number, location) in locations.iter().enumerate() {
-            renamed.clear();
-            renamed.extend_from_slice(&code.calls()[code.range(number as u32)]);
-            for call in &mut renamed {
-                let mut word = |id| named.texts.add(texts.get(id));
-                (call.dso, call.symbol, call.file) =
-                    (word(call.dso), word(call.symbol), call.file.map(&mut word));
-            }
-            let calls = &renamed[..];
+            let calls = &named.translated(&code.calls()[code.range(number as u32)], texts);
             // With line numbers, the calls differ between neighbouring addresses.
             let around = match self.options.depth {
                 Depth::Names => self.symbols.around(location).map(|(from, end)| from..end),
@@ -535,6 +541,29 @@ fn is_generated(modules: &[Module], location: &CodeLocation) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn strings_of_dropped_names_are_dropped() {
+        let mut named = NameTable::default();
+        let location = |number: u32| CodeLocation::in_module(number, 0x10);
+        for number in 0..100 {
+            let (dso, symbol) = (named.texts.add("program"), named.texts.add(&format!("function {number}")));
+            let call = LocationCall::new(dso, symbol, CpuMode::User, true);
+            let around = (number % 2 == 0).then_some(0..0x20);
+            named.put(&location(number), &[call], around);
+        }
+        let kept = [98, 7].map(location);
+        named.keep(&kept);
+        assert_eq!(named.renamed, 1);
+        for (location, name) in kept.iter().zip(["function 98", "function 7"]) {
+            let call = named.of(location).expect("it was kept")[0];
+            assert_eq!((named.texts.get(call.dso), named.texts.get(call.symbol)), ("program", name));
+        }
+        assert!(named.of(&location(6)).is_none() && named.texts.find("function 6").is_none());
+        // More than half of the names are used.
+        named.keep(&kept);
+        assert_eq!(named.renamed, 1);
+    }
 
     #[test]
     fn files_of_many_programs_do_not_stay_open() {

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 
 use super::snapshot::LiveSnapshot;
-use crate::profile::sampled::{FunctionRef, StringId};
+use crate::profile::sampled::FunctionRef;
 
 /// Maximum number of intervals to keep.
 const MOST: usize = 120;
@@ -18,7 +18,7 @@ const FUNCTIONS: usize = 2000;
 /// Costs of functions in recent intervals, by module and name.
 #[derive(Debug, Default)]
 pub struct RowHistory {
-    of: FxHashMap<(StringId, StringId), IntervalCosts>,
+    of: FxHashMap<(String, String), IntervalCosts>,
     intervals: usize,
 }
 
@@ -33,7 +33,7 @@ impl RowHistory {
     /// Adds an interval. `keep` is the fraction of all costs that remains after it.
     pub fn note(&mut self, snapshot: &LiveSnapshot, event: usize, keep: f64) {
         self.intervals += 1;
-        let mut now: Vec<((StringId, StringId), u64)> = snapshot.own(event).into_iter().collect();
+        let mut now: Vec<_> = snapshot.own(event).into_iter().collect();
         now.sort_by_key(|(_, period)| std::cmp::Reverse(*period));
         now.truncate(FUNCTIONS);
         for one in self.of.values_mut() {
@@ -42,7 +42,9 @@ impl RowHistory {
                 one.sums.pop_front();
             }
         }
-        for (function, period) in now {
+        for ((dso, symbol), period) in now {
+            // The numbers of strings can change from one snapshot to the next.
+            let function = [dso, symbol].map(|id| snapshot.text(id).to_owned()).into();
             let one = self.of.entry(function).or_insert_with(|| {
                 let sums = std::iter::repeat_n(0, self.intervals.min(MOST)).collect();
                 IntervalCosts { before: 0.0, sums }
@@ -56,9 +58,8 @@ impl RowHistory {
     }
 
     /// Returns a function's cost in each interval, oldest first.
-    pub fn of(&self, snapshot: &LiveSnapshot, function: &FunctionRef) -> Vec<u64> {
-        let name = snapshot.text(&function.dso).zip(snapshot.text(&function.symbol));
-        let one = name.and_then(|name| self.of.get(&name));
+    pub fn of(&self, function: &FunctionRef) -> Vec<u64> {
+        let one = self.of.get(&(function.dso.clone(), function.symbol.clone()));
         one.map(|one| one.sums.iter().copied().collect()).unwrap_or_default()
     }
 }

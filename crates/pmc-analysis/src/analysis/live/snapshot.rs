@@ -400,7 +400,8 @@ impl LiveSnapshot {
     /// Returns the samples in a function: location, event index and cost. For an inlined function, returns
     /// the samples of the function that contains it, or of the costliest one if there are several.
     pub(crate) fn samples_of(&self, function: &FunctionRef) -> Vec<(CodeLocation, usize, SampleValue)> {
-        let (Some(dso), Some(symbol)) = (self.text(&function.dso), self.text(&function.symbol)) else {
+        let (Some(dso), Some(symbol)) = (self.texts.find(&function.dso), self.texts.find(&function.symbol))
+        else {
             return Vec::new();
         };
         let resolved = &self.look.resolved;
@@ -463,8 +464,8 @@ impl LiveSnapshot {
         self.events_totals.iter().map(|source| source.total.clone()).collect()
     }
 
-    pub(crate) fn text(&self, text: &str) -> Option<StringId> {
-        self.texts.find(text)
+    pub(crate) fn text(&self, id: StringId) -> &str {
+        self.texts.get(id)
     }
 }
 
