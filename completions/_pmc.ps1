@@ -11,7 +11,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
     $devices = '/sys/bus/event_source/devices'
     $head = ''
     $found = switch -CaseSensitive ("$($words[1]):$option") {
-        { $_ -cin @('profile:-e', 'profile:--event', 'stat:-e', 'stat:--event', 'stat-record:-e', 'stat-record:--event', 'record:-e', 'record:--event', 'top:-e', 'top:--event', 'export:-e', 'export:--event', 'flamegraph:-e', 'flamegraph:--event') } {
+        { $_ -cin @('profile:-e', 'profile:--event', 'stat:-e', 'stat:--event', 'stat-record:-e', 'stat-record:--event', 'record:-e', 'record:--event', 'top:-e', 'top:--event', 'compare:-e', 'compare:--event', 'export:-e', 'export:--event', 'flamegraph:-e', 'flamegraph:--event') } {
             # A pmu/terms/ that is closed is behind us.
             $list = $wordToComplete
             if ($list -match '^(?:[^/]*/[^/]*/)+') { $head = $Matches[0]; $list = $list.Substring($head.Length) }
@@ -80,6 +80,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('trace', 'trace', [CompletionResultType]::ParameterValue, 'Show the system calls of a command, of processes or of the whole machine')
             [CompletionResult]::new('annotate', 'annotate', [CompletionResultType]::ParameterValue, 'Show the cost of each instruction and source line of a function')
             [CompletionResult]::new('diff', 'diff', [CompletionResultType]::ParameterValue, 'Compare recordings, and tell differences from noise')
+            [CompletionResult]::new('compare', 'compare', [CompletionResultType]::ParameterValue, 'Run two commands alternately, and show how their time, counts and functions differ')
             [CompletionResult]::new('script', 'script', [CompletionResultType]::ParameterValue, 'Print the samples of a recording one by one')
             [CompletionResult]::new('lock', 'lock', [CompletionResultType]::ParameterValue, 'Show waits for locks: for kernel locks, and for user-space locks with the threads that hold them')
             [CompletionResult]::new('probe', 'probe', [CompletionResultType]::ParameterValue, 'Define probes in functions and lines, with the variables to read there')
@@ -1053,6 +1054,31 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('-D', '-D ', [CompletionResultType]::ParameterName, 'D')
             [CompletionResult]::new('--dump-raw-trace', '--dump-raw-trace', [CompletionResultType]::ParameterName, 'dump-raw-trace')
             [CompletionResult]::new('--cycles-hist', '--cycles-hist', [CompletionResultType]::ParameterName, 'cycles-hist')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
+        'pmc;compare' {
+            [CompletionResult]::new('-r', '-r', [CompletionResultType]::ParameterName, 'Number of counted runs, and of profiled runs, of each command')
+            [CompletionResult]::new('--repeat', '--repeat', [CompletionResultType]::ParameterName, 'Number of counted runs, and of profiled runs, of each command')
+            [CompletionResult]::new('--warmup', '--warmup', [CompletionResultType]::ParameterName, 'Run each command N times without counting first')
+            [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)')
+            [CompletionResult]::new('--event', '--event', [CompletionResultType]::ParameterName, 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)')
+            [CompletionResult]::new('--sample', '--sample', [CompletionResultType]::ParameterName, 'Event to sample [default: cycles, or cpu-clock]')
+            [CompletionResult]::new('-F', '-F ', [CompletionResultType]::ParameterName, 'Sample frequency in Hz, or `max`')
+            [CompletionResult]::new('--freq', '--freq', [CompletionResultType]::ParameterName, 'Sample frequency in Hz, or `max`')
+            [CompletionResult]::new('--call-graph', '--call-graph', [CompletionResultType]::ParameterName, 'How to record call stacks: auto, fp, dwarf or lbr')
+            [CompletionResult]::new('-s', '-s', [CompletionResultType]::ParameterName, 'What distinguishes rows: sym, dso, srcline, comm and the other keys of pmc diff')
+            [CompletionResult]::new('--sort', '--sort', [CompletionResultType]::ParameterName, 'What distinguishes rows: sym, dso, srcline, comm and the other keys of pmc diff')
+            [CompletionResult]::new('--max-rows', '--max-rows', [CompletionResultType]::ParameterName, 'Maximum number of changed rows to print; 0 prints all')
+            [CompletionResult]::new('--top', '--top', [CompletionResultType]::ParameterName, 'Maximum number of changed rows to print; 0 prints all')
+            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Write an HTML page with all functions and a differential flame graph; `-` writes it to stdout instead of the text')
+            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Write an HTML page with all functions and a differential flame graph; `-` writes it to stdout instead of the text')
+            [CompletionResult]::new('--fail-if', '--fail-if', [CompletionResultType]::ParameterName, 'Exit with status 1 if this condition holds for the time, a count or a function, such as ''worse > 3% and p < 0.01'', and with status 2 if the runs cannot tell')
+            [CompletionResult]::new('--format', '--format', [CompletionResultType]::ParameterName, 'With --fail-if, print the answer as annotations and a step summary for GitHub Actions, or as a JUnit report')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('-j', '-j', [CompletionResultType]::ParameterName, 'Print one JSON document')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print one JSON document')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break

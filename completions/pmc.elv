@@ -37,6 +37,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand trace 'Show the system calls of a command, of processes or of the whole machine'
             cand annotate 'Show the cost of each instruction and source line of a function'
             cand diff 'Compare recordings, and tell differences from noise'
+            cand compare 'Run two commands alternately, and show how their time, counts and functions differ'
             cand script 'Print the samples of a recording one by one'
             cand lock 'Show waits for locks: for kernel locks, and for user-space locks with the threads that hold them'
             cand probe 'Define probes in functions and lines, with the variables to read there'
@@ -999,6 +1000,30 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand -D 'D'
             cand --dump-raw-trace 'dump-raw-trace'
             cand --cycles-hist 'cycles-hist'
+            cand -h 'Print help'
+            cand --help 'Print help'
+        }
+        &'pmc;compare'= {
+            cand -r 'Number of counted runs, and of profiled runs, of each command'
+            cand --repeat 'Number of counted runs, and of profiled runs, of each command'
+            cand --warmup 'Run each command N times without counting first'
+            cand -e 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)'
+            cand --event 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)'
+            cand --sample 'Event to sample [default: cycles, or cpu-clock]'
+            cand -F 'Sample frequency in Hz, or `max`'
+            cand --freq 'Sample frequency in Hz, or `max`'
+            cand --call-graph 'How to record call stacks: auto, fp, dwarf or lbr'
+            cand -s 'What distinguishes rows: sym, dso, srcline, comm and the other keys of pmc diff'
+            cand --sort 'What distinguishes rows: sym, dso, srcline, comm and the other keys of pmc diff'
+            cand --max-rows 'Maximum number of changed rows to print; 0 prints all'
+            cand --top 'Maximum number of changed rows to print; 0 prints all'
+            cand -o 'Write an HTML page with all functions and a differential flame graph; `-` writes it to stdout instead of the text'
+            cand --output 'Write an HTML page with all functions and a differential flame graph; `-` writes it to stdout instead of the text'
+            cand --fail-if 'Exit with status 1 if this condition holds for the time, a count or a function, such as ''worse > 3% and p < 0.01'', and with status 2 if the runs cannot tell'
+            cand --format 'With --fail-if, print the answer as annotations and a step summary for GitHub Actions, or as a JUnit report'
+            cand --no-pager 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+            cand -j 'Print one JSON document'
+            cand --json 'Print one JSON document'
             cand -h 'Print help'
             cand --help 'Print help'
         }
@@ -2056,7 +2081,7 @@ fn pmc-numbers {|list @folders|
 }
 
 fn pmc-value {|pmc key list|
-    if (has-value ['profile:-e' 'profile:--event' 'stat:-e' 'stat:--event' 'stat-record:-e' 'stat-record:--event' 'record:-e' 'record:--event' 'top:-e' 'top:--event' 'export:-e' 'export:--event' 'flamegraph:-e' 'flamegraph:--event'] $key) {
+    if (has-value ['profile:-e' 'profile:--event' 'stat:-e' 'stat:--event' 'stat-record:-e' 'stat-record:--event' 'record:-e' 'record:--event' 'top:-e' 'top:--event' 'compare:-e' 'compare:--event' 'export:-e' 'export:--event' 'flamegraph:-e' 'flamegraph:--event'] $key) {
         pmc-events $pmc $list
     } elif (has-value ['stat:-M' 'stat:--metrics' 'stat-record:-M' 'stat-record:--metrics' 'stat-report:-M' 'stat-report:--metrics'] $key) {
         pmc-metrics $pmc $list

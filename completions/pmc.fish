@@ -40,6 +40,7 @@ complete -c pmc -n "__fish_pmc_needs_command" -f -a "top" -d 'Show where time go
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "trace" -d 'Show the system calls of a command, of processes or of the whole machine'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "annotate" -d 'Show the cost of each instruction and source line of a function'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "diff" -d 'Compare recordings, and tell differences from noise'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "compare" -d 'Run two commands alternately, and show how their time, counts and functions differ'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "script" -d 'Print the samples of a recording one by one'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "lock" -d 'Show waits for locks: for kernel locks, and for user-space locks with the threads that hold them'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "probe" -d 'Define probes in functions and lines, with the variables to read there'
@@ -791,6 +792,21 @@ complete -c pmc -n "__fish_pmc_using_subcommand diff" -s m -l modules
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s D -l dump-raw-trace
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l cycles-hist
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand compare" -s r -l repeat -d 'Number of counted runs, and of profiled runs, of each command' -r
+complete -c pmc -n "__fish_pmc_using_subcommand compare" -l warmup -d 'Run each command N times without counting first' -r
+complete -c pmc -n "__fish_pmc_using_subcommand compare" -s e -l event -d 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand compare" -l sample -d 'Event to sample [default: cycles, or cpu-clock]' -r
+complete -c pmc -n "__fish_pmc_using_subcommand compare" -s F -l freq -d 'Sample frequency in Hz, or `max`' -r
+complete -c pmc -n "__fish_pmc_using_subcommand compare" -l call-graph -d 'How to record call stacks: auto, fp, dwarf or lbr' -r
+complete -c pmc -n "__fish_pmc_using_subcommand compare" -s s -l sort -d 'What distinguishes rows: sym, dso, srcline, comm and the other keys of pmc diff' -r
+complete -c pmc -n "__fish_pmc_using_subcommand compare" -l max-rows -l top -d 'Maximum number of changed rows to print; 0 prints all' -r
+complete -c pmc -n "__fish_pmc_using_subcommand compare" -s o -l output -d 'Write an HTML page with all functions and a differential flame graph; `-` writes it to stdout instead of the text' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand compare" -l fail-if -d 'Exit with status 1 if this condition holds for the time, a count or a function, such as \'worse > 3% and p < 0.01\', and with status 2 if the runs cannot tell' -r
+complete -c pmc -n "__fish_pmc_using_subcommand compare" -l format -d 'With --fail-if, print the answer as annotations and a step summary for GitHub Actions, or as a JUnit report' -r -f -a "github\t''
+junit\t''"
+complete -c pmc -n "__fish_pmc_using_subcommand compare" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand compare" -s j -l json -d 'Print one JSON document'
+complete -c pmc -n "__fish_pmc_using_subcommand compare" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s i -l input -d 'The recording' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s F -l fields -d 'Fields to print; +NAME and -NAME change the default; a prefix hw:, sw:, trace: or raw: selects the event type' -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l stop-bt -d 'Stop call chains after these functions' -r
@@ -1519,6 +1535,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat" -s e -l event -x -a '(__pm
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s e -l event -x -a '(__pmc_events)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s e -l event -x -a '(__pmc_events)'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s e -l event -x -a '(__pmc_events)'
+complete -c pmc -n "__fish_pmc_using_subcommand compare" -s e -l event -x -a '(__pmc_events)'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -s e -l event -x -a '(__pmc_events)'
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s e -l event -x -a '(__pmc_events)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s M -l metrics -x -a '(__pmc_metrics)'

@@ -6,6 +6,7 @@ pub(crate) mod annotate;
 pub(crate) mod archive;
 pub(crate) mod buildid_cache;
 pub(crate) mod buildid_list;
+pub(crate) mod compare;
 pub(crate) mod config;
 pub(crate) mod data;
 pub(crate) mod diff;
@@ -231,6 +232,8 @@ commands! {
     Annotate(Box<annotate::AnnotateArgs>) = "annotate",
     /// Compare recordings, and tell differences from noise
     Diff(Box<diff::DiffArgs>) = "diff",
+    /// Run two commands alternately, and show how their time, counts and functions differ
+    Compare(Box<compare::CompareArgs>) = "compare",
     /// Print the samples of a recording one by one
     Script(Box<script::ScriptArgs>) = "script",
     /// Show waits for locks: for kernel locks, and for user-space locks with the threads that hold them

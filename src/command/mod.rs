@@ -7,6 +7,7 @@ mod annotate;
 mod archive;
 mod buildid_cache;
 mod buildid_list;
+mod compare;
 mod config;
 mod data;
 mod destination;
@@ -384,6 +385,30 @@ fn run(cli: Cli, settings: &Config, columns: Option<&pmcstat::PmcstatColumns>) -
         }
         Command::Annotate(typed) => annotate::run(annotate::AnnotatePlan::new(&typed)?),
         Command::Diff(typed) => diff::run(&diff::DiffPlan::new(&typed)?),
+        Command::Compare(typed) => {
+            let recording = |mut typed| {
+                config::apply_recording(settings, &mut typed)?;
+                record::RecordPlan::new(typed, &Host::live())
+            };
+            let steps = compare::CompareSteps {
+                words: &stat::command_words,
+                check: &|typed| record::check_events(&recording(typed)?),
+                count: &|typed, commands| {
+                    stat::compare_commands(
+                        stat::StatPlan::new(typed, &Host::live())?,
+                        commands,
+                        compare::PROFILED,
+                    )
+                },
+                record: &|typed| {
+                    let mut plan = recording(typed)?;
+                    plan.hides_output = true;
+                    Ok(Box::new(|| record::run_unseen(plan)))
+                },
+                diff: &|typed, labels| diff::compare(diff::DiffPlan::new(typed)?, labels),
+            };
+            compare::run(&compare::ComparePlan::new(*typed)?, &steps)
+        }
         Command::Latency(typed) => latency::run(&latency::LatencyPlan::new(*typed, &Host::live())?),
         Command::Sched(typed) => match sched::SchedPlan::new(*typed, &Host::live())? {
             sched::SchedPlan::Record(mut typed) => {
@@ -445,7 +470,9 @@ fn run(cli: Cli, settings: &Config, columns: Option<&pmcstat::PmcstatColumns>) -
                     record::run_for_summary(record::RecordPlan::new(typed, &Host::live())?)
                 },
                 compare: &|typed, commands| {
-                    stat::compare_commands(stat::StatPlan::new(typed, &Host::live())?, commands)
+                    let plan = stat::StatPlan::new(typed, &Host::live())?;
+                    stat::compare_commands(plan, commands, &[])
+                        .map(|((comparison, _), exit)| (comparison, exit))
                 },
             };
             mcp::run(&mcp::McpPlan::new(&typed)?, &steps)

@@ -3,6 +3,7 @@
 
 pub(crate) mod agent;
 pub(crate) mod annotate;
+pub(crate) mod compare;
 pub(crate) mod diff;
 pub mod export;
 pub mod gate;

@@ -14,15 +14,20 @@ int main(void) { for (int i = 0; i < 3000; i++) { long n = uneven(); changed(n);
 "#;
 
 /// Other load on the machine cannot hide the factor of `changed`, which is 4.
-const SLOWER: &str = "worse > 50% and p < 0.01";
+pub(super) const SLOWER: &str = "worse > 50% and p < 0.01";
 
-/// Builds two versions of a program, and records each of them `runs` times, alternately.
-fn recordings(lab: &Lab, runs: usize) -> [Vec<PathBuf>; 2] {
-    let programs = ["old", "new"].map(|version| {
+/// Builds two versions of a program.
+pub(super) fn programs(lab: &Lab) -> [PathBuf; 2] {
+    ["old", "new"].map(|version| {
         std::fs::create_dir_all(lab.path(version)).unwrap();
         let changed = if version == "old" { "-DCHANGED=1000" } else { "-DCHANGED=4000" };
         lab.build(&format!("{version}/prog"), &[lab::CHAIN, SOURCE].concat(), &["-O1", "-g", changed])
-    });
+    })
+}
+
+/// Records both versions of a program `runs` times, alternately.
+fn recordings(lab: &Lab, runs: usize) -> [Vec<PathBuf>; 2] {
+    let programs = programs(lab);
     let mut files = [Vec::new(), Vec::new()];
     for run in 0..runs {
         for (program, files) in programs.iter().zip(&mut files) {

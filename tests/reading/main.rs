@@ -7,6 +7,7 @@ mod kit;
 mod annotate;
 mod archive;
 mod ci_examples;
+mod compare;
 mod contents;
 mod diff;
 mod export;

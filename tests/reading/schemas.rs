@@ -10,7 +10,8 @@ use serde_json::{Value as Json, json};
 use crate::kit;
 
 /// The documents with a schema, by the name of its file.
-const DOCUMENTS: [&str; 7] = ["annotate", "diff", "info", "report", "stat", "stat-vs", "top"];
+const DOCUMENTS: [&str; 9] =
+    ["annotate", "compare", "diff", "diff-vs", "info", "report", "stat", "stat-vs", "top"];
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/schemas")
@@ -173,6 +174,21 @@ fn documents_of_measurements_follow_their_schemas() {
     let words = [&["stat", "--json", "-o", "-", "-e", events, "-r", "3"][..], &gate].concat();
     // The exit status is the answer.
     check("stat-vs", &kit::run(&words).stdout, &words.join(" "));
+    let sampled = ["--sample", "cpu-clock:u", "-r", "3"];
+    for gate in [&[][..], &["--fail-if", "total > 3%"]] {
+        let words = [&["compare", "--json", "-e", events, "true", "sleep 0.01"], &sampled[..], gate].concat();
+        check("compare", &kit::run(&words).stdout, &words.join(" "));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let [old, new] = ["old", "new"].map(|name| folder.path().join(name).to_str().unwrap().to_owned());
+    for file in [&old, &new] {
+        kit::run(&["record", "-q", "-e", "cpu-clock:u", "-o", file, "--", "sh", "-c", "echo $((1+1))"])
+            .expect(0);
+    }
+    for more in [&[][..], &["--fail-if", "total > 3%"]] {
+        let words = [&["diff", "--json", &old, "--vs", &new], more].concat();
+        check("diff-vs", &kit::run(&words).stdout, &words.join(" "));
+    }
     let ran =
         kit::run(&["top", "--json", "-e", "cpu-clock:u", "-p", &pid, "-d", "100ms", "--duration", "500ms"]);
     let lines: Vec<&str> = ran.stdout.lines().collect();

@@ -11,8 +11,9 @@ pub(super) use plan::DiffPlan;
 use pmc_analysis::analysis::diff::DiffSides;
 use pmc_analysis::analysis::recording_quality;
 use pmc_analysis::analysis::warning::AnalysisWarning;
-use pmc_analysis::profile::diff::groups::{compare_groups, problems};
-use pmc_analysis::profile::gate::judge;
+use pmc_analysis::profile::diff::Diff;
+use pmc_analysis::profile::diff::groups::{GroupComparison, compare_groups, problems};
+use pmc_analysis::profile::gate::{UnusableReason, judge};
 use pmc_sys::error::{Error, Exit, Result, say};
 
 /// Runs the command.
@@ -45,10 +46,7 @@ pub(super) fn run(plan: &DiffPlan) -> Result<Exit> {
     };
     let compared = compare_groups(&comparison, groups.request);
     let report = groups.gate.as_ref().map(|condition| {
-        let subjects = compared.gate_subjects(
-            |row| view::diff::groups::row_name(&comparison, row),
-            |text| comparison.texts.get(text).to_owned(),
-        );
+        let subjects = view::diff::groups::gate_subjects(&comparison, &compared);
         judge(condition, &subjects, problems(&comparison.files, groups.request.base))
     });
     let mut out = PagedOutput::new();
@@ -63,4 +61,23 @@ pub(super) fn run(plan: &DiffPlan) -> Result<Exit> {
     gate::write_annotations(&mut out, &report, plan.ci).and_then(|()| out.finish()).map_err(failed)?;
     gate::append_summary(&report, plan.ci)?;
     Ok(gate::exit_of(&report))
+}
+
+/// Compares groups of recordings without printing the comparison. `labels` are the names of the recordings in
+/// messages. Also returns why the comparison is unusable for a gate.
+///
+/// # Errors
+/// Fails if a recording cannot be read, or the recordings have no event in common.
+pub(super) fn compare(
+    mut plan: DiffPlan,
+    labels: Vec<String>,
+) -> Result<(Diff, GroupComparison, Vec<UnusableReason>)> {
+    plan.request.labels = labels;
+    let sides = DiffSides::load(&plan.request, &Bars)?;
+    recording_quality::warn_of_names(sides.name_failures());
+    let comparison = sides.compare(&plan.request)?;
+    let request = plan.groups.map(|groups| groups.request).ok_or_else(|| Error::usage("no groups"))?;
+    let compared = compare_groups(&comparison, request);
+    let problems = problems(&comparison.files, request.base);
+    Ok((comparison, compared, problems))
 }

@@ -120,6 +120,7 @@ impl DiffPlan {
         Ok(Self {
             request: DiffRequest {
                 files,
+                labels: Vec::new(),
                 analysis: AnalysisRequest {
                     selection: plan::selection(&filter)?,
                     keys,

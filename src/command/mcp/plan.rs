@@ -99,8 +99,6 @@ pub(super) fn compare_options(texts: Vec<String>, events: Vec<String>, runs: u32
     options.counted.events = events;
     options.counted.repeat = Some(runs);
     options.counted.timeout = Some(milliseconds(seconds));
-    // The comparison is returned as a value.
-    options.to.output = Some(PathBuf::from("/dev/null"));
     options
 }
 

@@ -206,6 +206,7 @@ impl RecordingCall<'_> {
             keys = vec![SortKey::Dso, SortKey::Symbol];
         }
         let request = DiffRequest {
+            labels: Vec::new(),
             files: files.to_vec(),
             analysis: AnalysisRequest { keys, ..self.request() },
             query: Query::default(),

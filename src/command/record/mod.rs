@@ -25,6 +25,7 @@ use pmc_recording::recording::file::features;
 use pmc_recording::recording::file::output::{OutputEvents, RecordOutput};
 use pmc_recording::recording::file::recorder::PreparedRecording;
 use pmc_recording::recording::file::result::{RecordingResult, lost};
+use pmc_recording::recording::output_pipe::OutputPipe;
 use pmc_recording::recording::plan::BuildIdChoice;
 use pmc_recording::recording::reservation::reserve;
 use pmc_recording::recording::sources::{self, RecordSources};
@@ -58,6 +59,18 @@ pub(super) fn run_for_summary(mut plan: RecordPlan) -> Result<(Json, Exit)> {
     let document = status::document(&run, &sampled, reason.as_ref(), own_cpu, exit);
     keep_files(&run);
     Ok((document, exit))
+}
+
+/// Checks whether the events of a recording exist.
+pub(super) fn check_events(plan: &RecordPlan) -> Result<()> {
+    open::groups(&plan.sample, &Host::live()).map(|_| ())
+}
+
+/// Makes a recording without printing anything. Returns the exit status.
+pub(super) fn run_unseen(mut plan: RecordPlan) -> Result<Exit> {
+    let Some((_, run)) = measure(&mut plan, None)? else { return Ok(Exit::Done) };
+    let exit = run.exit(!plan.sample.run_schedule.command.is_empty());
+    run.failed.map_or(Ok(exit), Err)
 }
 
 /// Stores the program files in the build-id cache. The recording is complete even if this fails.
@@ -100,7 +113,13 @@ fn measure(
     let mut control = plan.control.as_deref().map(Control::open).transpose()?;
     // If the recording is a stream, only pmc may write to it, because the reader would parse the command's
     // output as records.
-    let streams = if plan.file.is_stream() { Streams::OutputToError } else { Streams::Shared };
+    let hidden = plan.hides_output.then(|| OutputPipe::open(None)).transpose();
+    let hidden = hidden.map_err(|error| Error::io("making a pipe", error))?;
+    let streams = match &hidden {
+        Some(pipe) => pipe.streams(),
+        None if plan.file.is_stream() => Streams::OutputToError,
+        None => Streams::Shared,
+    };
     let held = launch::hold_for(&plan.sample.run_schedule, streams)?;
     let (sources, threads) = match &mut attached {
         Some(attached) => attached.take(&plan.sample.scope, &host)?,
@@ -143,6 +162,7 @@ fn measure(
         },
     };
     let run = recording.run();
+    hidden.into_iter().for_each(OutputPipe::close);
     say::wipe_status();
     drop(signals);
     Ok(Some((sampled, run?)))

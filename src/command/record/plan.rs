@@ -45,6 +45,8 @@ pub(in crate::command) struct RecordPlan {
     /// Whether to print perf's lines about the files even if stderr is not a terminal, for scripts that
     /// search for these lines.
     pub(in crate::command) prints_perf_summary: bool,
+    /// Whether to discard the command's output.
+    pub(in crate::command) hides_output: bool,
     /// Whether to print a JSON summary.
     pub(super) json: bool,
     /// The persistent entry that provides the events, if any.
@@ -171,6 +173,7 @@ impl RecordPlan {
             dry_run: false,
             quiet: typed.quiet,
             prints_perf_summary: !typed.quiet,
+            hides_output: false,
             json: typed.json,
             attached: None,
         })

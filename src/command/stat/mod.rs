@@ -19,7 +19,7 @@ mod serve;
 mod sink;
 
 use std::ffi::OsString;
-use std::io::{Write, stdout};
+use std::io::{Write, stderr, stdout};
 
 use self::collect::{ShownEvents, StatMachine, TablePeriod};
 use self::events::ResolvedSelection;
@@ -73,29 +73,46 @@ pub(super) fn run(plan: StatPlan, counted: Option<(CountPlan, &mut dyn Observer)
     run_with(plan, counted).map(|(exit, _)| exit)
 }
 
-/// Compares the commands of `--vs`, which `commands` repeats as lists of arguments. Returns the comparison
-/// and the exit status.
+/// A comparison of commands, and why it is unusable for a gate; otherwise no reasons.
+type JudgedComparison = (CommandComparison, Vec<UnusableReason>);
+
+/// Compares the commands of `--vs`, which `commands` repeats as lists of arguments, without printing the
+/// comparison. Also returns the exit status. The caller evaluates the condition of `--fail-if`, for which it
+/// also measures `others`.
 pub(super) fn compare_commands(
     mut plan: StatPlan,
     commands: Vec<Vec<OsString>>,
-) -> Result<(CommandComparison, Exit)> {
+    others: &'static [&'static str],
+) -> Result<(JudgedComparison, Exit)> {
     plan.repeat.argument_lists = commands;
+    plan.repeat.measured_elsewhere = Some(others);
     let (exit, compared) = run_with(plan, None)?;
     compared.map(|comparison| (comparison, exit)).ok_or_else(|| Error::usage("no commands to compare"))
+}
+
+/// Returns the words of commands, given as texts. Starting a shell takes time, so either all commands run in
+/// a shell or none of them.
+pub(super) fn command_words(texts: &[String]) -> Vec<Vec<OsString>> {
+    let shell = texts.iter().any(|text| needs_shell(text));
+    let words = |text: &String| match shell {
+        true => ["sh", "-c", text.as_str()].map(OsString::from).to_vec(),
+        false => text.split_whitespace().map(OsString::from).collect(),
+    };
+    texts.iter().map(words).collect()
 }
 
 /// Returns the exit status and, with `--vs`, the comparison.
 fn run_with(
     mut plan: StatPlan,
     counted: Option<(CountPlan, &mut dyn Observer)>,
-) -> Result<(Exit, Option<CommandComparison>)> {
+) -> Result<(Exit, Option<JudgedComparison>)> {
     let host = Host::live();
     let mut wanted = events::wanted(&plan, &host)?;
     targets::include_descendants(&mut plan.scope, wanted.groups.iter().flat_map(|(group, _)| &group.events))?;
     check_flags(&wanted, &host)?;
     let is_logged = log::apply_log_options(&plan, &mut wanted)?;
     let machine = StatMachine::new(&host);
-    if plan.output.takes_stderr() && plan.verbose == 0 {
+    if plan.output.takes_stderr() && plan.verbose == 0 && plan.repeat.measured_elsewhere.is_none() {
         say::be_quiet(true);
     }
     // If only software events are counted, no reservation is required.
@@ -221,7 +238,7 @@ impl StatSession<'_> {
     }
 
     /// Runs the commands of `--vs` in turn, and compares them.
-    fn versus(&mut self) -> Result<(Exit, CommandComparison)> {
+    fn versus(&mut self) -> Result<(Exit, JudgedComparison)> {
         let mut texts: Vec<String> = Vec::new();
         let mut commands: Vec<Vec<OsString>> = Vec::new();
         if !self.plan.command.is_empty() {
@@ -229,16 +246,12 @@ impl StatSession<'_> {
             texts.push(words.join(" "));
             commands.push(self.plan.command.clone());
         }
-        // Starting a shell takes time, so run either all commands in a shell or none of them.
-        let lists = &self.plan.repeat.argument_lists;
-        let shell = lists.is_empty() && self.plan.repeat.versus.iter().any(|text| needs_shell(text));
-        for (index, text) in self.plan.repeat.versus.iter().enumerate() {
-            texts.push(text.clone());
-            commands.push(match (lists.get(index), shell) {
-                (Some(words), _) => words.clone(),
-                (None, true) => ["sh", "-c", text.as_str()].map(OsString::from).to_vec(),
-                (None, false) => text.split_whitespace().map(OsString::from).collect(),
-            });
+        let Repeat { versus, argument_lists, .. } = &self.plan.repeat;
+        let shell = argument_lists.is_empty() && versus.iter().any(|text| needs_shell(text));
+        texts.extend(versus.iter().cloned());
+        match argument_lists.is_empty() {
+            true => commands.extend(command_words(versus)),
+            false => commands.extend(argument_lists.iter().cloned()),
         }
         if let Some(first) = commands.first_mut().filter(|_| shell && !self.plan.command.is_empty()) {
             first.splice(0..0, ["sh", "-c", "\"$@\"", "sh"].map(OsString::from));
@@ -261,7 +274,8 @@ impl StatSession<'_> {
             for ((command, text), runs) in commands.iter().zip(&texts).zip(&mut runs) {
                 let ran = self.run_passes(command, round)?;
                 progress.iter().for_each(|progress| progress.more(1));
-                if ran.exit.code() != 0 && exit == Exit::Done {
+                let is_interrupted = matches!(ran.exit, Exit::Interrupted(_) | Exit::Signal(signal::INT));
+                if ran.exit.code() != 0 && exit == Exit::Done && !is_interrupted {
                     let words: Vec<_> = command.iter().map(|w| w.to_string_lossy()).collect();
                     let name = words.last().map(|w| w.as_ref()).unwrap_or_default();
                     say::warn(CommandWarning::CommandFailed {
@@ -272,7 +286,10 @@ impl StatSession<'_> {
                     problems.push(UnusableReason::CommandFailed { command: text.clone(), status });
                 }
                 exit = if ran.exit.code() == 0 { exit } else { ran.exit };
-                runs.push(ran.counts);
+                // A run that the user interrupted is not comparable with complete runs.
+                if !is_interrupted || runs.is_empty() {
+                    runs.push(ran.counts);
+                }
                 if ran.over {
                     break 'rounds;
                 }
@@ -289,16 +306,21 @@ impl StatSession<'_> {
         if self.plan.output.metric_only {
             comparison.lines.retain(|line| line.measure != MeasureKind::Count);
         }
-        let report = self.plan.repeat.gate.as_ref().map(|condition| {
+        if self.plan.repeat.gate.is_some() {
             problems.extend(comparison.too_few_runs());
-            judge(condition, &comparison.gate_subjects(), problems)
-        });
+        }
+        if self.plan.repeat.measured_elsewhere.is_some() {
+            return Ok((exit, (comparison, problems)));
+        }
+        let condition = self.plan.repeat.gate.as_ref();
+        let report =
+            condition.map(|condition| judge(condition, &comparison.gate_subjects(), problems.clone()));
         self.printer.comparison(&comparison, report.as_ref())?;
         if let Some(report) = &report {
             gate::append_summary(report, self.plan.output.ci)?;
             exit = if matches!(exit, Exit::Interrupted(_)) { exit } else { gate::exit_of(report) };
         }
-        Ok((exit, comparison))
+        Ok((exit, (comparison, problems)))
     }
 
     /// Rejects a condition with names that will not be measured, before the commands run.
@@ -312,6 +334,7 @@ impl StatSession<'_> {
             .into_iter()
             .chain(events.map(|event| event.name.as_str()))
             .chain(self.wanted.metrics.formulas.iter().map(|formula| formula.name.as_str()))
+            .chain(self.plan.repeat.measured_elsewhere.unwrap_or_default().iter().copied())
             .collect();
         let is_known = |name: &str| known.iter().any(|own| selects_name(name, own));
         match condition.names().into_iter().find(|name| !is_known(name)) {
@@ -412,7 +435,11 @@ impl StatSession<'_> {
         hook("--pre", plan.repeat.pre.as_deref())?;
         let output = match self.is_heard {
             Some(is_shown) => {
-                let shown = is_shown.then(|| Box::new(stdout()) as Box<dyn Write + Send>);
+                // Standard output is for the command that shows the comparison.
+                let shown = is_shown.then(|| match plan.repeat.measured_elsewhere {
+                    None => Box::new(stdout()) as Box<dyn Write + Send>,
+                    Some(_) => Box::new(stderr()),
+                });
                 Some(OutputPipe::open(shown).map_err(|error| Error::io("making a pipe", error))?)
             }
             None => None,

@@ -131,6 +131,9 @@ pub(super) struct Repeat {
     pub(super) gate: Option<GateCondition>,
     /// The commands of `versus` as lists of arguments, if they must not be interpreted; otherwise empty.
     pub(super) argument_lists: Vec<Vec<OsString>>,
+    /// Set if another command shows the comparison and evaluates the condition: the names that it measures
+    /// in addition.
+    pub(super) measured_elsewhere: Option<&'static [&'static str]>,
     /// Whether the commands' output is shown only in the first run.
     pub(super) hushes: bool,
     /// Number of uncounted runs before the first counted one.
@@ -341,6 +344,7 @@ impl StatPlan {
                 versus: typed.vs,
                 gate: typed.fail_if.as_deref().map(GateCondition::parse).transpose()?,
                 argument_lists: Vec::new(),
+                measured_elsewhere: None,
                 hushes: !typed.show_output,
                 warm_ups: typed.warmup,
                 sync: typed.sync,

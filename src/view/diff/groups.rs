@@ -21,7 +21,7 @@ use crate::view::report::{CellSpelling, ReportFormat, words};
 use crate::view::table::{self, left, right};
 use pmc_analysis::profile::diff::groups::{GroupChange, GroupComparison, GroupEvent, GroupRow, GroupVerdict};
 use pmc_analysis::profile::diff::{Diff, VERSION};
-use pmc_analysis::profile::gate::GateReport;
+use pmc_analysis::profile::gate::{GateReport, GateSubject};
 use pmc_analysis::profile::sampled::{RowCell, is_clock};
 use pmc_sys::terminal::theme::TextRole;
 use pmc_sys::text::{as_json, clean};
@@ -45,30 +45,72 @@ pub(crate) fn write(
         if number > 0 {
             writeln!(out)?;
         }
-        head(&mut Remarks::new(out, layout.width, false), groups, event)?;
-        table(out, diff, groups, event, layout)?;
+        head(&mut Remarks::new(out, layout.width, false), groups, event, ["base", "new"])?;
+        table(out, diff, groups, event, &wanted(event, layout), ["Base", "New"], layout)?;
     }
     let remarks = &mut Remarks::new(out, layout.width, false);
     writeln!(remarks)?;
-    let unit = if groups.by_share { "percentage of the recording" } else { "cost per recording" };
-    writeln!(
-        remarks,
-        "Values are means ({unit}). ± is the 95% confidence interval of the change; p is corrected for the number of rows. \
-         Within noise: the variation between recordings explains the change."
-    )?;
-    for file in diff.files.iter().filter(|file| file.lost > 0) {
-        writeln!(remarks, "Trust: {}: {}.", clean(&file.path), clean(&file.trust))?;
-    }
-    for note in diff.notes.iter().chain(&groups.notes) {
-        writeln!(remarks, "{}.", clean(note))?;
+    for remark in self::remarks(diff, groups) {
+        writeln!(remarks, "{remark}")?;
     }
     let Some(report) = report else { return Ok(()) };
     writeln!(out)?;
     gate::text(out, report, layout.width)
 }
 
+/// Writes the rows that differ between two commands, A and B.
+///
+/// # Errors
+/// Fails if writing to `out` fails.
+pub(crate) fn write_changed(
+    out: &mut dyn Write,
+    diff: &Diff,
+    groups: &GroupComparison,
+    layout: &DiffLayout,
+) -> io::Result<()> {
+    for event in &groups.events {
+        head(&mut Remarks::new(out, layout.width, false), groups, event, ["A", "B"])?;
+        let all = wanted(event, layout);
+        let changed: Vec<&GroupRow> = all.iter().copied().filter(|row| !is_noise(&row.change)).collect();
+        match changed.is_empty() {
+            true if event.total.verdict == GroupVerdict::FewRuns => {
+                writeln!(out, "  Too few runs were profiled to compare functions.")?;
+            }
+            true => {
+                writeln!(
+                    out,
+                    "  None of {} functions changed by more than the noise between runs.",
+                    all.len()
+                )?;
+            }
+            false => table(out, diff, groups, event, &changed, ["A", "B"], layout)?,
+        }
+        writeln!(out)?;
+    }
+    let out = &mut Remarks::new(out, layout.width, false);
+    remarks(diff, groups).iter().try_for_each(|remark| writeln!(out, "{remark}"))
+}
+
+/// Returns what a reader must know about the rows.
+pub(crate) fn remarks(diff: &Diff, groups: &GroupComparison) -> Vec<String> {
+    let unit = if groups.by_share { "percentage of the recording" } else { "cost per recording" };
+    let legend = format!(
+        "Values are means ({unit}). ± is the 95% confidence interval of the change; p is corrected for the number of rows. \
+         Within noise: the variation between recordings explains the change."
+    );
+    let lossy = diff.files.iter().filter(|file| file.lost > 0);
+    let trust = lossy.map(|file| format!("Trust: {}: {}.", clean(&file.path), clean(&file.trust)));
+    let notes = diff.notes.iter().chain(&groups.notes).map(|note| format!("{}.", clean(note)));
+    [legend].into_iter().chain(trust).chain(notes).collect()
+}
+
+/// Returns the measures of a gate.
+pub(crate) fn gate_subjects(diff: &Diff, groups: &GroupComparison) -> Vec<GateSubject> {
+    groups.gate_subjects(|row| row_name(diff, row), |text| diff.texts.get(text).to_owned())
+}
+
 /// Returns the name of a row for a gate: its function and program, or the values of other sort keys.
-pub(crate) fn row_name(diff: &Diff, row: &GroupRow) -> String {
+fn row_name(diff: &Diff, row: &GroupRow) -> String {
     let text = |cell: &RowCell| match cell {
         RowCell::Symbol(_, id) | RowCell::Text(id) => diff.texts.get(*id).to_owned(),
         cell => words(&diff.texts, cell, CellSpelling::read(false)).trim().to_owned(),
@@ -83,7 +125,12 @@ pub(crate) fn row_name(diff: &Diff, row: &GroupRow) -> String {
     }
 }
 
-fn head(out: &mut Remarks<'_>, groups: &GroupComparison, event: &GroupEvent) -> io::Result<()> {
+fn head(
+    out: &mut Remarks<'_>,
+    groups: &GroupComparison,
+    event: &GroupEvent,
+    sides: [&str; 2],
+) -> io::Result<()> {
     writeln!(out, "{}", clean(&event.name))?;
     let change = match (event.total.change, groups.by_share) {
         (Some(change), false) => {
@@ -91,7 +138,7 @@ fn head(out: &mut Remarks<'_>, groups: &GroupComparison, event: &GroupEvent) -> 
         }
         _ => String::new(),
     };
-    for (side, label) in ["base", "new"].into_iter().enumerate() {
+    for (side, label) in sides.into_iter().enumerate() {
         let amount = match groups.by_share {
             true => String::new(),
             false => format!(", {} each", cost(groups, event, &event.total, side)),
@@ -108,20 +155,15 @@ fn table(
     diff: &Diff,
     groups: &GroupComparison,
     event: &GroupEvent,
+    all: &[&GroupRow],
+    sides: [&str; 2],
     layout: &DiffLayout,
 ) -> io::Result<()> {
-    let all = wanted(event, layout);
-    let keys = event.rows.first().map_or(diff.keys.len(), |row| row.cells.len());
+    let keys = key_count(diff, event);
     let mut shapes = vec![right(2, 0), right(2, 0), right(2, 0), left(2, 0), left(2, 0)];
     shapes.extend((0..keys).map(|_| left(2, 0)));
-    let mut titles: Vec<String> = ["Base", "New", "Change", "p", "Verdict"].map(str::to_owned).into();
-    titles.extend(diff.keys[..keys].iter().map(|key| key.heading().to_owned()));
-    let rows = all.iter().take(layout.rows).map(|row| {
-        let mut cells = numbers(groups, event, &row.change);
-        cells.extend(row.cells.iter().map(|cell| words(&diff.texts, cell, CellSpelling::read(false))));
-        cells
-    });
-    let lines = table::lines(&shapes, [titles].into_iter().chain(rows));
+    let rows = all.iter().take(layout.rows).map(|row| cells(diff, groups, event, row));
+    let lines = table::lines(&shapes, [titles(diff, event, sides)].into_iter().chain(rows));
     let is_quiet = all.iter().map(|row| is_noise(&row.change));
     let roles = is_quiet.map(|is_quiet| if is_quiet { TextRole::Quiet } else { TextRole::Plain });
     for (line, role) in lines.iter().zip([TextRole::Heading].into_iter().chain(roles)) {
@@ -133,13 +175,38 @@ fn table(
     Ok(())
 }
 
+/// Returns the headings of the columns that [`cells`] fills.
+pub(crate) fn titles(diff: &Diff, event: &GroupEvent, [old, new]: [&str; 2]) -> Vec<String> {
+    let numbers = [old, new, "Change", "p", "Verdict"].map(str::to_owned);
+    let keys = diff.keys[..key_count(diff, event)].iter().map(|key| key.heading().to_owned());
+    numbers.into_iter().chain(keys).collect()
+}
+
+/// Returns the number of cells that distinguish the rows.
+fn key_count(diff: &Diff, event: &GroupEvent) -> usize {
+    event.rows.first().map_or(diff.keys.len(), |row| row.cells.len())
+}
+
+/// Returns the cells of a row: both costs, the change, p, the verdict, and the values of the sort keys.
+pub(crate) fn cells(
+    diff: &Diff,
+    groups: &GroupComparison,
+    event: &GroupEvent,
+    row: &GroupRow,
+) -> Vec<String> {
+    let mut cells = numbers(groups, event, &row.change);
+    cells.extend(row.cells.iter().map(|cell| words(&diff.texts, cell, CellSpelling::read(false))));
+    cells
+}
+
 /// Returns the rows that are not below the layout's limit.
 fn wanted<'a>(event: &'a GroupEvent, layout: &DiffLayout) -> Vec<&'a GroupRow> {
     let is_wanted = |row: &&GroupRow| row.change.shares.iter().any(|share| *share >= layout.limit);
     event.rows.iter().filter(is_wanted).collect()
 }
 
-fn is_noise(change: &GroupChange) -> bool {
+/// Whether a change is explained by noise, or cannot be tested.
+pub(crate) fn is_noise(change: &GroupChange) -> bool {
     matches!(change.verdict, GroupVerdict::Noise | GroupVerdict::Rare | GroupVerdict::FewRuns)
 }
 
@@ -161,7 +228,11 @@ fn cost(groups: &GroupComparison, event: &GroupEvent, change: &GroupChange, side
     }
 }
 
-fn json(
+/// Writes the comparison as one JSON document.
+///
+/// # Errors
+/// Fails if writing to `out` fails.
+pub(crate) fn json(
     out: &mut dyn Write,
     diff: &Diff,
     groups: &GroupComparison,

@@ -18,7 +18,7 @@ mod html;
 mod perfetto;
 mod pprof;
 mod speedscope;
-mod svg;
+pub(crate) mod svg;
 
 pub(super) use html::escaped;
 use std::io::{self, Write};

@@ -27,17 +27,13 @@ pub(super) fn write(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::R
     }
     let name = clean(&event.name);
     let samples = thousands(event.kept.samples);
-    let mut options = flamegraph::Options::default();
+    let mut options = options();
     options.title = format!("{}: {name}", clean(contents.title));
     options.subtitle = Some(match contents.before {
         None => format!("{samples} samples; width: share of {name}"),
         Some(_) => format!("{samples} samples; red: more than before, blue: less"),
     });
     options.count_name = if event.is_clock() { "ns".to_owned() } else { "occurrences".to_owned() };
-    // This palette colours kernel code, inlined functions and generated code by the marks after their names.
-    options.colors = Palette::Multi(MultiPalette::Java);
-    options.bgcolors = Some(BackgroundColor::Flat((255, 255, 255).into()));
-    options.hash = true;
     let text = |lines: &[(String, u64)]| -> String {
         lines.iter().map(|(path, period)| format!("{path} {period}\n")).collect()
     };
@@ -59,6 +55,43 @@ pub(super) fn write(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::R
             flamegraph::from_lines(&mut options, both, out)
         }
     }
+}
+
+/// Draws the difference between two groups of runs. Each line is a path with its old and its new cost, sorted
+/// by path. Widths are new costs; colours show the difference of the last function in each path.
+///
+/// # Errors
+/// Fails if writing to `out` fails, or no line has a new cost.
+pub(crate) fn difference(
+    out: &mut dyn Write,
+    title: &str,
+    unit: &str,
+    lines: &[(String, u64, u64)],
+) -> io::Result<()> {
+    let mut options = options();
+    // Unchanged functions are white.
+    options.bgcolors = Some(BackgroundColor::Flat((215, 215, 215).into()));
+    title.clone_into(&mut options.title);
+    unit.clone_into(&mut options.count_name);
+    let lines: Vec<String> = lines.iter().map(|(path, old, new)| format!("{path} {old} {new}")).collect();
+    flamegraph::from_lines(&mut options, lines.iter().map(String::as_str), out)
+}
+
+/// Returns the height of an image in pixels.
+pub(crate) fn height(image: &[u8]) -> u32 {
+    let text = String::from_utf8_lossy(&image[..image.len().min(2000)]);
+    let height = text.split_once(" height=\"").and_then(|(_, rest)| rest.split('"').next());
+    height.and_then(|number| number.parse().ok()).unwrap_or(600)
+}
+
+/// Returns the options that all flame graphs share.
+fn options() -> flamegraph::Options<'static> {
+    let mut options = flamegraph::Options::default();
+    // This palette colours kernel code, inlined functions and generated code by the marks after their names.
+    options.colors = Palette::Multi(MultiPalette::Java);
+    options.bgcolors = Some(BackgroundColor::Flat((255, 255, 255).into()));
+    options.hash = true;
+    options
 }
 
 /// Draws stacks whose function names have marks for thread states.

@@ -40,20 +40,9 @@ pub fn text(out: &mut dyn Write, comparison: &CommandComparison, style: &StatSty
         writeln!(out, "   {}  '{}'", letter(at), safe(command))?;
     }
     writeln!(out)?;
-    // For each measure, use the same unit for all commands.
-    let lines: Vec<ComparedMeasure> = comparison.lines.iter().map(in_fitting_unit).collect();
-    let title =
-        |line: &ComparedMeasure| format!("{} {}", safe(&line.name), safe(&line.unit)).trim_end().to_owned();
     let usual = [left(1, 20), left(2, 0), right(2, 18), left(0, 18), right(1, 8), left(2, 9), left(2, 0)];
     let narrow = [left(1, 0), left(2, 0), right(2, 0), left(0, 0), right(2, 0), left(2, 0), left(2, 0)];
-    let rows = lines.iter().flat_map(|line| {
-        line.sides.iter().enumerate().map(move |(at, side)| {
-            let mut row = vec![if at == 0 { title(line) } else { String::new() }, letter(at)];
-            row.extend(cells(line, side, style));
-            row
-        })
-    });
-    let rows: Vec<Vec<String>> = rows.collect();
+    let rows = rows(comparison, style);
     // If space is short, put measure names on separate lines. If that is not enough, also omit p.
     let texts = (0..4).map(|fit| {
         let (mut rows, mut own_lines) = (rows.clone(), Vec::new());
@@ -72,7 +61,8 @@ pub fn text(out: &mut dyn Write, comparison: &CommandComparison, style: &StatSty
         writeln!(out, "{line}")?;
     }
     writeln!(out)?;
-    let has_intervals = lines
+    let has_intervals = comparison
+        .lines
         .iter()
         .flat_map(|line| &line.sides)
         .filter_map(|side| side.summary.as_ref())
@@ -82,6 +72,24 @@ pub fn text(out: &mut dyn Write, comparison: &CommandComparison, style: &StatSty
     }
     answer(out, comparison)?;
     writeln!(out)
+}
+
+/// Returns the rows of the table: for each measure, one row per command. The cells are the measure's name in
+/// its first row, the command's letter, the mean, its error, the difference, p and the verdict.
+pub(crate) fn rows(comparison: &CommandComparison, style: &StatStyle) -> Vec<Vec<String>> {
+    // For each measure, use the same unit for all commands.
+    let lines = comparison.lines.iter().map(in_fitting_unit);
+    let title =
+        |line: &ComparedMeasure| format!("{} {}", safe(&line.name), safe(&line.unit)).trim_end().to_owned();
+    let rows = lines.flat_map(|line| {
+        let row = |(at, side): (usize, &ComparedSide)| {
+            let mut row = vec![if at == 0 { title(&line) } else { String::new() }, letter(at)];
+            row.extend(cells(&line, side, style));
+            row
+        };
+        line.sides.iter().enumerate().map(row).collect::<Vec<_>>()
+    });
+    rows.collect()
 }
 
 /// Converts a measure of time to a unit that suits all commands; returns other measures unchanged.
@@ -149,7 +157,10 @@ fn ratio(of: &MeasurementSummary, to: &MeasurementSummary) -> String {
 }
 
 /// Writes one sentence per command about elapsed time.
-fn answer(out: &mut dyn Write, comparison: &CommandComparison) -> io::Result<()> {
+///
+/// # Errors
+/// Fails if writing to `out` fails.
+pub(crate) fn answer(out: &mut dyn Write, comparison: &CommandComparison) -> io::Result<()> {
     let Some(elapsed) = comparison.lines.first() else { return Ok(()) };
     let Some(base) = elapsed.sides.first().and_then(|s| s.summary.as_ref()) else { return Ok(()) };
     for (at, side) in elapsed.sides.iter().enumerate().skip(1) {

@@ -32,6 +32,8 @@ const MATCHED: f64 = 0.5;
 pub struct DiffRequest {
     /// The recordings, starting with the base.
     pub files: Vec<PathBuf>,
+    /// Names of the recordings in messages, in the same order. Recordings without a name are shown by path.
+    pub labels: Vec<String>,
     /// How to analyse each recording. Callers are kept if `tree` or `streams` is set.
     pub analysis: AnalysisRequest,
     /// The query that selects each recording's rows.
@@ -81,8 +83,11 @@ impl DiffSides {
     /// Fails if a recording cannot be read.
     pub fn load(request: &DiffRequest, progress: &dyn ProgressSink) -> Result<Self> {
         let mut texts = StringTable::default();
-        let read = |path: &PathBuf| read(path, request, &mut texts, progress);
-        let all = request.files.iter().map(read).collect::<Result<_>>()?;
+        let read = |(number, path): (usize, &PathBuf)| {
+            let label = request.labels.get(number).cloned();
+            read(path, label.unwrap_or_else(|| path.display().to_string()), request, &mut texts, progress)
+        };
+        let all = request.files.iter().enumerate().map(read).collect::<Result<_>>()?;
         Ok(Self { all, texts })
     }
 
@@ -112,6 +117,7 @@ impl DiffSides {
 
 fn read(
     path: &Path,
+    label: String,
     request: &DiffRequest,
     texts: &mut StringTable,
     progress: &dyn ProgressSink,
@@ -120,7 +126,7 @@ fn read(
     let has_tree = request.tree && has_chains(&session.reader);
     let by_stream = request.streams.is_some();
     if by_stream && !session.reader.layouts().have(sample_type::CALLCHAIN | sample_type::BRANCH_STACK) {
-        return Err(Error::new(format!("{} has no call chains", path.display()))
+        return Err(Error::new(format!("{label} has no call chains"))
             .why("--stream compares call chains")
             .try_this("record both with -g"));
     }
@@ -151,15 +157,14 @@ fn read(
         *texts = profile.texts;
         profile.events
     };
-    let path = path.display().to_string();
-    let named = |note: &RecordingNote| format!("{path}: {note}");
+    let named = |note: &RecordingNote| format!("{label}: {note}");
     let notes = session.notes();
     Ok(DiffSide {
         name_failures: analysis.name_failures(),
-        notes: recording_quality::notes(&session).iter().map(|note| format!("{path}: {note}")).collect(),
+        notes: recording_quality::notes(&session).iter().map(|note| format!("{label}: {note}")).collect(),
         damage: notes.iter().filter(|note| note.is_damage()).map(named).collect(),
         file: diff::DiffFile {
-            path,
+            path: label,
             samples: analysis.sample_count(),
             lost: recording_quality::lost(&session),
             trust: trust::statement(&quality.trust, &quality.modules).summary,
@@ -481,6 +486,7 @@ mod tests {
         };
         let request = DiffRequest {
             files: Vec::new(),
+            labels: Vec::new(),
             analysis,
             query: Query::default(),
             tree: false,

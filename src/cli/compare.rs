@@ -1,0 +1,74 @@
+//! Options of `pmc compare`.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args};
+
+/// Run two commands alternately, and show how their time, counts and functions differ.
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "pmc compare [OPTIONS] 'COMMAND A' 'COMMAND B'",
+    after_help = "\
+Examples:
+  pmc compare ./old ./new                           which is faster, and which functions changed?
+  pmc compare -r 20 'gzip -1c F' 'gzip -6c F' -o gzip.html     20 runs of each, and a page
+  pmc compare ./old ./new --fail-if 'worse > 3% and p < 0.01'  in CI: exit with 1 if slower
+Each command is one word, which a shell interprets if it contains shell syntax. pmc first counts both commands,
+and then runs both again to profile them. docs/diff.md explains the statistics."
+)]
+pub struct CompareArgs {
+    /// The old and the new command
+    #[arg(value_names = ["COMMAND A", "COMMAND B"], num_args = 2, required = true)]
+    pub(crate) commands: Vec<String>,
+
+    /// Number of counted runs, and of profiled runs, of each command
+    #[arg(short, long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(3..=200))]
+    pub(crate) repeat: u32,
+
+    /// Run each command N times without counting first
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub(crate) warmup: u32,
+
+    /// Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)
+    #[arg(short = 'e', long = "event", value_name = "EVENTS", action = ArgAction::Append)]
+    pub(crate) events: Vec<String>,
+
+    /// Event to sample [default: cycles, or cpu-clock]
+    #[arg(long, value_name = "EVENT")]
+    pub(crate) sample: Option<String>,
+
+    /// Sample frequency in Hz, or `max`
+    #[arg(short = 'F', long = "freq", value_name = "HZ")]
+    pub(crate) freq: Option<String>,
+
+    /// How to record call stacks: auto, fp, dwarf or lbr
+    #[arg(long, value_name = "MODE", default_value = "auto")]
+    pub(crate) call_graph: String,
+
+    /// What distinguishes rows: sym, dso, srcline, comm and the other keys of pmc diff
+    #[arg(short, long, value_name = "KEY,…", value_delimiter = ',', default_value = "sym")]
+    pub(crate) sort: Vec<String>,
+
+    /// Maximum number of changed rows to print; 0 prints all
+    #[arg(long, visible_alias = "top", value_name = "N", default_value_t = 10)]
+    pub(crate) max_rows: usize,
+
+    /// Write an HTML page with all functions and a differential flame graph; `-` writes it to stdout
+    /// instead of the text
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Exit with status 1 if this condition holds for the time, a count or a function, such as
+    /// 'worse > 3% and p < 0.01', and with status 2 if the runs cannot tell
+    #[arg(long, value_name = "CONDITION")]
+    pub(crate) fail_if: Option<String>,
+
+    /// With --fail-if, print the answer as annotations and a step summary for GitHub Actions, or as a JUnit
+    /// report
+    #[arg(long, value_name = "CI", value_parser = ["github", "junit"], requires = "fail_if", conflicts_with = "json")]
+    pub(crate) format: Option<String>,
+
+    /// Print one JSON document
+    #[arg(short, long)]
+    pub(crate) json: bool,
+}

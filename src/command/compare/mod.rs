@@ -1,0 +1,177 @@
+//! `pmc compare`: counts two commands, profiles them, and compares both.
+//!
+//! ```text
+//!   stat --vs A --vs B ──> counts ──────────────────────────┬──> text, JSON, page
+//!   record A, record B, record A, … ──> diff A… --vs B… ────┘
+//! ```
+//! The counted runs are not profiled, because sampling would slow them down. The caller provides the other
+//! commands as steps. If the user interrupts the runs, the answer is about the complete ones.
+
+mod plan;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use super::destination::Destination;
+use super::gate;
+use super::pager::PagedOutput;
+use super::progress::Bars;
+use super::temporary::TemporaryRecording;
+use crate::view;
+use crate::view::compare::CompareAnswer;
+use crate::view::diff::{ReportFormat, groups};
+use crate::view::gate::CiFormat;
+pub(super) use plan::{ComparePlan, CompareSteps, PROFILED};
+use pmc_analysis::analysis::ProgressSink as _;
+use pmc_analysis::profile::diff::Diff;
+use pmc_analysis::profile::diff::groups::GroupComparison;
+use pmc_analysis::profile::gate::{GateReport, UnusableReason, judge};
+use pmc_recording::recording::launch;
+use pmc_sys::error::{AdvisedOption, Error, Exit, Result, say};
+use pmc_sys::sys::signal::{self, Signals};
+
+/// Runs the command.
+///
+/// # Errors
+/// Fails if a step fails, or the answer cannot be written.
+pub(super) fn run(plan: &ComparePlan, steps: &CompareSteps<'_>) -> Result<Exit> {
+    let words = (steps.words)(&plan.commands);
+    // Report invalid options before the commands run.
+    (steps.check)(plan.record(words[0].clone(), PathBuf::from("perf.data")))?;
+    // Block the signals before any thread starts. A thread with unblocked signals would take SIGCHLD from the
+    // measurement that waits for it.
+    let signals = launch::signals(&[signal::USR1, signal::USR2])?;
+    let ((counts, mut problems), mut exit) = (steps.count)(plan.stat(), words.clone())?;
+    let mut runs = ProfiledRuns::default();
+    let profiled = if is_over(exit) { Ok(()) } else { runs.profile(plan, steps, &words, &signals) };
+    drop(signals);
+    signal::release();
+    if let Some(failed) = runs.exit {
+        exit = failed;
+    }
+    let profiles = runs.compare(plan, steps, &mut problems)?;
+    // The counts are valid even if profiling failed.
+    let report = match (&plan.gate, &profiled) {
+        (Some(condition), Ok(())) if !is_over(exit) => {
+            let mut subjects = counts.gate_subjects();
+            subjects.extend(profiles.iter().flat_map(|(diff, of)| groups::gate_subjects(diff, of)));
+            Some(judge(condition, &subjects, problems))
+        }
+        _ => None,
+    };
+    let answer = CompareAnswer {
+        counts: &counts,
+        profiles: profiles.as_ref().map(|(diff, compared)| (diff, compared)),
+        gate: report.as_ref(),
+        style: &plan.style,
+        layout: &plan.layout,
+    };
+    show(plan, &answer, report.as_ref())?;
+    profiled?;
+    match report {
+        Some(report) => {
+            gate::append_summary(&report, plan.ci)?;
+            Ok(gate::exit_of(&report))
+        }
+        None => Ok(exit),
+    }
+}
+
+/// Writes the page and the answer.
+fn show(plan: &ComparePlan, answer: &CompareAnswer<'_>, report: Option<&GateReport>) -> Result<()> {
+    if let Some(path) = &plan.page {
+        let to = Destination { path, option: AdvisedOption::ExportFile, keeps: false };
+        to.write(|out| answer.page(out).map_err(|error| Error::output(path.display(), error)))?;
+        if !to.is_file() {
+            return Ok(());
+        }
+        say::note(format!("{} is written", path.display()));
+    }
+    let failed = |error| Error::output("the comparison", error);
+    let mut out = PagedOutput::new();
+    match report {
+        Some(report) if plan.ci == Some(CiFormat::JUnit) => view::gate::junit(&mut out, report),
+        _ if plan.layout.form == ReportFormat::Json => answer.json(&mut out),
+        _ => answer.text(&mut out),
+    }
+    .map_err(failed)?;
+    report
+        .map_or(Ok(()), |report| gate::write_annotations(&mut out, report, plan.ci))
+        .and_then(|()| out.finish())
+        .map_err(failed)
+}
+
+/// Whether the user interrupted a run, so that no more runs should start.
+fn is_over(exit: Exit) -> bool {
+    matches!(exit, Exit::Interrupted(_) | Exit::Signal(signal::INT))
+}
+
+/// The complete recordings of both commands.
+#[derive(Default)]
+struct ProfiledRuns {
+    sides: [Vec<TemporaryRecording>; 2],
+    /// The status of the last run that failed, if any did.
+    exit: Option<Exit>,
+}
+
+impl ProfiledRuns {
+    /// Records the commands alternately.
+    fn profile(
+        &mut self,
+        plan: &ComparePlan,
+        steps: &CompareSteps<'_>,
+        words: &[Vec<OsString>],
+        signals: &Signals,
+    ) -> Result<()> {
+        let progress = Bars.begin("profiled runs", u64::from(plan.repeat) * 2);
+        for _ in 0..plan.repeat {
+            for (side, command) in words.iter().enumerate().take(2) {
+                if let Some(caught) = interruption(signals) {
+                    self.exit = Some(Exit::Interrupted(caught));
+                    return Ok(());
+                }
+                let file = TemporaryRecording::new()
+                    .map_err(|error| Error::io("creating a temporary recording", error))?;
+                let ready = (steps.record)(plan.record(command.clone(), file.path()))?;
+                // A recorder gives up capabilities of its thread, which the next recording needs again.
+                let ran = std::thread::scope(|scope| scope.spawn(ready).join());
+                let exit = ran.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+                if exit.code() != 0 {
+                    self.exit = Some(exit);
+                }
+                if is_over(exit) {
+                    return Ok(());
+                }
+                self.sides[side].push(file);
+                progress.more(1);
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares the recordings, if both commands were recorded.
+    fn compare(
+        &self,
+        plan: &ComparePlan,
+        steps: &CompareSteps<'_>,
+        problems: &mut Vec<UnusableReason>,
+    ) -> Result<Option<(Diff, GroupComparison)>> {
+        if self.sides.iter().any(Vec::is_empty) {
+            return Ok(None);
+        }
+        let label = |side: &str, files: &[TemporaryRecording]| -> Vec<String> {
+            (1..=files.len()).map(|run| format!("profiled run {run} of {side}")).collect()
+        };
+        let labels = [label("A", &self.sides[0]), label("B", &self.sides[1])].concat();
+        let paths = [0, 1].map(|side| self.sides[side].iter().map(TemporaryRecording::path).collect());
+        let (diff, compared, more) = (steps.diff)(&plan.diff(paths), labels)?;
+        problems.extend(more);
+        Ok(Some((diff, compared)))
+    }
+}
+
+/// Returns the signal that asks pmc to end, if one arrived between two runs.
+fn interruption(signals: &Signals) -> Option<i32> {
+    let all = std::iter::from_fn(|| signals.next());
+    all.map(|caught| caught.signal).find(|signal| signal::ENDING.contains(signal))
+}

@@ -1,0 +1,174 @@
+//! `pmc compare`: both kinds of runs, the answer as text, page and JSON, exit statuses, and interruptions.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::Stdio;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use rustix::process::Signal;
+use serde_json::Value as Json;
+
+use super::groups;
+use crate::kit::{self, ProcessGuard, lab::Lab};
+
+/// User mode, because the kernel may not be measured by every user.
+const EVENTS: [&str; 6] = ["-e", "task-clock:u", "--sample", "cpu-clock:u", "-F", "9973"];
+
+fn compare(a: &Path, b: &Path, options: &[&str]) -> kit::Ran {
+    let mut command = kit::pmc();
+    command.arg("compare").args(EVENTS).args(options).args([a, b]);
+    command.output().unwrap().into()
+}
+
+#[test]
+fn slower_function_is_named_in_all_formats() {
+    let Some(lab) = Lab::new() else { return };
+    let [old, new] = groups::programs(&lab);
+    let page = lab.path("page.html");
+    let options = ["-r", "4", "--fail-if", groups::SLOWER, "-o", page.to_str().unwrap()];
+    let text = compare(&old, &new, &options).expect(1).says(&["page.html is written"]);
+    let text = text.prints(&[
+        " 2 commands, 4 runs each, in turn:",
+        " task-clock:u",
+        "  A     4 recordings, ",
+        " regression: ",
+        "\n   changed  +",
+    ]);
+    let rows: Vec<&str> = text.stdout.lines().filter(|line| line.contains("[.] ")).collect();
+    assert!(
+        rows.first().is_some_and(|row| row.contains(" more ") && row.ends_with("[.] changed")),
+        "{rows:?}"
+    );
+
+    let page = fs::read_to_string(page).unwrap();
+    for words in ["<code>", "task-clock:u", "<tr class=\"more\">", "[.] changed", " regression: "] {
+        assert!(page.contains(words), "{words}");
+    }
+    // Nothing is loaded.
+    assert!(
+        page.contains("default-src 'none'") && !page.contains("http:") && !page.contains("https:"),
+        "the page refers to the network"
+    );
+    let image = page.split("src=\"data:image/svg+xml;base64,").nth(1).unwrap().split('"').next().unwrap();
+    let image = String::from_utf8(STANDARD.decode(image).unwrap()).unwrap();
+    // How much redder than grey the function's reddest box is.
+    let redness = |function: &str| -> i32 {
+        let boxes = image.split("<title>").filter(|title| title.starts_with(function));
+        let colours =
+            boxes.map(|title| title.split("fill=\"rgb(").nth(1).unwrap().split(')').next().unwrap());
+        let parts = colours.map(|colour| colour.split(',').map(|part| part.parse().unwrap()).collect());
+        parts.map(|parts: Vec<i32>| parts[0] - parts[1]).max().unwrap()
+    };
+    // `chain` is inlined into `changed`.
+    assert!(redness("chain ") > 100 && redness("unchanged ") < 50, "{image}");
+
+    let ran = compare(&old, &new, &["-r", "4", "--fail-if", groups::SLOWER, "--json"]).expect(1);
+    let document: Json = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(document["gate"]["verdict"], "regression");
+    assert_eq!(document["counts"]["measures"][1]["name"], "task-clock:u");
+    let rows = document["profiles"]["events"][0]["rows"].as_array().unwrap();
+    let changed = rows.iter().find(|row| row["sym"] == "changed").unwrap();
+    assert_eq!(changed["group_change"]["verdict"], "more");
+    assert_eq!(document["profiles"]["files"][5]["path"], "profiled run 2 of B");
+
+    let junit = compare(&old, &new, &["-r", "4", "--fail-if", groups::SLOWER, "--format", "junit"]).expect(1);
+    assert!(
+        junit.stdout.starts_with("<?xml") && junit.stdout.contains("name=\"changed\" file=\""),
+        "{}",
+        junit.stdout
+    );
+    let mut github = kit::pmc();
+    github.arg("compare").args(EVENTS).args(["-r", "4", "--fail-if", groups::SLOWER, "--format", "github"]);
+    github.args([&old, &new]).env("GITHUB_WORKSPACE", lab.path("new"));
+    let github: kit::Ran = github.output().unwrap().into();
+    github.expect(1).prints(&["\n::error file=prog.c,line="]);
+}
+
+#[test]
+fn equal_programs_pass() {
+    let Some(lab) = Lab::new() else { return };
+    let [old, _] = groups::programs(&lab);
+    let total = "total > 50% and p < 0.01";
+    let ran = compare(&old, &old, &["-r", "4", "--fail-if", total]).expect(0);
+    ran.prints(&[" pass: `total > 50% and p < 0.01` holds for none of 1 measures"]);
+}
+
+#[test]
+fn invalid_options_are_rejected_before_the_commands_run() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let ran = dir.path().join("ran");
+    let touch = format!("touch {}", ran.display());
+    for (options, words) in [
+        (&["-F", "x"][..], "-F x: not a valid number"),
+        (&["--sample", "no-such-event"], "no-such-event"),
+        (&["--call-graph", "x"], "--call-graph x"),
+        (&["-s", "colour"], "colour"),
+        (&["--fail-if", "worse > 3"], "expected `%`"),
+        (&["--fail-if", "colour > 3%"], "`colour` is not measured"),
+        (&["--format", "junit"], "--fail-if"),
+        (&["--json", "-o", "-"], "standard output is used for the answer"),
+        (&["-r", "2"], "3..=200"),
+    ] {
+        kit::run(&[&["compare", &touch, "true"], options].concat()).expect(2).says(&[words]);
+    }
+    kit::run(&["compare", &touch]).expect(2);
+    assert!(!ran.exists());
+}
+
+#[test]
+fn failing_commands_determine_the_status() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let run = |options: &[&str]| kit::run(&[&["compare", "-r", "3"], &EVENTS[..], options].concat());
+    // The output of the first run is shown, but not on standard output.
+    let failing = run(&["echo out; echo error >&2; exit 3", "true"]).expect(3);
+    let failing = failing.says(&["out\n", "error\n", "ended with status 3"]);
+    let failing = failing.prints(&[" 2 commands, 3 runs each"]);
+    assert!(!failing.stdout.contains("\nout\n"));
+    run(&["./no-such-program", "true"]).expect(127).says(&["./no-such-program"]);
+    let gate = run(&["exit 3;", "true", "--fail-if", "worse > 3%"]).expect(2);
+    gate.prints(&[" unusable: ", "`exit 3;` failed with status 3"]);
+}
+
+#[test]
+fn interrupted_runs_are_not_part_of_the_answer() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let runs = dir.path().join("runs");
+    let program = dir.path().join("program");
+    for (blocking, words) in [
+        (3, &[" 2 commands, 2 runs each"][..]),
+        (5, &[" 2 commands, 3 runs each", "A     1 recording", "Too few runs were profiled"]),
+    ] {
+        // Run number `blocking` does not end.
+        let file = runs.display();
+        let script = format!(
+            "#!/bin/sh\necho >>{file}\n[ $(wc -l <{file}) -lt {blocking} ] || exec sleep 1000 >/dev/null 2>&1\n"
+        );
+        fs::write(&program, script).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        let _ = fs::remove_file(&runs);
+        let mut command = kit::pmc();
+        command.args(["compare", "-r", "3"]).args(EVENTS).args([program.to_str().unwrap(), "true"]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut pmc = ProcessGuard::start(&mut command);
+        kit::wait_for("the run that does not end", || {
+            fs::read(&runs).is_ok_and(|lines| lines.len() == blocking)
+        });
+        pmc.signal(Signal::INT);
+        let status = kit::wait_for_end("pmc compare", &mut pmc.0);
+        let text = std::io::read_to_string(pmc.0.stdout.take().unwrap()).unwrap();
+        assert!(words.iter().all(|words| text.contains(words)), "{blocking}: {text}");
+        assert_eq!(status.signal(), Some(Signal::INT.as_raw()), "{status:?}");
+    }
+}
