@@ -13,6 +13,7 @@ Examples:
   pmc archive                             perf.data.archive: pmc report -i perf.data.archive, anywhere
   pmc archive -o bug.data my.data         choose the file's name
   pmc archive --no-code                   without machine code and source lines
+  pmc archive --anonymous                 for strangers: without names and addresses of this machine
   pmc archive --perf                      perf.data.tar.bz2 for perf: tar xvf … -C ~/.debug
   pmc archive --perf --all                the recording and its files in one tar archive
   pmc archive --perf --unpack perf.all-….tar.bz2   extract the recording here and its files to the build-id cache
@@ -33,6 +34,11 @@ pub struct ArchiveArgs {
     /// Include whole source files instead of the lines around the sampled code
     #[arg(long, conflicts_with_all = ["perf", "no_code"])]
     pub(crate) with_source: bool,
+
+    /// Hide the names of the host, commands, threads, cgroups and folders, replace all addresses, and leave out
+    /// code, registers and raw data
+    #[arg(long, conflicts_with_all = ["perf", "with_source"])]
+    pub(crate) anonymous: bool,
 
     #[command(flatten)]
     pub(crate) symbols: SymbolFiles,

@@ -11,7 +11,8 @@ Examples:
   pmc inject -i perf.data -o plain.data                 decompress; turn a stream or directory into one file
   pmc record -o - … | pmc inject -b | pmc report        add build-ids of files with samples
   pmc inject -j -i perf.data -o jitted.data             write generated code to files that any perf can read
-  pmc inject --convert-callchain -i big.data -o small.data   replace stack copies with call chains")]
+  pmc inject --convert-callchain -i big.data -o small.data   replace stack copies with call chains
+  pmc inject --aslr -i perf.data -o public.data         other addresses, same functions")]
 pub struct InjectArgs {
     /// Recording to read; `-` is stdin [default: stdin if it is a pipe or file, else perf.data]
     #[arg(short, long, value_name = "FILE")]
@@ -48,6 +49,10 @@ pub struct InjectArgs {
     /// Replace stack copies (record --call-graph dwarf) with call chains
     #[arg(long)]
     pub(crate) convert_callchain: bool,
+
+    /// Replace all addresses, so that the recording does not reveal where the kernel placed code and data
+    #[arg(long)]
+    pub(crate) aslr: bool,
 
     /// Look up the recorded files below this directory
     #[arg(long, value_name = "FOLDER")]

@@ -318,14 +318,6 @@ pub const OPTIONS: &[PerfOption] = &[
     row("inject", "--guestmount <directory>", NO_GUEST_DATA),
     row(
         "inject",
-        "--aslr",
-        Refused(
-            "inject keeps addresses unchanged, because symbol lookup needs them",
-            "perf inject --aslr, which reads the same file",
-        ),
-    ),
-    row(
-        "inject",
         "-s, --sched-stat",
         Refused(
             "newer kernels report both in one event",

@@ -5,6 +5,7 @@
 mod kit;
 
 mod annotate;
+mod anonymous;
 mod archive;
 mod ci_examples;
 mod compare;

@@ -12,6 +12,13 @@ use pmc_sys::error::{Exit, Result, say};
 use pmc_sys::text::clean;
 use pmc_sys::units::bytes;
 
+/// What an anonymous archive still contains.
+const LEFT: &[&str] = &[
+    "names of functions, and of programs, libraries and source files without their folders; build-ids",
+    "names of events, options of the recorder, ids of processes, threads, users' namespaces and cgroups",
+    "times since boot, CPU model, number of CPUs, memory size, caches, kernel version, recorder version",
+];
+
 /// Runs the command.
 ///
 /// # Errors
@@ -24,7 +31,11 @@ pub(super) fn run(plan: &ArchivePlan) -> Result<Exit> {
                 archive::write(Reader::open(recording)?, request, &Bars)?;
             let name = request.output.to_string_lossy();
             let (file, section) = (bytes(file), bytes(section));
-            say::note(format!("{}: {file}, with {section} of symbols and code", clean(&name)));
+            let content = if request.anonymous { "symbols" } else { "symbols and code" };
+            say::note(format!("{}: {file}, with {section} of {content}", clean(&name)));
+            if request.anonymous {
+                LEFT.iter().for_each(|left| say::note(format!("  left in the file: {left}")));
+            }
             return Ok(exit);
         }
         ArchivePlan::Pack { recording, all, excluded, symbols } => {

@@ -68,7 +68,11 @@ impl ArchivePlan {
             recording,
             request: RecordingArchiveRequest {
                 output,
-                content: ArchiveContent { code: !typed.no_code, whole_sources: typed.with_source },
+                content: ArchiveContent {
+                    code: !(typed.no_code || typed.anonymous),
+                    whole_sources: typed.with_source,
+                },
+                anonymous: typed.anonymous,
                 symbols: symbol_options(&typed.symbols)?,
             },
         })

@@ -38,6 +38,7 @@ impl InjectPlan {
                 known,
                 jit: typed.jit,
                 convert_stacks: typed.convert_callchain,
+                aslr: typed.aslr,
                 symbols: SymbolOptions { symfs: typed.symfs, ..SymbolOptions::from_environment() },
             },
         })

@@ -11,11 +11,13 @@
 //!   copy of the recording + section = archive
 //! ```
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use super::inject::anonymous::AnonymousNames;
 use super::inject::{self, InjectRequest};
 use super::request::AnalysisRequest;
 use super::warning::AnalysisWarning;
@@ -29,7 +31,7 @@ use pmc_perfdata::record::kind;
 use pmc_perfdata::record::unwound::StrippedFields;
 use pmc_symbols::symbol::{
     ArchiveContent, ArchiveError, ArchiveRequest, ConvertedStacks, ModuleId, OriginalFacts, SymbolArchive,
-    SymbolOptions, SymbolProgress,
+    SymbolOptions, SymbolProgress, rename_archive,
 };
 use pmc_sys::abi::sample_type;
 use pmc_sys::error::{Error, Exit, Result, say};
@@ -45,6 +47,8 @@ pub struct RecordingArchiveRequest {
     pub content: ArchiveContent,
     /// Where to look for the recorded programs.
     pub symbols: SymbolOptions,
+    /// Whether to hide names and replace addresses.
+    pub anonymous: bool,
 }
 
 /// Sizes of a finished archive.
@@ -70,12 +74,17 @@ pub fn write(
     inject::refuse(&reader, &request.output)?;
     let failed = |error| Error::io(format!("creating {}", request.output.display()), error);
     let place = output_file::look(&request.output).map_err(failed)?.path;
+    if request.anonymous && reader.features().archive.is_some() {
+        return Err(Error::new(format!("{} is an archive already", reader.path().display()))
+            .why("its symbols belong to its addresses, which --anonymous replaces")
+            .try_this("pmc archive --anonymous with the original recording"));
+    }
     let mut session = Session::open(reader)?;
     let exit;
     let mut facts = header::original_facts(&session.reader);
     // Exists only while the archive is written.
     let plain = Replacement::new(&place);
-    if is_rewritten(&session) {
+    if request.anonymous || is_rewritten(&session) {
         let events = session.reader.events().iter();
         let copies: Vec<u32> = events.map(|event| event.attr.sample_stack_user()).collect();
         let converted = inject::rewrite(session.reader, &rewriting(request, plain.path()), progress)?;
@@ -86,14 +95,39 @@ pub fn write(
     } else {
         exit = recording_quality::warn(&session);
     }
+    // Exist only while the archive is written.
+    let [moved, nameless] = [Replacement::new(&place), Replacement::new(&place)];
+    if request.anonymous {
+        inject::aslr::replace(&session.reader, moved.path(), None, progress)?;
+        session = Session::open(Reader::open(moved.path())?)?;
+    }
     let session = Arc::new(session);
-    let section = section(&session, request, &facts, progress)?;
+    let mut section = section(&session, request, &facts, progress)?;
+    let mut copied = session.reader.path();
+    if request.anonymous {
+        let names = &mut AnonymousNames::default();
+        inject::aslr::replace(&session.reader, nameless.path(), Some(names), progress)?;
+        section = anonymous(&section, facts, names)?;
+        copied = nameless.path();
+    }
     let new = Replacement::new(&place);
     let mut file = new.create(0o600).map_err(failed)?;
-    copy_with_section(session.reader.path(), (&mut file, &place), FeatureNumber::ARCHIVE, &section)?;
+    copy_with_section(copied, (&mut file, &place), FeatureNumber::ARCHIVE, &section)?;
     let size = file.metadata().map_err(failed)?.len();
     new.put().map_err(failed)?;
     Ok((ArchiveSizes { file: size, section: section.len() as u64 }, exit))
+}
+
+/// Hides names in a section.
+fn anonymous(section: &[u8], mut facts: OriginalFacts, names: &mut AnonymousNames) -> Result<Vec<u8>> {
+    facts.modified_ns = 0;
+    for name in facts.stacks.iter_mut().flat_map(|stacks| &mut stacks.no_tables) {
+        *name = names.text(name);
+    }
+    let names = RefCell::new(names);
+    let path = &mut |path: &[u8]| names.borrow_mut().path(path);
+    rename_archive(section, &facts, path, &mut |text| names.borrow_mut().text(text))
+        .map_err(|error| Error::new(format!("cannot write the archive: {error}")))
 }
 
 /// Whether the recording must be rewritten as a plain file with call chains instead of stack copies.
@@ -124,6 +158,7 @@ fn rewriting(request: &RecordingArchiveRequest, output: &Path) -> InjectRequest 
         known: Vec::new(),
         jit: false,
         convert_stacks: true,
+        aslr: false,
         symbols: request.symbols.clone(),
     }
 }

@@ -83,7 +83,7 @@ pub fn build_ids(reader: &Reader, with_hits: bool) -> Result<Vec<(String, String
 /// the time of the original recording.
 pub fn modified_ns(reader: &Reader) -> Option<i64> {
     if let Some(facts) = facts_in_archive(reader) {
-        return Some(facts.modified_ns);
+        return Some(facts.modified_ns).filter(|ns| *ns != 0);
     }
     let path = match reader.form() {
         RecordingLayout::Directory => reader.path().join("data"),

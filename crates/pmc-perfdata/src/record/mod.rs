@@ -13,6 +13,7 @@
 //! Most callers iterate over [`Records`], check `kind` first, and parse only what they need: samples with
 //! [`Layouts::sample`], the others with [`RawRecord::parse`].
 
+mod addresses;
 pub mod attr;
 pub mod bytes;
 pub mod decode;
@@ -31,6 +32,7 @@ mod user;
 mod wait_partner;
 mod walk;
 
+pub use addresses::{replace_addresses, replace_words};
 pub use bytes::{Cursor, RecordWords};
 pub use kernel::*;
 pub use layouts::Layouts;

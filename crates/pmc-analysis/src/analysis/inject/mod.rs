@@ -7,12 +7,16 @@
 //!             BUILD_ID: written first                     (-b: of files with samples; --buildid-all)
 //!   MMAP, MMAP2 --> unchanged | with build-id | dropped   (-B, --mmap2-buildid-all)
 //!   MMAP2 of a jitdump --> MMAP2 of each piece of its code, at its time        (-j)
+//!   all addresses --> other ones, with the same functions          (--aslr)
 //!   SAMPLE --> unchanged | stack copy becomes a call chain          (--convert-callchain)
 //! ```
 
+pub(super) mod anonymous;
+pub(super) mod aslr;
 mod jit;
 mod mappings;
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashMap;
@@ -34,7 +38,10 @@ use pmc_perfdata::perfdata::{
 use pmc_perfdata::record::unwound::StrippedFields;
 use pmc_perfdata::record::{RawRecord, Record, Sample, kind};
 use pmc_symbols::symbol::{self, BuildId, identify};
+use pmc_sys::abi::sample_type;
 use pmc_sys::error::{Error, Exit, Result, say};
+use pmc_sys::sys::descriptor;
+use pmc_sys::sys::replacement::create_temporary;
 
 /// Number of bytes to buffer before each write.
 const PIECE: usize = 256 << 10;
@@ -65,6 +72,8 @@ pub struct InjectRequest {
     pub jit: bool,
     /// Whether to convert stack copies to call chains.
     pub convert_stacks: bool,
+    /// Whether to replace all addresses.
+    pub aslr: bool,
     /// Where to look for the recorded programs.
     pub symbols: symbol::SymbolOptions,
 }
@@ -75,7 +84,43 @@ pub struct InjectRequest {
 /// Fails if the recording cannot be read or converted, or the new one cannot be written. In these cases, no
 /// new recording remains on disk.
 pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSink) -> Result<Exit> {
-    rewrite(reader, request, progress).map(|rewritten| rewritten.exit)
+    if !request.aslr {
+        return rewrite(reader, request, progress).map(|rewritten| rewritten.exit);
+    }
+    refuse(&reader, &request.output)?;
+    if reader.layouts().have(sample_type::STACK_USER) && !request.convert_stacks {
+        let what = "--aslr removes the copied stacks, and their callers with them (--convert-callchain keeps the callers)";
+        say::warn(AnalysisWarning::Recording { what: what.to_owned() });
+    }
+    let ((plain, _file), exit) = plain(reader, request, progress)?;
+    if Writer::form_at(&request.output) == RecordingLayout::File {
+        return aslr::replace(&plain, &request.output, None, progress).map(|()| exit);
+    }
+    // The sections of a file come at its end, but a stream starts with them.
+    let (file, path) = temporary()?;
+    aslr::replace(&plain, &path, None, progress)?;
+    let only_form = InjectRequest { build_ids: None, mappings: None, jit: false, ..request.clone() };
+    rewrite(Reader::open(&path)?, &only_form, progress)?;
+    drop(file);
+    Ok(exit)
+}
+
+/// Creates a file without a name, and returns it with a path to it.
+fn temporary() -> Result<(File, PathBuf)> {
+    let file = create_temporary().map_err(|error| Error::io("creating a temporary recording", error))?;
+    let path = descriptor::path_of(&file);
+    Ok((file, path))
+}
+
+/// Rewrites a recording as a plain file without a name. Returns it and the exit status.
+fn plain(
+    reader: Reader,
+    request: &InjectRequest,
+    progress: &dyn ProgressSink,
+) -> Result<((Reader, File), Exit)> {
+    let (file, path) = temporary()?;
+    let exit = rewrite(reader, &InjectRequest { output: path.clone(), ..request.clone() }, progress)?.exit;
+    Ok(((Reader::open(&path)?, file), exit))
 }
 
 /// The result of rewriting a recording.
@@ -266,9 +311,7 @@ fn features(
         // An archive finds its modules by their recorded build-ids.
         features.archive = None;
     }
-    // In a stream, an event's name may be in a separate record.
-    let described = |event: &RecordedEvent| (event.attr.clone(), event.name(), event.ids.clone());
-    features.event_desc = Some(EventDesc(events.iter().map(described).collect()));
+    features.event_desc = Some(described(events));
     for row in listed.into_iter().flatten() {
         let rows = &mut features.build_ids.get_or_insert_with(BuildIds::default).0;
         if !rows.iter().any(|known| known.name == row.name && known.id == row.id) {
@@ -276,6 +319,11 @@ fn features(
         }
     }
     features
+}
+
+/// Describes the events. In a stream, an event's name may be in a separate record.
+fn described(events: &[RecordedEvent]) -> EventDesc {
+    EventDesc(events.iter().map(|event| (event.attr.clone(), event.name(), event.ids.clone())).collect())
 }
 
 /// Decides how each record changes.

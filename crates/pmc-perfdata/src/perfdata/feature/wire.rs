@@ -214,6 +214,11 @@ impl MetaInfo {
         Self(vec![(COUNTED.to_owned(), words.join(","))])
     }
 
+    /// Removes everything except the counts of events.
+    pub fn keep_counts(&mut self) {
+        self.0.retain(|(key, _)| key == COUNTED);
+    }
+
     /// Returns the count of an event, if pmc wrote the recording.
     pub fn counted(&self, event: usize) -> Option<u64> {
         let (_, words) = self.0.iter().find(|(key, _)| key == COUNTED)?;

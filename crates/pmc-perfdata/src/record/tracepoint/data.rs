@@ -69,7 +69,34 @@ impl TracingData {
         Some(data)
     }
 
+    /// Returns the section without what follows the formats: the kernel's symbols, its constant strings, and
+    /// the names of threads. `None` if the section is damaged.
+    pub fn formats_only(bytes: &[u8]) -> Option<Vec<u8>> {
+        let mut f = PayloadFields { bytes: Cursor::new(bytes), is_foreign: false };
+        if f.bytes.take(MAGIC.len())? != MAGIC {
+            return None;
+        }
+        f.word()?;
+        f.is_foreign = (f.bytes.u8()? == 1) == cfg!(target_endian = "little");
+        f.bytes.u8()?;
+        f.u32()?;
+        Self::default().parse_formats(&mut f)?;
+        let formats = &bytes[..bytes.len() - f.bytes.rest().len()];
+        // Symbols and strings have 32-bit sizes; the names of threads, which newer versions have, a 64-bit one.
+        Some([formats, &[0; 16]].concat())
+    }
+
     fn parse_files(&mut self, f: &mut PayloadFields<'_>) -> Option<()> {
+        self.parse_formats(f)?;
+        let size = f.u32()?;
+        self.kallsyms = f.bytes.take(usize::try_from(size).ok()?)?.to_vec();
+        let size = f.u32()?;
+        let texts = String::from_utf8_lossy(f.bytes.take(usize::try_from(size).ok()?)?);
+        self.texts.extend(texts.lines().filter_map(text));
+        Some(())
+    }
+
+    fn parse_formats(&mut self, f: &mut PayloadFields<'_>) -> Option<()> {
         for _ in ["header_page", "header_event"] {
             f.word()?;
             f.file()?;
@@ -85,11 +112,6 @@ impl TracingData {
                 self.add(&system, file);
             }
         }
-        let size = f.u32()?;
-        self.kallsyms = f.bytes.take(usize::try_from(size).ok()?)?.to_vec();
-        let size = f.u32()?;
-        let texts = String::from_utf8_lossy(f.bytes.take(usize::try_from(size).ok()?)?);
-        self.texts.extend(texts.lines().filter_map(text));
         Some(())
     }
 

@@ -22,6 +22,7 @@ use std::os::unix::ffi::OsStrExt;
 use prost::Message;
 use rustc_hash::FxHashMap;
 
+use answers::TextTable;
 use format::{ArchiveData, ModuleData, ModuleKey};
 pub use format::{ConvertedStacks, OriginalFacts};
 pub(in crate::symbol) use module::ArchivedModule;
@@ -179,6 +180,35 @@ pub(in crate::symbol) fn encode(
     let least = content.len().saturating_sub(SLACK).div_ceil(MOST_RATIO);
     section.resize(section.len().max(least + start), 0);
     Ok(section)
+}
+
+/// Replaces the names of files and the other texts in a section by the results of `path` and `text`, and the
+/// facts about the recording by `facts`.
+///
+/// # Errors
+/// Fails if the section is damaged.
+pub fn rename(
+    section: &[u8],
+    facts: &OriginalFacts,
+    path: &mut dyn FnMut(&[u8]) -> Vec<u8>,
+    text: &mut dyn FnMut(&str) -> String,
+) -> Result<Vec<u8>, ArchiveError> {
+    let (_, packed) = split(section)?;
+    let ArchiveData { modules } = ArchiveData::decode(&*unpack(packed)?).map_err(damaged)?;
+    let mut renamed = Vec::with_capacity(modules.len());
+    for module in modules {
+        let mut data = ModuleData::decode(&*module).map_err(damaged)?;
+        let names = [&mut data.binary, &mut data.debug, &mut data.image].into_iter().flatten();
+        names.chain(data.key.as_mut().map(|key| &mut key.path)).for_each(|name| *name = path(name));
+        let texts = TextTable::read(std::mem::take(&mut data.texts), &data.text_lengths);
+        for (number, length) in data.text_lengths.iter_mut().enumerate() {
+            let new = text(texts.get(number));
+            *length = u32::try_from(new.len()).unwrap_or_default();
+            data.texts.push_str(&new);
+        }
+        renamed.push(data);
+    }
+    encode(&renamed, facts)
 }
 
 fn unpack(packed: &[u8]) -> Result<Vec<u8>, ArchiveError> {
