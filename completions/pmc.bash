@@ -357,7 +357,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__archive)
-            opts="-o -k -h --no-pager --output --no-code --with-source --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --perf --all --unpack --exclude-buildids --help"
+            opts="-o -k -h --no-pager --output --no-code --with-source --anonymous --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --perf --all --unpack --exclude-buildids --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1099,7 +1099,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__inject)
-            opts="-i -o -b -B -j -f -v -k -s -h --no-pager --input --output --build-ids --buildid-all --mmap2-buildids --mmap2-buildid-all --known-build-ids --jit --convert-callchain --symfs --force --verbose --itrace --vmlinux --kallsyms --ignore-vmlinux --unwind-style --strip --vm-time-correlation --guest-data --guestmount --aslr --sched-stat --help"
+            opts="-i -o -b -B -j -f -v -k -s -h --no-pager --input --output --build-ids --buildid-all --mmap2-buildids --mmap2-buildid-all --known-build-ids --jit --convert-callchain --aslr --symfs --force --verbose --itrace --vmlinux --kallsyms --ignore-vmlinux --unwind-style --strip --vm-time-correlation --guest-data --guestmount --sched-stat --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

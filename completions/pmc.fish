@@ -1290,11 +1290,11 @@ complete -c pmc -n "__fish_pmc_using_subcommand inject" -s B -l mmap2-buildids -
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -l mmap2-buildid-all -d 'Identify the files of all mappings by build-id'
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -s j -l jit -d 'Write the code in jitdumps to ELF files, and add mappings for them'
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -l convert-callchain -d 'Replace stack copies (record --call-graph dwarf) with call chains'
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -l aslr -d 'Replace all addresses, so that the recording does not reveal where the kernel placed code and data'
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -s f -l force
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -s v -l verbose
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -l ignore-vmlinux
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -l strip
-complete -c pmc -n "__fish_pmc_using_subcommand inject" -l aslr
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -s s -l sched-stat
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand data; and not __fish_seen_subcommand_from convert" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
@@ -1333,6 +1333,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand archive" -l exclude-buildids -d 
 complete -c pmc -n "__fish_pmc_using_subcommand archive" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand archive" -l no-code -d 'Include neither machine code nor source lines'
 complete -c pmc -n "__fish_pmc_using_subcommand archive" -l with-source -d 'Include whole source files instead of the lines around the sampled code'
+complete -c pmc -n "__fish_pmc_using_subcommand archive" -l anonymous -d 'Hide the names of the host, commands, threads, cgroups and folders, replace all addresses, and leave out code, registers and raw data'
 complete -c pmc -n "__fish_pmc_using_subcommand archive" -l no-cache -d 'Do not cache symbol lookups for later runs'
 complete -c pmc -n "__fish_pmc_using_subcommand archive" -l no-debuginfod -d 'Use neither debuginfod servers nor files fetched from them earlier'
 complete -c pmc -n "__fish_pmc_using_subcommand archive" -l perf -d 'Pack the files with the recording\'s symbols in perf\'s format'

@@ -35,8 +35,8 @@ pub struct ArchiveArgs {
     #[arg(long, conflicts_with_all = ["perf", "no_code"])]
     pub(crate) with_source: bool,
 
-    /// Hide the names of the host, commands, threads, cgroups and folders, replace all addresses, and leave out
-    /// code, registers and raw data
+    /// Hide the names of the host, commands, threads, cgroups and folders, replace all addresses, and leave
+    /// out code, registers and raw data
     #[arg(long, conflicts_with_all = ["perf", "with_source"])]
     pub(crate) anonymous: bool,
 

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use pmc_perfdata::perfdata::Reader;
-use pmc_perfdata::record::{Mmap2, Record};
+use pmc_perfdata::record::{MappedFileId, Mmap2, Record};
 
 use crate::kit::lab::{self, Lab};
 use crate::kit::{self, oracle};
@@ -114,6 +114,18 @@ fn anonymous_archive_contains_no_hidden_name_or_address() {
         mappings(&recorded).into_iter().filter(|(start, _)| *start > 1 << 40).collect();
     assert!(addresses(&before, &ranges) > 100);
     assert_eq!(addresses(&after, &ranges), 0);
+
+    Reader::open(&archive)
+        .unwrap()
+        .scan(|raw| {
+            if let Some(Record::Mmap2(map)) = raw.parse() {
+                let name = String::from_utf8_lossy(map.map.name);
+                let is_hidden = ["/folder", "/memfd:", "//", "["].iter().any(|start| name.starts_with(start));
+                assert!(is_hidden, "{name}");
+                assert!(!matches!(map.file, MappedFileId::Inode { inode: 1.., .. }), "{name}");
+            }
+        })
+        .unwrap();
 
     let expected = rows(kit::binary(), &recorded);
     assert!(expected[0].contains("hot") && expected[0].contains("prog"), "{expected:?}");

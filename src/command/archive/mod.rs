@@ -15,7 +15,7 @@ use pmc_sys::units::bytes;
 /// What an anonymous archive still contains.
 const LEFT: &[&str] = &[
     "names of functions, and of programs, libraries and source files without their folders; build-ids",
-    "names of events, options of the recorder, ids of processes, threads, users' namespaces and cgroups",
+    "names of events, options of the recorder, ids of processes, threads, namespaces and cgroups",
     "times since boot, CPU model, number of CPUs, memory size, caches, kernel version, recorder version",
 ];
 

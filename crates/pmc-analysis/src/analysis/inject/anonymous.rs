@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 use pmc_perfdata::perfdata::feature::{BuildIdEntry, PmuMapping};
 use pmc_perfdata::perfdata::{Features, RecordedEvent};
 use pmc_perfdata::record::tracepoint::TracingData;
-use pmc_perfdata::record::{RawRecord, Record, kind};
+use pmc_perfdata::record::{MappedFileId, RawRecord, Record, kind};
 use pmc_sys::error::{Error, Result};
 
 /// What replaces a name that has only one replacement.
@@ -96,6 +96,10 @@ impl AnonymousNames {
             Some(Record::Mmap(map)) => replace_text(record, MMAP_TEXT, map.name, &self.path(map.name)),
             Some(Record::Mmap2(map)) => {
                 replace_text(record, MMAP2_TEXT, map.map.name, &self.path(map.map.name));
+                if !matches!(map.file, MappedFileId::BuildId(_)) {
+                    // The device and the inode number.
+                    record[MMAP_TEXT..MMAP_TEXT + 24].fill(0);
+                }
             }
             Some(Record::Comm(comm)) => replace_text(record, COMM_TEXT, comm.comm, &self.thread(comm.comm)),
             Some(Record::Cgroup(group)) => {

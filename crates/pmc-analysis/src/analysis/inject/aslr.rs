@@ -27,8 +27,8 @@ use pmc_sys::error::{Error, Result};
 
 /// The first address of the kernel's half.
 const KERNEL: u64 = 1 << 63;
-/// The page size for addresses outside mappings. All page sizes are multiples.
-const PAGE: u64 = 4096;
+/// Size of the pieces that keep their addresses together outside mappings. All page sizes are multiples.
+const PAGE: u64 = 1 << 12;
 /// Addresses below are never random.
 const LOW: u64 = 0x40_0000;
 /// The new start of the first range of user-space mappings, and the end of the space for them.

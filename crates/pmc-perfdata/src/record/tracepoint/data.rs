@@ -82,7 +82,7 @@ impl TracingData {
         f.u32()?;
         Self::default().parse_formats(&mut f)?;
         let formats = &bytes[..bytes.len() - f.bytes.rest().len()];
-        // Symbols and strings have 32-bit sizes; the names of threads, which newer versions have, a 64-bit one.
+        // Symbols and strings have 32-bit sizes. In newer versions, names of threads follow (64-bit size).
         Some([formats, &[0; 16]].concat())
     }
 
