@@ -1649,12 +1649,12 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             break
         }
         'pmc;export' {
-            [CompletionResult]::new('--format', '--format', [CompletionResultType]::ParameterName, 'Format: html, svg, folded, firefox, perfetto, speedscope, pprof, callgrind, gmon (a directory, for gprof), json or csv [default: from the file name]')
-            [CompletionResult]::new('--type', '--type', [CompletionResultType]::ParameterName, 'Format: html, svg, folded, firefox, perfetto, speedscope, pprof, callgrind, gmon (a directory, for gprof), json or csv [default: from the file name]')
+            [CompletionResult]::new('--format', '--format', [CompletionResultType]::ParameterName, 'Format: html, svg, folded, firefox, perfetto, speedscope, pprof, callgrind, gmon (a directory, for gprof), parquet (two tables), json or csv [default: from the file name]')
+            [CompletionResult]::new('--type', '--type', [CompletionResultType]::ParameterName, 'Format: html, svg, folded, firefox, perfetto, speedscope, pprof, callgrind, gmon (a directory, for gprof), parquet (two tables), json or csv [default: from the file name]')
             [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'The recording')
             [CompletionResult]::new('--input', '--input', [CompletionResultType]::ParameterName, 'The recording')
-            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'File to write (gmon: directory); its extension selects the format; `-` is stdout')
-            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'File to write (gmon: directory); its extension selects the format; `-` is stdout')
+            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'File to write (gmon: directory, parquet: start of two names); its extension selects the format; `-` is stdout')
+            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'File to write (gmon: directory, parquet: start of two names); its extension selects the format; `-` is stdout')
             [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'Export only this event [default: all if the format supports several, else the first]')
             [CompletionResult]::new('--event', '--event', [CompletionResultType]::ParameterName, 'Export only this event [default: all if the format supports several, else the first]')
             [CompletionResult]::new('--diff', '--diff', [CompletionResultType]::ParameterName, 'Show the difference from this recording (svg)')
@@ -1681,6 +1681,11 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('-k', '-k', [CompletionResultType]::ParameterName, 'Recorded kernel''s image with symbols (vmlinux)')
             [CompletionResult]::new('--vmlinux', '--vmlinux', [CompletionResultType]::ParameterName, 'Recorded kernel''s image with symbols (vmlinux)')
             [CompletionResult]::new('--debuginfod', '--debuginfod', [CompletionResultType]::ParameterName, 'debuginfod servers to ask for missing files, instead of those in DEBUGINFOD_URLS')
+            [CompletionResult]::new('--service', '--service', [CompletionResultType]::ParameterName, 'Name of the service, for the column `service` (parquet)')
+            [CompletionResult]::new('--service-version', '--service-version', [CompletionResultType]::ParameterName, 'Version of the service, for the column `version` (parquet)')
+            [CompletionResult]::new('--host', '--host', [CompletionResultType]::ParameterName, 'Host name, for the column `host` (parquet) [default: the recorded name]')
+            [CompletionResult]::new('--label', '--label', [CompletionResultType]::ParameterName, 'Label for the column `labels` (parquet); may be repeated')
+            [CompletionResult]::new('--bucket', '--bucket', [CompletionResultType]::ParameterName, 'Add up samples in buckets of this length, or `none` to keep each one (parquet) [default: 60s]')
             [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('--idle', '--idle', [CompletionResultType]::ParameterName, 'Include the waiting time of idle threads, such as the workers of a pool')
             [CompletionResult]::new('--no-join', '--no-join', [CompletionResultType]::ParameterName, 'Do not complete truncated stacks from other samples of the thread')
@@ -1697,6 +1702,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--no-debuginfod', '--no-debuginfod', [CompletionResultType]::ParameterName, 'Use neither debuginfod servers nor files fetched from them earlier')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Print no messages except errors')
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Print no messages except errors')
+            [CompletionResult]::new('--no-symbols', '--no-symbols', [CompletionResultType]::ParameterName, 'Do not look up functions of programs and libraries; see pmc symbolize (parquet)')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
@@ -1704,8 +1710,8 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
         'pmc;flamegraph' {
             [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'The recording')
             [CompletionResult]::new('--input', '--input', [CompletionResultType]::ParameterName, 'The recording')
-            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'File to write (gmon: directory); its extension selects the format; `-` is stdout')
-            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'File to write (gmon: directory); its extension selects the format; `-` is stdout')
+            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'File to write (gmon: directory, parquet: start of two names); its extension selects the format; `-` is stdout')
+            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'File to write (gmon: directory, parquet: start of two names); its extension selects the format; `-` is stdout')
             [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'Export only this event [default: all if the format supports several, else the first]')
             [CompletionResult]::new('--event', '--event', [CompletionResultType]::ParameterName, 'Export only this event [default: all if the format supports several, else the first]')
             [CompletionResult]::new('--diff', '--diff', [CompletionResultType]::ParameterName, 'Show the difference from this recording (svg)')

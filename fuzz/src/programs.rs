@@ -32,6 +32,7 @@ pub(crate) fn options() -> SymbolOptions {
         cache: None,
         alone: false,
         placeholders: true,
+        files: true,
         live: false,
     }
 }

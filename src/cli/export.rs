@@ -17,16 +17,49 @@ Examples:
   pmc export -c make --time 10%-20% -o a.svg   part of the recording
   pmc export --diff old.data -o diff.svg       increases in red, decreases in blue
   pmc record -o - -g -- make | pmc export -o make.svg
-docs/export.md describes the formats.")]
+  pmc export -o web7.parquet --service web     web7.samples.parquet and web7.stacks.parquet, for SQL
+docs/export.md describes the formats, docs/fleet.md the tables of parquet.")]
 pub struct ExportArgs {
     /// Format: html, svg, folded, firefox, perfetto, speedscope, pprof, callgrind, gmon (a directory, for
-    /// gprof), json or csv [default: from the file name]
+    /// gprof), parquet (two tables), json or csv [default: from the file name]
     #[arg(long, visible_alias = "type", value_name = "FORMAT")]
     pub(crate) format: Option<String>,
 
     #[command(flatten)]
     #[allow(missing_docs, reason = "explained there")]
     pub(crate) source: ExportSource,
+
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "explained there")]
+    pub(crate) tables: ParquetTables,
+}
+
+/// Options of the format parquet.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct ParquetTables {
+    /// Name of the service, for the column `service` (parquet)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) service: Option<String>,
+
+    /// Version of the service, for the column `version` (parquet)
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) service_version: Option<String>,
+
+    /// Host name, for the column `host` (parquet) [default: the recorded name]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) host: Option<String>,
+
+    /// Label for the column `labels` (parquet); may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) label: Vec<String>,
+
+    /// Add up samples in buckets of this length, or `none` to keep each one (parquet) [default: 60s]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) bucket: Option<String>,
+
+    /// Do not look up functions of programs and libraries; see pmc symbolize (parquet)
+    #[arg(long)]
+    pub(crate) no_symbols: bool,
 }
 
 /// Draw a flame graph of a recording: pmc export with SVG as the default format.
@@ -53,7 +86,8 @@ pub(crate) struct ExportSource {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) input: Option<PathBuf>,
 
-    /// File to write (gmon: directory); its extension selects the format; `-` is stdout
+    /// File to write (gmon: directory, parquet: start of two names); its extension selects the format;
+    /// `-` is stdout
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<PathBuf>,
 

@@ -427,9 +427,7 @@ fn run(cli: Cli, settings: &Config, columns: Option<&pmcstat::PmcstatColumns>) -
                 record::run(plan, None)
             })
         }
-        Command::Export(typed) => {
-            export::run(&export::ExportPlan::new(&typed.source, typed.format.as_deref())?)
-        }
+        Command::Export(typed) => export::run(&export::ExportPlan::new(&typed)?),
         Command::Flamegraph(typed) => export::run(&export::ExportPlan::flame_graph(&typed.source)?),
         Command::Evlist(typed) => evlist::run(&evlist::EvlistPlan::new(&typed)),
         Command::BuildidList(typed) => buildid_list::run(&buildid_list::BuildidListPlan::new(&typed)),
@@ -444,7 +442,7 @@ fn run(cli: Cli, settings: &Config, columns: Option<&pmcstat::PmcstatColumns>) -
                     Box::new(|| report::run(plan))
                 }
                 profile::ViewCommand::Export(typed) => {
-                    let plan = export::ExportPlan::new(&typed.source, typed.format.as_deref())?;
+                    let plan = export::ExportPlan::new(&typed)?;
                     Box::new(move || export::run(&plan))
                 }
             };

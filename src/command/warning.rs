@@ -27,6 +27,7 @@ pub(super) enum CommandWarning {
     CallsLost { records: u64 },
     TraceCutOff,
     CommandFailed { name: String, status: u8 },
+    TimesEstimated,
 }
 
 impl From<CommandWarning> for Warning {
@@ -93,6 +94,10 @@ impl From<CommandWarning> for Warning {
                 .advise("lower the frequency (-F), or use larger ring buffers (-m)"),
             TraceCutOff => Self::new("trace data was lost: the AUX buffer overflowed")
                 .advise("use a larger AUX buffer (-m RING,AREA), a longer period (-c), or -S"),
+            TimesEstimated => Self::new(
+                "the times in the tables are estimated from the recording's modification time, because it has no clock",
+            )
+            .advise("record with -k CLOCK_MONOTONIC"),
             CommandFailed { name, status } => Self::new(format!("`{name}` ended with status {status}"))
                 .advise("check that this is the command you want to compare"),
         }

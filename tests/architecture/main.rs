@@ -257,7 +257,9 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("base64", &["view"]),
     ("inferno", &["view"]),
     ("fxprof_processed_profile", &["view"]),
+    ("parquet", &["view"]),
     ("prost", &["symbol", "view"]),
+    ("twox_hash", &["view"]),
     ("lzma_rust2", &["symbol"]),
     ("crc32fast", &["symbol"]),
     // Programs and their debug information.

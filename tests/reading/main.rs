@@ -12,6 +12,7 @@ mod compare;
 mod contents;
 mod diff;
 mod export;
+mod fleet;
 mod groups;
 mod languages;
 mod memory;

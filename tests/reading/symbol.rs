@@ -122,6 +122,7 @@ fn plain() -> SymbolOptions {
         vmlinux: None,
         cache: None,
         alone: false,
+        files: true,
         live: true,
     }
 }

@@ -12,12 +12,14 @@ use std::sync::Arc;
 
 use super::destination::Destination;
 use super::progress::Bars;
+use super::warning::CommandWarning;
 use crate::view::export::folded::{self, FoldedMarks};
 use crate::view::export::gmon::{self, LinkAddresses};
+use crate::view::export::parquet::ParquetExport;
 use crate::view::export::{self, ExportContents, RecordingCircumstances};
 pub(super) use plan::ExportPlan;
 use pmc_analysis::analysis::{Analysis, NamedSamples, header, recording_quality};
-use pmc_analysis::profile::sampled::{Query, StackProfile, StringTable};
+use pmc_analysis::profile::sampled::{Profile, Query, StackProfile, StringTable};
 use pmc_analysis::session::samples::SampleAttribute;
 use pmc_analysis::session::{CodeLocation, Session};
 use pmc_perfdata::perfdata::Reader;
@@ -38,6 +40,9 @@ pub(super) fn run(plan: &ExportPlan) -> Result<Exit> {
     }
     if plan.format.is_folder() {
         return folder(plan, &analysis, &named, &query);
+    }
+    if plan.format.is_pair() {
+        return tables(plan, &analysis, &named, &query);
     }
     let answer = match plan.format.is_table() {
         true => named.answer(&query).profile,
@@ -105,6 +110,51 @@ fn folder(plan: &ExportPlan, analysis: &Analysis, named: &NamedSamples, query: &
     Ok(recording_quality::warn(analysis.session()))
 }
 
+/// Writes the tables `samples` and `stacks`. The stacks come first, so that samples never refer to missing
+/// stacks.
+fn tables(plan: &ExportPlan, analysis: &Analysis, named: &NamedSamples, query: &Query) -> Result<Exit> {
+    let recording = circumstances(analysis);
+    let answer = Profile::default();
+    let [samples_path, stacks_path] = plan.tables();
+    if let Some(folder) = samples_path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        DirBuilder::new()
+            .recursive(true)
+            .create(folder)
+            .map_err(|error| Error::create(AdvisedOption::ExportFile, folder, error))?;
+    }
+    named.with_stacks(query, |stacks| {
+        let contents = ExportContents {
+            stacks,
+            event: event(query, stacks),
+            answer: &answer,
+            layout: &plan.layout,
+            title: &plan.title,
+            recording: &recording,
+            listings: &[],
+            before: None,
+        };
+        let mut export = ParquetExport::new(&contents, &plan.origin).ok_or_else(|| {
+            Error::new("the date of the recording is unknown")
+                .why("it contains no clock, and a stream has no modification time")
+                .try_this("pmc export FILE, with the recording in a file")
+        })?;
+        let to = |path| Destination { path, option: AdvisedOption::ExportFile, keeps: false };
+        let written = |path: &Path, error| Error::output(path.display(), error);
+        to(&stacks_path)
+            .write(|out| export.write_stacks(out).map_err(|error| written(&stacks_path, error)))?;
+        to(&samples_path)
+            .write(|out| export.write_samples(out).map_err(|error| written(&samples_path, error)))
+    })?;
+    if !plan.is_quiet {
+        say::note(format!("{} and {} are written", samples_path.display(), stacks_path.display()));
+    }
+    if !recording.is_dated {
+        say::warn(CommandWarning::TimesEstimated);
+    }
+    recording_quality::warn_of_names(analysis.name_failures());
+    Ok(recording_quality::warn(analysis.session()))
+}
+
 /// Looks up link-time addresses in an analysis whose locations are resolved.
 struct LinkTimeAddresses<'a>(&'a Analysis);
 
@@ -131,7 +181,8 @@ fn circumstances(analysis: &Analysis) -> RecordingCircumstances {
         let ended = u64::try_from(header::modified_ns(reader).filter(|_| is_file)?).ok()?;
         Some(ended.saturating_sub(span.map_or(0, |(first, last)| last.saturating_sub(first))))
     };
-    RecordingCircumstances { about: header::of(reader), span, started: by_clock.or_else(by_file) }
+    let started = by_clock.or_else(by_file);
+    RecordingCircumstances { about: header::of(reader), span, started, is_dated: by_clock.is_some() }
 }
 
 /// A recording, ready for queries.
@@ -147,6 +198,14 @@ impl LoadedRecording {
         let mut request = plan.request.clone();
         request.resolve(&session.reader)?;
         // Without timestamps, all samples would seem to be simultaneous.
+        request.apart = plan.apart(&session.reader);
+        if plan.format.is_pair() && !session.has_time {
+            return Err(Error::new(
+                "the samples have no times, so they cannot be put into a table of a fleet",
+            )
+            .why("the recording was made without times")
+            .try_this("another format: pmc export -o FILE.pb.gz"));
+        }
         request.apart.retain(|one| session.has_time || !matches!(one, SampleAttribute::Time(_)));
         let question = request.question(&plan.query, &session.reader);
         let query = Query { event: plan.event(&session.reader)?, ..question };

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::cli::export::ExportSource;
+use crate::cli::export::{ExportArgs, ExportSource, ParquetTables};
 use crate::command::destination::{Destination, is_standard};
 use crate::command::plan;
+use crate::view::export::parquet::RecordingOrigin;
 use crate::view::export::{ExportFormat, RowDetail};
 use crate::view::report::ReportLayout;
 use pmc_analysis::analysis::AnalysisRequest;
@@ -12,17 +13,23 @@ use pmc_analysis::analysis::annotate::AnnotationRequest;
 use pmc_analysis::analysis::annotate::listing::ListingOptions;
 use pmc_analysis::analysis::request::CostMeasure;
 use pmc_analysis::profile::sampled::{Filter, Query, StackDirection};
-use pmc_analysis::session::samples::SampleAttribute;
+use pmc_analysis::session::samples::{SampleAttribute, TimeBuckets};
 use pmc_perfdata::perfdata::Reader;
+use pmc_perfdata::perfdata::feature::ClockData;
 use pmc_symbols::symbol::Depth;
 use pmc_symbols::symbol::source_text::SourceFolders;
+use pmc_sys::abi::sample_type;
 use pmc_sys::error::{AdvisedOption, Error, Result};
 use pmc_sys::text::{clean, nearest};
+use pmc_sys::units::{S, parse_duration};
 
 /// Maximum number of functions whose code is included.
 const MOST_CODE: usize = 12;
 /// Minimum cost of a function for its code to be included, in percent.
 const LEAST_CODE: f64 = 1.0;
+
+/// Default length of a time bucket.
+const BUCKET: &str = "60s";
 
 /// Settings of `pmc export`.
 #[derive(Debug)]
@@ -44,6 +51,10 @@ pub(in crate::command) struct ExportPlan {
     pub(super) layout: ReportLayout,
     /// The functions whose code is included.
     pub(super) code: AnnotationRequest,
+    /// The origin of the samples, for tables of a fleet.
+    pub(super) origin: RecordingOrigin,
+    /// Length of the time buckets in nanoseconds; `None` to keep each sample.
+    pub(super) bucket: Option<u64>,
     /// Whether to print errors only.
     pub(super) is_quiet: bool,
     /// The name of the selected event.
@@ -55,9 +66,10 @@ impl ExportPlan {
     ///
     /// # Errors
     /// Fails if an option is invalid.
-    pub(in crate::command) fn new(typed: &ExportSource, format: Option<&str>) -> Result<Self> {
+    pub(in crate::command) fn new(args: &ExportArgs) -> Result<Self> {
+        let typed = &args.source;
         let input = input(typed);
-        let format = match (format, &typed.output) {
+        let format = match (args.format.as_deref(), &typed.output) {
             (Some(name), _) => ExportFormat::named(name)?,
             (None, Some(file)) if !is_standard(file) => ExportFormat::of_file(file)?,
             _ => {
@@ -72,7 +84,35 @@ impl ExportPlan {
                 PathBuf::from(input.file_name().unwrap_or_default()).with_extension(&format.ending()[1..])
             }
         });
-        Self::of(typed, input, output, format)
+        let mut plan = Self::of(typed, input, output, format)?;
+        plan.set_tables(&args.tables)?;
+        Ok(plan)
+    }
+
+    /// Applies the options of the format parquet.
+    fn set_tables(&mut self, typed: &ParquetTables) -> Result<()> {
+        let ParquetTables { service, service_version, host, label, bucket, no_symbols } = typed;
+        let given = [
+            (service.is_some(), "--service"),
+            (service_version.is_some(), "--service-version"),
+            (host.is_some(), "--host"),
+            (!label.is_empty(), "--label"),
+            (bucket.is_some(), "--bucket"),
+            (*no_symbols, "--no-symbols"),
+        ];
+        if let Some((_, option)) = given.iter().find(|(is_given, _)| *is_given && !self.format.is_pair()) {
+            return Err(Error::usage(format!("{option} requires --format parquet")));
+        }
+        let labels: Result<Vec<(String, String)>> = label.iter().map(|text| parse_label(text)).collect();
+        self.origin = RecordingOrigin {
+            service: service.clone().unwrap_or_default(),
+            version: service_version.clone().unwrap_or_default(),
+            host: host.clone(),
+            labels: labels?,
+        };
+        self.bucket = parse_bucket(bucket.as_deref().unwrap_or(BUCKET))?;
+        self.request.symbols.files = !no_symbols;
+        Ok(())
     }
 
     /// Converts the options of `pmc flamegraph`.
@@ -97,6 +137,13 @@ impl ExportPlan {
         if format.is_folder() && is_standard(&output) {
             return Err(Error::usage("the gmon format writes to a directory, not to standard output")
                 .try_option(AdvisedOption::ExportFolder, "{option} DIR"));
+        }
+        if format.is_pair() && is_standard(&output) {
+            return Err(Error::usage("the parquet format writes two files, not to standard output")
+                .try_option(
+                    AdvisedOption::ExportFile,
+                    "{option} OUT, for OUT.samples.parquet and OUT.stacks.parquet",
+                ));
         }
         to(&output, format).is_not(&input)?;
         let layout = ReportLayout { branch_limit: plan::BRANCH_IN_JSON, ..ReportLayout::default() };
@@ -126,7 +173,12 @@ impl ExportPlan {
         Ok(Self {
             title: name.map_or_else(|| "recording".to_owned(), |name| name.to_string_lossy().into_owned()),
             before: typed.diff.clone(),
-            depth: typed.stacks.no_inline.then_some(Depth::Names),
+            depth: match typed.stacks.no_inline {
+                true => Some(Depth::Names),
+                false => format.is_pair().then_some(Depth::Inlines),
+            },
+            origin: RecordingOrigin::default(),
+            bucket: None,
             event: typed.event.clone(),
             is_quiet: typed.quiet,
             code: AnnotationRequest {
@@ -158,6 +210,42 @@ impl ExportPlan {
         to(&self.output, self.format)
     }
 
+    /// Returns the paths of the tables `samples` and `stacks`. In a directory, they start with the name of
+    /// the recording.
+    pub(super) fn tables(&self) -> [PathBuf; 2] {
+        let path = self.output.as_os_str().to_string_lossy();
+        let start = match self.output.is_dir() || path.ends_with('/') {
+            true => self.output.join(self.title.strip_suffix(".data").unwrap_or(&self.title)),
+            false => PathBuf::from(path.strip_suffix(".parquet").unwrap_or(&path)),
+        };
+        ["samples", "stacks"].map(|table| {
+            let mut name = start.clone().into_os_string();
+            name.push(format!(".{table}.parquet"));
+            name.into()
+        })
+    }
+
+    /// Returns the additional attributes by which rows of this recording are distinguished.
+    pub(super) fn apart(&self, reader: &Reader) -> Vec<SampleAttribute> {
+        if self.format.detail() != RowDetail::Buckets {
+            return self.request.apart.clone();
+        }
+        let each = [
+            SampleAttribute::Pid,
+            SampleAttribute::Tid,
+            SampleAttribute::Cpu,
+            SampleAttribute::Bucket(TimeBuckets::aligned(1, 0)),
+        ];
+        let ahead = reader.features().clock_data.as_ref().map_or(0, ClockData::to_wall_ns);
+        let has_cgroups = reader.layouts().have(sample_type::CGROUP);
+        let mut apart = match self.bucket {
+            Some(length) => vec![SampleAttribute::Bucket(TimeBuckets::aligned(length, ahead))],
+            None => each.to_vec(),
+        };
+        apart.extend(has_cgroups.then_some(SampleAttribute::Cgroup));
+        apart
+    }
+
     /// Returns the index of the selected event, or `None` if no event is selected.
     ///
     /// # Errors
@@ -180,6 +268,26 @@ impl ExportPlan {
     }
 }
 
+/// Parses `--label`.
+fn parse_label(text: &str) -> Result<(String, String)> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err(Error::usage(format!("--label {:?}: expected KEY=VALUE", clean(text)))),
+    }
+}
+
+/// Parses `--bucket`.
+fn parse_bucket(text: &str) -> Result<Option<u64>> {
+    if text == "none" {
+        return Ok(None);
+    }
+    let length = parse_duration(text, None).filter(|length| *length >= S).map(|length| length / 1000 * 1000);
+    length.map(Some).ok_or_else(|| {
+        Error::usage(format!("--bucket {:?}: expected a time of at least one second, or none", clean(text)))
+            .try_this("--bucket 60s (s, m, h)")
+    })
+}
+
 /// Returns the additional attributes by which rows are distinguished.
 fn apart(detail: RowDetail) -> Vec<SampleAttribute> {
     let all = [
@@ -189,7 +297,8 @@ fn apart(detail: RowDetail) -> Vec<SampleAttribute> {
         (RowDetail::Times, SampleAttribute::WaitPartner),
         (RowDetail::Payloads, SampleAttribute::Payload),
     ];
-    let least = |least: RowDetail| detail != RowDetail::Slices && detail >= least;
+    let own = [RowDetail::Slices, RowDetail::Buckets];
+    let least = |least: RowDetail| !own.contains(&detail) && detail >= least;
     all.into_iter().filter(|(from, _)| least(*from)).map(|(_, attribute)| attribute).collect()
 }
 

@@ -303,7 +303,11 @@ impl PmcstatStep {
 fn exported(log: &ExportSource, format: &str, to: &str, output: Option<PmcstatOutput>) -> PmcstatStep {
     let format = Some(format.to_owned());
     let source = ExportSource { output: Some(to.into()), quiet: output.is_none(), ..log.clone() };
-    let export = Command::Export(Box::new(export::ExportArgs { format, source }));
+    let export = Command::Export(Box::new(export::ExportArgs {
+        format,
+        source,
+        tables: export::ParquetTables::default(),
+    }));
     PmcstatStep::command(export, output.unwrap_or(PmcstatOutput::Standard))
 }
 

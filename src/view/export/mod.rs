@@ -6,7 +6,8 @@
 //!
 //! ```text
 //!   rows with stacks ──┬── paths of functions:  folded ── svg;  html, speedscope
-//!                      └── locations:           pprof, firefox, perfetto, callgrind, gmon (a folder)
+//!                      ├── locations:           pprof, firefox, perfetto, callgrind, gmon (a folder)
+//!                      └── with time buckets:   parquet (two tables)
 //!   result of a report ── json, csv
 //! ```
 
@@ -15,6 +16,7 @@ mod firefox;
 pub(crate) mod folded;
 pub(crate) mod gmon;
 mod html;
+pub(crate) mod parquet;
 mod perfetto;
 mod pprof;
 mod speedscope;
@@ -46,6 +48,7 @@ pub enum ExportFormat {
     Pprof,
     Callgrind,
     Gmon,
+    Parquet,
     Json,
     Csv,
 }
@@ -61,6 +64,8 @@ pub(crate) enum RowDetail {
     Slices,
     /// Threads, and the time of each sample.
     Times,
+    /// Thread names and time buckets, or threads, CPUs and the time of each sample.
+    Buckets,
     /// Threads, the time of each sample, and the fields of tracepoints.
     Payloads,
 }
@@ -90,6 +95,7 @@ const FORMATS: &[FormatProperties] = &[
     FormatProperties::new(ExportFormat::Pprof, "pprof", &[".pb.gz", ".pprof"], RowDetail::Threads),
     FormatProperties::new(ExportFormat::Callgrind, "callgrind", &[".callgrind"], RowDetail::Names),
     FormatProperties::new(ExportFormat::Gmon, "gmon", &[".gmon"], RowDetail::Names),
+    FormatProperties::new(ExportFormat::Parquet, "parquet", &[".parquet"], RowDetail::Buckets),
     FormatProperties::new(ExportFormat::Json, "json", &[".json"], RowDetail::Names),
     FormatProperties::new(ExportFormat::Csv, "csv", &[".csv"], RowDetail::Names),
 ];
@@ -171,6 +177,11 @@ impl ExportFormat {
         self == Self::Gmon
     }
 
+    /// Whether the export consists of two tables in two files, made by [`parquet::ParquetExport`].
+    pub(crate) fn is_pair(self) -> bool {
+        self == Self::Parquet
+    }
+
     /// Whether the export can show the difference from another recording: [`ExportContents::before`].
     pub(crate) fn is_differential(self) -> bool {
         self == Self::Svg
@@ -204,6 +215,8 @@ pub(crate) struct RecordingCircumstances {
     pub(crate) span: Option<(u64, u64)>,
     /// Time of the first sample, in nanoseconds since 1970.
     pub(crate) started: Option<u64>,
+    /// Whether `started` is from a recorded clock, not from the file's modification time.
+    pub(crate) is_dated: bool,
 }
 
 impl ExportContents<'_> {
@@ -235,6 +248,9 @@ pub(crate) fn write(
         ExportFormat::Callgrind => callgrind::write(out, contents),
         ExportFormat::Gmon => {
             Err(io::Error::other("for gprof, which requires a directory: pmc export --format gmon -o DIR"))
+        }
+        ExportFormat::Parquet => {
+            Err(io::Error::other("two tables, which require files: pmc export --format parquet -o OUT"))
         }
         ExportFormat::Json => report::write(out, contents.answer, &table(report::ReportFormat::Json)),
         ExportFormat::Csv => report::write(out, contents.answer, &table(report::ReportFormat::Csv)),

@@ -12,8 +12,8 @@ use crate::session::{AddedSymbol, CodeLocation, History, Module, ModuleKind};
 use pmc_perfdata::perfdata::feature::DeviceFile;
 use pmc_symbols::address::{Avma, FileOffset};
 use pmc_symbols::symbol::{
-    self, AddressFrames, Depth, Function, MissingDataReason, ModuleId, ResolvedFrame, SymbolOptions,
-    SymbolProgress, SymbolQuery, SymbolRequest, Symbolizer,
+    self, AddressFrames, Depth, Function, MissingDataReason, ModuleId, ResolvedFrame, SymbolModuleKind,
+    SymbolOptions, SymbolProgress, SymbolQuery, SymbolRequest, Symbolizer,
 };
 use pmc_sys::error::Result;
 
@@ -26,6 +26,8 @@ pub(crate) struct RecordingSymbols {
     /// The module shared by all BPF programs, because their names come from one list.
     bpf: Option<ModuleId>,
     live: bool,
+    /// See [`SymbolOptions::files`].
+    files: bool,
     /// The source files that pmc failed to read.
     unread_sources: Vec<MissingDataReason>,
     /// For each module of generated code, the size of its perf map in bytes when it was last checked.
@@ -49,12 +51,13 @@ impl RecordingSymbols {
     /// # Errors
     /// Returns the errors of [`RecordingSymbols::new`].
     pub(crate) fn none(options: SymbolOptions) -> Result<Self> {
-        let live = options.live;
+        let (live, files) = (options.live, options.files);
         Ok(Self {
             symbolizer: Symbolizer::new(options)?,
             ids: Vec::new(),
             bpf: None,
             live,
+            files,
             unread_sources: Vec::new(),
             map_sizes: FxHashMap::default(),
         })
@@ -165,6 +168,7 @@ impl RecordingSymbols {
         let mut asked: Vec<(ModuleId, SymbolQuery, usize)> = (0..)
             .zip(locations)
             .filter_map(|(number, location)| self.query(location).map(|(id, query)| (id, query, number)))
+            .filter(|(id, ..)| self.files || self.symbolizer.module(*id).kind != SymbolModuleKind::File)
             .collect();
         asked.sort_unstable();
         let queries: Vec<SymbolQuery> = asked.iter().map(|(_, query, _)| *query).collect();

@@ -21,6 +21,8 @@ pub enum SampleAttribute {
     Cpu,
     /// The time slice; each slice has this many nanoseconds.
     Time(u64),
+    /// The time bucket, for exports. [`TimeBuckets`] places the borders.
+    Bucket(TimeBuckets),
     /// The cgroup's number.
     Cgroup,
     /// The cost that the hardware measured.
@@ -94,6 +96,35 @@ impl SampleAttribute {
     }
 }
 
+/// Time buckets that start at multiples of their length on another clock than the recording's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimeBuckets {
+    /// Length of a bucket in nanoseconds; at least 1.
+    pub length: u64,
+    /// Time from the start of a bucket to the zero of the recording's clock, in nanoseconds; less than
+    /// `length`.
+    pub phase: u64,
+}
+
+impl TimeBuckets {
+    /// Creates buckets that start at multiples of `length` nanoseconds on a clock that is ahead of the
+    /// recording's clock by `ahead` nanoseconds.
+    pub fn aligned(length: u64, ahead: i64) -> Self {
+        let length = length.max(1);
+        Self { length, phase: i128::from(ahead).rem_euclid(length.into()) as u64 }
+    }
+
+    /// Returns the number of the bucket that contains this time of the recording's clock.
+    fn number(self, time: u64) -> u64 {
+        time.saturating_add(self.phase) / self.length
+    }
+
+    /// Returns the start of a bucket on the recording's clock. The first bucket starts at 0.
+    pub(crate) fn start(self, number: u64) -> u64 {
+        number.saturating_mul(self.length).saturating_sub(self.phase)
+    }
+}
+
 /// Values of attributes that are not fields of the sample.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Occurrence {
@@ -130,6 +161,7 @@ pub(super) fn attribute_words(
         SampleAttribute::Tid => thread.tid as u64,
         SampleAttribute::Cpu => sample.cpu().map_or(u64::MAX, u64::from),
         SampleAttribute::Time(slice) => occurrence.time.unwrap_or(0) / (*slice).max(1),
+        SampleAttribute::Bucket(buckets) => buckets.number(occurrence.time.unwrap_or(0)),
         SampleAttribute::Cgroup => parts.cgroup.unwrap_or(0),
         SampleAttribute::Weight => occurrence.weight,
         SampleAttribute::Period => occurrence.period,
@@ -164,4 +196,23 @@ pub(super) fn weights_of(sample: &Sample<'_>) -> [u64; 3] {
     let Some(weight) = sample.parts().and_then(|parts| parts.weight) else { return [0; 3] };
     let (second, third) = weight.more().unwrap_or_default();
     [weight.value(), second.into(), third.into()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_start_at_multiples_of_the_other_clock() {
+        for ahead in [0, 7, 59, 60, 61, -1, -59, 1_000_003] {
+            let buckets = TimeBuckets::aligned(60, ahead);
+            for time in [100u64, 119, 120, 121, 4711] {
+                let start = buckets.start(buckets.number(time));
+                assert_eq!((start as i64 + ahead).rem_euclid(60), 0, "{ahead} {time}");
+                assert!(start <= time && time < start + 60, "{ahead} {time} {start}");
+            }
+        }
+        assert_eq!(TimeBuckets::aligned(60, 30).start(0), 0);
+        assert_eq!(TimeBuckets::aligned(0, 5).number(u64::MAX), u64::MAX);
+    }
 }

@@ -13,8 +13,8 @@
 
 pub(crate) use super::call_chain::{CallChain, ChainCompleter};
 use super::location::level;
-pub use super::sample_attribute::SampleAttribute;
 pub(super) use super::sample_attribute::{Occurrence, attribute_words, weights_of};
+pub use super::sample_attribute::{SampleAttribute, TimeBuckets};
 
 use std::sync::Arc;
 

@@ -34,6 +34,8 @@ pub struct SymbolOptions {
     /// Whether code without a symbol gets a placeholder name that consists of its module and either the start
     /// of its function or its section. Otherwise, it has no name, as in `perf script`.
     pub placeholders: bool,
+    /// Whether to look up code of programs and libraries, and not only of the kernel and generated code.
+    pub files: bool,
     /// Whether the recorded processes and kernel may be the ones that now run on this machine.
     pub live: bool,
 }
@@ -100,6 +102,7 @@ impl SymbolOptions {
             cache: cache_home.filter(is_safe).map(|cache| cache.join("pmc")),
             alone: false,
             placeholders: true,
+            files: true,
             live: true,
         }
     }

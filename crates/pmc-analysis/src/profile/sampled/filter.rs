@@ -108,7 +108,7 @@ pub(super) struct FilterState<'a> {
     /// Index of each attribute in a row's list of attributes.
     pub(super) pid: Option<usize>,
     pub(super) tid: Option<usize>,
-    cpu: Option<usize>,
+    pub(super) cpu: Option<usize>,
     pub(super) state: Option<usize>,
     pub(super) site: Option<usize>,
     pub(super) partner: Option<usize>,

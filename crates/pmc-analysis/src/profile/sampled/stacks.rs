@@ -81,13 +81,17 @@ pub struct StackRow {
     pub thread: u32,
     /// Index of the stack.
     pub stack: u32,
-    /// Start of the row's time slice in nanoseconds of the recording's clock, if rows contain times. See
-    /// [`StackProfile::slice`].
+    /// Start of the row's time slice or bucket in nanoseconds of the recording's clock, if rows contain
+    /// times. See [`StackProfile::slice`] and [`StackProfile::bucket`].
     pub time: Option<u64>,
     /// What the thread waited for; `None` if it ran, or if waiting was not recorded.
     pub wait: Option<WaitSite>,
     /// What ended the wait or ran instead of the thread, if rows contain it.
     pub partner: WaitPartner,
+    /// The CPU, if rows contain it.
+    pub cpu: Option<u32>,
+    /// Index of the cgroup's path in [`StackProfile::cgroups`], if rows contain it.
+    pub cgroup: Option<u32>,
     /// Index of a tracepoint's payload; see [`StackProfile::payload`].
     pub payload: Option<u64>,
     /// Sum of the samples.
@@ -125,6 +129,10 @@ pub struct StackProfile<'a> {
     pub rows: Vec<StackRow>,
     /// Length of the rows' time slices in nanoseconds.
     pub slice: Option<u64>,
+    /// Length of the rows' time buckets in nanoseconds, if rows contain buckets instead of slices.
+    pub bucket: Option<u64>,
+    /// Paths of the rows' cgroups; untrusted text.
+    pub cgroups: Vec<String>,
 }
 
 impl<'a> StackProfile<'a> {
@@ -138,7 +146,11 @@ impl<'a> StackProfile<'a> {
         texts: &'a StringTable,
     ) -> Self {
         let at = |wanted: SampleAttribute| input.attribute_kinds.iter().position(|kind| *kind == wanted);
-        let payload = at(SampleAttribute::Payload);
+        let (payload, cgroup) = (at(SampleAttribute::Payload), at(SampleAttribute::Cgroup));
+        let buckets = input.attribute_kinds.iter().enumerate().find_map(|(at, kind)| match kind {
+            SampleAttribute::Bucket(buckets) => Some((at, *buckets)),
+            _ => None,
+        });
         let mut left_out = vec![SampleValue::default(); events_totals.len()];
         let named = by_name(input, &query.filter, query.totals, texts, &mut left_out);
         let mut filter_state = FilterState::new(input, &query.filter, texts);
@@ -155,7 +167,10 @@ impl<'a> StackProfile<'a> {
             threads: Vec::new(),
             rows: Vec::new(),
             slice: filter_state.slice,
+            bucket: buckets.map(|(_, buckets)| buckets.length),
+            cgroups: Vec::new(),
         };
+        let mut cgroups: FxHashMap<u64, u32> = FxHashMap::default();
         let mut numbers: FxHashMap<(Option<u64>, Option<u64>, u32), u32> = FxHashMap::default();
         for (key, value) in named.iter() {
             if query.event.is_some_and(|wanted| wanted != key.event as usize) {
@@ -175,14 +190,21 @@ impl<'a> StackProfile<'a> {
             if let Some(event) = profile.events.get_mut(key.event as usize) {
                 event.kept += value;
             }
+            let cgroup = filter_state.word(key, cgroup).map(|id| {
+                *cgroups.entry(id).or_insert_with(|| {
+                    profile.cgroups.push(input.words.cgroup(id));
+                    profile.cgroups.len() as u32 - 1
+                })
+            });
+            let slice = filter_state.word(key, filter_state.time).zip(filter_state.slice);
+            let bucket = buckets.and_then(|(at, buckets)| {
+                filter_state.word(key, Some(at)).map(|number| buckets.start(number))
+            });
             profile.rows.push(StackRow {
                 event: key.event,
                 thread,
                 stack: key.stack,
-                time: filter_state
-                    .word(key, filter_state.time)
-                    .zip(filter_state.slice)
-                    .map(|(at, slice)| at * slice),
+                time: slice.map(|(at, slice)| at * slice).or(bucket),
                 wait: filter_state
                     .state(key)
                     .filter(|state| state.is_off_cpu())
@@ -192,6 +214,8 @@ impl<'a> StackProfile<'a> {
                     .word(key, filter_state.partner)
                     .map(WaitPartner::of_word)
                     .unwrap_or_default(),
+                cpu: filter_state.word(key, filter_state.cpu).and_then(|cpu| cpu.try_into().ok()),
+                cgroup,
                 payload: payload.filter(|number| *number != u64::MAX),
                 value: value.clone(),
             });

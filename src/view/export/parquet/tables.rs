@@ -1,0 +1,356 @@
+//! The two Parquet tables of schema 1: their columns, and a writer for each.
+//!
+//! Receives rows; writes them in row groups, so that memory does not grow with the number of rows. Does not
+//! open files. The columns follow what DuckDB, ClickHouse and Spark can all read: times in microseconds, no
+//! unsigned numbers, keys that are never null, and parallel lists instead of a list of structs.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::column::writer::get_typed_column_writer_mut as typed;
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::parser::parse_message_type;
+use parquet::schema::types::ColumnPath;
+use rustc_hash::FxHashMap;
+
+const SAMPLES: &str = "message samples {
+    REQUIRED INT64 time (TIMESTAMP(MICROS, true));
+    REQUIRED INT64 duration_us;
+    REQUIRED BYTE_ARRAY event (STRING);
+    REQUIRED BYTE_ARRAY unit (STRING);
+    REQUIRED BYTE_ARRAY service (STRING);
+    REQUIRED BYTE_ARRAY version (STRING);
+    REQUIRED BYTE_ARRAY host (STRING);
+    REQUIRED BYTE_ARRAY comm (STRING);
+    OPTIONAL BYTE_ARRAY container (STRING);
+    OPTIONAL INT32 pid;
+    OPTIONAL INT32 tid;
+    OPTIONAL INT32 cpu;
+    REQUIRED INT64 stack_id;
+    REQUIRED INT32 samples;
+    REQUIRED INT64 value;
+    OPTIONAL group labels (MAP) {
+        REPEATED group key_value { REQUIRED BYTE_ARRAY key (STRING); REQUIRED BYTE_ARRAY value (STRING); }
+    }
+}";
+
+const STACKS: &str = "message stacks {
+    REQUIRED INT64 stack_id;
+    REQUIRED group function (LIST) { REPEATED group list { REQUIRED BYTE_ARRAY element (STRING); } }
+    REQUIRED group module (LIST) { REPEATED group list { REQUIRED BYTE_ARRAY element (STRING); } }
+    REQUIRED group build_id (LIST) { REPEATED group list { REQUIRED BYTE_ARRAY element (STRING); } }
+    REQUIRED group file (LIST) { REPEATED group list { REQUIRED BYTE_ARRAY element (STRING); } }
+    REQUIRED group address (LIST) { REPEATED group list { REQUIRED INT64 element; } }
+    REQUIRED group line (LIST) { REPEATED group list { REQUIRED INT64 element; } }
+    REQUIRED group inlined (LIST) { REPEATED group list { REQUIRED BOOLEAN element; } }
+    REQUIRED BOOLEAN symbolized;
+}";
+
+/// Key of the schema version in the metadata of both files.
+pub(crate) const SCHEMA_KEY: &str = "pmc.schema";
+/// Version of the tables; incremented when a column changes its meaning.
+pub(crate) const SCHEMA: &str = "1";
+/// Key of the metadata that tells how exact the times are.
+pub(super) const CLOCK_KEY: &str = "pmc.clock";
+
+/// Number of rows in a row group.
+const ROWS: usize = 128 << 10;
+/// Maximum number of frames in a row group of `stacks`, whose memory they determine.
+const FRAMES: usize = 1 << 20;
+/// Maximum size of a column's dictionary in bytes. The usual limit of 1 MB makes writers store each name
+/// again for each of its frames.
+const DICTIONARY: usize = 64 << 20;
+/// zstd's default level, which compresses faster than it can be sent.
+const LEVEL: i32 = 3;
+
+/// A row of `samples`.
+#[derive(Debug, Clone)]
+pub(super) struct SampleColumns {
+    /// Microseconds since 1970.
+    pub(super) time: i64,
+    /// Length of the time bucket in microseconds; 0 for a single sample.
+    pub(super) duration_us: i64,
+    pub(super) event: ByteArray,
+    pub(super) unit: ByteArray,
+    pub(super) service: ByteArray,
+    pub(super) version: ByteArray,
+    pub(super) host: ByteArray,
+    pub(super) comm: ByteArray,
+    pub(super) container: Option<ByteArray>,
+    pub(super) pid: Option<i32>,
+    pub(super) tid: Option<i32>,
+    pub(super) cpu: Option<i32>,
+    pub(super) stack_id: i64,
+    pub(super) samples: i32,
+    pub(super) value: i64,
+    pub(super) labels: Arc<[(ByteArray, ByteArray)]>,
+}
+
+/// A frame of a row of `stacks`.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct StackFrameColumns {
+    pub(crate) function: ByteArray,
+    /// A file's path, or the name of the kernel or other code in brackets.
+    pub(crate) module: ByteArray,
+    /// In hexadecimal; empty if unknown.
+    pub(crate) build_id: ByteArray,
+    /// Source file; empty if unknown.
+    pub(crate) file: ByteArray,
+    /// Offset in the module's file; 0 for code that is identified by its name.
+    pub(crate) address: i64,
+    /// Source line; 0 if unknown.
+    pub(crate) line: i64,
+    /// Whether the function is inlined into the frame before it.
+    pub(crate) inlined: bool,
+}
+
+/// A file under construction. The crate requires an output that can move between threads, so it writes to
+/// memory, and each finished row group moves on to the real output.
+struct TableWriter<'a> {
+    writer: SerializedFileWriter<Vec<u8>>,
+    out: &'a mut dyn Write,
+}
+
+impl<'a> TableWriter<'a> {
+    fn new(out: &'a mut dyn Write, schema: &str, metadata: &[(&str, &str)]) -> io::Result<Self> {
+        let pair = |(key, value): &(&str, &str)| KeyValue::new((*key).to_owned(), (*value).to_owned());
+        let properties = WriterProperties::builder()
+            .set_created_by(concat!("pmc ", env!("CARGO_PKG_VERSION")).to_owned())
+            .set_compression(Compression::ZSTD(ZstdLevel::try_new(LEVEL).map_err(failed)?))
+            .set_dictionary_page_size_limit(DICTIONARY)
+            // A dictionary of ids that are all different doubles their size.
+            .set_column_dictionary_enabled(ColumnPath::from("stack_id"), schema != STACKS)
+            .set_key_value_metadata(Some(metadata.iter().map(pair).collect()));
+        let schema = Arc::new(parse_message_type(schema).map_err(failed)?);
+        let writer = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties.build()));
+        Ok(Self { writer: writer.map_err(failed)?, out })
+    }
+
+    /// Writes a row group. `columns` writes all its columns.
+    fn group(
+        &mut self,
+        columns: impl FnOnce(&mut ColumnSequence<'_, '_>) -> Result<(), ParquetError>,
+    ) -> io::Result<()> {
+        let mut group = self.writer.next_row_group().map_err(failed)?;
+        columns(&mut ColumnSequence(&mut group)).map_err(failed)?;
+        group.close().map_err(failed)?;
+        self.writer.flush()?;
+        self.out.write_all(self.writer.inner())?;
+        self.writer.inner_mut().clear();
+        Ok(())
+    }
+
+    fn finish(self) -> io::Result<()> {
+        let rest = self.writer.into_inner().map_err(failed)?;
+        self.out.write_all(&rest)
+    }
+}
+
+fn failed(error: ParquetError) -> io::Error {
+    io::Error::other(error)
+}
+
+/// Writes the columns of a row group in the order of the schema.
+struct ColumnSequence<'a, 'w>(&'a mut SerializedRowGroupWriter<'w, Vec<u8>>);
+
+impl ColumnSequence<'_, '_> {
+    /// Writes a column. The levels mark missing values and the starts of lists, as Parquet defines them.
+    fn put<T: DataType>(
+        &mut self,
+        values: &[T::T],
+        definition: Option<&[i16]>,
+        repetition: Option<&[i16]>,
+    ) -> Result<(), ParquetError> {
+        let missing = || ParquetError::General("more columns than the schema has".to_owned());
+        let mut column = self.0.next_column()?.ok_or_else(missing)?;
+        typed::<T>(column.untyped()).write_batch(values, definition, repetition)?;
+        column.close()
+    }
+
+    /// Writes a column of optional values.
+    fn put_optional<T: DataType>(
+        &mut self,
+        values: impl Iterator<Item = Option<T::T>>,
+    ) -> Result<(), ParquetError> {
+        let (mut definition, mut there) = (Vec::new(), Vec::new());
+        for value in values {
+            definition.push(i16::from(value.is_some()));
+            there.extend(value);
+        }
+        self.put::<T>(&there, Some(&definition), None)
+    }
+}
+
+/// Writes the table `samples`.
+pub(super) struct SamplesWriter<'a> {
+    table: TableWriter<'a>,
+    rows: Vec<SampleColumns>,
+}
+
+impl<'a> SamplesWriter<'a> {
+    pub(super) fn new(out: &'a mut dyn Write, metadata: &[(&str, &str)]) -> io::Result<Self> {
+        Ok(Self { table: TableWriter::new(out, SAMPLES, metadata)?, rows: Vec::new() })
+    }
+
+    pub(super) fn push(&mut self, row: SampleColumns) -> io::Result<()> {
+        self.rows.push(row);
+        if self.rows.len() == ROWS { self.flush() } else { Ok(()) }
+    }
+
+    pub(super) fn finish(mut self) -> io::Result<()> {
+        if !self.rows.is_empty() {
+            self.flush()?;
+        }
+        self.table.finish()
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let rows = std::mem::take(&mut self.rows);
+        self.table.group(|group| {
+            let long = |pick: fn(&SampleColumns) -> i64| rows.iter().map(pick).collect::<Vec<_>>();
+            let text = |pick: fn(&SampleColumns) -> &ByteArray| {
+                rows.iter().map(|row| pick(row).clone()).collect::<Vec<_>>()
+            };
+            let texts: [fn(&SampleColumns) -> &ByteArray; 6] = [
+                |row| &row.event,
+                |row| &row.unit,
+                |row| &row.service,
+                |row| &row.version,
+                |row| &row.host,
+                |row| &row.comm,
+            ];
+            let numbers: [fn(&SampleColumns) -> Option<i32>; 3] =
+                [|row| row.pid, |row| row.tid, |row| row.cpu];
+            group.put::<Int64Type>(&long(|row| row.time), None, None)?;
+            group.put::<Int64Type>(&long(|row| row.duration_us), None, None)?;
+            for pick in texts {
+                group.put::<ByteArrayType>(&text(pick), None, None)?;
+            }
+            group.put_optional::<ByteArrayType>(rows.iter().map(|row| row.container.clone()))?;
+            for pick in numbers {
+                group.put_optional::<Int32Type>(rows.iter().map(pick))?;
+            }
+            group.put::<Int64Type>(&long(|row| row.stack_id), None, None)?;
+            let samples: Vec<i32> = rows.iter().map(|row| row.samples).collect();
+            group.put::<Int32Type>(&samples, None, None)?;
+            group.put::<Int64Type>(&long(|row| row.value), None, None)?;
+            // 0: no map, 2: an entry. Only the first entry of a row starts a new map.
+            let (mut definition, mut repetition) = (Vec::new(), Vec::new());
+            let (mut keys, mut values) = (Vec::new(), Vec::new());
+            for row in &rows {
+                if row.labels.is_empty() {
+                    definition.push(0);
+                    repetition.push(0);
+                }
+                for (at, (key, value)) in row.labels.iter().enumerate() {
+                    definition.push(2);
+                    repetition.push(i16::from(at > 0));
+                    keys.push(key.clone());
+                    values.push(value.clone());
+                }
+            }
+            for texts in [keys, values] {
+                group.put::<ByteArrayType>(&texts, Some(&definition), Some(&repetition))?;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Writes the table `stacks`.
+pub(crate) struct StacksWriter<'a> {
+    table: TableWriter<'a>,
+    ids: Vec<i64>,
+    symbolized: Vec<bool>,
+    frames: Vec<StackFrameColumns>,
+    /// 0: an empty list, 1: an element.
+    definition: Vec<i16>,
+    /// 0: the first element of a list, 1: another element.
+    repetition: Vec<i16>,
+}
+
+impl<'a> StacksWriter<'a> {
+    pub(crate) fn new(out: &'a mut dyn Write, metadata: &[(&str, &str)]) -> io::Result<Self> {
+        let table = TableWriter::new(out, STACKS, metadata)?;
+        let (ids, symbolized, frames, definition, repetition) = <_>::default();
+        Ok(Self { table, ids, symbolized, frames, definition, repetition })
+    }
+
+    /// Adds a stack. The frames start with the root.
+    pub(crate) fn push(
+        &mut self,
+        id: i64,
+        frames: impl Iterator<Item = StackFrameColumns>,
+        symbolized: bool,
+    ) -> io::Result<()> {
+        self.ids.push(id);
+        self.symbolized.push(symbolized);
+        let before = self.frames.len();
+        for frame in frames {
+            self.definition.push(1);
+            self.repetition.push(i16::from(self.frames.len() > before));
+            self.frames.push(frame);
+        }
+        if self.frames.len() == before {
+            self.definition.push(0);
+            self.repetition.push(0);
+        }
+        if self.ids.len() == ROWS || self.frames.len() >= FRAMES { self.flush() } else { Ok(()) }
+    }
+
+    pub(crate) fn finish(mut self) -> io::Result<()> {
+        if !self.ids.is_empty() {
+            self.flush()?;
+        }
+        self.table.finish()
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let (ids, symbolized) = (std::mem::take(&mut self.ids), std::mem::take(&mut self.symbolized));
+        let frames = std::mem::take(&mut self.frames);
+        let definition = std::mem::take(&mut self.definition);
+        let repetition = std::mem::take(&mut self.repetition);
+        let (definition, repetition) = (Some(&definition[..]), Some(&repetition[..]));
+        self.table.group(|group| {
+            let texts: [fn(&StackFrameColumns) -> &ByteArray; 4] = [
+                |frame| &frame.function,
+                |frame| &frame.module,
+                |frame| &frame.build_id,
+                |frame| &frame.file,
+            ];
+            let numbers: [fn(&StackFrameColumns) -> i64; 2] = [|frame| frame.address, |frame| frame.line];
+            group.put::<Int64Type>(&ids, None, None)?;
+            for pick in texts {
+                let column: Vec<ByteArray> = frames.iter().map(|frame| pick(frame).clone()).collect();
+                group.put::<ByteArrayType>(&column, definition, repetition)?;
+            }
+            for pick in numbers {
+                let column: Vec<i64> = frames.iter().map(pick).collect();
+                group.put::<Int64Type>(&column, definition, repetition)?;
+            }
+            let inlined: Vec<bool> = frames.iter().map(|frame| frame.inlined).collect();
+            group.put::<BoolType>(&inlined, definition, repetition)?;
+            group.put::<BoolType>(&symbolized, None, None)
+        })
+    }
+}
+
+/// Strings as Parquet values. Equal strings share their memory.
+#[derive(Default)]
+pub(crate) struct TextPool(FxHashMap<String, ByteArray>);
+
+impl TextPool {
+    pub(crate) fn get(&mut self, text: &str) -> ByteArray {
+        if let Some(known) = self.0.get(text) {
+            return known.clone();
+        }
+        let new = ByteArray::from(text);
+        self.0.insert(text.to_owned(), new.clone());
+        new
+    }
+}

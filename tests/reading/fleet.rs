@@ -1,0 +1,288 @@
+//! `pmc export --format parquet` and the queries in docs/fleet.md, run by engines from PyPI: sums match `report`.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::{Value as Json, json};
+
+use crate::kit;
+use crate::kit::lab::{CHAIN, Lab};
+
+/// A program with inlined and other functions, at addresses that differ in each run.
+const PROGRAM: &str = r#"
+static inline __attribute__((always_inline)) unsigned long tiny(unsigned long x) { return chain(x, 50 * uneven()); }
+static __attribute__((noinline)) unsigned long fast(unsigned long x) { return tiny(x) + 1; }
+static __attribute__((noinline)) unsigned long slow(unsigned long x) { return chain(x, 150 * uneven()) + 2; }
+int main(void) { for (int i = 0; i < 3000; i++) sink = slow(fast(i)); return 0; }
+"#;
+const FLAGS: [&str; 5] = ["-O1", "-g", "-fno-omit-frame-pointer", "-fPIE", "-pie"];
+
+/// Recordings of two runs on two hosts, each with its tables in the folder `fleet`.
+struct Fleet {
+    lab: Lab,
+    recordings: [PathBuf; 2],
+}
+
+const HOSTS: [(&str, &str); 2] = [("web7", "1.4"), ("web8", "1.5")];
+
+impl Fleet {
+    fn new() -> Option<Self> {
+        let lab = Lab::new()?;
+        let program = lab.build("walk", &[CHAIN, PROGRAM].concat(), &FLAGS);
+        let recordings = HOSTS.map(|(host, version)| {
+            let name = format!("{host}.data");
+            let options = ["-e", "cpu-clock", "-F", "2000", "-g", "--sample-cpu", "-k", "CLOCK_MONOTONIC"];
+            let file = lab.record(&name, &options, &program);
+            let out = lab.path("fleet").join(host);
+            let origin = ["--service", "web", "--service-version", version, "--host", host];
+            export(&file, &out, &[&origin[..], &["--label", "zone=b"]].concat());
+            file
+        });
+        Some(Self { lab, recordings })
+    }
+
+    /// Runs the queries of a section of docs/fleet.md, and others.
+    fn query(&self, engine: &str, more: &[Statement]) -> Json {
+        let mut statements = page(engine);
+        statements.extend(more);
+        query(&self.lab.path(""), engine, &statements)
+    }
+
+    /// Returns the sums in the reports of both recordings: by function, and of all.
+    fn reported(&self) -> (BTreeMap<String, [u64; 4]>, [u64; 2]) {
+        let (mut functions, mut sums) = (BTreeMap::<String, [u64; 4]>::new(), [0; 2]);
+        for file in &self.recordings {
+            let out = kit::run(&["report", "--json", "--no-cache", file.to_str().unwrap()]).expect(0).stdout;
+            let report: Json = serde_json::from_str(&out).unwrap();
+            let event = &report["events"][0];
+            let number = |of: &Json, name: &str| of[name].as_u64().unwrap();
+            sums = [sums[0] + number(event, "samples"), sums[1] + number(event, "period")];
+            for row in event["rows"].as_array().unwrap() {
+                let sum = functions.entry(row["sym"].as_str().unwrap().to_owned()).or_default();
+                for (at, (part, name)) in
+                    [("self", "samples"), ("self", "period"), ("total", "samples"), ("total", "period")]
+                        .into_iter()
+                        .enumerate()
+                {
+                    sum[at] += number(&row[part], name);
+                }
+            }
+        }
+        (functions, sums)
+    }
+}
+
+/// A name and an SQL statement.
+type Statement = (&'static str, &'static str);
+
+/// Exports the tables of a recording.
+fn export(recording: &Path, out: &Path, more: &[&str]) {
+    let words = ["export", recording.to_str().unwrap(), "--format", "parquet", "--no-cache", "-o"];
+    kit::run(&[&words[..], &[out.to_str().unwrap()], more].concat()).expect(0).says(&["are written"]);
+}
+
+/// Returns the statements of an engine's section of docs/fleet.md, by the name in their first line, in order.
+fn page(engine: &str) -> Vec<Statement> {
+    let page = include_str!("../../docs/fleet.md");
+    let heading = match engine {
+        "duckdb" => "### DuckDB\n",
+        "chdb" => "### ClickHouse\n",
+        "pyspark" => "### Spark\n",
+        other => panic!("{other}"),
+    };
+    let section = page.split_once(heading).unwrap().1;
+    let section = section.split("\n### ").next().unwrap();
+    let mut statements = Vec::new();
+    for block in section.split("```sql\n-- ").skip(1) {
+        let name = block.split([':', '\n']).next().unwrap();
+        let sql = block.split_once('\n').unwrap().1.split("```").next().unwrap();
+        statements.push((name, sql.trim()));
+    }
+    assert!(statements.len() > 3, "{statements:?}");
+    statements
+}
+
+/// Runs statements on an engine, with the folder as current directory. Returns the rows by statement.
+fn query(folder: &Path, engine: &str, statements: &[Statement]) -> Json {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/reading/fleet/query.py");
+    let mut child = python().arg(script).arg(engine).current_dir(folder).spawn().unwrap();
+    let text = json!(statements).to_string();
+    child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{engine}: {errors}\n{text}");
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{engine}: {output:?}"))
+}
+
+/// Python with the packages that `.ci/run` installs into a separate folder.
+fn python() -> Command {
+    let mut command = Command::new("python3");
+    command.env("PYTHONPATH", std::env::var("PMC_TEST_FLEET").unwrap_or_default());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Whether a Python package is installed.
+fn need(package: &str) -> bool {
+    if !kit::need_program("python3") {
+        return false;
+    }
+    let is_there = python().args(["-c", &format!("import {package}")]).output().unwrap().status.success();
+    kit::need(package, is_there, &format!("the Python package {package} is not installed"))
+}
+
+/// Compares rows of name, samples and value with a part of the report's sums.
+#[track_caller]
+fn assert_sums(rows: &Json, functions: &BTreeMap<String, [u64; 4]>, part: usize) {
+    let number = |value: &Json| value.as_u64().or_else(|| value.as_str()?.parse().ok()).expect("a number");
+    let found: BTreeMap<&str, [u64; 2]> = rows
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| (row[0].as_str().unwrap(), [number(&row[1]), number(&row[2])]))
+        .collect();
+    let expected: BTreeMap<&str, [u64; 2]> = functions
+        .iter()
+        .map(|(name, sums)| (name.as_str(), [sums[part], sums[part + 1]]))
+        .filter(|(_, [samples, _])| *samples > 0)
+        .collect();
+    assert_eq!(found, expected);
+}
+
+/// Checks the queries that all sections of the page have.
+fn check_sums(fleet: &Fleet, rows: &Json) {
+    let (functions, sums) = fleet.reported();
+    assert!(functions["slow"][0] > 0 && functions["tiny"][0] == 0 && functions["tiny"][2] > 0);
+    assert_sums(&rows["self"], &functions, 0);
+    assert_sums(&rows["total"], &functions, 2);
+    // ClickHouse prints 64-bit numbers as strings.
+    let flame = rows["flame"].as_array().unwrap().iter();
+    let value = |value: &Json| value.as_u64().or_else(|| value.as_str()?.parse().ok()).unwrap();
+    assert_eq!(flame.clone().map(|row| value(&row[1])).sum::<u64>(), sums[1]);
+    assert!(flame.clone().any(|row| row[0].as_str().unwrap().ends_with("main;fast;tiny;chain")), "{rows}");
+}
+
+#[test]
+fn duckdb_returns_the_sums_of_report() {
+    if !need("duckdb") {
+        return;
+    }
+    let Some(fleet) = Fleet::new() else { return };
+    let compact = include_str!("../../docs/fleet.md").split_once("## Compact").unwrap().1;
+    let block = |name: &str| {
+        let block = compact.split_once(&format!("```sql\n-- {name}\n")).unwrap().1;
+        block.split("```").next().unwrap()
+    };
+    let rows = fleet.query(
+        "duckdb",
+        &[
+            ("files", "SELECT host, version, service, labels['zone'], count(*), sum(samples), max(duration_us) FROM samples GROUP BY ALL ORDER BY host"),
+            ("unaligned", "SELECT count(*) FROM samples WHERE epoch_us(time) % 60000000 <> 0 OR pid IS NOT NULL"),
+            ("ids", "SELECT count(*) - count(DISTINCT stack_id) FROM read_parquet('fleet/web7.stacks.parquet')"),
+            ("shared", "SELECT count(*) FROM read_parquet('fleet/web7.stacks.parquet') a JOIN read_parquet('fleet/web8.stacks.parquet') b USING (stack_id) WHERE a.function = b.function AND a.function[-1] = 'chain'"),
+            ("different", "SELECT count(*) FROM read_parquet('fleet/web7.stacks.parquet') a JOIN read_parquet('fleet/web8.stacks.parquet') b USING (function, module, build_id, address, line) WHERE a.stack_id <> b.stack_id"),
+            ("orphans", "SELECT count(*) FROM samples ANTI JOIN stacks USING (stack_id)"),
+            ("metadata", "SELECT DISTINCT decode(key), decode(value) FROM parquet_kv_metadata('fleet/*.parquet') ORDER BY 1"),
+            ("nullable", "SELECT name FROM parquet_schema('fleet/web7.samples.parquet') WHERE repetition_type = 'OPTIONAL' ORDER BY name"),
+            ("compact_samples", block("compact_samples")),
+            ("compact_stacks", block("compact_stacks")),
+            ("compacted", "SELECT (SELECT count(*) FROM 'day.stacks.parquet') - (SELECT count(*) FROM stacks), (SELECT sum(value) FROM 'day.samples.parquet') - (SELECT sum(value) FROM samples)"),
+        ],
+    );
+    check_sums(&fleet, &rows);
+    let files = rows["files"].as_array().unwrap();
+    let origin = |at: usize| [&files[at][0], &files[at][1], &files[at][2], &files[at][3]].map(|v| v.as_str());
+    for (at, (host, version)) in HOSTS.into_iter().enumerate() {
+        assert_eq!(origin(at), [Some(host), Some(version), Some("web"), Some("b")]);
+        assert_eq!(files[at][6], 60_000_000);
+    }
+    for (name, expected) in [
+        ("unaligned", json!([[0]])),
+        ("ids", json!([[0]])),
+        ("different", json!([[0]])),
+        ("orphans", json!([[0]])),
+        ("compacted", json!([[0, 0]])),
+        ("metadata", json!([["pmc.clock", "recorded"], ["pmc.schema", "1"]])),
+        ("nullable", json!([["container"], ["cpu"], ["labels"], ["pid"], ["tid"]])),
+    ] {
+        assert_eq!(rows[name], expected, "{name}");
+    }
+    assert!(rows["shared"][0][0].as_u64().unwrap() > 0, "{}", rows["shared"]);
+    // The machine may be too slow for the versions to be equal, but the shares add up.
+    for side in [1, 2] {
+        let shares: f64 =
+            rows["diff"].as_array().unwrap().iter().map(|row| row[side].as_f64().unwrap()).sum();
+        assert!((shares - 100.0).abs() < 1e-6, "{}", rows["diff"]);
+    }
+    assert_eq!(rows["host"][0][0], "walk");
+}
+
+#[test]
+fn each_sample_keeps_its_time_thread_and_cpu() {
+    if !need("duckdb") {
+        return;
+    }
+    let Some(fleet) = Fleet::new() else { return };
+    export(&fleet.recordings[0], &fleet.lab.path("each/"), &["--bucket", "none"]);
+    let script = kit::run(&[
+        "script",
+        "-i",
+        fleet.recordings[0].to_str().unwrap(),
+        "-F",
+        "pid,tid,cpu,time,period",
+        "--ns",
+        "-G",
+    ])
+    .expect(0)
+    .stdout;
+    let statements = [(
+        "each",
+        "SELECT pid, tid, cpu, value, samples, duration_us, epoch_us(time) FROM 'each/web7.samples.parquet' ORDER BY time",
+    )];
+    let rows = query(&fleet.lab.path(""), "duckdb", &statements);
+    let rows = rows["each"].as_array().unwrap();
+    let lines: Vec<Vec<&str>> = script
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .filter(|words: &Vec<&str>| words.len() >= 4)
+        .collect();
+    assert_eq!(rows.len(), lines.len(), "{script}");
+    let micros = |text: &str| {
+        let (seconds, ns) = text.trim_end_matches(':').split_once('.').unwrap();
+        (seconds.parse::<i64>().unwrap() * 1_000_000_000 + ns.parse::<i64>().unwrap()) / 1000
+    };
+    let offset = rows[0][6].as_i64().unwrap() - micros(lines[0][2]);
+    for (row, words) in rows.iter().zip(&lines) {
+        let (pid, tid) = words[0].split_once('/').unwrap();
+        let cpu = words[1].trim_matches(['[', ']']).trim_start_matches('0');
+        let cpu = if cpu.is_empty() { "0" } else { cpu };
+        let expected = [pid, tid, cpu, words[3]].map(|word| word.parse::<i64>().unwrap());
+        assert_eq!([0, 1, 2, 3].map(|at| row[at].as_i64().unwrap()), expected);
+        assert_eq!((row[4].as_i64(), row[5].as_i64()), (Some(1), Some(0)));
+        // Both times are rounded down to microseconds.
+        assert!((row[6].as_i64().unwrap() - micros(words[2]) - offset).abs() <= 1);
+    }
+}
+
+#[test]
+fn options_that_do_not_fit_the_tables_are_explained() {
+    let Some(lab) = Lab::new() else { return };
+    let program = lab.build("walk", &[CHAIN, PROGRAM].concat(), &FLAGS);
+    let file = lab.record("perf.data", &["-e", "cpu-clock", "-F", "500"], &program);
+    let fails = |more: &[&str], status, words: &[&str]| {
+        let export = ["export", file.to_str().unwrap()];
+        kit::run(&[&export, more].concat()).expect(status).says(words);
+    };
+    fails(&["--format", "parquet", "-o", "-"], 2, &["two files", "OUT.samples.parquet"]);
+    fails(&["-o", "a.svg", "--service", "web"], 2, &["--service requires --format parquet"]);
+    fails(&["-o", "a.parquet", "--label", "zone"], 2, &["\"zone\"", "KEY=VALUE"]);
+    fails(&["-o", "a.parquet", "--bucket", "5ms"], 2, &["at least one second", "none"]);
+    // Without a recorded clock, times are estimated.
+    let out = lab.path("out.parquet");
+    let ran = kit::run(&["export", file.to_str().unwrap(), "-o", out.to_str().unwrap()]).expect(0);
+    ran.says(&["modification time", "-k CLOCK_MONOTONIC", "out.samples.parquet and "]);
+    assert!(lab.path("out.samples.parquet").exists() && lab.path("out.stacks.parquet").exists());
+}
