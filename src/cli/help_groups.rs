@@ -83,6 +83,7 @@ const HELPS: &[HelpLayout] = &[
                     "switch-output",
                     "switch-output-event",
                     "switch-max-files",
+                    "switch-exec",
                     "timestamp-filename",
                     "no-buildid",
                     "no-buildid-cache",

@@ -46,6 +46,10 @@ pub(crate) struct RecordingOptions {
     #[arg(long, value_name = "N")]
     pub(crate) switch_max_files: Option<usize>,
 
+    /// With --switch-output: run this shell command for each finished file, which is "$1"
+    #[arg(long, value_name = "CMD")]
+    pub(crate) switch_exec: Option<String>,
+
     /// Stop recording when the file reaches this size, such as 100M
     #[arg(long, value_name = "SIZE")]
     pub(crate) max_size: Option<String>,

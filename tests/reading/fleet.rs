@@ -286,3 +286,110 @@ fn options_that_do_not_fit_the_tables_are_explained() {
     ran.says(&["modification time", "-k CLOCK_MONOTONIC", "out.samples.parquet and "]);
     assert!(lab.path("out.samples.parquet").exists() && lab.path("out.stacks.parquet").exists());
 }
+
+/// Runs the recorder of an example in docs for a moment, with its folder below the lab. Returns the names of
+/// the files in the folder `fleet`.
+fn run_example(lab: &Lab, command_line: &str, variables: &[(&str, &str)]) -> Vec<String> {
+    let state = lab.path("state");
+    std::fs::create_dir_all(&state).unwrap();
+    let programs = Path::new(kit::binary()).parent().unwrap();
+    let line = command_line.replace("/usr/bin/", "").replace("/var/lib/pmc", state.to_str().unwrap());
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("exec {line} -- sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'")]);
+    shell.env("PATH", format!("{}:{}", programs.display(), std::env::var("PATH").unwrap()));
+    let ran: kit::Ran = shell.envs(variables.iter().copied()).output().unwrap().into();
+    let ran = ran.expect(0);
+    assert!(!ran.stderr.contains("warning"), "{line}\n{}", ran.stderr);
+    let names = |folder: PathBuf| {
+        let entries = std::fs::read_dir(folder).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    };
+    // The recordings have been removed.
+    assert_eq!(names(state.clone()), ["fleet"]);
+    names(state.join("fleet"))
+}
+
+#[test]
+fn systemd_unit_writes_tables() {
+    let Some(lab) = Lab::new() else { return };
+    let unit = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/systemd/pmc-fleet.service");
+    if kit::on_path("systemd-analyze").is_some() {
+        let output = Command::new("systemd-analyze").arg("verify").arg(&unit).output().unwrap();
+        let text = String::from_utf8(output.stderr).unwrap();
+        // The program and its man pages are not installed here.
+        let wrong = |line: &&str| !line.contains("not executable") && !line.contains("Command 'man ");
+        assert_eq!(text.lines().filter(wrong).count(), 0, "{text}");
+    }
+    let text = std::fs::read_to_string(unit).unwrap().replace("\\\n", " ");
+    let line = text.lines().find_map(|line| line.strip_prefix("ExecStart=")).unwrap();
+    // systemd replaces `$$` by `$`.
+    let files = run_example(&lab, &line.replace("$$", "$"), &[]);
+    assert!(files.len() >= 2 && files[0].starts_with("last.data.2"), "{files:?}");
+    assert!(files.iter().any(|name| name.ends_with(".stacks.parquet")), "{files:?}");
+}
+
+#[test]
+fn daemon_set_writes_tables() {
+    if !need("yaml") {
+        return;
+    }
+    let Some(lab) = Lab::new() else { return };
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/kubernetes/pmc-fleet.yaml");
+    let script = "import json, sys, yaml; print(json.dumps(yaml.safe_load(open(sys.argv[1]))))";
+    let output = python().args(["-c", script]).arg(file).output().unwrap();
+    let set: Json = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(set["kind"], "DaemonSet");
+    assert_eq!(set["spec"]["selector"]["matchLabels"], set["spec"]["template"]["metadata"]["labels"]);
+    let container = &set["spec"]["template"]["spec"]["containers"][0];
+    let words =
+        [&container["command"], &container["args"]].into_iter().flat_map(|list| list.as_array().unwrap());
+    let quoted = |word: &Json| format!("'{}'", word.as_str().unwrap().replace('\'', r"'\''"));
+    let line = words.map(quoted).collect::<Vec<_>>().join(" ");
+    // The listed capabilities suffice.
+    let numbers = [("PERFMON", 38), ("SYS_PTRACE", 19), ("SYSLOG", 34), ("DAC_READ_SEARCH", 2)];
+    let added = container["securityContext"]["capabilities"]["add"].as_array().unwrap();
+    let number = |name: &Json| numbers.iter().find(|(known, _)| name == known).expect("a known name").1;
+    let set: String = added.iter().map(|name| format!(",+cap_{}", number(name))).collect();
+    let files = run_example(&lab, &format!("setpriv --bounding-set -all{set} {line}"), &[("NODE", "node3")]);
+    assert!(files.iter().any(|name| name.ends_with(".samples.parquet")), "{files:?}");
+}
+
+#[test]
+fn clickhouse_returns_the_sums_of_report() {
+    if !need("chdb") {
+        return;
+    }
+    let Some(fleet) = Fleet::new() else { return };
+    let rows = fleet.query(
+        "chdb",
+        &[(
+            "origin",
+            "SELECT host, labels['zone'], sum(samples) > 0 FROM samples GROUP BY 1, 2 ORDER BY host",
+        )],
+    );
+    check_sums(&fleet, &rows);
+    assert_eq!(rows["origin"], json!([["web7", "b", 1], ["web8", "b", 1]]));
+}
+
+#[test]
+fn spark_returns_the_sums_of_report() {
+    if !need("pyspark") || !kit::need_program("java") {
+        return;
+    }
+    let Some(fleet) = Fleet::new() else { return };
+    let rows = fleet.query(
+        "pyspark",
+        &[
+            ("origin", "SELECT host, labels['zone'], sum(samples) > 0 FROM samples GROUP BY 1, 2 ORDER BY host"),
+            // Reads every column.
+            ("all", "SELECT count(*), min(time) > '2026-01-01', max(duration_us) FROM samples WHERE hash(*) IS NOT NULL"),
+            ("all_stacks", "SELECT count(*) > 0 FROM stack_files WHERE hash(*) IS NOT NULL"),
+        ],
+    );
+    check_sums(&fleet, &rows);
+    assert_eq!(rows["origin"], json!([["web7", "b", true], ["web8", "b", true]]));
+    assert_eq!((&rows["all"][0][1], &rows["all_stacks"][0][0]), (&json!(true), &json!(true)), "{rows}");
+}

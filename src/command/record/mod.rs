@@ -213,5 +213,8 @@ fn report(plan: &RecordPlan, events: &[RecordedEvent], run: RecordingResult) -> 
         say::warn(CommandWarning::TraceCutOff);
     }
     keep_files(&run);
+    if let Some(commands) = run.commands {
+        commands.finish();
+    }
     run.failed.map_or(Ok(exit), Err)
 }

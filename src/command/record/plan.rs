@@ -19,6 +19,7 @@ use pmc_events::counter::rings::pages_of;
 use pmc_recording::persistent::PersistentEntry;
 use pmc_recording::persistent::client::find;
 use pmc_recording::persistent::directory::RunDirectory;
+use pmc_recording::recording::file::finished_files::names_file;
 use pmc_recording::recording::plan::{
     BuildIdChoice, FilePlan, MeasurementScope, OffCpuPlan, Rotation, RunSchedule, SamplePlan, SelfExclusion,
     Synthesis,
@@ -29,6 +30,7 @@ use pmc_sys::error::{Error, Result};
 use pmc_sys::host::Host;
 use pmc_sys::sys::arch::{REGISTER_NAMES, REGISTERS};
 use pmc_sys::sys::clock;
+use pmc_sys::text::clean;
 use pmc_sys::units::{MS, parse_duration};
 
 /// Settings of `pmc record`.
@@ -236,6 +238,20 @@ fn file(typed: &RecordingOptions, carries_ids: bool) -> Result<FilePlan> {
         return Err(Error::usage("--switch-max-files requires --switch-output")
             .try_this("--switch-output=100M, or =30s, or --switch-output-event EVENT"));
     }
+    if let Some(command) = &typed.switch_exec {
+        if rotation.is_none() {
+            return Err(Error::usage("--switch-exec requires --switch-output")
+                .try_this("--switch-output=60s --switch-exec CMD"));
+        }
+        if !names_file(command) {
+            return Err(Error::usage(format!(
+                "--switch-exec: the command {:?} does not use the file",
+                clean(command)
+            ))
+            .why("sh runs it with the name of the finished file as \"$1\"")
+            .try_this("--switch-exec 'CMD \"$1\"', in single quotes"));
+        }
+    }
     if is_stream && rotation.is_some() {
         return Err(Error::usage("--switch-output requires files, but `-o -` is a stream"));
     }
@@ -248,6 +264,7 @@ fn file(typed: &RecordingOptions, carries_ids: bool) -> Result<FilePlan> {
         rotation,
         rotates_at: typed.switch_output_event.clone(),
         most_files: typed.switch_max_files,
+        switch_exec: typed.switch_exec.clone(),
         max_size: typed.max_size.as_deref().map(|text| size("--max-size", text)).transpose()?,
         snapshots: typed.snapshot.is_some(),
         build_ids: match (typed.no_buildid, typed.buildid_all) {

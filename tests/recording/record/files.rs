@@ -1,6 +1,6 @@
 //! Contents of the files.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 use pmc_perfdata::record::{Record, Task};
@@ -239,6 +239,67 @@ fn switch_output_writes_consecutive_files() {
     .expect(0);
     assert_eq!(files().len(), 2, "{:?}", files());
     assert!(files().iter().all(|file| our_samples(file) > 0));
+}
+
+/// Records a shell that switches to another file `times` times, and waits after each one until the loop
+/// condition `until` holds, in which `$i` is the number of the switch.
+fn switch(lab: &Lab, times: usize, until: &str, command: &str) -> kit::Ran {
+    let shell = format!(
+        "i=0; while [ $i -lt {times} ]; do i=$((i+1)); kill -USR2 $PPID; until {until}; do sleep 0.01; done; done; touch done"
+    );
+    let words = ["record", "-e", "cpu-clock", "-o", "a.data", "--switch-output", "--switch-exec", command];
+    let output =
+        kit::pmc().args(words).args(["--", "sh", "-c", &shell]).current_dir(lab.path("")).output().unwrap();
+    output.into()
+}
+
+#[test]
+fn each_finished_file_is_passed_to_a_command() {
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    // The first command fails. A second command at the same time would find the folder `running`.
+    let command = format!(
+        "mkdir running || echo twice >>log; {} report --stdio -i \"$1\" >/dev/null || exit 9
+        ls /proc/$$/fd >fds; grep SigBlk /proc/self/status >>blocked; rmdir running; echo \"$1\" >>log
+        [ -e failed ] || {{ touch failed; exit 3; }}",
+        kit::binary()
+    );
+    let ran = switch(&lab, 3, "[ $(cat log 2>/dev/null | wc -l) -ge $i ]", &command).expect(0);
+    assert_eq!(ran.stderr.matches("the file is kept: it ended with status 3").count(), 1, "{}", ran.stderr);
+    let read = |name: &str| std::fs::read_to_string(lab.path(name)).unwrap();
+    let log = read("log");
+    let files: BTreeSet<&str> = log.lines().collect();
+    assert_eq!((files.len(), log.lines().count()), (4, 4), "{log}");
+    assert!(files.iter().all(|file| file.starts_with("a.data.2") && lab.path(file).exists()), "{log}");
+    // The test itself may have inherited descriptors, and the shell opens some for redirections.
+    let fds = read("fds");
+    let own = ["-c", "ls /proc/$$/fd >fds; :"];
+    assert!(
+        Command::new("sh")
+            .args(own)
+            .current_dir(lab.path(""))
+            .stdin(Stdio::null())
+            .status()
+            .unwrap()
+            .success()
+    );
+    assert_eq!(fds, read("fds"));
+    assert!(read("blocked").lines().all(|line| line.ends_with("\t0000000000000000")), "{}", read("blocked"));
+}
+
+#[test]
+fn slow_command_for_finished_files_does_not_delay_the_recording() {
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    // The first command ends only after all switches.
+    let command = "until [ -e done ]; do sleep 0.01; done; echo \"$1\" >>log";
+    let ran = switch(&lab, 9, "[ $(ls a.data.2* 2>/dev/null | wc -l) -ge $i ]", command).expect(0);
+    ran.says(&["8 finished files wait for --switch-exec"]);
+    assert_eq!(std::fs::read_to_string(lab.path("log")).unwrap().lines().count(), 10);
 }
 
 #[test]

@@ -232,6 +232,8 @@ pub struct FilePlan {
     pub rotates_at: Option<String>,
     /// Maximum number of files in a series; older files are removed.
     pub most_files: Option<usize>,
+    /// Shell command to run for each finished file of a series.
+    pub switch_exec: Option<String>,
     /// Size in bytes at which the recording ends.
     pub max_size: Option<u64>,
     /// Whether SIGUSR2 or an order writes a snapshot of the rings.
@@ -261,6 +263,7 @@ impl FilePlan {
             rotation: None,
             rotates_at: None,
             most_files: None,
+            switch_exec: None,
             max_size: None,
             snapshots: false,
             build_ids: BuildIdChoice::None,

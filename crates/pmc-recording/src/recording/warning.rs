@@ -32,6 +32,9 @@ pub enum RecordingWarning {
     NoSamples { why: String, remedy: Advice },
     RecordsTorn,
     FilesNotKept { why: String },
+    CommandsBehind { waiting: usize },
+    FileGone { file: String },
+    FileCommandFailed { file: String, why: String },
 }
 
 impl From<RecordingWarning> for Warning {
@@ -131,6 +134,18 @@ impl From<RecordingWarning> for Warning {
                  overwrote each other's records (a kernel bug)",
             )
             .advise("taskset -c 0 pmc … avoids this bug, which occurs only with several CPUs"),
+            CommandsBehind { waiting } => Self::new(format!(
+                "{waiting} finished files wait for --switch-exec: its command takes longer than recording a file"
+            ))
+            .advise("use a faster command, or a longer --switch-output"),
+            FileGone { file } => {
+                Self::new(format!("{file}: removed before the command of --switch-exec could run"))
+                    .advise("use a larger --switch-max-files")
+            }
+            FileCommandFailed { file, why } => {
+                Self::new(format!("{file}: the command of --switch-exec failed, and the file is kept: {why}"))
+                    .advise("run the command for this file again")
+            }
             FilesNotKept { why } => Self::note(format!(
                 "the recording is complete, but its files were not copied to the build-id cache: {why}"
             ))

@@ -5,12 +5,14 @@
 //!                 |                               '─ other_roots: files visible only to their processes
 //!                 '─ counted: total counts of the events, in addition to the samples
 //!                 '─ rotation: when the next file begins     '─ features: the machine, the events, build-ids
+//!                                                            '─ finished_files: a command for each file
 //!   a holder's rings ──► snapshot ──► output
 //! ```
 
 mod counted;
 pub mod counts;
 pub mod features;
+pub mod finished_files;
 mod other_roots;
 pub mod output;
 mod pace;

@@ -8,8 +8,9 @@ use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustc_hash::FxHashSet;
+use rustc_hash::FxHashMap;
 
+use super::finished_files::FileCommands;
 use super::other_roots::OtherRoots;
 use super::{features, rotation};
 use crate::recording::misattributed_samples;
@@ -25,6 +26,7 @@ use pmc_perfdata::record::encode::Encoder;
 use pmc_perfdata::record::layouts::fallback_event_id;
 use pmc_perfdata::record::unwound::StrippedFields;
 use pmc_perfdata::record::{Aux, Auxtrace, Layouts, RawRecord, Record, kind, walk};
+use pmc_symbols::symbol::BuildId;
 use pmc_sys::abi::{aux_flag, sample_type};
 use pmc_sys::error::{Error, Result};
 use pmc_sys::sys::{arch, clock, standard_output};
@@ -108,6 +110,8 @@ pub struct RecordOutput<'a> {
     round: Encoder,
     /// Finished files, if the recording is rotated.
     pub(crate) files: Vec<PathBuf>,
+    /// Runs a command for each of them, if requested.
+    pub(crate) commands: Option<FileCommands>,
     unwinding: Option<UnwindWorker>,
     /// Limits the number of stacks of switches, if they are sampled.
     thinning: Option<StackThinning>,
@@ -133,7 +137,7 @@ pub struct RecordOutput<'a> {
     noted: usize,
     known_ids: features::KnownIds,
     /// Files to add to the build-id cache.
-    pub(crate) identified: FxHashSet<features::FileBuildId>,
+    pub(crate) identified: FxHashMap<(Vec<u8>, BuildId), features::FileBuildId>,
     other_roots: OtherRoots,
     /// Total count of each event; empty if unknown.
     pub(crate) counted: Vec<u64>,
@@ -219,6 +223,7 @@ impl<'a> RecordOutput<'a> {
             owners,
             round,
             files: Vec::new(),
+            commands: plan.switch_exec.as_deref().map(FileCommands::start).transpose()?,
             unwinding,
             thinning,
             left_out: 0,
@@ -234,7 +239,7 @@ impl<'a> RecordOutput<'a> {
             each_note: FIRST_NOTE,
             noted: 0,
             known_ids: features::KnownIds::default(),
-            identified: FxHashSet::default(),
+            identified: FxHashMap::default(),
             other_roots: OtherRoots::new(plan.keeps_files),
             counted: Vec::new(),
         };
@@ -579,7 +584,8 @@ impl<'a> RecordOutput<'a> {
             features.meta_info = Some(MetaInfo::of_counts(&self.counted));
         }
         if self.plan.keeps_files {
-            self.identified.extend(identified);
+            // The last process that mapped a file is the most likely one to still exist.
+            self.identified.extend(identified.into_iter().map(|of| ((of.file.name.clone(), of.id), of)));
         }
         let (records, is_cut) = (writer.bytes(), writer.is_cut());
         let finished = writer.finish(&features);
@@ -611,6 +617,9 @@ impl<'a> RecordOutput<'a> {
         std::fs::rename(base, &name).map_err(|error| {
             Error::io(format!("renaming {} to {}", base.display(), name.display()), error)
         })?;
+        if let Some(commands) = &self.commands {
+            commands.add(name.clone());
+        }
         self.files.push(name);
         if let Some(most) = self.plan.most_files {
             while self.files.len() > most.max(1) {

@@ -352,10 +352,11 @@ impl MeasurementHandler for Recorder<'_> {
 impl Recorder<'_> {
     /// Returns the result of the recording.
     fn result(mut self, measured: &Measurement) -> RecordingResult {
-        let mut identified: Vec<FileBuildId> = self.output.identified.drain().collect();
+        let mut identified: Vec<FileBuildId> = self.output.identified.drain().map(|(_, of)| of).collect();
         identified.sort_by(|a, b| a.file.cmp(&b.file));
         RecordingResult {
             identified,
+            commands: self.output.commands.take(),
             files: match self.output.files.as_slice() {
                 [] => vec![self.file.path.clone()],
                 several => several.to_vec(),

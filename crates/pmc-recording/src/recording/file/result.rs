@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::features::FileBuildId;
+use super::finished_files::FileCommands;
 use super::output::Totals;
 use crate::recording::ending::exit_of_run;
 use crate::recording::unwinding::ChainEndCounts;
@@ -44,6 +45,8 @@ pub struct RecordingResult {
     pub ends: ChainEndCounts,
     /// Files to add to the build-id cache, sorted by name.
     pub identified: Vec<FileBuildId>,
+    /// The commands for finished files, some of which may still run.
+    pub commands: Option<FileCommands>,
 }
 
 /// Returns the number of lost records: the total from the records or from the kernel's counters, whichever is
