@@ -87,6 +87,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('sched', 'sched', [CompletionResultType]::ParameterValue, 'Show which tasks wait for a CPU, how long, and which run meanwhile (`pmc sched record` records them)')
             [CompletionResult]::new('export', 'export', [CompletionResultType]::ParameterValue, 'Export a recording for other tools: as flame graph, HTML, Firefox Profiler profile, pprof and more')
             [CompletionResult]::new('flamegraph', 'flamegraph', [CompletionResultType]::ParameterValue, 'Draw a flame graph of a recording')
+            [CompletionResult]::new('symbolize', 'symbolize', [CompletionResultType]::ParameterValue, 'Add function names to stacks that were exported without them')
             [CompletionResult]::new('evlist', 'evlist', [CompletionResultType]::ParameterValue, 'List the events of a recording')
             [CompletionResult]::new('buildid-list', 'buildid-list', [CompletionResultType]::ParameterValue, 'List the build-ids of the files in a recording')
             [CompletionResult]::new('inject', 'inject', [CompletionResultType]::ParameterValue, 'Rewrite a recording: add build-ids, add JIT code as files, unwind stacks, decompress')
@@ -485,6 +486,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--switch-output', '--switch-output', [CompletionResultType]::ParameterName, 'Start a new file on SIGUSR2 (signal), at this size (100M), or after this time (30s, 5m)')
             [CompletionResult]::new('--switch-output-event', '--switch-output-event', [CompletionResultType]::ParameterName, 'Start a new file when one of these events occurs; the events themselves are not recorded')
             [CompletionResult]::new('--switch-max-files', '--switch-max-files', [CompletionResultType]::ParameterName, 'With --switch-output: keep only the newest N files')
+            [CompletionResult]::new('--switch-exec', '--switch-exec', [CompletionResultType]::ParameterName, 'With --switch-output: run this shell command for each finished file, which is "$1"')
             [CompletionResult]::new('--max-size', '--max-size', [CompletionResultType]::ParameterName, 'Stop recording when the file reaches this size, such as 100M')
             [CompletionResult]::new('-z', '-z', [CompletionResultType]::ParameterName, 'Compress the file with zstd at this level, 1 to 22')
             [CompletionResult]::new('--compression-level', '--compression-level', [CompletionResultType]::ParameterName, 'Compress the file with zstd at this level, 1 to 22')
@@ -1402,6 +1404,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--switch-output', '--switch-output', [CompletionResultType]::ParameterName, 'Start a new file on SIGUSR2 (signal), at this size (100M), or after this time (30s, 5m)')
             [CompletionResult]::new('--switch-output-event', '--switch-output-event', [CompletionResultType]::ParameterName, 'Start a new file when one of these events occurs; the events themselves are not recorded')
             [CompletionResult]::new('--switch-max-files', '--switch-max-files', [CompletionResultType]::ParameterName, 'With --switch-output: keep only the newest N files')
+            [CompletionResult]::new('--switch-exec', '--switch-exec', [CompletionResultType]::ParameterName, 'With --switch-output: run this shell command for each finished file, which is "$1"')
             [CompletionResult]::new('--max-size', '--max-size', [CompletionResultType]::ParameterName, 'Stop recording when the file reaches this size, such as 100M')
             [CompletionResult]::new('-z', '-z', [CompletionResultType]::ParameterName, 'Compress the file with zstd at this level, 1 to 22')
             [CompletionResult]::new('--compression-level', '--compression-level', [CompletionResultType]::ParameterName, 'Compress the file with zstd at this level, 1 to 22')
@@ -1758,6 +1761,20 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
         }
+        'pmc;symbolize' {
+            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'File to write instead of replacing the table')
+            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'File to write instead of replacing the table')
+            [CompletionResult]::new('--symfs', '--symfs', [CompletionResultType]::ParameterName, 'Root directory of the recorded machine, for programs')
+            [CompletionResult]::new('--debuginfod', '--debuginfod', [CompletionResultType]::ParameterName, 'debuginfod servers to ask for missing files, instead of those in DEBUGINFOD_URLS')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('--no-cache', '--no-cache', [CompletionResultType]::ParameterName, 'Do not cache symbol lookups for later runs')
+            [CompletionResult]::new('--no-debuginfod', '--no-debuginfod', [CompletionResultType]::ParameterName, 'Use neither debuginfod servers nor files fetched from them earlier')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Print no messages except errors')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Print no messages except errors')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
         'pmc;evlist' {
             [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'The recording')
             [CompletionResult]::new('--input', '--input', [CompletionResultType]::ParameterName, 'The recording')
@@ -2066,6 +2083,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--switch-output', '--switch-output', [CompletionResultType]::ParameterName, 'Start a new file on SIGUSR2 (signal), at this size (100M), or after this time (30s, 5m)')
             [CompletionResult]::new('--switch-output-event', '--switch-output-event', [CompletionResultType]::ParameterName, 'Start a new file when one of these events occurs; the events themselves are not recorded')
             [CompletionResult]::new('--switch-max-files', '--switch-max-files', [CompletionResultType]::ParameterName, 'With --switch-output: keep only the newest N files')
+            [CompletionResult]::new('--switch-exec', '--switch-exec', [CompletionResultType]::ParameterName, 'With --switch-output: run this shell command for each finished file, which is "$1"')
             [CompletionResult]::new('--max-size', '--max-size', [CompletionResultType]::ParameterName, 'Stop recording when the file reaches this size, such as 100M')
             [CompletionResult]::new('-z', '-z', [CompletionResultType]::ParameterName, 'Compress the file with zstd at this level, 1 to 22')
             [CompletionResult]::new('--compression-level', '--compression-level', [CompletionResultType]::ParameterName, 'Compress the file with zstd at this level, 1 to 22')

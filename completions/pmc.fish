@@ -47,6 +47,7 @@ complete -c pmc -n "__fish_pmc_needs_command" -f -a "probe" -d 'Define probes in
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "sched" -d 'Show which tasks wait for a CPU, how long, and which run meanwhile (`pmc sched record` records them)'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "export" -d 'Export a recording for other tools: as flame graph, HTML, Firefox Profiler profile, pprof and more'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "flamegraph" -d 'Draw a flame graph of a recording'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "symbolize" -d 'Add function names to stacks that were exported without them'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "evlist" -d 'List the events of a recording'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "buildid-list" -d 'List the build-ids of the files in a recording'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "inject" -d 'Rewrite a recording: add build-ids, add JIT code as files, unwind stacks, decompress'
@@ -342,6 +343,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -s S -l snapshot -d 'Kee
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l switch-output -d 'Start a new file on SIGUSR2 (signal), at this size (100M), or after this time (30s, 5m)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l switch-output-event -d 'Start a new file when one of these events occurs; the events themselves are not recorded' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l switch-max-files -d 'With --switch-output: keep only the newest N files' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l switch-exec -d 'With --switch-output: run this shell command for each finished file, which is "$1"' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l max-size -d 'Stop recording when the file reaches this size, such as 100M' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s z -l compression-level -d 'Compress the file with zstd at this level, 1 to 22' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l synth -d 'Synthesize records for running tasks: task, mmap (includes task), cgroup, all, or no' -r -f -a "no\t''
@@ -1011,6 +1013,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcomman
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l switch-output -d 'Start a new file on SIGUSR2 (signal), at this size (100M), or after this time (30s, 5m)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l switch-output-event -d 'Start a new file when one of these events occurs; the events themselves are not recorded' -r
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l switch-max-files -d 'With --switch-output: keep only the newest N files' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l switch-exec -d 'With --switch-output: run this shell command for each finished file, which is "$1"' -r
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l max-size -d 'Stop recording when the file reaches this size, such as 100M' -r
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s z -l compression-level -d 'Compress the file with zstd at this level, 1 to 22' -r
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l synth -d 'Synthesize records for running tasks: task, mmap (includes task), cgroup, all, or no' -r -f -a "no\t''
@@ -1262,6 +1265,14 @@ complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l no-cache -d 'Do n
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l no-debuginfod -d 'Use neither debuginfod servers nor files fetched from them earlier'
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s q -l quiet -d 'Print no messages except errors'
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand symbolize" -s o -l output -d 'File to write instead of replacing the table' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand symbolize" -l symfs -d 'Root directory of the recorded machine, for programs' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand symbolize" -l debuginfod -d 'debuginfod servers to ask for missing files, instead of those in DEBUGINFOD_URLS' -r
+complete -c pmc -n "__fish_pmc_using_subcommand symbolize" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand symbolize" -l no-cache -d 'Do not cache symbol lookups for later runs'
+complete -c pmc -n "__fish_pmc_using_subcommand symbolize" -l no-debuginfod -d 'Use neither debuginfod servers nor files fetched from them earlier'
+complete -c pmc -n "__fish_pmc_using_subcommand symbolize" -s q -l quiet -d 'Print no messages except errors'
+complete -c pmc -n "__fish_pmc_using_subcommand symbolize" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s i -l input -d 'The recording' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s v -l verbose -d 'Show every field of each event\'s perf_event_attr'
@@ -1434,6 +1445,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcomm
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -l switch-output -d 'Start a new file on SIGUSR2 (signal), at this size (100M), or after this time (30s, 5m)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -l switch-output-event -d 'Start a new file when one of these events occurs; the events themselves are not recorded' -r
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -l switch-max-files -d 'With --switch-output: keep only the newest N files' -r
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -l switch-exec -d 'With --switch-output: run this shell command for each finished file, which is "$1"' -r
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -l max-size -d 'Stop recording when the file reaches this size, such as 100M' -r
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -s z -l compression-level -d 'Compress the file with zstd at this level, 1 to 22' -r
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -l synth -d 'Synthesize records for running tasks: task, mmap (includes task), cgroup, all, or no' -r -f -a "no\t''

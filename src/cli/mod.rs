@@ -42,6 +42,7 @@ pub(crate) mod stack_options;
 pub(crate) mod start;
 pub(crate) mod stat;
 pub(crate) mod symbol_files;
+pub(crate) mod symbolize;
 pub(crate) mod top;
 pub mod tprof;
 pub(crate) mod trace;
@@ -246,6 +247,8 @@ commands! {
     Export(Box<export::ExportArgs>) = "export",
     /// Draw a flame graph of a recording
     Flamegraph(Box<export::FlamegraphArgs>) = "flamegraph",
+    /// Add function names to stacks that were exported without them
+    Symbolize(symbolize::SymbolizeArgs) = "symbolize",
     /// List the events of a recording
     Evlist(evlist::EvlistArgs) = "evlist",
     /// List the build-ids of the files in a recording

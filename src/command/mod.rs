@@ -44,6 +44,7 @@ mod sched;
 mod screen;
 mod script;
 mod stat;
+mod symbolize;
 mod temporary;
 mod time_span;
 mod top;
@@ -459,6 +460,7 @@ fn run(cli: Cli, settings: &Config, columns: Option<&pmcstat::PmcstatColumns>) -
         Command::Data(typed) => data::run(&data::DataPlan::new(&typed)?),
         Command::Inject(typed) => inject::run(&inject::InjectPlan::new(typed)?),
         Command::BuildidCache(typed) => buildid_cache::run(&buildid_cache::BuildidCachePlan::new(typed)?),
+        Command::Symbolize(typed) => symbolize::run(&symbolize::SymbolizePlan::new(typed)?),
         Command::Archive(typed) => archive::run(&archive::ArchivePlan::new(typed)?),
         Command::Mcp(typed) => {
             let steps = mcp::McpSteps {

@@ -248,9 +248,9 @@ fn switch(lab: &Lab, times: usize, until: &str, command: &str) -> kit::Ran {
         "i=0; while [ $i -lt {times} ]; do i=$((i+1)); kill -USR2 $PPID; until {until}; do sleep 0.01; done; done; touch done"
     );
     let words = ["record", "-e", "cpu-clock", "-o", "a.data", "--switch-output", "--switch-exec", command];
-    let output =
-        kit::pmc().args(words).args(["--", "sh", "-c", &shell]).current_dir(lab.path("")).output().unwrap();
-    output.into()
+    let mut pmc = kit::pmc();
+    pmc.args(words).args(["--", "sh", "-c", &shell]).current_dir(lab.path(""));
+    pmc.output().expect("pmc starts").into()
 }
 
 #[test]

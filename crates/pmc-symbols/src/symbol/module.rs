@@ -81,6 +81,13 @@ impl SymbolModuleKind {
     }
 }
 
+impl SymbolQuery {
+    /// Returns the lookup key for an offset in the file of a program or library.
+    pub fn in_file(offset: u64) -> Self {
+        FileOffset(offset).into()
+    }
+}
+
 impl From<FileOffset> for SymbolQuery {
     fn from(offset: FileOffset) -> Self {
         Self(offset.0)

@@ -13,6 +13,7 @@
 //! information that the exporting machine has. File offsets are known without the file; addresses assigned by
 //! the linker are not.
 
+pub(crate) mod late_symbols;
 pub(crate) mod tables;
 
 use std::io::{self, Write};
@@ -29,7 +30,8 @@ use pmc_analysis::session::ModuleKind;
 use pmc_analysis::session::thread_time::ThreadState;
 use pmc_sys::text::{clean, hex};
 use tables::{
-    CLOCK_KEY, SCHEMA, SCHEMA_KEY, SampleColumns, SamplesWriter, StackFrameColumns, StacksWriter, TextPool,
+    CLOCK_KEY, SCHEMA, SCHEMA_KEY, SampleColumns, SamplesWriter, StackColumns, StackFrameColumns,
+    StacksWriter, TextPool,
 };
 
 /// Label of waits, with the state of the thread as its value.
@@ -111,7 +113,7 @@ impl<'a> ParquetExport<'a> {
             self.ids.insert(row.stack, id);
             if written.insert(id) {
                 let (frames, symbolized) = frames(self.stacks, row.stack, &mut texts);
-                writer.push(id, frames.into_iter(), symbolized)?;
+                writer.push(StackColumns { id, frames, symbolized })?;
             }
         }
         writer.finish()

@@ -1,4 +1,4 @@
-//! The two Parquet tables of schema 1: their columns, and a writer for each.
+//! The two Parquet tables of schema 1: their columns, a writer for each, and a reader for `stacks`.
 //!
 //! Receives rows; writes them in row groups, so that memory does not grow with the number of rows. Does not
 //! open files. The columns follow what DuckDB, ClickHouse and Spark can all read: times in microseconds, no
@@ -8,11 +8,14 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use parquet::basic::{Compression, ZstdLevel};
+use parquet::column::reader::{ColumnReaderImpl, get_typed_column_reader};
 use parquet::column::writer::get_typed_column_writer_mut as typed;
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
+use parquet::file::reader::{ChunkReader, FileReader, RowGroupReader};
+use parquet::file::serialized_reader::SerializedFileReader;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::ColumnPath;
@@ -107,6 +110,16 @@ pub(crate) struct StackFrameColumns {
     pub(crate) line: i64,
     /// Whether the function is inlined into the frame before it.
     pub(crate) inlined: bool,
+}
+
+/// A row of `stacks`.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct StackColumns {
+    pub(crate) id: i64,
+    /// The frames; the root comes first.
+    pub(crate) frames: Vec<StackFrameColumns>,
+    /// Whether all functions in files have names.
+    pub(crate) symbolized: bool,
 }
 
 /// A file under construction. The crate requires an output that can move between threads, so it writes to
@@ -281,17 +294,12 @@ impl<'a> StacksWriter<'a> {
         Ok(Self { table, ids, symbolized, frames, definition, repetition })
     }
 
-    /// Adds a stack. The frames start with the root.
-    pub(crate) fn push(
-        &mut self,
-        id: i64,
-        frames: impl Iterator<Item = StackFrameColumns>,
-        symbolized: bool,
-    ) -> io::Result<()> {
-        self.ids.push(id);
-        self.symbolized.push(symbolized);
+    /// Adds a stack.
+    pub(crate) fn push(&mut self, stack: StackColumns) -> io::Result<()> {
+        self.ids.push(stack.id);
+        self.symbolized.push(stack.symbolized);
         let before = self.frames.len();
-        for frame in frames {
+        for frame in stack.frames {
             self.definition.push(1);
             self.repetition.push(i16::from(self.frames.len() > before));
             self.frames.push(frame);
@@ -340,6 +348,139 @@ impl<'a> StacksWriter<'a> {
     }
 }
 
+/// Number of rows to read in one step.
+const STEP: usize = 5000;
+
+/// Reads a table `stacks`, including one that another engine has rewritten. Calls `visit` with each row.
+///
+/// # Errors
+/// Fails if the file is not such a table, or if `visit` fails.
+pub(crate) fn read_stacks(
+    file: impl ChunkReader + 'static,
+    mut visit: impl FnMut(StackColumns) -> io::Result<()>,
+) -> io::Result<()> {
+    let reader = SerializedFileReader::new(file).map_err(failed)?;
+    for number in 0..reader.num_row_groups() {
+        let group = &*reader.get_row_group(number).map_err(failed)?;
+        let mut ids = ColumnLists::<Int64Type>::new(group, "stack_id")?;
+        let [mut function, mut module] =
+            [ColumnLists::new(group, "function")?, ColumnLists::new(group, "module")?];
+        let [mut build_id, mut file] =
+            [ColumnLists::new(group, "build_id")?, ColumnLists::new(group, "file")?];
+        let [mut address, mut line] =
+            [ColumnLists::<Int64Type>::new(group, "address")?, ColumnLists::new(group, "line")?];
+        let mut inlined = ColumnLists::<BoolType>::new(group, "inlined")?;
+        let mut symbolized = ColumnLists::<BoolType>::new(group, "symbolized")?;
+        loop {
+            let rows = ids.step()?;
+            let texts: [&mut ColumnLists<ByteArrayType>; 4] =
+                [&mut function, &mut module, &mut build_id, &mut file];
+            let mut is_short = false;
+            for column in texts {
+                is_short |= column.step()? != rows;
+            }
+            is_short |= address.step()? != rows || line.step()? != rows;
+            is_short |= inlined.step()? != rows || symbolized.step()? != rows;
+            if is_short {
+                return Err(invalid("its columns have different numbers of rows"));
+            }
+            if rows == 0 {
+                break;
+            }
+            for row in 0..rows {
+                let (&[id], &[symbolized]) = (ids.row(row), symbolized.row(row)) else {
+                    return Err(invalid("it has a row without stack_id or symbolized"));
+                };
+                let (function, module, build_id) = (function.row(row), module.row(row), build_id.row(row));
+                let (file, address, line, inlined) =
+                    (file.row(row), address.row(row), line.row(row), inlined.row(row));
+                let lengths =
+                    [module.len(), build_id.len(), file.len(), address.len(), line.len(), inlined.len()];
+                if lengths.iter().any(|length| *length != function.len()) {
+                    return Err(invalid(&format!("the lists of stack_id {id} have different lengths")));
+                }
+                let frame = |at: usize| StackFrameColumns {
+                    function: function[at].clone(),
+                    module: module[at].clone(),
+                    build_id: build_id[at].clone(),
+                    file: file[at].clone(),
+                    address: address[at],
+                    line: line[at],
+                    inlined: inlined[at],
+                };
+                visit(StackColumns { id, frames: (0..function.len()).map(frame).collect(), symbolized })?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn invalid(why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, why.to_owned())
+}
+
+/// A column of a row group, read in steps. The values of a row are a list, which has one element if the
+/// column contains no lists.
+struct ColumnLists<T: DataType> {
+    reader: ColumnReaderImpl<T>,
+    definition: i16,
+    has_lists: bool,
+    values: Vec<T::T>,
+    /// End of each row in `values`.
+    ends: Vec<usize>,
+}
+
+impl<T: DataType> ColumnLists<T> {
+    fn new(group: &dyn RowGroupReader, name: &str) -> io::Result<Self> {
+        let schema = group.metadata().schema_descr();
+        let at = schema.columns().iter().position(|column| {
+            column.path().parts().first().is_some_and(|first| first == name)
+                && column.physical_type() == T::get_physical_type()
+                && column.max_rep_level() <= 1
+        });
+        let at = at.ok_or_else(|| invalid(&format!("it has no column `{name}` of the right type")))?;
+        let column = schema.column(at);
+        let reader = get_typed_column_reader::<T>(group.get_column_reader(at).map_err(failed)?);
+        Ok(Self {
+            reader,
+            definition: column.max_def_level(),
+            has_lists: column.max_rep_level() > 0,
+            values: Vec::new(),
+            ends: Vec::new(),
+        })
+    }
+
+    /// Reads the next rows. Returns their number, which is 0 at the end.
+    fn step(&mut self) -> io::Result<usize> {
+        let (mut definition, mut repetition) = (Vec::new(), Vec::new());
+        self.values.clear();
+        self.ends.clear();
+        let read =
+            self.reader.read_records(STEP, Some(&mut definition), Some(&mut repetition), &mut self.values);
+        let (rows, _, levels) = read.map_err(failed)?;
+        let mut end = 0;
+        for level in 0..levels.max(rows) {
+            if level > 0 && (!self.has_lists || repetition.get(level) == Some(&0)) {
+                self.ends.push(end);
+            }
+            let is_there = definition.get(level).is_none_or(|found| *found == self.definition);
+            end += usize::from(is_there);
+        }
+        if rows > 0 {
+            self.ends.push(end);
+        }
+        if self.ends.len() != rows || end != self.values.len() {
+            return Err(invalid("its lists are damaged"));
+        }
+        Ok(rows)
+    }
+
+    fn row(&self, row: usize) -> &[T::T] {
+        let start = row.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.values[start..self.ends[row]]
+    }
+}
+
 /// Strings as Parquet values. Equal strings share their memory.
 #[derive(Default)]
 pub(crate) struct TextPool(FxHashMap<String, ByteArray>);
@@ -352,5 +493,51 @@ impl TextPool {
         let new = ByteArray::from(text);
         self.0.insert(text.to_owned(), new.clone());
         new
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stacks() -> Vec<StackColumns> {
+        let mut texts = TextPool::default();
+        let mut frame = |at: i64| StackFrameColumns {
+            function: texts.get(&format!("f{at}")),
+            module: texts.get("/bin/x"),
+            build_id: texts.get("0011"),
+            file: texts.get(""),
+            address: at * 16,
+            line: at,
+            inlined: at % 3 == 2,
+        };
+        (0..10_000)
+            .map(|id| StackColumns {
+                id: id * 7 - 100,
+                frames: (0..id % 5).map(&mut frame).collect(),
+                symbolized: id % 2 == 0,
+            })
+            .collect()
+    }
+
+    fn written() -> Vec<u8> {
+        let mut out = Vec::new();
+        let mut writer = StacksWriter::new(&mut out, &[(SCHEMA_KEY, SCHEMA)]).unwrap();
+        stacks().into_iter().for_each(|stack| writer.push(stack).unwrap());
+        writer.finish().unwrap();
+        out
+    }
+
+    #[test]
+    fn stacks_are_read_as_they_were_written() {
+        let mut read = Vec::new();
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&written()).unwrap();
+        read_stacks(file, |stack| {
+            read.push(stack);
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(read, stacks());
     }
 }

@@ -34,7 +34,7 @@ impl FileCommands {
         let waiting = Arc::new(AtomicUsize::new(0));
         let (command, counter) = (command.to_owned(), waiting.clone());
         let work = move || {
-            // The commands inherit what is left.
+            // The commands inherit only these capabilities.
             credentials::keep_for_reading();
             for file in received {
                 run(&command, &file);
@@ -85,8 +85,8 @@ fn run(command: &str, file: &Path) {
     say::warn(RecordingWarning::FileCommandFailed { file: file.display().to_string(), why });
 }
 
-/// Prepares the command, with the file as `$1`. All descriptors of pmc are close-on-exec. In a process group
-/// of its own, the command does not receive the Ctrl-C that ends the recording.
+/// Prepares the command, with the file as `$1`. All descriptors of pmc are close-on-exec. The command gets a
+/// separate process group, so that the Ctrl-C that ends the recording does not reach it.
 fn shell(command: &str, file: &Path) -> Command {
     let mut shell = Command::new("/bin/sh");
     shell.arg("-c").arg(command).arg("sh").arg(file).stdin(Stdio::null()).process_group(0);

@@ -1,0 +1,74 @@
+//! `pmc symbolize`: adds names to a table of stacks, which an export wrote without them or on a machine
+//! without symbols.
+//!
+//! Reads each table twice: to collect the code without names, and to rewrite it. Memory depends on the number
+//! of distinct addresses, not on the number of stacks.
+
+mod plan;
+
+use std::fs::File;
+use std::path::Path;
+
+pub(super) use plan::SymbolizePlan;
+
+use super::destination::Destination;
+use super::progress::Bars;
+use crate::view::export::parquet::late_symbols::LateSymbols;
+use crate::view::export::parquet::tables::{SCHEMA, SCHEMA_KEY, StacksWriter, read_stacks};
+use pmc_analysis::analysis::{ProgressSink, recording_quality};
+use pmc_symbols::symbol::SymbolProgress;
+use pmc_sys::error::{AdvisedOption, Error, Exit, Result, say};
+
+/// Runs the command.
+///
+/// # Errors
+/// Fails if a file is not a table of stacks, or cannot be written. Files are replaced only when complete.
+pub(super) fn run(plan: &SymbolizePlan) -> Result<Exit> {
+    for (table, output) in &plan.tables {
+        let open =
+            || File::open(table).map_err(|error| Error::io(format!("opening {}", table.display()), error));
+        let unreadable = |error| {
+            Error::io(format!("reading {}", table.display()), error)
+                .try_this("a table of stacks: pmc export --format parquet -o NAME writes NAME.stacks.parquet")
+        };
+        let mut symbols = LateSymbols::default();
+        read_stacks(open()?, |stack| {
+            symbols.collect(&stack);
+            Ok(())
+        })
+        .map_err(unreadable)?;
+        let failures = {
+            let meter = Bars.begin("finding names", 0);
+            let at = |p: SymbolProgress| meter.at(p.done as u64, p.total as u64);
+            symbols.resolve(plan.symbols.clone(), &at)?
+        };
+        let (mut added, mut missing) = (0u64, 0u64);
+        let to = Destination { path: output, option: AdvisedOption::ExportFile, keeps: false };
+        to.write(|out| {
+            let written = |error| Error::output(output.display(), error);
+            let mut writer = StacksWriter::new(out, &[(SCHEMA_KEY, SCHEMA)]).map_err(written)?;
+            read_stacks(open()?, |stack| {
+                let was_symbolized = stack.symbolized;
+                let stack = symbols.apply(stack);
+                added += u64::from(stack.symbolized && !was_symbolized);
+                missing += u64::from(!stack.symbolized);
+                writer.push(stack)
+            })
+            .map_err(|error| Error::io(format!("rewriting {}", table.display()), error))?;
+            writer.finish().map_err(written)
+        })?;
+        if !plan.is_quiet {
+            say::note(summary(output, added, missing));
+        }
+        recording_quality::warn_of_names(failures);
+    }
+    Ok(Exit::Done)
+}
+
+fn summary(output: &Path, added: u64, missing: u64) -> String {
+    let rest = match missing {
+        0 => String::new(),
+        _ => format!("; {missing} still lack some, because files with their build-ids were not found"),
+    };
+    format!("{}: added names to {added} stacks{rest}", output.display())
+}
