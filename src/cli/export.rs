@@ -18,10 +18,12 @@ Examples:
   pmc export --diff old.data -o diff.svg       increases in red, decreases in blue
   pmc record -o - -g -- make | pmc export -o make.svg
   pmc export -o web7.parquet --service web     web7.samples.parquet and web7.stacks.parquet, for SQL
-docs/export.md describes the formats, docs/fleet.md the tables of parquet.")]
+  pmc export --push http://localhost:4318 --service shop
+                                               to an OpenTelemetry collector; pyroscope=URL, parca=URL
+docs/export.md describes the formats, docs/fleet.md the tables of parquet, docs/push.md servers.")]
 pub struct ExportArgs {
-    /// Format: html, svg, folded, firefox, perfetto, speedscope, pprof, callgrind, gmon (a directory, for
-    /// gprof), parquet (two tables), json or csv [default: from the file name]
+    /// Format: html, svg, folded, firefox, perfetto, speedscope, pprof, otlp, callgrind, gmon (a directory,
+    /// for gprof), parquet (two tables), json or csv [default: from the file name]
     #[arg(long, visible_alias = "type", value_name = "FORMAT")]
     pub(crate) format: Option<String>,
 
@@ -32,15 +34,15 @@ pub struct ExportArgs {
     #[command(flatten)]
     #[allow(missing_docs, reason = "explained there")]
     pub(crate) tables: ParquetTables,
+
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "explained there")]
+    pub(crate) push: PushOptions,
 }
 
 /// Options of the format parquet.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ParquetTables {
-    /// Name of the service, for the column `service` (parquet)
-    #[arg(long, value_name = "NAME")]
-    pub(crate) service: Option<String>,
-
     /// Version of the service, for the column `version` (parquet)
     #[arg(long, value_name = "TEXT")]
     pub(crate) service_version: Option<String>,
@@ -60,6 +62,28 @@ pub(crate) struct ParquetTables {
     /// Do not look up functions of programs and libraries; see pmc symbolize (parquet)
     #[arg(long)]
     pub(crate) no_symbols: bool,
+}
+
+/// Contents of OpenTelemetry profiles, and the server that receives an export.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct PushOptions {
+    /// Send the export to a server instead of a file: otlp=URL (default), pyroscope=URL or parca=URL. If the
+    /// server refuses it, pmc keeps it in OUT
+    #[arg(long, value_name = "[API=]URL")]
+    pub(crate) push: Option<String>,
+
+    /// File with HTTP headers for the server, such as `Authorization: Bearer TOKEN`
+    /// [default: the environment variable PMC_PUSH_HEADERS]
+    #[arg(long, value_name = "FILE", requires = "push")]
+    pub(crate) push_headers: Option<PathBuf>,
+
+    /// Name of the recorded service (otlp, parquet, --push)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) service: Option<String>,
+
+    /// Export sums of periods instead of the time of each sample (otlp)
+    #[arg(long)]
+    pub(crate) aggregate: bool,
 }
 
 /// Draw a flame graph of a recording: pmc export with SVG as the default format.

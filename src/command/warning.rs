@@ -28,12 +28,15 @@ pub(super) enum CommandWarning {
     TraceCutOff,
     CommandFailed { name: String, status: u8 },
     TimesEstimated,
+    SecretUnencrypted,
 }
 
 impl From<CommandWarning> for Warning {
     fn from(warning: CommandWarning) -> Self {
         use CommandWarning::*;
         match warning {
+            SecretUnencrypted => Self::new("the credentials are sent without encryption")
+                .advise("use https:// unless the network is trusted"),
             BackgroundIgnored => Self::new("-d has no effect with a command: it runs in the foreground"),
             OptionIgnored { option, why } => Self::note(format!("{option} has no effect: {why}")),
             SettingLeftOut { what } => Self::note(format!("ignored a setting: {what}"))
@@ -95,7 +98,7 @@ impl From<CommandWarning> for Warning {
             TraceCutOff => Self::new("trace data was lost: the AUX buffer overflowed")
                 .advise("use a larger AUX buffer (-m RING,AREA), a longer period (-c), or -S"),
             TimesEstimated => Self::new(
-                "the times in the tables are estimated from the recording's modification time, because it has no clock",
+                "the times are estimated from the recording's modification time, because it has no clock",
             )
             .advise("record with -k CLOCK_MONOTONIC"),
             CommandFailed { name, status } => Self::new(format!("`{name}` ended with status {status}"))

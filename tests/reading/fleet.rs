@@ -358,7 +358,11 @@ fn options_that_do_not_fit_the_tables_are_explained() {
         kit::run(&[&export, more].concat()).expect(status).says(words);
     };
     fails(&["--format", "parquet", "-o", "-"], 2, &["two files", "OUT.samples.parquet"]);
-    fails(&["-o", "a.svg", "--service", "web"], 2, &["--service requires --format parquet"]);
+    fails(
+        &["-o", "a.svg", "--service", "web"],
+        2,
+        &["--service requires --push, or the format otlp or parquet"],
+    );
     fails(&["-o", "a.parquet", "--label", "zone"], 2, &["\"zone\"", "KEY=VALUE"]);
     fails(&["-o", "a.parquet", "--bucket", "5ms"], 2, &["at least one second", "none"]);
     // Without a recorded clock, times are estimated.

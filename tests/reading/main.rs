@@ -16,6 +16,8 @@ mod fleet;
 mod groups;
 mod languages;
 mod memory;
+mod otlp;
+mod push;
 mod records;
 mod report;
 mod sched;

@@ -1,7 +1,9 @@
 //! `pmc export` and `pmc flamegraph`: opens a recording, aggregates and symbolizes its samples, and passes
 //! stacks, or the profile that `report` would show, to a view.
 
+mod http;
 mod plan;
+mod push;
 
 use std::collections::HashSet;
 use std::fs::DirBuilder;
@@ -16,7 +18,7 @@ use super::warning::CommandWarning;
 use crate::view::export::folded::{self, FoldedMarks};
 use crate::view::export::gmon::{self, LinkAddresses};
 use crate::view::export::parquet::ParquetExport;
-use crate::view::export::{self, ExportContents, RecordingCircumstances};
+use crate::view::export::{self, ExportContents, ExportFormat, RecordingCircumstances};
 pub(super) use plan::ExportPlan;
 use pmc_analysis::analysis::{Analysis, NamedSamples, header, recording_quality};
 use pmc_analysis::profile::sampled::{Profile, Query, StackProfile, StringTable};
@@ -34,6 +36,7 @@ use pmc_sys::text::clean;
 pub(super) fn run(plan: &ExportPlan) -> Result<Exit> {
     let (before, of_before) = plan.before.as_deref().map(|path| before(plan, path)).transpose()?.unzip();
     let of_before = of_before.unwrap_or_default();
+    let headers = plan.push.as_ref().map(|push| push.headers()).transpose()?.unwrap_or_default();
     let LoadedRecording { mut analysis, mut named, query } = LoadedRecording::new(plan, &plan.input)?;
     if plan.format.is_table() || plan.format.is_whole() {
         analysis.assess(&mut named, true);
@@ -52,7 +55,7 @@ pub(super) fn run(plan: &ExportPlan) -> Result<Exit> {
     let listings = code.map(|code| code.listings).unwrap_or_default();
     let to = plan.destination();
     let is_file = to.is_file();
-    let recording = circumstances(&analysis);
+    let recording = circumstances(&analysis, plan)?;
     named.with_stacks(&query, |stacks| {
         let contents = ExportContents {
             stacks,
@@ -64,10 +67,13 @@ pub(super) fn run(plan: &ExportPlan) -> Result<Exit> {
             listings: &listings,
             before: before.as_deref(),
         };
+        if let Some(push) = &plan.push {
+            return push.push(&contents, &headers, &plan.output);
+        }
         let written = |error| Error::output(plan.output.display(), error);
         to.write(|out| export::write(out, plan.format, &contents).map_err(written))
     })?;
-    if is_file {
+    if is_file && plan.push.is_none() {
         say::note(format!("{} is written", plan.output.display()));
     }
     recording_quality::warn_of_names(analysis.name_failures().into_iter().chain(of_before));
@@ -113,7 +119,7 @@ fn folder(plan: &ExportPlan, analysis: &Analysis, named: &NamedSamples, query: &
 /// Writes the tables `samples` and `stacks`. The stacks come first, so that samples never refer to missing
 /// stacks.
 fn tables(plan: &ExportPlan, analysis: &Analysis, named: &NamedSamples, query: &Query) -> Result<Exit> {
-    let recording = circumstances(analysis);
+    let recording = circumstances(analysis, plan)?;
     let answer = Profile::default();
     let [samples_path, stacks_path] = plan.tables();
     if let Some(folder) = samples_path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
@@ -170,7 +176,10 @@ impl LinkAddresses for LinkTimeAddresses<'_> {
 
 /// Returns the recording's metadata and date. The date is computed from the recorded clocks if possible;
 /// otherwise, it is the file's modification time.
-fn circumstances(analysis: &Analysis) -> RecordingCircumstances {
+///
+/// # Errors
+/// Fails if the export requires a date that is unknown.
+fn circumstances(analysis: &Analysis, plan: &ExportPlan) -> Result<RecordingCircumstances> {
     let reader = &analysis.session().reader;
     let span = analysis.span();
     let clock = reader.features().clock_data.as_ref();
@@ -182,7 +191,27 @@ fn circumstances(analysis: &Analysis) -> RecordingCircumstances {
         Some(ended.saturating_sub(span.map_or(0, |(first, last)| last.saturating_sub(first))))
     };
     let started = by_clock.or_else(by_file);
-    RecordingCircumstances { about: header::of(reader), span, started, is_dated: by_clock.is_some() }
+    let with_times = plan.format == ExportFormat::Otlp && plan.with_times;
+    if (with_times || plan.push.is_some()) && span.is_some() {
+        if !analysis.session().has_time || started.is_none() {
+            let error = Error::new("the times of the samples are unknown").why("the recording has no clock");
+            let error = error.try_this("pmc record -k CLOCK_MONOTONIC, which records the date");
+            return Err(match plan.push {
+                Some(_) => error,
+                None => error.try_this("--aggregate, which exports sums without times"),
+            });
+        }
+        if by_clock.is_none() {
+            say::warn(CommandWarning::TimesEstimated);
+        }
+    }
+    Ok(RecordingCircumstances {
+        about: header::of(reader),
+        span,
+        started,
+        is_dated: by_clock.is_some(),
+        service: plan.service.clone(),
+    })
 }
 
 /// A recording, ready for queries.

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::cli::export::{ExportArgs, ExportSource, ParquetTables};
+use super::push::PushPlan;
+use crate::cli::export::{ExportArgs, ExportSource, ParquetTables, PushOptions};
 use crate::command::destination::{Destination, is_standard};
 use crate::command::plan;
 use crate::view::export::parquet::RecordingOrigin;
@@ -57,6 +58,12 @@ pub(in crate::command) struct ExportPlan {
     pub(super) bucket: Option<u64>,
     /// Whether to print errors only.
     pub(super) is_quiet: bool,
+    /// The server to push to, if any. In this case, `output` receives what the server refuses.
+    pub(super) push: Option<PushPlan>,
+    /// The name of the recorded service; empty if not specified.
+    pub(super) service: String,
+    /// Whether to export the time of each sample.
+    pub(super) with_times: bool,
     /// The name of the selected event.
     event: Option<String>,
 }
@@ -67,11 +74,15 @@ impl ExportPlan {
     /// # Errors
     /// Fails if an option is invalid.
     pub(in crate::command) fn new(args: &ExportArgs) -> Result<Self> {
-        let typed = &args.source;
+        let (typed, asked) = (&args.source, &args.push);
         let input = input(typed);
-        let format = match (args.format.as_deref(), &typed.output) {
-            (Some(name), _) => ExportFormat::named(name)?,
-            (None, Some(file)) if !is_standard(file) => ExportFormat::of_file(file)?,
+        let named = args.format.as_deref().map(ExportFormat::named).transpose()?;
+        let push = asked.push.as_deref().map(|push| PushPlan::new(push, asked.push_headers.clone(), named));
+        let push = push.transpose()?;
+        let format = match (&push, named, &typed.output) {
+            (Some(push), _, _) => push.api.format(),
+            (None, Some(format), _) => format,
+            (None, None, Some(file)) if !is_standard(file) => ExportFormat::of_file(file)?,
             _ => {
                 return Err(Error::usage("missing output format")
                     .try_this(format!("-o FILE, with an extension: {}", ExportFormat::endings()))
@@ -84,16 +95,26 @@ impl ExportPlan {
                 PathBuf::from(input.file_name().unwrap_or_default()).with_extension(&format.ending()[1..])
             }
         });
-        let mut plan = Self::of(typed, input, output, format)?;
+        if push.is_some() && is_standard(&output) {
+            return Err(Error::usage("--push cannot be combined with -o -")
+                .why("with --push, -o names the file that receives what the server refuses"));
+        }
+        if asked.aggregate && format != ExportFormat::Otlp {
+            return Err(Error::usage("only OTLP supports --aggregate").try_this("--format otlp"));
+        }
+        if asked.service.is_some() && push.is_none() && format != ExportFormat::Otlp && !format.is_pair() {
+            return Err(Error::usage("--service requires --push, or the format otlp or parquet"));
+        }
+        let service = asked.service.as_deref().map(|name| clean(name).into_owned()).unwrap_or_default();
+        let mut plan = Self { push, service, ..Self::of(typed, input, output, format, asked)? };
         plan.set_tables(&args.tables)?;
         Ok(plan)
     }
 
     /// Applies the options of the format parquet.
     fn set_tables(&mut self, typed: &ParquetTables) -> Result<()> {
-        let ParquetTables { service, service_version, host, label, bucket, no_symbols } = typed;
+        let ParquetTables { service_version, host, label, bucket, no_symbols } = typed;
         let given = [
-            (service.is_some(), "--service"),
             (service_version.is_some(), "--service-version"),
             (host.is_some(), "--host"),
             (!label.is_empty(), "--label"),
@@ -105,7 +126,7 @@ impl ExportPlan {
         }
         let labels: Result<Vec<(String, String)>> = label.iter().map(|text| parse_label(text)).collect();
         self.origin = RecordingOrigin {
-            service: service.clone().unwrap_or_default(),
+            service: self.service.clone(),
             version: service_version.clone().unwrap_or_default(),
             host: host.clone(),
             labels: labels?,
@@ -122,10 +143,16 @@ impl ExportPlan {
     pub(in crate::command) fn flame_graph(typed: &ExportSource) -> Result<Self> {
         let output = typed.output.clone().unwrap_or_else(|| "flamegraph.svg".into());
         let format = if is_standard(&output) { ExportFormat::Svg } else { ExportFormat::of_file(&output)? };
-        Self::of(typed, input(typed), output, format)
+        Self::of(typed, input(typed), output, format, &PushOptions::default())
     }
 
-    fn of(typed: &ExportSource, input: PathBuf, output: PathBuf, format: ExportFormat) -> Result<Self> {
+    fn of(
+        typed: &ExportSource,
+        input: PathBuf,
+        output: PathBuf,
+        format: ExportFormat,
+        asked: &PushOptions,
+    ) -> Result<Self> {
         if typed.diff.is_some() && !format.is_differential() {
             return Err(Error::usage("only a flame graph supports --diff")
                 .try_this("--diff FILE -o OUT.svg")
@@ -146,6 +173,12 @@ impl ExportPlan {
                 ));
         }
         to(&output, format).is_not(&input)?;
+        // A pprof file for a server has no threads: `view::export::pprof`.
+        let detail = match (format.detail(), &asked.push) {
+            (RowDetail::Times, _) if asked.aggregate => RowDetail::Threads,
+            (RowDetail::Threads, Some(_)) => RowDetail::Names,
+            (detail, _) => detail,
+        };
         let layout = ReportLayout { branch_limit: plan::BRANCH_IN_JSON, ..ReportLayout::default() };
         let request = AnalysisRequest {
             selection: plan::selection_of_stacks(&typed.filter, &typed.stacks)?,
@@ -158,8 +191,8 @@ impl ExportPlan {
             stitches: typed.stacks.stitch_lbr,
             stack_changes: plan::stack_changes(&typed.stacks)?,
             raw_names: typed.stacks.no_demangle,
-            facets: format.detail() == RowDetail::Slices,
-            apart: apart(format.detail()),
+            facets: detail == RowDetail::Slices,
+            apart: apart(detail),
             ..AnalysisRequest::new(plan::symbol_options(&typed.symbol_files)?)
         };
         let query = Query {
@@ -181,6 +214,9 @@ impl ExportPlan {
             bucket: None,
             event: typed.event.clone(),
             is_quiet: typed.quiet,
+            push: None,
+            service: String::new(),
+            with_times: detail >= RowDetail::Times,
             code: AnnotationRequest {
                 dsos: typed.stacks.dsos.clone(),
                 most: MOST_CODE,

@@ -306,7 +306,8 @@ fn exported(log: &ExportSource, format: &str, to: &str, output: Option<PmcstatOu
     let export = Command::Export(Box::new(export::ExportArgs {
         format,
         source,
-        tables: export::ParquetTables::default(),
+        push: defaults(),
+        tables: defaults(),
     }));
     PmcstatStep::command(export, output.unwrap_or(PmcstatOutput::Standard))
 }

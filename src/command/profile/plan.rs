@@ -6,7 +6,7 @@
 use std::ffi::OsString;
 
 use crate::cli::defaults;
-use crate::cli::export::{ExportArgs, ExportSource, ParquetTables};
+use crate::cli::export::{ExportArgs, ExportSource, ParquetTables, PushOptions};
 use crate::cli::profile::ProfileArgs;
 use crate::cli::record::RecordArgs;
 use crate::cli::recording_options::RecordingOptions;
@@ -66,14 +66,9 @@ impl ProfilePlan {
         if asked.format.is_some() || asked.html.is_some() {
             let format = if asked.html.is_some() { Some("html".to_owned()) } else { asked.format };
             let source = ExportSource { input, output: asked.html, quiet: asked.quiet, ..defaults() };
-            return Ok(Self {
-                record,
-                answer: ViewCommand::Export(Box::new(ExportArgs {
-                    format,
-                    source,
-                    tables: ParquetTables::default(),
-                })),
-            });
+            let export =
+                ExportArgs { format, source, tables: ParquetTables::default(), push: PushOptions::default() };
+            return Ok(Self { record, answer: ViewCommand::Export(Box::new(export)) });
         }
         // The text output is a single page of self costs. The full-screen interface and `pmc report` also
         // show callers.

@@ -6,9 +6,10 @@
 //!
 //! ```text
 //!   rows with stacks ──┬── paths of functions:  folded ── svg;  html, speedscope
-//!                      ├── locations:           pprof, firefox, perfetto, callgrind, gmon (a folder)
+//!                      ├── locations:           pprof, otlp, firefox, perfetto, callgrind, gmon (a folder)
 //!                      └── with time buckets:   parquet (two tables)
 //!   result of a report ── json, csv
+//!   pprof, otlp ── push:  requests to a server
 //! ```
 
 mod callgrind;
@@ -16,9 +17,12 @@ mod firefox;
 pub(crate) mod folded;
 pub(crate) mod gmon;
 mod html;
+mod mapped;
+pub(crate) mod otlp;
 pub(crate) mod parquet;
 mod perfetto;
 mod pprof;
+pub mod push;
 mod speedscope;
 pub(crate) mod svg;
 
@@ -30,7 +34,7 @@ use super::report;
 use pmc_analysis::profile::annotate::Listing;
 use pmc_analysis::profile::header::RecordingHeader;
 use pmc_analysis::profile::sampled::code::UNKNOWN;
-use pmc_analysis::profile::sampled::stacks::StackThread;
+use pmc_analysis::profile::sampled::stacks::{StackEvent, StackThread};
 use pmc_analysis::profile::sampled::{LocationCall, Profile, StackProfile, StringTable};
 use pmc_sys::error::{Error, Result};
 use pmc_sys::text::clean;
@@ -46,6 +50,7 @@ pub enum ExportFormat {
     Perfetto,
     Speedscope,
     Pprof,
+    Otlp,
     Callgrind,
     Gmon,
     Parquet,
@@ -93,6 +98,7 @@ const FORMATS: &[FormatProperties] = &[
     ),
     FormatProperties::new(ExportFormat::Speedscope, "speedscope", &[".speedscope.json"], RowDetail::Times),
     FormatProperties::new(ExportFormat::Pprof, "pprof", &[".pb.gz", ".pprof"], RowDetail::Threads),
+    FormatProperties::new(ExportFormat::Otlp, "otlp", &[".otlp"], RowDetail::Times),
     FormatProperties::new(ExportFormat::Callgrind, "callgrind", &[".callgrind"], RowDetail::Names),
     FormatProperties::new(ExportFormat::Gmon, "gmon", &[".gmon"], RowDetail::Names),
     FormatProperties::new(ExportFormat::Parquet, "parquet", &[".parquet"], RowDetail::Buckets),
@@ -217,13 +223,41 @@ pub(crate) struct RecordingCircumstances {
     pub(crate) started: Option<u64>,
     /// Whether `started` is from a recorded clock, not from the file's modification time.
     pub(crate) is_dated: bool,
+    /// The name of the recorded service; empty if the user gave none.
+    pub(crate) service: String,
+}
+
+impl RecordingCircumstances {
+    /// Converts a time of the recording's clock to nanoseconds since 1970.
+    pub(crate) fn since_1970(&self, time: u64) -> Option<u64> {
+        let (started, (first, _)) = (self.started?, self.span?);
+        Some(started.wrapping_add(time.wrapping_sub(first)))
+    }
 }
 
 impl ExportContents<'_> {
+    /// Returns metadata of the recording by perf's label, such as `hostname`; empty if unknown. Untrusted.
+    fn fact(&self, label: &str) -> &str {
+        let facts = &self.recording.about.facts;
+        facts.iter().find(|(of, _)| of == label).map_or("", |(_, words)| words)
+    }
+
     /// Returns the recorded command line; empty if unknown.
     fn command(&self) -> &str {
-        let facts = &self.recording.about.facts;
-        facts.iter().find(|(label, _)| label == "cmdline").map_or("", |(_, words)| words)
+        self.fact("cmdline")
+    }
+
+    /// Returns the name of the service, or else OpenTelemetry's name for an unknown one, with the name of the
+    /// process if the rows have only one.
+    fn service(&self) -> String {
+        if !self.recording.service.is_empty() {
+            return self.recording.service.clone();
+        }
+        let mut names = self.stacks.threads.iter().map(|one| one.process.as_deref().unwrap_or(&one.comm));
+        match names.next() {
+            Some(name) if names.all(|other| other == name) => format!("unknown_service:{}", clean(name)),
+            _ => "unknown_service".to_owned(),
+        }
     }
 }
 
@@ -245,6 +279,7 @@ pub(crate) fn write(
         ExportFormat::Perfetto => perfetto::write(out, contents),
         ExportFormat::Speedscope => speedscope::write(out, contents),
         ExportFormat::Pprof => pprof::write(out, contents),
+        ExportFormat::Otlp => otlp::write(out, contents),
         ExportFormat::Callgrind => callgrind::write(out, contents),
         ExportFormat::Gmon => {
             Err(io::Error::other("for gprof, which requires a directory: pmc export --format gmon -o DIR"))
@@ -266,6 +301,21 @@ fn function_name(call: &LocationCall, texts: &StringTable) -> String {
     }
     let module = clean(texts.get(call.dso));
     if module.starts_with('[') { module.into_owned() } else { format!("[{module}]") }
+}
+
+/// Returns a name for an event's values that servers accept: letters, digits and `_`. Time on a CPU is `cpu`.
+fn metric_name(event: &StackEvent) -> String {
+    const LONGEST: usize = 100;
+    let name = event.name.as_str();
+    if name.split(':').next().is_some_and(|plain| matches!(plain, "cpu-clock" | "task-clock")) {
+        return "cpu".to_owned();
+    }
+    let is_letter = |c: char| c.is_ascii_alphanumeric();
+    let mut plain: String = name.chars().take(LONGEST).map(|c| if is_letter(c) { c } else { '_' }).collect();
+    if !plain.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        plain.insert(0, '_');
+    }
+    plain
 }
 
 /// Returns a thread's name with its number, safe to print on a terminal.

@@ -10,7 +10,6 @@
 //! Format: <https://github.com/google/pprof/blob/main/proto/profile.proto>. All strings are indexes into the
 //! string table, whose first entry is empty.
 
-use std::cmp::Reverse;
 use std::io::{self, Write};
 
 use flate2::Compression;
@@ -18,10 +17,8 @@ use flate2::write::GzEncoder;
 use prost::Message;
 use rustc_hash::FxHashMap;
 
-use super::{ExportContents, function_name};
-use pmc_analysis::profile::sampled::code::is_library;
+use super::{ExportContents, function_name, mapped, metric_name};
 use pmc_analysis::profile::sampled::{StackProfile, StringId};
-use pmc_analysis::session::ModuleKind;
 use pmc_sys::text::{clean, hex};
 
 #[derive(Clone, PartialEq, Message)]
@@ -137,14 +134,40 @@ struct PprofFunction {
 }
 
 pub(super) fn write(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::Result<()> {
-    let profile = PprofBuilder::new(contents.stacks).build(contents);
+    let profile = PprofBuilder::new(contents, None).build();
+    compress(out, &profile.encode_to_vec())
+}
+
+fn compress(out: &mut dyn Write, profile: &[u8]) -> io::Result<()> {
     let mut out = GzEncoder::new(out, Compression::fast());
-    out.write_all(&profile.encode_to_vec())?;
+    out.write_all(profile)?;
     out.finish().map(drop)
+}
+
+/// A profile of one event, for a server.
+pub(super) struct PushedPprof {
+    /// The file.
+    pub(super) bytes: Vec<u8>,
+    /// Size before compression.
+    pub(super) size: usize,
+    /// Number of samples.
+    pub(super) samples: usize,
+}
+
+/// Returns a file with one event in the form that servers accept. Its types have names without special
+/// characters. Its samples have no labels, because Pyroscope creates a series for each set of labels.
+pub(super) fn pushed(contents: &ExportContents<'_>, event: usize) -> PushedPprof {
+    let profile = PprofBuilder::new(contents, Some(event)).build();
+    let (message, mut bytes) = (profile.encode_to_vec(), Vec::new());
+    compress(&mut bytes, &message).expect("memory can be written");
+    PushedPprof { bytes, size: message.len(), samples: profile.sample.len() }
 }
 
 /// The profile under construction, and the ids assigned so far.
 struct PprofBuilder<'a> {
+    contents: &'a ExportContents<'a>,
+    /// The event to push to a server; `None` for a file with all events.
+    pushed: Option<usize>,
     stacks: &'a StackProfile<'a>,
     profile: PprofProfile,
     strings: FxHashMap<String, i64>,
@@ -155,9 +178,11 @@ struct PprofBuilder<'a> {
 }
 
 impl<'a> PprofBuilder<'a> {
-    fn new(stacks: &'a StackProfile<'a>) -> Self {
+    fn new(contents: &'a ExportContents<'a>, pushed: Option<usize>) -> Self {
         let mut builder = Self {
-            stacks,
+            contents,
+            pushed,
+            stacks: contents.stacks,
             profile: PprofProfile::default(),
             strings: FxHashMap::default(),
             functions: FxHashMap::default(),
@@ -168,16 +193,20 @@ impl<'a> PprofBuilder<'a> {
         builder
     }
 
-    fn build(mut self, contents: &ExportContents<'_>) -> PprofProfile {
-        let stacks = self.stacks;
-        let used: Vec<usize> =
-            (0..stacks.events.len()).filter(|at| stacks.events[*at].kept.samples > 0).collect();
+    fn build(mut self) -> PprofProfile {
+        let (contents, stacks) = (self.contents, self.stacks);
+        let is_used =
+            |at: &usize| stacks.events[*at].kept.samples > 0 && self.pushed.is_none_or(|one| one == *at);
+        let used: Vec<usize> = (0..stacks.events.len()).filter(is_used).collect();
         // Index of the first value of each event.
         let mut firsts = Vec::new();
         for at in &used {
             firsts.push(self.profile.sample_type.len());
             let event = &stacks.events[*at];
-            let name = clean(&event.name).into_owned();
+            let name = match self.pushed {
+                Some(_) => metric_name(event),
+                None => clean(&event.name).into_owned(),
+            };
             let samples = if used.len() == 1 { "samples".to_owned() } else { format!("{name} samples") };
             let samples = PprofValueType { kind: self.string(&samples), unit: self.string("count") };
             let unit = self.string(if event.is_clock() { "nanoseconds" } else { "count" });
@@ -194,8 +223,10 @@ impl<'a> PprofBuilder<'a> {
                 self.profile.sample_type.extend(parts);
             }
         }
-        self.mappings(&stacks.rows.iter().map(|row| row.stack).collect::<Vec<_>>());
+        self.mappings();
         let keys = ["thread", "process", "pid", "tid"].map(|key| self.string(key));
+        // Samples by stack, for a server.
+        let mut of_stack: FxHashMap<u32, usize> = FxHashMap::default();
         for row in &stacks.rows {
             let Some(event) = used.iter().position(|at| *at == row.event as usize) else { continue };
             let mut value = vec![0; self.profile.sample_type.len()];
@@ -205,17 +236,26 @@ impl<'a> PprofBuilder<'a> {
             if stacks.events[used[event]].has_waits() {
                 value[first + 2 + usize::from(row.wait.is_some())] = row.value.period as i64;
             }
-            let location_id = stacks.stack(row.stack).map(|location| self.location(location)).collect();
-            let thread = &stacks.threads[row.thread as usize];
-            let words = [Some(&thread.comm), thread.process.as_ref()];
-            let numbers = [thread.pid, thread.tid];
-            let mut label = Vec::new();
-            for (key, word) in keys.iter().zip(words) {
-                let str = word.map(|word| self.string(&clean(word)));
-                label.extend(str.map(|str| PprofLabel { key: *key, str, num: 0 }));
+            if let Some(known) = of_stack.get(&row.stack) {
+                let sums = self.profile.sample[*known].value.iter_mut();
+                sums.zip(value).for_each(|(sum, more)| *sum = sum.saturating_add(more));
+                continue;
             }
-            for (key, number) in keys[2..].iter().zip(numbers) {
-                label.extend(number.map(|number| PprofLabel { key: *key, str: 0, num: number.into() }));
+            let location_id = stacks.stack(row.stack).map(|location| self.location(location)).collect();
+            let mut label = Vec::new();
+            if self.pushed.is_some() {
+                of_stack.insert(row.stack, self.profile.sample.len());
+            } else {
+                let thread = &stacks.threads[row.thread as usize];
+                let words = [Some(&thread.comm), thread.process.as_ref()];
+                let numbers = [thread.pid, thread.tid];
+                for (key, word) in keys.iter().zip(words) {
+                    let str = word.map(|word| self.string(&clean(word)));
+                    label.extend(str.map(|str| PprofLabel { key: *key, str, num: 0 }));
+                }
+                for (key, number) in keys[2..].iter().zip(numbers) {
+                    label.extend(number.map(|number| PprofLabel { key: *key, str: 0, num: number.into() }));
+                }
             }
             self.profile.sample.push(PprofSample { location_id, value, label });
         }
@@ -238,44 +278,17 @@ impl<'a> PprofBuilder<'a> {
         number
     }
 
-    /// Adds the modules in these stacks. The program with the most frames comes first, because readers assume
-    /// that the first mapping is the main program.
-    fn mappings(&mut self, used: &[u32]) {
-        let stacks = self.stacks;
-        let mut ends: FxHashMap<u32, (u64, u64, usize)> = FxHashMap::default();
-        let mut seen = rustc_hash::FxHashSet::default();
-        for location in
-            used.iter().filter(|stack| seen.insert(**stack)).flat_map(|stack| stacks.stack(*stack))
-        {
-            if let Some(module) = stacks.location(location).module() {
-                let address = self.address(location);
-                let (first, last, frames) = ends.entry(module).or_insert((address, address, 0));
-                (*first, *last) = (address.min(*first), address.max(*last));
-                *frames += 1;
-            }
-        }
-        let mut modules: Vec<u32> = ends.keys().copied().collect();
-        modules.sort_by_key(|number| {
-            let module = &stacks.modules[*number as usize];
-            let is_no_program = module.kind != ModuleKind::File || is_library(&module.short_name());
-            (is_no_program, Reverse(ends[number].2), *number)
-        });
-        for number in modules {
-            let module = &stacks.modules[number as usize];
-            let (first, last, _) = ends[&number];
-            // Use the mapping of the module's first process, extended to cover all used parts of the file.
-            let mapped = module.mapping.filter(|_| module.kind == ModuleKind::File);
-            let start = mapped.map_or(first & !0xfff, |mapping| mapping.start.0.min(first & !0xfff));
-            let limit = mapped.map_or(0, |mapping| mapping.start.0.saturating_add(mapping.len));
-            let offset = mapped
-                .map_or(0, |mapping| mapping.offset.0.saturating_sub(mapping.start.0.saturating_sub(start)));
+    /// Adds the modules in the stacks.
+    fn mappings(&mut self) {
+        for mapped in mapped::modules(self.stacks) {
+            let module = &self.stacks.modules[mapped.module as usize];
             let id = self.profile.mapping.len() as u64 + 1;
             let build_id = module.build_id.as_deref().map(|id| hex(id, "")).unwrap_or_default();
             let mapping = PprofMapping {
                 id,
-                memory_start: start,
-                memory_limit: limit.max(last.saturating_add(1)),
-                file_offset: offset,
+                memory_start: mapped.start,
+                memory_limit: mapped.limit,
+                file_offset: mapped.file_offset,
                 filename: self.string(&clean(&module.path.to_string_lossy())),
                 build_id: self.string(&build_id),
                 has_functions: true,
@@ -284,17 +297,7 @@ impl<'a> PprofBuilder<'a> {
                 has_inline_frames: true,
             };
             self.profile.mapping.push(mapping);
-            self.mappings.insert(number, id);
-        }
-    }
-
-    /// Returns the address of a location in the address space of its module's first process.
-    fn address(&self, number: u32) -> u64 {
-        let location = self.stacks.location(number);
-        let module = location.module().map(|module| &self.stacks.modules[module as usize]);
-        match module.filter(|module| module.kind == ModuleKind::File).and_then(|module| module.mapping) {
-            Some(mapping) => mapping.start.0.wrapping_add(location.offset).wrapping_sub(mapping.offset.0),
-            None => location.offset,
+            self.mappings.insert(mapped.module, id);
         }
     }
 
@@ -323,7 +326,12 @@ impl<'a> PprofBuilder<'a> {
         let id = self.profile.location.len() as u64 + 1;
         let module = self.stacks.location(number).module();
         let mapping_id = module.and_then(|module| self.mappings.get(&module)).copied().unwrap_or(0);
-        self.profile.location.push(PprofLocation { id, mapping_id, address: self.address(number), line });
+        self.profile.location.push(PprofLocation {
+            id,
+            mapping_id,
+            address: mapped::address(self.stacks, number),
+            line,
+        });
         self.locations.insert(number, id);
         id
     }
