@@ -1,11 +1,14 @@
 //! What other processes and users send while pmc runs: settings, orders, requests over HTTP, and the messages
 //! between a holder of persistent events and its clients.
 
+use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::OnceLock;
 
 use pmc::config::{self, Config};
+use pmc::view::export::push::reply::read_reply;
+use pmc::view::export::push::said;
 use pmc::view::openmetrics;
 use pmc_recording::holder::hold;
 use pmc_recording::persistent::PersistentEntry;
@@ -65,6 +68,29 @@ pub fn http(data: &[u8]) {
     let (head, body) = text.split_once("\r\n\r\n").expect("a head");
     let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: ")).expect("a length");
     assert!(body.is_empty() || length == body.len().to_string(), "{text}");
+}
+
+/// A server's reply to a push, which arrives in parts of any size.
+pub fn http_reply(data: &[u8]) {
+    struct Slowly<'a>(&'a [u8]);
+    impl Read for Slowly<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            let most = buffer.len().min(3);
+            self.0.read(&mut buffer[..most])
+        }
+    }
+    let whole = read_reply(data);
+    match (&whole, read_reply(Slowly(data))) {
+        (Ok(whole), Ok(slow)) => assert_eq!(*whole, slow),
+        (Err(_), Err(_)) => {}
+        (whole, slow) => panic!("{whole:?} and {slow:?}"),
+    }
+    if let Ok(reply) = whole {
+        assert!(reply.body.len() <= 64 << 10 && reply.status <= 999);
+        for said in said(&reply).into_iter().flatten() {
+            assert!(said.chars().count() < 500 && !said.contains(char::is_control), "{said:?}");
+        }
+    }
 }
 
 /// Seconds after which a peer that has not answered hangs.
