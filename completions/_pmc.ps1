@@ -1652,8 +1652,8 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             break
         }
         'pmc;export' {
-            [CompletionResult]::new('--format', '--format', [CompletionResultType]::ParameterName, 'Format: html, svg, folded, firefox, perfetto, speedscope, pprof, otlp, callgrind, gmon (a directory, for gprof), json or csv [default: from the file name]')
-            [CompletionResult]::new('--type', '--type', [CompletionResultType]::ParameterName, 'Format: html, svg, folded, firefox, perfetto, speedscope, pprof, otlp, callgrind, gmon (a directory, for gprof), json or csv [default: from the file name]')
+            [CompletionResult]::new('--format', '--format', [CompletionResultType]::ParameterName, 'Format: html, svg, folded, firefox, perfetto, speedscope, pprof, otlp, callgrind, gmon (a directory, for gprof), parquet (two tables), json or csv [default: from the file name]')
+            [CompletionResult]::new('--type', '--type', [CompletionResultType]::ParameterName, 'Format: html, svg, folded, firefox, perfetto, speedscope, pprof, otlp, callgrind, gmon (a directory, for gprof), parquet (two tables), json or csv [default: from the file name]')
             [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'The recording')
             [CompletionResult]::new('--input', '--input', [CompletionResultType]::ParameterName, 'The recording')
             [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'File to write (gmon: directory, parquet: start of two names); its extension selects the format; `-` is stdout')
@@ -1684,9 +1684,13 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('-k', '-k', [CompletionResultType]::ParameterName, 'Recorded kernel''s image with symbols (vmlinux)')
             [CompletionResult]::new('--vmlinux', '--vmlinux', [CompletionResultType]::ParameterName, 'Recorded kernel''s image with symbols (vmlinux)')
             [CompletionResult]::new('--debuginfod', '--debuginfod', [CompletionResultType]::ParameterName, 'debuginfod servers to ask for missing files, instead of those in DEBUGINFOD_URLS')
+            [CompletionResult]::new('--service-version', '--service-version', [CompletionResultType]::ParameterName, 'Version of the service, for the column `version` (parquet)')
+            [CompletionResult]::new('--host', '--host', [CompletionResultType]::ParameterName, 'Host name, for the column `host` (parquet) [default: the recorded name]')
+            [CompletionResult]::new('--label', '--label', [CompletionResultType]::ParameterName, 'Label for the column `labels` (parquet); may be repeated')
+            [CompletionResult]::new('--bucket', '--bucket', [CompletionResultType]::ParameterName, 'Add up samples in buckets of this length, or `none` to keep each one (parquet) [default: 60s]')
             [CompletionResult]::new('--push', '--push', [CompletionResultType]::ParameterName, 'Send the export to a server instead of a file: otlp=URL (default), pyroscope=URL or parca=URL. If the server refuses it, pmc keeps it in OUT')
             [CompletionResult]::new('--push-headers', '--push-headers', [CompletionResultType]::ParameterName, 'File with HTTP headers for the server, such as `Authorization: Bearer TOKEN` [default: the environment variable PMC_PUSH_HEADERS]')
-            [CompletionResult]::new('--service', '--service', [CompletionResultType]::ParameterName, 'Name of the recorded service (otlp, --push)')
+            [CompletionResult]::new('--service', '--service', [CompletionResultType]::ParameterName, 'Name of the recorded service (otlp, parquet, --push)')
             [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('--idle', '--idle', [CompletionResultType]::ParameterName, 'Include the waiting time of idle threads, such as the workers of a pool')
             [CompletionResult]::new('--no-join', '--no-join', [CompletionResultType]::ParameterName, 'Do not complete truncated stacks from other samples of the thread')
@@ -1703,6 +1707,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--no-debuginfod', '--no-debuginfod', [CompletionResultType]::ParameterName, 'Use neither debuginfod servers nor files fetched from them earlier')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Print no messages except errors')
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Print no messages except errors')
+            [CompletionResult]::new('--no-symbols', '--no-symbols', [CompletionResultType]::ParameterName, 'Do not look up functions of programs and libraries; see pmc symbolize (parquet)')
             [CompletionResult]::new('--aggregate', '--aggregate', [CompletionResultType]::ParameterName, 'Export sums of periods instead of the time of each sample (otlp)')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')

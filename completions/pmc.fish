@@ -1188,7 +1188,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcomman
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -l no-debuginfod -d 'Use neither debuginfod servers nor files fetched from them earlier'
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand export" -l format -l type -d 'Format: html, svg, folded, firefox, perfetto, speedscope, pprof, otlp, callgrind, gmon (a directory, for gprof), json or csv [default: from the file name]' -r
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l format -l type -d 'Format: html, svg, folded, firefox, perfetto, speedscope, pprof, otlp, callgrind, gmon (a directory, for gprof), parquet (two tables), json or csv [default: from the file name]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand export" -s i -l input -d 'The recording' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand export" -s o -l output -d 'File to write (gmon: directory, parquet: start of two names); its extension selects the format; `-` is stdout' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand export" -s e -l event -d 'Export only this event [default: all if the format supports several, else the first]' -r
@@ -1210,9 +1210,13 @@ complete -c pmc -n "__fish_pmc_using_subcommand export" -l symfs -d 'Root direct
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l kallsyms -d 'Copy of the recorded machine\'s /proc/kallsyms' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand export" -s k -l vmlinux -d 'Recorded kernel\'s image with symbols (vmlinux)' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l debuginfod -d 'debuginfod servers to ask for missing files, instead of those in DEBUGINFOD_URLS' -r
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l service-version -d 'Version of the service, for the column `version` (parquet)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l host -d 'Host name, for the column `host` (parquet) [default: the recorded name]' -r
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l label -d 'Label for the column `labels` (parquet); may be repeated' -r
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l bucket -d 'Add up samples in buckets of this length, or `none` to keep each one (parquet) [default: 60s]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l push -d 'Send the export to a server instead of a file: otlp=URL (default), pyroscope=URL or parca=URL. If the server refuses it, pmc keeps it in OUT' -r
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l push-headers -d 'File with HTTP headers for the server, such as `Authorization: Bearer TOKEN` [default: the environment variable PMC_PUSH_HEADERS]' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand export" -l service -d 'Name of the recorded service (otlp, --push)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l service -d 'Name of the recorded service (otlp, parquet, --push)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l idle -d 'Include the waiting time of idle threads, such as the workers of a pool'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l no-join -d 'Do not complete truncated stacks from other samples of the thread'
@@ -1226,6 +1230,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand export" -l no-demangle -d 'Show 
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l no-cache -d 'Do not cache symbol lookups for later runs'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l no-debuginfod -d 'Use neither debuginfod servers nor files fetched from them earlier'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -s q -l quiet -d 'Print no messages except errors'
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l no-symbols -d 'Do not look up functions of programs and libraries; see pmc symbolize (parquet)'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l aggregate -d 'Export sums of periods instead of the time of each sample (otlp)'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s i -l input -d 'The recording' -r -F
