@@ -3,6 +3,7 @@
 //! Collects the findings of `host`, `sys` and `counter` in a [`MachineReport`]. The view formats and rates
 //! them.
 
+use pmc_analysis::import;
 use std::io::Write;
 
 use super::pager::PagedOutput;
@@ -59,7 +60,7 @@ pub(super) fn run(typed: &InfoArgs) -> Result<Exit> {
 }
 
 fn recording(typed: &InfoArgs, file: &std::path::Path) -> Result<Exit> {
-    let reader = pmc_perfdata::perfdata::Reader::open(file)?;
+    let reader = import::open(file)?;
     let mut recording = pmc_analysis::analysis::header::of(&reader);
     if !typed.header {
         let index = reader.scan(|_| {})?;

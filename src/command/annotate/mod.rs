@@ -3,6 +3,7 @@
 
 mod plan;
 
+use pmc_analysis::import;
 use std::sync::Arc;
 
 use super::pager::PagedOutput;
@@ -13,7 +14,6 @@ use crate::view::annotate::AnnotateFacts;
 pub(super) use plan::AnnotatePlan;
 use pmc_analysis::analysis::{Analysis, recording_quality};
 use pmc_analysis::session::Session;
-use pmc_perfdata::perfdata::Reader;
 use pmc_sys::error::{Error, Exit, Result};
 
 /// Runs the command.
@@ -22,7 +22,7 @@ use pmc_sys::error::{Error, Exit, Result};
 /// Fails if the recording cannot be read, if no function with the given name has samples, or if the output
 /// cannot be written.
 pub(super) fn run(plan: AnnotatePlan) -> Result<Exit> {
-    let reader = Reader::open(&plan.input)?;
+    let reader = import::open(&plan.input)?;
     if plan.browses && screen::is_there() {
         return recording_screen::run(plan.screen(), reader);
     }

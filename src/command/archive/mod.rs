@@ -7,7 +7,7 @@ pub(super) use plan::ArchivePlan;
 
 use super::progress::Bars;
 use pmc_analysis::analysis::archive::{self, ArchiveSizes};
-use pmc_perfdata::perfdata::Reader;
+use pmc_analysis::import;
 use pmc_sys::error::{Exit, Result, say};
 use pmc_sys::text::clean;
 use pmc_sys::units::bytes;
@@ -28,7 +28,7 @@ pub(super) fn run(plan: &ArchivePlan) -> Result<Exit> {
     match plan {
         ArchivePlan::Portable { recording, request } => {
             let (ArchiveSizes { file, section }, exit) =
-                archive::write(Reader::open(recording)?, request, &Bars)?;
+                archive::write(import::open(recording)?, request, &Bars)?;
             let name = request.output.to_string_lossy();
             let (file, section) = (bytes(file), bytes(section));
             let content = if request.anonymous { "symbols" } else { "symbols and code" };

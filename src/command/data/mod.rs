@@ -2,6 +2,7 @@
 
 mod plan;
 
+use pmc_analysis::import;
 use std::sync::Arc;
 
 pub(super) use plan::DataPlan;
@@ -11,7 +12,6 @@ use crate::view::script::perf_json;
 use pmc_analysis::analysis::header;
 use pmc_analysis::analysis::script::{NamedRecording, ScriptLine};
 use pmc_analysis::session::Session;
-use pmc_perfdata::perfdata::Reader;
 use pmc_sys::error::{Error, Exit, Result};
 
 /// Runs the command.
@@ -19,7 +19,7 @@ use pmc_sys::error::{Error, Exit, Result};
 /// # Errors
 /// Fails if the recording cannot be read, or the document cannot be written.
 pub(super) fn run(plan: &DataPlan) -> Result<Exit> {
-    let session = Arc::new(Session::open(Reader::open(&plan.input)?)?);
+    let session = Arc::new(Session::open(import::open(&plan.input)?)?);
     let shift = if plan.time_of_day { plan::time_of_day(&session.reader)? } else { 0 };
     let script = NamedRecording::load(session.clone(), &plan.request, &Bars)?;
     let facts = header::for_conversion(&session.reader);

@@ -9,7 +9,7 @@ pub(super) use plan::EvlistPlan;
 use super::pager::PagedOutput;
 use crate::view;
 use pmc_analysis::analysis::{header, recording_quality};
-use pmc_perfdata::perfdata::Reader;
+use pmc_analysis::import;
 use pmc_sys::error::{Error, Exit, Result};
 
 /// Runs the command.
@@ -17,7 +17,7 @@ use pmc_sys::error::{Error, Exit, Result};
 /// # Errors
 /// Fails if the file cannot be read, or a write fails.
 pub(super) fn run(plan: &EvlistPlan) -> Result<Exit> {
-    let reader = Reader::open(&plan.file)?;
+    let reader = import::open(&plan.file)?;
     let recording = header::of(&reader);
     let mut out = PagedOutput::new();
     view::header::events(&mut out, &recording, plan.form)

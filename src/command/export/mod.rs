@@ -5,6 +5,7 @@ mod http;
 mod plan;
 mod push;
 
+use pmc_analysis::import;
 use std::collections::HashSet;
 use std::fs::DirBuilder;
 use std::io;
@@ -24,7 +25,6 @@ use pmc_analysis::analysis::{Analysis, NamedSamples, header, recording_quality};
 use pmc_analysis::profile::sampled::{Profile, Query, StackProfile, StringTable};
 use pmc_analysis::session::samples::SampleAttribute;
 use pmc_analysis::session::{CodeLocation, Session};
-use pmc_perfdata::perfdata::Reader;
 use pmc_symbols::symbol::MissingDataReason;
 use pmc_sys::error::{AdvisedOption, Error, Exit, Result, say};
 use pmc_sys::text::clean;
@@ -223,7 +223,7 @@ struct LoadedRecording {
 
 impl LoadedRecording {
     fn new(plan: &ExportPlan, path: &Path) -> Result<Self> {
-        let session = Arc::new(Session::open(Reader::open(path)?)?);
+        let session = Arc::new(Session::open(import::open(path)?)?);
         let mut request = plan.request.clone();
         request.resolve(&session.reader)?;
         // Without timestamps, all samples would seem to be simultaneous.

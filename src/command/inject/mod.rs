@@ -6,7 +6,7 @@ pub(super) use plan::InjectPlan;
 
 use super::progress::Bars;
 use pmc_analysis::analysis::inject;
-use pmc_perfdata::perfdata::Reader;
+use pmc_analysis::import;
 use pmc_sys::error::{Error, Exit, Result};
 use pmc_sys::terminal::Stream;
 
@@ -19,5 +19,5 @@ pub(super) fn run(plan: &InjectPlan) -> Result<Exit> {
         return Err(Error::usage("a recording is binary, and standard output is a terminal")
             .try_this("-o FILE, or a pipe: pmc inject … | pmc report"));
     }
-    inject::inject(Reader::open(&plan.input)?, &plan.request, &Bars)
+    inject::inject(import::open(&plan.input)?, &plan.request, &Bars)
 }

@@ -9,6 +9,7 @@
 mod plan;
 mod presets;
 
+use pmc_analysis::import;
 use std::io::{self, Write, stdout};
 use std::path::Path;
 use std::sync::Arc;
@@ -22,7 +23,6 @@ use crate::view::report::ReportLayout;
 use pmc_analysis::analysis::latency::{self, LiveLatency, NamedLatency, PairRole};
 use pmc_analysis::profile::sampled::Profile;
 use pmc_analysis::session::Session;
-use pmc_perfdata::perfdata::Reader;
 use pmc_perfdata::record::RawRecord;
 use pmc_recording::recording::stream::{self, RecordHandler};
 use pmc_sys::error::{AdvisedOption, Error, Exit, Result, say};
@@ -37,7 +37,7 @@ pub(super) fn run(plan: &LatencyPlan) -> Result<Exit> {
     plan.warnings.iter().cloned().for_each(say::warn);
     let sample = match &plan.source {
         LatencySource::Recording(path) => {
-            let session = Arc::new(Session::open(Reader::open(path)?)?);
+            let session = Arc::new(Session::open(import::open(path)?)?);
             return latency::of_recording(&session, &plan.request, |named| show(plan, named));
         }
         LatencySource::Live(sample) => sample,

@@ -3,6 +3,7 @@
 //! Each opens the recording again, because files may change between calls. Returns an [`AgentAnswer`] that is
 //! not yet limited.
 
+use pmc_analysis::import;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,7 +19,6 @@ use pmc_analysis::profile::diff::Compute;
 use pmc_analysis::profile::sampled::table::{RowRank, RowSelection};
 use pmc_analysis::profile::sampled::{Filter, Profile, Query, SortKey, StackDirection, StringTable};
 use pmc_analysis::session::Session;
-use pmc_perfdata::perfdata::Reader;
 use pmc_symbols::symbol::SymbolOptions;
 use pmc_sys::error::{Error, Result};
 use pmc_sys::text::clean;
@@ -260,7 +260,7 @@ impl RecordingCall<'_> {
 /// Opens a recording, which must be a regular file.
 fn open(path: &Path) -> Result<Arc<Session>> {
     check(path)?;
-    Ok(Arc::new(Session::open(Reader::open(path)?)?))
+    Ok(Arc::new(Session::open(import::open(path)?)?))
 }
 
 /// Refuses everything that is not a regular file: a pipe or a terminal would block the server.

@@ -3,6 +3,7 @@
 
 mod plan;
 
+use pmc_analysis::import;
 use std::io::Write;
 use std::sync::Arc;
 
@@ -16,7 +17,6 @@ use pmc_analysis::analysis::script::{self, DumpOrder, ScriptLine};
 use pmc_analysis::analysis::{Analysis, counts, header, recording_quality, tasks};
 use pmc_analysis::profile::sampled::{Profile, StringTable};
 use pmc_analysis::session::{MappingDetail, Session};
-use pmc_perfdata::perfdata::Reader;
 use pmc_symbols::symbol::MissingDataReason;
 use pmc_sys::error::{Error, Exit, Result};
 
@@ -25,7 +25,7 @@ use pmc_sys::error::{Error, Exit, Result};
 /// # Errors
 /// Fails if the recording cannot be read, or the output cannot be written.
 pub(super) fn run(mut plan: ReportPlan) -> Result<Exit> {
-    let reader = Reader::open(&plan.input)?;
+    let reader = import::open(&plan.input)?;
     if plan.browses && screen::is_there() {
         return recording_screen::run(plan.screen(), reader);
     }

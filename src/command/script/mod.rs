@@ -3,6 +3,7 @@
 mod dump;
 mod plan;
 
+use pmc_analysis::import;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Arc;
@@ -18,7 +19,6 @@ use pmc_analysis::analysis::counts::{self, CounterTotal, CountsEvent, RecordedCo
 use pmc_analysis::analysis::script::{NamedRecording, ScriptLine};
 use pmc_analysis::analysis::{header, recording_quality};
 use pmc_analysis::session::{Session, ThreadCount};
-use pmc_perfdata::perfdata::Reader;
 use pmc_perfdata::record::kind;
 use pmc_sys::error::{Error, Exit, Result};
 
@@ -27,7 +27,7 @@ use pmc_sys::error::{Error, Exit, Result};
 /// # Errors
 /// Fails if the recording cannot be read, or the output cannot be written.
 pub(super) fn run(plan: &ScriptPlan) -> Result<Exit> {
-    let reader = Reader::open(&plan.input)?;
+    let reader = import::open(&plan.input)?;
     let mut out = PagedOutput::new();
     let written = |error| Error::output("the samples and records", error);
     if plan.header {
@@ -73,7 +73,7 @@ pub(super) fn print_for_pmcstat(
     form: view::pmcstat::PmcstatFormat,
     out: &mut dyn Write,
 ) -> Result<()> {
-    let session = Arc::new(Session::open(Reader::open(&plan.input)?)?);
+    let session = Arc::new(Session::open(import::open(&plan.input)?)?);
     if form == view::pmcstat::PmcstatFormat::Records {
         plan.request.records.extend([kind::MMAP, kind::MMAP2, kind::COMM, kind::FORK, kind::EXIT]);
         plan.request.records.extend([kind::LOST, kind::LOST_SAMPLES]);

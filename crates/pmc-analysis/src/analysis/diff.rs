@@ -10,13 +10,14 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::request::AnalysisRequest;
 use super::{Analysis, ProgressSink, has_chains, recording_quality};
+use crate::import;
 use crate::profile::diff::{self, Compute, Diff, DiffEvent, streams};
 use crate::profile::sampled::trust;
 use crate::profile::sampled::{
     self, Query, RowCell, SortKey, StackDirection, StackProfile, StringId, StringTable,
 };
 use crate::session::Session;
-use pmc_perfdata::perfdata::{Features, Reader, RecordingNote};
+use pmc_perfdata::perfdata::{Features, RecordingNote};
 use pmc_symbols::symbol::{Depth, MissingDataReason};
 use pmc_sys::abi::attr::Flag;
 use pmc_sys::abi::{Attr, generic, sample_type};
@@ -122,7 +123,7 @@ fn read(
     texts: &mut StringTable,
     progress: &dyn ProgressSink,
 ) -> Result<DiffSide> {
-    let session = Arc::new(Session::open(Reader::open(path)?)?);
+    let session = Arc::new(Session::open(import::open(path)?)?);
     let has_tree = request.tree && has_chains(&session.reader);
     let by_stream = request.streams.is_some();
     if by_stream && !session.reader.layouts().have(sample_type::CALLCHAIN | sample_type::BRANCH_STACK) {

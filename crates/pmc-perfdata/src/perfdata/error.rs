@@ -62,6 +62,14 @@ pub enum PerfdataError {
         /// Maximum size, in bytes.
         most: u64,
     },
+    /// A file that is not a recording is too large to be read as a whole.
+    #[error("{}: not a perf.data file, and larger than {}", path.display(), units::bytes(*most))]
+    LargeInput {
+        /// The file.
+        path: PathBuf,
+        /// Maximum size, in bytes.
+        most: u64,
+    },
     /// Compressed data expands to an implausible size.
     #[error("{}: {} of compressed data expands to more than {}", path.display(), units::bytes(*packed), units::bytes(*limit))]
     Bomb {
@@ -145,6 +153,9 @@ impl From<PerfdataError> for pmc_sys::error::Error {
                 .try_this("record again"),
             PerfdataError::TooLong { .. } => Self::new(error.to_string())
                 .try_this("use a file instead of the pipe, or set TMPDIR to a directory with more space"),
+            PerfdataError::LargeInput { .. } => Self::new(error.to_string())
+                .why("pmc reads files of other formats into memory")
+                .try_this("export fewer samples with the other program"),
             PerfdataError::Bomb { .. } => Self::new(error.to_string())
                 .why("implausible compression ratio: the file is damaged or hostile"),
         }

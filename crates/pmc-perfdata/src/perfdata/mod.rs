@@ -30,7 +30,7 @@ pub use error::{PerfdataError, RecordingNote};
 pub use event::{BLOCKED_EVENT, RUNNABLE_EVENT, RecordedEvent};
 pub use feature::{FeatureNumber, Features};
 pub use header::RecordingLayout;
-pub use reader::Reader;
+pub use reader::{OpenedInput, Reader};
 pub use scan::{Buffer, Chunk, RecordingIndex};
 pub use tally::RecordTally;
 pub use writer::{WriteOptions, Writer};

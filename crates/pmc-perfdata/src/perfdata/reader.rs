@@ -6,6 +6,7 @@
 //! ways to read the records: [`Reader::scan`] once in order, and [`Reader::load`] chunk by chunk from any
 //! thread.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,11 +16,21 @@ use super::expand;
 use super::feature::{FeatureNumber, Features};
 use super::header::RecordingLayout;
 use super::header::{FILE_HEADER, FileSection, PerfdataHeader};
+use super::magic::is_magic;
 use super::scan::{self, Buffer, Chunk, NativeConverter, RecordingIndex, Segment};
 use super::source::ByteSource;
 use crate::record::tracepoint::TracingData;
 use crate::record::{Layouts, RawRecord, Record, Records, Update, kind};
 use pmc_sys::abi::{attr, misc};
+
+/// The result of opening a file that may have another format.
+#[derive(Debug)]
+pub enum OpenedInput {
+    /// A recording.
+    Recording(Box<Reader>),
+    /// The contents of any other file, unpacked.
+    Other(Vec<u8>),
+}
 
 /// An open recording.
 #[derive(Debug)]
@@ -51,9 +62,52 @@ impl Reader {
         let is_directory = path.is_dir();
         let source = match is_directory {
             true => ByteSource::open_part(&path.join("data")),
-            false => ByteSource::open(path),
+            false => ByteSource::open(path, |_| false),
         };
-        let source = Arc::new(source?);
+        Self::of_source(source?, path, is_directory)
+    }
+
+    /// Opens a recording like [`Reader::open`]. If the input is not a recording, but `accepts` its first
+    /// bytes (at most 8, unpacked), returns its contents.
+    ///
+    /// # Errors
+    /// Fails like [`Reader::open`], or if the other input is larger than `most` bytes.
+    pub fn open_any(
+        path: impl AsRef<Path>,
+        accepts: impl Fn(&[u8]) -> bool,
+        most: u64,
+    ) -> Result<OpenedInput, PerfdataError> {
+        let path = path.as_ref();
+        if path.is_dir() {
+            return Self::open(path).map(|reader| OpenedInput::Recording(reader.into()));
+        }
+        let source = ByteSource::open(path, &accepts)?;
+        let mut magic = [0; 8];
+        let got = source.read_at(&mut magic, 0)?;
+        if is_magic(&magic) || !accepts(&magic[..got]) {
+            return Self::of_source(source, path, false).map(|reader| OpenedInput::Recording(reader.into()));
+        }
+        if source.len() > most {
+            return Err(PerfdataError::LargeInput { path: source.path().to_owned(), most });
+        }
+        let len = source.len();
+        source.section(0, len)?.map(OpenedInput::Other).ok_or_else(|| PerfdataError::Malformed {
+            path: source.path().to_owned(),
+            what: "the file was truncated while pmc read it",
+            at: 0,
+        })
+    }
+
+    /// Reads a finished recording from an open file. `path` is its name in messages.
+    ///
+    /// # Errors
+    /// Fails like [`Reader::open`].
+    pub fn of_file(file: File, path: &Path) -> Result<Self, PerfdataError> {
+        Self::of_source(ByteSource::of(file, path, |_| false)?, path, false)
+    }
+
+    fn of_source(source: ByteSource, path: &Path, is_directory: bool) -> Result<Self, PerfdataError> {
+        let source = Arc::new(source);
         let header = PerfdataHeader::read(&source)?;
         let mut reader = Self {
             path: path.to_owned(),

@@ -39,45 +39,61 @@ pub(super) struct ByteSource {
 }
 
 impl ByteSource {
-    /// Opens a path, or standard input for `-`. Unpacks gzip and zstd.
-    pub(super) fn open(path: &Path) -> Result<Self, PerfdataError> {
+    /// Opens a path, or standard input for `-`. Unpacks gzip and zstd. Rejects streams that are not
+    /// recordings, unless it `accepts` their first bytes.
+    pub(super) fn open(path: &Path, accepts: impl Fn(&[u8]) -> bool) -> Result<Self, PerfdataError> {
         if path.as_os_str() == "-" {
-            return Self::stream(io::stdin().lock(), Path::new("standard input"));
+            return Self::stream(io::stdin().lock(), Path::new("standard input"), accepts);
         }
-        Self::of(open_input(path).map_err(PerfdataError::io("opening", path))?, path)
+        Self::of(open_input(path).map_err(PerfdataError::io("opening", path))?, path, accepts)
     }
 
     /// Opens a file in a directory, whose contents the sender of the directory chose: not a link, FIFO or
     /// device.
     pub(super) fn open_part(path: &Path) -> Result<Self, PerfdataError> {
-        Self::of(open_regular(path, false).map_err(PerfdataError::io("opening", path))?, path)
+        Self::of(open_regular(path, false).map_err(PerfdataError::io("opening", path))?, path, |_| false)
     }
 
-    fn of(file: File, path: &Path) -> Result<Self, PerfdataError> {
+    /// Reads an open file, like [`ByteSource::open`].
+    pub(super) fn of(
+        file: File,
+        path: &Path,
+        accepts: impl Fn(&[u8]) -> bool,
+    ) -> Result<Self, PerfdataError> {
         let meta = file.metadata().map_err(PerfdataError::io("opening", path))?;
         if !meta.is_file() {
-            return Self::stream(file, path);
+            return Self::stream(file, path, accepts);
         }
         let mut magic = [0; 4];
         let got = file.read_at(&mut magic, 0).map_err(PerfdataError::io("reading", path))?;
         if got == 4 && Packing::of(&magic).is_some() {
-            return Self::stream(file, path);
+            return Self::stream(file, path, accepts);
         }
         Ok(Self { file, len: meta.len(), path: path.to_owned() })
     }
 
     /// Reads a stream to its end, unpacking it if necessary.
-    pub(super) fn stream(mut stream: impl Read, path: &Path) -> Result<Self, PerfdataError> {
+    pub(super) fn stream(
+        mut stream: impl Read,
+        path: &Path,
+        accepts: impl Fn(&[u8]) -> bool,
+    ) -> Result<Self, PerfdataError> {
         let mut magic = Vec::new();
         stream.by_ref().take(4).read_to_end(&mut magic).map_err(PerfdataError::io("reading", path))?;
         let mut temp_file = TempFile::new(path)?;
         let packing = Packing::of(&magic);
         let mut counted = CountingReader { stream: io::Cursor::new(magic).chain(stream), count: 0 };
         let torn = match packing {
-            None => copy(&mut counted, &mut temp_file, |_| u64::MAX, path),
+            None => copy(&mut counted, &mut temp_file, |_| u64::MAX, path, &accepts),
             Some(Packing::Gzip) => {
                 let mut unpacked = flate2::read::MultiGzDecoder::new(counted);
-                copy(&mut unpacked, &mut temp_file, |unpacked| limit(unpacked.get_ref().count), path)
+                copy(
+                    &mut unpacked,
+                    &mut temp_file,
+                    |unpacked| limit(unpacked.get_ref().count),
+                    path,
+                    &accepts,
+                )
             }
             Some(Packing::Zstd) => {
                 let mut unpacked = zstd::stream::read::Decoder::new(counted)
@@ -87,6 +103,7 @@ impl ByteSource {
                     &mut temp_file,
                     |unpacked| limit(unpacked.get_ref().get_ref().count),
                     path,
+                    &accepts,
                 )
             }
         };
@@ -96,9 +113,17 @@ impl ByteSource {
                 let packed = limit.saturating_sub(SLACK) / RATIO;
                 return Err(PerfdataError::Bomb { path: path.to_owned(), packed, limit });
             }
-            // If a packed file is truncated or damaged, keep the part that was unpacked. The truncation is
+            // If a packed recording is truncated or damaged, keep the part that was unpacked. The truncation is
             // then detected when the records are read.
-            Err(CopyError::Read(_)) if packing.is_some() && temp_file.len > 0 => {}
+            Err(CopyError::Read(e)) if packing.is_some() && temp_file.len > 0 => {
+                let source = temp_file.finish()?;
+                let mut magic = [0; 8];
+                source.read_at(&mut magic, 0)?;
+                return match is_magic(&magic) {
+                    true => Ok(source),
+                    false => Err(PerfdataError::io("unpacking", path)(e)),
+                };
+            }
             Err(CopyError::Read(e)) => return Err(PerfdataError::io("reading", path)(e)),
             Err(CopyError::Write(e)) => return Err(e),
         }
@@ -181,17 +206,18 @@ enum CopyError {
     Bomb { limit: u64 },
 }
 
-/// Copies a stream that starts like a recording. Rejects any other stream at its start, since it may never
-/// end.
+/// Copies a stream that starts like a recording, or whose start is accepted. Rejects any other stream at its
+/// start, since it may never end.
 fn copy<R: Read>(
     from: &mut R,
     to: &mut TempFile,
     limit: impl Fn(&R) -> u64,
     path: &Path,
+    accepts: impl Fn(&[u8]) -> bool,
 ) -> Result<(), CopyError> {
     let mut magic = Vec::new();
     from.by_ref().take(8).read_to_end(&mut magic).map_err(CopyError::Read)?;
-    if !is_magic(&magic) {
+    if !is_magic(&magic) && !accepts(&magic) {
         return Err(CopyError::Write(PerfdataError::NotPerfData {
             path: path.to_owned(),
             is_empty: magic.is_empty(),

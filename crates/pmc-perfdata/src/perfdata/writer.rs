@@ -160,6 +160,18 @@ impl Writer {
         Ok(writer)
     }
 
+    /// Writes the file form to an open, empty file. `path` is the file's name in errors.
+    ///
+    /// # Errors
+    /// Fails if the header cannot be written.
+    pub fn file(file: File, path: &Path, events: &[RecordedEvent]) -> Result<Self, PerfdataError> {
+        let (header, _) = file_header(events, &[]);
+        let (size, options) = (header.len() as u64, WriteOptions::default());
+        let mut writer = Self::new(file, path, RecordingLayout::File, size, options)?;
+        writer.write(&[&header], 0, whole_records)?;
+        Ok(writer)
+    }
+
     /// Writes the pipe form to an open stream. `path` is the stream's name in errors.
     ///
     /// # Errors

@@ -102,10 +102,15 @@ impl Encoder {
 
     /// Writes a thread's name.
     pub fn comm(&mut self, thread: Thread, comm: &[u8]) {
+        // The kernel's field has 16 bytes.
+        self.long_comm(thread, &comm[..comm.len().min(15)]);
+    }
+
+    /// Writes a thread's name of any length, which only other profilers' threads have.
+    pub fn long_comm(&mut self, thread: Thread, comm: &[u8]) {
         self.begin(kind::COMM, 0);
         self.thread(thread);
-        // The kernel's field has 16 bytes.
-        self.text(&comm[..comm.len().min(15)]);
+        self.text(comm);
         self.end(true);
     }
 

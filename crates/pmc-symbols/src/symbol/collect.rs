@@ -93,7 +93,7 @@ impl Symbolizer {
             worker_threads::inside(|| ModuleCollector::new(self, &request, content).finish(key, request))
         };
         let modules: Vec<ModuleData> = by_key.into_values().enumerate().map(collect).collect();
-        archive::encode(&modules, facts)
+        archive::encode(&modules, facts, archive::LEVEL)
     }
 }
 

@@ -37,7 +37,10 @@ mod sources;
 pub(crate) mod symbolizer;
 pub(crate) mod tables;
 
-pub use archive::{ArchiveError, ConvertedStacks, OriginalFacts, SymbolArchive, rename as rename_archive};
+pub use archive::{
+    ArchiveError, ConvertedStacks, ImportedCode, ImportedFrame, ImportedSymbols, OriginalFacts, SymbolArchive,
+    rename as rename_archive,
+};
 pub use build_id::BuildId;
 pub use build_id_cache::{BuildIdCache, CacheEntry};
 pub use code::{LONGEST_INSTRUCTION, disassemble};

@@ -9,6 +9,8 @@ use super::record_header::CpuMode;
 pub const MAX: u64 = b::PERF_CONTEXT_MAX;
 /// Precedes user addresses.
 pub const USER: u64 = b::PERF_CONTEXT_USER;
+/// Precedes kernel addresses.
+pub const KERNEL: u64 = b::PERF_CONTEXT_KERNEL;
 /// pmc's own marker for samples whose context is unknown. It is never written by the kernel.
 const UNKNOWN: u64 = -4000i64 as u64;
 

@@ -55,7 +55,9 @@ pub(crate) const TIME_BETWEEN: &str = "time from ";
 
 /// Whether the periods of the event with this name are nanoseconds.
 pub fn is_clock(event: &str) -> bool {
-    ["cpu-clock", "task-clock", WALL_CLOCK, "offcpu-"].iter().any(|clock| event.contains(clock))
+    ["cpu-clock", "task-clock", WALL_CLOCK, "offcpu-", "nanoseconds"]
+        .iter()
+        .any(|clock| event.contains(clock))
         || event.starts_with(TIME_BETWEEN)
 }
 

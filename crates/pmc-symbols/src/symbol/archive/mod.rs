@@ -13,6 +13,7 @@
 
 pub(in crate::symbol) mod answers;
 pub(in crate::symbol) mod format;
+mod imported;
 mod module;
 
 use std::fmt;
@@ -25,6 +26,7 @@ use rustc_hash::FxHashMap;
 use answers::TextTable;
 use format::{ArchiveData, ModuleData, ModuleKey};
 pub use format::{ConvertedStacks, OriginalFacts};
+pub use imported::{ImportedCode, ImportedFrame, ImportedSymbols};
 pub(in crate::symbol) use module::ArchivedModule;
 
 use super::module::{SymbolModule, SymbolModuleKind};
@@ -37,8 +39,8 @@ const VERSION: u8 = 1;
 const MOST_RATIO: usize = 24;
 /// Number of additional unpacked bytes that are allowed.
 const SLACK: usize = 1 << 20;
-/// Compression level. Higher levels take several times as long and save only a few percent.
-const LEVEL: i32 = 12;
+/// Compression level of archives on disk. Higher levels take several times as long and save only a few percent.
+pub(in crate::symbol) const LEVEL: i32 = 12;
 /// Binary logarithm of the maximum window size of the compression, in bytes.
 const WINDOW: u32 = 23;
 
@@ -166,11 +168,12 @@ pub(in crate::symbol) fn key_of(module: &SymbolModule) -> ModuleKey {
 pub(in crate::symbol) fn encode(
     modules: &[ModuleData],
     facts: &OriginalFacts,
+    level: i32,
 ) -> Result<Vec<u8>, ArchiveError> {
     let modules = modules.iter().map(Message::encode_to_vec).collect();
     let content = ArchiveData { modules }.encode_to_vec();
     let failed = |error: std::io::Error| ArchiveError::Unpack(error.to_string());
-    let mut compressor = zstd::bulk::Compressor::new(LEVEL).map_err(failed)?;
+    let mut compressor = zstd::bulk::Compressor::new(level).map_err(failed)?;
     compressor.set_parameter(zstd::zstd_safe::CParameter::WindowLog(WINDOW)).map_err(failed)?;
     let facts = facts.encode_to_vec();
     let mut section = [MAGIC, &[VERSION][..], &(facts.len() as u32).to_le_bytes(), &facts].concat();
@@ -208,7 +211,7 @@ pub fn rename(
         }
         renamed.push(data);
     }
-    encode(&renamed, facts)
+    encode(&renamed, facts, LEVEL)
 }
 
 fn unpack(packed: &[u8]) -> Result<Vec<u8>, ArchiveError> {
@@ -234,7 +237,7 @@ mod tests {
         let data = ModuleData { key: Some(key), symbols_found: 7, ..ModuleData::default() };
         let stacks = ConvertedStacks { copied: 3, ..ConvertedStacks::default() };
         let facts = OriginalFacts { stacks: Some(stacks), modified_ns: -5, ..OriginalFacts::default() };
-        let section = encode(&[data], &facts).unwrap();
+        let section = encode(&[data], &facts, LEVEL).unwrap();
         assert_eq!(original_facts(&section), Ok(facts.clone()));
         let archive = SymbolArchive::read(&section).unwrap();
         let quality = |name: &str| archive.module(&SymbolModule::file(name)).quality();
@@ -243,7 +246,7 @@ mod tests {
         // Very repetitive contents remain readable.
         let texts = "x".repeat(64 << 20);
         let data = ModuleData { texts, ..ModuleData::default() };
-        let section = encode(&[data], &OriginalFacts::default()).unwrap();
+        let section = encode(&[data], &OriginalFacts::default(), LEVEL).unwrap();
         assert!(section.len() > (62 << 20) / MOST_RATIO);
         assert_eq!(SymbolArchive::read(&section).unwrap().modules.len(), 1);
     }

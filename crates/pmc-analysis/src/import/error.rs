@@ -1,0 +1,49 @@
+//! Why a file of another format cannot be imported.
+
+use std::fmt;
+
+/// Why an import failed. The caller adds the file's name and format.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ImportError {
+    /// A line is invalid.
+    Line {
+        /// Number of the line, starting at 1.
+        line: usize,
+        /// The rule that it breaks.
+        what: String,
+    },
+    /// The bytes from this offset on are invalid.
+    Byte { at: usize, what: String },
+    /// The file is invalid as a whole, or lacks something.
+    File(String),
+    /// The file exceeds a limit of pmc.
+    Limit { what: &'static str, most: u64 },
+}
+
+impl ImportError {
+    pub(crate) fn line(line: usize, what: impl Into<String>) -> Self {
+        Self::Line { line, what: what.into() }
+    }
+
+    pub(crate) fn file(what: impl Into<String>) -> Self {
+        Self::File(what.into())
+    }
+}
+
+impl fmt::Display for ImportError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Line { line, what } => write!(f, "line {line}: {what}"),
+            Self::Byte { at, what } => write!(f, "byte {at}: {what}"),
+            Self::File(what) => f.write_str(what),
+            Self::Limit { what, most } => write!(f, "{what}: more than pmc imports (at most {most})"),
+        }
+    }
+}
+
+impl From<serde_json::Error> for ImportError {
+    fn from(error: serde_json::Error) -> Self {
+        // Its text ends with "at line N column N".
+        Self::File(error.to_string())
+    }
+}

@@ -1,0 +1,280 @@
+//! A profile of another program, as lists of samples, stacks and frames without duplicates.
+//!
+//! The importer of a format fills it; [`recording`](super::recording) writes it as a recording. Limits its
+//! size, so that a hostile file cannot take more memory than a small multiple of its own size.
+//!
+//! ```text
+//!   sample -- stack -- locations, innermost first -- calls, the inlined functions first
+//!      '-- event, thread
+//! ```
+
+use std::hash::Hash;
+use std::sync::Arc;
+
+use indexmap::IndexSet;
+
+use super::error::ImportError;
+
+/// Maximum number of frames of a stack. The outermost callers of deeper stacks are dropped.
+pub(crate) const MOST_FRAMES: usize = 4096;
+/// Maximum number of frames in all distinct stacks.
+const MOST_STACK_WORDS: usize = 1 << 28;
+/// Maximum number of samples, before samples that stand for several are split.
+const MOST_SAMPLES: usize = 1 << 25;
+/// Maximum number of events and of threads.
+const MOST_EVENTS: usize = 1 << 10;
+const MOST_THREADS: usize = 1 << 20;
+/// Maximum value of a sample, so that sums cannot overflow.
+const MOST_VALUE: u64 = 1 << 60;
+/// Maximum length of a name in bytes. Longer names are cut.
+const LONGEST_NAME: usize = 4096;
+
+/// The number of a text, call, location, stack or thread in an [`ImportedProfile`].
+pub(crate) type ImportId = u32;
+
+/// One function of a location.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub(crate) struct ImportedCall {
+    /// Text: the function's name; empty if unknown.
+    pub(crate) name: ImportId,
+    /// Text: the module's name; empty if unknown.
+    pub(crate) module: ImportId,
+    /// Text: the source file; empty if unknown.
+    pub(crate) file: ImportId,
+    /// Line number; 0 if unknown.
+    pub(crate) line: u32,
+    /// Address in the module, for code without a name; 0 if unknown.
+    pub(crate) address: u64,
+    /// Whether this is kernel code.
+    pub(crate) is_kernel: bool,
+}
+
+/// A thread under one of its names.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct ImportedThread {
+    pub(crate) pid: i32,
+    pub(crate) tid: i32,
+    /// Text: the thread's name; empty if unknown.
+    pub(crate) comm: ImportId,
+}
+
+/// The meaning of an event's values.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ImportedEvent {
+    pub(crate) name: String,
+    /// Factor from the file's values to those of pmc: pmc counts times in nanoseconds.
+    pub(crate) scale: f64,
+}
+
+/// One or several samples with the same stack.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ImportedSample {
+    pub(crate) event: ImportId,
+    pub(crate) stack: ImportId,
+    pub(crate) thread: ImportId,
+    pub(crate) cpu: Option<u32>,
+    /// Nanoseconds on any clock.
+    pub(crate) time: Option<u64>,
+    /// Number of samples; at least 1.
+    pub(crate) samples: u64,
+    /// Sum of their periods.
+    pub(crate) value: u64,
+}
+
+/// A profile of another program.
+#[derive(Debug)]
+pub(crate) struct ImportedProfile {
+    pub(crate) events: Vec<ImportedEvent>,
+    pub(crate) texts: IndexSet<Arc<str>>,
+    pub(crate) calls: IndexSet<ImportedCall>,
+    /// Calls by location, the inlined ones first.
+    pub(crate) locations: IndexSet<Box<[ImportId]>>,
+    /// Locations by stack, innermost first.
+    pub(crate) stacks: IndexSet<Box<[ImportId]>>,
+    pub(crate) threads: IndexSet<ImportedThread>,
+    pub(crate) samples: Vec<ImportedSample>,
+    /// What the user should know about the import.
+    pub(crate) notes: Vec<String>,
+    stack_words: usize,
+    cut_stacks: u64,
+}
+
+impl ImportedProfile {
+    pub(crate) fn new() -> Self {
+        let mut profile = Self {
+            events: Vec::new(),
+            texts: IndexSet::new(),
+            calls: IndexSet::new(),
+            locations: IndexSet::new(),
+            stacks: IndexSet::new(),
+            threads: IndexSet::new(),
+            samples: Vec::new(),
+            notes: Vec::new(),
+            stack_words: 0,
+            cut_stacks: 0,
+        };
+        profile.text("");
+        profile
+    }
+
+    /// Adds a text. Number 0 is the empty text.
+    pub(crate) fn text(&mut self, text: &str) -> ImportId {
+        let text = text.trim();
+        let text = &text[..text.floor_char_boundary(LONGEST_NAME)];
+        match self.texts.get_index_of(text) {
+            Some(number) => number as ImportId,
+            None => self.texts.insert_full(text.into()).0 as ImportId,
+        }
+    }
+
+    pub(crate) fn get_text(&self, number: ImportId) -> &Arc<str> {
+        &self.texts[number as usize]
+    }
+
+    /// Adds an event, or returns the number of the event with this name. `unit` is the unit of its values.
+    pub(crate) fn event(&mut self, name: &str, unit: &str) -> Result<ImportId, ImportError> {
+        let event = ImportedEvent::new(name, unit);
+        if let Some(known) = self.events.iter().position(|known| known.name == event.name) {
+            return Ok(known as ImportId);
+        }
+        self.events.push(event);
+        limit("events", self.events.len(), MOST_EVENTS)?;
+        Ok(self.events.len() as ImportId - 1)
+    }
+
+    pub(crate) fn call(&mut self, call: ImportedCall) -> ImportId {
+        self.calls.insert_full(call).0 as ImportId
+    }
+
+    /// Adds a location with these calls, of which all but the last were inlined.
+    pub(crate) fn location(&mut self, calls: &[ImportId]) -> ImportId {
+        let calls = &calls[..calls.len().min(MOST_FRAMES)];
+        add_list(&mut self.locations, calls).0
+    }
+
+    /// Adds a location with a single call.
+    pub(crate) fn plain_location(&mut self, call: ImportedCall) -> ImportId {
+        let call = self.call(call);
+        self.location(&[call])
+    }
+
+    /// Adds a stack of locations, innermost first.
+    pub(crate) fn stack(&mut self, locations: &[ImportId]) -> Result<ImportId, ImportError> {
+        let kept = &locations[..locations.len().min(MOST_FRAMES)];
+        self.cut_stacks += u64::from(kept.len() < locations.len());
+        let (number, is_new) = add_list(&mut self.stacks, kept);
+        if is_new {
+            self.stack_words += kept.len();
+            limit("frames in all stacks", self.stack_words, MOST_STACK_WORDS)?;
+        }
+        Ok(number)
+    }
+
+    /// Adds a thread. Formats without IDs pass 0 for both.
+    pub(crate) fn thread(&mut self, pid: i32, tid: i32, comm: &str) -> Result<ImportId, ImportError> {
+        let comm = self.text(comm);
+        let number = self.threads.insert_full(ImportedThread { pid, tid, comm }).0;
+        limit("threads", self.threads.len(), MOST_THREADS)?;
+        Ok(number as ImportId)
+    }
+
+    /// Adds a thread of which only the name is known. It gets an ID of its own.
+    pub(crate) fn named_thread(&mut self, comm: &str) -> Result<ImportId, ImportError> {
+        let text = self.text(comm);
+        match self.threads.iter().position(|thread| thread.comm == text) {
+            Some(known) => Ok(known as ImportId),
+            None => self.thread(ONLY_PROCESS, ONLY_PROCESS + self.threads.len() as i32, comm),
+        }
+    }
+
+    /// Adds a sample. `value` is in the unit of the event.
+    pub(crate) fn add(&mut self, sample: ImportedSample) -> Result<(), ImportError> {
+        if sample.value > MOST_VALUE {
+            return Err(ImportError::Limit { what: "a sample's value", most: MOST_VALUE });
+        }
+        self.samples.push(ImportedSample { samples: sample.samples.max(1), ..sample });
+        limit("samples", self.samples.len(), MOST_SAMPLES)
+    }
+
+    /// Converts a value in the unit of an event to pmc's unit.
+    pub(crate) fn scaled(&self, event: ImportId, value: f64) -> u64 {
+        (value * self.events[event as usize].scale).round() as u64
+    }
+
+    /// Returns the number of stacks whose outermost callers were dropped.
+    pub(crate) fn cut_stacks(&self) -> u64 {
+        self.cut_stacks
+    }
+}
+
+/// ID of the process and of the first thread in profiles without IDs.
+const ONLY_PROCESS: i32 = 1;
+
+/// Adds a list, and returns its number and whether it is new.
+fn add_list(lists: &mut IndexSet<Box<[ImportId]>>, list: &[ImportId]) -> (ImportId, bool) {
+    match lists.get_index_of(list) {
+        Some(number) => (number as ImportId, false),
+        None => (lists.insert_full(list.into()).0 as ImportId, true),
+    }
+}
+
+fn limit(what: &'static str, count: usize, most: usize) -> Result<(), ImportError> {
+    if count > most { Err(ImportError::Limit { what, most: most as u64 }) } else { Ok(()) }
+}
+
+impl ImportedEvent {
+    /// Creates an event. Its name states the unit, unless values are plain counts or the name implies it.
+    fn new(name: &str, unit: &str) -> Self {
+        let name = name.trim();
+        let name = if name.is_empty() { "samples" } else { &name[..name.floor_char_boundary(LONGEST_NAME)] };
+        let (unit, scale) = match unit.trim() {
+            "nanoseconds" | "nanosecond" | "ns" => ("nanoseconds", 1.0),
+            "microseconds" | "microsecond" | "us" | "µs" => ("nanoseconds", 1e3),
+            "milliseconds" | "millisecond" | "ms" => ("nanoseconds", 1e6),
+            "seconds" | "second" | "s" => ("nanoseconds", 1e9),
+            "bytes" | "byte" | "B" => ("bytes", 1.0),
+            "" | "count" | "none" | "samples" | "objects" | "events" => ("", 1.0),
+            other => (other, 1.0),
+        };
+        let is_known = unit.is_empty()
+            || name.contains(unit)
+            || unit == "nanoseconds" && crate::profile::sampled::stacks::is_clock(name);
+        let name = if is_known { name.to_owned() } else { format!("{name} ({unit})") };
+        Self { name, scale }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn event_names_state_the_unit_once() {
+        let named = |name, unit| {
+            let event = ImportedEvent::new(name, unit);
+            (event.name, event.scale)
+        };
+        assert_eq!(named("cpu", "nanoseconds"), ("cpu (nanoseconds)".to_owned(), 1.0));
+        assert_eq!(named("cpu (nanoseconds)", "nanoseconds"), ("cpu (nanoseconds)".to_owned(), 1.0));
+        assert_eq!(named("cpu-clock:u", "nanoseconds"), ("cpu-clock:u".to_owned(), 1.0));
+        assert_eq!(named("wall", "milliseconds"), ("wall (nanoseconds)".to_owned(), 1e6));
+        assert_eq!(named("inuse_space", "bytes"), ("inuse_space (bytes)".to_owned(), 1.0));
+        assert_eq!(named("cycles", "count"), ("cycles".to_owned(), 1.0));
+        assert_eq!(named("", ""), ("samples".to_owned(), 1.0));
+    }
+
+    #[test]
+    fn limits_are_errors_and_deep_stacks_are_cut() {
+        let mut profile = ImportedProfile::new();
+        let location = profile.plain_location(ImportedCall::default());
+        let deep = vec![location; MOST_FRAMES + 5];
+        let stack = profile.stack(&deep).unwrap();
+        assert_eq!(profile.stacks[stack as usize].len(), MOST_FRAMES);
+        assert_eq!(profile.cut_stacks(), 1);
+        let sample = ImportedSample { value: u64::MAX, ..ImportedSample::default() };
+        assert!(matches!(profile.add(sample), Err(ImportError::Limit { .. })));
+        let threads: Vec<u32> = ["a", "b", "a"].map(|comm| profile.named_thread(comm).unwrap()).into();
+        assert_eq!(threads, [0, 1, 0]);
+        assert_eq!(profile.threads[1].tid, 2);
+    }
+}
