@@ -146,6 +146,7 @@ fn is_rewritten(session: &Session) -> bool {
     let reader = &session.reader;
     reader.form() != RecordingLayout::File
         || reader.path() == Path::new("-")
+        || reader.is_converted()
         || session.notes().iter().any(is_incomplete)
         || reader.layouts().iter().any(StrippedFields::takes)
 }

@@ -12,8 +12,6 @@ pub(crate) enum ImportError {
         /// The rule that it breaks.
         what: String,
     },
-    /// The bytes from this offset on are invalid.
-    Byte { at: usize, what: String },
     /// The file is invalid as a whole, or lacks something.
     File(String),
     /// The file exceeds a limit of pmc.
@@ -34,7 +32,6 @@ impl fmt::Display for ImportError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Line { line, what } => write!(f, "line {line}: {what}"),
-            Self::Byte { at, what } => write!(f, "byte {at}: {what}"),
             Self::File(what) => f.write_str(what),
             Self::Limit { what, most } => write!(f, "{what}: more than pmc imports (at most {most})"),
         }

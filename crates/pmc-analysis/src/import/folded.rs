@@ -252,9 +252,7 @@ mod tests {
 
     #[test]
     fn bad_lines_are_reported_with_their_number() {
-        let error = |text: &str| {
-            read(text.as_bytes(), ImportedProfile::new()).unwrap_err().to_string()
-        };
+        let error = |text: &str| read(text.as_bytes(), ImportedProfile::new()).unwrap_err().to_string();
         assert!(error("a;b 1\na;b\n").starts_with("line 2: "));
         assert!(error("a;b 1 2\n").contains("two weights"));
         assert!(is_format(b"a;b 1\n# c\n\nmain 2\n") && !is_format(b"hello world\n"));

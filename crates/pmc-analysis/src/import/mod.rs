@@ -9,13 +9,22 @@
 //!   other ---recognize--> folded, pprof, ... --> ImportedProfile --recording--> Reader
 //! ```
 
+mod call_tree;
+mod callgrind;
+mod chrome;
+mod dtrace;
 mod error;
+mod firefox;
 mod folded;
+mod json;
 mod perf_script;
+mod pprof;
 mod profile;
 mod recording;
+mod speedscope;
 mod text;
 
+use std::cell::OnceCell;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -28,24 +37,68 @@ use profile::ImportedProfile;
 
 /// Maximum size of a file in another format, in bytes.
 const MOST_BYTES: u64 = 1 << 30;
-/// Number of bytes from which formats are recognized.
+/// Number of bytes from which text formats are recognized.
 const HEAD: usize = 1 << 16;
+
+/// The contents of a file, for recognizing its format.
+struct ImportContent<'a> {
+    bytes: &'a [u8],
+    keys: OnceCell<json::TopKeys>,
+}
+
+impl ImportContent<'_> {
+    /// Returns the start of the file.
+    fn head(&self) -> &[u8] {
+        &self.bytes[..self.bytes.len().min(HEAD)]
+    }
+
+    /// Returns the keys of the outermost object, if the file is JSON.
+    fn keys(&self) -> &json::TopKeys {
+        self.keys.get_or_init(|| json::top_keys(self.bytes))
+    }
+}
 
 /// A format that pmc imports.
 struct ImportFormat {
     /// The name that users know, in the plural if it has one.
     name: &'static str,
-    /// Whether the start of a file (at most [`HEAD`] bytes) has this format.
-    is_format: fn(&[u8]) -> bool,
+    is_format: fn(&ImportContent<'_>) -> bool,
     /// Reads a file.
     read: fn(&[u8], ImportedProfile) -> Result<ImportedProfile, ImportError>,
 }
 
 /// All formats, in the order in which they are tried: the most specific first.
 const FORMATS: &[ImportFormat] = &[
-    ImportFormat { name: "perf script text", is_format: perf_script::is_format, read: perf_script::read },
-    ImportFormat { name: "folded stacks", is_format: folded::is_format, read: folded::read },
+    ImportFormat { name: "pprof", is_format: |it| pprof::is_format(it.bytes), read: pprof::read },
+    ImportFormat { name: "speedscope", is_format: |it| it.keys().is_speedscope(), read: speedscope::read },
+    ImportFormat { name: "Firefox profile", is_format: |it| it.keys().is_firefox(), read: firefox::read },
+    ImportFormat {
+        name: "V8 CPU profile",
+        is_format: |it| it.keys().is_cpuprofile(),
+        read: chrome::read_cpuprofile,
+    },
+    ImportFormat { name: "Chrome trace", is_format: |it| it.keys().is_trace(), read: chrome::read_trace },
+    ImportFormat {
+        name: "callgrind",
+        is_format: |it| callgrind::is_format(it.head()),
+        read: callgrind::read,
+    },
+    ImportFormat {
+        name: "macOS sample text",
+        is_format: |it| call_tree::is_format(it.head()),
+        read: call_tree::read,
+    },
+    ImportFormat { name: "DTrace stacks", is_format: |it| dtrace::is_format(it.head()), read: dtrace::read },
+    ImportFormat {
+        name: "perf script text",
+        is_format: |it| perf_script::is_format(it.head()),
+        read: perf_script::read,
+    },
+    ImportFormat { name: "folded stacks", is_format: |it| folded::is_format(it.head()), read: folded::read },
 ];
+
+/// Heap dumps in text form, and what converts them.
+const HEAP_DUMPS: &[&str] = &["heap_v2/", "heap profile:", "--- symbol"];
 
 /// Opens a recording, or imports a profile in another format. `-` is standard input.
 ///
@@ -81,8 +134,13 @@ fn import(bytes: &[u8], path: &Path) -> Result<Reader> {
         true => Path::new("standard input"),
         false => path,
     };
-    let head = &bytes[..bytes.len().min(HEAD)];
-    let format = FORMATS.iter().find(|format| (format.is_format)(head)).ok_or_else(|| unknown(shown))?;
+    if HEAP_DUMPS.iter().any(|start| bytes.starts_with(start.as_bytes())) {
+        return Err(Error::new(format!("{}: a heap dump in text form", clean(&shown.to_string_lossy())))
+            .why("it contains only addresses, no function names")
+            .try_this("convert it: go tool pprof -proto PROGRAM FILE > heap.pb.gz, or jeprof --collapsed"));
+    }
+    let content = ImportContent { bytes, keys: OnceCell::new() };
+    let format = FORMATS.iter().find(|format| (format.is_format)(&content)).ok_or_else(|| unknown(shown))?;
     let read = (format.read)(bytes, ImportedProfile::new());
     let checked = read.and_then(|profile| {
         if profile.samples.is_empty() {

@@ -398,8 +398,7 @@ mod tests {
         let calls = &profile.locations[profile.stacks[0][0] as usize];
         assert_eq!(calls.len(), 2);
         assert_eq!(profile.calls[calls[1] as usize].line, 3);
-        let error =
-            read(b"grep 7 1.5: cycles:\n\t4010 a (b)\n\nwhat\n", ImportedProfile::new()).unwrap_err();
+        let error = read(b"grep 7 1.5: cycles:\n\t4010 a (b)\n\nwhat\n", ImportedProfile::new()).unwrap_err();
         assert!(error.to_string().starts_with("line 4: "));
     }
 }

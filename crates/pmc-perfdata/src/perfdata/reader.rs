@@ -38,6 +38,7 @@ pub struct Reader {
     path: PathBuf,
     form: RecordingLayout,
     is_foreign: bool,
+    is_converted: bool,
     events: Vec<RecordedEvent>,
     fallback_events: Vec<RecordedEvent>,
     layouts: Layouts,
@@ -98,12 +99,13 @@ impl Reader {
         })
     }
 
-    /// Reads a finished recording from an open file. `path` is its name in messages.
+    /// Reads a recording into which another file was converted. `path` is the name of that file.
     ///
     /// # Errors
     /// Fails like [`Reader::open`].
     pub fn of_file(file: File, path: &Path) -> Result<Self, PerfdataError> {
-        Self::of_source(ByteSource::of(file, path, |_| false)?, path, false)
+        let reader = Self::of_source(ByteSource::of(file, path, |_| false)?, path, false)?;
+        Ok(Self { is_converted: true, ..reader })
     }
 
     fn of_source(source: ByteSource, path: &Path, is_directory: bool) -> Result<Self, PerfdataError> {
@@ -113,6 +115,7 @@ impl Reader {
             path: path.to_owned(),
             form: header.form,
             is_foreign: header.is_foreign,
+            is_converted: false,
             events: Vec::new(),
             fallback_events: Vec::new(),
             layouts: Layouts::default(),
@@ -394,6 +397,11 @@ impl Reader {
     /// order.
     pub fn is_foreign(&self) -> bool {
         self.is_foreign
+    }
+    /// Whether the recording was converted from a file in another format, so that [`Reader::path`] is not the
+    /// path of a recording.
+    pub fn is_converted(&self) -> bool {
+        self.is_converted
     }
     /// Returns the events, in the order of their attrs.
     pub fn events(&self) -> &[RecordedEvent] {

@@ -1,0 +1,112 @@
+//! Aggregated stacks of DTrace (`@[ustack()] = count()`), as it prints them.
+//!
+//! ```text
+//!                 libc.so.1`__read+0x15        module`function+offset, innermost first
+//!                 app`main+0x20
+//!                  12                          the number of samples ends a stack
+//! ```
+
+use super::error::ImportError;
+use super::profile::{ImportId, ImportedCall, ImportedProfile, ImportedSample};
+use super::text::{head_lines, hex, is_digits, lines};
+
+pub(super) fn is_format(head: &[u8]) -> bool {
+    let mut has_frame = false;
+    for line in head_lines(head).filter(|line| !is_header(line) && !line.trim().is_empty()) {
+        if !line.starts_with([' ', '\t']) {
+            return false;
+        }
+        has_frame |= line.contains('`');
+        if is_digits(line.trim()) {
+            return has_frame;
+        }
+    }
+    false
+}
+
+/// Whether the line is the header of DTrace's output, or one of its messages about probes.
+fn is_header(line: &str) -> bool {
+    let words: Vec<&str> = line.split_ascii_whitespace().collect();
+    words == ["CPU", "ID", "FUNCTION:NAME"] || line.starts_with("dtrace:")
+}
+
+pub(super) fn read(bytes: &[u8], mut profile: ImportedProfile) -> Result<ImportedProfile, ImportError> {
+    let event = profile.event("samples", "")?;
+    let thread = profile.named_thread("")?;
+    let mut locations: Vec<ImportId> = Vec::new();
+    let mut begun = 0;
+    for (number, line) in lines(bytes) {
+        let text = line.trim();
+        if text.is_empty() || is_header(&line) {
+            continue;
+        }
+        if is_digits(text) {
+            let count: u64 =
+                text.parse().map_err(|_| ImportError::line(number, "the number of samples is too large"))?;
+            if count > 0 {
+                let stack = profile.stack(&locations)?;
+                let (samples, value) = (count, count);
+                profile.add(ImportedSample {
+                    event,
+                    stack,
+                    thread,
+                    samples,
+                    value,
+                    ..ImportedSample::default()
+                })?;
+            }
+            locations.clear();
+            continue;
+        }
+        if !line.starts_with([' ', '\t']) {
+            return Err(ImportError::line(number, "a frame of a stack must be indented"));
+        }
+        if locations.is_empty() {
+            begun = number;
+        }
+        let location = location(text, &mut profile);
+        locations.push(location);
+    }
+    if !locations.is_empty() {
+        return Err(ImportError::line(
+            begun,
+            "the stack that begins here does not end with a number of samples",
+        ));
+    }
+    Ok(profile)
+}
+
+/// Parses `module`function+0x12`. An address alone is code without a name.
+fn location(text: &str, profile: &mut ImportedProfile) -> ImportId {
+    let (module, function) = text.split_once('`').unwrap_or(("", text));
+    let name = function.rsplit_once("+0x").map_or(function, |(name, _)| name);
+    let is_address = text.starts_with("0x") && hex(name).is_some();
+    let call = ImportedCall {
+        name: if is_address { 0 } else { profile.text(name) },
+        module: profile.text(module),
+        address: if is_address { hex(name).unwrap_or(0) } else { 0 },
+        ..ImportedCall::default()
+    };
+    profile.plain_location(call)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stacks_end_with_their_count() {
+        let text = "CPU     ID                    FUNCTION:NAME\n\n\n              libc.so.1`__read+0x15\n              \
+                    app`std::f<int>(char)+0x20\n              0xfffe12\n               12\n\n\n       app`main\n  3\n";
+        assert!(is_format(text.as_bytes()));
+        let profile = read(text.as_bytes(), ImportedProfile::new()).unwrap();
+        let counts: Vec<(u64, usize)> = profile
+            .samples
+            .iter()
+            .map(|sample| (sample.samples, profile.stacks[sample.stack as usize].len()))
+            .collect();
+        assert_eq!(counts, [(12, 3), (3, 1)]);
+        let error = read(b"  a`b\n 3\n\n  a`c\n", ImportedProfile::new()).unwrap_err().to_string();
+        assert!(error.starts_with("line 4: "), "{error}");
+    }
+}

@@ -1,0 +1,381 @@
+//! pprof's protocol buffer: Go, gperftools, jemalloc and tcmalloc (heap), Pyroscope, Parca and others.
+//!
+//! ```text
+//!   sample -- locations, innermost first -- lines, the inlined functions first -- functions
+//!      |            '-- mapping: the module's file
+//!      '-- a value per sample type; labels: thread, pid, tid, ...
+//! ```
+//!
+//! Each sample type becomes an event. A type that counts samples is not an event of its own: it gives the
+//! numbers of samples of the types after it.
+//!
+//! Format: <https://github.com/google/pprof/blob/main/proto/profile.proto>.
+
+use std::collections::HashMap;
+
+use prost::Message;
+
+use super::error::ImportError;
+use super::profile::{ImportId, ImportedCall, ImportedProfile, ImportedSample};
+
+/// Maximum number of values of a sample.
+const MOST_TYPES: usize = 64;
+
+#[derive(Clone, PartialEq, Message)]
+struct PprofFile {
+    #[prost(message, repeated, tag = "1")]
+    sample_type: Vec<PprofFileType>,
+    #[prost(message, repeated, tag = "2")]
+    sample: Vec<PprofFileSample>,
+    #[prost(message, repeated, tag = "3")]
+    mapping: Vec<PprofFileMapping>,
+    #[prost(message, repeated, tag = "4")]
+    location: Vec<PprofFileLocation>,
+    #[prost(message, repeated, tag = "5")]
+    function: Vec<PprofFileFunction>,
+    #[prost(bytes = "vec", repeated, tag = "6")]
+    string_table: Vec<Vec<u8>>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct PprofFileType {
+    #[prost(int64, tag = "1")]
+    kind: i64,
+    #[prost(int64, tag = "2")]
+    unit: i64,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct PprofFileSample {
+    #[prost(uint64, repeated, tag = "1")]
+    location_id: Vec<u64>,
+    #[prost(int64, repeated, tag = "2")]
+    value: Vec<i64>,
+    #[prost(message, repeated, tag = "3")]
+    label: Vec<PprofFileLabel>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct PprofFileLabel {
+    #[prost(int64, tag = "1")]
+    key: i64,
+    #[prost(int64, tag = "2")]
+    text: i64,
+    #[prost(int64, tag = "3")]
+    number: i64,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct PprofFileMapping {
+    #[prost(uint64, tag = "1")]
+    id: u64,
+    #[prost(uint64, tag = "2")]
+    memory_start: u64,
+    #[prost(uint64, tag = "4")]
+    file_offset: u64,
+    #[prost(int64, tag = "5")]
+    filename: i64,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct PprofFileLocation {
+    #[prost(uint64, tag = "1")]
+    id: u64,
+    #[prost(uint64, tag = "2")]
+    mapping_id: u64,
+    #[prost(uint64, tag = "3")]
+    address: u64,
+    #[prost(message, repeated, tag = "4")]
+    line: Vec<PprofFileLine>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct PprofFileLine {
+    #[prost(uint64, tag = "1")]
+    function_id: u64,
+    #[prost(int64, tag = "2")]
+    line: i64,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct PprofFileFunction {
+    #[prost(uint64, tag = "1")]
+    id: u64,
+    #[prost(int64, tag = "2")]
+    name: i64,
+    #[prost(int64, tag = "3")]
+    system_name: i64,
+    #[prost(int64, tag = "4")]
+    filename: i64,
+}
+
+/// Whether the file consists of fields of the message. The last field may be cut off.
+pub(super) fn is_format(head: &[u8]) -> bool {
+    let (mut rest, mut fields, mut has_type) = (head, 0, false);
+    while let Some((tag, after)) = varint(rest) {
+        let (field, kind) = (tag >> 3, tag & 7);
+        let Some((value, after)) = varint(after) else { break };
+        match (field, kind) {
+            (1..=6 | 11 | 13, 2) => {
+                let size = usize::try_from(value).unwrap_or(usize::MAX);
+                has_type |= field == 1 && matches!(after.first(), Some(0x08 | 0x10));
+                let Some(next) = after.get(size..) else { break };
+                rest = next;
+            }
+            (7..=10 | 12..=14, 0) => rest = after,
+            (15, 2) => rest = after.get(usize::try_from(value).unwrap_or(usize::MAX)..).unwrap_or_default(),
+            _ => return false,
+        }
+        fields += 1;
+    }
+    // Other messages, such as Perfetto's traces, consist of field 1 only.
+    fields > 1 && has_type && !head.starts_with(b"\n\n")
+}
+
+fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let mut value = 0u64;
+    for (at, byte) in bytes.iter().take(10).enumerate() {
+        value |= u64::from(byte & 0x7f) << (7 * at);
+        if byte & 0x80 == 0 {
+            return Some((value, &bytes[at + 1..]));
+        }
+    }
+    None
+}
+
+pub(super) fn read(bytes: &[u8], mut profile: ImportedProfile) -> Result<ImportedProfile, ImportError> {
+    let file = PprofFile::decode(bytes).map_err(|error| ImportError::file(error.to_string()))?;
+    let types = value_types(&file, &mut profile)?;
+    let locations = locations(&file, &mut profile)?;
+    let mut stack: Vec<ImportId> = Vec::new();
+    for (number, sample) in file.sample.iter().enumerate() {
+        let invalid = |what: &str| ImportError::file(format!("sample {number}: {what}"));
+        if sample.value.len() != file.sample_type.len() {
+            return Err(invalid("its number of values differs from the number of sample types"));
+        }
+        stack.clear();
+        for id in &sample.location_id {
+            let location = locations.get(id).ok_or_else(|| invalid("it refers to a missing location"))?;
+            stack.push(*location);
+        }
+        let stack = profile.stack(&stack)?;
+        let thread = thread(&file, sample, &mut profile)?;
+        for value in &types {
+            let amount = |at: usize| {
+                u64::try_from(sample.value[at])
+                    .map_err(|_| invalid("a value is negative, as in the difference of two profiles"))
+            };
+            let own = amount(value.at)?;
+            let samples = value.samples_at.map(amount).transpose()?;
+            if own == 0 && samples.unwrap_or(0) == 0 {
+                continue;
+            }
+            let value_of = profile.scaled(value.event, own as f64);
+            let value_of = if profile.events[value.event as usize].scale == 1.0 { own } else { value_of };
+            let samples = samples.unwrap_or(if value.is_count { own } else { 1 });
+            let event = value.event;
+            profile.add(ImportedSample {
+                event,
+                stack,
+                thread,
+                value: value_of,
+                samples,
+                ..ImportedSample::default()
+            })?;
+        }
+    }
+    Ok(profile)
+}
+
+/// An event, and the values of a sample that belong to it.
+struct ValueType {
+    event: ImportId,
+    at: usize,
+    /// The value that counts the samples.
+    samples_at: Option<usize>,
+    /// Whether the value itself counts samples.
+    is_count: bool,
+}
+
+fn value_types(file: &PprofFile, profile: &mut ImportedProfile) -> Result<Vec<ValueType>, ImportError> {
+    if file.sample_type.is_empty() || file.sample_type.len() > MOST_TYPES {
+        return Err(ImportError::file(format!("it must have 1 to {MOST_TYPES} sample types")));
+    }
+    let named: Vec<(String, String)> =
+        file.sample_type.iter().map(|kind| (text(file, kind.kind), text(file, kind.unit))).collect();
+    let is_count = |(name, unit): &(String, String)| {
+        (name == "samples" || name.ends_with(" samples") || name == "sample")
+            && matches!(&**unit, "count" | "")
+    };
+    let mut types = Vec::new();
+    let mut samples_at = None;
+    for (at, kind) in named.iter().enumerate() {
+        let next = named.get(at + 1);
+        if is_count(kind) && next.is_some_and(|next| !is_count(next)) {
+            samples_at = Some(at);
+            continue;
+        }
+        // pmc's own exports split waiting time into these parts.
+        if matches!(&*kind.0, "running" | "waiting") && at >= 2 && samples_at.is_some() {
+            continue;
+        }
+        let event = profile.event(&kind.0, &kind.1)?;
+        types.push(ValueType { event, at, samples_at, is_count: is_count(kind) });
+    }
+    Ok(types)
+}
+
+fn text(file: &PprofFile, number: i64) -> String {
+    let bytes = usize::try_from(number).ok().and_then(|number| file.string_table.get(number));
+    bytes.map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default()
+}
+
+/// Returns the locations by their IDs.
+fn locations(file: &PprofFile, profile: &mut ImportedProfile) -> Result<HashMap<u64, ImportId>, ImportError> {
+    let functions: HashMap<u64, (ImportId, ImportId)> = file
+        .function
+        .iter()
+        .map(|function| {
+            let name = match text(file, function.name) {
+                name if name.is_empty() => text(file, function.system_name),
+                name => name,
+            };
+            (function.id, (profile.text(&name), profile.text(&text(file, function.filename))))
+        })
+        .collect();
+    let mappings: HashMap<u64, &PprofFileMapping> =
+        file.mapping.iter().map(|mapping| (mapping.id, mapping)).collect();
+    let mut locations = HashMap::new();
+    for location in &file.location {
+        let mapping = mappings.get(&location.mapping_id);
+        let path = mapping.map(|mapping| text(file, mapping.filename)).unwrap_or_default();
+        let is_kernel = path.starts_with("[kernel") || path.ends_with(".ko");
+        let module = profile.text(&path);
+        let mut calls = Vec::new();
+        for line in &location.line {
+            let (name, file) = *functions.get(&line.function_id).ok_or_else(|| {
+                ImportError::file(format!("location {} refers to a missing function", location.id))
+            })?;
+            let line = u32::try_from(line.line).unwrap_or(0);
+            calls.push(
+                profile.call(named_call(
+                    profile,
+                    ImportedCall { name, module, file, line, address: 0, is_kernel },
+                )),
+            );
+        }
+        if calls.is_empty() {
+            let offset = mapping.map_or(0, |mapping| mapping.file_offset.wrapping_sub(mapping.memory_start));
+            let address = location.address.wrapping_add(offset);
+            calls.push(profile.call(ImportedCall { module, address, is_kernel, ..ImportedCall::default() }));
+        }
+        locations.insert(location.id, profile.location(&calls));
+    }
+    Ok(locations)
+}
+
+/// pmc and others write the module's name in brackets for code without a name.
+fn named_call(profile: &ImportedProfile, call: ImportedCall) -> ImportedCall {
+    let name = profile.get_text(call.name);
+    let is_nameless = name.starts_with('[') && name.ends_with(']');
+    if is_nameless { ImportedCall { name: 0, ..call } } else { call }
+}
+
+/// Returns the thread that the labels describe.
+fn thread(
+    file: &PprofFile,
+    sample: &PprofFileSample,
+    profile: &mut ImportedProfile,
+) -> Result<ImportId, ImportError> {
+    let (mut pid, mut tid, mut comm) = (None, None, String::new());
+    for label in &sample.label {
+        let number = || i32::try_from(label.number).ok().filter(|number| *number > 0);
+        match &*text(file, label.key) {
+            "pid" | "process_id" => pid = number(),
+            "tid" | "thread_id" => tid = number(),
+            "thread" | "comm" | "thread_comm" | "thread_name" if label.text != 0 => {
+                comm = text(file, label.text)
+            }
+            _ => {}
+        }
+    }
+    match (pid.or(tid), tid.or(pid)) {
+        (Some(pid), Some(tid)) => profile.thread(pid, tid, &comm),
+        _ => profile.named_thread(&comm),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file() -> PprofFile {
+        let strings = [
+            "",
+            "samples",
+            "count",
+            "cpu",
+            "nanoseconds",
+            "main.work",
+            "a.go",
+            "/bin/app",
+            "tid",
+            "thread",
+            "io",
+        ];
+        PprofFile {
+            sample_type: vec![PprofFileType { kind: 1, unit: 2 }, PprofFileType { kind: 3, unit: 4 }],
+            sample: vec![PprofFileSample {
+                location_id: vec![7, 8],
+                value: vec![3, 30_000_000],
+                label: vec![
+                    PprofFileLabel { key: 8, number: 12, text: 0 },
+                    PprofFileLabel { key: 9, number: 0, text: 10 },
+                ],
+            }],
+            mapping: vec![PprofFileMapping { id: 1, filename: 7, ..PprofFileMapping::default() }],
+            location: vec![
+                PprofFileLocation {
+                    id: 7,
+                    mapping_id: 1,
+                    line: vec![PprofFileLine { function_id: 1, line: 5 }; 2],
+                    address: 0,
+                },
+                PprofFileLocation { id: 8, mapping_id: 1, address: 0x40, line: vec![] },
+            ],
+            function: vec![PprofFileFunction { id: 1, name: 5, system_name: 5, filename: 6 }],
+            string_table: strings.map(|text| text.as_bytes().to_vec()).into(),
+        }
+    }
+
+    #[test]
+    fn counts_of_samples_belong_to_the_next_type() {
+        let bytes = file().encode_to_vec();
+        assert!(is_format(&bytes));
+        let profile = read(&bytes, ImportedProfile::new()).unwrap();
+        assert_eq!(profile.events.len(), 1);
+        assert_eq!(profile.events[0].name, "cpu (nanoseconds)");
+        assert_eq!((profile.samples[0].samples, profile.samples[0].value), (3, 30_000_000));
+        let thread = &profile.threads[0];
+        assert_eq!((thread.pid, thread.tid, &**profile.get_text(thread.comm)), (12, 12, "io"));
+        let inlined = &profile.locations[profile.stacks[0][0] as usize];
+        assert_eq!(inlined.len(), 2);
+        let nameless = profile.calls[profile.locations[profile.stacks[0][1] as usize][0] as usize];
+        assert_eq!((nameless.name, nameless.address), (0, 0x40));
+    }
+
+    #[test]
+    fn invalid_references_are_errors() {
+        let error = |change: &dyn Fn(&mut PprofFile)| {
+            let mut file = file();
+            change(&mut file);
+            read(&file.encode_to_vec(), ImportedProfile::new()).unwrap_err().to_string()
+        };
+        assert!(error(&|file| file.sample[0].location_id[0] = 99).contains("missing location"));
+        assert!(error(&|file| file.function.clear()).contains("missing function"));
+        assert!(error(&|file| file.sample[0].value[0] = -1).contains("negative"));
+        assert!(error(&|file| file.sample[0].value.clear()).contains("number of values"));
+        assert!(read(b"\x0a\xff", ImportedProfile::new()).is_err());
+        assert!(!is_format(b"\nhello world\n") && !is_format(b"a;b 1\n"));
+    }
+}

@@ -1,0 +1,212 @@
+//! speedscope's own format: profiles of threads with shared frames (py-spy, rbspy, pmc and others write it).
+//!
+//! ```text
+//!   shared.frames   name, file, line
+//!   profiles        "sampled": stacks, outermost first, and their weights
+//!                   "evented": frames that open and close at times; each stretch of time is a sample
+//! ```
+//!
+//! If the unit is a time, the weights follow each other on the time axis, as speedscope shows them.
+//!
+//! Schema: <https://www.speedscope.app/file-format-schema.json>.
+
+use serde::Deserialize;
+
+use super::error::ImportError;
+use super::profile::{ImportId, ImportedCall, ImportedProfile, ImportedSample};
+
+#[derive(Deserialize)]
+struct SpeedscopeFile {
+    shared: SharedFrames,
+    profiles: Vec<SpeedscopeProfile>,
+}
+
+#[derive(Deserialize)]
+struct SharedFrames {
+    frames: Vec<SpeedscopeFrame>,
+}
+
+#[derive(Deserialize)]
+struct SpeedscopeFrame {
+    name: String,
+    file: Option<String>,
+    line: Option<f64>,
+}
+
+#[derive(Deserialize)]
+struct SpeedscopeProfile {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    unit: String,
+    #[serde(default, rename = "startValue")]
+    start: f64,
+    #[serde(default)]
+    samples: Vec<Vec<usize>>,
+    #[serde(default)]
+    weights: Vec<f64>,
+    #[serde(default)]
+    events: Vec<SpeedscopeEvent>,
+}
+
+#[derive(Deserialize)]
+struct SpeedscopeEvent {
+    #[serde(rename = "type")]
+    kind: String,
+    frame: usize,
+    at: f64,
+}
+
+pub(super) fn read(bytes: &[u8], mut profile: ImportedProfile) -> Result<ImportedProfile, ImportError> {
+    let file: SpeedscopeFile = serde_json::from_slice(bytes)?;
+    let frames: Vec<ImportId> =
+        file.shared.frames.iter().map(|frame| location(&mut profile, frame)).collect();
+    for (number, one) in file.profiles.iter().enumerate() {
+        let invalid = |what: String| ImportError::file(format!("profile {number}: {what}"));
+        let (comm, tid, event) = thread_and_event(&one.name);
+        let event = profile.event(event.unwrap_or("weight"), &one.unit)?;
+        let thread = match tid {
+            Some(tid) => profile.thread(tid, tid, comm)?,
+            None => profile.named_thread(comm)?,
+        };
+        let is_time = profile.events[event as usize].name.contains("nanoseconds")
+            || profile.events[event as usize].scale > 1.0
+            || one.unit == "nanoseconds";
+        let mut add = |stack: &[usize], from: f64, weight: f64| -> Result<(), ImportError> {
+            let mut locations = Vec::with_capacity(stack.len());
+            for frame in stack.iter().rev() {
+                let location = frames.get(*frame);
+                locations.push(*location.ok_or_else(|| invalid(format!("there is no frame {frame}")))?);
+            }
+            let stack = profile.stack(&locations)?;
+            let value = profile.scaled(event, weight);
+            let time = is_time.then(|| profile.scaled(event, from));
+            profile.add(ImportedSample { event, stack, thread, time, value, ..ImportedSample::default() })
+        };
+        match &*one.kind {
+            "sampled" => {
+                if one.samples.len() != one.weights.len() {
+                    return Err(invalid("its numbers of samples and weights differ".to_owned()));
+                }
+                let mut at = one.start;
+                for (stack, weight) in one.samples.iter().zip(&one.weights) {
+                    if *weight < 0.0 {
+                        return Err(invalid("a weight is negative".to_owned()));
+                    }
+                    add(stack, at, *weight)?;
+                    at += weight;
+                }
+            }
+            "evented" => {
+                let (mut open, mut last): (Vec<usize>, f64) = (Vec::new(), one.start);
+                for event in &one.events {
+                    if event.at < last {
+                        return Err(invalid(format!("times decrease at {}", event.at)));
+                    }
+                    if event.at > last && !open.is_empty() {
+                        add(&open, last, event.at - last)?;
+                    }
+                    last = event.at;
+                    match &*event.kind {
+                        "O" if open.len() < super::profile::MOST_FRAMES => open.push(event.frame),
+                        "O" => return Err(invalid("frames are nested too deeply".to_owned())),
+                        "C" if open.last() == Some(&event.frame) => drop(open.pop()),
+                        "C" => {
+                            return Err(invalid(format!(
+                                "frame {} closes while another is open",
+                                event.frame
+                            )));
+                        }
+                        other => return Err(invalid(format!("unknown event {other:?}"))),
+                    }
+                }
+            }
+            other => return Err(invalid(format!("unknown type {other:?}"))),
+        }
+    }
+    Ok(profile)
+}
+
+fn location(profile: &mut ImportedProfile, frame: &SpeedscopeFrame) -> ImportId {
+    let file = frame.file.as_deref().unwrap_or_default();
+    let line = frame.line.unwrap_or(0.0) as u32;
+    // Programs without debug information have a module instead of a file.
+    let is_module = line == 0 && !file.rsplit('/').next().unwrap_or_default().contains('.')
+        || file.contains(".so")
+        || file.starts_with('[');
+    let is_nameless = frame.name.starts_with('[') && frame.name.ends_with(']');
+    let is_kernel = file.starts_with("[kernel") || frame.name.starts_with("[kernel");
+    let text = profile.text(file);
+    let call = ImportedCall {
+        name: if is_nameless { 0 } else { profile.text(&frame.name) },
+        module: if is_nameless {
+            profile.text(&frame.name)
+        } else if is_module {
+            text
+        } else {
+            0
+        },
+        file: if is_module { 0 } else { text },
+        line,
+        is_kernel,
+        ..ImportedCall::default()
+    };
+    profile.plain_location(call)
+}
+
+/// Splits pmc's names of profiles, `comm (tid) event`. Others are names of threads.
+fn thread_and_event(name: &str) -> (&str, Option<i32>, Option<&str>) {
+    let parts = name.rsplit_once(") ").and_then(|(thread, event)| {
+        let (comm, tid) = thread.rsplit_once(" (")?;
+        Some((comm, tid.parse().ok()?, event))
+    });
+    match parts {
+        Some((comm, tid, event)) if !event.contains(' ') => (comm, Some(tid), Some(event)),
+        _ => (name, None, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: &str = r#"{"$schema":"https://www.speedscope.app/file-format-schema.json",
+        "shared":{"frames":[{"name":"a","file":"a.py","line":3},{"name":"b"}]},"profiles":["#;
+
+    fn imported(profiles: &str) -> Result<ImportedProfile, ImportError> {
+        let text = format!("{START}{profiles}]}}");
+        read(text.as_bytes(), ImportedProfile::new())
+    }
+
+    #[test]
+    fn both_kinds_of_profiles_give_samples() {
+        let sampled = imported(
+            r#"{"type":"sampled","name":"x (7) cycles","unit":"none","startValue":0,"endValue":3,"samples":[[0,1],[0]],"weights":[1,2]}"#,
+        )
+        .unwrap();
+        assert_eq!(sampled.events[0].name, "cycles");
+        assert_eq!(sampled.threads[0].tid, 7);
+        assert_eq!(sampled.samples.iter().map(|sample| sample.value).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(sampled.samples[0].time, None);
+        let evented = imported(
+            r#"{"type":"evented","name":"main","unit":"milliseconds","startValue":5,"endValue":9,
+            "events":[{"type":"O","frame":0,"at":5},{"type":"O","frame":1,"at":6},{"type":"C","frame":1,"at":8},{"type":"C","frame":0,"at":9}]}"#,
+        )
+        .unwrap();
+        let values: Vec<u64> = evented.samples.iter().map(|sample| sample.value).collect();
+        assert_eq!(values, [1_000_000, 2_000_000, 1_000_000]);
+        assert_eq!(evented.samples[1].time, Some(6_000_000));
+    }
+
+    #[test]
+    fn invalid_profiles_are_errors() {
+        let error = |profiles: &str| imported(profiles).unwrap_err().to_string();
+        assert!(error(r#"{"type":"sampled","samples":[[9]],"weights":[1]}"#).contains("no frame 9"));
+        assert!(error(r#"{"type":"sampled","samples":[[0]],"weights":[]}"#).contains("differ"));
+        assert!(error(r#"{"type":"evented","events":[{"type":"C","frame":0,"at":0}]}"#).contains("closes"));
+        assert!(error(r#"{"type":"other"}"#).contains("unknown type"));
+        assert!(error(r#"{"type":}"#).contains("line 2"));
+    }
+}
