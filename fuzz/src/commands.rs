@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
 
+use pmc_sys::error::Exit;
+
 use crate::in_process::{self, MemoryFile};
 use crate::mutation::{Random, bytes, perfdata};
 use crate::recordings::{self, CommandLines};
@@ -52,6 +54,20 @@ pub fn pipe(input: &[u8]) {
         rustix::stdio::dup2_stdin(File::open("/dev/null").expect("/dev/null")).expect("standard input");
         writer.join().expect("no panic");
     }
+}
+
+/// Imports a profile of another program, and checks that pmc imports its own exports of it.
+pub fn import(input: &[u8]) {
+    let (line, exit) = recordings::check(&recordings::IMPORT, input);
+    if !line.starts_with("export") || exit != Exit::Done {
+        return;
+    }
+    let exported =
+        in_process::run(recordings::words(&recordings::IMPORT, line, &MemoryFile::new(input).path()));
+    let again = MemoryFile::new(&exported.out);
+    let result = in_process::run(recordings::words(&recordings::REPORT, "report --stdio", &again.path()));
+    let is_empty = exported.out.is_empty() || result.err.contains("no samples");
+    assert!(result.exit == Exit::Done || is_empty, "pmc {line}, imported again: {}", result.err);
 }
 
 /// Reads a packed recording.

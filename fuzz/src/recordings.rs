@@ -199,6 +199,26 @@ pub const EXPORT: CommandLines = CommandLines {
     is_text: false,
 };
 
+/// Commands that read profiles of other programs.
+pub const IMPORT: CommandLines = CommandLines {
+    lines: &[
+        "report --stdio --children -g -n",
+        "report --csv -n -s pid,tid,comm,dso,sym,srcline,cpu,time",
+        "report --json --tree",
+        "script",
+        "annotate --stdio --skip-missing",
+        "diff",
+        "export --format folded -o -",
+        "export --format pprof -o -",
+        "export --format speedscope -o -",
+        "export --format firefox -o -",
+        "export --format callgrind -o -",
+    ],
+    reads_all: true,
+    has_symbols: true,
+    is_text: false,
+};
+
 /// `pmc inject`.
 pub const INJECT: CommandLines = CommandLines {
     lines: &[

@@ -55,6 +55,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "holder",
             "recording",
             "analysis",
+            "import",
             "config",
             "profile",
             "persistent",
@@ -119,6 +120,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     (
         "analysis",
         &[
+            "import",
             "profile",
             "interval",
             "host",
@@ -139,6 +141,8 @@ const FLOORS: &[(&str, &[&str])] = &[
     ),
     ("profile", &["symbol", "interval", "session", "record", "abi", "error", "units", "text"]),
     ("profile", &["interval", "symbol", "session", "record", "abi", "error", "units", "text"]),
+    // Converts profiles of other programs to recordings.
+    ("import", &["profile", "symbol", "perfdata", "sys", "record", "abi", "error", "units", "text", "address"]),
     // The measuring wing. `persistent` is shared by the holder and its clients.
     ("persistent", &["host", "sys", "text", "error"]),
     ("counter", &["event", "host", "sys", "abi", "error", "units", "text"]),
@@ -196,6 +200,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
             "holder",
             "recording",
             "analysis",
+            "import",
             "persistent",
             "counter",
             "event",
@@ -250,15 +255,15 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("strsim", &["text"]),
     ("regex_lite", &["tui", "analysis", "event"]),
     // File formats.
-    ("serde", &["view", "profile", "persistent", "text"]),
-    ("serde_json", &["command", "holder", "view", "recording", "persistent", "event", "text"]),
+    ("serde", &["view", "import", "profile", "persistent", "text"]),
+    ("serde_json", &["command", "holder", "view", "recording", "import", "persistent", "event", "text"]),
     ("zstd", &["event", "perfdata", "symbol"]),
     ("flate2", &["view", "perfdata"]),
     ("base64", &["view"]),
     ("inferno", &["view"]),
     ("fxprof_processed_profile", &["view"]),
     ("parquet", &["view"]),
-    ("prost", &["symbol", "view"]),
+    ("prost", &["symbol", "view", "import"]),
     ("twox_hash", &["view"]),
     ("lzma_rust2", &["symbol"]),
     ("crc32fast", &["symbol"]),
@@ -272,7 +277,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("rustc_demangle", &["symbol"]),
     // Containers, threads, errors.
     ("hashbrown", &["profile", "session"]),
-    ("indexmap", &["session"]),
+    ("indexmap", &["import", "session"]),
     (
         "rustc_hash",
         &[

@@ -14,6 +14,7 @@ mod diff;
 mod export;
 mod fleet;
 mod groups;
+mod imports;
 mod languages;
 mod memory;
 mod otlp;

@@ -113,12 +113,15 @@ fn each(
             }
             path.clear();
             path.push_str(&comm);
-            path.push_str(states.mark(None).unwrap_or_default());
+            // Profiles of other programs may not name their threads.
+            path.push_str(states.mark(None).filter(|_| !comm.is_empty()).unwrap_or_default());
             nodes.clear();
             nodes.extend(node.into_iter().flat_map(|node| paths.outward_nodes(node)));
             for node in nodes.iter().rev() {
                 let function = paths.nodes[*node as usize].function as usize;
-                path.push(';');
+                if !path.is_empty() {
+                    path.push(';');
+                }
                 path.push_str(&names[function]);
                 path.push_str(states.mark(rank(Some(*node))).unwrap_or(of_code[function]));
             }

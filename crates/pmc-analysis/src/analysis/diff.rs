@@ -65,6 +65,8 @@ struct DiffSide {
     events: Vec<sampled::ProfileEvent>,
     /// For each event, the excluded modes; `None` for events that are not kernel clocks.
     clocks: Vec<Option<ExcludedModes>>,
+    /// Whether another program wrote the profile, in its own format.
+    is_imported: bool,
 }
 
 /// Whether a clock excludes user mode, the kernel, and idle time.
@@ -175,6 +177,7 @@ fn read(
         },
         events,
         clocks: session.reader.events().iter().map(|event| excluded_by_clock(&event.attr)).collect(),
+        is_imported: session.reader.is_converted(),
     })
 }
 
@@ -205,6 +208,7 @@ fn compare(mut sides: Vec<DiffSide>, request: &DiffRequest, texts: StringTable) 
     let mut notes: Vec<String> = sides.iter_mut().flat_map(|side| std::mem::take(&mut side.notes)).collect();
     let files: Vec<diff::DiffFile> = sides.iter().map(|side| side.file.clone()).collect();
     match_clocks(&mut sides, &mut notes);
+    let has_mixed_units = match_imported(&mut sides, &mut notes);
     let in_others =
         |name: &str| sides[1..].iter().any(|side| side.events.iter().any(|event| event.name == name));
     let mut names: Vec<String> = Vec::new();
@@ -225,7 +229,7 @@ fn compare(mut sides: Vec<DiffSide>, request: &DiffRequest, texts: StringTable) 
             .why("events are matched by name")
             .try_this("record both with the same -e"));
     }
-    let are_times = names.iter().all(|name| sampled::is_clock(name));
+    let are_times = !has_mixed_units && names.iter().all(|name| sampled::is_clock(name));
     let compute = match request.compute {
         None if are_times => Compute::Time,
         Some(Compute::Time) if !are_times => {
@@ -324,6 +328,29 @@ fn match_clocks(sides: &mut [DiffSide], notes: &mut Vec<String>) {
             side.events[twin].name.clone_from(&base.events[at].name);
         }
     }
+}
+
+/// Gives the only event of a recording the name of the base's only event, if one of them was imported: other
+/// programs have other names for events, or none. Returns whether only one of two such events is a time.
+fn match_imported(sides: &mut [DiffSide], notes: &mut Vec<String>) -> bool {
+    let Some((base, others)) = sides.split_first_mut() else { return false };
+    let only = |side: &DiffSide| {
+        let mut sampled = (0..side.events.len()).filter(|at| side.events[*at].total.samples > 0);
+        sampled.next().filter(|_| sampled.next().is_none())
+    };
+    let mut has_mixed_units = false;
+    for side in others.iter_mut().filter(|side| side.is_imported || base.is_imported) {
+        let (Some(of_base), Some(of_side)) = (only(base), only(side)) else { continue };
+        let name = &base.events[of_base].name;
+        let event = &mut side.events[of_side];
+        if event.name != *name {
+            has_mixed_units |= sampled::is_clock(&event.name) != sampled::is_clock(name);
+            let path = &side.file.path;
+            notes.push(format!("{path}: {} is compared with {name}, the only event of the base", event.name));
+            event.name.clone_from(name);
+        }
+    }
+    has_mixed_units
 }
 
 /// Replaces the path of a source file with the base's path of the file with the same name, so that programs

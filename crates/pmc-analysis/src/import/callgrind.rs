@@ -211,7 +211,8 @@ impl GraphParser {
         }
         let name = self.called.take().ok_or("calls= without a called function (cfn=)")?;
         let module = self.called_module.take().unwrap_or(self.module);
-        let file = self.called_file.take().unwrap_or(self.file);
+        // As in KCachegrind, the default is the file of the line.
+        let file = self.called_file.take().unwrap_or(self.line_file);
         let callee = self.number(module, file, name);
         let cost = costs.first().copied().unwrap_or(0) as f64;
         *self.functions[function].calls.entry((callee, at)).or_default() += cost;

@@ -7,7 +7,9 @@
 //!   trace       "stackFrames" by ID, and "samples" that refer to them
 //! ```
 //!
-//! A sample's value is the time until the next one. A trace without samples is an error.
+//! A sample's value is the time until the next one. In a trace without samples, the slices of each thread
+//! (events B, E and X, as py-spy and clang's -ftime-trace write them) are its stacks, and the time in which a
+//! slice is the innermost one is a sample.
 
 use std::collections::HashMap;
 
@@ -151,9 +153,12 @@ struct TraceFile {
 #[serde(default)]
 struct TraceEvent {
     name: Option<Value>,
+    ph: Value,
     pid: Value,
     tid: Value,
     id: Value,
+    ts: Value,
+    dur: Value,
     args: TraceArguments,
 }
 
@@ -161,6 +166,9 @@ struct TraceEvent {
 #[derive(Default)]
 struct TraceArguments {
     name: Option<String>,
+    /// The source position of a slice.
+    file: Option<String>,
+    line: u32,
     data: Option<ProfileData>,
 }
 
@@ -172,7 +180,10 @@ impl<'de> Deserialize<'de> for TraceArguments {
         let data = value.get("data").filter(|data| {
             ["cpuProfile", "timeDeltas", "startTime"].iter().any(|key| data.get(key).is_some())
         });
-        Ok(Self { name, data: data.and_then(|data| ProfileData::deserialize(data).ok()) })
+        let data = data.and_then(|data| ProfileData::deserialize(data).ok());
+        let file = value.get("filename").and_then(Value::as_str).map(str::to_owned);
+        let line = value.get("line").and_then(Value::as_u64).and_then(|line| u32::try_from(line).ok());
+        Ok(Self { name, file, line: line.unwrap_or(0), data })
     }
 }
 
@@ -208,11 +219,15 @@ pub(super) fn read_trace(bytes: &[u8], mut profile: ImportedProfile) -> Result<I
             names.insert((id(&event.pid), id(&event.tid)), name.clone());
         }
     }
-    add_profiles(file.trace_events, &names, &mut profile)?;
     add_frame_samples(&file.stack_frames, &file.samples, &names, &mut profile)?;
+    let slices = slices(&file.trace_events);
+    add_profiles(file.trace_events, &names, &mut profile)?;
+    if profile.samples.is_empty() {
+        add_slices(slices, &names, &mut profile)?;
+    }
     if profile.samples.is_empty() {
         return Err(ImportError::file(
-            "the trace contains no samples (events \"ProfileChunk\", or \"samples\" with \"stackFrames\")",
+            "the trace contains neither samples (events \"ProfileChunk\", or \"samples\" with \"stackFrames\") nor slices",
         ));
     }
     Ok(profile)
@@ -232,9 +247,10 @@ fn is_named(event: &TraceEvent, name: &str) -> bool {
     event.name.as_ref().and_then(Value::as_str) == Some(name)
 }
 
+/// Returns an ID. Some programs write the addresses of threads, of which the lower bits are kept.
 fn id(value: &Value) -> i32 {
-    let number = value.as_i64().or_else(|| value.as_str()?.parse().ok());
-    number.and_then(|number| i32::try_from(number).ok()).unwrap_or(0)
+    let number: Option<i64> = value.as_i64().or_else(|| value.as_str()?.parse().ok());
+    number.map_or(0, |number| (number & i64::from(i32::MAX)) as i32)
 }
 
 /// A profile that is spread over several events.
@@ -291,6 +307,96 @@ fn add_thread(
     profile: &mut ImportedProfile,
 ) -> Result<ImportId, ImportError> {
     profile.thread(pid, tid, names.get(&(pid, tid)).map_or("", String::as_str))
+}
+
+/// The begin (with its call) or the end of a slice.
+struct SliceEdge {
+    /// Nanoseconds.
+    at: u64,
+    /// Orders edges with equal times: ends first, then longer slices. Equal for events in the file's order.
+    rank: (bool, u64),
+    call: Option<SliceCall>,
+}
+
+struct SliceCall {
+    name: String,
+    file: String,
+    line: u32,
+}
+
+/// Returns the edges of all slices by process and thread, in the order of their times.
+fn slices(events: &[TraceEvent]) -> indexmap::IndexMap<(i32, i32), Vec<SliceEdge>> {
+    let mut threads: indexmap::IndexMap<(i32, i32), Vec<SliceEdge>> = indexmap::IndexMap::new();
+    let nanoseconds = |value: &Value| value.as_f64().map(|time| (time * 1e3).round() as u64);
+    for event in events {
+        let (Some(kind), Some(at)) = (event.ph.as_str(), nanoseconds(&event.ts)) else { continue };
+        let call = || {
+            let name = event.name.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned();
+            let file = event.args.file.clone().unwrap_or_default();
+            Some(SliceCall { name, file, line: event.args.line })
+        };
+        let edges = threads.entry((id(&event.pid), id(&event.tid))).or_default();
+        match kind {
+            "B" => edges.push(SliceEdge { at, rank: (false, 0), call: call() }),
+            "E" => edges.push(SliceEdge { at, rank: (false, 0), call: None }),
+            "X" => {
+                let Some(duration) = nanoseconds(&event.dur).filter(|duration| *duration > 0) else {
+                    continue;
+                };
+                edges.push(SliceEdge { at, rank: (true, u64::MAX - duration), call: call() });
+                edges.push(SliceEdge { at: at.saturating_add(duration), rank: (false, 0), call: None });
+            }
+            _ => {}
+        }
+    }
+    // The sort is stable.
+    threads.values_mut().for_each(|edges| edges.sort_by_key(|edge| (edge.at, edge.rank)));
+    threads
+}
+
+fn add_slices(
+    threads: indexmap::IndexMap<(i32, i32), Vec<SliceEdge>>,
+    names: &HashMap<(i32, i32), String>,
+    profile: &mut ImportedProfile,
+) -> Result<(), ImportError> {
+    for (thread, edges) in threads.into_iter().filter(|(_, edges)| !edges.is_empty()) {
+        let event = profile.event(TIME, "nanoseconds")?;
+        let thread = add_thread(thread, names, profile)?;
+        let (mut open, mut last): (Vec<ImportId>, u64) = (Vec::new(), 0);
+        for edge in edges {
+            let value = edge.at - last;
+            if value > 0 && !open.is_empty() {
+                let locations: Vec<ImportId> = open.iter().rev().copied().collect();
+                let (stack, time) = (profile.stack(&locations)?, Some(last));
+                profile.add(ImportedSample {
+                    event,
+                    stack,
+                    thread,
+                    time,
+                    value,
+                    ..ImportedSample::default()
+                })?;
+            }
+            last = edge.at;
+            match edge.call {
+                Some(_) if open.len() == MOST_FRAMES => {
+                    return Err(ImportError::file("slices are nested too deeply"));
+                }
+                Some(SliceCall { name, file, line }) => {
+                    let (name, file) = (profile.text(&name), profile.text(&file));
+                    open.push(profile.plain_location(ImportedCall {
+                        name,
+                        file,
+                        line,
+                        ..ImportedCall::default()
+                    }));
+                }
+                // A trace may begin inside of a slice.
+                None => drop(open.pop()),
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Adds the samples of the trace event format itself.
@@ -375,7 +481,16 @@ mod tests {
         assert_eq!((profile.samples[0].value, profile.samples[0].time), (3, Some(2500)));
         assert_eq!(profile.stacks[0].len(), 2);
         let error = |text: &str| read_trace(text.as_bytes(), ImportedProfile::new()).unwrap_err().to_string();
-        assert!(error(r#"{"traceEvents":[]}"#).contains("no samples"));
+        let slices = r#"[{"ph":"X","pid":1,"tid":2,"ts":0,"dur":10,"name":"a"},{"ph":"X","pid":1,"tid":2,"ts":4,"dur":6,"name":"b"},
+            {"ph":"B","pid":1,"tid":3,"ts":5,"name":"c","args":{"filename":"c.py","line":7}},{"ph":"E","pid":1,"tid":3,"ts":6}]"#;
+        let profile = read_trace(slices.as_bytes(), ImportedProfile::new()).unwrap();
+        let rows: Vec<(u64, usize)> = profile
+            .samples
+            .iter()
+            .map(|sample| (sample.value, profile.stacks[sample.stack as usize].len()))
+            .collect();
+        assert_eq!(rows, [(4_000, 1), (6_000, 2), (1_000, 1)]);
+        assert!(error(r#"{"traceEvents":[]}"#).contains("neither samples"));
         assert!(error(&text.replace("\"sf\":2", "\"sf\":9")).contains("missing stack frame"));
     }
 }

@@ -27,7 +27,9 @@ pub(super) fn is_format(head: &[u8]) -> bool {
 /// Whether the line is the header of DTrace's output, or one of its messages about probes.
 fn is_header(line: &str) -> bool {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
-    words == ["CPU", "ID", "FUNCTION:NAME"] || line.starts_with("dtrace:")
+    let is_probe =
+        words.len() == 3 && words[..2].iter().all(|word| is_digits(word)) && words[2].contains(':');
+    words == ["CPU", "ID", "FUNCTION:NAME"] || is_probe && !line.contains('`') || line.starts_with("dtrace:")
 }
 
 pub(super) fn read(bytes: &[u8], mut profile: ImportedProfile) -> Result<ImportedProfile, ImportError> {

@@ -27,19 +27,28 @@ fn lenient<'de, D: serde::Deserializer<'de>>(from: D) -> Result<String, D::Error
     })
 }
 
+/// A value that may be null.
+fn nullable<'de, D: serde::Deserializer<'de>, T: Default + Deserialize<'de>>(from: D) -> Result<T, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or_default())
+}
+
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct FirefoxFile {
     meta: FirefoxMeta,
+    #[serde(deserialize_with = "nullable")]
     libs: Vec<FirefoxLib>,
+    #[serde(deserialize_with = "nullable")]
     threads: Vec<FirefoxThread>,
     shared: FirefoxTables,
+    #[serde(deserialize_with = "nullable")]
     processes: Vec<Value>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct FirefoxMeta {
+    #[serde(deserialize_with = "nullable")]
     categories: Vec<FirefoxCategory>,
     #[serde(rename = "preprocessedProfileVersion")]
     processed_version: Option<f64>,
@@ -48,13 +57,16 @@ struct FirefoxMeta {
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct FirefoxCategory {
+    #[serde(deserialize_with = "nullable")]
     name: String,
+    #[serde(deserialize_with = "nullable")]
     subcategories: Vec<String>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct FirefoxLib {
+    #[serde(deserialize_with = "nullable")]
     name: String,
     path: Option<String>,
 }
@@ -62,12 +74,15 @@ struct FirefoxLib {
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
 struct FirefoxThread {
+    #[serde(deserialize_with = "nullable")]
     name: String,
     #[serde(deserialize_with = "lenient")]
     pid: String,
     #[serde(deserialize_with = "lenient")]
     tid: String,
+    #[serde(deserialize_with = "nullable")]
     samples: Map<String, Value>,
+    #[serde(deserialize_with = "nullable")]
     string_table: Vec<Value>,
     #[serde(flatten)]
     tables: FirefoxTables,
@@ -76,11 +91,17 @@ struct FirefoxThread {
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
 struct FirefoxTables {
+    #[serde(deserialize_with = "nullable")]
     string_array: Vec<String>,
+    #[serde(deserialize_with = "nullable")]
     stack_table: Map<String, Value>,
+    #[serde(deserialize_with = "nullable")]
     frame_table: Map<String, Value>,
+    #[serde(deserialize_with = "nullable")]
     func_table: Map<String, Value>,
+    #[serde(deserialize_with = "nullable")]
     resource_table: Map<String, Value>,
+    #[serde(deserialize_with = "nullable")]
     sources: Map<String, Value>,
 }
 

@@ -130,7 +130,7 @@ fn has_thread_names(bytes: &[u8]) -> bool {
 
 fn is_thread_name(name: &str) -> bool {
     // async-profiler and stackcollapse-perf.pl (with --pid or --tid) add numbers.
-    if name.starts_with('[') && name.contains(" tid=") {
+    if name.starts_with('[') && name.contains(" tid=") || py_spy_thread(name).is_some() {
         return true;
     }
     let (comm, _) = without_ids(name);
@@ -162,7 +162,16 @@ fn without_ids(name: &str) -> (&str, Option<(i32, i32)>) {
     ids.map_or((name, None), |(comm, ids)| (comm, Some(ids)))
 }
 
+/// Parses py-spy's `thread (494): MainThread` and `thread (494)`.
+fn py_spy_thread(name: &str) -> Option<(i32, &str)> {
+    let (tid, rest) = name.strip_prefix("thread (")?.split_once(')')?;
+    Some((tid.parse().ok()?, rest.trim_start_matches(':').trim()))
+}
+
 fn thread(profile: &mut ImportedProfile, name: &str) -> Result<ImportId, ImportError> {
+    if let Some((tid, comm)) = py_spy_thread(name) {
+        return profile.thread(1, tid, if comm.is_empty() { name } else { comm });
+    }
     match without_ids(name) {
         (comm, Some((pid, tid))) if name.contains('/') || name.contains(" tid=") => {
             profile.thread(pid, tid, comm)
@@ -222,6 +231,8 @@ mod tests {
         let ids = imported("java-12/34;run 1\n[main tid=7];run 2\n");
         let ids: Vec<(i32, i32)> = ids.threads.iter().map(|thread| (thread.pid, thread.tid)).collect();
         assert_eq!(ids, [(12, 34), (7, 7)]);
+        let py_spy = imported("thread (9): Main;f (a.py:1) 1\nthread (8);g (a.py:2) 1\n");
+        assert_eq!(comms(&py_spy), ["Main", "thread (8)"]);
     }
 
     #[test]

@@ -111,7 +111,7 @@ struct PprofFileFunction {
 
 /// Whether the file consists of fields of the message. The last field may be cut off.
 pub(super) fn is_format(head: &[u8]) -> bool {
-    let (mut rest, mut fields, mut has_type) = (head, 0, false);
+    let (mut rest, mut has_other, mut has_type) = (head, false, false);
     while let Some((tag, after)) = varint(rest) {
         let (field, kind) = (tag >> 3, tag & 7);
         let Some((value, after)) = varint(after) else { break };
@@ -126,10 +126,10 @@ pub(super) fn is_format(head: &[u8]) -> bool {
             (15, 2) => rest = after.get(usize::try_from(value).unwrap_or(usize::MAX)..).unwrap_or_default(),
             _ => return false,
         }
-        fields += 1;
+        has_other |= field != 1;
     }
     // Other messages, such as Perfetto's traces, consist of field 1 only.
-    fields > 1 && has_type && !head.starts_with(b"\n\n")
+    has_other && has_type && !head.starts_with(b"\n\n")
 }
 
 fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {

@@ -348,7 +348,7 @@ impl RecordWriter<'_> {
         let is_kernel = self.profile.stacks[sample.stack as usize].first().is_some() && ip >> 63 == 1;
         let mode = if is_kernel { CpuMode::Kernel } else { CpuMode::User };
         let mut encoder = Encoder::new(0);
-        encoder.sample(mode as u16, &fields);
+        encoder.sample(mode.bits(), &fields);
         self.push(encoder.bytes())
     }
 

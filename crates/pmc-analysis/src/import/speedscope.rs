@@ -156,12 +156,17 @@ fn location(profile: &mut ImportedProfile, frame: &SpeedscopeFrame) -> ImportId 
     profile.plain_location(call)
 }
 
-/// Splits pmc's names of profiles, `comm (tid) event`. Others are names of threads.
+/// Splits pmc's names of profiles, `comm (tid) event`, and py-spy's, `Thread 516 "comm"`. Others are names of
+/// threads.
 fn thread_and_event(name: &str) -> (&str, Option<i32>, Option<&str>) {
     let parts = name.rsplit_once(") ").and_then(|(thread, event)| {
         let (comm, tid) = thread.rsplit_once(" (")?;
         Some((comm, tid.parse().ok()?, event))
     });
+    let py_spy = name.strip_prefix("Thread ").and_then(|rest| rest.split_once(' '));
+    if let Some((tid, comm)) = py_spy.and_then(|(tid, comm)| Some((tid.parse().ok()?, comm))) {
+        return (comm.trim_matches('"'), Some(tid), None);
+    }
     match parts {
         Some((comm, tid, event)) if !event.contains(' ') => (comm, Some(tid), Some(event)),
         _ => (name, None, None),

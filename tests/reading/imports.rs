@@ -1,0 +1,339 @@
+//! Profiles of other programs: files that pmc did not write, and round trips through pmc's own exports.
+//! `fuzz/README.md` lists the writers of the files. The expected numbers are those that the writers' own
+//! tools print for them (perf, `go tool pprof`, `callgrind_annotate`, py-spy).
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use fxprof_processed_profile as fxprof;
+
+use crate::kit::{self, Ran};
+
+/// Returns the path of a profile that another program wrote.
+fn theirs(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/imported_profile").join(name)
+}
+
+fn run(command: &str, file: &Path) -> Ran {
+    let mut words: Vec<&str> = command.split(' ').collect();
+    words.extend(["-i", file.to_str().unwrap()]);
+    kit::run(&words)
+}
+
+/// Returns the sum of each folded stack of the file.
+fn folded(file: &Path, event: &str) -> BTreeMap<String, u64> {
+    let command = match event {
+        "" => "export -q --format folded -o -".to_owned(),
+        _ => format!("export -q --format folded -o - --event {event}"),
+    };
+    let ran = run(&command, file).expect(0);
+    let split = |line: &str| {
+        let (stack, sum) = line.rsplit_once(' ').unwrap();
+        (stack.to_owned(), sum.parse().unwrap())
+    };
+    ran.stdout.lines().map(split).collect()
+}
+
+/// Returns the sums of the values of the innermost functions, and of all functions.
+fn sums(stacks: &BTreeMap<String, u64>) -> (BTreeMap<&str, u64>, BTreeMap<&str, u64>) {
+    let (mut own, mut inclusive) = (BTreeMap::new(), BTreeMap::new());
+    for (stack, sum) in stacks {
+        let functions: Vec<&str> = stack.split(';').collect();
+        *own.entry(*functions.last().unwrap()).or_default() += sum;
+        let distinct: std::collections::BTreeSet<&str> = functions.into_iter().collect();
+        distinct.into_iter().for_each(|function| *inclusive.entry(function).or_default() += sum);
+    }
+    (own, inclusive)
+}
+
+#[test]
+fn perf_script_text_is_read_in_all_dialects() {
+    let stack = "app2;__libc_start_call_main;main;inner".to_owned();
+    let expected = BTreeMap::from([(stack, 120_000_000)]);
+    assert_eq!(folded(&theirs("perf-6.1.script.txt"), ""), expected);
+    assert_eq!(folded(&theirs("perf-7-srcline.script.txt"), ""), expected);
+    let flat = BTreeMap::from([("app2;inner".to_owned(), 6)]);
+    assert_eq!(folded(&theirs("perf-6.1-flat.script.txt"), ""), flat);
+    run("report --stdio --no-children -n -g none", &theirs("perf-6.1.script.txt")).expect(0).prints(&[
+        "Samples: 6 of event 'cpu-clock:u'",
+        "100.00%             6  app2     app2           [.] inner",
+    ]);
+    let script = run("script -F comm,tid,time,period,event", &theirs("perf-6.1.script.txt")).expect(0);
+    let theirs_text = fs::read_to_string(theirs("perf-6.1.script.txt")).unwrap();
+    let words = |line: &str| line.split_ascii_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let ours: Vec<_> = script.stdout.lines().map(words).collect();
+    let perfs: Vec<_> = theirs_text.lines().filter(|line| line.starts_with("app2")).map(words).collect();
+    assert_eq!(ours, perfs);
+    run("report --stdio -s sym,srcline -g none --no-children", &theirs("perf-7-srcline.script.txt"))
+        .expect(0)
+        .prints(&["app2.c:1"]);
+}
+
+#[test]
+fn py_spy_files_keep_functions_lines_and_threads() {
+    run("report --stdio -s comm -g none", &theirs("py-spy.folded")).expect(0).prints(&[
+        "Samples: 64 of event 'weight'",
+        "MainThread",
+        "helper",
+    ]);
+    let stacks = folded(&theirs("py-spy.folded"), "");
+    assert!(
+        stacks.keys().any(|stack| stack.starts_with("MainThread;<module>;worker;outer;inner")),
+        "{stacks:?}"
+    );
+    run("report --stdio -s comm,sym,srcline -g none --no-children", &theirs("py-spy.folded"))
+        .expect(0)
+        .prints(&["app.py:6"]);
+    run("report --stdio -s comm,sym -g none --no-children", &theirs("py-spy.speedscope.json"))
+        .expect(0)
+        .prints(&["Samples: 72 of event", "Event count (approx.): 1440000000", "helper", "inner"]);
+    run("report --stdio -s comm,sym -g none --no-children", &theirs("py-spy.trace.json"))
+        .expect(0)
+        .prints(&["'time (nanoseconds)'", "inner"]);
+}
+
+#[test]
+fn go_profiles_have_an_event_per_value() {
+    run("report --stdio -s dso,sym -n -g none --no-children", &theirs("go.cpu.pb.gz")).expect(0).prints(&[
+        "Samples: 8 of event 'cpu (nanoseconds)'",
+        "Event count (approx.): 80000000",
+        "75.00%             6  main           [.] runtime.asyncPreempt",
+        "25.00%             2  main           [.] main.inner",
+    ]);
+    let (packed, unpacked) = (folded(&theirs("go.cpu.pb.gz"), ""), folded(&theirs("go.cpu.pb"), ""));
+    assert_eq!(packed, unpacked);
+    assert_eq!(sums(&packed).1["main.outer"], 80_000_000);
+    let heap = run("report --stdio -s sym -g none --no-children", &theirs("go.heap.pb.gz")).expect(0);
+    heap.prints(&[
+        "of event 'alloc_objects'\n# Event count (approx.): 178\n",
+        "of event 'alloc_space (bytes)'\n# Event count (approx.): 3482184\n",
+        "of event 'inuse_objects'\n# Event count (approx.): 24\n",
+        "of event 'inuse_space (bytes)'\n# Event count (approx.): 3442312\n",
+        "33.89%  [.] runtime/pprof.StartCPUProfile",
+    ]);
+}
+
+#[test]
+fn callgrind_costs_equal_those_of_callgrind_annotate() {
+    let stacks = folded(&theirs("valgrind-3.19.callgrind"), "");
+    let (own, inclusive) = sums(&stacks);
+    assert_eq!(stacks.values().sum::<u64>(), 56_212);
+    assert_eq!(own["inner"], 52_521);
+    let about = |name: &str, expected: u64| {
+        // Rounding moves a few units between the callers of a function.
+        assert!(inclusive[name].abs_diff(expected) < 20, "{name}: {}", inclusive[name]);
+    };
+    about("outer", 22_528);
+    about("other", 30_009);
+    assert_eq!(inclusive["main"], 56_212);
+    let ran = run("report --stdio -g none", &theirs("valgrind-3.19.callgrind"));
+    ran.expect(0).says(&["callgrind's format has no stacks"]);
+}
+
+#[test]
+fn v8_profiles_and_traces_are_read() {
+    run("report --stdio -s sym,srcline -n -g none --no-children", &theirs("node-20.cpuprofile"))
+        .expect(0)
+        .prints(&["Samples: 293 of event 'time (nanoseconds)'", "inner", "app.js:1"]);
+    run("report --stdio -s comm,sym -g none --no-children", &theirs("node-20.trace.json"))
+        .expect(0)
+        .prints(&["JavaScriptMainThread", "inner"]);
+}
+
+#[test]
+fn gecko_sample_and_dtrace_files_are_read() {
+    let stack = "app2;__libc_start_call_main;main;inner".to_owned();
+    assert_eq!(folded(&theirs("perf-gecko.json"), ""), BTreeMap::from([(stack, 6)]));
+    let sampled = folded(&theirs("macos-sample.txt"), "");
+    assert_eq!(sampled["com.apple.main-thread;start;main;outer;inner"], 512);
+    assert_eq!(sampled["worker;thread_start;[app]"], 3);
+    assert_eq!(sampled.values().sum::<u64>(), 855);
+    let traced = folded(&theirs("dtrace-ustack.txt"), "");
+    assert_eq!(traced["_start;main;fill_buffer;__read"], 3);
+    assert_eq!(traced.values().sum::<u64>(), 21);
+}
+
+/// A profile that the library of the Firefox Profiler's authors writes, with native frames.
+#[test]
+fn firefox_profiles_of_the_fxprof_library_are_read() {
+    let reference = fxprof::ReferenceTimestamp::from_millis_since_unix_epoch(0.0);
+    let mut profile = fxprof::Profile::new("app", reference, fxprof::SamplingInterval::from_millis(1));
+    let start = fxprof::Timestamp::from_millis_since_reference(0.0);
+    let process = profile.add_process("app", 12, start);
+    let thread = profile.add_thread(process, 13, start, false);
+    profile.set_thread_name(thread, "worker");
+    let category = profile.add_category("User", fxprof::CategoryColor::Blue);
+    let names = ["main", "work"].map(|name| profile.intern_string(name));
+    let frame = |name| fxprof::FrameInfo {
+        frame: fxprof::Frame::Label(name),
+        category_pair: category.into(),
+        flags: fxprof::FrameFlags::empty(),
+    };
+    for (at, weight, depth) in [(1.5, 2, 2), (4.25, 1, 1)] {
+        let frames: Vec<_> = names[..depth].iter().map(|name| frame(*name)).collect();
+        let stack = profile.intern_stack_frames(thread, frames.into_iter());
+        let at = fxprof::Timestamp::from_millis_since_reference(at);
+        profile.add_sample(thread, at, stack, fxprof::CpuDelta::ZERO, weight);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("profile.json");
+    fs::write(&file, serde_json::to_vec(&profile).unwrap()).unwrap();
+    let expected = [("worker;main".to_owned(), 1), ("worker;main;work".to_owned(), 2)];
+    assert_eq!(folded(&file, ""), BTreeMap::from(expected));
+    let script = run("script -F comm,pid,tid,time", &file).expect(0);
+    script.prints(&["worker", "12/13", "0.001500:", "0.004250:"]);
+}
+
+/// A recording with threads, kernel code, inlined functions, code without names, and two events.
+const OURS: &str = "\
+io  7/8  [000]  1.000001:  1000000 cpu-clock:u:
+\tffffffff81000010 vfs_read+0x1 ([kernel.kallsyms])
+\t    55d000000010 read_all (inlined)
+\t    55d000000010 parse+0x1 (/usr/bin/app)
+\t    55d000000020 main+0x1 (/usr/bin/app)
+
+web  7/7  [001]  1.500000:  3000000 cpu-clock:u:
+\t    7f1200000010 [unknown] (/usr/lib/libz.so.1)
+\t    55d000000020 main+0x1 (/usr/bin/app)
+
+web  7/7  [001]  2.500000:  250 page-faults:u:
+\t    55d000000020 main+0x1 (/usr/bin/app)
+
+io  7/8  [000]  3.000000:  1000000 cpu-clock:u:
+\t    55d000000030 parse+0x9 (/usr/bin/app)
+\t    55d000000020 main+0x1 (/usr/bin/app)
+";
+
+/// Writes a profile, and exports it to a format. Returns the folder, the profile and the export.
+fn exported(format: &str) -> (tempfile::TempDir, PathBuf, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let (ours, export) = (folder.path().join("ours.txt"), folder.path().join("export"));
+    fs::write(&ours, OURS).unwrap();
+    run(&format!("export -q --format {format} -o {}", export.to_str().unwrap()), &ours).expect(0);
+    (folder, ours, export)
+}
+
+#[test]
+fn round_trips_keep_sums_names_and_threads() {
+    for format in ["folded", "pprof", "speedscope"] {
+        let (_folder, ours, export) = exported(format);
+        assert_eq!(folded(&export, ""), folded(&ours, ""), "{format}");
+    }
+    for format in ["pprof", "speedscope"] {
+        let (_folder, ours, export) = exported(format);
+        assert_eq!(folded(&export, "page-faults:u"), folded(&ours, "page-faults:u"), "{format}");
+        let threads = "report --csv -n -s comm,tid";
+        let rows = |file: &Path| run(threads, file).expect(0).stdout;
+        if format == "pprof" {
+            assert_eq!(rows(&export), rows(&ours), "{format}");
+        }
+    }
+    // Firefox's format has numbers of samples instead of periods, and times in milliseconds.
+    let (_folder, ours, export) = exported("firefox");
+    let names = |file: &Path| folded(file, "").into_keys().collect::<Vec<_>>();
+    assert_eq!(names(&export), names(&ours));
+    assert_eq!(folded(&export, "").values().sum::<u64>(), 3);
+    let times = run("script -F comm,pid,tid,time", &export).expect(0).stdout;
+    for line in ["7/8", "0.000000:", "0.499999:", "1.999999:"] {
+        assert!(times.contains(line), "{line} in {times}");
+    }
+    // Callgrind's format has no threads and no stacks.
+    let (_folder, ours, export) = exported("callgrind");
+    let (theirs, ours) = (folded(&export, ""), folded(&ours, ""));
+    assert_eq!(sums(&theirs).0, sums(&ours).0);
+    assert_eq!(theirs.values().sum::<u64>(), ours.values().sum::<u64>());
+}
+
+#[test]
+fn perf_script_text_of_pmc_is_read() {
+    let (folder, ours, _) = exported("folded");
+    let text = folder.path().join("script.txt");
+    fs::write(&text, run("script", &ours).expect(0).stdout).unwrap();
+    // `pmc script` does not print inlined functions.
+    let without_inlined = |stacks: BTreeMap<String, u64>| {
+        stacks
+            .into_iter()
+            .map(|(stack, sum)| (stack.replace(";read_all", ""), sum))
+            .collect::<BTreeMap<_, _>>()
+    };
+    assert_eq!(folded(&text, ""), without_inlined(folded(&ours, "")));
+    let fields = "script -F comm,pid,tid,cpu,time,period,event,ip,sym,dso";
+    assert_eq!(run("script", &text).expect(0).stdout, run("script", &ours).expect(0).stdout);
+    fs::write(&text, run(fields, &ours).expect(0).stdout).unwrap();
+    assert_eq!(run(fields, &text).expect(0).stdout, run(fields, &ours).expect(0).stdout);
+}
+
+#[test]
+fn imported_profiles_work_with_all_commands() {
+    let (folder, ours, _) = exported("folded");
+    let go = theirs("go.cpu.pb.gz");
+    let [ours_path, go_path] = [&ours, &go].map(|path| path.to_str().unwrap());
+    kit::run(&["diff", ours_path, ours_path]).expect(0).prints(&["parse"]);
+    kit::run(&["diff", go_path, go_path]).expect(0).prints(&["main.inner"]);
+    // The only event of an imported profile is compared with the only one of a recording.
+    let [base, other] = ["perf-6.1.script.txt", "perf-gecko.json"].map(theirs);
+    let [base, other] = [&base, &other].map(|path| path.to_str().unwrap());
+    let ran = kit::run(&["diff", base, other]).expect(0);
+    ran.says(&["samples is compared with cpu-clock:u"]).prints(&["inner"]);
+    let page = folder.path().join("page.html");
+    run(&format!("export -q --format html -o {}", page.to_str().unwrap()), &go).expect(0);
+    assert!(fs::read_to_string(&page).unwrap().starts_with("<!"));
+    run("export -q --format svg -o -", &go).expect(0).prints(&["main.inner"]);
+    run("annotate --stdio main.inner", &go).says(&["the archive does not contain this code"]);
+    run("report --stdio --header-only", &go).expect(0).prints(&["form : pprof"]);
+    // As a recording of its own, which perf reads too.
+    let archive = folder.path().join("archive.data");
+    kit::run(&["archive", go_path, "-o", archive.to_str().unwrap()]).expect(0);
+    assert!(fs::read(&archive).unwrap().starts_with(b"PERFILE2"));
+    assert_eq!(folded(&archive, ""), folded(&go, ""));
+    if kit::need_program("perf") {
+        let perfs = std::process::Command::new("perf").args(["script", "-i"]).arg(&archive).output().unwrap();
+        let headers = String::from_utf8(perfs.stdout).unwrap();
+        assert_eq!(headers.lines().filter(|line| line.contains("10000000 cpu (nanoseconds):")).count(), 8);
+    }
+    // Times.
+    run("report --stdio --time 1.2,2", &ours).expect(0).prints(&["Event count (approx.): 3000000"]);
+    run("report --stdio --time 0,1", &theirs("py-spy.folded")).expect(1).says(&["no timestamps"]);
+}
+
+#[test]
+fn profiles_are_read_from_standard_input() {
+    let mut child = kit::pmc()
+        .args(["export", "-q", "--format", "folded", "-o", "-", "-i", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(b"sh;main;work 3\nsh;main 4\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "sh;main 4\nsh;main;work 3\n");
+}
+
+#[test]
+fn files_that_cannot_be_imported_are_explained() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    let fails = |content: &[u8], words: &[&str]| {
+        fs::write(&file, content).unwrap();
+        run("report --stdio", &file).expect(1).says(words);
+    };
+    fails(b"hello, this is a letter\n", &["not a perf.data file", "PERFILE2", "folded stacks", "speedscope"]);
+    fails(b"a;b 1\na;b\n", &["not a perf.data file"]);
+    let long = format!("{}a;b\n", "a;b 1\n".repeat(20_000));
+    fails(long.as_bytes(), &["as folded stacks: line 20001: a folded stack must end with"]);
+    fails(b"{\"meta\":{},\"threads\":[{", &["as Firefox profile", "line 1 column"]);
+    fails(b"events: Ir\nfn=a\n1 x\n", &["as callgrind: line 3: invalid cost"]);
+    fails(b"heap_v2/524288\n", &["a heap dump in text form", "go tool pprof -proto"]);
+    let packed = fs::read(theirs("go.heap.pb.gz")).unwrap();
+    fails(&packed[..packed.len() / 2], &["unpacking"]);
+    let unpacked = fs::read(theirs("go.cpu.pb")).unwrap();
+    fails(&unpacked[..unpacked.len() - 40], &["as pprof"]);
+    // Names are data: their control characters reach neither the terminal nor a page.
+    fs::write(&file, b"shell;evil\x1b[31m;b 1\n").unwrap();
+    let ran = run("report --stdio", &file).expect(0);
+    assert!(!ran.stdout.contains('\x1b') && ran.stdout.contains("evil"));
+}
