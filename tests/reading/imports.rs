@@ -261,8 +261,8 @@ fn perf_script_text_of_pmc_is_read() {
             .collect::<BTreeMap<_, _>>()
     };
     assert_eq!(folded(&text, ""), without_inlined(folded(&ours, "")));
-    let fields = "script -F comm,pid,tid,cpu,time,period,event,ip,sym,dso";
-    assert_eq!(run("script", &text).expect(0).stdout, run("script", &ours).expect(0).stdout);
+    // Addresses are not imported.
+    let fields = "script -F comm,pid,tid,cpu,time,period,event,sym,dso";
     fs::write(&text, run(fields, &ours).expect(0).stdout).unwrap();
     assert_eq!(run(fields, &text).expect(0).stdout, run(fields, &ours).expect(0).stdout);
 }
@@ -278,12 +278,12 @@ fn imported_profiles_work_with_all_commands() {
     let [base, other] = ["perf-6.1.script.txt", "perf-gecko.json"].map(theirs);
     let [base, other] = [&base, &other].map(|path| path.to_str().unwrap());
     let ran = kit::run(&["diff", base, other]).expect(0);
-    ran.says(&["samples is compared with cpu-clock:u"]).prints(&["inner"]);
+    ran.prints(&["samples is compared with cpu-clock:u", "inner"]);
     let page = folder.path().join("page.html");
     run(&format!("export -q --format html -o {}", page.to_str().unwrap()), &go).expect(0);
     assert!(fs::read_to_string(&page).unwrap().starts_with("<!"));
     run("export -q --format svg -o -", &go).expect(0).prints(&["main.inner"]);
-    run("annotate --stdio main.inner", &go).says(&["the archive does not contain this code"]);
+    run("annotate --stdio main.inner", &go).prints(&["the archive does not contain this code"]);
     run("report --stdio --header-only", &go).expect(0).prints(&["form : pprof"]);
     // As a recording of its own, which perf reads too.
     let archive = folder.path().join("archive.data");

@@ -504,6 +504,7 @@ mod tests {
             damage: Vec::new(),
             events: events.iter().map(event).collect(),
             clocks: events.iter().map(|(_, attr, _)| excluded_by_clock(attr)).collect(),
+            is_imported: false,
         }
     }
 

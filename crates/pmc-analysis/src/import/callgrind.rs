@@ -24,6 +24,9 @@ const MOST_CONTEXTS: usize = 200_000;
 const SMALLEST_SHARE: f64 = 1e-6;
 /// Maximum depth of a stack.
 const MOST_DEPTH: usize = 500;
+/// Maximum number of lines and calls to visit in all contexts. The remaining costs go to one context of each
+/// function.
+const MOST_STEPS: usize = 20_000_000;
 
 pub(super) fn is_format(head: &[u8]) -> bool {
     let lines: Vec<_> = head_lines(head).take(100).collect();
@@ -247,14 +250,15 @@ fn divide(parser: &mut GraphParser, profile: &mut ImportedProfile) -> Result<(),
         roots.map(|function| OpenContext { function, caller: None, depth: 0, share: 1.0 }).collect();
     // The context with the largest share of each function, which gets what rounding leaves.
     let mut largest: HashMap<usize, (f64, usize)> = HashMap::new();
-    let mut at = 0;
+    let (mut at, mut steps) = (0, 0usize);
     while at < contexts.len() {
         let OpenContext { function: number, share, depth, .. } = contexts[at];
         let function = &functions[number];
+        steps += (function.own.len() + function.calls.len()) * (depth + 1);
         if largest.get(&number).is_none_or(|(known, _)| *known < share) {
             largest.insert(number, (share, at));
         }
-        for (row, (position, costs)) in function.own.iter().enumerate() {
+        for (row, (position, costs)) in function.own.iter().enumerate().filter(|_| steps < MOST_STEPS) {
             let shares: Vec<u64> = costs
                 .iter()
                 .zip(&rest[number][row])
@@ -263,7 +267,7 @@ fn divide(parser: &mut GraphParser, profile: &mut ImportedProfile) -> Result<(),
             rest[number][row].iter_mut().zip(&shares).for_each(|(left, share)| *left -= share);
             add(profile, parser, &contexts, at, (function, *position), &shares, thread)?;
         }
-        let is_open = depth < MOST_DEPTH && contexts.len() < MOST_CONTEXTS;
+        let is_open = depth < MOST_DEPTH && contexts.len() < MOST_CONTEXTS && steps < MOST_STEPS;
         for ((callee, position), cost) in function.calls.iter().filter(|_| is_open) {
             let called = functions[*callee].called;
             let is_small = cost * share < total * SMALLEST_SHARE;

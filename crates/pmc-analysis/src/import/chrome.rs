@@ -411,11 +411,12 @@ fn add_frame_samples(
         Value::Number(number) => Some(number.to_string()),
         _ => None,
     };
+    let of_tid: HashMap<i32, (i32, &str)> =
+        names.iter().map(|((pid, tid), name)| (*tid, (*pid, name.as_str()))).collect();
     for (number, sample) in samples.iter().enumerate() {
         let event = profile.event(if sample.name.is_empty() { "samples" } else { &sample.name }, "")?;
         let tid = id(&sample.tid);
-        let comm = names.iter().find(|((_, of), _)| *of == tid);
-        let (pid, comm) = comm.map_or((tid, ""), |((pid, _), name)| (*pid, name.as_str()));
+        let (pid, comm) = of_tid.get(&tid).copied().unwrap_or((tid, ""));
         let thread = profile.thread(pid, tid, comm)?;
         let (mut locations, mut next) = (Vec::new(), key(&sample.sf));
         while let Some(id) = next.filter(|_| locations.len() <= MOST_FRAMES) {

@@ -78,7 +78,7 @@ pub(super) fn read(bytes: &[u8], mut profile: ImportedProfile) -> Result<Importe
     Ok(profile)
 }
 
-/// Parses `module`function+0x12`. An address alone is code without a name.
+/// Parses `module`function+0x12`. A mere address is code without a name.
 fn location(text: &str, profile: &mut ImportedProfile) -> ImportId {
     let (module, function) = text.split_once('`').unwrap_or(("", text));
     let name = function.rsplit_once("+0x").map_or(function, |(name, _)| name);

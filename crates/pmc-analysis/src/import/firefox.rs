@@ -4,7 +4,8 @@
 //! ```text
 //!   processed   threads[]: samples {stack: [], time: [] or timeDeltas: [], weight: []}; the tables are
 //!               columns, in the thread or in `shared`
-//!   gecko       threads[]: samples {schema: {stack: 0, time: 1}, data: [[stack, time], ...]}; frames are texts
+//!   gecko       threads[]: samples {schema: {stack: 0, time: 1}, data: [[stack, time], ...]}; frames are
+//!               texts
 //!   sample -> stackTable (frame, prefix) -> frameTable (func, line) -> funcTable (name, resource) -> lib
 //! ```
 
@@ -123,7 +124,7 @@ fn read_file(file: &FirefoxFile, profile: &mut ImportedProfile, level: usize) ->
         if level == MOST_PROCESS_LEVELS {
             return Err(ImportError::file("processes are nested too deeply"));
         }
-        // A process of Firefox is a whole profile of its own.
+        // Each further process is a complete profile.
         let process = FirefoxFile::deserialize(process)?;
         read_file(&process, profile, level + 1)?;
     }

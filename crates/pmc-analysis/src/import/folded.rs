@@ -9,6 +9,8 @@
 //! The format does not say whether the first name is a thread or a function, nor what the weight counts. See
 //! [`has_thread_names`] and [`are_counts`] for the rules.
 
+use std::borrow::Cow;
+
 use super::error::ImportError;
 use super::profile::{ImportId, ImportedCall, ImportedProfile, ImportedSample};
 use super::text::{file_and_line, head_lines, is_digits, lines};
@@ -41,8 +43,11 @@ const SEPARATOR: char = ';';
 
 pub(super) fn is_format(head: &[u8]) -> bool {
     let mut lines = head_lines(head).filter(|line| !is_ignored(line)).peekable();
-    let fits = |line: std::borrow::Cow<'_, str>| {
-        split(&line).is_some_and(|(stack, _)| !stack.starts_with([' ', '\t']) && !stack.ends_with(':'))
+    // Keys with values, as in configuration files, are no stacks.
+    let fits = |line: Cow<'_, str>| {
+        split(&line).is_some_and(|(stack, _)| {
+            !stack.starts_with([' ', '\t']) && (stack.contains(SEPARATOR) || !stack.ends_with(':'))
+        })
     };
     lines.peek().is_some() && lines.all(fits)
 }
@@ -63,16 +68,18 @@ fn split(line: &str) -> Option<(&str, f64)> {
 pub(super) fn read(bytes: &[u8], mut profile: ImportedProfile) -> Result<ImportedProfile, ImportError> {
     let event = profile.event("weight", "")?;
     let has_threads = has_thread_names(bytes);
+    let mut stacks = lines(bytes).filter(|(_, line)| !is_ignored(line));
+    let has_two_weights = |line: &str| split(line).and_then(|(stack, _)| split(stack)).is_some();
+    if stacks.all(|(_, line)| has_two_weights(&line)) {
+        let what = "each stack has two weights: import the two profiles, and compare them with pmc diff";
+        return Err(ImportError::file(what));
+    }
     let mut locations: Vec<ImportId> = Vec::new();
     let mut has_fractions = false;
     for (number, line) in lines(bytes).filter(|(_, line)| !is_ignored(line)) {
         let (stack, weight) = split(&line).ok_or_else(|| {
             ImportError::line(number, "a folded stack must end with a space and its weight, a number")
         })?;
-        if split(stack).is_some_and(|(rest, _)| rest.contains(SEPARATOR)) {
-            let what = "two weights: import the two profiles, and compare them with pmc diff";
-            return Err(ImportError::line(number, what));
-        }
         has_fractions |= weight.fract() != 0.0;
         let mut names = stack.split(SEPARATOR).map(str::trim);
         let comm = if has_threads { names.next().unwrap_or_default() } else { "" };
@@ -265,7 +272,8 @@ mod tests {
     fn bad_lines_are_reported_with_their_number() {
         let error = |text: &str| read(text.as_bytes(), ImportedProfile::new()).unwrap_err().to_string();
         assert!(error("a;b 1\na;b\n").starts_with("line 2: "));
-        assert!(error("a;b 1 2\n").contains("two weights"));
+        assert!(error("a;b 1 2\na;c 1 2\n").contains("two weights"));
+        assert_eq!(imported("a;operator 1 2\na;c 2\n").samples.len(), 2);
         assert!(is_format(b"a;b 1\n# c\n\nmain 2\n") && !is_format(b"hello world\n"));
     }
 }

@@ -1,12 +1,12 @@
 //! The text that `perf script`, `pmc script` and simpleperf's `report_sample.py` print.
 //!
 //! ```text
-//!   grep  4100/4101  [002]  12.345678:   250000 cycles:u:       comm, pid/tid or tid, CPU, time, period, event
-//!           55d0c1a01135 parse_line+0x15 (/usr/bin/grep)        address, function, module: innermost first
+//!   grep  4100/4101 [002] 12.345678:  250000 cycles:u:    comm, pid/tid or tid, CPU, time, period, event
+//!           55d0c1a01135 parse_line+0x15 (/usr/bin/grep)  address, function, module: innermost first
 //!           55d0c1a02000 main+0x20 (inlined)
-//!     main.c:30                                                 source line, with -F +srcline
-//!                                                               an empty line ends the sample
-//!   grep  4100  12.345678:  cycles:u:   55d0c1a01135 parse_line+0x15 (/usr/bin/grep)      without a call chain
+//!     main.c:30                                           source line, with -F +srcline
+//!                                                         an empty line ends the sample
+//!   grep  4100  12.345678:  cycles:u:   55d0c1a01135 parse_line+0x15 (/usr/bin/grep)    without a call chain
 //! ```
 //!
 //! All fields but the thread are optional, because `-F` selects them.
@@ -133,7 +133,7 @@ fn parse_cpu(word: &str) -> Option<u32> {
     if is_digits(digits) { digits.parse().ok() } else { None }
 }
 
-/// Parses `tid` or `pid/tid`. A thread's ID alone also stands for its process.
+/// Parses `tid` or `pid/tid`. Without a process ID, the thread's ID also identifies its process.
 fn parse_ids(word: &str) -> Option<(i32, i32)> {
     let number = |text: &str| -> Option<i32> {
         let digits = text.strip_prefix('-').unwrap_or(text);

@@ -6,8 +6,8 @@
 //!      '-- a value per sample type; labels: thread, pid, tid, ...
 //! ```
 //!
-//! Each sample type becomes an event. A type that counts samples is not an event of its own: it gives the
-//! numbers of samples of the types after it.
+//! Each sample type becomes an event. A type that counts samples is no event: it gives the numbers of
+//! samples of the types after it.
 //!
 //! Format: <https://github.com/google/pprof/blob/main/proto/profile.proto>.
 
@@ -188,7 +188,7 @@ pub(super) fn read(bytes: &[u8], mut profile: ImportedProfile) -> Result<Importe
 }
 
 /// An event, and the values of a sample that belong to it.
-struct ValueType {
+struct PprofValue {
     event: ImportId,
     at: usize,
     /// The value that counts the samples.
@@ -197,7 +197,7 @@ struct ValueType {
     is_count: bool,
 }
 
-fn value_types(file: &PprofFile, profile: &mut ImportedProfile) -> Result<Vec<ValueType>, ImportError> {
+fn value_types(file: &PprofFile, profile: &mut ImportedProfile) -> Result<Vec<PprofValue>, ImportError> {
     if file.sample_type.is_empty() || file.sample_type.len() > MOST_TYPES {
         return Err(ImportError::file(format!("it must have 1 to {MOST_TYPES} sample types")));
     }
@@ -220,7 +220,7 @@ fn value_types(file: &PprofFile, profile: &mut ImportedProfile) -> Result<Vec<Va
             continue;
         }
         let event = profile.event(&kind.0, &kind.1)?;
-        types.push(ValueType { event, at, samples_at, is_count: is_count(kind) });
+        types.push(PprofValue { event, at, samples_at, is_count: is_count(kind) });
     }
     Ok(types)
 }

@@ -1,13 +1,14 @@
 //! A profile of another program, as lists of samples, stacks and frames without duplicates.
 //!
 //! The importer of a format fills it; [`recording`](super::recording) writes it as a recording. Limits its
-//! size, so that a hostile file cannot take more memory than a small multiple of its own size.
+//! size, so that a hostile file cannot exhaust the memory.
 //!
 //! ```text
 //!   sample -- stack -- locations, innermost first -- calls, the inlined functions first
 //!      '-- event, thread
 //! ```
 
+use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::Arc;
 
@@ -16,10 +17,10 @@ use indexmap::IndexSet;
 use super::error::ImportError;
 
 /// Maximum number of frames of a stack. The outermost callers of deeper stacks are dropped.
-pub(crate) const MOST_FRAMES: usize = 4096;
+pub(crate) const MOST_FRAMES: usize = 1 << 12;
 /// Maximum number of frames in all distinct stacks.
-const MOST_STACK_WORDS: usize = 1 << 28;
-/// Maximum number of samples, before samples that stand for several are split.
+const MOST_STACK_WORDS: usize = 1 << 26;
+/// Maximum number of samples, before rows of several samples are split.
 const MOST_SAMPLES: usize = 1 << 25;
 /// Maximum number of events and of threads.
 const MOST_EVENTS: usize = 1 << 10;
@@ -27,7 +28,7 @@ const MOST_THREADS: usize = 1 << 20;
 /// Maximum value of a sample, so that sums cannot overflow.
 const MOST_VALUE: u64 = 1 << 60;
 /// Maximum length of a name in bytes. Longer names are cut.
-const LONGEST_NAME: usize = 4096;
+const LONGEST_NAME: usize = 1 << 12;
 
 /// The number of a text, call, location, stack or thread in an [`ImportedProfile`].
 pub(crate) type ImportId = u32;
@@ -60,7 +61,7 @@ pub(crate) struct ImportedThread {
 
 /// The meaning of an event's values.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct ImportedEvent {
+pub(crate) struct ImportedQuantity {
     pub(crate) name: String,
     /// Factor from the file's values to those of pmc: pmc counts times in nanoseconds.
     pub(crate) scale: f64,
@@ -84,7 +85,7 @@ pub(crate) struct ImportedSample {
 /// A profile of another program.
 #[derive(Debug)]
 pub(crate) struct ImportedProfile {
-    pub(crate) events: Vec<ImportedEvent>,
+    pub(crate) events: Vec<ImportedQuantity>,
     pub(crate) texts: IndexSet<Arc<str>>,
     pub(crate) calls: IndexSet<ImportedCall>,
     /// Calls by location, the inlined ones first.
@@ -95,6 +96,10 @@ pub(crate) struct ImportedProfile {
     pub(crate) samples: Vec<ImportedSample>,
     /// What the user should know about the import.
     pub(crate) notes: Vec<String>,
+    /// Events by the texts of their name and unit.
+    event_numbers: HashMap<(ImportId, ImportId), ImportId>,
+    /// Threads without IDs, by their name.
+    named_threads: HashMap<ImportId, ImportId>,
     stack_words: usize,
     cut_stacks: u64,
 }
@@ -110,6 +115,8 @@ impl ImportedProfile {
             threads: IndexSet::new(),
             samples: Vec::new(),
             notes: Vec::new(),
+            event_numbers: HashMap::new(),
+            named_threads: HashMap::new(),
             stack_words: 0,
             cut_stacks: 0,
         };
@@ -133,13 +140,19 @@ impl ImportedProfile {
 
     /// Adds an event, or returns the number of the event with this name. `unit` is the unit of its values.
     pub(crate) fn event(&mut self, name: &str, unit: &str) -> Result<ImportId, ImportError> {
-        let event = ImportedEvent::new(name, unit);
-        if let Some(known) = self.events.iter().position(|known| known.name == event.name) {
-            return Ok(known as ImportId);
+        let key = (self.text(name), self.text(unit));
+        if let Some(known) = self.event_numbers.get(&key) {
+            return Ok(*known);
         }
-        self.events.push(event);
-        limit("events", self.events.len(), MOST_EVENTS)?;
-        Ok(self.events.len() as ImportId - 1)
+        let event = ImportedQuantity::new(name, unit);
+        let known = self.events.iter().position(|known| *known == event);
+        let number = known.unwrap_or(self.events.len());
+        if known.is_none() {
+            self.events.push(event);
+            limit("events", self.events.len(), MOST_EVENTS)?;
+        }
+        self.event_numbers.insert(key, number as ImportId);
+        Ok(number as ImportId)
     }
 
     pub(crate) fn call(&mut self, call: ImportedCall) -> ImportId {
@@ -178,13 +191,15 @@ impl ImportedProfile {
         Ok(number as ImportId)
     }
 
-    /// Adds a thread of which only the name is known. It gets an ID of its own.
+    /// Adds a thread with a known name and an unknown ID. It gets a new ID.
     pub(crate) fn named_thread(&mut self, comm: &str) -> Result<ImportId, ImportError> {
         let text = self.text(comm);
-        match self.threads.iter().position(|thread| thread.comm == text) {
-            Some(known) => Ok(known as ImportId),
-            None => self.thread(ONLY_PROCESS, ONLY_PROCESS + self.threads.len() as i32, comm),
+        if let Some(known) = self.named_threads.get(&text) {
+            return Ok(*known);
         }
+        let number = self.thread(ONLY_PROCESS, ONLY_PROCESS + self.threads.len() as i32, comm)?;
+        self.named_threads.insert(text, number);
+        Ok(number)
     }
 
     /// Adds a sample. `value` is in the unit of the event.
@@ -222,7 +237,7 @@ fn limit(what: &'static str, count: usize, most: usize) -> Result<(), ImportErro
     if count > most { Err(ImportError::Limit { what, most: most as u64 }) } else { Ok(()) }
 }
 
-impl ImportedEvent {
+impl ImportedQuantity {
     /// Creates an event. Its name states the unit, unless values are plain counts or the name implies it.
     fn new(name: &str, unit: &str) -> Self {
         let name = name.trim();
@@ -251,7 +266,7 @@ mod tests {
     #[test]
     fn event_names_state_the_unit_once() {
         let named = |name, unit| {
-            let event = ImportedEvent::new(name, unit);
+            let event = ImportedQuantity::new(name, unit);
             (event.name, event.scale)
         };
         assert_eq!(named("cpu", "nanoseconds"), ("cpu (nanoseconds)".to_owned(), 1.0));

@@ -1,7 +1,7 @@
 //! Writes an imported profile as a recording with an archive, which all commands read like any other
 //! recording.
 //!
-//! Each location gets an address of its own in a mapping that stands for its module. The archive contains the
+//! Each location gets a separate address in a mapping that represents its module. The archive contains the
 //! names and lines at these addresses, so that no file of this machine is consulted.
 //!
 //! ```text
@@ -37,9 +37,14 @@ const INSIDE: u64 = 7;
 const USER_START: u64 = 1 << 20;
 const KERNEL_START: u64 = 0xffff_8000_0000_0000;
 /// Mappings start at multiples of this.
-const PAGE: u64 = 4096;
-/// Maximum number of records into which samples that stand for several are split.
+const PAGE: u64 = 1 << 12;
+/// Maximum number of records into which rows of several samples are split, and of words in them.
 const MOST_RECORDS: u64 = 2_000_000;
+const MOST_SPLIT_WORDS: u64 = 1 << 26;
+/// Maximum number of words in all records.
+const MOST_WORDS: u64 = 1 << 28;
+/// Number of words of a record without its call chain.
+const RECORD_WORDS: u64 = 10;
 /// Name of the module of code whose module is unknown.
 const UNKNOWN_MODULE: &str = "unknown";
 /// Name of the kernel's module.
@@ -231,7 +236,7 @@ fn module_name(name: &str, is_kernel: bool) -> String {
         let is_module = is_module && !clean.starts_with("[guest");
         return if is_module { clean } else { KERNEL.to_owned() };
     }
-    // These names stand for memory without a file, for which there is no archive.
+    // Readers take these names for memory without a file, which has no names in an archive.
     let plain = clean.trim_start_matches('[').trim_end_matches(']');
     let is_special = ["//anon", "/memfd:", "/dev/zero", "/SYSV", "/anon_hugepage"];
     match plain {
@@ -273,8 +278,7 @@ impl RecordWriter<'_> {
         if self.has_time {
             order.sort_by_key(|number| self.profile.samples[*number as usize].time);
         }
-        let all = self.profile.samples.iter().map(|sample| sample.samples);
-        let is_split = all.fold(0u64, u64::saturating_add) <= MOST_RECORDS;
+        let is_split = is_split(self.profile);
         for number in order {
             let sample = &self.profile.samples[number as usize];
             self.thread(sample)?;
@@ -364,6 +368,24 @@ impl RecordWriter<'_> {
     }
 }
 
+/// Returns the number of words of the records, if each sample becomes `count` records.
+fn words(profile: &ImportedProfile, count: impl Fn(&ImportedSample) -> u64) -> u64 {
+    let of = |sample: &ImportedSample| {
+        let chain = profile.stacks[sample.stack as usize].len() as u64;
+        count(sample).saturating_mul(chain + RECORD_WORDS)
+    };
+    profile.samples.iter().map(of).fold(0, u64::saturating_add)
+}
+
+/// Whether rows of several samples become several records.
+fn is_split(profile: &ImportedProfile) -> bool {
+    sample_count(profile) <= MOST_RECORDS && words(profile, |sample| sample.samples) <= MOST_SPLIT_WORDS
+}
+
+fn sample_count(profile: &ImportedProfile) -> u64 {
+    profile.samples.iter().map(|sample| sample.samples).fold(0, u64::saturating_add)
+}
+
 /// Returns notes on what the conversion dropped.
 pub(super) fn notes(profile: &ImportedProfile) -> Vec<String> {
     let mut notes = profile.notes.clone();
@@ -375,8 +397,8 @@ pub(super) fn notes(profile: &ImportedProfile) -> Vec<String> {
             thousands(cut)
         ));
     }
-    let samples = profile.samples.iter().map(|sample| sample.samples).fold(0u64, u64::saturating_add);
-    if samples > MOST_RECORDS {
+    let samples = sample_count(profile);
+    if !is_split(profile) && samples > profile.samples.len() as u64 {
         notes.push(format!(
             "{} samples are shown as {}, one per stack and thread; the sums of their values are exact",
             thousands(samples),
@@ -386,8 +408,11 @@ pub(super) fn notes(profile: &ImportedProfile) -> Vec<String> {
     notes
 }
 
-/// Checks that the sums of the values fit.
+/// Checks that the sums of the values and the records fit.
 pub(super) fn check(profile: &ImportedProfile) -> std::result::Result<(), ImportError> {
+    if words(profile, |_| 1) > MOST_WORDS {
+        return Err(ImportError::Limit { what: "frames of all samples", most: MOST_WORDS });
+    }
     let sum = profile.samples.iter().try_fold(0u64, |sum, sample| sum.checked_add(sample.value));
     match sum.filter(|sum| *sum < 1 << 62) {
         Some(_) => Ok(()),

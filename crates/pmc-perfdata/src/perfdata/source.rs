@@ -113,8 +113,8 @@ impl ByteSource {
                 let packed = limit.saturating_sub(SLACK) / RATIO;
                 return Err(PerfdataError::Bomb { path: path.to_owned(), packed, limit });
             }
-            // If a packed recording is truncated or damaged, keep the part that was unpacked. The truncation is
-            // then detected when the records are read.
+            // If a packed recording is truncated or damaged, keep the part that was unpacked. The truncation
+            // is then detected when the records are read.
             Err(CopyError::Read(e)) if packing.is_some() && temp_file.len > 0 => {
                 let source = temp_file.finish()?;
                 let mut magic = [0; 8];

@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use super::answers::{FrameWriter, SymbolWriter, TextColumnWriter, answers_of};
-use super::format::ModuleData;
-use super::{ArchiveError, OriginalFacts, encode, key_of};
+use super::format::{ModuleData, OriginalFacts};
+use super::{ArchiveError, encode, key_of};
 use crate::symbol::dwarf::lines::LineFrame;
 use crate::symbol::module::{SymbolModule, SymbolModuleKind};
 
@@ -26,7 +26,7 @@ pub struct ImportedFrame {
     pub line: u32,
 }
 
-/// What is known about an imported address.
+/// The code at an imported address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ImportedCode {
     /// Code of a function, which occupies `size` bytes from `start`.

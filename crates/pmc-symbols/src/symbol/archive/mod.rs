@@ -39,7 +39,8 @@ const VERSION: u8 = 1;
 const MOST_RATIO: usize = 24;
 /// Number of additional unpacked bytes that are allowed.
 const SLACK: usize = 1 << 20;
-/// Compression level of archives on disk. Higher levels take several times as long and save only a few percent.
+/// Compression level of archives on disk. Higher levels take several times as long and save only a few
+/// percent.
 pub(in crate::symbol) const LEVEL: i32 = 12;
 /// Binary logarithm of the maximum window size of the compression, in bytes.
 const WINDOW: u32 = 23;
