@@ -24,7 +24,7 @@ pub(super) fn is_format(head: &[u8]) -> bool {
     // A single-line sample may start with spaces, which align the names of threads.
     let Some(first) = lines.next() else { return false };
     let is_first = is_other_record(&first) || SampleHeader::parse(first.trim_start()).is_some();
-    is_first && lines.filter_map(|line| is_sample(line)).all(|is_sample| is_sample)
+    is_first && lines.filter_map(is_sample).all(|is_sample| is_sample)
 }
 
 fn is_ignored(line: &str) -> bool {

@@ -349,7 +349,7 @@ impl RecordWriter<'_> {
         fields.extend(sample.cpu.filter(|_| self.has_cpu).map(u64::from));
         fields.extend([period, chain.len() as u64]);
         fields.extend(chain);
-        let is_kernel = self.profile.stacks[sample.stack as usize].first().is_some() && ip >> 63 == 1;
+        let is_kernel = ip >> 63 == 1;
         let mode = if is_kernel { CpuMode::Kernel } else { CpuMode::User };
         let mut encoder = Encoder::new(0);
         encoder.sample(mode.bits(), &fields);
