@@ -97,7 +97,7 @@ const FORMATS: &[ImportFormat] = &[
     ImportFormat { name: "folded stacks", is_format: |it| folded::is_format(it.head()), read: folded::read },
 ];
 
-/// Heap dumps in text form, and what converts them.
+/// How heap dumps in text form start.
 const HEAP_DUMPS: &[&str] = &["heap_v2/", "heap profile:", "--- symbol"];
 
 /// Opens a recording, or imports a profile in another format. `-` is standard input.
@@ -106,7 +106,7 @@ const HEAP_DUMPS: &[&str] = &["heap_v2/", "heap profile:", "--- symbol"];
 /// Fails if the file cannot be read, or has no format that pmc reads.
 pub fn open(path: impl AsRef<Path>) -> Result<Reader> {
     let path = path.as_ref();
-    match Reader::open_any(path, may_be_profile, MOST_BYTES) {
+    match Reader::open_any(path, |start| may_be_profile(start).then_some(MOST_BYTES)) {
         Ok(OpenedInput::Recording(reader)) => Ok(*reader),
         Ok(OpenedInput::Other(bytes)) => import(&bytes, path),
         Err(PerfdataError::NotPerfData { path, is_empty: false }) => Err(unknown(&path)),
@@ -114,12 +114,17 @@ pub fn open(path: impl AsRef<Path>) -> Result<Reader> {
     }
 }
 
-/// Whether a file that starts with these bytes may be text, JSON or a protobuf message.
+/// Whether a file that starts with these bytes (at most [`HEAD`]) may have one of the formats. A stream is read
+/// to its end only if it may.
 fn may_be_profile(start: &[u8]) -> bool {
-    let is_text = |byte: &u8| *byte >= b' ' || b"\t\n\r".contains(byte);
-    // The tag of one of the first fields of a message.
-    let is_tag = |tag: u8| matches!(tag & 7, 0 | 2) && (1..=15).contains(&(tag >> 3));
-    start.first().is_some_and(|first| is_tag(*first) || start.iter().all(is_text))
+    let content = ImportContent { bytes: start, keys: OnceCell::new() };
+    // The keys by which formats in JSON are told apart may come later.
+    let is_json = start.trim_ascii_start().starts_with(b"{");
+    is_json || is_heap_dump(start) || FORMATS.iter().any(|format| (format.is_format)(&content))
+}
+
+fn is_heap_dump(bytes: &[u8]) -> bool {
+    HEAP_DUMPS.iter().any(|start| bytes.starts_with(start.as_bytes()))
 }
 
 fn unknown(path: &Path) -> Error {
@@ -134,7 +139,7 @@ fn import(bytes: &[u8], path: &Path) -> Result<Reader> {
         true => Path::new("standard input"),
         false => path,
     };
-    if HEAP_DUMPS.iter().any(|start| bytes.starts_with(start.as_bytes())) {
+    if is_heap_dump(bytes) {
         return Err(Error::new(format!("{}: a heap dump in text form", clean(&shown.to_string_lossy())))
             .why("it contains only addresses, no function names")
             .try_this("convert it: go tool pprof -proto PROGRAM FILE > heap.pb.gz, or jeprof --collapsed"));

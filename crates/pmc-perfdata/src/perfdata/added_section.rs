@@ -30,7 +30,7 @@ pub fn copy_with_section(
     feature: FeatureNumber,
     section: &[u8],
 ) -> Result<(), PerfdataError> {
-    let source = ByteSource::open(from, |_| false)?;
+    let source = ByteSource::open(from, |_| None)?;
     let header = PerfdataHeader::read(&source)?;
     let malformed = |what, at| Err(PerfdataError::Malformed { path: source.path().to_owned(), what, at });
     if header.form != RecordingLayout::File || header.is_foreign {

@@ -18,7 +18,7 @@ use super::header::RecordingLayout;
 use super::header::{FILE_HEADER, FileSection, PerfdataHeader};
 use super::magic::is_magic;
 use super::scan::{self, Buffer, Chunk, NativeConverter, RecordingIndex, Segment};
-use super::source::ByteSource;
+use super::source::{ByteSource, HEAD};
 use crate::record::tracepoint::TracingData;
 use crate::record::{Layouts, RawRecord, Record, Records, Update, kind};
 use pmc_sys::abi::{attr, misc};
@@ -63,20 +63,19 @@ impl Reader {
         let is_directory = path.is_dir();
         let source = match is_directory {
             true => ByteSource::open_part(&path.join("data")),
-            false => ByteSource::open(path, |_| false),
+            false => ByteSource::open(path, |_| None),
         };
         Self::of_source(source?, path, is_directory)
     }
 
-    /// Opens a recording like [`Reader::open`]. If the input is not a recording, but `accepts` its first
-    /// bytes (at most 8, unpacked), returns its contents.
+    /// Opens a recording like [`Reader::open`]. If the input is not a recording, passes its first bytes
+    /// (unpacked, at most 64 KiB) to `accepts`. If that returns a maximum size, returns the contents.
     ///
     /// # Errors
-    /// Fails like [`Reader::open`], or if the other input is larger than `most` bytes.
+    /// Fails like [`Reader::open`], or if the other input is larger than that.
     pub fn open_any(
         path: impl AsRef<Path>,
-        accepts: impl Fn(&[u8]) -> bool,
-        most: u64,
+        accepts: impl Fn(&[u8]) -> Option<u64>,
     ) -> Result<OpenedInput, PerfdataError> {
         let path = path.as_ref();
         if path.is_dir() {
@@ -85,9 +84,13 @@ impl Reader {
         let source = ByteSource::open(path, &accepts)?;
         let mut magic = [0; 8];
         let got = source.read_at(&mut magic, 0)?;
-        if is_magic(&magic) || !accepts(&magic[..got]) {
+        let most = match is_magic(&magic) || got == 0 {
+            true => None,
+            false => accepts(&source.section(0, source.len().min(HEAD))?.unwrap_or_default()),
+        };
+        let Some(most) = most else {
             return Self::of_source(source, path, false).map(|reader| OpenedInput::Recording(reader.into()));
-        }
+        };
         if source.len() > most {
             return Err(PerfdataError::LargeInput { path: source.path().to_owned(), most });
         }
@@ -104,7 +107,7 @@ impl Reader {
     /// # Errors
     /// Fails like [`Reader::open`].
     pub fn of_file(file: File, path: &Path) -> Result<Self, PerfdataError> {
-        let reader = Self::of_source(ByteSource::of(file, path, |_| false)?, path, false)?;
+        let reader = Self::of_source(ByteSource::of(file, path, |_| None)?, path, false)?;
         Ok(Self { is_converted: true, ..reader })
     }
 

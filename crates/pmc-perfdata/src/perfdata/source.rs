@@ -22,6 +22,9 @@ const RATIO: u64 = 1_100;
 /// very well.
 const SLACK: u64 = 64 << 20;
 
+/// Number of bytes by which a file that is not a recording is recognized.
+pub(super) const HEAD: u64 = 1 << 16;
+
 /// Maximum number of bytes of a stream to keep in memory, if there is no folder for temporary files.
 const MOST_IN_MEMORY: u64 = 1 << 30;
 
@@ -40,8 +43,8 @@ pub(super) struct ByteSource {
 
 impl ByteSource {
     /// Opens a path, or standard input for `-`. Unpacks gzip and zstd. Rejects streams that are not
-    /// recordings, unless it `accepts` their first bytes.
-    pub(super) fn open(path: &Path, accepts: impl Fn(&[u8]) -> bool) -> Result<Self, PerfdataError> {
+    /// recordings, unless it `accepts` their first bytes (at most [`HEAD`]) and returns their maximum size.
+    pub(super) fn open(path: &Path, accepts: impl Fn(&[u8]) -> Option<u64>) -> Result<Self, PerfdataError> {
         if path.as_os_str() == "-" {
             return Self::stream(io::stdin().lock(), Path::new("standard input"), accepts);
         }
@@ -51,14 +54,14 @@ impl ByteSource {
     /// Opens a file in a directory, whose contents the sender of the directory chose: not a link, FIFO or
     /// device.
     pub(super) fn open_part(path: &Path) -> Result<Self, PerfdataError> {
-        Self::of(open_regular(path, false).map_err(PerfdataError::io("opening", path))?, path, |_| false)
+        Self::of(open_regular(path, false).map_err(PerfdataError::io("opening", path))?, path, |_| None)
     }
 
     /// Reads an open file, like [`ByteSource::open`].
     pub(super) fn of(
         file: File,
         path: &Path,
-        accepts: impl Fn(&[u8]) -> bool,
+        accepts: impl Fn(&[u8]) -> Option<u64>,
     ) -> Result<Self, PerfdataError> {
         let meta = file.metadata().map_err(PerfdataError::io("opening", path))?;
         if !meta.is_file() {
@@ -76,7 +79,7 @@ impl ByteSource {
     pub(super) fn stream(
         mut stream: impl Read,
         path: &Path,
-        accepts: impl Fn(&[u8]) -> bool,
+        accepts: impl Fn(&[u8]) -> Option<u64>,
     ) -> Result<Self, PerfdataError> {
         let mut magic = Vec::new();
         stream.by_ref().take(4).read_to_end(&mut magic).map_err(PerfdataError::io("reading", path))?;
@@ -213,11 +216,16 @@ fn copy<R: Read>(
     to: &mut TempFile,
     limit: impl Fn(&R) -> u64,
     path: &Path,
-    accepts: impl Fn(&[u8]) -> bool,
+    accepts: impl Fn(&[u8]) -> Option<u64>,
 ) -> Result<(), CopyError> {
     let mut magic = Vec::new();
     from.by_ref().take(8).read_to_end(&mut magic).map_err(CopyError::Read)?;
-    if !is_magic(&magic) && !accepts(&magic) {
+    let mut most_other = None;
+    if !is_magic(&magic) {
+        from.by_ref().take(HEAD - 8).read_to_end(&mut magic).map_err(CopyError::Read)?;
+        most_other = accepts(&magic);
+    }
+    if !is_magic(&magic[..magic.len().min(8)]) && most_other.is_none() {
         return Err(CopyError::Write(PerfdataError::NotPerfData {
             path: path.to_owned(),
             is_empty: magic.is_empty(),
@@ -235,6 +243,9 @@ fn copy<R: Read>(
         let limit = limit(from);
         if to.len + got as u64 > limit {
             return Err(CopyError::Bomb { limit });
+        }
+        if let Some(most) = most_other.filter(|most| to.len + got as u64 > *most) {
+            return Err(CopyError::Write(PerfdataError::LargeInput { path: path.to_owned(), most }));
         }
         if to.len + got as u64 > to.most {
             return Err(CopyError::Write(PerfdataError::TooLong { path: path.to_owned(), most: to.most }));
