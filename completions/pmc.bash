@@ -28,6 +28,9 @@ _pmc() {
             pmc,buildid-list)
                 cmd="pmc__subcmd__buildid__subcmd__list"
                 ;;
+            pmc,compare)
+                cmd="pmc__subcmd__compare"
+                ;;
             pmc,config)
                 cmd="pmc__subcmd__config"
                 ;;
@@ -185,7 +188,7 @@ _pmc() {
 
     case "${cmd}" in
         pmc)
-            opts="-p -h -V --buildid-dir --paginate --no-pager --help --version profile latency stat stat-record stat-report record report top trace annotate diff script lock probe sched export flamegraph symbolize evlist buildid-list inject data buildid-cache archive kallsyms config list info mcp persist start stop reserve version help"
+            opts="-p -h -V --buildid-dir --paginate --no-pager --help --version profile latency stat stat-record stat-report record report top trace annotate diff compare script lock probe sched export flamegraph symbolize evlist buildid-list inject data buildid-cache archive kallsyms config list info mcp persist start stop reserve version help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -357,7 +360,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__archive)
-            opts="-o -k -h --no-pager --output --no-code --with-source --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --perf --all --unpack --exclude-buildids --help"
+            opts="-o -k -h --no-pager --output --no-code --with-source --anonymous --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --perf --all --unpack --exclude-buildids --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -485,6 +488,88 @@ _pmc() {
                     ;;
                 -i)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__compare)
+            opts="-r -e -F -s -o -j -h --no-pager --repeat --warmup --event --sample --freq --call-graph --sort --top --max-rows --output --fail-if --format --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --repeat)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -r)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --warmup)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --event)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -e)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --sample)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --freq)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -F)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --call-graph)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --sort)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -s)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-rows)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --top)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fail-if)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "github junit" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -1017,7 +1102,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__help)
-            opts="-a -m -i -w -h --no-pager --all --man --info --web --help profile latency stat stat-record stat-report record report top trace annotate diff script lock probe sched export flamegraph symbolize evlist buildid-list inject data buildid-cache archive kallsyms config list info mcp persist start stop reserve version help"
+            opts="-a -m -i -w -h --no-pager --all --man --info --web --help profile latency stat stat-record stat-report record report top trace annotate diff compare script lock probe sched export flamegraph symbolize evlist buildid-list inject data buildid-cache archive kallsyms config list info mcp persist start stop reserve version help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1045,7 +1130,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__inject)
-            opts="-i -o -b -B -j -f -v -k -s -h --no-pager --input --output --build-ids --buildid-all --mmap2-buildids --mmap2-buildid-all --known-build-ids --jit --convert-callchain --symfs --force --verbose --itrace --vmlinux --kallsyms --ignore-vmlinux --unwind-style --strip --vm-time-correlation --guest-data --guestmount --aslr --sched-stat --help"
+            opts="-i -o -b -B -j -f -v -k -s -h --no-pager --input --output --build-ids --buildid-all --mmap2-buildids --mmap2-buildid-all --known-build-ids --jit --convert-callchain --aslr --symfs --force --verbose --itrace --vmlinux --kallsyms --ignore-vmlinux --unwind-style --strip --vm-time-correlation --guest-data --guestmount --sched-stat --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -4414,7 +4499,7 @@ _pmc_value() {
         value=${value:1}
     fi
     case $command:$option in
-        profile:-e | profile:--event | stat:-e | stat:--event | stat-record:-e | stat-record:--event | record:-e | record:--event | top:-e | top:--event | export:-e | export:--event | flamegraph:-e | flamegraph:--event) candidates=$(_pmc_events "$value") ;;
+        profile:-e | profile:--event | stat:-e | stat:--event | stat-record:-e | stat-record:--event | record:-e | record:--event | top:-e | top:--event | compare:-e | compare:--event | export:-e | export:--event | flamegraph:-e | flamegraph:--event) candidates=$(_pmc_events "$value") ;;
         stat:-M | stat:--metrics | stat-record:-M | stat-record:--metrics | stat-report:-M | stat-report:--metrics) candidates=$(_pmc_metrics "$value") ;;
         profile:-p | profile:--pid | latency:-p | latency:--pid | stat:-p | stat:--pid | stat-record:-p | stat-record:--pid | record:-p | record:--pid | report:--pid | top:-p | top:--pid | trace:-p | trace:--pid | annotate:--pid | diff:--pid | script:--pid | export:--pid | flamegraph:--pid) candidates=$(_pmc_numbers "$value" /proc/[0-9]*) ;;
         latency:-t | latency:--tid | stat:-t | stat:--tid | stat-record:-t | stat-record:--tid | record:-t | record:--tid | report:--tid | top:-t | top:--tid | trace:-t | trace:--tid | annotate:--tid | diff:--tid | script:--tid | export:--tid | flamegraph:--tid) candidates=$(_pmc_numbers "$value" /proc/[0-9]*/task/[0-9]*) ;;

@@ -142,7 +142,10 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("profile", &["symbol", "interval", "session", "record", "abi", "error", "units", "text"]),
     ("profile", &["interval", "symbol", "session", "record", "abi", "error", "units", "text"]),
     // Converts profiles of other programs to recordings.
-    ("import", &["profile", "symbol", "perfdata", "sys", "record", "abi", "error", "units", "text", "address"]),
+    (
+        "import",
+        &["profile", "symbol", "perfdata", "sys", "record", "abi", "error", "units", "text", "address"],
+    ),
     // The measuring wing. `persistent` is shared by the holder and its clients.
     ("persistent", &["host", "sys", "text", "error"]),
     ("counter", &["event", "host", "sys", "abi", "error", "units", "text"]),

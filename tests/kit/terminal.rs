@@ -7,7 +7,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::{wait_for, wait_for_child, wait_for_screen};
 
-/// A tmux server of its own. Dropping it ends the program.
+/// A separate tmux server. Dropping it ends the program.
 pub struct Tmux {
     /// Holds the socket. Each server has another folder: a server that is still ending would refuse the
     /// client of the next one at the same socket.

@@ -285,7 +285,7 @@ fn imported_profiles_work_with_all_commands() {
     run("export -q --format svg -o -", &go).expect(0).prints(&["main.inner"]);
     run("annotate --stdio main.inner", &go).prints(&["the archive does not contain this code"]);
     run("report --stdio --header-only", &go).expect(0).prints(&["form : pprof"]);
-    // As a recording of its own, which perf reads too.
+    // Converted to a recording, which perf reads too.
     let archive = folder.path().join("archive.data");
     kit::run(&["archive", go_path, "-o", archive.to_str().unwrap()]).expect(0);
     assert!(fs::read(&archive).unwrap().starts_with(b"PERFILE2"));

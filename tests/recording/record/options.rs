@@ -167,10 +167,10 @@ fn switch_output_event_starts_another_file() {
     assert!(!events.contains("sched"), "{events}");
     let often = record(&lab.path("y"), &["--switch-output-event", "cpu-clock"], &["true"]);
     often.expect(2).says(&["needs a period", "cpu-clock/period=1000000/"]);
-    let alone = record(&lab.path("y"), &["--switch-max-files", "3"], &["true"]);
-    alone.expect(2).says(&["requires --switch-output", "--switch-output-event"]);
-    let alone = record(&lab.path("y"), &["--switch-exec", "gzip \"$1\""], &["true"]);
-    alone.expect(2).says(&["--switch-exec requires --switch-output"]);
+    let without_series = record(&lab.path("y"), &["--switch-max-files", "3"], &["true"]);
+    without_series.expect(2).says(&["requires --switch-output", "--switch-output-event"]);
+    let without_series = record(&lab.path("y"), &["--switch-exec", "gzip \"$1\""], &["true"]);
+    without_series.expect(2).says(&["--switch-exec requires --switch-output"]);
     let nameless = record(&lab.path("y"), &["--switch-output=60s", "--switch-exec", "gzip"], &["true"]);
     nameless.expect(2).says(&["\"gzip\" does not use the file", "CMD \"$1\""]);
 }

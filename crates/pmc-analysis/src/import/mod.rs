@@ -114,11 +114,11 @@ pub fn open(path: impl AsRef<Path>) -> Result<Reader> {
     }
 }
 
-/// Whether a file that starts with these bytes (at most [`HEAD`]) may have one of the formats. A stream is read
-/// to its end only if it may.
+/// Whether a file that starts with these bytes (at most [`HEAD`]) may have one of the formats. A stream is
+/// read to its end only if it may.
 fn may_be_profile(start: &[u8]) -> bool {
     let content = ImportContent { bytes: start, keys: OnceCell::new() };
-    // The keys by which formats in JSON are told apart may come later.
+    // The keys by which formats in JSON differ may come later.
     let is_json = start.trim_ascii_start().starts_with(b"{");
     is_json || is_heap_dump(start) || FORMATS.iter().any(|format| (format.is_format)(&content))
 }

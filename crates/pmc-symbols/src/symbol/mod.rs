@@ -38,8 +38,8 @@ pub(crate) mod symbolizer;
 pub(crate) mod tables;
 
 pub use archive::{
-    ArchiveError, ConvertedStacks, ImportedCode, ImportedFrame, ImportedSymbols, OriginalFacts, SymbolArchive,
-    rename as rename_archive,
+    ArchiveError, ConvertedStacks, ImportedCode, ImportedFrame, ImportedSymbols, OriginalFacts,
+    SymbolArchive, rename as rename_archive,
 };
 pub use build_id::BuildId;
 pub use build_id_cache::{BuildIdCache, CacheEntry};
