@@ -349,6 +349,35 @@ fn late_names_equal_early_ones() {
 }
 
 #[test]
+fn damaged_tables_are_rejected() {
+    let Some(lab) = Lab::new() else { return };
+    let read = kit::data("perfdata").join("fp.data");
+    export(&read, &lab.path("fp"), &["--no-symbols"]);
+    let table = std::fs::read(lab.path("fp.stacks.parquet")).unwrap();
+    let (file, out) = (lab.path("changed.stacks.parquet"), lab.path("out.stacks.parquet"));
+    let mut dice = 88_172_645_463_325_252u64;
+    let mut random = |below: usize| {
+        dice ^= dice << 13;
+        dice ^= dice >> 7;
+        dice ^= dice << 17;
+        dice as usize % below
+    };
+    for round in 0..150 {
+        let mut changed = table.clone();
+        for _ in 0..1 + random(8) {
+            let at = random(changed.len());
+            changed[at] = random(256) as u8;
+        }
+        std::fs::write(&file, &changed).unwrap();
+        let words = ["symbolize", "--no-cache", "--no-debuginfod", file.to_str().unwrap(), "-o"];
+        let ran = kit::run(&[&words[..], &[out.to_str().unwrap()]].concat());
+        let is_said = ran.status == Some(0) || (ran.status == Some(1) && ran.stderr.starts_with("pmc: "));
+        assert!(is_said && !ran.stderr.contains("panicked"), "round {round}: {ran:?}");
+        assert_eq!(std::fs::read(&file).unwrap(), changed);
+    }
+}
+
+#[test]
 fn options_that_do_not_fit_the_tables_are_explained() {
     let Some(lab) = Lab::new() else { return };
     let program = lab.build("walk", &[CHAIN, PROGRAM].concat(), &FLAGS);

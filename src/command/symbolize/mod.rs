@@ -25,6 +25,7 @@ use pmc_sys::error::{AdvisedOption, Error, Exit, Result, say};
 /// Fails if a file is not a table of stacks, or cannot be written. Files are replaced only when complete.
 pub(super) fn run(plan: &SymbolizePlan) -> Result<Exit> {
     for (table, output) in &plan.tables {
+        report_panics(table);
         let open =
             || File::open(table).map_err(|error| Error::io(format!("opening {}", table.display()), error));
         let unreadable = |error| {
@@ -63,6 +64,22 @@ pub(super) fn run(plan: &SymbolizePlan) -> Result<Exit> {
         recording_quality::warn_of_names(failures);
     }
     Ok(Exit::Done)
+}
+
+/// Reports panics of the crate parquet as an error in this table, and ends pmc with this error's status. The
+/// crate panics on some damaged tables. The table is replaced only later, when the new one is complete.
+fn report_panics(table: &Path) {
+    let name = table.display().to_string();
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if panic.location().is_some_and(|place| place.file().contains("parquet-")) {
+            let error = Error::new(format!("{name} is damaged, or not a table of stacks that pmc wrote"));
+            say::error(&error.try_this("export the recording again: pmc export --format parquet"));
+            #[expect(clippy::exit, reason = "a panic cannot return an error")]
+            std::process::exit(i32::from(Exit::Failure.code()));
+        }
+        before(panic);
+    }));
 }
 
 fn summary(output: &Path, added: u64, missing: u64) -> String {
