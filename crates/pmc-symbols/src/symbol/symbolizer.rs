@@ -169,6 +169,11 @@ impl Symbolizer {
         self.modules[id.0 as usize].1 = OnceLock::new();
     }
 
+    /// Drops all names found so far. Frames found before must not be used after this.
+    pub fn forget_names(&mut self) {
+        self.names = SymbolNames::default();
+    }
+
     /// All names found so far.
     pub fn names(&self) -> &SymbolNames {
         &self.names

@@ -477,6 +477,7 @@ impl NameFinder {
         let NameOptions { depth, raw_names, .. } = self.options;
         let code = self.symbols.name(&self.modules, locations, depth, raw_names, &mut texts, &|_| {});
         self.store(locations, &code, &texts);
+        self.symbols.symbolizer.forget_names();
         let now = Instant::now();
         self.open.extend(locations.iter().filter_map(|location| Some((location.module()?, now))));
         self.close_unused();
@@ -586,6 +587,7 @@ mod tests {
             let call = named.of(&location).expect("it was looked up")[0];
             assert_eq!(named.texts.get(call.symbol), "sum");
         }
+        assert!(finder.symbols.symbolizer.names().functions().is_empty(), "they are in the table of names");
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
         let mapped = maps.lines().filter(|line| line.contains(folder.path().to_str().unwrap())).count();
         assert!((1..=MOST_OPEN).contains(&mapped), "{mapped} of {count} files are mapped");
