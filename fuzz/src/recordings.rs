@@ -226,6 +226,7 @@ pub const INJECT: CommandLines = CommandLines {
         "inject -o - --symfs /nonexistent -b",
         "inject -o - --symfs /nonexistent --mmap2-buildid-all",
         "inject -o - --symfs /nonexistent --convert-callchain",
+        "inject -o - --symfs /nonexistent --aslr",
     ],
     reads_all: true,
     has_symbols: false,
@@ -346,6 +347,8 @@ pub fn verify(commands: &CommandLines, line: &str, input: &[u8], result: &Comman
         let samples = Reader::open(rewritten.path()).and_then(|reader| reader.scan(|_| {}));
         match samples.map(|index| index.count(kind::SAMPLE)) {
             Ok(samples) if samples == walk.samples => {}
+            // Addresses in samples of unknown events cannot be replaced.
+            Ok(_) if line.contains("--aslr") && err.contains("omitted") => {}
             Ok(samples) => wrong(&format!("{samples} of {} samples in the new recording", walk.samples)),
             Err(error) => wrong(&format!("the new recording cannot be read: {error}")),
         }

@@ -3,13 +3,13 @@
 //! Collects the findings of `host`, `sys` and `counter` in a [`MachineReport`]. The view formats and rates
 //! them.
 
-use pmc_analysis::import;
 use std::io::Write;
 
 use super::pager::PagedOutput;
 use super::reasons::{cleaned, no_tracepoint, why};
 use crate::cli::info::InfoArgs;
 use crate::view;
+use pmc_analysis::import;
 use pmc_analysis::profile::machine::{self as shown, MachineReport};
 use pmc_events::counter::capability::{self, Ability, Capability, ThisKernel};
 use pmc_events::counter::core_counters::{self, CoreUnit, CounterState};

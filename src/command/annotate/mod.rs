@@ -3,7 +3,6 @@
 
 mod plan;
 
-use pmc_analysis::import;
 use std::sync::Arc;
 
 use super::pager::PagedOutput;
@@ -13,6 +12,7 @@ use crate::view;
 use crate::view::annotate::AnnotateFacts;
 pub(super) use plan::AnnotatePlan;
 use pmc_analysis::analysis::{Analysis, recording_quality};
+use pmc_analysis::import;
 use pmc_analysis::session::Session;
 use pmc_sys::error::{Error, Exit, Result};
 

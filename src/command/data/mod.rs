@@ -2,7 +2,6 @@
 
 mod plan;
 
-use pmc_analysis::import;
 use std::sync::Arc;
 
 pub(super) use plan::DataPlan;
@@ -11,6 +10,7 @@ use super::progress::Bars;
 use crate::view::script::perf_json;
 use pmc_analysis::analysis::header;
 use pmc_analysis::analysis::script::{NamedRecording, ScriptLine};
+use pmc_analysis::import;
 use pmc_analysis::session::Session;
 use pmc_sys::error::{Error, Exit, Result};
 

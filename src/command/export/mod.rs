@@ -5,7 +5,6 @@ mod http;
 mod plan;
 mod push;
 
-use pmc_analysis::import;
 use std::collections::HashSet;
 use std::fs::DirBuilder;
 use std::io;
@@ -22,6 +21,7 @@ use crate::view::export::parquet::ParquetExport;
 use crate::view::export::{self, ExportContents, ExportFormat, RecordingCircumstances};
 pub(super) use plan::ExportPlan;
 use pmc_analysis::analysis::{Analysis, NamedSamples, header, recording_quality};
+use pmc_analysis::import;
 use pmc_analysis::profile::sampled::{Profile, Query, StackProfile, StringTable};
 use pmc_analysis::session::samples::SampleAttribute;
 use pmc_analysis::session::{CodeLocation, Session};

@@ -9,7 +9,6 @@
 mod plan;
 mod presets;
 
-use pmc_analysis::import;
 use std::io::{self, Write, stdout};
 use std::path::Path;
 use std::sync::Arc;
@@ -21,6 +20,7 @@ use crate::view;
 use crate::view::export::{ExportContents, ExportFormat, RecordingCircumstances};
 use crate::view::report::ReportLayout;
 use pmc_analysis::analysis::latency::{self, LiveLatency, NamedLatency, PairRole};
+use pmc_analysis::import;
 use pmc_analysis::profile::sampled::Profile;
 use pmc_analysis::session::Session;
 use pmc_perfdata::record::RawRecord;

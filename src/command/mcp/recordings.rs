@@ -3,7 +3,6 @@
 //! Each opens the recording again, because files may change between calls. Returns an [`AgentAnswer`] that is
 //! not yet limited.
 
-use pmc_analysis::import;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,6 +14,7 @@ use pmc_analysis::analysis::annotate::listing::ListingOptions;
 use pmc_analysis::analysis::diff::{DiffRequest, DiffSides};
 use pmc_analysis::analysis::request::SampleSelection;
 use pmc_analysis::analysis::{Analysis, AnalysisRequest, NamedSamples};
+use pmc_analysis::import;
 use pmc_analysis::profile::diff::Compute;
 use pmc_analysis::profile::sampled::table::{RowRank, RowSelection};
 use pmc_analysis::profile::sampled::{Filter, Profile, Query, SortKey, StackDirection, StringTable};

@@ -3,7 +3,6 @@
 
 mod plan;
 
-use pmc_analysis::import;
 use std::io::Write;
 use std::sync::Arc;
 
@@ -15,6 +14,7 @@ pub(super) use plan::ReportPlan;
 use plan::{HeaderChoice, ListKind};
 use pmc_analysis::analysis::script::{self, DumpOrder, ScriptLine};
 use pmc_analysis::analysis::{Analysis, counts, header, recording_quality, tasks};
+use pmc_analysis::import;
 use pmc_analysis::profile::sampled::{Profile, StringTable};
 use pmc_analysis::session::{MappingDetail, Session};
 use pmc_symbols::symbol::MissingDataReason;

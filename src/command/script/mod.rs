@@ -3,7 +3,6 @@
 mod dump;
 mod plan;
 
-use pmc_analysis::import;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Arc;
@@ -18,6 +17,7 @@ pub(super) use plan::ScriptPlan;
 use pmc_analysis::analysis::counts::{self, CounterTotal, CountsEvent, RecordedCounts, ThreadCounts};
 use pmc_analysis::analysis::script::{NamedRecording, ScriptLine};
 use pmc_analysis::analysis::{header, recording_quality};
+use pmc_analysis::import;
 use pmc_analysis::session::{Session, ThreadCount};
 use pmc_perfdata::record::kind;
 use pmc_sys::error::{Error, Exit, Result};

@@ -156,7 +156,7 @@ impl AddressMap {
         let mut user = Vec::new();
         for (start, last) in merged {
             let new = next + start % PAGE;
-            user.push((start, last + 1, new));
+            user.push((start, last.saturating_add(1), new));
             next = new.saturating_add(last - start).checked_next_multiple_of(PAGE).unwrap_or(u64::MAX);
             next = next.saturating_add(GAP);
             if next > USER_END {
