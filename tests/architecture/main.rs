@@ -266,7 +266,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("inferno", &["view"]),
     ("fxprof_processed_profile", &["view"]),
     ("parquet", &["view"]),
-    ("prost", &["symbol", "view", "import"]),
+    ("prost", &["symbol", "view", "import", "profile"]),
     ("twox_hash", &["view"]),
     ("lzma_rust2", &["symbol"]),
     ("crc32fast", &["symbol"]),

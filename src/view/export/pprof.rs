@@ -7,8 +7,7 @@
 //!          labels: thread, pid, tid
 //! ```
 //!
-//! Format: <https://github.com/google/pprof/blob/main/proto/profile.proto>. All strings are indexes into the
-//! string table, whose first entry is empty.
+//! The messages are in [`pprof_messages`](pmc_analysis::profile::pprof_messages).
 
 use std::io::{self, Write};
 
@@ -18,120 +17,12 @@ use prost::Message;
 use rustc_hash::FxHashMap;
 
 use super::{ExportContents, function_name, mapped, metric_name};
+use pmc_analysis::profile::pprof_messages::{
+    PprofFunction, PprofLabel, PprofLine, PprofLocation, PprofMapping, PprofProfile, PprofSample,
+    PprofValueType,
+};
 use pmc_analysis::profile::sampled::{StackProfile, StringId};
 use pmc_sys::text::{clean, hex};
-
-#[derive(Clone, PartialEq, Message)]
-struct PprofProfile {
-    #[prost(message, repeated, tag = "1")]
-    sample_type: Vec<PprofValueType>,
-    #[prost(message, repeated, tag = "2")]
-    sample: Vec<PprofSample>,
-    #[prost(message, repeated, tag = "3")]
-    mapping: Vec<PprofMapping>,
-    #[prost(message, repeated, tag = "4")]
-    location: Vec<PprofLocation>,
-    #[prost(message, repeated, tag = "5")]
-    function: Vec<PprofFunction>,
-    #[prost(string, repeated, tag = "6")]
-    string_table: Vec<String>,
-    #[prost(int64, tag = "9")]
-    time_nanos: i64,
-    #[prost(int64, tag = "10")]
-    duration_nanos: i64,
-    #[prost(message, optional, tag = "11")]
-    period_type: Option<PprofValueType>,
-    #[prost(int64, tag = "12")]
-    period: i64,
-    #[prost(int64, repeated, tag = "13")]
-    comment: Vec<i64>,
-    #[prost(int64, tag = "14")]
-    default_sample_type: i64,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct PprofValueType {
-    #[prost(int64, tag = "1")]
-    kind: i64,
-    #[prost(int64, tag = "2")]
-    unit: i64,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct PprofSample {
-    #[prost(uint64, repeated, tag = "1")]
-    location_id: Vec<u64>,
-    #[prost(int64, repeated, tag = "2")]
-    value: Vec<i64>,
-    #[prost(message, repeated, tag = "3")]
-    label: Vec<PprofLabel>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct PprofLabel {
-    #[prost(int64, tag = "1")]
-    key: i64,
-    #[prost(int64, tag = "2")]
-    str: i64,
-    #[prost(int64, tag = "3")]
-    num: i64,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct PprofMapping {
-    #[prost(uint64, tag = "1")]
-    id: u64,
-    #[prost(uint64, tag = "2")]
-    memory_start: u64,
-    #[prost(uint64, tag = "3")]
-    memory_limit: u64,
-    #[prost(uint64, tag = "4")]
-    file_offset: u64,
-    #[prost(int64, tag = "5")]
-    filename: i64,
-    #[prost(int64, tag = "6")]
-    build_id: i64,
-    #[prost(bool, tag = "7")]
-    has_functions: bool,
-    #[prost(bool, tag = "8")]
-    has_filenames: bool,
-    #[prost(bool, tag = "9")]
-    has_line_numbers: bool,
-    #[prost(bool, tag = "10")]
-    has_inline_frames: bool,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct PprofLocation {
-    #[prost(uint64, tag = "1")]
-    id: u64,
-    #[prost(uint64, tag = "2")]
-    mapping_id: u64,
-    #[prost(uint64, tag = "3")]
-    address: u64,
-    #[prost(message, repeated, tag = "4")]
-    line: Vec<PprofLine>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct PprofLine {
-    #[prost(uint64, tag = "1")]
-    function_id: u64,
-    #[prost(int64, tag = "2")]
-    line: i64,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct PprofFunction {
-    #[prost(uint64, tag = "1")]
-    id: u64,
-    #[prost(int64, tag = "2")]
-    name: i64,
-    #[prost(int64, tag = "3")]
-    system_name: i64,
-    #[prost(int64, tag = "4")]
-    filename: i64,
-}
 
 pub(super) fn write(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::Result<()> {
     let profile = PprofBuilder::new(contents, None).build();
@@ -274,7 +165,7 @@ impl<'a> PprofBuilder<'a> {
         }
         let number = self.strings.len() as i64;
         self.strings.insert(text.to_owned(), number);
-        self.profile.string_table.push(text.to_owned());
+        self.profile.string_table.push(text.as_bytes().to_vec());
         number
     }
 

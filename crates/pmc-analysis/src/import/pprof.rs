@@ -17,97 +17,10 @@ use prost::Message;
 
 use super::error::ImportError;
 use super::profile::{ImportId, ImportedCall, ImportedProfile, ImportedSample};
+use crate::profile::pprof_messages::{PprofMapping, PprofProfile, PprofSample};
 
 /// Maximum number of values of a sample.
 const MOST_TYPES: usize = 64;
-
-#[derive(Clone, PartialEq, Message)]
-struct PprofFile {
-    #[prost(message, repeated, tag = "1")]
-    sample_type: Vec<PprofFileType>,
-    #[prost(message, repeated, tag = "2")]
-    sample: Vec<PprofFileSample>,
-    #[prost(message, repeated, tag = "3")]
-    mapping: Vec<PprofFileMapping>,
-    #[prost(message, repeated, tag = "4")]
-    location: Vec<PprofFileLocation>,
-    #[prost(message, repeated, tag = "5")]
-    function: Vec<PprofFileFunction>,
-    #[prost(bytes = "vec", repeated, tag = "6")]
-    string_table: Vec<Vec<u8>>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct PprofFileType {
-    #[prost(int64, tag = "1")]
-    kind: i64,
-    #[prost(int64, tag = "2")]
-    unit: i64,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct PprofFileSample {
-    #[prost(uint64, repeated, tag = "1")]
-    location_id: Vec<u64>,
-    #[prost(int64, repeated, tag = "2")]
-    value: Vec<i64>,
-    #[prost(message, repeated, tag = "3")]
-    label: Vec<PprofFileLabel>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct PprofFileLabel {
-    #[prost(int64, tag = "1")]
-    key: i64,
-    #[prost(int64, tag = "2")]
-    text: i64,
-    #[prost(int64, tag = "3")]
-    number: i64,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct PprofFileMapping {
-    #[prost(uint64, tag = "1")]
-    id: u64,
-    #[prost(uint64, tag = "2")]
-    memory_start: u64,
-    #[prost(uint64, tag = "4")]
-    file_offset: u64,
-    #[prost(int64, tag = "5")]
-    filename: i64,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct PprofFileLocation {
-    #[prost(uint64, tag = "1")]
-    id: u64,
-    #[prost(uint64, tag = "2")]
-    mapping_id: u64,
-    #[prost(uint64, tag = "3")]
-    address: u64,
-    #[prost(message, repeated, tag = "4")]
-    line: Vec<PprofFileLine>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct PprofFileLine {
-    #[prost(uint64, tag = "1")]
-    function_id: u64,
-    #[prost(int64, tag = "2")]
-    line: i64,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct PprofFileFunction {
-    #[prost(uint64, tag = "1")]
-    id: u64,
-    #[prost(int64, tag = "2")]
-    name: i64,
-    #[prost(int64, tag = "3")]
-    system_name: i64,
-    #[prost(int64, tag = "4")]
-    filename: i64,
-}
 
 /// Whether the file consists of fields of the message. The last field may be cut off.
 pub(super) fn is_format(head: &[u8]) -> bool {
@@ -144,7 +57,7 @@ fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
 }
 
 pub(super) fn read(bytes: &[u8], mut profile: ImportedProfile) -> Result<ImportedProfile, ImportError> {
-    let file = PprofFile::decode(bytes).map_err(|error| ImportError::file(error.to_string()))?;
+    let file = PprofProfile::decode(bytes).map_err(|error| ImportError::file(error.to_string()))?;
     let types = value_types(&file, &mut profile)?;
     let locations = locations(&file, &mut profile)?;
     let mut stack: Vec<ImportId> = Vec::new();
@@ -197,7 +110,7 @@ struct PprofValue {
     is_count: bool,
 }
 
-fn value_types(file: &PprofFile, profile: &mut ImportedProfile) -> Result<Vec<PprofValue>, ImportError> {
+fn value_types(file: &PprofProfile, profile: &mut ImportedProfile) -> Result<Vec<PprofValue>, ImportError> {
     if file.sample_type.is_empty() || file.sample_type.len() > MOST_TYPES {
         return Err(ImportError::file(format!("it must have 1 to {MOST_TYPES} sample types")));
     }
@@ -225,13 +138,16 @@ fn value_types(file: &PprofFile, profile: &mut ImportedProfile) -> Result<Vec<Pp
     Ok(types)
 }
 
-fn text(file: &PprofFile, number: i64) -> String {
+fn text(file: &PprofProfile, number: i64) -> String {
     let bytes = usize::try_from(number).ok().and_then(|number| file.string_table.get(number));
     bytes.map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default()
 }
 
 /// Returns the locations by their IDs.
-fn locations(file: &PprofFile, profile: &mut ImportedProfile) -> Result<HashMap<u64, ImportId>, ImportError> {
+fn locations(
+    file: &PprofProfile,
+    profile: &mut ImportedProfile,
+) -> Result<HashMap<u64, ImportId>, ImportError> {
     let functions: HashMap<u64, (ImportId, ImportId)> = file
         .function
         .iter()
@@ -243,7 +159,7 @@ fn locations(file: &PprofFile, profile: &mut ImportedProfile) -> Result<HashMap<
             (function.id, (profile.text(&name), profile.text(&text(file, function.filename))))
         })
         .collect();
-    let mappings: HashMap<u64, &PprofFileMapping> =
+    let mappings: HashMap<u64, &PprofMapping> =
         file.mapping.iter().map(|mapping| (mapping.id, mapping)).collect();
     let mut locations = HashMap::new();
     for location in &file.location {
@@ -283,18 +199,18 @@ fn named_call(profile: &ImportedProfile, call: ImportedCall) -> ImportedCall {
 
 /// Returns the thread that the labels describe.
 fn thread(
-    file: &PprofFile,
-    sample: &PprofFileSample,
+    file: &PprofProfile,
+    sample: &PprofSample,
     profile: &mut ImportedProfile,
 ) -> Result<ImportId, ImportError> {
     let (mut pid, mut tid, mut comm) = (None, None, String::new());
     for label in &sample.label {
-        let number = || i32::try_from(label.number).ok().filter(|number| *number > 0);
+        let number = || i32::try_from(label.num).ok().filter(|number| *number > 0);
         match &*text(file, label.key) {
             "pid" | "process_id" => pid = number(),
             "tid" | "thread_id" => tid = number(),
-            "thread" | "comm" | "thread_comm" | "thread_name" if label.text != 0 => {
-                comm = text(file, label.text)
+            "thread" | "comm" | "thread_comm" | "thread_name" if label.str != 0 => {
+                comm = text(file, label.str)
             }
             _ => {}
         }
@@ -308,8 +224,11 @@ fn thread(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::pprof_messages::{
+        PprofFunction, PprofLabel, PprofLine, PprofLocation, PprofValueType,
+    };
 
-    fn file() -> PprofFile {
+    fn file() -> PprofProfile {
         let strings = [
             "",
             "samples",
@@ -323,28 +242,26 @@ mod tests {
             "thread",
             "io",
         ];
-        PprofFile {
-            sample_type: vec![PprofFileType { kind: 1, unit: 2 }, PprofFileType { kind: 3, unit: 4 }],
-            sample: vec![PprofFileSample {
+        PprofProfile {
+            sample_type: vec![PprofValueType { kind: 1, unit: 2 }, PprofValueType { kind: 3, unit: 4 }],
+            sample: vec![PprofSample {
                 location_id: vec![7, 8],
                 value: vec![3, 30_000_000],
-                label: vec![
-                    PprofFileLabel { key: 8, number: 12, text: 0 },
-                    PprofFileLabel { key: 9, number: 0, text: 10 },
-                ],
+                label: vec![PprofLabel { key: 8, num: 12, str: 0 }, PprofLabel { key: 9, num: 0, str: 10 }],
             }],
-            mapping: vec![PprofFileMapping { id: 1, filename: 7, ..PprofFileMapping::default() }],
+            mapping: vec![PprofMapping { id: 1, filename: 7, ..PprofMapping::default() }],
             location: vec![
-                PprofFileLocation {
+                PprofLocation {
                     id: 7,
                     mapping_id: 1,
-                    line: vec![PprofFileLine { function_id: 1, line: 5 }; 2],
+                    line: vec![PprofLine { function_id: 1, line: 5 }; 2],
                     address: 0,
                 },
-                PprofFileLocation { id: 8, mapping_id: 1, address: 0x40, line: vec![] },
+                PprofLocation { id: 8, mapping_id: 1, address: 0x40, line: vec![] },
             ],
-            function: vec![PprofFileFunction { id: 1, name: 5, system_name: 5, filename: 6 }],
+            function: vec![PprofFunction { id: 1, name: 5, system_name: 5, filename: 6 }],
             string_table: strings.map(|text| text.as_bytes().to_vec()).into(),
+            ..PprofProfile::default()
         }
     }
 
@@ -366,7 +283,7 @@ mod tests {
 
     #[test]
     fn invalid_references_are_errors() {
-        let error = |change: &dyn Fn(&mut PprofFile)| {
+        let error = |change: &dyn Fn(&mut PprofProfile)| {
             let mut file = file();
             change(&mut file);
             read(&file.encode_to_vec(), ImportedProfile::new()).unwrap_err().to_string()

@@ -14,6 +14,7 @@ pub mod lock;
 pub mod machine;
 pub mod metrics;
 pub mod parts;
+pub mod pprof_messages;
 pub mod repeats;
 pub mod sampled;
 pub mod sched;

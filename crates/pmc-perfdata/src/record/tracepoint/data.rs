@@ -53,17 +53,23 @@ impl<'a> PayloadFields<'a> {
     }
 }
 
+/// Reads the start of the section; `None` if it is invalid.
+fn after_head(bytes: &[u8]) -> Option<PayloadFields<'_>> {
+    let mut f = PayloadFields { bytes: Cursor::new(bytes), is_foreign: false };
+    if f.bytes.take(MAGIC.len())? != MAGIC {
+        return None;
+    }
+    f.word()?;
+    f.is_foreign = (f.bytes.u8()? == 1) == cfg!(target_endian = "little");
+    f.bytes.u8()?;
+    f.u32()?;
+    Some(f)
+}
+
 impl TracingData {
     /// Parses the section, skipping truncated parts; `None` if its beginning is invalid.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
-        let mut f = PayloadFields { bytes: Cursor::new(bytes), is_foreign: false };
-        if f.bytes.take(MAGIC.len())? != MAGIC {
-            return None;
-        }
-        f.word()?;
-        f.is_foreign = (f.bytes.u8()? == 1) == cfg!(target_endian = "little");
-        f.bytes.u8()?;
-        f.u32()?;
+        let mut f = after_head(bytes)?;
         let mut data = Self { is_foreign: f.is_foreign, ..Self::default() };
         let _ = data.parse_files(&mut f);
         Some(data)
@@ -72,14 +78,7 @@ impl TracingData {
     /// Returns the section without what follows the formats: the kernel's symbols, its constant strings, and
     /// the names of threads. `None` if the section is damaged.
     pub fn formats_only(bytes: &[u8]) -> Option<Vec<u8>> {
-        let mut f = PayloadFields { bytes: Cursor::new(bytes), is_foreign: false };
-        if f.bytes.take(MAGIC.len())? != MAGIC {
-            return None;
-        }
-        f.word()?;
-        f.is_foreign = (f.bytes.u8()? == 1) == cfg!(target_endian = "little");
-        f.bytes.u8()?;
-        f.u32()?;
+        let mut f = after_head(bytes)?;
         Self::default().parse_formats(&mut f)?;
         let formats = &bytes[..bytes.len() - f.bytes.rest().len()];
         // Symbols and strings have 32-bit sizes. In newer versions, names of threads follow (64-bit size).
