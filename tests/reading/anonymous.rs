@@ -241,3 +241,16 @@ fn all_kinds_of_recordings_are_moved_or_refused() {
     }
     assert!(written > 40, "only {written} written");
 }
+
+#[test]
+fn mapping_up_to_the_last_address_is_refused() {
+    let mut bytes = fs::read(kit::data("perfdata").join("fp.data")).unwrap();
+    let name = bytes.windows(9).position(|window| window == b"/usr/bin/").unwrap();
+    // In MMAP2 records, the length is 48 bytes before the name.
+    bytes[name - 48..name - 40].fill(0xff);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("perf.data");
+    fs::write(&file, bytes).unwrap();
+    let ran = kit::run(&["inject", "--aslr", "-i", file.to_str().unwrap(), "-o", "/dev/null"]);
+    ran.expect(1).says(&["the recorded mappings are too large", "the recording may be damaged"]);
+}
