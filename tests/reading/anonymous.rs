@@ -11,13 +11,20 @@ use pmc_perfdata::record::{MappedFileId, Mmap2, Record};
 use crate::kit::lab::{self, Lab};
 use crate::kit::{self, oracle};
 
+/// Copies a variable of its environment, because the kernel cannot always read the pages of the environment.
 const PROGRAM: &str = r#"
+#include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 __attribute__((noinline)) void hot(long n) { sink += chain(sink, n * 20); sink++; }
 __attribute__((noinline)) void warm(long n) { sink += chain(sink, n * 10); sink++; }
 int main(void) {
+    char copy[64] = "";
+    strncpy(copy, getenv("SECRET"), sizeof copy - 1);
+    __asm__ volatile("" : : "r"(copy) : "memory");
     prctl(PR_SET_NAME, "qzxthread");
     for (int i = 0; i < 3000; i++) { long n = uneven(); hot(n); warm(n); }
+    __asm__ volatile("" : : "r"(copy) : "memory");
     return 0;
 }
 "#;
