@@ -1,5 +1,5 @@
 //! The binary: passes the arguments to the library and exits with the status that the library returns. This
-//! is the only place where the process ends.
+//! is the only place where the process ends, except after a panic.
 
 use std::process::ExitCode;
 

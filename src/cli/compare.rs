@@ -14,7 +14,7 @@ Examples:
   pmc compare -r 20 'gzip -1c F' 'gzip -6c F' -o gzip.html     20 runs of each, and a page
   pmc compare ./old ./new --fail-if 'worse > 3% and p < 0.01'  in CI: exit with 1 if slower
 Each command is one word, which a shell interprets if it contains shell syntax. pmc first counts both commands,
-and then runs both again to profile them. docs/diff.md explains the statistics."
+and then runs both again to profile them. docs/ci.md describes the statistics."
 )]
 pub struct CompareArgs {
     /// The old and the new command

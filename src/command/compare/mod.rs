@@ -43,7 +43,7 @@ pub(super) fn run(plan: &ComparePlan, steps: &CompareSteps<'_>) -> Result<Exit> 
     let signals = launch::signals(&[signal::USR1, signal::USR2])?;
     let ((counts, mut problems), mut exit) = (steps.count)(plan.stat(), words.clone())?;
     let mut runs = ProfiledRuns::default();
-    let profiled = if is_over(exit) { Ok(()) } else { runs.profile(plan, steps, &words, &signals) };
+    let profiled = if exit.is_interruption() { Ok(()) } else { runs.profile(plan, steps, &words, &signals) };
     drop(signals);
     signal::release();
     if let Some(failed) = runs.exit {
@@ -52,7 +52,7 @@ pub(super) fn run(plan: &ComparePlan, steps: &CompareSteps<'_>) -> Result<Exit> 
     let profiles = runs.compare(plan, steps, &mut problems)?;
     // The counts are valid even if profiling failed.
     let report = match (&plan.gate, &profiled) {
-        (Some(condition), Ok(())) if !is_over(exit) => {
+        (Some(condition), Ok(())) if !exit.is_interruption() => {
             let mut subjects = counts.gate_subjects();
             subjects.extend(profiles.iter().flat_map(|(diff, of)| groups::gate_subjects(diff, of)));
             Some(judge(condition, &subjects, problems))
@@ -101,11 +101,6 @@ fn show(plan: &ComparePlan, answer: &CompareAnswer<'_>, report: Option<&GateRepo
         .map_err(failed)
 }
 
-/// Whether the user interrupted a run, so that no more runs should start.
-fn is_over(exit: Exit) -> bool {
-    matches!(exit, Exit::Interrupted(_) | Exit::Signal(signal::INT))
-}
-
 /// The complete recordings of both commands.
 #[derive(Default)]
 struct ProfiledRuns {
@@ -139,7 +134,7 @@ impl ProfiledRuns {
                 if exit.code() != 0 {
                     self.exit = Some(exit);
                 }
-                if is_over(exit) {
+                if exit.is_interruption() {
                     return Ok(());
                 }
                 self.sides[side].push(file);

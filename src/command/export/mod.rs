@@ -226,7 +226,6 @@ impl LoadedRecording {
         let session = Arc::new(Session::open(import::open(path)?)?);
         let mut request = plan.request.clone();
         request.resolve(&session.reader)?;
-        // Without timestamps, all samples would seem to be simultaneous.
         request.apart = plan.apart(&session.reader);
         if plan.format.is_pair() && !session.has_time {
             return Err(Error::new(
@@ -235,6 +234,7 @@ impl LoadedRecording {
             .why("the recording was made without times")
             .try_this("another format: pmc export -o FILE.pb.gz"));
         }
+        // Without timestamps, all samples would seem to be simultaneous.
         request.apart.retain(|one| session.has_time || !matches!(one, SampleAttribute::Time(_)));
         let question = request.question(&plan.query, &session.reader);
         let query = Query { event: plan.event(&session.reader)?, ..question };

@@ -254,11 +254,7 @@ impl ExportPlan {
             true => self.output.join(self.title.strip_suffix(".data").unwrap_or(&self.title)),
             false => PathBuf::from(path.strip_suffix(".parquet").unwrap_or(&path)),
         };
-        ["samples", "stacks"].map(|table| {
-            let mut name = start.clone().into_os_string();
-            name.push(format!(".{table}.parquet"));
-            name.into()
-        })
+        ["samples", "stacks"].map(|table| plan::with_suffix(&start, &format!(".{table}.parquet")))
     }
 
     /// Returns the additional attributes by which rows of this recording are distinguished.

@@ -274,7 +274,7 @@ impl StatSession<'_> {
             for ((command, text), runs) in commands.iter().zip(&texts).zip(&mut runs) {
                 let ran = self.run_passes(command, round)?;
                 progress.iter().for_each(|progress| progress.more(1));
-                let is_interrupted = matches!(ran.exit, Exit::Interrupted(_) | Exit::Signal(signal::INT));
+                let is_interrupted = ran.exit.is_interruption();
                 if ran.exit.code() != 0 && exit == Exit::Done && !is_interrupted {
                     let words: Vec<_> = command.iter().map(|w| w.to_string_lossy()).collect();
                     let name = words.last().map(|w| w.as_ref()).unwrap_or_default();

@@ -235,9 +235,9 @@ impl RecordingCircumstances {
     }
 }
 
-impl ExportContents<'_> {
+impl<'a> ExportContents<'a> {
     /// Returns metadata of the recording by perf's label, such as `hostname`; empty if unknown. Untrusted.
-    fn fact(&self, label: &str) -> &str {
+    fn fact(&self, label: &str) -> &'a str {
         let facts = &self.recording.about.facts;
         facts.iter().find(|(of, _)| of == label).map_or("", |(_, words)| words)
     }

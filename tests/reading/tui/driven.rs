@@ -678,7 +678,7 @@ fn hostile_names_are_harmless() {
     press(&terminal, &["1", "/"]);
     enter(&terminal, "数据库");
     press(&terminal, &["a"]);
-    terminal.until("its code, or why there is none", |screen| {
+    terminal.until("its code, or the reason for its absence", |screen| {
         screen.contains("数据库") && !screen.contains("looking for")
     });
     press(&terminal, &["Q"]);

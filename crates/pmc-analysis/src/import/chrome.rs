@@ -209,7 +209,7 @@ struct TraceSample {
 /// Reads a trace.
 pub(super) fn read_trace(bytes: &[u8], mut profile: ImportedProfile) -> Result<ImportedProfile, ImportError> {
     let is_list = bytes.trim_ascii_start().starts_with(b"[");
-    let file = match is_list {
+    let mut file = match is_list {
         true => TraceFile { trace_events: list(bytes)?, ..TraceFile::default() },
         false => serde_json::from_slice(bytes)?,
     };
@@ -220,10 +220,9 @@ pub(super) fn read_trace(bytes: &[u8], mut profile: ImportedProfile) -> Result<I
         }
     }
     add_frame_samples(&file.stack_frames, &file.samples, &names, &mut profile)?;
-    let slices = slices(&file.trace_events);
-    add_profiles(file.trace_events, &names, &mut profile)?;
+    add_profiles(&mut file.trace_events, &names, &mut profile)?;
     if profile.samples.is_empty() {
-        add_slices(slices, &names, &mut profile)?;
+        add_slices(slices(&file.trace_events), &names, &mut profile)?;
     }
     if profile.samples.is_empty() {
         return Err(ImportError::file(
@@ -264,15 +263,16 @@ struct ChunkedProfile {
     deltas: Vec<f64>,
 }
 
+/// Adds the samples of profiles, which are moved out of the events.
 fn add_profiles(
-    events: Vec<TraceEvent>,
+    events: &mut [TraceEvent],
     names: &HashMap<(i32, i32), String>,
     profile: &mut ImportedProfile,
 ) -> Result<(), ImportError> {
     let mut open: indexmap::IndexMap<(i32, String), ChunkedProfile> = indexmap::IndexMap::new();
     for event in events {
-        let is_start = is_named(&event, "Profile") || is_named(&event, "CpuProfile");
-        if !is_start && !is_named(&event, "ProfileChunk") {
+        let is_start = is_named(event, "Profile") || is_named(event, "CpuProfile");
+        if !is_start && !is_named(event, "ProfileChunk") {
             continue;
         }
         let pid = id(&event.pid);
@@ -280,7 +280,7 @@ fn add_profiles(
         if is_start || chunk.thread == (0, 0) {
             chunk.thread = (pid, id(&event.tid));
         }
-        let Some(data) = event.args.data else { continue };
+        let Some(data) = event.args.data.take() else { continue };
         chunk.start = data.start_time.unwrap_or(chunk.start);
         chunk.end = data.end_time.or(chunk.end);
         data.cpu_profile.nodes.into_iter().for_each(|node| chunk.nodes.add(node, profile));

@@ -8,7 +8,7 @@
 
 use super::error::ImportError;
 use super::profile::{ImportId, ImportedCall, ImportedProfile, ImportedSample};
-use super::text::{head_lines, hex, is_digits, lines};
+use super::text::{head_lines, hex, is_digits, lines, module_and_function, without_offset};
 
 pub(super) fn is_format(head: &[u8]) -> bool {
     let mut has_frame = false;
@@ -80,8 +80,7 @@ pub(super) fn read(bytes: &[u8], mut profile: ImportedProfile) -> Result<Importe
 
 /// Parses `module`function+0x12`. A mere address is code without a name.
 fn location(text: &str, profile: &mut ImportedProfile) -> ImportId {
-    let (module, function) = text.split_once('`').unwrap_or(("", text));
-    let name = function.rsplit_once("+0x").map_or(function, |(name, _)| name);
+    let (module, name) = module_and_function(text).unwrap_or_else(|| ("", without_offset(text)));
     let is_address = text.starts_with("0x") && hex(name).is_some();
     let call = ImportedCall {
         name: if is_address { 0 } else { profile.text(name) },

@@ -13,7 +13,7 @@ use std::borrow::Cow;
 
 use super::error::ImportError;
 use super::profile::{ImportId, ImportedCall, ImportedProfile, ImportedSample};
-use super::text::{file_and_line, head_lines, is_digits, lines};
+use super::text::{file_and_line, head_lines, is_digits, lines, module_and_function};
 use pmc_sys::units::thousands;
 
 /// Maximum sum of the weights that are taken for numbers of samples.
@@ -197,9 +197,7 @@ fn call(profile: &mut ImportedProfile, name: &str) -> (ImportedCall, bool) {
         // Code without a name, in this module.
         let module = if module == "unknown" { "" } else { module };
         ImportedCall { module: profile.text(module), is_kernel, ..ImportedCall::default() }
-    } else if let Some((module, function)) = name.split_once('`') {
-        // DTrace: module`function+0x12
-        let function = function.rsplit_once("+0x").map_or(function, |(function, _)| function);
+    } else if let Some((module, function)) = module_and_function(name) {
         let (module, name) = (profile.text(module), profile.text(function));
         ImportedCall { module, name, is_kernel, ..ImportedCall::default() }
     } else if let Some((function, (file, line))) = with_position(name) {

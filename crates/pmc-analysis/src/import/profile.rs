@@ -15,6 +15,7 @@ use std::sync::Arc;
 use indexmap::IndexSet;
 
 use super::error::ImportError;
+use pmc_sys::text::prefix;
 
 /// Maximum number of frames of a stack. The outermost callers of deeper stacks are dropped.
 pub(crate) const MOST_FRAMES: usize = 1 << 12;
@@ -126,8 +127,7 @@ impl ImportedProfile {
 
     /// Adds a text. Number 0 is the empty text.
     pub(crate) fn text(&mut self, text: &str) -> ImportId {
-        let text = text.trim();
-        let text = shortened(text);
+        let text = prefix(text.trim(), LONGEST_NAME);
         match self.texts.get_index_of(text) {
             Some(number) => number as ImportId,
             None => self.texts.insert_full(text.into()).0 as ImportId,
@@ -225,12 +225,6 @@ impl ImportedProfile {
 /// ID of the process and of the first thread in profiles without IDs.
 const ONLY_PROCESS: i32 = 1;
 
-/// Cuts a name that is too long.
-fn shortened(name: &str) -> &str {
-    let end = (0..=name.len().min(LONGEST_NAME)).rev().find(|end| name.is_char_boundary(*end));
-    &name[..end.unwrap_or(0)]
-}
-
 /// Adds a list, and returns its number and whether it is new.
 fn add_list(lists: &mut IndexSet<Box<[ImportId]>>, list: &[ImportId]) -> (ImportId, bool) {
     match lists.get_index_of(list) {
@@ -247,7 +241,7 @@ impl ImportedQuantity {
     /// Creates an event. Its name states the unit, unless values are plain counts or the name implies it.
     fn new(name: &str, unit: &str) -> Self {
         let name = name.trim();
-        let name = if name.is_empty() { "samples" } else { shortened(name) };
+        let name = if name.is_empty() { "samples" } else { prefix(name, LONGEST_NAME) };
         let (unit, scale) = match unit.trim() {
             "nanoseconds" | "nanosecond" | "ns" => ("nanoseconds", 1.0),
             "microseconds" | "microsecond" | "us" | "µs" => ("nanoseconds", 1e3),

@@ -29,6 +29,17 @@ pub(super) fn file_and_line(text: &str) -> Option<(&str, u32)> {
     (!file.is_empty()).then_some((file, line))
 }
 
+/// Splits DTrace's `module`function+0x12` into the module and the function.
+pub(super) fn module_and_function(text: &str) -> Option<(&str, &str)> {
+    let (module, function) = text.split_once('`')?;
+    Some((module, without_offset(function)))
+}
+
+/// Removes the offset from `function+0x12`.
+pub(super) fn without_offset(function: &str) -> &str {
+    function.rsplit_once("+0x").map_or(function, |(name, _)| name)
+}
+
 /// Whether the text consists of decimal digits.
 pub(super) fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())

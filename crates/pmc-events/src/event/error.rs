@@ -113,9 +113,7 @@ impl ParseError {
             return String::new();
         }
         let clean = |part: &str| text::clean(part).into_owned();
-        let cut = |at: usize| {
-            (0..=at.min(self.text.len())).rev().find(|&i| self.text.is_char_boundary(i)).unwrap_or(0)
-        };
+        let cut = |at: usize| text::prefix(&self.text, at).len();
         let (start, end) = (cut(self.span.start), cut(self.span.end.max(self.span.start)));
         // If the text is long, only the part around the word is shown.
         let from = if end <= SHOWN { 0 } else { cut(start.saturating_sub(SHOWN / 3)) };

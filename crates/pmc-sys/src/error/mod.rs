@@ -2,7 +2,7 @@
 //!
 //! Lower layers have their own error types, and convert them to this type at the layer's boundary. An
 //! [`Error`] holds the failed operation, the kernel's error, the usual cause, remedies and the exit status.
-//! Only [`say`] prints it, and only `main` exits.
+//! Only [`say`] prints it. Only `main` exits, except after a panic.
 
 pub mod advice;
 pub mod say;
@@ -13,7 +13,7 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::sys::{descriptor, errno};
+use crate::sys::{descriptor, errno, signal};
 use crate::text::shell_word;
 
 pub use advice::{Advice, AdvisedOption};
@@ -46,6 +46,11 @@ pub enum Exit {
 }
 
 impl Exit {
+    /// Whether the user interrupted pmc or the profiled command.
+    pub fn is_interruption(self) -> bool {
+        matches!(self, Self::Interrupted(_) | Self::Signal(signal::INT))
+    }
+
     /// Returns the status that the parent process sees.
     pub fn code(self) -> u8 {
         match self {

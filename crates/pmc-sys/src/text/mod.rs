@@ -73,6 +73,12 @@ pub fn with_caret(text: &str, at: usize, note: &str) -> String {
     format!("{before}{after}\n{}^ {note}", " ".repeat(width(&before)))
 }
 
+/// Returns the longest start of a text with at most `most` bytes that is valid UTF-8.
+pub fn prefix(text: &str, most: usize) -> &str {
+    let end = (0..=text.len().min(most)).rev().find(|at| text.is_char_boundary(*at));
+    &text[..end.unwrap_or(0)]
+}
+
 /// Formats bytes in base 16, two digits each, separated by `between`.
 pub fn hex(bytes: &[u8], between: &str) -> String {
     let mut out = String::with_capacity(bytes.len() * (2 + between.len()));

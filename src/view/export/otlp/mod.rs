@@ -92,6 +92,8 @@ struct OtlpExport<'a> {
     contents: &'a ExportContents<'a>,
     rows: Vec<&'a StackRow>,
     mapped: FxHashMap<u32, ModuleRange>,
+    /// The mean period of each event's samples, without waits.
+    periods: Vec<i64>,
     /// Whether samples have times, and running time has no values.
     has_times: bool,
 }
@@ -106,7 +108,15 @@ impl<'a> OtlpExport<'a> {
             return Err(too_large());
         }
         let mapped = mapped::modules(contents.stacks).into_iter().map(|one| (one.module, one)).collect();
-        Ok(Self { contents, rows, mapped, has_times })
+        let mut sums = vec![(0u64, 0u64); contents.stacks.events.len()];
+        for row in rows.iter().filter(|row| row.wait.is_none()) {
+            if let Some((samples, period)) = sums.get_mut(row.event as usize) {
+                *samples = samples.saturating_add(row.value.samples);
+                *period = period.saturating_add(row.value.period);
+            }
+        }
+        let mean = |(samples, period): (u64, u64)| (period / samples.max(1)).max(1) as i64;
+        Ok(Self { contents, rows, mapped, periods: sums.into_iter().map(mean).collect(), has_times })
     }
 
     /// Returns a message with these rows and with the part of the dictionary that they use.
@@ -131,7 +141,7 @@ impl<'a> OtlpExport<'a> {
                 resource: Some(OtlpResource { attributes: self.resource() }),
                 scope_profiles: vec![OtlpScopeProfiles { scope: Some(scope), profiles }],
             }],
-            dictionary: Some(builder.dictionary()),
+            dictionary: Some(builder.dictionary),
         }
     }
 
@@ -280,10 +290,6 @@ impl<'a> OtlpBuilder<'a> {
         }
     }
 
-    fn dictionary(self) -> OtlpDictionary {
-        self.dictionary
-    }
-
     /// Begins the profile of a row's event: of its waits if the row is a wait, else of all other rows.
     ///
     /// The types are those by which Pyroscope recognizes CPU time and waiting time. It computes CPU time from
@@ -293,12 +299,13 @@ impl<'a> OtlpBuilder<'a> {
         let nanoseconds = "nanoseconds";
         let unit = if event.is_clock() { nanoseconds } else { "count" };
         let metric = if event.has_waits() { "cpu".to_owned() } else { metric_name(event) };
-        let (sample_type, period) = match (row.wait.is_some(), self.export.has_times) {
-            (true, _) => (("off_cpu", nanoseconds), None),
-            (false, true) => (("samples", "count"), Some(self.period(row.event))),
-            (false, false) => ((metric.as_str(), unit), Some(self.period(row.event))),
+        let (name, of_name) = match (row.wait.is_some(), self.export.has_times) {
+            (true, _) => ("off_cpu", nanoseconds),
+            (false, true) => ("samples", "count"),
+            (false, false) => (metric.as_str(), unit),
         };
-        let sample_type = Some(self.value_type(sample_type.0, sample_type.1));
+        let sample_type = Some(self.value_type(name, of_name));
+        let period = row.wait.is_none().then(|| self.export.periods[row.event as usize]);
         let period_type = period.map(|_| self.value_type(&metric, unit));
         let profile = OtlpProfile {
             sample_type,
@@ -308,15 +315,6 @@ impl<'a> OtlpBuilder<'a> {
             ..OtlpProfile::default()
         };
         OtlpProfileBuilder { profile, samples: FxHashMap::default() }
-    }
-
-    /// Returns the mean period of an event's samples, without waits. It is the same in all requests.
-    fn period(&self, event: u32) -> i64 {
-        let running = self.export.rows.iter().filter(|row| row.event == event && row.wait.is_none());
-        let (samples, period) = running.fold((0u64, 0u64), |(samples, period), row| {
-            (samples.saturating_add(row.value.samples), period.saturating_add(row.value.period))
-        });
-        (period / samples.max(1)).max(1) as i64
     }
 
     fn value_type(&mut self, name: &str, unit: &str) -> OtlpValueType {

@@ -79,11 +79,10 @@ impl<'a> ParquetExport<'a> {
     pub(crate) fn new(contents: &ExportContents<'a>, origin: &'a RecordingOrigin) -> Option<Self> {
         let recording = contents.recording;
         let (first, _) = recording.span?;
-        let recorded = recording.about.facts.iter().find(|(label, _)| label == "hostname");
         Some(Self {
             stacks: contents.stacks,
             origin,
-            host: origin.host.as_deref().unwrap_or(recorded.map_or("", |(_, name)| name)),
+            host: origin.host.as_deref().unwrap_or(contents.fact("hostname")),
             to_wall_ns: recording.started?.wrapping_sub(first) as i64,
             clock: if recording.is_dated {
                 "recorded"
@@ -135,11 +134,11 @@ impl<'a> ParquetExport<'a> {
         let mut label = |(key, value): (&str, &str)| (texts.get(&clean(key)), texts.get(&clean(value)));
         let labels: Vec<(ByteArray, ByteArray)> =
             self.origin.labels.iter().map(|(key, value)| label((key, value))).collect();
-        let [_, runnable, blocked] = [None, Some("runnable"), Some("blocked")].map(|state| -> Arc<[_]> {
-            let state = state.map(|state| label((STATE_LABEL, state)));
-            labels.iter().cloned().chain(state).collect()
-        });
-        let labels: Arc<[_]> = labels.into();
+        let [running, runnable, blocked] =
+            [None, Some("runnable"), Some("blocked")].map(|state| -> Arc<[_]> {
+                let state = state.map(|state| label((STATE_LABEL, state)));
+                labels.iter().cloned().chain(state).collect()
+            });
         for same in rows.chunk_by(|a, b| a.0 == b.0) {
             let (identity, row) = same[0];
             let event = &stacks.events[row.event as usize];
@@ -163,7 +162,7 @@ impl<'a> ParquetExport<'a> {
                 samples: 0,
                 value: i64::try_from(sum).unwrap_or(i64::MAX),
                 labels: match identity.state {
-                    ThreadState::Running => labels.clone(),
+                    ThreadState::Running => running.clone(),
                     ThreadState::Runnable => runnable.clone(),
                     ThreadState::Blocked => blocked.clone(),
                 },
@@ -256,8 +255,7 @@ fn module_name(stacks: &StackProfile<'_>, location: u32) -> String {
         None => "[not mapped]".to_owned(),
         Some(module) => match module.kind {
             ModuleKind::File => module.path.to_string_lossy().into_owned(),
-            ModuleKind::Anonymous(_) if !module.short_name().starts_with("[JIT]") => module.short_name(),
-            ModuleKind::Anonymous(_) => "[JIT]".to_owned(),
+            ModuleKind::Anonymous(_) if module.short_name().starts_with("[JIT]") => "[JIT]".to_owned(),
             _ => module.short_name(),
         },
     };

@@ -187,16 +187,16 @@ impl PushRequest {
     pub(crate) fn body(&self, api: PushApi) -> Cow<'_, [u8]> {
         let label =
             |(name, value): &(&str, String)| PushLabel { name: (*name).to_owned(), value: value.clone() };
-        let labels: Vec<PushLabel> = self.labels.iter().map(label).collect();
-        let samples = vec![PushSample { raw_profile: self.file.clone() }];
+        let labels = self.labels.iter().map(label).collect();
+        let samples = || vec![PushSample { raw_profile: self.file.clone() }];
         match api {
             PushApi::Otlp => Cow::Borrowed(&self.file),
             PushApi::Pyroscope => {
-                let series = vec![PyroscopeSeries { labels, samples }];
+                let series = vec![PyroscopeSeries { labels, samples: samples() }];
                 Cow::Owned(PyroscopePush { series }.encode_to_vec())
             }
             PushApi::Parca => {
-                let series = vec![ParcaSeries { labels: Some(ParcaLabels { labels }), samples }];
+                let series = vec![ParcaSeries { labels: Some(ParcaLabels { labels }), samples: samples() }];
                 Cow::Owned(grpc_frame(0, &ParcaWrite { series }.encode_to_vec()))
             }
         }

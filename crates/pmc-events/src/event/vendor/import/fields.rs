@@ -6,6 +6,7 @@
 //! first is busy. An event whose code contains anything else is skipped, since pmc would count something
 //! different.
 
+use pmc_sys::text::{clean, prefix};
 use serde_json::{Map, Value};
 
 use super::tables::{ImportedEvent, ImportedMetric};
@@ -32,13 +33,8 @@ pub(super) fn word<'a>(object: &'a Object, field: &str) -> std::borrow::Cow<'a, 
 fn line(object: &Object, field: &str, most: usize) -> String {
     let text = word(object, field);
     let spaced: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    let mut text =
-        pmc_sys::text::clean(&spaced.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned();
-    if text.len() > most {
-        let end = (0..=most).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
-        text.truncate(end);
-    }
-    text
+    let text = spaced.split_whitespace().collect::<Vec<_>>().join(" ");
+    prefix(&clean(&text), most).to_owned()
 }
 
 /// The brief description, or else the long one.
