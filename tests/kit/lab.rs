@@ -25,6 +25,16 @@ static inline __attribute__((always_inline)) long uneven(void) {
 volatile unsigned long sink;
 "#;
 
+/// Runs the function `work` of a program in its first thread and in one named `a worker`.
+pub const TWO_THREADS: &str = r#"int main(void) {
+    pthread_t thread;
+    pthread_create(&thread, 0, work, 0);
+    pthread_setname_np(thread, "a worker");
+    work(0);
+    return pthread_join(thread, 0);
+}
+"#;
+
 /// Temporary folder of a test.
 #[derive(Debug)]
 pub struct Lab(tempfile::TempDir);

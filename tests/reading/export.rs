@@ -9,7 +9,7 @@ use std::process::Command;
 use inferno::collapse::Collapse as _;
 
 use crate::kit;
-use crate::kit::lab::{CHAIN, Lab};
+use crate::kit::lab::{CHAIN, Lab, TWO_THREADS};
 
 /// Two functions call a third. The thread and the program have different names.
 const PROGRAM: &str = r#"
@@ -18,19 +18,12 @@ static __attribute__((noinline)) unsigned long leaf(unsigned long x, long n) { r
 static __attribute__((noinline)) unsigned long twice(unsigned long x) { return leaf(x, 100 * uneven()) + 1; }
 static __attribute__((noinline)) unsigned long once(unsigned long x) { return leaf(x, 50 * uneven()) + 2; }
 static void *work(void *arg) { for (int i = 0; i < 3000; i++) sink = once(twice(i)); return arg; }
-int main(void) {
-    pthread_t thread;
-    pthread_create(&thread, 0, work, 0);
-    pthread_setname_np(thread, "a worker");
-    work(0);
-    return pthread_join(thread, 0);
-}
 "#;
 
 /// A recording of the program, with call chains.
 fn recorded(lab: &Lab) -> PathBuf {
     let flags = ["-O0", "-g", "-fno-omit-frame-pointer", "-pthread", "-D_GNU_SOURCE"];
-    let program = lab.build("walk", &[CHAIN, PROGRAM].concat(), &flags);
+    let program = lab.build("walk", &[CHAIN, PROGRAM, TWO_THREADS].concat(), &flags);
     lab.record("perf.data", &["-e", "cpu-clock", "-F", "2000", "-g"], &program)
 }
 
@@ -382,7 +375,7 @@ fn speedscope_export_matches_its_schema() {
 fn firefox_has_threads_categories_and_marks() {
     let Some(lab) = Lab::new() else { return };
     let flags = ["-O0", "-g", "-fno-omit-frame-pointer", "-pthread", "-D_GNU_SOURCE"];
-    let program = lab.build("walk", &[CHAIN, PROGRAM].concat(), &flags);
+    let program = lab.build("walk", &[CHAIN, PROGRAM, TWO_THREADS].concat(), &flags);
     let options = ["-e", "cpu-clock", "-e", "sched:sched_switch", "-F", "2000", "-g"];
     let file = lab.record("perf.data", &options, &program);
     let text = export(&lab, &file, "a.firefox.json", &[]);
@@ -459,7 +452,7 @@ fn firefox_profiler_shows_the_recorded_counts() {
         return;
     }
     let flags = ["-O0", "-g", "-fno-omit-frame-pointer", "-pthread", "-D_GNU_SOURCE"];
-    let program = lab.build("walk", &[CHAIN, PROGRAM].concat(), &flags);
+    let program = lab.build("walk", &[CHAIN, PROGRAM, TWO_THREADS].concat(), &flags);
     let options = ["-e", "cpu-clock", "-e", "sched:sched_switch", "-F", "2000", "-g"];
     let file = lab.record("perf.data", &options, &program);
     export(&lab, &file, "a.firefox.json", &[]);

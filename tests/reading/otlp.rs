@@ -9,26 +9,23 @@ use serde_json::{Value as Json, json};
 
 use crate::export::export;
 use crate::kit;
-use crate::kit::lab::{CHAIN, Lab};
+use crate::kit::lab::{CHAIN, Lab, TWO_THREADS};
 
 /// Two threads. `inner` is inlined into `outer`.
-pub(crate) const PROGRAM: &str = r#"
+const PROGRAM: &str = r#"
 #include <pthread.h>
 #include <unistd.h>
 static inline __attribute__((always_inline)) unsigned long inner(unsigned long x) { return chain(x, 100 * uneven()); }
 static __attribute__((noinline)) unsigned long outer(unsigned long x) { return inner(x) + 1; }
 static void *work(void *arg) { for (int i = 0; i < 3000; i++) sink = outer(i); usleep(20000); return arg; }
-int main(void) {
-    pthread_t thread;
-    pthread_create(&thread, 0, work, 0);
-    pthread_setname_np(thread, "a worker");
-    work(0);
-    return pthread_join(thread, 0);
-}
 "#;
 
-pub(crate) const FLAGS: [&str; 6] =
+const FLAGS: [&str; 6] =
     ["-O1", "-g", "-fno-omit-frame-pointer", "-pthread", "-D_GNU_SOURCE", "-Wl,--build-id"];
+
+pub(crate) fn program(lab: &Lab) -> PathBuf {
+    lab.build("walk", &[CHAIN, PROGRAM, TWO_THREADS].concat(), &FLAGS)
+}
 
 /// Runs `read.py`. `None` if the official Python types are missing.
 fn read(mode: &str, files: &[PathBuf]) -> Option<String> {
@@ -78,7 +75,7 @@ fn map(of: &Json) -> BTreeMap<String, u64> {
 #[test]
 fn official_python_types_read_the_sums_of_the_report() {
     let Some(lab) = Lab::new() else { return };
-    let program = lab.build("walk", &[CHAIN, PROGRAM].concat(), &FLAGS);
+    let program = program(&lab);
     let file = lab.record("perf.data", &["-e", "cpu-clock", "-F", "2000", "-g", "-k", "mono"], &program);
     // The report counts the cost of inlined code as its caller's self cost.
     export(&lab, &file, "times.otlp", &["--no-inline"]);
@@ -143,7 +140,7 @@ fn official_python_types_read_the_sums_of_the_report() {
 #[test]
 fn times_are_those_of_the_wall_clock() {
     let Some(lab) = Lab::new() else { return };
-    let program = lab.build("walk", &[CHAIN, PROGRAM].concat(), &FLAGS);
+    let program = program(&lab);
     let now =
         || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64;
     let begin = now();
@@ -182,7 +179,7 @@ fn waits_are_a_profile_with_durations() {
     if !kit::need_tracefs("sched") {
         return;
     }
-    let program = lab.build("walk", &[CHAIN, PROGRAM].concat(), &FLAGS);
+    let program = program(&lab);
     let file = lab.path("wall.data");
     let file = file.to_str().unwrap();
     let words =

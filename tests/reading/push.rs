@@ -13,8 +13,8 @@ use pmc_sys::text::hex;
 use tempfile::TempDir;
 
 use crate::kit;
-use crate::kit::lab::{CHAIN, Lab};
-use crate::otlp::{FLAGS, PROGRAM, sums};
+use crate::kit::lab::Lab;
+use crate::otlp::{program, sums};
 
 /// A request that the server received.
 struct Received {
@@ -264,7 +264,7 @@ fn pprof_reaches_pyroscope_and_parca_in_the_form_they_accept() {
     if !kit::need_program("go") {
         return;
     }
-    let program = lab.build("walk", &[CHAIN, PROGRAM].concat(), &FLAGS);
+    let program = program(&lab);
     let file =
         lab.record("perf.data", &["-e", "cpu-clock,page-faults", "-F", "2000", "-g", "-k", "mono"], &program);
     let file = file.to_str().unwrap();
