@@ -4,6 +4,7 @@
 //! with its mutator if plain changes of bytes would not get far. With `cargo fuzz` the line becomes
 //! libFuzzer's entry point. Otherwise it becomes a `main` that runs files, folders and seeded mutations.
 
+pub mod agents;
 pub mod commands;
 pub mod driver;
 pub mod events;

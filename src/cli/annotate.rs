@@ -15,7 +15,7 @@ Examples:
   pmc annotate                            the hottest function; in a pipe, rows for the hottest few
   pmc annotate compress -M intel          one function, Intel syntax
   pmc annotate compress --source-only     source lines with their costs, no instructions
-  pmc annotate --max-rows 30              the hottest part of each function
+  pmc annotate --limit 30                 the hottest part of each function
   pmc annotate --json                     everything, as one JSON document
 Instructions come from the program's file, /proc/kcore, a vmlinux or a jitdump; objdump is not needed.
 docs/annotate.md explains the columns and the fields of --json.")]
@@ -64,9 +64,9 @@ pub struct AnnotateArgs {
     #[arg(long)]
     pub(crate) skip_missing: bool,
 
-    /// Number of rows to show per function, around its hottest row; 0 shows all
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) max_rows: usize,
+    /// Maximum number of rows per function: the N consecutive rows with the most samples; 0 shows all
+    #[arg(long, visible_alias = "max-rows", value_name = "N", default_value_t = 0)]
+    pub(crate) limit: usize,
 
     /// x86 assembly syntax: att or intel
     #[arg(short = 'M', long, value_name = "STYLE", default_value = "att", value_parser = ["att", "intel"])]
@@ -128,7 +128,7 @@ pub struct AnnotateArgs {
     #[allow(missing_docs, reason = "explained there")]
     pub(crate) screen: ScreenOptions,
 
-    /// Print text even on a terminal (implied by text options such as --max-rows); in a pipe, print perf's
+    /// Print text even on a terminal (implied by text options such as --limit); in a pipe, print perf's
     /// row format
     #[arg(long)]
     pub(crate) stdio: bool,

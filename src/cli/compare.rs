@@ -49,9 +49,9 @@ pub struct CompareArgs {
     #[arg(short, long, value_name = "KEY,…", value_delimiter = ',', default_value = "sym")]
     pub(crate) sort: Vec<String>,
 
-    /// Maximum number of changed rows to print; 0 prints all
-    #[arg(long, visible_alias = "top", value_name = "N", default_value_t = 10)]
-    pub(crate) max_rows: usize,
+    /// Maximum number of changed rows to print; 0 prints all [default: 10; all with --json]
+    #[arg(long, visible_alias = "max-rows", alias = "top", value_name = "N")]
+    pub(crate) limit: Option<usize>,
 
     /// Write an HTML page with all functions and a differential flame graph; `-` writes it to stdout
     /// instead of the text

@@ -76,10 +76,10 @@ pub struct DiffArgs {
     #[arg(long, value_name = "PERCENT")]
     pub(crate) percent_limit: Option<f64>,
 
-    /// Maximum number of rows; 0 shows all [default: 20; all with -t, --csv or --json]; with --stream, of
-    /// call chains per recording [default: 10]
-    #[arg(long, visible_alias = "top", value_name = "N")]
-    pub(crate) max_rows: Option<usize>,
+    /// Maximum number of rows; with --json, also of tree nodes; 0 shows all [default: 20; all with -t, --csv or
+    /// --json]; with --stream, of call chains per recording [default: 10]
+    #[arg(long, visible_alias = "max-rows", alias = "top", value_name = "N")]
+    pub(crate) limit: Option<usize>,
 
     /// What percentages refer to: all samples (absolute) or those that pass the filters (relative)
     #[arg(long, value_name = "OF", default_value = "absolute", value_parser = ["absolute", "relative"])]

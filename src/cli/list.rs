@@ -48,6 +48,10 @@ pub struct ListArgs {
     #[arg(short = 'o', long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
+    /// Maximum number of events; 0 prints all [default: all]
+    #[arg(long, value_name = "N", conflicts_with_all = ["raw_dump", "names"])]
+    pub(crate) limit: Option<usize>,
+
     /// Print one JSON document (`version` changes when the meaning of a field changes)
     #[arg(short = 'j', long)]
     pub(crate) json: bool,

@@ -165,8 +165,8 @@ pub(crate) struct LockContentionArgs {
     #[arg(short = 'S', long, value_name = "NAME,…", value_delimiter = ',')]
     pub(crate) callstack_filter: Vec<String>,
 
-    /// Number of rows to print
-    #[arg(short = 'E', long, value_name = "N")]
+    /// Maximum number of rows to print; 0 prints all [default: all]
+    #[arg(short = 'E', long, visible_alias = "limit", value_name = "N")]
     pub(crate) entries: Option<usize>,
 
     /// Size of perf's BPF maps (accepted; pmc needs none)
@@ -228,8 +228,8 @@ pub(crate) struct LockUserArgs {
     #[arg(short = 'o', long, value_name = "FILE", default_value = "perf.data")]
     pub(crate) output: PathBuf,
 
-    /// Number of locks to print [default: 10; 0: all]
-    #[arg(short = 'E', long, value_name = "N")]
+    /// Maximum number of locks to print; 0 prints all [default: 10; all with --json]
+    #[arg(short = 'E', long, visible_alias = "limit", value_name = "N")]
     pub(crate) entries: Option<usize>,
 
     /// Print all waiting and holding functions, not only the three with the longest times

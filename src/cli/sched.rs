@@ -96,6 +96,10 @@ pub(crate) struct SchedLatencyArgs {
     #[arg(short = 'C', long = "cpu", alias = "CPU", value_name = "CPUS")]
     pub(crate) cpus: Option<String>,
 
+    /// Maximum number of rows; 0 prints all [default: all]
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+
     /// Print a JSON document
     #[arg(short = 'j', long)]
     pub(crate) json: bool,
@@ -194,6 +198,10 @@ pub(crate) struct TimehistArgs {
     /// Include only this time range: FROM,TO in seconds of the recording's clock, or 10%-20%
     #[arg(long, value_name = "SPAN")]
     pub(crate) time: Option<String>,
+
+    /// Maximum number of lines; with --json, also of tasks in the totals; 0 prints all [default: all]
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
 
     /// Print one JSON object per line
     #[arg(short = 'j', long)]

@@ -155,6 +155,10 @@ pub struct ScriptArgs {
     #[arg(long, conflicts_with_all = ["header", "header_only", "dump_raw_trace"])]
     pub(crate) per_event_dump: bool,
 
+    /// Maximum number of samples and records to print; 0 prints all [default: all]
+    #[arg(long, value_name = "N", conflicts_with = "per_event_dump")]
+    pub(crate) limit: Option<usize>,
+
     /// Print one JSON object per line
     #[arg(short = 'j', long)]
     pub(crate) json: bool,

@@ -161,8 +161,8 @@ pub struct TopArgs {
     #[arg(long, value_name = "OF", default_value = "absolute", value_parser = ["absolute", "relative"])]
     pub(crate) percentage: String,
 
-    /// Maximum number of rows per table in text output [default: 20]
-    #[arg(short = 'E', long, value_name = "N")]
+    /// Maximum number of rows per table; 0 shows all [default: 20; all with --json]
+    #[arg(short = 'E', long, visible_alias = "limit", value_name = "N")]
     pub(crate) entries: Option<usize>,
 
     /// Include callees in the cost of a function (default with call chains)

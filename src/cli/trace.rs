@@ -61,8 +61,8 @@ pub struct TraceArgs {
     #[arg(long, value_name = "MODE", default_value = "thread", value_parser = ["thread", "total"])]
     pub(crate) summary_mode: String,
 
-    /// Maximum number of calls in each table
-    #[arg(long, value_name = "N")]
+    /// Maximum number of rows of each table, and of calls printed with --json; 0 prints all [default: all]
+    #[arg(long, visible_alias = "limit", value_name = "N")]
     pub(crate) max_summary: Option<usize>,
 
     /// In tables, show how often each error occurred

@@ -9,12 +9,13 @@ use std::path::Path;
 
 use super::destination::Destination;
 use super::pager::PagedOutput;
+use super::plan;
 use super::reasons::{cleaned, no_tracepoint, why};
 use crate::cli::list::ListArgs;
 use crate::view;
 use pmc_analysis::profile::catalog::{
     self, Catalog, CatalogEntry, CatalogField, Encoding, EventAvailability, ImportSummary, MissingReason,
-    PerfListEntry, UnreadableKind, VendorInfo,
+    OmittedEntries, PerfListEntry, UnreadableKind, VendorInfo,
 };
 use pmc_analysis::profile::metrics::library::MetricDefinition;
 use pmc_analysis::profile::metrics::named::{NAMED, of_group};
@@ -481,8 +482,13 @@ fn events(wanted: &ListRequest<'_>, typed: &ListArgs, out: &mut dyn Write) -> io
     // Read the attributes of tracepoints only if they are shown, because this requires opening thousands of
     // files.
     let exact = typed.long || typed.json;
+    let limit = plan::rows(typed.limit, false, 0);
+    let omitted = match limit {
+        usize::MAX => 0,
+        _ => (select(wanted).count() + metrics(wanted).len()).saturating_sub(limit),
+    };
     let events = select(wanted).map(|listed| trier.entry(&listed, exact, typed.long));
-    let mut entries = events.chain(metrics(wanted)).map(|mut entry| {
+    let mut entries = events.chain(metrics(wanted)).take(limit).map(|mut entry| {
         if typed.no_desc {
             entry.text.clear();
         }
@@ -500,8 +506,12 @@ fn events(wanted: &ListRequest<'_>, typed: &ListArgs, out: &mut dyn Write) -> io
     // Unreadable tracepoints matter only if tracepoints were requested.
     let asked_for_them = wanted.words.is_empty() || wanted.words.iter().any(|word| word.contains(':'));
     if typed.json {
-        let catalog =
-            Catalog { version: catalog::VERSION, events: entries.collect(), unreadable: unreadable() };
+        let catalog = Catalog {
+            version: catalog::VERSION,
+            events: entries.collect(),
+            unreadable: unreadable(),
+            omitted: OmittedEntries { events: omitted },
+        };
         writeln!(out, "{:#}", text::as_json(&catalog))?;
         return Ok(!catalog.events.is_empty() || asked_for_them && !catalog.unreadable.is_empty());
     }
@@ -519,6 +529,9 @@ fn events(wanted: &ListRequest<'_>, typed: &ListArgs, out: &mut dyn Write) -> io
     let unreadable = unreadable();
     if found || (asked_for_them && !unreadable.is_empty()) {
         writer.finish(&unreadable)?;
+        if omitted > 0 {
+            writeln!(out, "\n… and {omitted} more events (--limit 0 shows all)")?;
+        }
         found = true;
     }
     // Once everything is printed, close the tried events in the background.

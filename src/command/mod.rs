@@ -56,7 +56,7 @@ mod warning;
 
 use std::env::ArgsOs;
 use std::ffi::{OsStr, OsString};
-use std::io::Write;
+use std::io::{BufRead, Write};
 use std::path::Path;
 
 use clap::error::ErrorKind;
@@ -463,19 +463,8 @@ fn run(cli: Cli, settings: &Config, columns: Option<&pmcstat::PmcstatColumns>) -
         Command::Symbolize(typed) => symbolize::run(&symbolize::SymbolizePlan::new(typed)?),
         Command::Archive(typed) => archive::run(&archive::ArchivePlan::new(typed)?),
         Command::Mcp(typed) => {
-            let steps = mcp::McpSteps {
-                machine: &info::machine_report,
-                record: &|mut typed| {
-                    config::apply_recording(settings, &mut typed)?;
-                    record::run_for_summary(record::RecordPlan::new(typed, &Host::live())?)
-                },
-                compare: &|typed, commands| {
-                    let plan = stat::StatPlan::new(typed, &Host::live())?;
-                    stat::compare_commands(plan, commands, &[])
-                        .map(|((comparison, _), exit)| (comparison, exit))
-                },
-            };
-            mcp::run(&mcp::McpPlan::new(&typed)?, &steps)
+            let plan = mcp::McpPlan::new(&typed)?;
+            with_mcp_steps(settings, |steps| mcp::run(&plan, steps))
         }
         Command::Probe(typed) => probe::run(&probe::ProbePlan::new(*typed)?),
         Command::Kallsyms(typed) => kallsyms::run(&typed.symbols),
@@ -493,4 +482,28 @@ fn run(cli: Cli, settings: &Config, columns: Option<&pmcstat::PmcstatColumns>) -
         Command::Reserve(typed) => reserve::run(typed),
         Command::List(typed) => list::run(&typed),
     }
+}
+
+/// Calls `serve` with the commands that the tools of `pmc mcp` run.
+fn with_mcp_steps<T>(settings: &Config, serve: impl FnOnce(&mcp::McpSteps<'_>) -> T) -> T {
+    serve(&mcp::McpSteps {
+        machine: &info::machine_report,
+        record: &|mut typed| {
+            config::apply_recording(settings, &mut typed)?;
+            record::run_for_summary(record::RecordPlan::new(typed, &Host::live())?)
+        },
+        compare: &|typed, commands| {
+            let plan = stat::StatPlan::new(typed, &Host::live())?;
+            stat::compare_commands(plan, commands, &[]).map(|((comparison, _), exit)| (comparison, exit))
+        },
+    })
+}
+
+/// Answers the messages of an MCP client, as `pmc mcp` without `--allow-record` does, but on these streams.
+///
+/// # Errors
+/// Fails if reading or writing fails.
+pub fn answer_mcp(input: &mut impl BufRead, output: &mut impl Write) -> Result<()> {
+    let plan = mcp::McpPlan::new(&crate::cli::defaults())?;
+    with_mcp_steps(&Config::default(), |steps| mcp::serve(&plan, steps, input, output)).map(|_| ())
 }

@@ -206,7 +206,7 @@ fn pmc_hardware_counters_are_listed() {
     let has_core = text.contains("general");
     assert!(has_core || text.contains("a PMU for the cores"), "{text}");
     let document = kit::run(&["info", "--counters", "--json"]).expect(0).stdout;
-    let document: Value = serde_json::from_str(&document).unwrap();
+    let document = kit::schema::document("info-counters", &document);
     assert_eq!(document["counters"].as_array().map(|units| !units.is_empty()), Some(has_core));
     assert!(document["holders"].is_object());
 }
@@ -310,7 +310,7 @@ fn counters_are_started_and_stopped() {
     place.pmc(&["evlist", "-i", "kernel.data"]).expect(0).prints(&["cpu-clock"]);
     place.pmc(&["stop"]).expect(1);
     place.pmc(&["start", "page-faults:u"]).expect(0);
-    let document: Value = serde_json::from_str(&place.pmc(&["stop", "--json"]).expect(0).stdout).unwrap();
+    let document = kit::schema::document("stop", &place.pmc(&["stop", "--json"]).expect(0).stdout);
     assert_eq!(document["counters"][0]["event"], "page-faults:u");
     assert!(document["counters"][0]["cpus"][0]["value"].is_u64());
 }

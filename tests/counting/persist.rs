@@ -105,7 +105,7 @@ impl Run {
     #[track_caller]
     fn count(&self, name: &str) -> u64 {
         let ran = self.pmc(&["persist", "read", "--json", name]).expect(0);
-        let document: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
+        let document = kit::schema::document("persist-read", &ran.stdout);
         let rows = document["counts"]["rows"].as_array().expect("rows").iter();
         rows.map(|row| row["value"].as_u64().expect("a number")).sum()
     }
@@ -376,7 +376,7 @@ fn ids_are_never_reused_and_lost_entries_are_reported() {
     }
     run.pmc(&["persist", "list"]).expect(0).prints(&["no events are held", "lost: second", "was killed"]);
     let listed = run.pmc(&["persist", "list", "--json"]).expect(0).stdout;
-    let listed: serde_json::Value = serde_json::from_str(&listed).expect("JSON");
+    let listed = kit::schema::document("persist-list", &listed);
     assert_eq!((&listed["held"], &listed["lost"][0]["name"]), (&serde_json::json!([]), &"second".into()));
     run.hold();
     assert!(fs::read_to_string(run.path("said")).expect("a log").contains("lost: second (page-faults:u)"));
@@ -475,12 +475,14 @@ fn entries_are_listed_completely() {
     run.pmc(&["persist", "add", "bound", "-e", "page-faults,cpu=0", "--pages", "3"]).expect(0);
     let one = ["persist", "add", "trues", "-e", EXEC, "--filter", "filename == \"/bin/true\"", "--json"];
     let added = run.pmc(&one).expect(0).stdout;
-    let added: serde_json::Value = serde_json::from_str(&added).expect("JSON");
+    let added = kit::schema::document("persist-entry", &added);
     assert_eq!((&added["id"], &added["name"]), (&2.into(), &"trues".into()));
     run.pmc(&["persist", "show", "trues"]).expect(0).prints(&["filename == \"/bin/true\""]);
     run.pmc(&["persist", "list"]).expect(0).prints(&["OWNER", "root", "CPU 0"]);
     let shown = run.pmc(&["persist", "show", "--json", "bound"]).expect(0).stdout;
-    let shown: serde_json::Value = serde_json::from_str(&shown).expect("JSON");
+    let shown = kit::schema::document("persist-entry", &shown);
+    let listed = run.pmc(&["persist", "list", "--json"]).expect(0).stdout;
+    assert_eq!(kit::schema::document("persist-list", &listed)["held"][1]["name"], "trues");
     assert_eq!((&shown["pages"], &shown["cpus"]), (&4.into(), &"0".into()));
     // By number, and by the published text.
     for event in ["persistent/1/", "persistent/persistent,config=1/", "persistent/config=1/"] {

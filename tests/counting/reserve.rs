@@ -636,7 +636,7 @@ fn json_reports_the_reservation() {
     let mut second = ProcessGuard::start(second.stdout(Stdio::piped()).stderr(Stdio::piped()));
     let mut line = String::new();
     BufReader::new(second.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let object: serde_json::Value = serde_json::from_str(&line).unwrap();
+    let object = kit::schema::document("reserve", &line);
     assert_eq!((&object["version"], &object["pid"]), (&1.into(), &second.0.id().into()), "{line}");
     assert_eq!(object["lock_file"], place.lock_file().display().to_string());
     assert_eq!(object["shared_with"], serde_json::json!([format!("pmc (pid {})", first.0.id())]));

@@ -181,7 +181,7 @@ fn event_stops_after_the_sample_limit() {
     let record = ["record", "--json", "--per-thread", "-o", &file, "-c", "1", "-e"];
     for (event, samples) in [("page-faults,nr=7", 7), ("page-faults,nr=7,no-inherit", 7)] {
         let ran = kit::run(&[&record[..], &[event, "--"], &command].concat()).expect(0);
-        let json: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+        let json = kit::schema::document("record", &ran.stdout);
         assert_eq!(json["samples"], samples, "{event}: {}", ran.stdout);
     }
     // By frequency as well.

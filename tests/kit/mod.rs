@@ -7,6 +7,7 @@
 
 pub mod lab;
 pub mod oracle;
+pub mod schema;
 pub mod terminal;
 mod unit;
 

@@ -1,107 +1,29 @@
-//! The schemas in `docs/schemas`: the JSON documents that pmc prints follow them.
+//! The schemas in `docs/schemas`: every JSON document that pmc prints has one and follows it, and `--limit` cuts
+//! documents as they say. Tests of other commands check their documents, too.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value as Json, json};
+use clap::{Command as Parser, CommandFactory as _};
+use pmc::cli::Cli;
+use serde_json::Value as Json;
 
 use crate::kit;
+use crate::kit::schema::{document, fault, folder, schema};
 
-/// The documents with a schema, by the name of its file.
-const DOCUMENTS: [&str; 9] =
-    ["annotate", "compare", "diff", "diff-vs", "info", "report", "stat", "stat-vs", "top"];
-
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/schemas")
-}
-
-fn schema(name: &str) -> Json {
-    serde_json::from_slice(&fs::read(folder().join(format!("{name}.json"))).unwrap()).unwrap()
-}
-
-/// Whether a value has a type of JSON Schema.
-fn is_of(value: &Json, kind: &str) -> bool {
-    match kind {
-        "null" => value.is_null(),
-        "boolean" => value.is_boolean(),
-        "integer" => value.is_i64() || value.is_u64(),
-        "number" => value.is_number(),
-        "string" => value.is_string(),
-        "array" => value.is_array(),
-        "object" => value.is_object(),
-        other => panic!("the schema has an unknown type {other}"),
-    }
-}
-
-/// Returns the first place in which a value does not follow a schema. Understands the keywords that the schemas
-/// use, and panics for others, so that nothing stays unchecked.
-fn fault(root: &Json, schema: &Json, value: &Json, place: &str) -> Option<String> {
-    for (keyword, rule) in schema.as_object().unwrap() {
-        let list = || rule.as_array().unwrap().iter();
-        let follows = match keyword.as_str() {
-            "$schema" | "$defs" | "title" | "description" => true,
-            "$ref" => {
-                let target = rule.as_str().unwrap().strip_prefix('#').unwrap();
-                let found = fault(root, root.pointer(target).unwrap(), value, place);
-                if found.is_some() {
-                    return found;
-                }
-                true
-            }
-            "anyOf" => list().any(|one| fault(root, one, value, place).is_none()),
-            "const" => value == rule,
-            "enum" => list().any(|one| one == value),
-            "type" => match rule {
-                Json::String(kind) => is_of(value, kind),
-                _ => list().any(|kind| is_of(value, kind.as_str().unwrap())),
-            },
-            "required" => value
-                .as_object()
-                .is_none_or(|object| list().all(|name| object.contains_key(name.as_str().unwrap()))),
-            "items" => {
-                let items = value.as_array().into_iter().flatten().enumerate();
-                let found = items.map(|(at, one)| fault(root, rule, one, &format!("{place}/{at}")));
-                if let Some(found) = found.flatten().next() {
-                    return Some(found);
-                }
-                true
-            }
-            "properties" | "additionalProperties" => {
-                let known = &schema["properties"];
-                for (name, one) in value.as_object().into_iter().flatten() {
-                    let rule = match (keyword == "properties", known.get(name)) {
-                        (true, Some(rule)) => rule,
-                        (false, None) => rule,
-                        _ => continue,
-                    };
-                    let place = format!("{place}/{name}");
-                    if rule == &json!(false) {
-                        return Some(format!("{place}: the schema has no such field"));
-                    }
-                    if let Some(found) = fault(root, rule, one, &place) {
-                        return Some(found);
-                    }
-                }
-                true
-            }
-            other => panic!("the schema has an unknown keyword {other}"),
-        };
-        if !follows {
-            return Some(format!("{place}: {keyword} {rule}: {value}"));
-        }
-    }
-    None
-}
-
-/// Checks a document against its schema.
+/// Checks a document, or each line of it if the schema describes lines.
 #[track_caller]
 fn check(name: &str, text: &str, what: &str) {
-    let schema = schema(name);
-    let document: Json = serde_json::from_str(text).unwrap_or_else(|error| panic!("{what}: {error}: {text}"));
-    if let Some(fault) = fault(&schema, &schema, &document, "") {
-        panic!("{name} of {what}: {fault}");
+    let is_lines =
+        schema(name)["title"].as_str().is_some_and(|title| title.ends_with("one document per line"));
+    let documents: Vec<&str> = if is_lines { text.lines().collect() } else { vec![text] };
+    for text in documents {
+        if let Err(panic) = std::panic::catch_unwind(|| document(name, text)) {
+            eprintln!("{what}");
+            std::panic::resume_unwind(panic);
+        }
     }
 }
 
@@ -113,37 +35,178 @@ fn recordings() -> Vec<PathBuf> {
     all
 }
 
+/// Command lines that print JSON about any recording, which is the last word, and the names of their schemas.
+const READERS: [(&str, &[&str]); 17] = [
+    ("report", &["report", "--json", "-i"]),
+    ("report", &["report", "--json", "--show-cpu-utilization", "-s", "comm,tid,cpu,srcline", "-i"]),
+    ("annotate", &["annotate", "--json", "-i"]),
+    ("script", &["script", "--json", "-i"]),
+    ("script", &["script", "--json", "--show-mmap-events", "--show-task-events", "--show-lost-events", "-i"]),
+    (
+        "script",
+        &["script", "--json", "--show-switch-events", "--show-cgroup-events", "-F", "+insn,disasm", "-i"],
+    ),
+    ("data-convert", &["data", "convert", "--to-json", "-", "-i"]),
+    ("info-recording", &["info", "--json"]),
+    ("info-recording", &["info", "--json", "--header"]),
+    ("sched-latency", &["sched", "latency", "--json", "-p", "-i"]),
+    ("sched-timehist", &["sched", "timehist", "--json", "-w", "-M", "-n", "--blame", "-S", "-i"]),
+    ("lock-contention", &["lock", "contention", "--json", "-v", "-i"]),
+    ("lock-contention", &["lock", "contention", "--json", "-t", "-i"]),
+    ("lock-contention", &["lock", "contention", "--json", "-l", "-i"]),
+    ("lock-user", &["lock", "user", "--json", "-i"]),
+    ("trace", &["trace", "--json", "-i"]),
+    ("trace-summary", &["trace", "--json", "-s", "-i"]),
+];
+
 #[test]
 fn documents_about_recordings_follow_their_schemas() {
-    let mut checked = 0;
+    let mut checked: BTreeSet<(usize, PathBuf)> = BTreeSet::new();
     for path in recordings() {
         let file = path.to_str().unwrap();
-        for (name, words) in [
-            ("report", &["report", "--json", "-i", file][..]),
-            (
-                "report",
-                &["report", "--json", "--show-cpu-utilization", "-s", "comm,tid,cpu,srcline", "-i", file],
-            ),
-            ("annotate", &["annotate", "--json", "-i", file]),
-            ("diff", &["diff", "--json", "--tree", "-c", "ratio", file, file]),
-        ] {
-            let ran = kit::run(words);
-            // Some recordings lack samples or the requested keys.
-            if !ran.stdout.is_empty() {
+        let diff: &[&str] = &["diff", "--json", "--tree", "-c", "ratio", file];
+        for (number, (name, words)) in READERS.into_iter().chain([("diff", diff)]).enumerate() {
+            let words = [words, &[file]].concat();
+            let ran = kit::run(&words);
+            // Some recordings lack samples, the requested keys or events.
+            if !ran.stdout.trim().is_empty() {
                 check(name, &ran.stdout, &words.join(" "));
-                checked += 1;
+                checked.insert((number, path.clone()));
             }
         }
     }
-    assert!(checked > 150, "only {checked} documents");
+    for number in 0..=READERS.len() {
+        let of: Vec<&PathBuf> =
+            checked.iter().filter(|(by, _)| *by == number).map(|(_, path)| path).collect();
+        assert!(!of.is_empty(), "no recording for {:?}", READERS.get(number));
+    }
+    assert!(checked.len() > 500, "only {} documents", checked.len());
+}
+
+/// Returns the list of a document's object to which a number in `omitted` refers.
+fn cut_list<'a>(object: &'a Json, name: &str) -> &'a [Json] {
+    let list = match name {
+        "nodes" if object["tree"].is_array() => &object["tree"],
+        "nodes" => &object["tree"]["nodes"],
+        "calls" if object.get("total").is_some() => &object["total"],
+        _ => &object[name],
+    };
+    list.as_array().map_or(&[], Vec::as_slice)
+}
+
+/// Compares a document with the same one cut to `limit` items per list. Returns the number of omitted items.
+fn compare_cut(whole: &Json, cut: &Json, limit: usize, what: &str) -> usize {
+    match (whole, cut) {
+        (Json::Object(fields), Json::Object(_)) => {
+            let mut sum = 0;
+            for (name, omitted) in cut["omitted"].as_object().into_iter().flatten() {
+                let [all, kept] = [whole, cut].map(|object| cut_list(object, name).len());
+                assert_eq!(kept, all.min(limit), "{what}: {name}");
+                assert_eq!(omitted.as_u64(), Some((all - kept) as u64), "{what}: {name}");
+                assert_eq!(whole["omitted"][name], 0, "{what}: {name}");
+                sum += all - kept;
+            }
+            sum + fields.iter().map(|(name, one)| compare_cut(one, &cut[name], limit, what)).sum::<usize>()
+        }
+        (Json::Array(whole), Json::Array(cut)) => {
+            whole.iter().zip(cut).map(|(whole, cut)| compare_cut(whole, cut, limit, what)).sum()
+        }
+        _ => 0,
+    }
 }
 
 #[test]
-fn descriptions_of_machines_follow_their_schema() {
-    check("info", &kit::run(&["info", "--json"]).expect(0).stdout, "this machine");
-    for cpu in kit::CPUS {
-        let output = kit::pmc_on(cpu).args(["info", "--json"]).output().unwrap();
-        check("info", &String::from_utf8(output.stdout).unwrap(), cpu);
+fn limit_cuts_the_lists_of_documents() {
+    let corpus = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/recording").join(name);
+    let mut omitted = BTreeSet::new();
+    for file in ["simpleperf-132.data", "made-archive.data", "pmc-lock.data", "pmc-syscalls.data"] {
+        let file = corpus(file).to_str().unwrap().to_owned();
+        let own: [(&str, &[&str]); 2] = [
+            ("report", &["report", "--json", "-s", "sym,srcline", "-i"]),
+            ("diff", &["diff", "--json", "--tree", &corpus("simpleperf-128.data").display().to_string()]),
+        ];
+        for (name, words) in READERS.into_iter().chain(own) {
+            let lines = schema(name)["title"].as_str().unwrap().ends_with("per line");
+            if lines || ["data-convert", "info-recording"].contains(&name) {
+                continue;
+            }
+            let words = [words, &[&file]].concat();
+            let whole = kit::run(&words).stdout;
+            if whole.trim().is_empty() {
+                continue;
+            }
+            let cut = kit::run(&[&words[..], &["--limit", "2"]].concat()).stdout;
+            let [whole, cut] = [whole, cut].map(|text| document(name, &text));
+            if compare_cut(&whole, &cut, 2, &words.join(" ")) > 0 {
+                omitted.insert(name);
+            }
+            if let Some(rows) = whole["events"][0]["rows"].as_array() {
+                let kept = cut["events"][0]["rows"].as_array().unwrap();
+                assert_eq!(rows[..kept.len()], kept[..], "the most important rows are kept");
+            }
+        }
+    }
+    for name in ["report", "diff", "annotate", "lock-contention", "trace-summary"] {
+        assert!(omitted.contains(name), "no recording has enough for {name}: {omitted:?}");
+    }
+    let [all, cut] = [&[][..], &["--limit", "3"]]
+        .map(|more| kit::run(&[&["list", "--json", "sw", "metric"], more].concat()).stdout);
+    let [all, cut] = [all, cut].map(|text| document("list", &text));
+    assert!(compare_cut(&all, &cut, 3, "list") > 3);
+    assert_eq!(all["events"].as_array().unwrap()[..3], cut["events"].as_array().unwrap()[..]);
+}
+
+#[test]
+fn limit_cuts_lines_and_counts_the_rest() {
+    let corpus = |name: &str| {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/recording").join(name).display().to_string()
+    };
+    for (name, words, count) in [
+        ("script", &["script", "--json", "-i", &corpus("pmc-wall.data")][..], "lines"),
+        ("script", &["script", "--json", "-i", &corpus("pmc-stat.data")], "lines"),
+        ("trace", &["trace", "--json", "-i", &corpus("pmc-syscalls.data")], "calls"),
+    ] {
+        let whole = kit::run(words).expect(0).stdout;
+        let whole: Vec<&str> = whole.lines().collect();
+        let cut = kit::run(&[words, &["--limit", "3"]].concat()).expect(0).stdout;
+        check(name, &cut, &words.join(" "));
+        let cut: Vec<&str> = cut.lines().collect();
+        assert!(whole.len() > 4, "{words:?}");
+        assert_eq!(cut[..3], whole[..3], "{words:?}");
+        let rest = document(name, cut[3]);
+        assert_eq!(
+            (cut.len(), rest["omitted"][count].as_u64()),
+            (4, Some(whole.len() as u64 - 3)),
+            "{words:?}"
+        );
+        // 0 and a number that suffices cut nothing.
+        for limit in ["0", "100000"] {
+            let same = kit::run(&[words, &["--limit", limit]].concat()).expect(0).stdout;
+            assert!(same.lines().eq(whole.iter().copied()), "{words:?} --limit {limit}");
+        }
+    }
+    let text =
+        kit::run(&["script", "-F", "comm,ip", "-i", &corpus("pmc-wall.data"), "--limit", "1"]).expect(0);
+    text.says(&["more samples and records (--limit 0 shows all)"]);
+}
+
+#[test]
+fn descriptions_of_machines_follow_their_schemas() {
+    let descriptions: [(&str, &[&str]); 4] = [
+        ("info", &["info", "--json"]),
+        ("info-counters", &["info", "--json", "--counters"]),
+        ("list", &["list", "--json", "hw", "sw", "cache", "tool", "vendor", "metric", "freebsd", "raw"]),
+        ("list", &["list", "--json", "--long", "--deprecated", "pmu", "probe", "breakpoint", "metricgroup"]),
+    ];
+    for (name, words) in descriptions {
+        check(name, &kit::run(words).expect(0).stdout, "this machine");
+        for cpu in kit::CPUS {
+            let output = kit::pmc_on(cpu).args(words).output().unwrap();
+            check(name, &String::from_utf8(output.stdout).unwrap(), cpu);
+        }
+    }
+    if kit::need_tracefs("sched") {
+        check("list", &kit::run(&["list", "--json", "--long", "sched:*"]).expect(0).stdout, "tracepoints");
     }
 }
 
@@ -165,6 +228,21 @@ fn documents_of_measurements_follow_their_schemas() {
         let words = [&["stat", "--json=2", "-o", "-"][..], words].concat();
         check("stat", &kit::run(&words).expect(0).stdout, &words.join(" "));
     }
+    for words in [
+        &["-e", events, "--", "true"][..],
+        &["-r", "3", "-e", events, "--", "true"],
+        &["-e", events, "-I", "50", "--", "sleep", "0.2"],
+        &["-A", "-e", "cpu-clock", "--timeout", "20ms"],
+        &["--per-socket", "-e", "cpu-clock", "-M", "ipc", "--timeout", "20ms"],
+        &["--metric-only", "-M", "ipc", "--", "true"],
+    ] {
+        let words = [&["stat", "--json", "-o", "-"][..], words].concat();
+        let ran = kit::run(&words);
+        // An ordinary user cannot measure whole CPUs.
+        if !words.contains(&"cpu-clock") || ran.status == Some(0) {
+            check("stat-lines", &ran.expect(0).stdout, &words.join(" "));
+        }
+    }
     for runs in ["1", "3"] {
         let words =
             ["stat", "--json", "-o", "-", "-e", events, "-r", runs, "--vs", "true", "--vs", "sleep 0.01"];
@@ -185,6 +263,12 @@ fn documents_of_measurements_follow_their_schemas() {
         kit::run(&["record", "-q", "-e", "cpu-clock:u", "-o", file, "--", "sh", "-c", "echo $((1+1))"])
             .expect(0);
     }
+    let measured = folder.path().join("measured").to_str().unwrap().to_owned();
+    for more in [&[][..], &["--timeout", "1ms"]] {
+        let record = ["record", "--json", "-q", "-e", events, "-o", &measured];
+        let words = [&record[..], more, &["--", "sh", "-c", "true; true"]].concat();
+        check("record", &kit::run(&words).stdout, &words.join(" "));
+    }
     for more in [&[][..], &["--fail-if", "total > 3%"]] {
         let words = [&["diff", "--json", &old, "--vs", &new], more].concat();
         check("diff-vs", &kit::run(&words).stdout, &words.join(" "));
@@ -196,13 +280,84 @@ fn documents_of_measurements_follow_their_schemas() {
     lines.iter().for_each(|line| check("top", line, "this process"));
 }
 
+/// Returns the commands below `parser` that have `--json` or `--to-json`, and whether each has `--limit`.
+fn commands_with_json(parser: &Parser) -> Vec<(String, bool)> {
+    let mut found = Vec::new();
+    let mut open = vec![parser];
+    while let Some(command) = open.pop() {
+        open.extend(command.get_subcommands());
+        let longs: Vec<&str> = command
+            .get_arguments()
+            .flat_map(|arg| arg.get_long_and_visible_aliases().unwrap_or_default())
+            .collect();
+        if let Some(option) = ["json", "to-json"].into_iter().find(|option| longs.contains(option)) {
+            let name = command.get_bin_name().unwrap().replace("stat-", "stat ");
+            found.push((format!("`{name} --{option}"), longs.contains(&"limit")));
+        }
+    }
+    found
+}
+
 #[test]
-fn every_schema_is_listed_and_strict() {
+fn every_command_with_json_has_schemas() {
+    let mut parser = Cli::command();
+    parser.build();
+    let page = fs::read_to_string(folder().join("README.md")).unwrap();
+    let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| `")).collect();
+    let commands = commands_with_json(&parser);
+    assert!(commands.len() > 20, "{commands:?}");
+    let mut faults = Vec::new();
+    for (command, has_limit) in &commands {
+        // `pmc stat --vs … --json` is a command with other options in between.
+        let name = command.split(" --").next().unwrap();
+        let files = rows.iter().filter(|row| row.contains(command) || row.contains(&format!("{name} -")));
+        let files: Vec<&str> =
+            files.map(|row| row.split_once("](").unwrap().1.split_once(".json").unwrap().0).collect();
+        if files.is_empty() {
+            faults.push(format!("{command} has no row in docs/schemas/README.md"));
+        }
+        for file in files {
+            let limits = schema(file).to_string().contains("\"omitted\"");
+            if limits != *has_limit {
+                faults.push(format!(
+                    "{command}: --limit is {has_limit}, but omitted in {file}.json is {limits}"
+                ));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    let listed: BTreeSet<&str> =
+        rows.iter().map(|row| row.split_once("](").unwrap().1.split_once(".json").unwrap().0).collect();
     let files = fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
     let files = files.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
-    let names: BTreeSet<String> =
+    let files: BTreeSet<String> =
         files.map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned()).collect();
-    assert_eq!(names, DOCUMENTS.map(str::to_owned).into());
+    assert_eq!(files.iter().map(String::as_str).collect::<BTreeSet<_>>(), listed);
+}
+
+#[test]
+fn schemas_are_strict() {
+    for entry in fs::read_dir(folder()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "json") {
+            continue;
+        }
+        // Every object with known fields forbids others, or gives their type.
+        let mut open = vec![schema(path.file_stem().unwrap().to_str().unwrap())];
+        while let Some(value) = open.pop() {
+            if let Json::Object(fields) = &value {
+                let is_open =
+                    fields.get("properties").is_some_and(|of| of.is_object() && fields.contains_key("type"))
+                        && !fields.contains_key("additionalProperties");
+                assert!(!is_open, "{}: {value}", path.display());
+            }
+            match value {
+                Json::Object(fields) => open.extend(fields.into_iter().map(|(_, value)| value)),
+                Json::Array(all) => open.extend(all),
+                _ => {}
+            }
+        }
+    }
     // A field that the schema does not know, or that is missing, is a fault.
     let file = recordings().into_iter().find(|path| path.ends_with("perf6-fp.data")).unwrap();
     let text = kit::run(&["report", "--json", "-i", file.to_str().unwrap()]).stdout;

@@ -50,7 +50,7 @@ fn ready() -> Option<(Lab, String)> {
 #[track_caller]
 fn json(words: &[&str]) -> Value {
     let ran = kit::run(&[&["latency", "--json"], words].concat()).expect(0);
-    serde_json::from_str(ran.stdout.lines().last().expect("a document")).expect("JSON")
+    kit::schema::document("latency", ran.stdout.lines().last().expect("a document"))
 }
 
 fn number(document: &Value, path: &str) -> u64 {
@@ -114,7 +114,7 @@ fn intervals_are_printed_while_measuring() {
     let words = ["latency", "--json", "-I", "20", "syscall:clock_nanosleep", "--", &program];
     let ran = kit::run(&words).expect(0);
     let documents: Vec<Value> =
-        ran.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        ran.stdout.lines().map(|line| kit::schema::document("latency", line)).collect();
     let (total, slices) = documents.split_last().expect("documents");
     has_naps(total);
     let sum: u64 = slices.iter().map(|slice| number(slice, "/durations/count")).sum();

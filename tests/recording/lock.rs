@@ -353,7 +353,7 @@ fn owners_of_kernel_locks_are_the_threads_that_release_them() {
     kit::run(&["record", "-q", "-c", "1", "-e", events, "-o", &file, "--", program, &target]).expect(0);
     let rows = |options: &[&str]| -> Vec<Json> {
         let text = kit::run(&[&["lock", "contention", "--json", "-i", &file], options].concat()).expect(0);
-        let document: Json = serde_json::from_str(&text.stdout).expect("JSON");
+        let document = kit::schema::document("lock-contention", &text.stdout);
         document["rows"].as_array().expect("a list").clone()
     };
     let total = |rows: &[Json]| rows.iter().filter_map(|row| row["wait_total_ns"].as_u64()).sum::<u64>();
@@ -389,7 +389,7 @@ fn user_locks(folder: &Folder, program: &Path, what: &str) -> Json {
         what,
     ])
     .expect(0);
-    serde_json::from_str(&run.stdout).expect("JSON")
+    kit::schema::document("lock-user", &run.stdout)
 }
 
 /// A temporary folder for tests that need no perf.
@@ -499,7 +499,7 @@ fn timers_hold_no_locks() {
     // Without the words, the holder is unknown.
     let file = lab.path("timed");
     let later = kit::run(&["lock", "user", "--json", "-i", file.to_str().expect("UTF-8")]).expect(0);
-    let later: Json = serde_json::from_str(&later.stdout).expect("JSON");
+    let later = kit::schema::document("lock-user", &later.stdout);
     assert_eq!(later["locks"][0]["unknown_holder_ns"], later["locks"][0]["wait_total_ns"]);
 }
 
@@ -565,7 +565,7 @@ fn deadlocks_are_named() {
 fn program_that_hangs_shows_who_holds_the_lock() {
     let Some((lab, program)) = programs() else { return };
     let text = output_of_hanging(&lab, &program, "stuck", 2, &["--json"]);
-    let document: Json = serde_json::from_str(&text).expect("JSON");
+    let document = kit::schema::document("lock-user", &text);
     let [lock] = &document["locks"].as_array().expect("a list")[..] else { panic!("{document:#}") };
     assert_eq!((&lock["variable"], &lock["unfinished"]), (&"stuck".into(), &1.into()), "{lock:#}");
     let [holder] = &lock["holders"].as_array().expect("a list")[..] else { panic!("{lock:#}") };

@@ -68,7 +68,7 @@ fn lab() -> Option<Lab> {
 fn document(options: &[&str], command: &[&str]) -> Value {
     let all = [&["trace", "--json"], &LARGE[..], options, &["--"], command].concat();
     let ran = kit::run(&all).expect(0);
-    serde_json::from_str(&ran.stderr).expect("a document on stderr")
+    kit::schema::document("trace-summary", &ran.stderr)
 }
 
 /// Returns calls and failed calls by name.
@@ -264,7 +264,7 @@ fn whole_machine_leaves_out_pmc_itself() {
     let mut child = pmc.spawn().expect("pmc starts");
     let own = child.id();
     assert!(child.wait().expect("pmc ends").success());
-    let all: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).expect("a document");
+    let all = kit::schema::document("trace-summary", &std::fs::read_to_string(&file).unwrap());
     let threads = all["threads"].as_array().unwrap();
     assert!(!threads.is_empty() && threads.iter().all(|thread| thread["tid"] != own), "{all:#}");
 }
@@ -378,7 +378,7 @@ fn recordings_of_perf_and_pmc_have_the_same_calls() {
     record(kit::binary(), &own);
     for file in [&perf, &pmc] {
         let ran = kit::run(&["trace", "-s", "--json", "-i", name_of(file)]).expect(0);
-        let all: Value = serde_json::from_str(&ran.stdout).expect("a document");
+        let all = kit::schema::document("trace-summary", &ran.stdout);
         let total = counts(&all["total"]);
         assert_eq!((total["read"], total["close"].1), ((601, 0), 10), "{}: {all:#}", file.display());
         assert_eq!(all["lost"], 0);

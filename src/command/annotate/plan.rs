@@ -46,7 +46,7 @@ impl AnnotatePlan {
             || typed.full_paths;
         let of_columns = typed.show_nr_samples || typed.show_total_period || typed.asm_raw;
         let of_columns = of_columns || typed.percent_type != "local-period" || typed.stdio_color != "auto";
-        let of_length = typed.max_rows > 0 || typed.percent_limit.is_some() || typed.functions != FUNCTIONS;
+        let of_length = typed.limit > 0 || typed.percent_limit.is_some() || typed.functions != FUNCTIONS;
         Ok(Self {
             input: plan::input(typed.input.as_ref()),
             browses: typed.tui || !(of_text || of_columns || of_length),
@@ -97,7 +97,7 @@ impl AnnotatePlan {
                 file_names: typed.print_line,
                 full_paths: typed.full_paths,
                 raw_bytes: typed.asm_raw,
-                rows: if typed.max_rows == 0 { usize::MAX } else { typed.max_rows },
+                rows: plan::rows(Some(typed.limit), true, 0),
                 colour: plan::colour(&typed.stdio_color).unwrap_or_else(|| Stream::Output.has_colour()),
             },
         })

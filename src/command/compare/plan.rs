@@ -69,6 +69,9 @@ pub(in crate::command) struct ComparePlan {
     pub(super) style: StatStyle,
 }
 
+/// Default number of rows in text output.
+const ROWS: usize = 10;
+
 impl ComparePlan {
     /// # Errors
     /// Fails if the condition or a sort key is invalid, or two documents would be written to standard output.
@@ -97,7 +100,7 @@ impl ComparePlan {
             ci: typed.format.as_deref().and_then(CiFormat::named),
             page: typed.output,
             layout: DiffLayout {
-                rows: plan::rows(Some(typed.max_rows).filter(|_| !typed.json), !typed.json, typed.max_rows),
+                rows: plan::rows(typed.limit, !typed.json, ROWS),
                 form,
                 limit: 0.0,
                 period: false,

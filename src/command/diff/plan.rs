@@ -93,7 +93,7 @@ impl DiffPlan {
         let layout = DiffLayout {
             rows: match typed.stream {
                 true => usize::MAX,
-                false => plan::rows(typed.max_rows, form == ReportFormat::Text, ROWS),
+                false => plan::rows(typed.limit, form == ReportFormat::Text, ROWS),
             },
             form,
             limit: typed.percent_limit.unwrap_or(0.0) / 100.0,
@@ -133,7 +133,7 @@ impl DiffPlan {
                     ..Query::default()
                 },
                 tree: typed.tree,
-                streams: typed.stream.then(|| plan::rows(typed.max_rows, true, STREAMS)),
+                streams: typed.stream.then(|| plan::rows(typed.limit, true, STREAMS)),
                 compute: match (&typed.compute, &layout.form) {
                     // Groups have their own comparison.
                     _ if groups.is_some() => Some(Compute::default()),

@@ -235,7 +235,7 @@ fn contention(typed: LockContentionArgs, host: &Host) -> Result<LockPlan> {
         },
         layout: ContentionLayout {
             columns,
-            rows: typed.entries.filter(|rows| *rows > 0).unwrap_or(usize::MAX),
+            rows: plan::rows(typed.entries, false, 0),
             stacks: typed.verbose > 0,
             separator: typed.field_separator,
             json: typed.json,

@@ -17,7 +17,7 @@ mod runs;
 mod tools;
 
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Write};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::stdio::{dup2_stdin, dup2_stdout};
@@ -45,9 +45,23 @@ pub(super) fn run(plan: &McpPlan, steps: &McpSteps<'_>) -> Result<Exit> {
     let signals = launch::signals(&[signal::USR1, signal::USR2])?;
     let (input, mut output) = take_streams().map_err(failed)?;
     let mut input = BufReader::new(ClientInput { file: input, signals, interrupted: None });
+    let served = serve(plan, steps, &mut input, &mut output);
+    input.get_ref().interrupted.map_or(served, |signal| Ok(Exit::Interrupted(signal)))
+}
+
+/// Answers the messages in `input` until it ends, or a signal interrupts a tool.
+///
+/// # Errors
+/// Fails if reading requests or writing answers fails.
+pub(super) fn serve(
+    plan: &McpPlan,
+    steps: &McpSteps<'_>,
+    input: &mut impl BufRead,
+    output: &mut impl Write,
+) -> Result<Exit> {
     let mut server = McpServer { plan, steps, interrupted: None };
-    let served = protocol::serve(&mut input, &mut output, &mut server);
-    match input.get_ref().interrupted.or(server.interrupted) {
+    let served = protocol::serve(input, output, &mut server);
+    match server.interrupted {
         Some(signal) => Ok(Exit::Interrupted(signal)),
         None => served.map(|()| Exit::Done).map_err(|error| Error::output("an answer to the client", error)),
     }

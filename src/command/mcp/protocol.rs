@@ -21,6 +21,8 @@ use pmc_sys::text::write_json;
 pub(super) const VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 /// Maximum length of a message in bytes.
 const LONGEST: u64 = 1 << 20;
+/// Maximum number of messages in a batch, whose answers are collected before they are written.
+const BATCH: usize = 64;
 
 /// Describes the server to the model. Constant text, because clients add it to the model's instructions.
 const INSTRUCTIONS: &str = "pmc reads CPU profiles (perf.data). Start with `hot`, then `tree` or `source` for one \
@@ -32,6 +34,7 @@ type RpcError = (i32, &'static str);
 
 const NOT_JSON: RpcError = (-32700, "the message is not valid JSON");
 const TOO_LONG: RpcError = (-32600, "the message is longer than 1 MiB");
+const BIG_BATCH: RpcError = (-32600, "the batch has more than 64 messages");
 const NOT_A_REQUEST: RpcError = (-32600, "the message is not a JSON-RPC 2.0 request");
 const NO_SUCH_METHOD: RpcError = (-32601, "unknown method");
 const BAD_PARAMS: RpcError = (-32602, "invalid params: expected an object");
@@ -101,6 +104,7 @@ fn answer_line(line: &[u8], host: &mut impl ToolHost) -> Option<Json> {
     }
     match serde_json::from_slice(line) {
         // Version 2025-03-26 allows batches.
+        Ok(Json::Array(messages)) if messages.len() > BATCH => Some(failure(Json::Null, BIG_BATCH)),
         Ok(Json::Array(messages)) if !messages.is_empty() => {
             let answers: Vec<Json> =
                 messages.into_iter().filter_map(|message| answer_message(message, host)).collect();
@@ -248,11 +252,14 @@ mod tests {
     fn invalid_messages_do_not_end_the_session() {
         let deep = "[".repeat(100_000);
         let long = format!("\"{}\"", "x".repeat(LONGEST as usize));
+        let batch = request(1, "tools/list", &json!({}));
+        let batch = format!("[{}]", vec![batch.trim_end(); BATCH + 1].join(","));
         for (line, code) in [
             ("{", -32700),
             (deep.as_str(), -32700),
             ("\u{fffd}\0", -32700),
             (long.as_str(), -32600),
+            (batch.as_str(), -32600),
             ("3", -32600),
             ("[]", -32600),
             (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, -32600),

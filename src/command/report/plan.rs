@@ -103,7 +103,7 @@ impl ReportPlan {
             added,
             show_samples: typed.show_nr_samples,
             show_period: typed.show_total_period,
-            rows: plan::rows(typed.max_rows, !parseable && !is_piped, usual.rows),
+            rows: plan::rows(typed.limit, !parseable && !is_piped, usual.rows),
             row_limit: typed.percent_limit.unwrap_or(0.0),
             branch_limit: typed.percent_limit.or(limit).unwrap_or(if typed.json {
                 plan::BRANCH_IN_JSON
@@ -277,7 +277,7 @@ fn browses(typed: &ReportArgs, parseable: bool) -> bool {
     let is_for_text =
         listing(typed).is_some() || typed.header || typed.header_only || typed.threads || typed.hierarchy;
     let has_groups = typed.group || typed.no_group;
-    let has_layout = typed.max_rows.is_some() || !typed.fields.is_empty() || !typed.column_widths.is_empty();
+    let has_layout = typed.limit.is_some() || !typed.fields.is_empty() || !typed.column_widths.is_empty();
     !(typed.stdio || parseable || is_for_text || has_groups || has_layout)
 }
 

@@ -28,10 +28,10 @@ pub(super) fn show(plan: &ShownPlan) -> Result<Exit> {
     let recording = SchedRecording::new(session.clone())?;
     let mut out = PagedOutput::new();
     match &plan.view {
-        SchedView::Latency { request, json } => {
+        SchedView::Latency { request, limit, json } => {
             let latency = recording.latency(request)?;
             let print = if *json { view::latency_json } else { view::latency };
-            print(&mut out, &latency).map_err(|error| Error::output("the delays", error))?;
+            print(&mut out, &latency, *limit).map_err(|error| Error::output("the delays", error))?;
         }
         SchedView::Timehist(plan) => timehist(&recording, plan, &mut out)?,
         SchedView::Map { request, layout } => {
@@ -57,13 +57,22 @@ fn timehist(recording: &SchedRecording, plan: &TimehistPlan, out: &mut dyn Write
     if plan.lines && !plan.json {
         writer.titles(out).map_err(written)?;
     }
-    let summary = recording.timehist(&request, &Bars, &mut |tasks, line| match (plan.lines, plan.json) {
-        (true, true) => view::timehist_json(out, tasks, line).map_err(written),
-        (true, false) => writer.line(out, tasks, line).map_err(written),
-        (false, _) => Ok(()),
+    let mut lines = 0;
+    let summary = recording.timehist(&request, &Bars, &mut |tasks, line| {
+        lines += usize::from(plan.lines);
+        match plan.json {
+            _ if !plan.lines || lines > plan.limit => Ok(()),
+            true => view::timehist_json(out, tasks, line).map_err(written),
+            false => writer.line(out, tasks, line).map_err(written),
+        }
     })?;
+    match (lines.saturating_sub(plan.limit), plan.json) {
+        (0, _) => {}
+        (more, true) => view::omitted_json(out, more).map_err(written)?,
+        (more, false) => writeln!(out, "… and {more} more lines (--limit 0 shows all)").map_err(written)?,
+    }
     match (plan.summary, plan.json) {
-        (true, true) => view::summary_json(out, &summary).map_err(written),
+        (true, true) => view::summary_json(out, &summary, plan.limit).map_err(written),
         (true, false) => writer.summary(out, &summary).map_err(written),
         (false, _) => Ok(()),
     }

@@ -46,9 +46,17 @@ pub(in crate::command) struct ShownPlan {
 /// What to show.
 #[derive(Debug)]
 pub(super) enum SchedView {
-    Latency { request: SchedLatencyRequest, json: bool },
+    /// Also the maximum number of rows.
+    Latency {
+        request: SchedLatencyRequest,
+        limit: usize,
+        json: bool,
+    },
     Timehist(Box<TimehistPlan>),
-    Map { request: MapRequest, layout: MapLayout },
+    Map {
+        request: MapRequest,
+        layout: MapLayout,
+    },
 }
 
 /// How to show a history.
@@ -60,6 +68,8 @@ pub(super) struct TimehistPlan {
     pub(super) lines: bool,
     /// Whether to print each task's totals.
     pub(super) summary: bool,
+    /// Maximum number of lines and, in JSON, of tasks in the totals.
+    pub(super) limit: usize,
     pub(super) json: bool,
 }
 
@@ -114,6 +124,7 @@ fn latency(typed: &SchedLatencyArgs) -> Result<SchedView> {
             keys: typed.sort.iter().map(key).collect::<Result<_>>()?,
             cpus: typed.cpus.as_deref().map(plan::cpus).transpose()?,
         },
+        limit: plan::rows(typed.limit, false, 0),
         json: typed.json,
     })
 }
@@ -150,6 +161,7 @@ fn timehist(typed: &TimehistArgs) -> Result<SchedView> {
         columns,
         lines: !typed.summary,
         summary: typed.summary || typed.with_summary,
+        limit: plan::rows(typed.limit, false, 0),
         json: typed.json,
     })))
 }

@@ -20,7 +20,8 @@ use pmc_analysis::analysis::{header, recording_quality};
 use pmc_analysis::import;
 use pmc_analysis::session::{Session, ThreadCount};
 use pmc_perfdata::record::kind;
-use pmc_sys::error::{Error, Exit, Result};
+use pmc_sys::error::{Error, Exit, Result, say};
+use pmc_sys::units::thousands;
 
 /// Runs the command.
 ///
@@ -38,7 +39,7 @@ pub(super) fn run(plan: &ScriptPlan) -> Result<Exit> {
     }
     let session = Arc::new(Session::open(reader)?);
     if counts::holds_counts(&session) {
-        print_counts(&session, plan.is_json(), &mut out)?;
+        print_counts(&session, plan, &mut out)?;
         out.finish().map_err(written)?;
         return Ok(recording_quality::warn(&session));
     }
@@ -50,18 +51,36 @@ pub(super) fn run(plan: &ScriptPlan) -> Result<Exit> {
     }
     let read_source = Box::new(|module, path: &str| script.source(module, path));
     let mut writer = ScriptWriter::new(&layout, script.places(), read_source);
-    script.entries(&mut |line| match line {
-        ScriptLine::Sample(entry) => writer.write(&mut out, entry).map_err(written),
-        ScriptLine::Record(entry, kind, record) => {
-            writer.write_record(&mut out, entry, kind, record).map_err(written)
+    let mut lines = 0;
+    script.entries(&mut |line| {
+        lines += 1;
+        match line {
+            _ if lines > plan.limit => Ok(()),
+            ScriptLine::Sample(entry) => writer.write(&mut out, entry),
+            ScriptLine::Record(entry, kind, record) => writer.write_record(&mut out, entry, kind, record),
+            ScriptLine::Dumped(record) => writer.write_dumped(&mut out, record),
+            ScriptLine::Torn { offset, file, words } => writer.write_torn(&mut out, offset, file, words),
         }
-        ScriptLine::Dumped(record) => writer.write_dumped(&mut out, record).map_err(written),
-        ScriptLine::Torn { offset, file, words } => {
-            writer.write_torn(&mut out, offset, file, words).map_err(written)
-        }
+        .map_err(written)
     })?;
-    writer.finish(&mut out).and_then(|()| out.finish()).map_err(written)?;
+    writer.finish(&mut out).map_err(written)?;
+    report_omitted(plan, lines, &mut out)?;
+    out.finish().map_err(written)?;
     Ok(script.warn())
+}
+
+/// Tells how many of `lines` samples and records were not printed. Programs that parse perf's text do not
+/// expect such a line on standard output.
+fn report_omitted(plan: &ScriptPlan, lines: u64, out: &mut dyn Write) -> Result<()> {
+    match (lines.saturating_sub(plan.limit), plan.is_json()) {
+        (0, _) => {}
+        (more, true) => view::script::omitted_json(out, more)
+            .map_err(|error| Error::output("the number of omitted samples", error))?,
+        (more, false) => {
+            say::note(format!("{} more samples and records (--limit 0 shows all)", thousands(more)))
+        }
+    }
+    Ok(())
 }
 
 /// Prints a recording in one of pmcstat's formats.
@@ -111,18 +130,23 @@ pub(super) fn print_for_pmcstat(
 }
 
 /// Prints the counts in a recording that `stat record` made, round by round.
-fn print_counts(session: &Session, is_json: bool, out: &mut dyn Write) -> Result<()> {
+fn print_counts(session: &Session, plan: &ScriptPlan, out: &mut dyn Write) -> Result<()> {
     counts::check_rounds(session)?;
     let recorded = RecordedCounts::load(session, false)?;
     let written = |error| Error::output("the counts", error);
-    if !is_json {
+    if !plan.is_json() {
         view::script::counts::titles(out).map_err(written)?;
     }
-    let print = if is_json { view::script::counts::json } else { view::script::counts::line };
+    let print = if plan.is_json() { view::script::counts::json } else { view::script::counts::line };
+    let mut lines = 0;
     let mut line = |tid, at_ns, event: usize, cpu, count| {
         // A recording may also contain events that only provide records about tasks. `recorded.events` does
         // not include these.
         let Some(CountsEvent { name: event, .. }) = recorded.events.get(event) else { return Ok(()) };
+        lines += 1;
+        if lines > plan.limit {
+            return Ok(());
+        }
         print(out, &CountLine { cpu, tid, count, at_ns, event }).map_err(written)
     };
     for ThreadCounts { thread, at_ns, counts } in &recorded.exits {
@@ -135,5 +159,6 @@ fn print_counts(session: &Session, is_json: bool, out: &mut dyn Write) -> Result
             line(tid, round.at_ns, event, cpu, count)?;
         }
         Ok(())
-    })
+    })?;
+    report_omitted(plan, lines, out)
 }

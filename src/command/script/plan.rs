@@ -23,6 +23,8 @@ pub(in crate::command) struct ScriptPlan {
     pub(super) header_only: bool,
     /// Whether to write a separate file for each event.
     pub(super) per_event: bool,
+    /// Maximum number of samples and records.
+    pub(super) limit: u64,
     pub(super) request: ScriptRequest,
     /// The layout, except for the parts that depend on the recording; see [`ScriptPlan::layout`].
     layout: ScriptLayout,
@@ -84,6 +86,7 @@ impl ScriptPlan {
             header: typed.header_only || typed.header && !typed.json,
             header_only: typed.header_only,
             per_event: typed.per_event_dump,
+            limit: plan::rows(typed.limit, false, 0) as u64,
             request,
             layout,
         })

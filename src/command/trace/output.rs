@@ -97,6 +97,9 @@ impl TraceOutput {
             summary.add(call);
         }
         let Some(named) = named else { return Ok(()) };
+        if self.json && self.shown > self.layout.most_rows as u64 {
+            return Ok(());
+        }
         let part = if self.begun.remove(&of(call)) { CallPart::End } else { CallPart::Whole };
         let written = match self.json {
             true => trace::write_call_json(&mut self.to, call, &named, functions),
@@ -147,7 +150,7 @@ impl TraceOutput {
     /// Writes the tables, and warns about losses.
     pub(super) fn finish(mut self, elapsed_ns: u64, counts: TraceCounts) -> Result<()> {
         let totals = TraceTotals { elapsed_ns, counts, shown: self.returned };
-        let Self { to, summary, layout, json, .. } = &mut self;
+        let Self { to, summary, layout, json, shown, .. } = &mut self;
         let written = match (&*summary, *json) {
             (Some((summary, SummaryStyle::Threads)), false) => {
                 trace::write_threads(to, summary, &totals, layout)
@@ -155,7 +158,10 @@ impl TraceOutput {
             (Some((summary, SummaryStyle::Totals)), false) => {
                 trace::write_totals(to, summary, &totals, layout)
             }
-            (Some((summary, _)), true) => trace::write_json(to, summary, &totals),
+            (Some((summary, _)), true) => trace::write_json(to, summary, &totals, layout),
+            (None, true) if *shown > layout.most_rows as u64 => {
+                trace::write_omitted_json(to, *shown - layout.most_rows as u64)
+            }
             (None, _) => Ok(()),
         };
         written.and_then(|()| to.flush()).map_err(|error| Error::output(&self.name, error))?;

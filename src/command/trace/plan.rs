@@ -142,7 +142,7 @@ impl TraceCommandPlan {
             layout: SummaryLayout {
                 by_errno: typed.errno_summary,
                 by_thread: typed.summary_mode == "thread",
-                most_rows: typed.max_summary.unwrap_or(usize::MAX),
+                most_rows: plan::rows(typed.max_summary, false, 0),
             },
             stacks: has_stacks.then_some(typed.max_stack),
             has_command: !typed.command.is_empty(),

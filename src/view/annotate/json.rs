@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use serde_json::{Value as Json, json};
 
-use super::{AnnotateFacts, AnnotateLayout, operands};
+use super::{AnnotateFacts, AnnotateLayout, operands, window};
 use crate::view::json_document::{list, list_with, percent};
 use pmc_analysis::profile::annotate::{
     Listing, ListingRow, RowContent, SampleValue, Skid, SourceLine, VERSION,
@@ -26,10 +26,17 @@ pub(super) fn write(
         }
         write!(out, "\"lines\": ")?;
         let lines = listing.lines.iter().filter(|line| line.instructions > 0 || !line.values.is_empty());
-        list(out, lines.map(|line| self::line(listing, line, layout)))?;
+        let lines: Vec<&SourceLine> = lines.collect();
+        let shown_lines = window(layout.rows, lines.len(), |at| lines[at].value(0).period);
+        list(out, lines[shown_lines.clone()].iter().map(|line| self::line(listing, line, layout)))?;
         write!(out, ",\n\"instructions\": ")?;
-        list(out, instructions(listing, layout))?;
-        write!(out, "}}")
+        let code: Vec<CodeRow<'_>> = code_rows(listing).collect();
+        let shown_code = window(layout.rows, code.len(), |at| code[at].row.value(0).period);
+        list(out, code[shown_code.clone()].iter().map(|row| instruction(listing, row, layout)))?;
+        let omitted = json!({
+            "lines": lines.len() - shown_lines.len(), "instructions": code.len() - shown_code.len(),
+        });
+        write!(out, ",\n\"omitted\": {omitted}}}")
     })?;
     let trust = json!({"samples": facts.samples, "lost": facts.lost, "notes": facts.notes});
     write!(out, ",\n\"functions_with_samples\": {},\n\"trust\": {}\n}}\n", facts.functions, as_json(&trust))
@@ -90,7 +97,16 @@ fn line(listing: &Listing, line: &SourceLine, layout: &AnnotateLayout) -> Json {
     })
 }
 
-fn instructions<'a>(listing: &'a Listing, layout: &'a AnnotateLayout) -> impl Iterator<Item = Json> + 'a {
+/// A row with an instruction or an address, and the function and line that it belongs to.
+struct CodeRow<'a> {
+    row: &'a ListingRow,
+    /// The name and depth of the inlined function.
+    function: Option<(&'a str, usize)>,
+    /// The file's index, and the line.
+    source: Option<(usize, u32)>,
+}
+
+fn code_rows(listing: &Listing) -> impl Iterator<Item = CodeRow<'_>> {
     let mut function: Option<(&str, usize)> = None;
     let mut source: Option<(usize, u32)> = None;
     listing.rows.iter().filter_map(move |row| {
@@ -102,20 +118,15 @@ fn instructions<'a>(listing: &'a Listing, layout: &'a AnnotateLayout) -> impl It
             RowContent::Source { file, line, has_code: true, .. } => source = Some((*file, *line)),
             RowContent::Source { .. } => {}
             RowContent::Instruction(_) | RowContent::Address(_) => {
-                return Some(instruction(listing, row, function, source, layout));
+                return Some(CodeRow { row, function, source });
             }
         }
         None
     })
 }
 
-fn instruction(
-    listing: &Listing,
-    row: &ListingRow,
-    function: Option<(&str, usize)>,
-    source: Option<(usize, u32)>,
-    layout: &AnnotateLayout,
-) -> Json {
+fn instruction(listing: &Listing, code: &CodeRow<'_>, layout: &AnnotateLayout) -> Json {
+    let CodeRow { row, function, source } = *code;
     let file = source.and_then(|(file, _)| Some(&*listing.files.get(file)?.path));
     let (inside, depth) = function.unwrap_or((&listing.symbol, 0));
     let mut object = match &row.kind {

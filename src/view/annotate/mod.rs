@@ -8,6 +8,7 @@ mod rows;
 mod text;
 
 use std::io::{self, Write};
+use std::ops::Range;
 
 use pmc_analysis::profile::annotate::{Arrow, Flow, Instruction, Listing, PercentBasis};
 use pmc_sys::text::clean;
@@ -108,6 +109,28 @@ pub(crate) fn operands(listing: &Listing, instruction: &Instruction) -> String {
         });
     }
     text
+}
+
+/// Returns the `size` consecutive rows of `count` whose total cost is highest.
+fn window(size: usize, count: usize, period: impl Fn(usize) -> u64) -> Range<usize> {
+    if size >= count {
+        return 0..count;
+    }
+    let period = |at: usize| u128::from(period(at));
+    let mut sum: u128 = (0..size).map(period).sum();
+    let (mut best, mut start) = (sum, 0);
+    // If consecutive windows have the same cost, choose the middle one, so that the hot rows are centred.
+    let mut last = 0;
+    for at in 1..=count - size {
+        sum = sum + period(at + size - 1) - period(at - 1);
+        if sum > best {
+            (best, start, last) = (sum, at, at);
+        } else if sum == best && last + 1 == at {
+            last = at;
+        }
+    }
+    let start = start + (last - start) / 2;
+    start..start + size
 }
 
 /// Returns the arrows of all rows. Each jump is recorded only at its two ends, and running sums fill in the

@@ -238,23 +238,8 @@ impl<'a> ListingPage<'a> {
         count: usize,
         values: impl Fn(usize) -> &'v [SampleValue],
     ) -> Range<usize> {
-        let Some(&event) = self.events.first().filter(|_| self.layout.rows < count) else { return 0..count };
-        let period = |at: usize| values(at).get(event).map_or(0, |value| u128::from(value.period));
-        let size = self.layout.rows;
-        let mut sum: u128 = (0..size).map(period).sum();
-        let (mut best, mut start) = (sum, 0);
-        // If consecutive windows have the same cost, choose the middle one, so that the hot rows are centred.
-        let mut last = 0;
-        for at in 1..=count - size {
-            sum = sum + period(at + size - 1) - period(at - 1);
-            if sum > best {
-                (best, start, last) = (sum, at, at);
-            } else if sum == best && last + 1 == at {
-                last = at;
-            }
-        }
-        let start = start + (last - start) / 2;
-        start..start + size
+        let Some(&event) = self.events.first() else { return 0..count };
+        super::window(self.layout.rows, count, |at| values(at).get(event).map_or(0, |value| value.period))
     }
 
     fn row(&self, out: &mut dyn Write, lanes: &str, row: &ListingRow) -> io::Result<()> {

@@ -15,7 +15,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{DiffLayout, json::words as key_words};
 use crate::view::gate::{self, GateJson};
-use crate::view::json_document::{list_with, percent};
+use crate::view::json_document::{list_up_to, list_with, percent};
 use crate::view::remarks::Remarks;
 use crate::view::report::{CellSpelling, ReportFormat, words};
 use crate::view::table::{self, left, right};
@@ -170,7 +170,7 @@ fn table(
         writeln!(out, "{}", layout.paint.words(role, line))?;
     }
     if all.len() > layout.rows {
-        writeln!(out, "  … and {} more rows (--max-rows 0 shows all)", all.len() - layout.rows)?;
+        writeln!(out, "  … and {} more rows (--limit 0 shows all)", all.len() - layout.rows)?;
     }
     Ok(())
 }
@@ -254,12 +254,12 @@ pub(crate) fn json(
             as_json(&event.name),
             change(&event.total)
         )?;
-        list_with(out, wanted(event, layout).into_iter().take(layout.rows), |out, row| {
+        let omitted = list_up_to(out, wanted(event, layout), layout.rows, |row| {
             let mut object: Map<String, Json> = key_words(diff, &row.cells);
             object.insert("group_change".into(), change(&row.change));
-            write!(out, "{}", as_json(&object))
+            object
         })?;
-        write!(out, "}}")
+        write!(out, ",\n\"omitted\": {{\"rows\": {omitted}}}}}")
     })?;
     let notes: Vec<&String> = diff.notes.iter().chain(&groups.notes).collect();
     write!(out, ",\n\"notes\": {}", as_json(&notes))?;

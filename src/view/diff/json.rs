@@ -5,7 +5,8 @@ use std::io::{self, Write};
 use serde_json::{Map, Value as Json, json};
 
 use super::{DiffLayout, wanted};
-use crate::view::json_document::{list, list_with, percent};
+use crate::view::json_document::{LargestNodes, list, list_up_to, list_with, percent};
+use pmc_analysis::profile::diff::tree::DiffTree;
 use pmc_analysis::profile::diff::{Compute, Diff, DiffChange, DiffEvent, DiffRow, VERSION};
 use pmc_analysis::profile::sampled::{RowCell, SampleValue};
 use pmc_analysis::profile::statistics::SIGNIFICANCE;
@@ -30,14 +31,16 @@ pub(super) fn write(out: &mut dyn Write, comparison: &Diff, layout: &DiffLayout)
         let sums = |total: &SampleValue| json!({"samples": total.samples, "period": total.period});
         let totals: Json = event.totals.iter().map(|total| total.as_ref().map(sums)).collect();
         write!(out, "{{\"name\": {}, \"totals\": {totals},\n\"rows\": ", as_json(&event.name))?;
-        let lines = wanted(event, layout).into_iter().take(layout.rows);
-        list(out, lines.map(|line| row(comparison, event, line)))?;
+        let row = |line| row(comparison, event, line);
+        let rows = list_up_to(out, wanted(event, layout), layout.rows, row)?;
         write!(out, ",\n\"tree\": ")?;
-        match &event.tree {
-            None => write!(out, "null")?,
-            Some(_) => list(out, nodes(comparison, event, layout))?,
-        }
-        write!(out, "}}")
+        let nodes = match &event.tree {
+            None => write!(out, "null").map(|()| 0)?,
+            Some(tree) => self::tree(out, comparison, event, tree, layout)?,
+        };
+        // The analysis keeps only the requested number of call chains.
+        let rows = (!comparison.by_stream).then_some(rows);
+        write!(out, ",\n\"omitted\": {}}}", json!({"rows": rows, "nodes": nodes}))
     })?;
     writeln!(out, ",\n\"notes\": {}\n}}", as_json(&comparison.notes))
 }
@@ -110,33 +113,46 @@ pub(super) fn words(comparison: &Diff, cells: &[RowCell]) -> Map<String, Json> {
     object
 }
 
-/// Returns the nodes with the indexes of their parents. Each node follows its parent. Omits nodes whose share
-/// is below the limit in all recordings, with their subtrees.
-fn nodes<'a>(
-    comparison: &'a Diff,
-    event: &'a DiffEvent,
-    layout: &'a DiffLayout,
-) -> impl Iterator<Item = Json> + 'a {
-    let tree = event.tree.as_ref();
-    let mut open: Vec<(u32, Option<usize>)> =
-        tree.iter().flat_map(|tree| tree.roots.iter().rev().map(|root| (*root, None))).collect();
-    let mut index = 0;
-    std::iter::from_fn(move || {
-        loop {
-            let (number, parent) = open.pop()?;
-            let node = &tree?.nodes[number as usize];
-            let shares = node.values.iter().enumerate().map(|(file, value)| event.part(file, value).share);
-            if shares.fold(0.0, f64::max) < layout.limit {
+/// Writes the nodes with the indexes of their parents. Each node follows its parent. Skips nodes whose share
+/// is below the layout's limit in all recordings, with their subtrees. Writes at most `layout.rows` nodes, and
+/// returns the number of omitted ones.
+fn tree(
+    out: &mut dyn Write,
+    comparison: &Diff,
+    event: &DiffEvent,
+    tree: &DiffTree,
+    layout: &DiffLayout,
+) -> io::Result<usize> {
+    let share = |number: u32| {
+        let values = tree.nodes[number as usize].values.iter().enumerate();
+        values.map(|(file, value)| event.part(file, value).share).fold(0.0, f64::max)
+    };
+    let children = |number: u32| &tree.nodes[number as usize].children[..];
+    let kept = LargestNodes::of(&tree.roots, layout.rows, |number| (share(number) * 1e15) as u64, children);
+    let mut open: Vec<(u32, Option<usize>)> = tree.roots.iter().rev().map(|root| (*root, None)).collect();
+    let (mut index, mut omitted) = (0, 0);
+    let nodes = std::iter::from_fn(|| {
+        let (number, parent) = loop {
+            let entry @ (number, _) = open.pop()?;
+            if share(number) < layout.limit {
                 continue;
             }
-            open.extend(node.children.iter().rev().map(|child| (*child, Some(index))));
-            index += 1;
-            return Some(json!({
-                "parent": parent, "depth": node.depth, "symbol": comparison.texts.get(node.symbol),
-                "dso": comparison.texts.get(node.dso), "level": node.level.letter().to_string(),
-                "inlined": node.inlined, "costs": costs(event, &node.values),
-                "changes": changes(comparison, &node.changes),
-            }));
-        }
-    })
+            // The index matters only if this node is written.
+            open.extend(children(number).iter().rev().map(|child| (*child, Some(index))));
+            if kept.contains(number) {
+                break entry;
+            }
+            omitted += 1;
+        };
+        let node = &tree.nodes[number as usize];
+        index += 1;
+        Some(json!({
+            "parent": parent, "depth": node.depth, "symbol": comparison.texts.get(node.symbol),
+            "dso": comparison.texts.get(node.dso), "level": node.level.letter().to_string(),
+            "inlined": node.inlined, "costs": costs(event, &node.values),
+            "changes": changes(comparison, &node.changes),
+        }))
+    });
+    list(out, nodes)?;
+    Ok(omitted)
 }

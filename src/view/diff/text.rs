@@ -108,7 +108,7 @@ fn table(out: &mut Remarks<'_>, diff: &Diff, event: &DiffEvent, layout: &DiffLay
     table.write(out, diff, layout, &fitted.widths)?;
     if shown.len() < all.len() {
         let left = thousands((all.len() - shown.len()) as u64);
-        writeln!(out, "  … and {left} more rows (--max-rows 0 shows all)")?;
+        writeln!(out, "  … and {left} more rows (--limit 0 shows all)")?;
     }
     claims(out, diff, event, "rows")
 }

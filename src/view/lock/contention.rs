@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde_json::{Value as Json, json};
 
 use super::{event_counts, losses};
-use crate::view::json_document::list;
+use crate::view::json_document::list_up_to;
 use pmc_analysis::profile::lock::kernel::{
     ContentionField, ContentionRow, ContentionRows, KernelContention, type_names,
 };
@@ -175,11 +175,11 @@ fn json(out: &mut dyn Write, contention: &KernelContention, layout: &ContentionL
         }
         object
     };
-    list(out, contention.rows.iter().take(layout.rows).map(row))?;
+    let omitted = list_up_to(out, &contention.rows, layout.rows, row)?;
     let mut events = event_counts(&contention.counts);
     events["nested"] = json!(contention.nested);
     events["unfinished"] = json!(contention.unfinished);
-    writeln!(out, ",\n\"events\": {}\n}}", as_json(&events))
+    writeln!(out, ",\n\"events\": {},\n\"omitted\": {{\"rows\": {omitted}}}\n}}", as_json(&events))
 }
 
 #[cfg(test)]

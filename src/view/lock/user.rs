@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde_json::{Value as Json, json};
 
 use super::{event_counts, losses};
-use crate::view::json_document::{list, percent};
+use crate::view::json_document::{list_up_to, percent};
 use crate::view::table::{self, left, right};
 use pmc_analysis::profile::lock::user::{
     FutexUse, HolderWait, LockParty, LockSite, OtherWaits, OwnerField, UserLock, UserLocks, WaitingHolder,
@@ -241,7 +241,7 @@ fn json(out: &mut dyn Write, locks: &UserLocks, layout: &UserLockLayout) -> io::
         "{{\n\"version\": 1,\n\"elapsed_ns\": {},\n\"threads\": {},\n\"locks\": ",
         locks.elapsed, locks.threads
     )?;
-    list(out, locks.locks.iter().take(layout.rows).map(|lock| lock_json(locks, lock)))?;
+    let omitted = list_up_to(out, &locks.locks, layout.rows, |lock| lock_json(locks, lock, layout.rows))?;
     let others = locks.others.iter();
     let others: Json = others
         .map(|other| json!({"what": other.what.name(), "wait_total_ns": other.time, "waits": other.waits}))
@@ -250,7 +250,7 @@ fn json(out: &mut dyn Write, locks: &UserLocks, layout: &UserLockLayout) -> io::
     events["did_not_wait"] = json!(locks.did_not_wait);
     writeln!(
         out,
-        ",\n\"not_locks\": {},\n\"has_partial_trees\": {},\n\"has_goroutines\": {},\n\"events\": {}\n}}",
+        ",\n\"not_locks\": {},\n\"has_partial_trees\": {},\n\"has_goroutines\": {},\n\"events\": {},\n\"omitted\": {{\"locks\": {omitted}}}\n}}",
         as_json(&others),
         locks.has_partial_trees,
         locks.has_goroutines,
@@ -275,7 +275,8 @@ fn holder_json(locks: &UserLocks, holder: &WaitingHolder) -> Json {
     })
 }
 
-fn lock_json(locks: &UserLocks, lock: &UserLock) -> Json {
+/// Returns the object of a lock, with at most `limit` waiting threads and holders.
+fn lock_json(locks: &UserLocks, lock: &UserLock, limit: usize) -> Json {
     let total = lock.waits.sum();
     let party = |party: &LockParty| -> Json {
         json!({
@@ -303,10 +304,14 @@ fn lock_json(locks: &UserLocks, lock: &UserLock) -> Json {
         "wait_min_ns": lock.waits.min(), "avg_wait_ns": lock.waits.mean(),
         "wait_p50_ns": lock.waits.quantile(0.5), "wait_p99_ns": lock.waits.quantile(0.99),
         "timed_out": lock.timed_out, "unfinished": lock.unfinished, "with_loss": lock.with_loss,
-        "waiters": lock.waiters.iter().map(party).collect::<Json>(),
-        "holders": lock.holders.iter().map(party).collect::<Json>(),
+        "waiters": lock.waiters.iter().take(limit).map(party).collect::<Json>(),
+        "holders": lock.holders.iter().take(limit).map(party).collect::<Json>(),
         "waiting_holders": lock.tree.iter().map(|holder| holder_json(locks, holder)).collect::<Json>(),
         "unknown_holder_ns": lock.unknown,
         "owner_readings": lock.readings, "owner_agrees": lock.agreeing,
+        "omitted": {
+            "waiters": lock.waiters.len().saturating_sub(limit),
+            "holders": lock.holders.len().saturating_sub(limit),
+        },
     })
 }

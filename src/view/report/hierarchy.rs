@@ -123,7 +123,7 @@ pub(super) fn write(
             }
             if shown == layout.rows {
                 if !layout.is_quiet {
-                    writeln!(out, "{start} … and more rows (--max-rows 0 shows all)")?;
+                    writeln!(out, "{start} … and more rows (--limit 0 shows all)")?;
                 }
                 break;
             }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 
 use super::{IN_MODES, ReportColumn, ReportLayout, cell};
-use crate::view::json_document::{list, list_with, percent};
+use crate::view::json_document::{LargestNodes, list, list_up_to, list_with, percent};
 use pmc_analysis::profile::sampled::{
     CallTree, ModuleQuality, Profile, ProfileEvent, RowCell, SampleValue, ShareOf, TableRow,
 };
@@ -20,7 +20,7 @@ pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &ReportLayou
     write!(out, "{{\n\"version\": {},\n\"events\": ", pmc_analysis::profile::sampled::VERSION)?;
     events(out, profile, layout)?;
     write!(out, ",\n\"modules\": ")?;
-    list(out, profile.modules.iter().map(|of| module(profile, of)))?;
+    let modules = list_up_to(out, &profile.modules, layout.rows, |of| module(profile, of))?;
     let trust = &profile.trust;
     let ends = json!({
         "copied": trust.ends.copied, "cut": trust.ends.cut, "lost": trust.ends.lost, "long": trust.ends.long,
@@ -39,7 +39,7 @@ pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &ReportLayou
         "counted": trust.unsampled.map(|of| of.counted), "sampled": trust.unsampled.map(|of| of.sampled),
         "broken": broken, "ends": ends,
     });
-    writeln!(out, ",\n\"trust\": {}\n}}", as_json(&trust))
+    writeln!(out, ",\n\"trust\": {},\n\"omitted\": {{\"modules\": {modules}}}\n}}", as_json(&trust))
 }
 
 /// Returns the object for a module: its files, its frames, and which data is missing.
@@ -72,13 +72,13 @@ pub(super) fn events(out: &mut dyn Write, profile: &Profile, layout: &ReportLayo
             writeln!(out, "\"thread_time\": {sums},")?;
         }
         write!(out, "\"rows\": ")?;
-        rows(out, profile, event, layout)?;
+        let rows = rows(out, profile, event, layout)?;
         write!(out, ",\n\"tree\": ")?;
-        match &event.tree {
+        let nodes = match &event.tree {
             Some(tree) => self::tree(out, profile, event, tree, layout)?,
-            None => write!(out, "null")?,
-        }
-        write!(out, "}}")
+            None => write!(out, "null").map(|()| 0)?,
+        };
+        write!(out, ",\n\"omitted\": {}}}", json!({"rows": rows, "nodes": nodes}))
     })
 }
 
@@ -126,18 +126,15 @@ fn cost(event: &ProfileEvent, value: &SampleValue) -> CostJson {
     }
 }
 
+/// Writes at most `layout.rows` rows. Returns the number of omitted ones.
 fn rows(
     out: &mut dyn Write,
     profile: &Profile,
     event: &ProfileEvent,
     layout: &ReportLayout,
-) -> io::Result<()> {
+) -> io::Result<usize> {
     let limit = layout.row_limit;
-    let shown = event
-        .rows
-        .iter()
-        .filter(|row| event.share(event.cost(&row.total)) * 100.0 >= limit)
-        .take(layout.rows);
+    let shown = event.rows.iter().filter(|row| event.share(event.cost(&row.total)) * 100.0 >= limit);
     let columns = layout.columns(profile);
     let is_shown = |mode: &usize| columns.contains(&ReportColumn::InMode(*mode));
     let modes: Vec<usize> = (0..IN_MODES.len()).filter(is_shown).collect();
@@ -178,24 +175,35 @@ fn rows(
         }
         object
     };
-    list(out, shown.map(object))
+    list_up_to(out, shown, layout.rows, object)
 }
 
-/// Writes each node after its parent, with the parent's index.
+/// Writes each node after its parent, with the parent's index. Writes at most `layout.rows` nodes, and returns
+/// the number of omitted ones.
 fn tree(
     out: &mut dyn Write,
     profile: &Profile,
     event: &ProfileEvent,
     tree: &CallTree,
     layout: &ReportLayout,
-) -> io::Result<()> {
+) -> io::Result<usize> {
+    let children = |number: u32| &tree.nodes[number as usize].children[..];
+    let kept = LargestNodes::of(&tree.roots, layout.rows, |number| tree.cost(number), children);
     let order = if layout.callee { "callee" } else { "caller" };
     write!(out, "{{\"order\": \"{order}\", \"limit\": {}, \"nodes\": ", layout.branch_limit)?;
     // Each entry: the node, its parent's index in the document, its depth.
     let mut open: Vec<(u32, Option<usize>, usize)> = tree.roots.iter().rev().map(|n| (*n, None, 0)).collect();
-    let mut index = 0;
+    let (mut index, mut omitted) = (0, 0);
     let nodes = std::iter::from_fn(|| {
-        let (number, parent, depth) = open.pop()?;
+        let (number, parent, depth) = loop {
+            let entry @ (number, _, depth) = open.pop()?;
+            // The index matters only if this node is written.
+            open.extend(children(number).iter().rev().map(|child| (*child, Some(index), depth + 1)));
+            if kept.contains(number) {
+                break entry;
+            }
+            omitted += 1;
+        };
         let node = &tree.nodes[number as usize];
         let total = cost(event, &node.total);
         let mut object = json!({
@@ -207,10 +215,10 @@ fn tree(
         if let Some(latency) = total.latency {
             object["latency"] = latency.into();
         }
-        open.extend(node.children.iter().rev().map(|child| (*child, Some(index), depth + 1)));
         index += 1;
         Some(object)
     });
     list(out, nodes)?;
-    write!(out, "}}")
+    write!(out, "}}")?;
+    Ok(omitted)
 }

@@ -63,6 +63,6 @@ pub(super) fn write(
     }
     match functions.len() - shown.len() {
         0 => Ok(()),
-        more => writeln!(out, "  … and {} more functions (--max-rows 0 shows all)", thousands(more as u64)),
+        more => writeln!(out, "  … and {} more functions (--limit 0 shows all)", thousands(more as u64)),
     }
 }

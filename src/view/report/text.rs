@@ -327,7 +327,7 @@ fn table(
         let own = if left > 0.0 { format!(", {:.1}% self in total", left * 100.0) } else { String::new() };
         let more = thousands((all - shown.len()) as u64);
         let start = if layout.is_piped { '#' } else { ' ' };
-        writeln!(out, "{start} … and {more} more rows{own} (--max-rows 0 shows all)")?;
+        writeln!(out, "{start} … and {more} more rows{own} (--limit 0 shows all)")?;
     }
     Ok(())
 }

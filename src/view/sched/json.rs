@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde_json::{Value as Json, json};
 
-use crate::view::json_document::list;
+use crate::view::json_document::list_up_to;
 use pmc_analysis::profile::sched::latency::{DelayKind, LatencyRow, SchedLatency};
 use pmc_analysis::profile::sched::timehist::{TimehistLine, TimehistSummary, TimehistSums, TimehistTotal};
 use pmc_analysis::profile::sched::{Runners, SchedCounts, SchedTask, SchedTaskId, SchedTasks};
@@ -13,11 +13,11 @@ use pmc_sys::text::write_json;
 /// Version of the JSON format.
 const VERSION: u32 = 1;
 
-/// Writes the delays as a JSON document.
+/// Writes the delays as a JSON document with at most `limit` rows.
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub(crate) fn latency(out: &mut dyn Write, latency: &SchedLatency) -> io::Result<()> {
+pub(crate) fn latency(out: &mut dyn Write, latency: &SchedLatency, limit: usize) -> io::Result<()> {
     let kind = match latency.kind {
         DelayKind::Delays => "delay",
         DelayKind::Waits => "wait",
@@ -28,8 +28,8 @@ pub(crate) fn latency(out: &mut dyn Write, latency: &SchedLatency) -> io::Result
         latency.has_wakeups
     )?;
     write!(out, "\"counts\": {},\n\"rows\": ", counts(&latency.counts))?;
-    list(out, latency.rows.iter().map(|line| row(&latency.tasks, line)))?;
-    writeln!(out, "\n}}")
+    let omitted = list_up_to(out, &latency.rows, limit, |line| row(&latency.tasks, line))?;
+    writeln!(out, ",\n\"omitted\": {{\"rows\": {omitted}}}\n}}")
 }
 
 fn row(tasks: &SchedTasks, row: &LatencyRow) -> Json {
@@ -111,11 +111,19 @@ pub(crate) fn timehist(out: &mut dyn Write, tasks: &SchedTasks, line: &TimehistL
     writeln!(out)
 }
 
-/// Writes the totals of all tasks and CPUs as one JSON object.
+/// Writes the number of lines that `--limit` cut off.
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub(crate) fn summary(out: &mut dyn Write, summary: &TimehistSummary) -> io::Result<()> {
+pub(crate) fn omitted(out: &mut dyn Write, lines: usize) -> io::Result<()> {
+    writeln!(out, "{}", json!({"kind": "omitted", "omitted": {"lines": lines}}))
+}
+
+/// Writes the totals of all CPUs, and of at most `limit` tasks, as one JSON object.
+///
+/// # Errors
+/// Fails if writing to `out` fails.
+pub(crate) fn summary(out: &mut dyn Write, summary: &TimehistSummary, limit: usize) -> io::Result<()> {
     let total = |has_ended: bool| {
         move |total: &TimehistTotal| {
             let (task, sums) = (summary.tasks.get(total.task), &total.sums);
@@ -128,12 +136,13 @@ pub(crate) fn summary(out: &mut dyn Write, summary: &TimehistSummary) -> io::Res
         }
     };
     let living = summary.living.iter().map(total(false));
-    let tasks: Json = living.chain(summary.ended.iter().map(total(true))).collect();
+    let mut tasks = living.chain(summary.ended.iter().map(total(true)));
+    let shown: Json = tasks.by_ref().take(limit).collect();
     let idle = |(cpu, sums): &(u32, Option<TimehistSums>)| json!({"cpu": cpu, "idle_ns": sums.as_ref().map(|sums| sums.run)});
     let idle: Json = summary.idle.iter().map(idle).collect();
     let object = json!({
-        "kind": "summary", "duration_ns": summary.duration, "tasks": tasks, "idle": idle,
-        "counts": counts(&summary.counts),
+        "kind": "summary", "duration_ns": summary.duration, "tasks": shown, "idle": idle,
+        "counts": counts(&summary.counts), "omitted": {"tasks": tasks.count()},
     });
     write_json(out, &object)?;
     writeln!(out)

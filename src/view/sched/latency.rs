@@ -15,11 +15,11 @@ const LINES: [usize; 3] = [139, 113, 51];
 /// Maximum number of tasks to show for each delay.
 const RUNNERS: usize = 3;
 
-/// Writes the table.
+/// Writes the table with at most `limit` rows.
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub(crate) fn write(out: &mut dyn Write, latency: &SchedLatency) -> io::Result<()> {
+pub(crate) fn write(out: &mut dyn Write, latency: &SchedLatency, limit: usize) -> io::Result<()> {
     let [wide, middle, short] = LINES.map(|count| format!(" {}", "-".repeat(count)));
     writeln!(out, "\n{wide}")?;
     let (delay, count) = match latency.kind {
@@ -33,8 +33,11 @@ pub(crate) fn write(out: &mut dyn Write, latency: &SchedLatency) -> io::Result<(
          Ran during max {delay}"
     )?;
     writeln!(out, "{wide}")?;
-    for line in &latency.rows {
+    for line in latency.rows.iter().take(limit) {
         row(out, &latency.tasks, line)?;
+    }
+    if latency.rows.len() > limit {
+        writeln!(out, "  … and {} more rows (--limit 0 shows all)", latency.rows.len() - limit)?;
     }
     writeln!(out, "{middle}")?;
     writeln!(

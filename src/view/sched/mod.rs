@@ -5,7 +5,9 @@ mod latency;
 mod map;
 mod timehist;
 
-pub(crate) use json::{latency as latency_json, summary as summary_json, timehist as timehist_json};
+pub(crate) use json::{
+    latency as latency_json, omitted as omitted_json, summary as summary_json, timehist as timehist_json,
+};
 pub(crate) use latency::write as latency;
 pub(crate) use map::{MapLayout, write as map_line};
 pub(crate) use timehist::{TimehistColumns, TimehistWriter};

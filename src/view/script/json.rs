@@ -27,6 +27,11 @@ fn place(place: &AddressFunction) -> Value {
     })
 }
 
+/// Writes the number of lines that `--limit` cut off.
+pub(crate) fn omitted(out: &mut dyn Write, lines: u64) -> io::Result<()> {
+    writeln!(out, "{}", json!({"version": VERSION, "omitted": {"lines": lines}}))
+}
+
 /// Writes a sample.
 pub(super) fn sample(
     out: &mut Vec<u8>,

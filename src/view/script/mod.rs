@@ -24,6 +24,7 @@ use std::io::{self, Write};
 
 use digits::{decimal, padded, signed};
 pub(crate) use dump::{record as dump_record, torn as dump_torn};
+pub(crate) use json::omitted as omitted_json;
 pub(crate) use parts::ReadSource;
 use places::AddressLines;
 use pmc_analysis::profile::script::{AddressFunctions, DumpedRecord, ScriptEntry, ScriptField, ScriptFields};

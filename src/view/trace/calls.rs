@@ -94,6 +94,14 @@ fn stack<'a>(
     all.skip_while(|function| function.dso.as_deref() == Some("[kernel.kallsyms]"))
 }
 
+/// Writes the number of calls that `--limit` cut off.
+///
+/// # Errors
+/// Fails if writing to `out` fails.
+pub(crate) fn write_omitted_json(out: &mut dyn Write, calls: u64) -> io::Result<()> {
+    writeln!(out, "{}", json!({"omitted": {"calls": calls}}))
+}
+
 /// Writes a call as a JSON object on one line. docs/trace.md explains the fields.
 ///
 /// # Errors

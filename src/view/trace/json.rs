@@ -7,7 +7,7 @@ use pmc_sys::error::errno_words;
 use pmc_sys::text::as_json;
 use serde_json::{Value, json};
 
-use super::TraceTotals;
+use super::{SummaryLayout, TraceTotals};
 
 /// Version of the JSON format; increases when the meaning of a field changes.
 const VERSION: u32 = 1;
@@ -16,26 +16,36 @@ const VERSION: u32 = 1;
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub(crate) fn write_json(out: &mut dyn Write, summary: &CallSummary, totals: &TraceTotals) -> io::Result<()> {
+pub(crate) fn write_json(
+    out: &mut dyn Write,
+    summary: &CallSummary,
+    totals: &TraceTotals,
+    layout: &SummaryLayout,
+) -> io::Result<()> {
     let counts = &totals.counts;
-    let threads: Vec<Value> = summary
-        .by_thread()
-        .into_iter()
-        .map(|thread| {
-            json!({"comm": &*thread.comm, "pid": thread.thread.pid, "tid": thread.thread.tid, "calls": calls(thread)})
+    let by_thread = summary.by_thread();
+    let threads = by_thread.iter().take(layout.most_rows).map(|thread| {
+        let (calls, omitted) = calls(thread, layout);
+        json!({
+            "comm": &*thread.comm, "pid": thread.thread.pid, "tid": thread.thread.tid, "calls": calls,
+            "omitted": {"calls": omitted},
         })
-        .collect();
+    });
+    let threads: Vec<Value> = threads.collect();
+    let (total, omitted) = calls(&summary.total(), layout);
     let document = json!({
         "version": VERSION, "elapsed_ns": totals.elapsed_ns, "shown": totals.shown, "lost": counts.lost,
         "returned": counts.returned, "unfinished": counts.unfinished, "begun_before": counts.begun_before,
         "without_begin": counts.without_begin, "without_end": counts.without_end,
         "backwards": counts.backwards, "with_loss": counts.with_loss,
-        "total": calls(&summary.total()), "threads": threads,
+        "total": total, "omitted": {"calls": omitted, "threads": by_thread.len() - threads.len()},
+        "threads": threads,
     });
     writeln!(out, "{:#}", as_json(&document))
 }
 
-fn calls(thread: &ThreadCalls) -> Vec<Value> {
+/// Returns the calls that took the most time, and the number of omitted ones.
+fn calls(thread: &ThreadCalls, layout: &SummaryLayout) -> (Vec<Value>, usize) {
     let call = |(key, call): (CallKey, &CallStatistics)| {
         let d = &call.durations;
         let errors: serde_json::Map<String, Value> =
@@ -47,5 +57,7 @@ fn calls(thread: &ThreadCalls) -> Vec<Value> {
             "max_ns": d.max(),
         })
     };
-    thread.by_time().into_iter().map(call).collect()
+    let all = thread.by_time();
+    let omitted = all.len().saturating_sub(layout.most_rows);
+    (all.into_iter().take(layout.most_rows).map(call).collect(), omitted)
 }

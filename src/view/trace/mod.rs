@@ -5,7 +5,7 @@ mod calls;
 mod json;
 mod summary;
 
-pub(crate) use calls::{CallPart, write_call, write_call_json};
+pub(crate) use calls::{CallPart, write_call, write_call_json, write_omitted_json};
 pub(crate) use json::write_json;
 pub(crate) use summary::{SummaryLayout, write_threads, write_totals};
 

@@ -153,6 +153,15 @@ pub struct Catalog {
     pub events: Vec<CatalogEntry>,
     /// The kinds of events that could not be read, and the reasons.
     pub unreadable: Vec<UnreadableKind>,
+    /// What a limit cut off.
+    pub omitted: OmittedEntries,
+}
+
+/// What a limit cut off from a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct OmittedEntries {
+    /// Number of events.
+    pub events: usize,
 }
 
 /// A kind of events that could not be read.
