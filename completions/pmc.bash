@@ -206,7 +206,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__annotate)
-            opts="-i -s -d -c -C -n -M -l -P -j -k -q -f -v -m -D -h --no-pager --input --symbol --dso --dsos --comms --pid --tid --cpu --time --idle --no-join --functions --percent-limit --percent-type --show-nr-samples --show-total-period --skip-missing --max-rows --disassembler-style --asm-raw --no-asm-raw --source --no-source --source-only --print-line --full-paths --prefix --prefix-strip --group --demangle --no-demangle --tui --theme --stdio --stdio2 --color --stdio-color --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --kcore --quiet --force --verbose --modules --demangle-kernel --itrace --objdump --addr2line --dump-raw-trace --code-with-type --data-type --insn-stat --type-stat --skip-empty --ignore-vmlinux --help"
+            opts="-i -s -d -c -C -n -M -l -P -j -k -q -f -v -m -D -h --no-pager --input --symbol --dso --dsos --comms --pid --tid --cpu --time --idle --no-join --functions --percent-limit --percent-type --show-nr-samples --show-total-period --skip-missing --max-rows --limit --disassembler-style --asm-raw --no-asm-raw --source --no-source --source-only --print-line --full-paths --prefix --prefix-strip --group --demangle --no-demangle --tui --theme --stdio --stdio2 --color --stdio-color --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --kcore --quiet --force --verbose --modules --demangle-kernel --itrace --objdump --addr2line --dump-raw-trace --code-with-type --data-type --insn-stat --type-stat --skip-empty --ignore-vmlinux --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -278,6 +278,10 @@ _pmc() {
                     ;;
                 --percent-type)
                     COMPREPLY=($(compgen -W "local-period local-hits global-period global-hits period-local period-global hits-local hits-global" -- "${cur}"))
+                    return 0
+                    ;;
+                --limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --max-rows)
@@ -498,7 +502,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__compare)
-            opts="-r -e -F -s -o -j -h --no-pager --repeat --warmup --event --sample --freq --call-graph --sort --top --max-rows --output --fail-if --format --json --help"
+            opts="-r -e -F -s -o -j -h --no-pager --repeat --warmup --event --sample --freq --call-graph --sort --max-rows --limit --output --fail-if --format --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -548,11 +552,11 @@ _pmc() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --max-rows)
+                --limit)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --top)
+                --max-rows)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -642,7 +646,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__diff)
-            opts="-s -c -o -b -p -F -C -d -S -j -t -k -q -f -v -m -D -h --no-pager --vs --fail-if --format --sort --compute --order --baseline-only --period --formula --tree --stream --percent-limit --top --max-rows --percentage --comms --dsos --symbols --pid --tid --cpu --time --stdio --json --csv --field-separator --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --no-demangle --quiet --force --verbose --modules --dump-raw-trace --cycles-hist --help"
+            opts="-s -c -o -b -p -F -C -d -S -j -t -k -q -f -v -m -D -h --no-pager --vs --fail-if --format --sort --compute --order --baseline-only --period --formula --tree --stream --percent-limit --max-rows --limit --percentage --comms --dsos --symbols --pid --tid --cpu --time --stdio --json --csv --field-separator --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --no-demangle --quiet --force --verbose --modules --dump-raw-trace --cycles-hist --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -688,11 +692,11 @@ _pmc() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --max-rows)
+                --limit)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --top)
+                --max-rows)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1340,7 +1344,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__list)
-            opts="-l -d -o -j -h --no-pager --long --desc --no-desc --unit --deprecated --import --output --json --raw-dump --names --debug --help"
+            opts="-l -d -o -j -h --no-pager --long --desc --no-desc --unit --deprecated --import --output --limit --json --raw-dump --names --debug --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1359,6 +1363,10 @@ _pmc() {
                     return 0
                     ;;
                 -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --limit)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1384,7 +1392,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__lock__subcmd__contention)
-            opts="-i -t -l -o -k -F -Y -L -S -E -M -b -f -v -x -q -a -p -C -m -h --input --threads --lock-addr --lock-owner --key --field --type-filter --lock-filter --callstack-filter --entries --map-nr-entries --use-bpf --force --verbose --max-stack --stack-skip --field-separator --json --output --quiet --symfs --kallsyms --vmlinux --all-cpus --pid --tid --cpu --timeout --duration --mmap-pages --no-pager --help"
+            opts="-i -t -l -o -k -F -Y -L -S -E -M -b -f -v -x -q -a -p -C -m -h --input --threads --lock-addr --lock-owner --key --field --type-filter --lock-filter --callstack-filter --limit --entries --map-nr-entries --use-bpf --force --verbose --max-stack --stack-skip --field-separator --json --output --quiet --symfs --kallsyms --vmlinux --all-cpus --pid --tid --cpu --timeout --duration --mmap-pages --no-pager --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1439,6 +1447,10 @@ _pmc() {
                     return 0
                     ;;
                 --entries)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --limit)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1592,7 +1604,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__lock__subcmd__user)
-            opts="-i -o -E -v -q -a -p -C -m -h --input --output --entries --verbose --max-stack --json --quiet --symfs --kallsyms --vmlinux --all-cpus --pid --tid --cpu --timeout --duration --mmap-pages --no-pager --help"
+            opts="-i -o -E -v -q -a -p -C -m -h --input --output --limit --entries --verbose --max-stack --json --quiet --symfs --kallsyms --vmlinux --all-cpus --pid --tid --cpu --timeout --duration --mmap-pages --no-pager --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1615,6 +1627,10 @@ _pmc() {
                     return 0
                     ;;
                 --entries)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --limit)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2450,7 +2466,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__report)
-            opts="-i -s -F -g -G -n -c -C -d -S -U -p -x -b -I -D -T -H -t -j -w -k -q -f -v -m -M -h --no-pager --input --sort --fields --call-graph --inverted --tree --children --no-children --show-nr-samples --show-total-period --show-cpu-utilization --percent-limit --percentage --top --max-rows --comms --pid --tid --cpu --time --idle --no-join --max-stack --stitch-lbr --dsos --symbols --symbol-filter --hide-unresolved --state --parent --exclude-other --ignore-callees --socket-filter --inline --no-inline --demangle --no-demangle --branch-stack --no-branch-stack --mem-mode --latency --parallelism --time-quantum --ns --header --header-only --stats --dump-raw-trace --tasks --mmaps --threads --full-names --full-source-path --raw-trace --hierarchy --collapse-recursion --field-separator --group --no-group --group-sort-idx --stdio --color --stdio-color --theme --json --csv --column-widths --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --quiet --force --verbose --modules --demangle-kernel --itrace --switch-on --switch-off --show-on-off-events --addr2line --addr2line-style --unwind-style --tui --skip-empty --disable-order --pretty --samples --ignore-vmlinux --disassembler-style --asm-raw --source --objdump --prefix --prefix-strip --percent-type --total-cycles --branch-history --show-ref-call-graph --help"
+            opts="-i -s -F -g -G -n -c -C -d -S -U -p -x -b -I -D -T -H -t -j -w -k -q -f -v -m -M -h --no-pager --input --sort --fields --call-graph --inverted --tree --children --no-children --show-nr-samples --show-total-period --show-cpu-utilization --percent-limit --percentage --max-rows --limit --comms --pid --tid --cpu --time --idle --no-join --max-stack --stitch-lbr --dsos --symbols --symbol-filter --hide-unresolved --state --parent --exclude-other --ignore-callees --socket-filter --inline --no-inline --demangle --no-demangle --branch-stack --no-branch-stack --mem-mode --latency --parallelism --time-quantum --ns --header --header-only --stats --dump-raw-trace --tasks --mmaps --threads --full-names --full-source-path --raw-trace --hierarchy --collapse-recursion --field-separator --group --no-group --group-sort-idx --stdio --color --stdio-color --theme --json --csv --column-widths --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --quiet --force --verbose --modules --demangle-kernel --itrace --switch-on --switch-off --show-on-off-events --addr2line --addr2line-style --unwind-style --tui --skip-empty --disable-order --pretty --samples --ignore-vmlinux --disassembler-style --asm-raw --source --objdump --prefix --prefix-strip --percent-type --total-cycles --branch-history --show-ref-call-graph --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2496,11 +2512,11 @@ _pmc() {
                     COMPREPLY=($(compgen -W "absolute relative" -- "${cur}"))
                     return 0
                     ;;
-                --max-rows)
+                --limit)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --top)
+                --max-rows)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2740,7 +2756,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__sched__subcmd__latency)
-            opts="-i -p -s -C -j -f -v -D -h --input --pids --sort --cpu --json --force --verbose --dump-raw-trace --no-pager --help"
+            opts="-i -p -s -C -j -f -v -D -h --input --pids --sort --cpu --limit --json --force --verbose --dump-raw-trace --no-pager --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2767,6 +2783,10 @@ _pmc() {
                     return 0
                     ;;
                 -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --limit)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -3038,7 +3058,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__sched__subcmd__script)
-            opts="-i -F -G -S -c -C -D -I -j -k -h --input --fields --hide-call-graph --stop-bt --symbols --dsos --max-stack --max-blocks --stitch-lbr --comms --pid --tid --cpu --time --idle --no-join --ns --reltime --deltatime --show-task-events --show-mmap-events --show-switch-events --show-lost-events --show-namespace-events --show-cgroup-events --show-bpf-events --show-text-poke-events --show-round-events --dump-raw-trace --dump-unsorted-raw-trace --header --header-only --inline --no-inline --demangle --no-demangle --full-source-path --per-event-dump --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --no-pager --help"
+            opts="-i -F -G -S -c -C -D -I -j -k -h --input --fields --hide-call-graph --stop-bt --symbols --dsos --max-stack --max-blocks --stitch-lbr --comms --pid --tid --cpu --time --idle --no-join --ns --reltime --deltatime --show-task-events --show-mmap-events --show-switch-events --show-lost-events --show-namespace-events --show-cgroup-events --show-bpf-events --show-text-poke-events --show-round-events --dump-raw-trace --dump-unsorted-raw-trace --header --header-only --inline --no-inline --demangle --no-demangle --full-source-path --per-event-dump --limit --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --no-pager --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3112,6 +3132,10 @@ _pmc() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --symfs)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -3140,7 +3164,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__sched__subcmd__timehist)
-            opts="-i -w -M -n -V -g -G -P -s -S -I -p -t -C -j -k -f -v -D -h --input --wakeups --migrations --next --cpu-visual --call-graph --no-call-graph --max-stack --state --pre-migrations --show-prio --blame --summary --with-summary --idle-hist --pid --tid --cpu --prio --time --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --force --verbose --dump-raw-trace --no-pager --help"
+            opts="-i -w -M -n -V -g -G -P -s -S -I -p -t -C -j -k -f -v -D -h --input --wakeups --migrations --next --cpu-visual --call-graph --no-call-graph --max-stack --state --pre-migrations --show-prio --blame --summary --with-summary --idle-hist --pid --tid --cpu --prio --time --limit --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --force --verbose --dump-raw-trace --no-pager --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3190,6 +3214,10 @@ _pmc() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --symfs)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -3218,7 +3246,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__script)
-            opts="-i -F -G -S -c -C -D -I -j -k -f -v -a -s -g -l -L -d -h --no-pager --input --fields --hide-call-graph --stop-bt --symbols --dsos --max-stack --max-blocks --stitch-lbr --comms --pid --tid --cpu --time --idle --no-join --ns --reltime --deltatime --show-task-events --show-mmap-events --show-switch-events --show-lost-events --show-namespace-events --show-cgroup-events --show-bpf-events --show-text-poke-events --show-round-events --dump-raw-trace --dump-unsorted-raw-trace --header --header-only --inline --no-inline --demangle --no-demangle --full-source-path --per-event-dump --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --force --verbose --demangle-kernel --itrace --switch-on --switch-off --show-on-off-events --addr2line --unwind-style --all-cpus --show-kernel-path --script --gen-script --list --dlfilter --list-dlfilters --dlarg --guest-code --guestkallsyms --guestmodules --guestmount --guestvmlinux --merge-callchains --Latency --debug-mode --insn-trace --call-trace --call-ret-trace --graph-function --xed --addr-range --help"
+            opts="-i -F -G -S -c -C -D -I -j -k -f -v -a -s -g -l -L -d -h --no-pager --input --fields --hide-call-graph --stop-bt --symbols --dsos --max-stack --max-blocks --stitch-lbr --comms --pid --tid --cpu --time --idle --no-join --ns --reltime --deltatime --show-task-events --show-mmap-events --show-switch-events --show-lost-events --show-namespace-events --show-cgroup-events --show-bpf-events --show-text-poke-events --show-round-events --dump-raw-trace --dump-unsorted-raw-trace --header --header-only --inline --no-inline --demangle --no-demangle --full-source-path --per-event-dump --limit --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --force --verbose --demangle-kernel --itrace --switch-on --switch-off --show-on-off-events --addr2line --unwind-style --all-cpus --show-kernel-path --script --gen-script --list --dlfilter --list-dlfilters --dlarg --guest-code --guestkallsyms --guestmodules --guestmount --guestvmlinux --merge-callchains --Latency --debug-mode --insn-trace --call-trace --call-ret-trace --graph-function --xed --addr-range --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3289,6 +3317,10 @@ _pmc() {
                     return 0
                     ;;
                 --time)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --limit)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -3980,7 +4012,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__top)
-            opts="-e -F -c -g -a -C -p -t -u -G -i -m -K -U -d -z -s -H -w -n -f -E -M -r -k -v -q -b -j -D -h --no-pager --event --pfm-events --filter --freq --count --call-graph --max-stack --all-cpus --cpu --pid --tid --uid --cgroup --no-inherit --mmap-pages --hide-kernel-symbols --hide-user-symbols --off-cpu --wall --idle --delay --zero --accumulate --sort --fields --hierarchy --group --group-sort-idx --column-widths --show-nr-samples --show-total-period --percent-limit --count-filter --percentage --entries --children --no-children --ignore-callees --comms --dsos --symbols --no-demangle --disassembler-style --prefix --prefix-strip --realtime --stdio --tui --theme --json --duration --timeout --vmlinux --kallsyms --reserve --verbose --quiet --demangle-kernel --objdump --addr2line --force --source --asm-raw --all-cgroups --namespaces --no-bpf-event --num-thread-synthesize --proc-map-timeout --overwrite --raw-trace --switch-on --switch-off --show-on-off-events --stitch-lbr --branch-any --branch-filter --branch-history --dump-symtab --sym-annotate --ignore-vmlinux --help"
+            opts="-e -F -c -g -a -C -p -t -u -G -i -m -K -U -d -z -s -H -w -n -f -E -M -r -k -v -q -b -j -D -h --no-pager --event --pfm-events --filter --freq --count --call-graph --max-stack --all-cpus --cpu --pid --tid --uid --cgroup --no-inherit --mmap-pages --hide-kernel-symbols --hide-user-symbols --off-cpu --wall --idle --delay --zero --accumulate --sort --fields --hierarchy --group --group-sort-idx --column-widths --show-nr-samples --show-total-period --percent-limit --count-filter --percentage --limit --entries --children --no-children --ignore-callees --comms --dsos --symbols --no-demangle --disassembler-style --prefix --prefix-strip --realtime --stdio --tui --theme --json --duration --timeout --vmlinux --kallsyms --reserve --verbose --quiet --demangle-kernel --objdump --addr2line --force --source --asm-raw --all-cgroups --namespaces --no-bpf-event --num-thread-synthesize --proc-map-timeout --overwrite --raw-trace --switch-on --switch-off --show-on-off-events --stitch-lbr --branch-any --branch-filter --branch-history --dump-symtab --sym-annotate --ignore-vmlinux --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -4126,6 +4158,10 @@ _pmc() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 -E)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -4242,7 +4278,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__trace)
-            opts="-e -s -S -c -T -g -p -t -u -a -C -G -i -o -D -m -r -v -q -f -F -h --no-pager --event --expr --failure --duration --summary --with-summary --summary-only --time --string-limit --max-events --summary-mode --max-summary --errno-summary --call-graph --max-stack --pid --tid --uid --all-cpus --cpu --cgroup --filter-pids --no-inherit --input --output --delay --timeout --mmap-pages --realtime --json --verbose --quiet --force --comm --syscalls --sort-events --force-btf --libtraceevent_print --min-stack --proc-map-timeout --tool_stats --show-cpu --print-sample --bpf-summary --filter --kernel-syscall-graph --pf --sched --switch-on --switch-off --show-on-off-events --help"
+            opts="-e -s -S -c -T -g -p -t -u -a -C -G -i -o -D -m -r -v -q -f -F -h --no-pager --event --expr --failure --duration --summary --with-summary --summary-only --time --string-limit --max-events --summary-mode --limit --max-summary --errno-summary --call-graph --max-stack --pid --tid --uid --all-cpus --cpu --cgroup --filter-pids --no-inherit --input --output --delay --timeout --mmap-pages --realtime --json --verbose --quiet --force --comm --syscalls --sort-events --force-btf --libtraceevent_print --min-stack --proc-map-timeout --tool_stats --show-cpu --print-sample --bpf-summary --filter --kernel-syscall-graph --pf --sched --switch-on --switch-off --show-on-off-events --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -4277,6 +4313,10 @@ _pmc() {
                     return 0
                     ;;
                 --max-summary)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --limit)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -437,7 +437,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -s g -l call-graph -d 'P
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l percent-limit -d 'Hide rows and tree branches below this percentage' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l percentage -d 'What percentages refer to: all samples (absolute) or those that pass the filters (relative)' -r -f -a "absolute\t''
 relative\t''"
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l max-rows -l top -d 'Maximum number of rows; 0 shows all [default: 20; all in a pipe, and with -t, --csv or --json]' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l limit -l max-rows -d 'Maximum number of rows; with --json, also of tree nodes and modules; 0 shows all [default: 20; all in a pipe, and with -t, --csv or --json]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s c -l comms -d 'Include only threads with these names' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l pid -d 'Include only these processes' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l tid -d 'Include only these threads' -r
@@ -558,7 +558,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand top" -l percent-limit -d 'Hide r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s f -l count-filter -d 'Hide rows with this many samples or fewer' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l percentage -d 'What percentages refer to: all samples (absolute) or those that pass the filters (relative)' -r -f -a "absolute\t''
 relative\t''"
-complete -c pmc -n "__fish_pmc_using_subcommand top" -s E -l entries -d 'Maximum number of rows per table in text output [default: 20]' -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -s E -l entries -l limit -d 'Maximum number of rows per table; 0 shows all [default: 20; all with --json]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l ignore-callees -d 'Attribute the cost of callees to these functions' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l comms -d 'Include only threads with these names' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l dsos -d 'Include only these programs and libraries' -r
@@ -632,7 +632,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand trace" -l string-limit -d 'Maxim
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -l max-events -d 'Stop after this many calls' -r
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -l summary-mode -d 'Tables that -s prints: one per thread plus one for all threads, or only the latter' -r -f -a "thread\t''
 total\t''"
-complete -c pmc -n "__fish_pmc_using_subcommand trace" -l max-summary -d 'Maximum number of calls in each table' -r
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -l max-summary -l limit -d 'Maximum number of rows of each table, and of calls printed with --json; 0 prints all [default: all]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -l call-graph -d 'Print the stack of each call, unwound with this method: auto, dwarf or fp; dwarf,16384 sets the size of stack copies' -r
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -l max-stack -d 'Maximum number of frames in a stack' -r
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -s p -l pid -d 'Trace these running processes, by pid or name, with all their threads' -r
@@ -698,7 +698,7 @@ period-local\t''
 period-global\t''
 hits-local\t''
 hits-global\t''"
-complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l max-rows -d 'Number of rows to show per function, around its hottest row; 0 shows all' -r
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l limit -l max-rows -d 'Maximum number of rows per function: the N consecutive rows with the most samples; 0 shows all' -r
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s M -l disassembler-style -d 'x86 assembly syntax: att or intel' -r -f -a "att\t''
 intel\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l prefix -d 'Directory that replaces the start of source paths; --prefix-strip sets how many components' -r -F
@@ -735,7 +735,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l group -d 'In perf\'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l demangle -d 'Demangle symbol names (default)'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-demangle -d 'Show mangled symbol names'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l tui -d 'Use the full-screen interface (default on a terminal)'
-complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l stdio -d 'Print text even on a terminal (implied by text options such as --max-rows); in a pipe, print perf\'s row format'
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l stdio -d 'Print text even on a terminal (implied by text options such as --limit); in a pipe, print perf\'s row format'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l stdio2 -d 'Print pmc\'s own listing, with jump arrows and error margins, even when piped'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s j -l json -d 'Print one JSON document'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-cache -d 'Do not cache symbol lookups for later runs'
@@ -760,7 +760,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand diff" -s s -l sort -d 'Sort keys
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s c -l compute -d 'Comparison: delta, delta-abs, time, ratio, or wdiff:W1,W2 [default: delta-abs; in text output, time if all recordings are of cpu-clock or task-clock]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s o -l order -d 'Sort by the baseline (0), or by the change in the Nth recording after it' -r
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l percent-limit -d 'Hide rows that are below this percentage in every recording' -r
-complete -c pmc -n "__fish_pmc_using_subcommand diff" -l max-rows -l top -d 'Maximum number of rows; 0 shows all [default: 20; all with -t, --csv or --json]; with --stream, of call chains per recording [default: 10]' -r
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -l limit -l max-rows -d 'Maximum number of rows; with --json, also of tree nodes; 0 shows all [default: 20; all with -t, --csv or --json]; with --stream, of call chains per recording [default: 10]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l percentage -d 'What percentages refer to: all samples (absolute) or those that pass the filters (relative)' -r -f -a "absolute\t''
 relative\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s C -l comms -d 'Include only threads with these names' -r
@@ -801,7 +801,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand compare" -l sample -d 'Event to 
 complete -c pmc -n "__fish_pmc_using_subcommand compare" -s F -l freq -d 'Sample frequency in Hz, or `max`' -r
 complete -c pmc -n "__fish_pmc_using_subcommand compare" -l call-graph -d 'How to record call stacks: auto, fp, dwarf or lbr' -r
 complete -c pmc -n "__fish_pmc_using_subcommand compare" -s s -l sort -d 'What distinguishes rows: sym, dso, srcline, comm and the other keys of pmc diff' -r
-complete -c pmc -n "__fish_pmc_using_subcommand compare" -l max-rows -l top -d 'Maximum number of changed rows to print; 0 prints all' -r
+complete -c pmc -n "__fish_pmc_using_subcommand compare" -l limit -l max-rows -d 'Maximum number of changed rows to print; 0 prints all [default: 10; all with --json]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand compare" -s o -l output -d 'Write an HTML page with all functions and a differential flame graph; `-` writes it to stdout instead of the text' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand compare" -l fail-if -d 'Exit with status 1 if this condition holds for the time, a count or a function, such as \'worse > 3% and p < 0.01\', and with status 2 if the runs cannot tell' -r
 complete -c pmc -n "__fish_pmc_using_subcommand compare" -l format -d 'With --fail-if, print the answer as annotations and a step summary for GitHub Actions, or as a JUnit report' -r -f -a "github\t''
@@ -821,6 +821,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand script" -l pid -d 'Include only 
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l tid -d 'Include only these threads' -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s C -l cpu -d 'Include only samples on these CPUs, such as 0-3,8' -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l time -d 'Include only this time range: FROM,TO in seconds of the recording\'s clock, or 10%-20%' -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l limit -d 'Maximum number of samples and records to print; 0 prints all [default: all]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l symfs -d 'Root directory of the recorded machine, for programs and sources' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l kallsyms -d 'Copy of the recorded machine\'s /proc/kallsyms' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s k -l vmlinux -d 'Recorded kernel\'s image with symbols (vmlinux)' -r -F
@@ -910,7 +911,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s Y -l type-filter -d 'Only locks of these types: spinlock, rwlock, rwlock:R, rwsem, mutex, …' -r
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s L -l lock-filter -d 'Only these locks, by address or symbol' -r
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s S -l callstack-filter -d 'Only waits with such a function in their stack, by a part of its name' -r
-complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s E -l entries -d 'Number of rows to print' -r
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s E -l entries -l limit -d 'Maximum number of rows to print; 0 prints all [default: all]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s M -l map-nr-entries -d 'Size of perf\'s BPF maps (accepted; pmc needs none)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -l max-stack -d 'Maximum number of frames in a call chain' -r
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -l stack-skip -d 'Number of innermost functions that are not the caller' -r
@@ -937,7 +938,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -s i -l input -d 'Recording to read instead of making one [default: stdin if it is a pipe or file, else perf.data]' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -s o -l output -d 'Recording to write' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -s E -l entries -d 'Number of locks to print [default: 10; 0: all]' -r
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -s E -l entries -l limit -d 'Maximum number of locks to print; 0 prints all [default: 10; all with --json]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -l max-stack -d 'Maximum number of frames in a call chain' -r
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -l symfs -d 'Root directory of the recorded machine, for programs and sources' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -l kallsyms -d 'Copy of the recorded machine\'s /proc/kallsyms' -r -F
@@ -1090,6 +1091,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcomman
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from latency" -s i -l input -d 'Recording to read; `-` is stdin [default: stdin if it is a pipe or file, else perf.data]' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from latency" -s s -l sort -d 'Sort by these keys, highest first: avg, max, switch, runtime, p99, pid' -r
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from latency" -s C -l cpu -d 'Include only delays that ended on these CPUs, such as 0-3,8' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from latency" -l limit -d 'Maximum number of rows; 0 prints all [default: all]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from latency" -s p -l pids -d 'Show each task instead of each name'
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from latency" -s j -l json -d 'Print a JSON document'
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from latency" -s f -l force -d 'No effect: pmc reads recordings of any owner'
@@ -1104,6 +1106,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcomman
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from timehist" -s C -l cpu -d 'Include only these CPUs, such as 0-3,8' -r
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from timehist" -l prio -d 'Include only tasks with these kernel priorities, such as 0-99,120' -r
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from timehist" -l time -d 'Include only this time range: FROM,TO in seconds of the recording\'s clock, or 10%-20%' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from timehist" -l limit -d 'Maximum number of lines; with --json, also of tasks in the totals; 0 prints all [default: all]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from timehist" -l symfs -d 'Root directory of the recorded machine, for programs and sources' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from timehist" -l kallsyms -d 'Copy of the recorded machine\'s /proc/kallsyms' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from timehist" -s k -l vmlinux -d 'Recorded kernel\'s image with symbols (vmlinux)' -r -F
@@ -1153,6 +1156,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcomman
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -l tid -d 'Include only these threads' -r
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -s C -l cpu -d 'Include only samples on these CPUs, such as 0-3,8' -r
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -l time -d 'Include only this time range: FROM,TO in seconds of the recording\'s clock, or 10%-20%' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -l limit -d 'Maximum number of samples and records to print; 0 prints all [default: all]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -l symfs -d 'Root directory of the recorded machine, for programs and sources' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -l kallsyms -d 'Copy of the recorded machine\'s /proc/kallsyms' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -s k -l vmlinux -d 'Recorded kernel\'s image with symbols (vmlinux)' -r -F
@@ -1371,6 +1375,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand config" -s h -l help -d 'Print h
 complete -c pmc -n "__fish_pmc_using_subcommand list" -l unit -d 'List only events of this PMU' -r
 complete -c pmc -n "__fish_pmc_using_subcommand list" -l import -d 'Import events and metrics from a copy of Intel\'s perfmon repository, Arm\'s data or the kernel\'s pmu-events' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand list" -s o -l output -d 'Write the list to this file' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand list" -l limit -d 'Maximum number of events; 0 prints all [default: all]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand list" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -s l -l long -d 'Show attr fields, aliases, units, tracepoint fields and metric formulas'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -s d -l desc -d 'Show descriptions (default; --no-desc shows only names)'

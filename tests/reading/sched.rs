@@ -216,7 +216,17 @@ fn summary_accounts_for_each_time_on_a_cpu() {
     let file = lab.ours();
     let lines = pmc(&["timehist", "-S", "--blame", "--json"], &file);
     let objects: Vec<serde_json::Value> =
-        lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+        lines.iter().map(|line| kit::schema::document("sched-timehist", line)).collect();
+    let cut = pmc(&["timehist", "-S", "--blame", "--json", "--limit", "2"], &file);
+    assert_eq!(cut[..2], lines[..2]);
+    let [omitted, summary] = [&cut[2], &cut[3]].map(|line| kit::schema::document("sched-timehist", line));
+    assert_eq!(omitted["omitted"]["lines"], lines.len() - 3);
+    let tasks = summary["tasks"].as_array().unwrap().len();
+    assert_eq!(
+        summary["omitted"]["tasks"],
+        objects.last().unwrap()["tasks"].as_array().unwrap().len() - tasks
+    );
+    assert_eq!((cut.len(), tasks), (4, 2));
     let (summary, rows) = objects.split_last().unwrap();
     let rows: Vec<_> = rows.iter().filter(|row| row["kind"] == "run").collect();
     let mut counts: HashMap<i64, (u64, u64)> = HashMap::new();
@@ -249,7 +259,12 @@ fn the_longest_delay_names_the_task_that_ran_meanwhile() {
     let words = ["sched", "record", "-q", "-o", file.to_str().unwrap(), "--", "taskset", "-c", "0"];
     kit::run(&[&words[..], &[lab.program()]].concat()).expect(0);
     let document = pmc(&["latency", "-p", "--json"], &file).join("\n");
-    let document: serde_json::Value = serde_json::from_str(&document).unwrap();
+    let document = kit::schema::document("sched-latency", &document);
+    let cut = pmc(&["latency", "-p", "--json", "--limit", "1"], &file).join("\n");
+    let cut = kit::schema::document("sched-latency", &cut);
+    let rows = document["rows"].as_array().unwrap();
+    assert_eq!(cut["rows"].as_array().unwrap()[..], rows[..1]);
+    assert_eq!(cut["omitted"]["rows"], rows.len() - 1);
     let rows = document["rows"].as_array().unwrap();
     let mut hogs: Vec<_> = rows.iter().filter(|row| row["comm"] == NAME).collect();
     hogs.sort_by_key(|row| std::cmp::Reverse(row["runtime_ns"].as_u64()));

@@ -367,6 +367,8 @@ fn owners_of_kernel_locks_are_the_threads_that_release_them() {
         let (owners, waiters) = (rows(&[&["-o"], filter].concat()), rows(&[&["-t"], filter].concat()));
         assert_eq!(total(&owners), total(&waiters), "{owners:#?} {waiters:#?}");
     }
+    let all = rows(&["-t"]);
+    assert_eq!(rows(&["-t", "--limit", "1"]), all[..1]);
     // A thread that spins is not woken.
     assert!(rows(&["-o", "-Y", "spinlock"]).iter().all(|row| row["tid"] == -1));
     let text = kit::run(&["lock", "contention", "-o", "-i", &file]).expect(0).stdout;

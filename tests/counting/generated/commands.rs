@@ -1,6 +1,7 @@
 //! The Markdown page of each command in docs/commands, from the same parser as its man page, and the list of
 //! these pages in docs/llms.txt.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -41,9 +42,12 @@ fn section(page: &mut String, parser: &Parser, command: &Parser, level: usize) {
     let name = command.get_bin_name().unwrap_or(command.get_name());
     let about = command.get_long_about().or(command.get_about()).map(ToString::to_string).unwrap_or_default();
     let usage = command.clone().render_usage().to_string();
-    let usage = usage.trim_start_matches("Usage: ").lines().map(str::trim).collect::<Vec<_>>().join("\n");
-    let _ = writeln!(page, "{heading} {name}\n\n{}\n\n```text\n{usage}\n```", sentence(&about));
-    let ids = |command: &Parser| command.get_arguments().map(|arg| arg.get_id().clone()).collect::<Vec<_>>();
+    let usage = usage.trim_start_matches("Usage: ").lines().map(|line| format!("`{}`", line.trim()));
+    let usage = usage.collect::<Vec<_>>().join(", ");
+    let _ = writeln!(page, "{heading} {name}\n\n{}\n\nSynopsis: {usage}", sentence(&about));
+    let ids = |command: &Parser| -> BTreeSet<String> {
+        command.get_arguments().filter(|arg| !arg.is_hide_set()).map(|arg| arg.get_id().to_string()).collect()
+    };
     let same =
         parser.find_subcommand(command.get_name()).filter(|same| level > 1 && ids(same) == ids(command));
     if let Some(same) = same {
@@ -76,8 +80,12 @@ fn options(page: &mut String, command: &Parser, heading: &str) {
         }
     }
     groups.sort_by_key(|(title, _)| title.is_some());
+    if !groups.is_empty() {
+        let _ = writeln!(page, "\n{heading}# Options");
+    }
     for (title, args) in groups {
-        let _ = writeln!(page, "\n{heading}# {}\n", title.unwrap_or("Options"));
+        title.into_iter().for_each(|title| page.push_str(&format!("\n{heading}## {title}\n")));
+        page.push('\n');
         for arg in args {
             let _ = writeln!(page, "- {}", option(arg));
         }
