@@ -76,8 +76,8 @@ pub struct DiffArgs {
     #[arg(long, value_name = "PERCENT")]
     pub(crate) percent_limit: Option<f64>,
 
-    /// Maximum number of rows; with --json, also of tree nodes; 0 shows all [default: 20; all with -t, --csv or
-    /// --json]; with --stream, of call chains per recording [default: 10]
+    /// Maximum number of rows; with --json, also of tree nodes; 0 shows all [default: 20; all with -t, --csv
+    /// or --json]; with --stream, of call chains per recording [default: 10]
     #[arg(long, visible_alias = "max-rows", alias = "top", value_name = "N")]
     pub(crate) limit: Option<usize>,
 

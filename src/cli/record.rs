@@ -119,7 +119,7 @@ pub struct RecordArgs {
     #[arg(short = 'm', long, value_name = "SIZE[,AREA]")]
     pub(crate) mmap_pages: Option<String>,
 
-    /// Read each record as soon as it is written
+    /// Read each record immediately after it is written
     #[arg(long)]
     pub(crate) no_buffering: bool,
 

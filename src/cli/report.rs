@@ -82,8 +82,8 @@ pub struct ReportArgs {
     #[arg(long, value_name = "OF", default_value = "absolute", value_parser = ["absolute", "relative"])]
     pub(crate) percentage: String,
 
-    /// Maximum number of rows; with --json, also of tree nodes and modules; 0 shows all [default: 20; all in a
-    /// pipe, and with -t, --csv or --json]
+    /// Maximum number of rows; with --json, also of tree nodes and modules; 0 shows all [default: 20; all in
+    /// a pipe, and with -t, --csv or --json]
     #[arg(long, visible_alias = "max-rows", alias = "top", value_name = "N")]
     pub(crate) limit: Option<usize>,
 

@@ -114,8 +114,8 @@ pub(super) fn words(comparison: &Diff, cells: &[RowCell]) -> Map<String, Json> {
 }
 
 /// Writes the nodes with the indexes of their parents. Each node follows its parent. Skips nodes whose share
-/// is below the layout's limit in all recordings, with their subtrees. Writes at most `layout.rows` nodes, and
-/// returns the number of omitted ones.
+/// is below the layout's limit in all recordings, with their subtrees. Writes at most `layout.rows` nodes,
+/// and returns the number of omitted ones.
 fn tree(
     out: &mut dyn Write,
     comparison: &Diff,

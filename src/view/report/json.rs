@@ -178,8 +178,8 @@ fn rows(
     list_up_to(out, shown, layout.rows, object)
 }
 
-/// Writes each node after its parent, with the parent's index. Writes at most `layout.rows` nodes, and returns
-/// the number of omitted ones.
+/// Writes each node after its parent, with the parent's index. Writes at most `layout.rows` nodes, and
+/// returns the number of omitted ones.
 fn tree(
     out: &mut dyn Write,
     profile: &Profile,

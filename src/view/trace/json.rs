@@ -7,7 +7,8 @@ use pmc_sys::error::errno_words;
 use pmc_sys::text::as_json;
 use serde_json::{Value, json};
 
-use super::{SummaryLayout, TraceTotals};
+use super::TraceTotals;
+use super::summary::SummaryLayout;
 
 /// Version of the JSON format; increases when the meaning of a field changes.
 const VERSION: u32 = 1;
