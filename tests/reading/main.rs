@@ -15,6 +15,7 @@ mod export;
 mod fleet;
 mod groups;
 mod imports;
+mod imports_jfr;
 mod languages;
 mod memory;
 mod otlp;

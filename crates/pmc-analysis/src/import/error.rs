@@ -12,6 +12,13 @@ pub(crate) enum ImportError {
         /// The rule that it breaks.
         what: String,
     },
+    /// A part of a binary file is invalid.
+    Byte {
+        /// Offset of the part in the unpacked file.
+        at: usize,
+        /// The rule that it breaks.
+        what: String,
+    },
     /// The file is invalid as a whole, or lacks something.
     File(String),
     /// The file exceeds a limit of pmc.
@@ -23,6 +30,10 @@ impl ImportError {
         Self::Line { line, what: what.into() }
     }
 
+    pub(crate) fn byte(at: usize, what: impl Into<String>) -> Self {
+        Self::Byte { at, what: what.into() }
+    }
+
     pub(crate) fn file(what: impl Into<String>) -> Self {
         Self::File(what.into())
     }
@@ -32,6 +43,7 @@ impl fmt::Display for ImportError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Line { line, what } => write!(f, "line {line}: {what}"),
+            Self::Byte { at, what } => write!(f, "byte {at}: {what}"),
             Self::File(what) => f.write_str(what),
             Self::Limit { what, most } => write!(f, "{what}: more than pmc imports (at most {most})"),
         }

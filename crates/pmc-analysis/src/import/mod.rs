@@ -16,6 +16,9 @@ mod dtrace;
 mod error;
 mod firefox;
 mod folded;
+mod jfr;
+mod jfr_chunk;
+mod jfr_cursor;
 mod json;
 mod perf_script;
 mod pprof;
@@ -69,6 +72,7 @@ struct ImportFormat {
 
 /// All formats, in the order in which they are tried: the most specific first.
 const FORMATS: &[ImportFormat] = &[
+    ImportFormat { name: "JFR", is_format: |it| jfr::is_format(it.head()), read: jfr::read },
     ImportFormat { name: "pprof", is_format: |it| pprof::is_format(it.bytes), read: pprof::read },
     ImportFormat { name: "speedscope", is_format: |it| it.keys().is_speedscope(), read: speedscope::read },
     ImportFormat { name: "Firefox profile", is_format: |it| it.keys().is_firefox(), read: firefox::read },

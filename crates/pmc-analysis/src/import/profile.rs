@@ -75,7 +75,7 @@ pub(crate) struct ImportedSample {
     pub(crate) stack: ImportId,
     pub(crate) thread: ImportId,
     pub(crate) cpu: Option<u32>,
-    /// Nanoseconds on any clock.
+    /// Nanoseconds on any clock; see [`ImportedProfile::has_dates`].
     pub(crate) time: Option<u64>,
     /// Number of samples; at least 1.
     pub(crate) samples: u64,
@@ -95,6 +95,8 @@ pub(crate) struct ImportedProfile {
     pub(crate) stacks: IndexSet<Box<[ImportId]>>,
     pub(crate) threads: IndexSet<ImportedThread>,
     pub(crate) samples: Vec<ImportedSample>,
+    /// Whether times are nanoseconds since the epoch.
+    pub(crate) has_dates: bool,
     /// What the user should know about the import.
     pub(crate) notes: Vec<String>,
     /// Events by the texts of their name and unit.
@@ -115,6 +117,7 @@ impl ImportedProfile {
             stacks: IndexSet::new(),
             threads: IndexSet::new(),
             samples: Vec::new(),
+            has_dates: false,
             notes: Vec::new(),
             event_numbers: HashMap::new(),
             named_threads: HashMap::new(),

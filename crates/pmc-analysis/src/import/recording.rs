@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use super::error::ImportError;
 use super::profile::{ImportId, ImportedCall, ImportedProfile, ImportedSample, ImportedThread};
-use pmc_perfdata::perfdata::feature::{EventDesc, RawSection};
+use pmc_perfdata::perfdata::feature::{ClockData, EventDesc, RawSection};
 use pmc_perfdata::perfdata::{Features, Reader, RecordedEvent, Writer};
 use pmc_perfdata::record::encode::Encoder;
 use pmc_perfdata::record::{MappedFileId, Mmap, Mmap2, Thread};
@@ -49,6 +49,8 @@ const RECORD_WORDS: u64 = 10;
 const UNKNOWN_MODULE: &str = "unknown";
 /// Name of the kernel's module.
 const KERNEL: &str = "[kernel.kallsyms]";
+/// The clock of times since the epoch (`CLOCK_REALTIME`).
+const WALL_CLOCK: ClockData = ClockData { version: 1, clockid: 0, wall_clock_ns: 0, clockid_time_ns: 0 };
 /// Number of bytes to write at a time.
 const PIECE: usize = 1 << 20;
 
@@ -96,6 +98,7 @@ pub(super) fn write(profile: &ImportedProfile, facts: OriginalFacts, path: &Path
     let features = Features {
         event_desc: Some(EventDesc(described.collect())),
         archive: Some(RawSection(section)),
+        clock_data: profile.has_dates.then_some(WALL_CLOCK),
         ..Features::default()
     };
     out.flush()?;
