@@ -195,7 +195,8 @@ fn circumstances(analysis: &Analysis, plan: &ExportPlan) -> Result<RecordingCirc
     if (with_times || plan.push.is_some()) && span.is_some() {
         if !analysis.session().has_time || started.is_none() {
             let error = Error::new("the times of the samples are unknown").why("the recording has no clock");
-            let error = error.try_this("pmc record -k CLOCK_MONOTONIC, which records the date");
+            let record = "pmc record -k CLOCK_MONOTONIC, which records the date";
+            let error = header::advise(error, reader, record, header::FORMATS_WITH_TIMES);
             return Err(match plan.push {
                 Some(_) => error,
                 None => error.try_this("--aggregate, which exports sums without times"),

@@ -13,7 +13,7 @@ use pmc_analysis::analysis::annotate::AnnotationRequest;
 use pmc_analysis::analysis::annotate::listing::ListingOptions;
 use pmc_analysis::analysis::diff::{DiffRequest, DiffSides};
 use pmc_analysis::analysis::request::SampleSelection;
-use pmc_analysis::analysis::{Analysis, AnalysisRequest, NamedSamples};
+use pmc_analysis::analysis::{Analysis, AnalysisRequest, NamedSamples, header};
 use pmc_analysis::import;
 use pmc_analysis::profile::diff::Compute;
 use pmc_analysis::profile::sampled::table::{RowRank, RowSelection};
@@ -236,8 +236,9 @@ impl RecordingCall<'_> {
         let path = self.path();
         let session = open(&path)?;
         let (begin, end) = session.sample_span().ok_or_else(|| {
-            Error::new("the recording has no timestamps, or no samples")
-                .try_this("record again without options that omit the time")
+            let error = Error::new("the recording has no timestamps, or no samples");
+            let record = "record again without options that omit the time";
+            header::advise(error, &session.reader, record, header::FORMATS_WITH_TIMES)
         })?;
         let slices = self.arguments.integer("slices").unwrap_or(SLICES);
         let slice = ((end - begin) / slices + 1).max(1);

@@ -67,7 +67,10 @@ pub(super) fn header(buffer: &mut Buffer, area: Rect, state: &ScreenState, theme
     };
     if !status.is_live {
         samples(&mut side);
-        let trust = state.event().map(|(profile, _)| &profile.trust).filter(|trust| trust.stacks > 0);
+        let trust = state
+            .event()
+            .map(|(profile, _)| &profile.trust)
+            .filter(|trust| trust.stacks > 0 && !trust.is_imported);
         if let Some(trust) = trust {
             let whole = trust.rooted as f64 / trust.stacks as f64;
             let style = if whole < FEW { theme.warning() } else { theme.plain() };

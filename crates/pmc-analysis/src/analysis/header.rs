@@ -10,9 +10,12 @@ use pmc_symbols::symbol::OriginalFacts;
 use pmc_symbols::symbol::archive::original_facts as original_facts_of;
 use pmc_sys::abi::attr::{Flag, kind};
 use pmc_sys::abi::{Attr, names_of, read_format, sample_type};
-use pmc_sys::error::Result;
+use pmc_sys::error::{Error, Result};
 use pmc_sys::sys::clock;
 use pmc_sys::units::PerfTime;
+
+/// Names of the layouts of recordings. The other names of forms are formats of imported profiles.
+const LAYOUTS: [&str; 3] = ["file", "pipe", "directory"];
 
 /// Returns the contents of the header and the feature sections.
 pub fn of(reader: &Reader) -> RecordingHeader {
@@ -99,9 +102,9 @@ pub fn modified_ns(reader: &Reader) -> Option<i64> {
 pub(super) fn original_facts(reader: &Reader) -> OriginalFacts {
     facts_in_archive(reader).unwrap_or_else(|| {
         let form = match reader.form() {
-            RecordingLayout::File => "file",
-            RecordingLayout::Pipe => "pipe",
-            RecordingLayout::Directory => "directory",
+            RecordingLayout::File => LAYOUTS[0],
+            RecordingLayout::Pipe => LAYOUTS[1],
+            RecordingLayout::Directory => LAYOUTS[2],
         };
         let has = |feature: &&FeatureNumber| reader.features().section(**feature).is_some();
         let features = FeatureNumber::ALL.iter().filter(has);
@@ -113,6 +116,27 @@ pub(super) fn original_facts(reader: &Reader) -> OriginalFacts {
             stacks: None,
             features: features.map(|feature| *feature as u32).collect(),
         }
+    })
+}
+
+/// Formats in which samples may have times, for advice.
+pub const FORMATS_WITH_TIMES: &str =
+    "perf script text, JFR, Firefox profile, V8 CPU profile, Chrome trace, or speedscope with a unit of time";
+
+/// Returns the format of the file from which the recording was imported, if it was.
+pub(super) fn imported_form(reader: &Reader) -> Option<String> {
+    let form = facts_in_archive(reader)?.form;
+    (!LAYOUTS.contains(&&*form)).then_some(form)
+}
+
+/// Adds the remedy for data that the recording lacks: `record`, a command that records it. Recording options
+/// do not help with an imported profile, so its remedy is a format in `formats`, or else to record again.
+pub fn advise(error: Error, reader: &Reader, record: &str, formats: &str) -> Error {
+    let Some(form) = imported_form(reader) else { return error.try_this(record.to_owned()) };
+    let error = error.why(format!("it was imported from a file of the format {form}"));
+    error.try_this(match formats {
+        "" => format!("record the program with pmc: {record}"),
+        _ => format!("import a format that can have them: {formats}"),
     })
 }
 

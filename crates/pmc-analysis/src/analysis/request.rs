@@ -6,6 +6,7 @@
 
 use rustc_hash::FxHashSet;
 
+use super::header::{FORMATS_WITH_TIMES, advise};
 use crate::profile::sampled::{Query, SortKey, sort, waits};
 use crate::session::parallelism::Parallelism;
 use crate::session::samples::SampleAttribute;
@@ -112,8 +113,9 @@ impl AnalysisRequest {
             |event: &RecordedEvent| event.attr.branch_sample_type() & branch_sample_type::CALL_STACK != 0;
         match self.measure {
             CostMeasure::Branches if !has_branches => {
-                return Err(Error::new("the recording has no branches")
-                    .try_this("pmc record -b, which requires a CPU with branch records"));
+                let error = Error::new("the recording has no branches");
+                let record = "pmc record -b, which requires a CPU with branch records";
+                return Err(advise(error, reader, record, ""));
             }
             CostMeasure::BranchesIfRecorded if has_branches && !events.iter().any(are_chains) => {
                 self.measure = CostMeasure::Branches;
@@ -128,9 +130,9 @@ impl AnalysisRequest {
         });
         self.latency = match self.latency {
             LatencyMode::Wanted if !has_switches => {
-                return Err(Error::new("the recording has no context switches")
-                    .why("latency and parallelism are computed from context switches")
-                    .try_this("pmc record --latency"));
+                let error = Error::new("the recording has no context switches")
+                    .why("latency and parallelism are computed from context switches");
+                return Err(advise(error, reader, "pmc record --latency", ""));
             }
             // With off-CPU time, the profile already shows all elapsed time.
             LatencyMode::IfRecorded
@@ -243,8 +245,8 @@ impl AnalysisRequest {
         if let Some(key) = self.keys.iter().find(|key| matches!(key, SortKey::Waker | SortKey::RanInstead))
             && !ThreadTime::has_partners(session.reader.events())
         {
-            return Err(Error::new(format!("-s {}: the recording has no wakers", key.name()))
-                .try_this("pmc record --wall --wakers"));
+            let error = Error::new(format!("-s {}: the recording has no wakers", key.name()));
+            return Err(advise(error, &session.reader, "pmc record --wall --wakers", ""));
         }
         let thread_time = ThreadTime::of(session.reader.events());
         if self.facets {
@@ -465,9 +467,9 @@ impl SampleSelection {
     /// Rejects filters on fields that were not recorded, because no sample would match.
     fn check(&self, reader: &Reader) -> Result<()> {
         if self.states.is_some() && ThreadTime::of(reader.events()).is_none() {
-            return Err(Error::new("--state selects nothing: the recording has no waiting time")
-                .try_this("omit --state")
-                .try_this("pmc record --wall, or pmc profile"));
+            let error = Error::new("--state selects nothing: the recording has no waiting time")
+                .try_this("omit --state");
+            return Err(advise(error, reader, "pmc record --wall, or pmc profile", ""));
         }
         let cpus = ("CPU numbers", "pmc record --sample-cpu, or record whole CPUs (-a, -C)");
         let threads = ("process and thread ids", "record again: pmc record always includes them");
@@ -480,10 +482,15 @@ impl SampleSelection {
             ("--comms", !self.comms.is_empty(), sample_type::TID, threads.0, threads.1),
         ];
         let missing = |need: &&FilterNeed| need.1 && !reader.layouts().have(need.2);
-        let Some((option, _, _, what, remedy)) = needs.iter().find(missing) else { return Ok(()) };
-        Err(Error::new(format!("{option} matches no sample: the recording has no {what}"))
-            .try_this(format!("omit {option}"))
-            .try_this(*remedy))
+        let Some((option, _, field, what, remedy)) = needs.iter().find(missing) else { return Ok(()) };
+        let formats = match *field {
+            sample_type::TIME => FORMATS_WITH_TIMES,
+            sample_type::CPU => "perf script text",
+            _ => "",
+        };
+        let error = Error::new(format!("{option} matches no sample: the recording has no {what}"))
+            .try_this(format!("omit {option}"));
+        Err(advise(error, reader, remedy, formats))
     }
 }
 

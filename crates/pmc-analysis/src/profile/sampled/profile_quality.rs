@@ -33,6 +33,8 @@ pub struct ProfileQuality {
     pub stacks: u64,
     /// Number of stacks whose outermost function is an entry point of a program, a thread or the kernel.
     pub rooted: u64,
+    /// Whether another program recorded the stacks. Where they end then says nothing about unwinding.
+    pub is_imported: bool,
     /// Number of samples whose outermost callers were unmapped and therefore removed.
     pub cut_off: u64,
     /// Number of samples with a truncated stack that was completed from earlier samples of the thread.

@@ -127,7 +127,7 @@ fn summary(quality: &ProfileQuality) -> String {
     if quality.unknown > 0 {
         parts.push(format!("{} of unknown events", thousands(quality.unknown)));
     }
-    if quality.stacks > 0 {
+    if quality.stacks > 0 && !quality.is_imported {
         parts.push(format!("{:.1}% of the stacks reach a root", share(quality.rooted, quality.stacks)));
     }
     // If no callers were recorded, each sample has one frame.
@@ -227,7 +227,7 @@ fn copied(quality: &ProfileQuality) -> Option<TrustRemark> {
 
 fn chains(quality: &ProfileQuality) -> Option<TrustRemark> {
     let broken: u64 = quality.broken.iter().map(|(_, samples)| samples).sum();
-    if share(broken, quality.stacks) < WORTH {
+    if quality.is_imported || share(broken, quality.stacks) < WORTH {
         return None;
     }
     let named = quality.broken.iter().take(MOST);
@@ -314,6 +314,14 @@ mod tests {
             statement(&ProfileQuality { stacks: 200, broken, ..ProfileQuality::default() }, &[]).remarks;
         assert_eq!(said[0].text, "20.0% end early: 5.0% in a, 5.0% in b, 5.0% in c, 5.0% elsewhere");
         assert!(said[0].remedy.as_ref().is_some_and(|remedy| remedy.contains("--call-graph auto")));
+    }
+
+    #[test]
+    fn ends_of_imported_stacks_are_not_judged() {
+        let broken = vec![("unknown".to_owned(), 200)];
+        let quality = ProfileQuality { stacks: 200, broken, is_imported: true, ..ProfileQuality::default() };
+        let statement = statement(&quality, &[]);
+        assert!(statement.remarks.is_empty() && !statement.summary.contains("root"), "{statement:?}");
     }
 
     #[test]
