@@ -155,6 +155,28 @@ fn gecko_sample_and_dtrace_files_are_read() {
     let traced = folded(&theirs("dtrace-ustack.txt"), "");
     assert_eq!(traced["_start;main;fill_buffer;__read"], 3);
     assert_eq!(traced.values().sum::<u64>(), 21);
+    // Kernel and user stacks of one sample, names of Rust that were demangled in part, and mere addresses.
+    let traced = folded(&theirs("dtrace-stack-ustack.txt"), "");
+    let stack = "_lwp_start;core::ops::function::FnOnce::call_once{{vtable.shim}};store::serve::{{closure}};\
+                 <store::disk::Disk as store::Region>::write;__pwrite;sys_syscall;pwrite;fop_write;zfs_write";
+    assert_eq!(traced[stack], 4);
+    assert_eq!(traced["thread_start;taskq_thread"], 1);
+    let java = "thread_start;JavaThread::run();JavaCalls::call_helper(JavaValue*, methodHandle*, Thread*)";
+    assert_eq!(traced[&format!("{java};unknown+0x104d08831")], 5);
+    assert_eq!(traced["unix+0xfffffffffb800c91;post_syscall"], 2);
+    let sampled = folded(&theirs("macos-sample-rust.txt"), "");
+    let thread = "Thread_15758535;thread_start;std::panicking::try::do_call;seek::walk::Worker::run";
+    for (rest, count) in [
+        ("seek::open;__open;cerror", 60),
+        ("seek::open", 1),
+        ("_platform_memmove$VARIANT$Haswell", 9),
+        ("readdir_r$INODE64", 12),
+    ] {
+        assert_eq!(sampled[&format!("{thread};{rest}")], count, "{rest}");
+    }
+    let main = "com.apple.main-thread;start;main;std::rt::lang_start::{{closure}};seek::main;\
+                <std::thread::JoinHandle<T>>::join;__ulock_wait";
+    assert_eq!(sampled[main], 82);
 }
 
 /// A profile that the library of the Firefox Profiler's authors writes, with native frames.
@@ -297,7 +319,18 @@ fn imported_profiles_work_with_all_commands() {
     }
     // Times.
     run("report --stdio --time 1.2,2", &ours).expect(0).prints(&["Event count (approx.): 3000000"]);
-    run("report --stdio --time 0,1", &theirs("py-spy.folded")).expect(1).says(&["no timestamps"]);
+    run("report --stdio --time 0,1", &theirs("py-spy.folded")).expect(1).says(&[
+        "no timestamps",
+        "imported from a file of the format folded stacks",
+        "perf script text, JFR",
+    ]);
+    // Advice on how to record does not help with a file of another program.
+    for command in ["report --stdio --time 0,1", "report --stdio -C 0", "export --format otlp -o /dev/null"] {
+        let ran = run(command, &theirs("py-spy.folded"));
+        assert!(!ran.stderr.contains("pmc record"), "{}", ran.stderr);
+    }
+    let ran = run("report --stdio", &theirs("go.cpu.pb")).expect(0);
+    assert!(!ran.stdout.contains("reach a root") && !ran.stdout.contains("--call-graph"), "{}", ran.stdout);
 }
 
 #[test]

@@ -11,7 +11,7 @@
 
 use super::error::ImportError;
 use super::profile::{ImportId, ImportedCall, ImportedProfile, ImportedSample, MOST_FRAMES};
-use super::text::{file_and_line, head_lines, lines};
+use super::text::{file_and_line, head_lines, lines, rust_name};
 
 /// The line before the tree.
 const START: &str = "Call graph:";
@@ -113,7 +113,7 @@ fn location(text: &str, profile: &mut ImportedProfile) -> ImportId {
     let (file, line) = position.unwrap_or_default();
     let name = if name.trim() == "???" { "" } else { name };
     let call = ImportedCall {
-        name: profile.text(name),
+        name: profile.text(&rust_name(name)),
         module: profile.text(module),
         file: profile.text(file),
         line,

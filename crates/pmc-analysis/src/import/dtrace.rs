@@ -8,7 +8,7 @@
 
 use super::error::ImportError;
 use super::profile::{ImportId, ImportedCall, ImportedProfile, ImportedSample};
-use super::text::{head_lines, hex, is_digits, lines, module_and_function, without_offset};
+use super::text::{head_lines, hex, is_digits, lines, module_and_function, rust_name, without_offset};
 
 pub(super) fn is_format(head: &[u8]) -> bool {
     let mut has_frame = false;
@@ -78,12 +78,12 @@ pub(super) fn read(bytes: &[u8], mut profile: ImportedProfile) -> Result<Importe
     Ok(profile)
 }
 
-/// Parses `module`function+0x12`. A mere address is code without a name.
+/// Parses `module`function+0x12`. An address, with or without a module, is code without a name.
 fn location(text: &str, profile: &mut ImportedProfile) -> ImportId {
     let (module, name) = module_and_function(text).unwrap_or_else(|| ("", without_offset(text)));
-    let is_address = text.starts_with("0x") && hex(name).is_some();
+    let is_address = name.starts_with("0x") && hex(name).is_some();
     let call = ImportedCall {
-        name: if is_address { 0 } else { profile.text(name) },
+        name: if is_address { 0 } else { profile.text(&rust_name(name)) },
         module: profile.text(module),
         address: if is_address { hex(name).unwrap_or(0) } else { 0 },
         ..ImportedCall::default()
@@ -107,6 +107,10 @@ mod tests {
             .map(|sample| (sample.samples, profile.stacks[sample.stack as usize].len()))
             .collect();
         assert_eq!(counts, [(12, 3), (3, 1)]);
+        let nameless = read(b"  unix`0xfffffffffb800c91\n 3\n", ImportedProfile::new()).unwrap();
+        let call = nameless.calls[0];
+        assert_eq!((call.name, call.address), (0, 0xffff_ffff_fb80_0c91));
+        assert_eq!(&**nameless.get_text(call.module), "unix");
         let error = read(b"  a`b\n 3\n\n  a`c\n", ImportedProfile::new()).unwrap_err().to_string();
         assert!(error.starts_with("line 4: "), "{error}");
     }

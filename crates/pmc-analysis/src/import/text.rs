@@ -40,7 +40,60 @@ pub(super) fn without_offset(function: &str) -> &str {
     function.rsplit_once("+0x").map_or(function, |(name, _)| name)
 }
 
+/// Escapes in Rust's symbols, and their meaning.
+const RUST_ESCAPES: &[(&str, &str)] = &[
+    ("$LT$", "<"),
+    ("$GT$", ">"),
+    ("$LP$", "("),
+    ("$RP$", ")"),
+    ("$C$", ","),
+    ("$RF$", "&"),
+    ("$BP$", "*"),
+    ("$SP$", "@"),
+    ("$u20$", " "),
+    ("$u27$", "'"),
+    ("$u5b$", "["),
+    ("$u5d$", "]"),
+    ("$u7b$", "{"),
+    ("$u7d$", "}"),
+    ("$u7e$", "~"),
+    ("..", "::"),
+];
+
+/// Completes the name of a Rust function that was demangled as if it were C++, as `sample` and DTrace do:
+/// `_$LT$T$u20$as$u20$a..B$GT$::f::h0123456789abcdef (.llvm.12)` is `<T as a::B>::f`.
+pub(super) fn rust_name(name: &str) -> Cow<'_, str> {
+    let symbol = name.split_once(" (.llvm.").map_or(name, |(symbol, _)| symbol);
+    let is_hash = |hash: &str| hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let Some((path, _)) = symbol.rsplit_once("::h").filter(|(_, hash)| is_hash(hash)) else {
+        return Cow::Borrowed(name);
+    };
+    // A part of the path that starts with an escape gets an underscore.
+    let path =
+        path.strip_prefix("_$").map_or(path.to_owned(), |rest| format!("${rest}")).replace("::_$", "::$");
+    Cow::Owned(RUST_ESCAPES.iter().fold(path, |path, (escape, meaning)| path.replace(escape, meaning)))
+}
+
 /// Whether the text consists of decimal digits.
 pub(super) fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_demangled_rust_names_are_completed() {
+        let hash = "h0123456789abcdef";
+        let named = |path: &str| rust_name(&format!("{path}::{hash}")).into_owned();
+        assert_eq!(named("std::rt::lang_start"), "std::rt::lang_start");
+        assert_eq!(named("_$LT$a..B$LT$T$GT$$u20$as$u20$c..D$GT$::f"), "<a::B<T> as c::D>::f");
+        assert_eq!(named("a::run::_$u7b$$u7b$closure$u7d$$u7d$"), "a::run::{{closure}}");
+        assert_eq!(named("<T as a::B>::poll"), "<T as a::B>::poll");
+        assert_eq!(rust_name(&format!("a::b::{hash} (.llvm.123)")), "a::b");
+        for other in ["operator..", "a::b::hello", "ns::h(int)", "a::h0123456789abcdeg"] {
+            assert_eq!(rust_name(other), other);
+        }
+    }
 }
