@@ -43,14 +43,6 @@ pub struct ExportArgs {
 /// Options of the format parquet.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ParquetTables {
-    /// Version of the service, for the column `version` (parquet)
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) service_version: Option<String>,
-
-    /// Host name, for the column `host` (parquet) [default: the recorded name]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) host: Option<String>,
-
     /// Label for the column `labels` (parquet); may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) label: Vec<String>,
@@ -64,7 +56,7 @@ pub(crate) struct ParquetTables {
     pub(crate) no_symbols: bool,
 }
 
-/// Contents of OpenTelemetry profiles, and the server that receives an export.
+/// The origin of the samples, and the server that receives an export.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct PushOptions {
     /// Send the export to a server instead of a file: otlp=URL (default), pyroscope=URL or parca=URL. If the
@@ -80,6 +72,14 @@ pub(crate) struct PushOptions {
     /// Name of the recorded service (otlp, parquet, --push)
     #[arg(long, value_name = "NAME")]
     pub(crate) service: Option<String>,
+
+    /// Version of the service (otlp, parquet, --push)
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) service_version: Option<String>,
+
+    /// Name of the recorded host (otlp, parquet, --push) [default: the recorded name]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) host: Option<String>,
 
     /// Export sums of periods instead of the time of each sample (otlp)
     #[arg(long)]

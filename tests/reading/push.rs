@@ -278,9 +278,19 @@ fn pprof_reaches_pyroscope_and_parca_in_the_form_they_accept() {
     ] {
         let server = Server::start(vec![ok.clone(), ok]);
         let push = format!("{api}={}", server.url);
-        kit::run(&["export", "--no-cache", "--push", &push, "--service", "shop", file])
-            .expect(0)
-            .says(&[path, "(2 requests)"]);
+        kit::run(&[
+            "export",
+            "--no-cache",
+            "--push",
+            &push,
+            "--service",
+            "shop",
+            "--service-version",
+            "1.4",
+            file,
+        ])
+        .expect(0)
+        .says(&[path, "(2 requests)"]);
         let received = server.received();
         for (request, event) in received.iter().zip(report["events"].as_array().unwrap()) {
             assert!(request.head.starts_with(&format!("POST {path} HTTP/1.1")), "{}", request.head);
@@ -298,6 +308,7 @@ fn pprof_reaches_pyroscope_and_parca_in_the_form_they_accept() {
             let value = |name: &str| labels.iter().find(|(of, _)| of == name).unwrap().1.clone();
             assert_eq!(value("__name__"), if is_clock { "process_cpu" } else { "page_faults" });
             assert_eq!(value("service_name"), "shop");
+            assert_eq!(value("service_version"), "1.4");
             assert!(!value("hostname").is_empty());
             let [profile] = samples.as_slice() else { panic!("{} samples", samples.len()) };
             let types = pprof(&lab, field(profile, 1)[0]);

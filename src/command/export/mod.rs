@@ -139,7 +139,7 @@ fn tables(plan: &ExportPlan, analysis: &Analysis, named: &NamedSamples, query: &
             listings: &[],
             before: None,
         };
-        let mut export = ParquetExport::new(&contents, &plan.origin).ok_or_else(|| {
+        let mut export = ParquetExport::new(&contents).ok_or_else(|| {
             Error::new("the date of the recording is unknown")
                 .why("it contains no clock, and a stream has no modification time")
                 .try_this("pmc export FILE, with the recording in a file")
@@ -195,7 +195,7 @@ fn circumstances(analysis: &Analysis, plan: &ExportPlan) -> Result<RecordingCirc
     if (with_times || plan.push.is_some()) && span.is_some() {
         if !analysis.session().has_time || started.is_none() {
             let error = Error::new("the times of the samples are unknown").why("the recording has no clock");
-            let record = "pmc record -k CLOCK_MONOTONIC, which records the date";
+            let record = "pmc record, or perf record -k CLOCK_MONOTONIC, which record the date";
             let error = header::advise(error, reader, record, header::FORMATS_WITH_TIMES);
             return Err(match plan.push {
                 Some(_) => error,
@@ -211,7 +211,7 @@ fn circumstances(analysis: &Analysis, plan: &ExportPlan) -> Result<RecordingCirc
         span,
         started,
         is_dated: by_clock.is_some(),
-        service: plan.service.clone(),
+        origin: plan.origin.clone(),
     })
 }
 

@@ -6,8 +6,7 @@ use super::push::PushPlan;
 use crate::cli::export::{ExportArgs, ExportSource, ParquetTables, PushOptions};
 use crate::command::destination::{Destination, is_standard};
 use crate::command::plan;
-use crate::view::export::parquet::RecordingOrigin;
-use crate::view::export::{ExportFormat, RowDetail};
+use crate::view::export::{ExportFormat, RecordingOrigin, RowDetail};
 use crate::view::report::ReportLayout;
 use pmc_analysis::analysis::AnalysisRequest;
 use pmc_analysis::analysis::annotate::AnnotationRequest;
@@ -52,7 +51,7 @@ pub(in crate::command) struct ExportPlan {
     pub(super) layout: ReportLayout,
     /// The functions whose code is included.
     pub(super) code: AnnotationRequest,
-    /// The origin of the samples, for tables of a fleet.
+    /// What the user says about the origin of the samples.
     pub(super) origin: RecordingOrigin,
     /// Length of the time buckets in nanoseconds; `None` to keep each sample.
     pub(super) bucket: Option<u64>,
@@ -60,8 +59,6 @@ pub(in crate::command) struct ExportPlan {
     pub(super) is_quiet: bool,
     /// The server to push to, if any. In this case, `output` receives what the server refuses.
     pub(super) push: Option<PushPlan>,
-    /// The name of the recorded service; empty if not specified.
-    pub(super) service: String,
     /// Whether to export the time of each sample.
     pub(super) with_times: bool,
     /// The name of the selected event.
@@ -102,35 +99,36 @@ impl ExportPlan {
         if asked.aggregate && format != ExportFormat::Otlp {
             return Err(Error::usage("only OTLP supports --aggregate").try_this("--format otlp"));
         }
-        if asked.service.is_some() && push.is_none() && format != ExportFormat::Otlp && !format.is_pair() {
-            return Err(Error::usage("--service requires --push, or the format otlp or parquet"));
+        let given = [
+            (asked.service.is_some(), "--service"),
+            (asked.service_version.is_some(), "--service-version"),
+            (asked.host.is_some(), "--host"),
+        ];
+        let has_origin = push.is_some() || format == ExportFormat::Otlp || format.is_pair();
+        if let Some((_, option)) = given.iter().find(|(is_given, _)| *is_given && !has_origin) {
+            return Err(Error::usage(format!("{option} requires --push, or the format otlp or parquet")));
         }
-        let service = asked.service.as_deref().map(|name| clean(name).into_owned()).unwrap_or_default();
-        let mut plan = Self { push, service, ..Self::of(typed, input, output, format, asked)? };
+        let mut plan = Self { push, ..Self::of(typed, input, output, format, asked)? };
+        plan.origin = RecordingOrigin {
+            service: asked.service.clone().unwrap_or_default(),
+            version: asked.service_version.clone().unwrap_or_default(),
+            host: asked.host.clone(),
+            labels: Vec::new(),
+        };
         plan.set_tables(&args.tables)?;
         Ok(plan)
     }
 
     /// Applies the options of the format parquet.
     fn set_tables(&mut self, typed: &ParquetTables) -> Result<()> {
-        let ParquetTables { service_version, host, label, bucket, no_symbols } = typed;
-        let given = [
-            (service_version.is_some(), "--service-version"),
-            (host.is_some(), "--host"),
-            (!label.is_empty(), "--label"),
-            (bucket.is_some(), "--bucket"),
-            (*no_symbols, "--no-symbols"),
-        ];
+        let ParquetTables { label, bucket, no_symbols } = typed;
+        let given =
+            [(!label.is_empty(), "--label"), (bucket.is_some(), "--bucket"), (*no_symbols, "--no-symbols")];
         if let Some((_, option)) = given.iter().find(|(is_given, _)| *is_given && !self.format.is_pair()) {
             return Err(Error::usage(format!("{option} requires --format parquet")));
         }
         let labels: Result<Vec<(String, String)>> = label.iter().map(|text| parse_label(text)).collect();
-        self.origin = RecordingOrigin {
-            service: self.service.clone(),
-            version: service_version.clone().unwrap_or_default(),
-            host: host.clone(),
-            labels: labels?,
-        };
+        self.origin.labels = labels?;
         self.bucket = parse_bucket(bucket.as_deref().unwrap_or(BUCKET))?;
         self.request.symbols.files = !no_symbols;
         Ok(())
@@ -215,7 +213,6 @@ impl ExportPlan {
             event: typed.event.clone(),
             is_quiet: typed.quiet,
             push: None,
-            service: String::new(),
             with_times: detail >= RowDetail::Times,
             code: AnnotationRequest {
                 dsos: typed.stacks.dsos.clone(),

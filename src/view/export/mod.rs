@@ -223,8 +223,21 @@ pub(crate) struct RecordingCircumstances {
     pub(crate) started: Option<u64>,
     /// Whether `started` is from a recorded clock, not from the file's modification time.
     pub(crate) is_dated: bool,
-    /// The name of the recorded service; empty if the user gave none.
+    /// What the user says about the origin.
+    pub(crate) origin: RecordingOrigin,
+}
+
+/// What the user says about a recording's origin.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RecordingOrigin {
+    /// Name of the service; may be empty.
     pub(crate) service: String,
+    /// Version of the service; may be empty.
+    pub(crate) version: String,
+    /// Host name; `None` for the recorded name.
+    pub(crate) host: Option<String>,
+    /// Further labels.
+    pub(crate) labels: Vec<(String, String)>,
 }
 
 impl RecordingCircumstances {
@@ -247,11 +260,17 @@ impl<'a> ExportContents<'a> {
         self.fact("cmdline")
     }
 
+    /// Returns the host name that the user gave, or else the recorded name; empty if unknown. Untrusted.
+    fn host(&self) -> &'a str {
+        self.recording.origin.host.as_deref().unwrap_or(self.fact("hostname"))
+    }
+
     /// Returns the name of the service, or else OpenTelemetry's name for an unknown one, with the name of the
     /// process if the rows have only one.
     fn service(&self) -> String {
-        if !self.recording.service.is_empty() {
-            return self.recording.service.clone();
+        let named = &self.recording.origin.service;
+        if !named.is_empty() {
+            return clean(named).into_owned();
         }
         let mut names = self.stacks.threads.iter().map(|one| one.process.as_deref().unwrap_or(&one.comm));
         match names.next() {

@@ -156,7 +156,8 @@ impl<'a> OtlpExport<'a> {
         let service = contents.service();
         let all = [
             ("service.name", service.as_str()),
-            ("host.name", contents.fact("hostname")),
+            ("service.version", contents.recording.origin.version.as_str()),
+            ("host.name", contents.host()),
             ("host.arch", architecture),
             ("os.type", "linux"),
             ("os.version", contents.fact("os release")),

@@ -23,7 +23,7 @@ use parquet::data_type::ByteArray;
 use rustc_hash::{FxHashMap, FxHashSet};
 use twox_hash::XxHash64;
 
-use super::{ExportContents, function_name};
+use super::{ExportContents, RecordingOrigin, function_name};
 use pmc_analysis::profile::sampled::StackProfile;
 use pmc_analysis::profile::sampled::stacks::StackRow;
 use pmc_analysis::session::ModuleKind;
@@ -36,19 +36,6 @@ use tables::{
 
 /// Label of waits, with the state of the thread as its value.
 const STATE_LABEL: &str = "state";
-
-/// What the user says about a recording's origin.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct RecordingOrigin {
-    /// Name of the service; may be empty.
-    pub(crate) service: String,
-    /// Version of the service; may be empty.
-    pub(crate) version: String,
-    /// Host name; `None` for the recorded name.
-    pub(crate) host: Option<String>,
-    /// Further labels.
-    pub(crate) labels: Vec<(String, String)>,
-}
 
 /// An export to the two tables.
 pub(crate) struct ParquetExport<'a> {
@@ -76,13 +63,13 @@ struct RowIdentity<'a> {
 
 impl<'a> ParquetExport<'a> {
     /// Prepares an export; `None` if the time of the recording is unknown.
-    pub(crate) fn new(contents: &ExportContents<'a>, origin: &'a RecordingOrigin) -> Option<Self> {
+    pub(crate) fn new(contents: &ExportContents<'a>) -> Option<Self> {
         let recording = contents.recording;
         let (first, _) = recording.span?;
         Some(Self {
             stacks: contents.stacks,
-            origin,
-            host: origin.host.as_deref().unwrap_or(contents.fact("hostname")),
+            origin: &recording.origin,
+            host: contents.host(),
             to_wall_ns: recording.started?.wrapping_sub(first) as i64,
             clock: if recording.is_dated {
                 "recorded"

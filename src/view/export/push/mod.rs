@@ -84,7 +84,8 @@ impl PushApi {
             let labels = [
                 ("__name__", if name == "cpu" { "process_cpu".to_owned() } else { name }),
                 ("service_name", contents.service()),
-                ("hostname", clean(contents.fact("hostname")).into_owned()),
+                ("service_version", clean(&contents.recording.origin.version).into_owned()),
+                ("hostname", clean(contents.host()).into_owned()),
             ];
             let labels = labels.into_iter().filter(|(_, value)| !value.is_empty()).collect();
             PushRequest { file: pushed.bytes, labels, samples: pushed.samples, size: pushed.size }
