@@ -39,7 +39,7 @@ pub(crate) struct ConvertArgs {
     #[arg(long, value_name = "FOLDER")]
     pub(crate) to_ctf: Option<PathBuf>,
 
-    /// Write wall-clock times, in nanoseconds since 1970 (recordings made with -k)
+    /// Write wall-clock times, in nanoseconds since 1970 (not for recordings of perf without -k)
     #[arg(long)]
     pub(crate) tod: bool,
 

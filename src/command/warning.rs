@@ -100,7 +100,7 @@ impl From<CommandWarning> for Warning {
             TimesEstimated => Self::new(
                 "the times are estimated from the recording's modification time, because it has no clock",
             )
-            .advise("record with -k CLOCK_MONOTONIC"),
+            .advise("pmc record stores the clock; with perf, record with -k CLOCK_MONOTONIC"),
             CommandFailed { name, status } => Self::new(format!("`{name}` ended with status {status}"))
                 .advise("check that this is the command you want to compare"),
         }

@@ -147,7 +147,10 @@ fn members(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Parses a request; `None` for side-band events (a dummy counter).
+/// Sample fields of the event by which pmc reads the kernel's default clock for samples. perf does not read it.
+const CLOCK_FIELDS: &str = "PERF_SAMPLE_TIME|PERF_SAMPLE_ADDR";
+
+/// Parses a request; `None` for side-band events (a dummy counter), and for the event that reads the clock.
 fn request(attr: &str, pid: i64, cpu: i64, group: i64) -> Option<Request> {
     static COMMENT: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"/\*.*?\*/").unwrap());
     let attr = COMMENT.replace_all(attr, "");
@@ -156,6 +159,9 @@ fn request(attr: &str, pid: i64, cpu: i64, group: i64) -> Option<Request> {
         .map(|(name, value)| (name.trim(), value.trim()))
         .collect();
     if said.get("config").is_some_and(|config| config.contains("SW_DUMMY")) {
+        return None;
+    }
+    if said.get("sample_type").is_some_and(|fields| *fields == CLOCK_FIELDS) {
         return None;
     }
     let mut request: Request =

@@ -35,7 +35,7 @@ impl Fleet {
         let recordings = HOSTS.map(|(host, version)| {
             let file = lab.path(&format!("{host}.data"));
             let words = ["record", "-q", "-N", "-e", "cpu-clock", "-F", "2000", "-g", "--sample-cpu"];
-            let output = ["-k", "CLOCK_MONOTONIC", "-o", file.to_str().unwrap(), "--"];
+            let output = ["-o", file.to_str().unwrap(), "--"];
             kit::run(&[&words[..], &output, &[program.to_str().unwrap()]].concat()).expect(0);
             let out = lab.path("fleet").join(host);
             let origin = ["--service", "web", "--service-version", version, "--host", host];
@@ -394,7 +394,7 @@ fn options_that_do_not_fit_the_tables_are_explained() {
     );
     fails(&["-o", "a.parquet", "--label", "zone"], 2, &["\"zone\"", "KEY=VALUE"]);
     fails(&["-o", "a.parquet", "--bucket", "5ms"], 2, &["at least one second", "none"]);
-    // Without a recorded clock, times are estimated.
+    // perf records no date without -k, so times are estimated.
     let out = lab.path("out.parquet");
     let ran = kit::run(&["export", file.to_str().unwrap(), "-o", out.to_str().unwrap()]).expect(0);
     ran.says(&["modification time", "-k CLOCK_MONOTONIC", "out.samples.parquet and "]);

@@ -80,8 +80,10 @@ fn official_python_types_read_the_sums_of_the_report() {
     // The report counts the cost of inlined code as its caller's self cost.
     export(&lab, &file, "times.otlp", &["--no-inline"]);
     export(&lab, &file, "sums.otlp", &["--no-inline", "--aggregate", "--service", "shop\u{1b}"]);
+    let origin = ["--service", "shop", "--service-version", "1.4\u{1b}", "--host", "web7"];
+    export(&lab, &file, "origin.otlp", &[&["--no-inline"], &origin[..]].concat());
     export(&lab, &file, "inline.otlp", &[]);
-    let files = ["times.otlp", "sums.otlp", "inline.otlp"].map(|name| lab.path(name));
+    let files = ["times.otlp", "sums.otlp", "inline.otlp", "origin.otlp"].map(|name| lab.path(name));
     let Some(read) = sums(&files) else { return };
     for one in &read {
         assert_eq!(one["unknown"], 0);
@@ -91,10 +93,13 @@ fn official_python_types_read_the_sums_of_the_report() {
         let build_id = &one["mappings"][program.to_str().unwrap()]["process.executable.build_id.gnu"];
         assert_eq!(build_id.as_str().unwrap().len(), 40, "{one}");
     }
-    let [times, sums, inline] = read.as_slice() else { panic!("{read:?}") };
+    let [times, sums, inline, origin] = read.as_slice() else { panic!("{read:?}") };
     assert_eq!(times["resource"]["service.name"], "unknown_service:walk");
     assert_eq!(sums["resource"]["service.name"], "shop?");
     assert_eq!(times["resource"]["os.type"], "linux");
+    assert_eq!(times["resource"].get("service.version"), None);
+    assert_eq!(origin["resource"]["service.version"], "1.4?");
+    assert_eq!(origin["resource"]["host.name"], "web7");
     let hostname = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
     assert_eq!(times["resource"]["host.name"], hostname.trim());
 
@@ -144,15 +149,25 @@ fn times_are_those_of_the_wall_clock() {
     let now =
         || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64;
     let begin = now();
-    let file = lab.record("perf.data", &["-e", "cpu-clock", "-F", "2000", "-g", "-k", "mono"], &program);
+    lab.record("perf.data", &["-e", "cpu-clock", "-F", "2000", "-g", "-k", "mono"], &program);
+    // pmc also records the date for the default clock.
+    let file = lab.path("pmc.data");
+    let words = ["record", "-q", "-e", "cpu-clock", "-F", "2000", "-g", "-o", file.to_str().unwrap(), "--"];
+    kit::run(&[&words[..], &[program.to_str().unwrap()]].concat()).expect(0);
     let end = now();
-    // The date comes from the recorded clocks, not from the file.
-    std::fs::File::options().write(true).open(&file).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
-    export(&lab, &file, "a.otlp", &[]);
-    let Some(read) = sums(&[lab.path("a.otlp")]) else { return };
-    let profile = &read[0]["profiles"][0];
-    let (from, length) = (profile["time"].as_u64().unwrap(), profile["duration"].as_u64().unwrap());
-    assert!(begin < from && length > 0 && from + length < end, "{begin} {from} {length} {end}");
+    for name in ["perf.data", "pmc.data"] {
+        let file = lab.path(name);
+        // The date comes from the recorded clocks, not from the file.
+        let open = std::fs::File::options().write(true).open(&file).unwrap();
+        open.set_modified(std::time::UNIX_EPOCH).unwrap();
+        let out = lab.path("a.otlp");
+        let ran = kit::run(&["export", file.to_str().unwrap(), "-o", out.to_str().unwrap()]).expect(0);
+        assert!(!ran.stderr.contains("warning"), "{}", ran.stderr);
+        let Some(read) = sums(&[out]) else { return };
+        let profile = &read[0]["profiles"][0];
+        let (from, length) = (profile["time"].as_u64().unwrap(), profile["duration"].as_u64().unwrap());
+        assert!(begin < from && length > 0 && from + length < end, "{begin} {from} {length} {end}");
+    }
 
     // Without the recorded clocks, the date is a guess, and unknown for standard input.
     let file = lab.record("old.data", &["-e", "cpu-clock", "-F", "2000", "-g"], &program);
@@ -221,7 +236,10 @@ fn structure_is_the_golden_one() {
 fn options_are_checked() {
     let usage = |words: &[&str]| kit::run(&[&["export", "perf.data"], words].concat()).expect(2);
     usage(&["-o", "a.svg", "--aggregate"]).says(&["only OTLP supports --aggregate"]);
-    usage(&["-o", "a.svg", "--service", "x"]).says(&["--service requires"]);
+    for option in ["--service", "--service-version", "--host"] {
+        let rule = format!("{option} requires --push, or the format otlp or parquet");
+        usage(&["-o", "a.svg", option, "x"]).says(&[&rule]);
+    }
     usage(&["--push", "http://a", "-o", "-"]).says(&["--push cannot be combined with -o -"]);
     usage(&["--push", "a:4318"]).says(&["begin with http://", "try: --push http://HOST:PORT"]);
     usage(&["--push", "http://a", "--format", "pprof"]).says(&["which server", "pyroscope=URL", "parca=URL"]);

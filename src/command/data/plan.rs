@@ -81,7 +81,7 @@ pub(super) fn time_of_day(reader: &Reader) -> Result<i64> {
     let shift = clock.map(ClockData::to_wall_ns);
     shift.ok_or_else(|| {
         Error::usage("the recording has no wall-clock reference")
-            .why("it was recorded without -k")
-            .try_this("pmc record -k mono")
+            .why("its recorder did not store one, as perf record without -k")
+            .try_this("pmc record, or perf record -k mono")
     })
 }

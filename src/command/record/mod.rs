@@ -133,10 +133,9 @@ fn measure(
     if plan.dry_run {
         return Ok(None);
     }
-    let features =
-        features::at_the_start(&host, plan.sample.options.clock, &sources.groups(), &events.written);
-    let output =
-        RecordOutput::create(&plan.file, plan.sample.options.max_stack, events, features, sources.owners())?;
+    let features = features::at_the_start(&host, &sources.groups(), &events.written);
+    let (max_stack, clock) = (plan.sample.options.max_stack, plan.sample.options.clock);
+    let output = RecordOutput::create(&plan.file, max_stack, events, features, sources.owners(), clock)?;
     // The command has already been forked and the unwinding thread has been started, so both keep their
     // normal priority.
     open::run_in_real_time(plan.realtime)?;

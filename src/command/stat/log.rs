@@ -98,11 +98,11 @@ pub(super) fn run(
     let groups = groups.into_iter().map(|group| (group, None)).collect();
     let (sources, threads) = RecordSources::open(&sample, host, groups, held.as_ref())?;
     let events = OutputEvents::new(&sample, sources.events());
-    let features = features::at_the_start(host, sample.options.clock, &sources.groups(), &events.written);
+    let features = features::at_the_start(host, &sources.groups(), &events.written);
     let features = pmc_perfdata::perfdata::Features { stat: Some(RawSection::default()), ..features };
     let columns = columns(sources.rings(), tools);
     let shown = ShownEvents::new(&columns, plan.aggregation, plan.no_merge, plan.output.scale);
-    let output = RecordOutput::create(&file, None, events, features, sources.owners())?;
+    let output = RecordOutput::create(&file, None, events, features, sources.owners(), sample.options.clock)?;
     let run = PreparedRecording {
         attached: None,
         host,

@@ -241,15 +241,75 @@ fn switch_output_writes_consecutive_files() {
     assert!(files().iter().all(|file| our_samples(file) > 0));
 }
 
+#[test]
+fn recordings_contain_the_date() {
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    let now = || std::time::UNIX_EPOCH.elapsed().expect("a time after 1970").as_nanos() as u64;
+    let begin = now();
+    let default = lab.path("default.data");
+    record(&default, &["-e", "cpu-clock"], WORK).expect(0);
+    let selected = lab.path("selected.data");
+    record(&selected, &["-e", "cpu-clock", "-k", "boottime"], WORK).expect(0);
+    let stream = lab.path("stream.data");
+    let words = ["record", "-q", "-e", "cpu-clock", "-o", "-", "--"];
+    let piped = kit::pmc().args(words).args(WORK).output().expect("pmc starts");
+    std::fs::write(&stream, piped.stdout).expect("the stream is written");
+    // Each file of a series relates its clock to the date anew.
+    switch(&lab, 2, "[ $(cat log 2>/dev/null | wc -l) -ge $i ]", "echo \"$1\" >>log", &[]).expect(0);
+    let log = std::fs::read_to_string(lab.path("log")).expect("the list of files");
+    let series: Vec<PathBuf> = log.lines().map(|name| lab.path(name)).collect();
+    let end = now();
+
+    let mut last = (begin, 0);
+    for (file, clock) in [(&default, u32::MAX), (&selected, 7), (&stream, u32::MAX)]
+        .into_iter()
+        .chain(series.iter().map(|file| (file, u32::MAX)))
+    {
+        let reader = Reader::open(file).expect("pmc reads it");
+        let data = reader.features().clock_data.clone().expect("a reference to the wall clock");
+        assert_eq!(data.clockid, clock, "{}", file.display());
+        let uncertainty = data.uncertainty_ns.expect("it is stored");
+        assert!(last.0 <= data.wall_clock_ns + uncertainty && data.wall_clock_ns <= end + uncertainty);
+        if clock == u32::MAX && last.1 > 0 {
+            // The default clock and the wall clock run at nearly the same rate.
+            let [own, wall] = [data.clockid_time_ns - last.1, data.wall_clock_ns - last.0];
+            assert!(own.abs_diff(wall) <= wall / 100 + 1_000_000, "{own} {wall}");
+        }
+        if clock == u32::MAX {
+            last = (data.wall_clock_ns, data.clockid_time_ns);
+        }
+        let span = |line: &str| -> Vec<String> { line.split_whitespace().map(str::to_owned).collect() };
+        let fields = ["script", "-F", "tid,time,tod"];
+        let ours = kit::run(&[&fields[..], &["-i", file.to_str().expect("UTF-8")]].concat()).expect(0);
+        let ours: Vec<Vec<String>> = ours.stdout.lines().map(span).collect();
+        assert!(!ours.is_empty(), "{}", file.display());
+        for perf in oracle::perfs() {
+            if file == &stream && perf == Path::new("perf") {
+                // perf 6.1 crashes on some streams, its own included.
+                continue;
+            }
+            let theirs: Vec<Vec<String>> = ask_perf(&perf, &fields, file).lines().map(span).collect();
+            assert_eq!(ours, theirs, "{} {}", perf.display(), file.display());
+            let header = ask_perf(&perf, &["report", "--header-only"], file);
+            assert!(header.contains("# reference time: "), "{header}");
+        }
+        let header = kit::run(&["report", "--header-only", "-i", file.to_str().expect("UTF-8")]).expect(0);
+        header.prints(&["# wall-clock reference : ", " ± ", " ns\n"]);
+    }
+}
+
 /// Records a shell that switches to another file `times` times, and waits after each one until the loop
 /// condition `until` holds, in which `$i` is the number of the switch.
-fn switch(lab: &Lab, times: usize, until: &str, command: &str) -> kit::Ran {
+fn switch(lab: &Lab, times: usize, until: &str, command: &str, options: &[&str]) -> kit::Ran {
     let shell = format!(
         "i=0; while [ $i -lt {times} ]; do i=$((i+1)); kill -USR2 $PPID; until {until}; do sleep 0.01; done; done; touch done"
     );
     let words = ["record", "-e", "cpu-clock", "-o", "a.data", "--switch-output", "--switch-exec", command];
     let mut pmc = kit::pmc();
-    pmc.args(words).args(["--", "sh", "-c", &shell]).current_dir(lab.path(""));
+    pmc.args(words).args(options).args(["--", "sh", "-c", &shell]).current_dir(lab.path(""));
     pmc.output().expect("pmc starts").into()
 }
 
@@ -266,7 +326,7 @@ fn each_finished_file_is_passed_to_a_command() {
         [ -e failed ] || {{ touch failed; exit 3; }}",
         kit::binary()
     );
-    let ran = switch(&lab, 3, "[ $(cat log 2>/dev/null | wc -l) -ge $i ]", &command).expect(0);
+    let ran = switch(&lab, 3, "[ $(cat log 2>/dev/null | wc -l) -ge $i ]", &command, &[]).expect(0);
     assert_eq!(ran.stderr.matches("the file is kept: it ended with status 3").count(), 1, "{}", ran.stderr);
     let read = |name: &str| std::fs::read_to_string(lab.path(name)).unwrap();
     let log = read("log");
@@ -290,6 +350,22 @@ fn each_finished_file_is_passed_to_a_command() {
 }
 
 #[test]
+fn files_that_the_command_removes_do_not_count_as_kept() {
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    let command = "[ -s log ] && rm \"$1\"; echo \"$1\" >>log";
+    let until = "[ $(cat log 2>/dev/null | wc -l) -ge $i ]";
+    let ran = switch(&lab, 5, until, command, &["--switch-max-files", "2"]).expect(0);
+    assert!(!ran.stderr.contains("ENOENT"), "{}", ran.stderr);
+    let log = std::fs::read_to_string(lab.path("log")).unwrap();
+    let exist: Vec<bool> = log.lines().map(|file| lab.path(file).exists()).collect();
+    // The first file is kept, however many files come after it.
+    assert_eq!(exist, [true, false, false, false, false, false]);
+}
+
+#[test]
 fn slow_command_for_finished_files_does_not_delay_the_recording() {
     if !ready() {
         return;
@@ -297,7 +373,7 @@ fn slow_command_for_finished_files_does_not_delay_the_recording() {
     let lab = Lab::new();
     // The first command ends only after all switches.
     let command = "until [ -e done ]; do sleep 0.01; done; echo \"$1\" >>log";
-    let ran = switch(&lab, 9, "[ $(ls a.data.2* 2>/dev/null | wc -l) -ge $i ]", command).expect(0);
+    let ran = switch(&lab, 9, "[ $(ls a.data.2* 2>/dev/null | wc -l) -ge $i ]", command, &[]).expect(0);
     ran.says(&["8 finished files wait for --switch-exec"]);
     assert_eq!(std::fs::read_to_string(lab.path("log")).unwrap().lines().count(), 10);
 }

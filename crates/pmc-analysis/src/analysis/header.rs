@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt;
 
 use crate::profile::header::{ConversionInfo, RecordingHeader, RequestedEvent, VERSION};
+use pmc_perfdata::perfdata::feature::ClockData;
 use pmc_perfdata::perfdata::{FeatureNumber, Reader, RecordTally, RecordedEvent, RecordingLayout};
 use pmc_perfdata::record::tracepoint::TracingData;
 use pmc_symbols::symbol::OriginalFacts;
@@ -191,6 +192,7 @@ fn facts(reader: &Reader) -> Vec<(String, String)> {
         let duration = span.last.saturating_sub(span.first);
         say("sample duration", Some(format!("{:.3} ms", duration as f64 / 1e6)));
     }
+    say("wall-clock reference", features.clock_data.as_ref().map(clock_reference));
     let compression = features.compressed.as_ref();
     say("compressed", compression.map(|c| format!("Zstd, level = {}, ratio = {}", c.level, c.ratio)));
     // Only `pmc archive` writes this section, so other recordings do not list it as missing.
@@ -198,6 +200,19 @@ fn facts(reader: &Reader) -> Vec<(String, String)> {
     let missing = usual.filter(|feature| !original.features.contains(&(**feature as u32)));
     say("missing features", Some(missing.map(|feature| feature.name()).collect::<Vec<_>>().join(" ")));
     facts
+}
+
+/// Describes the time on the wall clock, the same time on the recording's clock, and their uncertainty.
+fn clock_reference(data: &ClockData) -> String {
+    let ClockData { clockid, wall_clock_ns, clockid_time_ns, .. } = *data;
+    let clock = match clockid {
+        ClockData::DEFAULT_CLOCK => "the default clock".to_owned(),
+        number => format!("clock {number}"),
+    };
+    let seconds = |ns: u64| format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
+    let uncertainty = data.uncertainty_ns.map_or(String::new(), |ns| format!(", ± {ns} ns"));
+    let [wall, own] = [wall_clock_ns, clockid_time_ns].map(seconds);
+    format!("{wall} s since 1970 = {own} s on {clock}{uncertainty}")
 }
 
 fn events(reader: &Reader) -> Vec<RequestedEvent> {

@@ -50,7 +50,8 @@ const UNKNOWN_MODULE: &str = "unknown";
 /// Name of the kernel's module.
 const KERNEL: &str = "[kernel.kallsyms]";
 /// The clock of times since the epoch (`CLOCK_REALTIME`).
-const WALL_CLOCK: ClockData = ClockData { version: 1, clockid: 0, wall_clock_ns: 0, clockid_time_ns: 0 };
+const WALL_CLOCK: ClockData =
+    ClockData { version: 1, clockid: 0, wall_clock_ns: 0, clockid_time_ns: 0, uncertainty_ns: None };
 /// Number of bytes to write at a time.
 const PIECE: usize = 1 << 20;
 

@@ -112,12 +112,14 @@ wire! {
     pub struct ClockData {
         /// Always 1.
         pub version: u32,
-        /// Number of the recording's clock (`clock_gettime(2)`).
+        /// Number of the recording's clock (`clock_gettime(2)`), or [`ClockData::DEFAULT_CLOCK`].
         pub clockid: u32,
         /// Time on the wall clock, in nanoseconds.
         pub wall_clock_ns: u64,
         /// Time on the recording's clock, in nanoseconds.
         pub clockid_time_ns: u64,
+        /// Maximum difference between the two times, in nanoseconds. Only pmc writes it; perf ignores it.
+        pub uncertainty_ns: Option<u64>,
     }
 
     /// A row of `HYBRID_TOPOLOGY`.
@@ -268,6 +270,9 @@ impl Wire for BuildIds {
 const BEFORE_NAME: usize = 36;
 
 impl ClockData {
+    /// Stands for the kernel's default clock for samples, which has no number: no clock has this one.
+    pub const DEFAULT_CLOCK: u32 = u32::MAX;
+
     /// Returns the offset from the recording's clock to wall-clock time, in nanoseconds.
     pub fn to_wall_ns(&self) -> i64 {
         self.wall_clock_ns.wrapping_sub(self.clockid_time_ns) as i64

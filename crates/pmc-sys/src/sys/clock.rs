@@ -72,6 +72,57 @@ pub fn read(number: i32) -> Option<(u64, u64)> {
     (!failed).then(|| (nanoseconds(now.tv_sec, now.tv_nsec), nanoseconds(step.tv_sec, step.tv_nsec)))
 }
 
+/// The same time on a clock and on the wall clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClockPair {
+    /// Time on the clock, in nanoseconds.
+    pub clock_ns: u64,
+    /// Time on the wall clock (`CLOCK_REALTIME`), in nanoseconds since 1970.
+    pub wall_ns: u64,
+    /// Maximum difference between the two times, in nanoseconds.
+    pub uncertainty_ns: u64,
+}
+
+impl ClockPair {
+    /// Reads the clock with this number together with the wall clock.
+    pub fn read(number: i32) -> Option<Self> {
+        Self::most_exact(|| {
+            let (read, bracket) = WallBracket::around(|| read(number));
+            bracket?.pair(read?.0)
+        })
+    }
+
+    /// Returns the most exact of several pairs. A single pair is inexact if this thread was interrupted.
+    pub(super) fn most_exact(mut pair: impl FnMut() -> Option<Self>) -> Option<Self> {
+        const TRIES: usize = 5;
+        (0..TRIES).filter_map(|_| pair()).min_by_key(|pair| pair.uncertainty_ns)
+    }
+}
+
+/// Readings of the wall clock before and after an action.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct WallBracket {
+    before: u64,
+    after: u64,
+}
+
+impl WallBracket {
+    /// Runs an action. The bracket is `None` if the wall clock was set back meanwhile.
+    pub(super) fn around<T>(action: impl FnOnce() -> T) -> (T, Option<Self>) {
+        let before = now_ns(ClockId::Realtime);
+        let result = action();
+        let after = now_ns(ClockId::Realtime);
+        (result, (before <= after).then_some(Self { before, after }))
+    }
+
+    /// Returns the pair of the bracket's middle and a time that another clock showed during the action.
+    pub(super) fn pair(self, clock_ns: u64) -> Option<ClockPair> {
+        let width = self.after - self.before;
+        let wall_ns = self.before.checked_add(width / 2)?;
+        Some(ClockPair { clock_ns, wall_ns, uncertainty_ns: width.div_ceil(2) })
+    }
+}
+
 /// Returns the CPU time used by this process, in nanoseconds.
 pub fn process_cpu_ns() -> u64 {
     now_ns(ClockId::ProcessCPUTime)
@@ -89,4 +140,21 @@ fn now_ns(clock: ClockId) -> u64 {
 
 fn nanoseconds(seconds: i64, rest: i64) -> u64 {
     seconds as u64 * 1_000_000_000 + rest as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_are_in_the_middle_of_their_bracket() {
+        let pair = WallBracket { before: 100, after: 103 }.pair(7);
+        assert_eq!(pair, Some(ClockPair { clock_ns: 7, wall_ns: 101, uncertainty_ns: 2 }));
+        let mut widths = [30, 10, 20].into_iter();
+        let most_exact = ClockPair::most_exact(|| WallBracket { before: 0, after: widths.next()? }.pair(1));
+        assert_eq!(most_exact.map(|pair| pair.uncertainty_ns), Some(5));
+        assert_eq!(ClockPair::read(-1), None);
+        let real = ClockPair::read(libc::CLOCK_REALTIME).unwrap();
+        assert!(real.clock_ns.abs_diff(real.wall_ns) <= real.uncertainty_ns, "{real:?}");
+    }
 }

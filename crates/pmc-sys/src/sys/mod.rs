@@ -26,6 +26,7 @@ pub mod process_memory;
 pub mod regular_file;
 pub mod replacement;
 pub mod ring;
+pub mod sample_clock;
 pub mod signal;
 pub mod standard_input;
 pub mod standard_output;

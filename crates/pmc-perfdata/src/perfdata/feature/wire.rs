@@ -62,6 +62,16 @@ impl Wire for u64 {
     }
 }
 
+/// The last field of a section, which other writers leave out.
+impl Wire for Option<u64> {
+    fn read(f: &mut FeatureFields<'_>, _: &Features) -> Option<Self> {
+        if f.is_empty() { Some(None) } else { f.u64().map(Some) }
+    }
+    fn write(&self, out: &mut Vec<u8>) {
+        self.iter().for_each(|value| value.write(out));
+    }
+}
+
 /// Strings are padded to a multiple of this many bytes, including the NUL.
 const TEXT_ALIGN: usize = 64;
 

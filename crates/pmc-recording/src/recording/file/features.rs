@@ -20,11 +20,13 @@ use pmc_perfdata::perfdata::{Features, RecordTally, RecordedEvent};
 use pmc_symbols::symbol::build_id_cache::KERNEL;
 use pmc_symbols::symbol::{BuildId, BuildIdCache, SymbolModule, SymbolOptions, identify};
 use pmc_sys::abi::attr::kind;
+use pmc_sys::abi::sample_type;
 use pmc_sys::error::{Error, Result};
 use pmc_sys::host::Host;
 use pmc_sys::host::cpu::{Processor, Topology, recorded_id};
 use pmc_sys::host::pmu::Pmu;
-use pmc_sys::sys::clock;
+use pmc_sys::sys::clock::{self, ClockPair};
+use pmc_sys::sys::sample_clock::SampleClock;
 
 /// Returns the features known at the start of any recording. `groups` holds the event indices of each group.
 pub(crate) fn of_machine(host: &Host, events: &[RecordedEvent], groups: &[Vec<usize>]) -> Features {
@@ -80,26 +82,10 @@ fn other_capabilities(host: &Host) -> Option<Vec<PmuCaps>> {
 }
 
 /// Returns the features known at the start of a recording of samples.
-pub fn at_the_start(
-    host: &Host,
-    clock: Option<i32>,
-    groups: &[Vec<usize>],
-    events: &[RecordedEvent],
-) -> Features {
+pub fn at_the_start(host: &Host, groups: &[Vec<usize>], events: &[RecordedEvent]) -> Features {
     let mut features = of_machine(host, events, groups);
     if events.iter().any(|event| event.attr.branch_sample_type() != 0) {
         features.branch_stack = Some(RawSection::default());
-    }
-    if let Some(clockid) = clock
-        && let Some((now, resolution)) = clock::read(clockid)
-    {
-        features.clockid_resolution_ns = Some(resolution);
-        features.clock_data = Some(ClockData {
-            version: 1,
-            clockid: clockid as u32,
-            wall_clock_ns: clock::read(0).map_or(0, |(wall, _)| wall),
-            clockid_time_ns: now,
-        });
     }
     let names: Vec<String> = events.iter().map(RecordedEvent::name).collect();
     let tracepoints: Vec<(&str, u64)> = names
@@ -112,6 +98,49 @@ pub fn at_the_start(
         features.tracing_data = host.tracing_data(&tracepoints).map(RawSection);
     }
     features
+}
+
+/// The clock of a recording's timestamps, which is read at the start of each file.
+#[derive(Debug)]
+pub(crate) enum RecordingClock {
+    /// The user selected the clock with this number.
+    Selected(i32),
+    /// The kernel's default clock for samples.
+    Default(SampleClock),
+    /// The events have no timestamps, or this user may not read the default clock.
+    Unknown,
+}
+
+impl RecordingClock {
+    /// Opens the clock of these events. `selected` is the number of the clock that the user selected.
+    pub(crate) fn open(selected: Option<i32>, events: &[RecordedEvent]) -> Self {
+        let has_times = |event: &RecordedEvent| event.attr.sample_type() & sample_type::TIME != 0;
+        match selected {
+            Some(number) => Self::Selected(number),
+            None if !events.iter().any(has_times) => Self::Unknown,
+            None => SampleClock::open().map_or(Self::Unknown, Self::Default),
+        }
+    }
+
+    /// Stores how the clock relates to the wall clock now. Keeps the previous relation if this fails.
+    pub(crate) fn describe(&mut self, features: &mut Features) {
+        let (clockid, now) = match self {
+            Self::Selected(number) => {
+                features.clockid_resolution_ns = clock::read(*number).map(|(_, resolution)| resolution);
+                (*number as u32, ClockPair::read(*number))
+            }
+            Self::Default(clock) => (ClockData::DEFAULT_CLOCK, clock.read()),
+            Self::Unknown => return,
+        };
+        let Some(ClockPair { clock_ns, wall_ns, uncertainty_ns }) = now else { return };
+        features.clock_data = Some(ClockData {
+            version: 1,
+            clockid,
+            wall_clock_ns: wall_ns,
+            clockid_time_ns: clock_ns,
+            uncertainty_ns: Some(uncertainty_ns),
+        });
+    }
 }
 
 /// Adds the features that are derived from the records.

@@ -4,6 +4,7 @@
 //! [`Writer`]. Starts another file on request. The measurement loop reads the rings, and [`super::features`]
 //! builds the feature sections.
 
+use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -96,8 +97,9 @@ impl OutputEvents {
 pub struct RecordOutput<'a> {
     plan: &'a FilePlan,
     events: OutputEvents,
-    /// Features that were known at the start of the recording.
+    /// Features that are known at the start of the file.
     features: Features,
+    clock: features::RecordingClock,
     /// Layouts of the records in the file.
     layouts: Layouts,
     writer: Option<Writer>,
@@ -108,7 +110,7 @@ pub struct RecordOutput<'a> {
     /// For each ring, the id of the event to which its misattributed samples belong.
     owners: Vec<Option<u64>>,
     round: Encoder,
-    /// Finished files, if the recording is rotated.
+    /// Finished files, if the recording is rotated, except those that pmc or another program has removed.
     pub(crate) files: Vec<PathBuf>,
     /// Runs a command for each of them, if requested.
     pub(crate) commands: Option<FileCommands>,
@@ -196,7 +198,8 @@ fn layouts(events: &[RecordedEvent]) -> Layouts {
 }
 
 impl<'a> RecordOutput<'a> {
-    /// Creates the file and writes its header. The file is readable from then on.
+    /// Creates the file and writes its header. The file is readable from then on. `clock` is the number of
+    /// the clock that the user selected. Call this on the thread that also writes the records.
     ///
     /// # Errors
     /// Fails if the file cannot be created or its header cannot be written.
@@ -206,6 +209,7 @@ impl<'a> RecordOutput<'a> {
         events: OutputEvents,
         features: Features,
         owners: Vec<Option<u64>>,
+        clock: Option<i32>,
     ) -> Result<Self> {
         let thinning = events.off_cpu.filter(|source| source.has_stacks).map(|_| StackThinning::new());
         let unwinding = events.start_unwinding(max_stack, true)?;
@@ -214,6 +218,7 @@ impl<'a> RecordOutput<'a> {
         let mut output = Self {
             plan,
             layouts: events.layouts(),
+            clock: features::RecordingClock::open(clock, &events.written),
             events,
             features,
             writer: None,
@@ -253,7 +258,8 @@ impl<'a> RecordOutput<'a> {
         self.writer.as_mut().map_or(Ok(()), Writer::take_place)
     }
 
-    fn begin(&self, hold: bool) -> Result<Writer> {
+    fn begin(&mut self, hold: bool) -> Result<Writer> {
+        self.clock.describe(&mut self.features);
         let options = WriteOptions {
             compress: self.plan.compress,
             spare: self.events.fallback_events.clone(),
@@ -621,11 +627,19 @@ impl<'a> RecordOutput<'a> {
             commands.add(name.clone());
         }
         self.files.push(name);
-        if let Some(most) = self.plan.most_files {
-            while self.files.len() > most.max(1) {
-                let oldest = self.files.remove(0);
-                std::fs::remove_file(&oldest)
-                    .map_err(|error| Error::io(format!("removing {}", oldest.display()), error))?;
+        let is_limited = self.plan.most_files.is_some();
+        if is_limited || self.commands.is_some() && self.files.len().is_power_of_two() {
+            // The command for each file, or another program, may have removed it. Without a limit, checking
+            // at each power of two keeps both the list and the work small.
+            self.files.retain(|file| file.exists());
+        }
+        while self.plan.most_files.is_some_and(|most| self.files.len() > most.max(1)) {
+            let oldest = self.files.remove(0);
+            match std::fs::remove_file(&oldest) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(Error::io(format!("removing {}", oldest.display()), error));
+                }
+                _ => {}
             }
         }
         Ok(())
