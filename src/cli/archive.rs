@@ -12,6 +12,7 @@ use super::symbol_files::SymbolFiles;
 Examples:
   pmc archive                             perf.data.archive: pmc report -i perf.data.archive, anywhere
   pmc archive -o bug.data my.data         choose the file's name
+  pmc archive --with-debug                also the code of callers, and the names of all variables
   pmc archive --no-code                   without machine code and source lines
   pmc archive --anonymous                 for strangers: without names and addresses of this machine
   pmc archive --perf                      perf.data.tar.bz2 for perf: tar xvf … -C ~/.debug
@@ -35,9 +36,13 @@ pub struct ArchiveArgs {
     #[arg(long, conflicts_with_all = ["perf", "no_code"])]
     pub(crate) with_source: bool,
 
+    /// Include the code of callers, and the names of all variables in programs and libraries with samples
+    #[arg(long, conflicts_with_all = ["perf", "no_code"])]
+    pub(crate) with_debug: bool,
+
     /// Hide the names of the host, commands, threads, cgroups and folders, replace all addresses, and leave
     /// out code, registers and raw data
-    #[arg(long, conflicts_with_all = ["perf", "with_source"])]
+    #[arg(long, conflicts_with_all = ["perf", "with_source", "with_debug"])]
     pub(crate) anonymous: bool,
 
     #[command(flatten)]

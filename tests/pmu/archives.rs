@@ -7,6 +7,7 @@ use super::*;
 pub(super) const BATCH: &[(&str, &str)] = &[
     ("archived_report", "$T report --stdio --children -i archived/perf.data"),
     ("archived_annotate", "$T annotate --stdio2 -i archived/perf.data"),
+    ("archived_caller", "$T annotate --stdio2 -i archived/perf.data main"),
     ("archived_script", "$T script --inline -F +srcline,+disasm -i archived/perf.data"),
     ("archived_page", "$T export --format html -o - -i archived/perf.data"),
     ("archived_stacks", "$T export --format speedscope -o - -i archived/perf.data"),
@@ -46,7 +47,7 @@ pub(super) fn prepare(out: &Path) {
     let pmc = |words: &[&str]| succeed(kit::pmc().current_dir(out).args(words));
     let record = ["record", "-q", "-N", "-g", "-F", "2000", "-e", "cpu-clock:u", "-o"];
     pmc(&[&record[..], &["recorded/perf.data", "--", "./host-program"]].concat());
-    pmc(&["archive", "-o", "archived/perf.data", "recorded/perf.data"]);
+    pmc(&["archive", "--with-debug", "-o", "archived/perf.data", "recorded/perf.data"]);
 }
 
 #[test]

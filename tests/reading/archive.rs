@@ -24,6 +24,8 @@ __attribute__((noinline)) long hot(long n) {
         x = outer(x, n);
     return x;
 }
+/* The name is not in the source text. */
+long unused[8] __asm__("never_" "used");
 int main(void) {
     for (int i = 0; i < 3000; i++) {
         long n = uneven();
@@ -130,7 +132,9 @@ fn build(lab: &Lab, optimization: &str) {
     let folder = lab.path("work");
     let library = folder.join("libweigh.so");
     let library = library.to_str().unwrap();
-    let flags = [optimization, "-g", "-Wl,--build-id=sha1", "-Wl,--no-as-needed", library];
+    // Chains by frame pointers contain `main`.
+    let link = ["-Wl,--build-id=sha1", "-Wl,--no-as-needed", library];
+    let flags = [&[optimization, "-g", "-fno-omit-frame-pointer"], &link[..]].concat();
     lab.build("work/program", &program, &flags);
 }
 
@@ -144,6 +148,17 @@ fn archive_gives_the_same_output_without_the_files() {
     let annotated = &before[4].1.stdout;
     assert!(["imul", "always_inline"].iter().all(|text| annotated.contains(text)), "{annotated}");
     pmc(&folder, &["archive"]).expect(0).says(&["perf.data.archive: ", " of symbols and code"]);
+    // The code of callers is shown without samples too.
+    let callers = || {
+        let show = |words: &[&str]| {
+            let ran = pmc(&folder, words).expect(0);
+            (ran.stdout, ran.stderr)
+        };
+        [["annotate", "--stdio2", "main"], ["annotate", "--json", "main"]].map(|words| show(&words))
+    };
+    let callers_before = callers();
+    assert!(callers_before[0].0.contains("sink += weigh"), "{}", callers_before[0].0);
+    pmc(&folder, &["archive", "--with-debug", "-o", "with-debug"]).expect(0);
     for file in ["program", "program.c", "libweigh.so", "libweigh.so.c", "perf.data"] {
         fs::remove_file(folder.join(file)).unwrap();
     }
@@ -156,6 +171,12 @@ fn archive_gives_the_same_output_without_the_files() {
     pmc(&folder, &["archive"]).expect(0);
     fs::rename(folder.join("perf.data.archive"), folder.join("perf.data")).unwrap();
     assert_same(&before, &outputs(&folder));
+    fs::rename(folder.join("with-debug"), folder.join("perf.data")).unwrap();
+    assert_same(&before, &outputs(&folder));
+    assert_eq!(callers_before, callers());
+    pmc(&folder, &["archive", "--with-debug"]).expect(0);
+    fs::rename(folder.join("perf.data.archive"), folder.join("perf.data")).unwrap();
+    assert_eq!(callers_before, callers());
 }
 
 #[test]
@@ -218,24 +239,28 @@ fn contents_can_be_left_out_or_extended() {
     pmc(&folder, &["archive", "-o", "plain"]).expect(0);
     pmc(&folder, &["archive", "--no-code", "-o", "small"]).expect(0);
     pmc(&folder, &["archive", "--with-source", "-o", "large"]).expect(0);
+    pmc(&folder, &["archive", "--with-debug", "-o", "debug"]).expect(0);
     let size = |name: &str| fs::metadata(folder.join(name)).unwrap().len();
     assert!(size("small") < size("plain") && size("plain") < size("large"));
+    assert!(size("plain") < size("debug"));
     for name in ["program", "program.c", "libweigh.so", "libweigh.so.c"] {
         fs::remove_file(folder.join(name)).unwrap();
     }
-    for name in ["plain", "small", "large"] {
+    for name in ["plain", "small", "large", "debug"] {
         assert_eq!(pmc(&folder, &["report", "--stdio", "-i", name]).expect(0).stdout, report, "{name}");
     }
     let annotated = pmc(&folder, &["annotate", "--stdio2", "-i", "small", "hot"]).expect(0);
     assert!(!annotated.stdout.contains("imul"));
     annotated.prints(&["the archive does not contain this code"]);
-    for (name, has_source) in [("plain", false), ("large", true)] {
-        // Only whole files contain the comment at the end.
+    for (name, has_source, has_variables) in
+        [("plain", false, false), ("large", true, false), ("debug", false, true)]
+    {
         let section = Reader::open(folder.join(name)).unwrap().features().archive.clone().unwrap();
         let unpacked = unpacked(&section.0);
-        let text = b"/* far from all code */";
-        let found = unpacked.windows(text.len()).any(|window| window == text);
-        assert_eq!(found, has_source, "{name}");
+        let has = |text: &[u8]| unpacked.windows(text.len()).any(|window| window == text);
+        // Only whole files contain the comment at the end, and nothing refers to the variable.
+        assert_eq!(has(b"/* far from all code */"), has_source, "{name}");
+        assert_eq!(has(b"never_used"), has_variables, "{name}");
     }
 }
 
@@ -246,6 +271,9 @@ fn unusable_options_and_files_are_refused() {
     let run = |words: &[&str]| pmc(folder.path(), words);
     run(&["archive", "--all"]).expect(2).says(&["--perf"]);
     run(&["archive", "--perf", "--no-code"]).expect(2).says(&["--no-code"]);
+    for other in ["--perf", "--no-code", "--anonymous"] {
+        run(&["archive", "--with-debug", other]).expect(2).says(&["--with-debug", other]);
+    }
     run(&["archive", "-o", "-"]).expect(2).says(&["pipe"]);
     run(&["archive", "-o", "perf.data"]).expect(2).says(&["the same file"]);
     run(&["archive", "missing"]).expect(1).says(&["ENOENT"]);

@@ -71,7 +71,9 @@ impl ArchivePlan {
                 content: ArchiveContent {
                     code: !(typed.no_code || typed.anonymous),
                     whole_sources: typed.with_source,
+                    variables: typed.with_debug,
                 },
+                callers: typed.with_debug,
                 anonymous: typed.anonymous,
                 symbols: symbol_options(&typed.symbols)?,
             },

@@ -45,6 +45,8 @@ pub struct RecordingArchiveRequest {
     pub output: PathBuf,
     /// What to include in addition to names and line numbers.
     pub content: ArchiveContent,
+    /// Whether to include the code of callers, instead of only that of functions with samples.
+    pub callers: bool,
     /// Where to look for the recorded programs.
     pub symbols: SymbolOptions,
     /// Whether to hide names and replace addresses.
@@ -176,18 +178,19 @@ fn section(
     let symbols = &analysis.symbols;
     let resolved = &analysis.samples.resolved;
     let mut modules: FxHashMap<ModuleId, ArchiveRequest> = FxHashMap::default();
-    let mut add = |location: &CodeLocation, is_executed: bool| {
+    let mut add = |location: &CodeLocation, has_code: bool| {
         let Some((id, query)) = symbols.query(location) else { return };
         let of_module = modules.entry(id).or_insert_with(|| ArchiveRequest::new(id));
         of_module.queries.push(query);
         match location.data() {
             Some(_) => of_module.data.push(query),
-            None if is_executed => of_module.executed.push(query),
+            None if has_code => of_module.executed.push(query),
             None => {}
         }
     };
+    let callers = request.callers;
     for location in resolved.locations.iter() {
-        add(location, false);
+        add(location, callers);
     }
     for (key, _) in &resolved.rows {
         if let Some(leaf) = resolved.stack(key.stack).next() {
@@ -204,7 +207,7 @@ fn section(
     // addresses.
     let all = AddressKinds { chains: true, branches: false, data: true, in_calls: true };
     for address in addresses(session, &everything, all, progress)?.all().iter() {
-        add(&locate(&session.history, *address), false);
+        add(&locate(&session.history, *address), callers);
         if address.in_call {
             add(&locate(&session.history, SampledAddress { in_call: false, ..*address }), false);
         }

@@ -6,7 +6,7 @@
 //! ```text
 //!   queries   --> names, placeholders, lines, inlined functions
 //!   executed  --> functions --> code --> instructions --> lines, names of their targets
-//!   data      --> variables
+//!   data      --> variables; with debug data: all variables of the module
 //!   lines     --> source excerpts
 //! ```
 
@@ -16,10 +16,10 @@ use std::os::unix::ffi::OsStrExt;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::archive::answers::{FrameWriter, SymbolWriter, TextColumnWriter, answers_of};
+use super::archive::answers::{FrameWriter, SymbolWriter, TextColumnWriter, answers_in, answers_of};
 use super::archive::format::{ModuleData, ModuleKey};
 use super::archive::{self, ArchiveError, OriginalFacts};
-use super::code::disassemble::{Flow, Instruction, Syntax};
+use super::code::disassemble::{self, Flow, Instruction, Syntax};
 use super::code::{LONGEST_INSTRUCTION, MOST_CODE, MachineCode, NoCode};
 use super::dwarf::lines::LineFrame;
 use super::files::source_text::SourceFolders;
@@ -39,7 +39,7 @@ pub struct ArchiveRequest {
     pub module: ModuleId,
     /// Addresses of code whose functions and lines are shown.
     pub queries: Vec<SymbolQuery>,
-    /// Addresses whose instructions were executed. They must be in `queries` too.
+    /// Addresses whose functions' code is included. They must be in `queries` too.
     pub executed: Vec<SymbolQuery>,
     /// Addresses of data.
     pub data: Vec<SymbolQuery>,
@@ -59,6 +59,8 @@ pub struct ArchiveContent {
     pub code: bool,
     /// Whether to include whole source files instead of excerpts.
     pub whole_sources: bool,
+    /// Whether to include the names of all variables of the modules, instead of those at sampled addresses.
+    pub variables: bool,
 }
 
 impl Symbolizer {
@@ -114,7 +116,7 @@ struct ModuleCollector<'a> {
     frames: FrameWriter,
     variables: Vec<(u64, Option<u32>)>,
     slots: Vec<(u64, Option<u32>)>,
-    /// Addresses of instructions in functions with samples, in the module's own address space.
+    /// Addresses of instructions in functions whose code is included, in the module's own address space.
     instructions: Vec<u64>,
     /// Addresses to which instructions refer.
     targets: Vec<u64>,
@@ -173,8 +175,8 @@ impl<'a> ModuleCollector<'a> {
         let mut pieces: Vec<MachineCode> = Vec::new();
         for (start, size) in self.functions(executed) {
             match self.read_code(start, size) {
-                Ok(code) => {
-                    self.instructions_of(&code, size);
+                Ok(mut code) => {
+                    self.instructions_of(&mut code, size);
                     pieces.push(code);
                 }
                 Err(NoCode { why, remedy }) => {
@@ -224,15 +226,24 @@ impl<'a> ModuleCollector<'a> {
         longer.or_else(|_| self.symbolizer.code(self.id, start, size, None))
     }
 
-    /// Adds the instructions in the first `size` bytes of a function.
-    fn instructions_of(&mut self, code: &MachineCode, size: u64) {
-        let mut code = code.clone();
-        code.bytes.truncate(usize::try_from(size).unwrap_or(usize::MAX));
-        let all = self.symbolizer.disassemble(self.id, &code, Syntax::default()).unwrap_or_default();
+    /// Adds the instructions in the first `size` bytes of a function, and drops the bytes after the last one.
+    fn instructions_of(&mut self, code: &mut MachineCode, size: u64) {
+        let inside = usize::try_from(size).unwrap_or(usize::MAX).min(code.bytes.len());
+        let whole = MachineCode { bytes: code.bytes[..inside].to_vec(), ..code.clone() };
+        let all = self.symbolizer.disassemble(self.id, &whole, Syntax::default()).unwrap_or_default();
         for instruction in &all {
             self.instructions.push(instruction.address);
             self.targets_of(instruction);
         }
+        // Only an instruction near the end can extend beyond it.
+        let near = all.len().saturating_sub(LONGEST_INSTRUCTION as usize + 1);
+        let from = all.get(near).map_or(0, |first| first.address.wrapping_sub(code.start) as usize);
+        let rest = code.bytes.get(from..).unwrap_or_default();
+        let start = code.start.wrapping_add(from as u64);
+        let rest = disassemble::disassemble(code.machine, Syntax::default(), rest, start).unwrap_or_default();
+        let last = rest.iter().rev().find(|it| it.address.wrapping_sub(code.start) < inside as u64);
+        let end = last.map_or(inside, |it| (it.address - code.start) as usize + it.bytes.len());
+        code.bytes.truncate(end.max(inside));
     }
 
     /// Adds the names that an instruction's operands refer to.
@@ -398,7 +409,15 @@ impl<'a> ModuleCollector<'a> {
             None => self.data.slide = Some(self.sources.slide()),
         }
         self.data.has_short_addresses = self.symbolizer.has_short_addresses(self.id);
-        self.data.variables = Some(answers_of(self.variables));
+        self.data.variables = Some(match self.content.variables {
+            true => {
+                let all = self.sources.variables();
+                let mut number =
+                    |(at, symbol): (u64, Option<OwnedSymbol>)| (at, symbol.map(|it| self.symbol(&it)));
+                answers_in(all.into_iter().map(&mut number).collect())
+            }
+            false => answers_of(std::mem::take(&mut self.variables)),
+        });
         self.data.slots = Some(answers_of(self.slots));
         self.data.symbols = Some(self.symbols.columns);
         self.data.frames = Some(self.frames.columns);

@@ -3,14 +3,20 @@
 //! Computes one [`SampledFunction`] per function from the rows of pass 2, in order of descending cost. Also
 //! finds functions by the names that users type.
 
+use std::collections::BTreeSet;
+
 use rustc_hash::FxHashMap;
 
 use crate::analysis::symbols::RecordingSymbols;
 use crate::profile::annotate::SampleValue;
 use crate::session::{CodeLocation, Module, ResolvedStacks};
+use pmc_symbols::symbol::demangle::demangle;
 use pmc_symbols::symbol::{Depth, FunctionId, ModuleId, SymbolProgress};
 use pmc_sys::error::{Error, Result};
 use pmc_sys::text::{self, clean};
+
+/// Maximum length of a name that users can type.
+const LONGEST: usize = 16 << 10;
 
 #[derive(Debug, Clone)]
 pub(crate) struct SampledFunction {
@@ -93,8 +99,12 @@ pub(crate) fn functions(
 impl SampledFunction {
     /// Whether `typed` is the name of this function, with or without parameters, or its linker name.
     fn is_called(&self, typed: &str) -> bool {
-        self.name == typed || self.raw == typed || plain(&self.name) == typed || plain(&self.raw) == typed
+        is_called(&self.name, &self.raw, typed)
     }
+}
+
+fn is_called(name: &str, raw: &str, typed: &str) -> bool {
+    name == typed || raw == typed || plain(name) == typed || plain(raw) == typed
 }
 
 /// Returns the name without its parameters, its symbol version, and the suffix that compilers add after a
@@ -172,6 +182,39 @@ pub(crate) fn host<'a>(
     }
     let cost = |of: &&SampledFunction| hosts.get(&(of.id, Some(of.start))).copied();
     all.iter().filter(|of| cost(of).is_some()).max_by_key(|of| (cost(of), std::cmp::Reverse(of.start)))
+}
+
+/// Returns the functions with this name that have no samples, in modules that have some.
+pub(crate) fn unsampled(
+    name: &str,
+    modules: &[Module],
+    symbols: &RecordingSymbols,
+    resolved: &ResolvedStacks,
+    events: usize,
+) -> Vec<SampledFunction> {
+    let sampled: BTreeSet<u32> = resolved.locations.iter().filter_map(CodeLocation::module).collect();
+    let in_module = |number: u32| {
+        let id = symbols.id(number)?;
+        let module = &modules[number as usize];
+        let all = symbols.symbolizer.symbols(id).filter(|symbol| symbol.name.len() <= LONGEST);
+        let named = all.filter_map(|symbol| {
+            let demangled = demangle(symbol.name);
+            let shown = demangled.as_deref().unwrap_or(symbol.name);
+            is_called(shown, symbol.name, name).then(|| (shown.to_owned(), symbol))
+        });
+        Some(named.map(move |(name, symbol)| SampledFunction {
+            id,
+            name,
+            raw: symbol.name.to_owned(),
+            dso: module.short_name(),
+            path: module.path.to_string_lossy().into_owned(),
+            start: symbol.start,
+            size: symbol.end.wrapping_sub(symbol.start),
+            samples: Vec::new(),
+            own: vec![SampleValue::default(); events],
+        }))
+    };
+    sampled.into_iter().filter_map(in_module).flatten().collect()
 }
 
 /// Whether a function is in one of these modules. Always true if `dsos` is empty.

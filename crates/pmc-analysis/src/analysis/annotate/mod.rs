@@ -60,10 +60,11 @@ impl Analysis {
     }
 
     /// Returns the listing of the function with this name, preferably from this module. For an inlined
-    /// function, returns the listing of the function that contains it.
+    /// function, returns the listing of the function that contains it. A function without samples has a
+    /// listing without costs.
     ///
     /// # Errors
-    /// Returns a message for the user if the function itself has no samples.
+    /// Returns a message for the user if no function in the modules with samples has this name.
     pub fn listing(
         &mut self,
         (dso, name): (&str, &str),
@@ -72,17 +73,20 @@ impl Analysis {
     ) -> std::result::Result<Listing, String> {
         let (all, events) = (self.functions(progress), self.events());
         let function = functions::find(&all, dso, name).or_else(|| self.host(&all, name, progress));
-        let function = function.ok_or_else(|| {
-            let name = pmc_sys::text::clean(name);
-            format!("{name} has no samples of its own, so its code has no costs")
-        })?;
-        Ok(listing::listing(&mut self.symbols, function, &events, options))
+        if let Some(function) = function {
+            return Ok(listing::listing(&mut self.symbols, function, &events, options));
+        }
+        let others = self.unsampled(name);
+        let function = functions::find(&others, dso, name).ok_or_else(|| without_samples(name))?;
+        let mut listing = listing::listing(&mut self.symbols, function, &events, options);
+        listing.notes.insert(0, ListingNote { text: without_samples(name), remedy: None });
+        Ok(listing)
     }
 
     /// Returns the listings of the requested functions.
     ///
     /// # Errors
-    /// Fails if no sampled function has the requested name or is in the requested modules.
+    /// Fails if no function with the requested name is in the requested modules, as far as these have samples.
     pub fn annotate(
         &mut self,
         request: &AnnotationRequest,
@@ -97,29 +101,48 @@ impl Analysis {
         let is_large = |of: &&SampledFunction| {
             events.iter().zip(&of.own).map(share).fold(0.0, f64::max) >= request.limit
         };
-        let mut inlined = None;
+        let others;
+        let mut explained = None;
         let chosen = match functions::choose(request.function.as_deref(), &request.dsos, &all) {
             Ok(chosen) => chosen,
             // Reports have rows for inlined functions, whose code is part of the function that contains them.
             Err(error) => {
                 let name = request.function.as_deref().unwrap_or_default();
                 let host = self.host(&all, name, progress);
-                let host = host.filter(|host| functions::is_in(host, &request.dsos)).ok_or(error)?;
-                inlined = Some(format!("{} is inlined into this function", pmc_sys::text::clean(name)));
-                vec![host]
+                if let Some(host) = host.filter(|host| functions::is_in(host, &request.dsos)) {
+                    let name = pmc_sys::text::clean(name);
+                    explained = Some(format!("{name} is inlined into this function"));
+                    vec![host]
+                } else {
+                    others = self.unsampled(name);
+                    explained = Some(without_samples(name));
+                    let chosen = others.iter().filter(|of| functions::is_in(of, &request.dsos));
+                    let chosen: Vec<&SampledFunction> = chosen.collect();
+                    if chosen.is_empty() {
+                        return Err(error);
+                    }
+                    chosen
+                }
             }
         };
-        let chosen: Vec<&SampledFunction> = chosen.into_iter().filter(is_large).collect();
+        let chosen: Vec<&SampledFunction> =
+            chosen.into_iter().filter(|of| of.samples.is_empty() || is_large(of)).collect();
         let most = if request.most == 0 { chosen.len() } else { request.most.min(chosen.len()) };
         let is_shown = |listing: &Listing| !request.skip_missing || listing.bytes_from.is_some();
         let list = |function: &&SampledFunction| {
             let mut listing = listing::listing(&mut self.symbols, function, &events, &request.options);
-            let note = inlined.iter().map(|text| ListingNote { text: text.clone(), remedy: None });
+            let note = explained.iter().map(|text| ListingNote { text: text.clone(), remedy: None });
             listing.notes.splice(0..0, note);
             listing
         };
         let listings = chosen.iter().map(list).filter(is_shown).take(most).collect();
         Ok(Annotation { listings, functions: all.len(), left_out: chosen.len() - most })
+    }
+
+    /// Returns the functions with this name that have no samples of their own.
+    fn unsampled(&self, name: &str) -> Vec<SampledFunction> {
+        let (modules, resolved) = (self.samples.session.history.modules(), &self.samples.resolved);
+        functions::unsampled(name, modules, &self.symbols, resolved, self.samples.samples.totals.len())
     }
 
     /// Returns the function into which the function with this name was inlined.
@@ -138,4 +161,9 @@ impl Analysis {
         let reader = &self.session().reader;
         listing::events(reader.events(), self.totals(), |event| reader.features().group_leader(event))
     }
+}
+
+fn without_samples(name: &str) -> String {
+    let name = pmc_sys::text::clean(name);
+    format!("{name} has no samples of its own, so its code has no costs")
 }

@@ -41,6 +41,12 @@ impl AnswerTable {
         Self { addresses: steps, answers }
     }
 
+    /// Iterates over the answers, each of which applies up to the next address.
+    pub(super) fn areas(&self) -> impl Iterator<Item = (u64, Option<usize>)> {
+        let numbers = self.answers.iter().map(|answer| (*answer as usize).checked_sub(1));
+        self.addresses.iter().copied().zip(numbers)
+    }
+
     /// Returns the number of the answer at an address.
     pub(super) fn get(&self, address: u64) -> Option<usize> {
         let at = self.addresses.partition_point(|start| *start <= address).checked_sub(1)?;
@@ -52,22 +58,29 @@ impl AnswerTable {
 pub(in crate::symbol) fn answers_of(mut found: Vec<(u64, Option<u32>)>) -> AnswerColumns {
     found.sort_unstable();
     found.dedup_by_key(|(address, _)| *address);
-    let mut columns = AnswerColumns::default();
-    let (mut last, mut stored) = (0, 0u64);
-    let mut push = |address: u64, answer: u32, last: &mut u32| {
-        if answer != *last || columns.steps.is_empty() {
-            columns.steps.push(address - stored);
-            columns.answers.push(answer);
-            (stored, *last) = (address, answer);
-        }
-    };
+    let mut areas = Vec::with_capacity(found.len());
     for (at, (address, answer)) in found.iter().enumerate() {
-        push(*address, answer.map_or(0, |answer| answer + 1), &mut last);
+        areas.push((*address, *answer));
         let next = found.get(at + 1).map(|(next, _)| *next);
         if next.is_none_or(|next| next - address > GAP)
             && let Some(end) = address.checked_add(GAP)
         {
-            push(end, 0, &mut last);
+            areas.push((end, None));
+        }
+    }
+    answers_in(areas)
+}
+
+/// Encodes answers, each of which applies up to the next address. The addresses must be in ascending order.
+pub(in crate::symbol) fn answers_in(areas: Vec<(u64, Option<u32>)>) -> AnswerColumns {
+    let mut columns = AnswerColumns::default();
+    let (mut last, mut stored) = (0, 0u64);
+    for (address, answer) in areas {
+        let answer = answer.map_or(0, |answer| answer + 1);
+        if answer != last || columns.steps.is_empty() {
+            columns.steps.push(address - stored);
+            columns.answers.push(answer);
+            (stored, last) = (address, answer);
         }
     }
     columns

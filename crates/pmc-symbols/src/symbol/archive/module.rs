@@ -3,6 +3,7 @@
 //! Takes a decoded message; answers the lookups that otherwise read a module's files. All numbers in the
 //! message are untrusted.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -17,6 +18,10 @@ use crate::symbol::files::elf::Segments;
 use crate::symbol::files::source_text::{SourceExcerpt, SourceLines};
 use crate::symbol::missing_data::{FoundData, MissingDataReason, ModuleDataQuality};
 use crate::symbol::tables::table::Symbol;
+
+/// What includes more code in an archive.
+const REMEDY: &str =
+    "pmc archive with the original recording, without --no-code; --with-debug includes callers";
 
 /// Machine code of a module.
 pub(in crate::symbol) struct ArchivedCode {
@@ -127,6 +132,21 @@ impl ArchivedModule {
         self.symbol(&self.functions, address)
     }
 
+    /// Iterates over the functions, by start address.
+    pub(in crate::symbol) fn functions(&self) -> impl Iterator<Item = Symbol<'_>> {
+        let numbers = self.functions.areas().filter_map(|(_, number)| number).collect::<BTreeSet<usize>>();
+        let mut all: Vec<Symbol<'_>> =
+            numbers.into_iter().filter_map(|number| self.symbols.get(number, &self.texts)).collect();
+        all.sort_unstable_by_key(|symbol| (symbol.start, symbol.end));
+        all.into_iter()
+    }
+
+    /// Iterates over the variables in the file, each of which applies up to the next address.
+    pub(in crate::symbol) fn variables(&self) -> impl Iterator<Item = (u64, Option<Symbol<'_>>)> {
+        let symbol = |number: usize| self.symbols.get(number, &self.texts);
+        self.variables.areas().map(move |(address, number)| (address, number.and_then(symbol)))
+    }
+
     /// Returns the variable at an address in the file.
     pub(in crate::symbol) fn variable(&self, address: u64) -> Option<Symbol<'_>> {
         self.symbol(&self.variables, address)
@@ -175,7 +195,7 @@ impl ArchivedModule {
             let reason = rows(&self.data.no_code).find(|[from, _, _]| *from == start);
             let remedy = |remedy: u64| remedy.checked_sub(1).map(|number| self.text(number).to_owned());
             return Err(reason.map_or_else(
-                || ("the archive does not contain this code".to_owned(), None),
+                || ("the archive does not contain this code".to_owned(), Some(REMEDY.to_owned())),
                 |[_, why, with]| (self.text(why).to_owned(), remedy(with)),
             ));
         };

@@ -316,6 +316,19 @@ impl ModuleSources {
         if let Some(archived) = self.archived() {
             return archived.variable(address);
         }
+        self.variable_table()?.find(address)
+    }
+
+    /// Returns the variables in the file by address. Each applies up to the next address.
+    pub(super) fn variables(&self) -> Vec<(u64, Option<OwnedSymbol>)> {
+        let owned = |(at, symbol): (u64, Option<Symbol<'_>>)| (at, symbol.map(OwnedSymbol::from));
+        match self.archived() {
+            Some(archived) => archived.variables().map(owned).collect(),
+            None => self.variable_table().into_iter().flat_map(SymbolTable::areas).map(owned).collect(),
+        }
+    }
+
+    fn variable_table(&self) -> Option<&SymbolTable> {
         let opened = self.opened.as_ref()?;
         let read = || {
             let mut builder = SymbolTableBuilder::default();
@@ -328,7 +341,7 @@ impl ModuleSources {
             }
             builder.finish()
         };
-        opened.variables.get_or_init(read).find(address)
+        Some(opened.variables.get_or_init(read))
     }
 
     /// Whether a lookup works without scanning a symbol table.
@@ -412,11 +425,18 @@ impl ModuleSources {
         }
     }
 
-    /// Iterates over all functions in the table, by start address.
+    /// Iterates over all known functions, by start address, with addresses as returned by
+    /// [`ModuleSources::address`].
     pub(super) fn symbols(&self) -> impl Iterator<Item = Symbol<'_>> {
-        let kernel = self.kallsyms().map(|(kallsyms, _)| kallsyms.iter());
-        let own = kernel.is_none().then(|| self.table().iter());
-        kernel.into_iter().flatten().chain(own.into_iter().flatten())
+        let archived = self.archived().map(ArchivedModule::functions);
+        let kernel = self.kallsyms().map(|(kallsyms, by)| {
+            let by = by.wrapping_neg();
+            kallsyms.iter().map(move |symbol| moved(symbol, by))
+        });
+        let is_own = archived.is_none() && kernel.is_none();
+        let own = is_own.then(|| self.table().iter().map(|symbol| moved(symbol, self.slide())));
+        let others = kernel.into_iter().flatten().chain(own.into_iter().flatten());
+        archived.into_iter().flatten().chain(others)
     }
 
     /// Returns the lines and inlined functions at addresses in the file; `None` if the module has no line

@@ -402,6 +402,12 @@ impl SymbolTable {
         self.entries.iter().map(|entry| self.symbol(entry))
     }
 
+    /// Iterates over the results of [`SymbolTable::find`], each of which applies up to the next address.
+    pub(crate) fn areas(&self) -> impl Iterator<Item = (u64, Option<Symbol<'_>>)> {
+        let symbol = |number: u32| self.entries.get(number as usize).map(|entry| self.symbol(entry));
+        self.cuts.iter().map(move |(start, number)| (*start, symbol(*number)))
+    }
+
     /// Number of symbols.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
