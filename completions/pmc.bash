@@ -364,7 +364,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__archive)
-            opts="-o -k -h --no-pager --output --no-code --with-source --anonymous --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --perf --all --unpack --exclude-buildids --help"
+            opts="-o -k -h --no-pager --output --no-code --with-source --with-debug --anonymous --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --perf --all --unpack --exclude-buildids --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -802,7 +802,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__export)
-            opts="-i -o -e -c -C -d -S -U -p -x -k -q -h --no-pager --type --format --input --output --event --diff --comms --pid --tid --cpu --time --idle --no-join --max-stack --stitch-lbr --dsos --symbols --symbol-filter --hide-unresolved --state --parent --exclude-other --ignore-callees --socket-filter --inline --no-inline --demangle --no-demangle --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --quiet --service-version --host --label --bucket --no-symbols --push --push-headers --service --aggregate --help"
+            opts="-i -o -e -c -C -d -S -U -p -x -k -q -h --no-pager --type --format --input --output --event --diff --comms --pid --tid --cpu --time --idle --no-join --max-stack --stitch-lbr --dsos --symbols --symbol-filter --hide-unresolved --state --parent --exclude-other --ignore-callees --socket-filter --inline --no-inline --demangle --no-demangle --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --quiet --label --bucket --no-symbols --push --push-headers --service --service-version --host --aggregate --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -936,14 +936,6 @@ _pmc() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --service-version)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --host)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 --label)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -961,6 +953,14 @@ _pmc() {
                     return 0
                     ;;
                 --service)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --service-version)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --host)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

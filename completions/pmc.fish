@@ -1214,13 +1214,13 @@ complete -c pmc -n "__fish_pmc_using_subcommand export" -l symfs -d 'Root direct
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l kallsyms -d 'Copy of the recorded machine\'s /proc/kallsyms' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand export" -s k -l vmlinux -d 'Recorded kernel\'s image with symbols (vmlinux)' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l debuginfod -d 'debuginfod servers to ask for missing files, instead of those in DEBUGINFOD_URLS' -r
-complete -c pmc -n "__fish_pmc_using_subcommand export" -l service-version -d 'Version of the service, for the column `version` (parquet)' -r
-complete -c pmc -n "__fish_pmc_using_subcommand export" -l host -d 'Host name, for the column `host` (parquet) [default: the recorded name]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l label -d 'Label for the column `labels` (parquet); may be repeated' -r
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l bucket -d 'Add up samples in buckets of this length, or `none` to keep each one (parquet) [default: 60s]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l push -d 'Send the export to a server instead of a file: otlp=URL (default), pyroscope=URL or parca=URL. If the server refuses it, pmc keeps it in OUT' -r
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l push-headers -d 'File with HTTP headers for the server, such as `Authorization: Bearer TOKEN` [default: the environment variable PMC_PUSH_HEADERS]' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l service -d 'Name of the recorded service (otlp, parquet, --push)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l service-version -d 'Version of the service (otlp, parquet, --push)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l host -d 'Name of the recorded host (otlp, parquet, --push) [default: the recorded name]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l idle -d 'Include the waiting time of idle threads, such as the workers of a pool'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l no-join -d 'Do not complete truncated stacks from other samples of the thread'
@@ -1328,7 +1328,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand
 complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand_from convert" -l to-json -d 'Write one JSON document; `-` is stdout' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand_from convert" -l to-ctf -d 'Not supported: pmc does not write CTF' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand_from convert" -l time -d 'Include only samples from FROM to TO, in seconds or percent of the recording' -r
-complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand_from convert" -l tod -d 'Write wall-clock times, in nanoseconds since 1970 (recordings made with -k)'
+complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand_from convert" -l tod -d 'Write wall-clock times, in nanoseconds since 1970 (not for recordings of perf without -k)'
 complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand_from convert" -l all -d 'Not supported: the document contains only samples'
 complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand_from convert" -s f -l force -d 'Overwrite an existing file'
 complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand_from convert" -s v -l verbose -d 'No effect: damage in a recording is always reported'
@@ -1357,6 +1357,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand archive" -l exclude-buildids -d 
 complete -c pmc -n "__fish_pmc_using_subcommand archive" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand archive" -l no-code -d 'Include neither machine code nor source lines'
 complete -c pmc -n "__fish_pmc_using_subcommand archive" -l with-source -d 'Include whole source files instead of the lines around the sampled code'
+complete -c pmc -n "__fish_pmc_using_subcommand archive" -l with-debug -d 'Include the code of callers, and the names of all variables in programs and libraries with samples'
 complete -c pmc -n "__fish_pmc_using_subcommand archive" -l anonymous -d 'Hide the names of the host, commands, threads, cgroups and folders, replace all addresses, and leave out code, registers and raw data'
 complete -c pmc -n "__fish_pmc_using_subcommand archive" -l no-cache -d 'Do not cache symbol lookups for later runs'
 complete -c pmc -n "__fish_pmc_using_subcommand archive" -l no-debuginfod -d 'Use neither debuginfod servers nor files fetched from them earlier'

@@ -270,7 +270,7 @@ impl Wire for BuildIds {
 const BEFORE_NAME: usize = 36;
 
 impl ClockData {
-    /// Stands for the kernel's default clock for samples, which has no number: no clock has this one.
+    /// The number of the kernel's default clock for samples, which has none in `clock_gettime(2)`.
     pub const DEFAULT_CLOCK: u32 = u32::MAX;
 
     /// Returns the offset from the recording's clock to wall-clock time, in nanoseconds.

@@ -86,7 +86,8 @@ impl Analysis {
     /// Returns the listings of the requested functions.
     ///
     /// # Errors
-    /// Fails if no function with the requested name is in the requested modules, as far as these have samples.
+    /// Fails if no function with the requested name is in the requested modules. Modules without samples do
+    /// not count.
     pub fn annotate(
         &mut self,
         request: &AnnotationRequest,
