@@ -13,9 +13,11 @@ use crate::recordings::{self, CommandLines};
 macro_rules! bodies {
     ($($name:ident = $commands:ident;)*) => {
         $(
-            /// Runs one of these command lines on a recording, and checks its result.
+            /// Runs the selected command lines on a recording, and checks their results.
             pub fn $name(input: &[u8]) {
-                recordings::check(&recordings::$commands, input);
+                for line in recordings::selected(&recordings::$commands, input) {
+                    recordings::check(&recordings::$commands, line, input);
+                }
             }
         )*
     };
@@ -58,10 +60,14 @@ pub fn pipe(input: &[u8]) {
 
 /// Imports a profile of another program, and checks that pmc imports its own exports of it.
 pub fn import(input: &[u8]) {
-    let (line, exit) = recordings::check(&recordings::IMPORT, input);
-    if !line.starts_with("export") || exit != Exit::Done {
-        return;
+    for line in recordings::selected(&recordings::IMPORT, input) {
+        if recordings::check(&recordings::IMPORT, line, input) == Exit::Done && line.starts_with("export") {
+            import_again(line, input);
+        }
     }
+}
+
+fn import_again(line: &str, input: &[u8]) {
     let exported =
         in_process::run(recordings::words(&recordings::IMPORT, line, &MemoryFile::new(input).path()));
     let again = MemoryFile::new(&exported.out);

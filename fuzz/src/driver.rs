@@ -3,11 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::mutation::{Mutator, Random};
+use crate::recordings::RUNS_ALL_LINES;
 
 /// Maximum processor time for one input. Elapsed time would depend on how busy the machine is.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -61,9 +63,11 @@ pub fn main(name: &'static str, body: fn(&[u8]), mutator: Mutator) -> ExitCode {
         return ExitCode::FAILURE;
     }
     watch(name);
+    RUNS_ALL_LINES.store(true, Ordering::Relaxed);
     for input in &inputs {
         run(body, input);
     }
+    RUNS_ALL_LINES.store(false, Ordering::Relaxed);
     let (seed, count) = mutations.unwrap_or_default();
     let mut random = Random::new(seed);
     for _ in 0..count {

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::Path;
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pmc_perfdata::perfdata::{Buffer, FeatureNumber, PerfdataError, Reader};
 use pmc_perfdata::record::sample::chain_entries;
@@ -280,16 +281,27 @@ pub const EVENTS: CommandLines = CommandLines {
 pub const ALL: [&CommandLines; 9] =
     [&REPORT, &SCRIPT, &ANNOTATE, &DIFF, &EXPORT, &INJECT, &HEADER, &STAT, &EVENTS];
 
-/// Runs the command line that the input's bytes select, and checks its result. Returns the line and its status.
-pub fn check(commands: &CommandLines, input: &[u8]) -> (&'static str, Exit) {
+/// Whether [`selected`] returns all command lines.
+pub static RUNS_ALL_LINES: AtomicBool = AtomicBool::new(false);
+
+/// Returns the command lines for an input: all for a seed, one that its bytes select for a mutation.
+pub fn selected(commands: &CommandLines, input: &[u8]) -> &'static [&'static str] {
+    if RUNS_ALL_LINES.load(Ordering::Relaxed) {
+        return commands.lines;
+    }
     let number = input.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    let line = commands.lines[(number >> 32) as usize % commands.lines.len()];
+    let line = (number >> 32) as usize % commands.lines.len();
+    &commands.lines[line..=line]
+}
+
+/// Runs a command line, and checks its result. Returns its status.
+pub fn check(commands: &CommandLines, line: &str, input: &[u8]) -> Exit {
     let file = MemoryFile::new(input);
     let result = in_process::run(words(commands, line, &file.path()));
     verify(commands, line, input, &result);
-    (line, result.exit)
+    result.exit
 }
 
 /// Returns the words of a command line for a recording at this path.

@@ -77,6 +77,9 @@ const ASKING: &[(&str, &[&str])] = &[
     ("persist-rm", &["persist", "rm", "own"]),
 ];
 
+/// A holder of persistent events, which clients ask in turn (`holder.rs`).
+const HOLDING: (&str, &[&str]) = ("persist-hold", &["persist", "hold"]);
+
 /// The command that gives the holder an entry before each client runs.
 const HELD: &[&str] = &["persist", "add", "own", "-e", "cpu-clock,freq=1000"];
 
@@ -86,8 +89,8 @@ const PROGRAM: &str = "pmc";
 /// The test program and its recordings.
 #[derive(Debug)]
 pub(crate) struct Scene {
-    lab: Lab,
-    injector: Injector,
+    pub(crate) lab: Lab,
+    pub(crate) injector: Injector,
     target: PathBuf,
 }
 
@@ -133,7 +136,12 @@ pub(crate) enum Verdict {
 impl Case {
     /// Whether the command asks a holder.
     fn asks(&self) -> bool {
-        self.words[0] == "persist"
+        self.words[0] == "persist" && !self.holds()
+    }
+
+    /// Whether the command is a holder.
+    fn holds(&self) -> bool {
+        self.name == HOLDING.0
     }
 }
 
@@ -158,7 +166,7 @@ impl Scene {
 
     /// Runs all commands without a fault.
     pub(crate) fn cases(&self, wanted: impl Fn(&str) -> bool) -> Vec<Case> {
-        let all = MEASURING.iter().chain(ASKING).map(|row| (row, true));
+        let all = MEASURING.iter().chain(ASKING).chain([&HOLDING]).map(|row| (row, true));
         let all = all.chain(READING.iter().map(|row| (row, false)));
         all.filter(|((name, _), _)| wanted(name))
             .map(|((name, words), measures)| {
@@ -170,6 +178,12 @@ impl Scene {
                 });
                 let (words, calls) = (words.collect(), Vec::new());
                 let mut case = Case { name, words, measures, product: None, said: BTreeSet::new(), calls };
+                if case.holds() {
+                    let (verdict, run) = self.try_holder(None);
+                    assert!(matches!(verdict, Verdict::Whole), "{name}: {verdict:?} {run:?}");
+                    case.calls = run.calls.into_iter().collect();
+                    return case;
+                }
                 for _ in 0..2 {
                     let folder = tempfile::tempdir_in(self.lab.path("")).expect("a folder");
                     let _holder = case.asks().then(|| self.hold(folder.path()));
@@ -191,6 +205,9 @@ impl Scene {
 
     /// Runs a command with a fault.
     pub(crate) fn try_fault(&self, case: &Case, fault: &Fault) -> (Verdict, FaultRun) {
+        if case.holds() {
+            return self.try_holder(Some(fault));
+        }
         let folder = tempfile::tempdir_in(self.lab.path("")).expect("a folder");
         let _holder = case.asks().then(|| self.hold(folder.path()));
         let run = self.run(case, Some(fault), folder.path());
@@ -256,23 +273,8 @@ impl Scene {
 
     fn judge(&self, case: &Case, made: Option<&Fault>, run: &FaultRun, folder: &Path) -> Verdict {
         let fault = |text: String| Verdict::Fault(text);
-        if run.hung {
-            return fault("hangs".into());
-        }
-        if run.crashed() {
-            let theirs = [
-                "failed to allocate",
-                "memory allocation of",
-                "fatal runtime error",
-                "/library/std/",
-                "/rustc/",
-            ];
-            // glibc aborts without a message if it cannot unmap the stack of a thread that has ended.
-            let is_stack = made.is_some_and(|made| made.call == "munmap")
-                && run.status.signal() == Some(6)
-                && run.stderr.is_empty();
-            let is_runtime = is_stack || theirs.iter().any(|word| run.stderr.contains(word));
-            return if is_runtime { Verdict::Runtime } else { fault("crashes".into()) };
+        if let Some(verdict) = crash(made, run) {
+            return verdict;
         }
         let was_killed = run.status.signal() == Some(9);
         // A killed recorder cannot end its command. The child that waits to execute the command ends soon.
@@ -386,8 +388,24 @@ impl Scene {
     }
 }
 
+/// The verdict for a run that hangs or crashes.
+pub(crate) fn crash(made: Option<&Fault>, run: &FaultRun) -> Option<Verdict> {
+    if run.hung {
+        return Some(Verdict::Fault("hangs".into()));
+    }
+    let theirs =
+        ["failed to allocate", "memory allocation of", "fatal runtime error", "/library/std/", "/rustc/"];
+    // glibc aborts without a message if it cannot unmap the stack of a thread that has ended.
+    let is_stack = made.is_some_and(|made| made.call == "munmap")
+        && run.status.signal() == Some(6)
+        && run.stderr.is_empty();
+    let is_runtime = is_stack || theirs.iter().any(|word| run.stderr.contains(word));
+    let crashed = || if is_runtime { Verdict::Runtime } else { Verdict::Fault("crashes".into()) };
+    run.crashed().then(crashed)
+}
+
 /// A pmc command that finds only the holder below this folder.
-fn persistent(folder: &Path) -> Command {
+pub(crate) fn persistent(folder: &Path) -> Command {
     let mut pmc = kit::pmc();
     pmc.env("PMC_PERSISTENT_DIR", folder.join("run"));
     pmc

@@ -63,6 +63,12 @@ impl Injector {
 
     /// Runs a command, which calls pmc, with a fault. Returns `None` if the injector failed.
     pub(crate) fn run(&self, log: &Path, fault: Option<&Fault>, command: &mut Command) -> Option<FaultRun> {
+        let output = self.command(log, fault, command)?.output().expect("the injector starts");
+        Self::result(log, output.stdout, &output.stderr)
+    }
+
+    /// Returns the injector's command, which runs a command that calls pmc.
+    pub(crate) fn command(&self, log: &Path, fault: Option<&Fault>, command: &Command) -> Option<Command> {
         let (call, error, nth) = fault.map_or(("count".to_owned(), 0, 0), |fault| {
             (format!("+{}", fault.call), fault.error.1, fault.nth)
         });
@@ -81,12 +87,17 @@ impl Injector {
         if let Some(folder) = command.get_current_dir() {
             run.current_dir(folder);
         }
-        let output = run.stdin(std::process::Stdio::null()).output().expect("the injector starts");
+        run.stdin(std::process::Stdio::null());
+        Some(run)
+    }
+
+    /// Returns the result of an injector that has ended, with pmc's output.
+    pub(crate) fn result(log: &Path, stdout: Vec<u8>, stderr: &[u8]) -> Option<FaultRun> {
         let text = std::fs::read_to_string(log).unwrap_or_default();
         let mut result = FaultRun {
             status: ExitStatus::from_raw(text.lines().find_map(|l| l.strip_prefix("status "))?.parse().ok()?),
-            stdout: output.stdout,
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+            stdout,
+            stderr: String::from_utf8_lossy(stderr).into_owned(),
             was_hit: false,
             hung: false,
             left: Vec::new(),

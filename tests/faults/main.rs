@@ -4,6 +4,7 @@
 mod kit;
 
 mod cases;
+mod holder;
 mod injection;
 mod limits;
 mod matrix;

@@ -236,11 +236,29 @@ impl HeldEvent {
         self.rings.instances().any(|one| open.instances.iter().any(|[id, ..]| *id == one.id))
     }
 
+    /// Reads all instances of the event.
+    ///
+    /// # Errors
+    /// Fails if one of them cannot be read, since the sum would then be too small.
+    fn readings(&self) -> Result<Vec<InstanceReading>> {
+        let readings = self.rings.read();
+        if readings.len() < self.rings.instances().count() {
+            let name = &self.entry.definition.name;
+            return Err(Error::new(format!("cannot read all counts of {name}"))
+                .why("the kernel refused to read one of its counters")
+                .try_this("repeat the command"));
+        }
+        Ok(readings)
+    }
+
     /// Reads the counts.
-    pub(super) fn counts(&self) -> EntryCounts {
-        let (sampled, readings) = (self.rings.sampled_events(), self.rings.read());
+    ///
+    /// # Errors
+    /// Fails if a counter cannot be read.
+    pub(super) fn counts(&self) -> Result<EntryCounts> {
+        let sampled = self.rings.sampled_events();
         let readings: Vec<InstanceReading> =
-            readings.into_iter().filter(|reading| reading.instance.event < sampled).collect();
+            self.readings()?.into_iter().filter(|reading| reading.instance.event < sampled).collect();
         let specs: Vec<_> = self.rings.events().map(|(spec, ..)| spec).take(sampled).collect();
         // Add up the variants for the core types of a hybrid CPU.
         let is_one = specs.iter().all(|spec| spec.merge.is_some());
@@ -271,7 +289,7 @@ impl HeldEvent {
             }
         };
         let living = self.threads.iter().filter(|&&tid| process::exists(tid as i32)).count();
-        EntryCounts {
+        Ok(EntryCounts {
             events: specs
                 .iter()
                 .take(if is_one { 1 } else { sampled })
@@ -279,7 +297,7 @@ impl HeldEvent {
                 .collect(),
             rows: counts.into_iter().map(row).collect(),
             living: (!is_system).then_some(living),
-        }
+        })
     }
 
     /// Copies the rings: returns a [`RingSnapshot`] as JSON, and the bytes. Both are readable by all users
@@ -306,7 +324,7 @@ impl HeldEvent {
             open: handover::describe(&self.rings, &self.scope),
             owners: self.rings.passed_on(),
             copies: rings.iter().map(copy).collect(),
-            lost: self.rings.read().iter().map(|reading| reading.lost).sum(),
+            lost: self.readings()?.iter().map(|reading| reading.lost).sum(),
         };
         let mut description = memory("snapshot").map_err(failed)?;
         serde_json::to_writer(&mut description, &snapshot)
@@ -419,13 +437,13 @@ mod tests {
         let mut held = held.unwrap();
         let mut bound = HeldEvent::open(&host, definition(Some("0")), 2, 0).unwrap();
         let cpus =
-            |held: &HeldEvent| held.counts().rows.iter().filter_map(|row| row.cpu).collect::<Vec<u32>>();
+            |held: &HeldEvent| held.counts().unwrap().rows.iter().filter_map(|row| row.cpu).collect::<Vec<u32>>();
         assert!(!held.follow_cpus(&host).unwrap());
         assert_eq!((cpus(&held), held.entry.rings), (vec![0], 1));
         online(&format!("0,{last}"));
         assert!(held.follow_cpus(&host).unwrap() && !bound.follow_cpus(&host).unwrap());
         assert_eq!((cpus(&held), held.entry.rings, cpus(&bound)), (vec![0, last], 2, vec![0]));
-        assert!(held.counts().rows.iter().all(|row| row.running > 0), "all of them run");
+        assert!(held.counts().unwrap().rows.iter().all(|row| row.running > 0), "all of them run");
         // A CPU that comes back online still has its ring.
         online("0");
         assert!(held.follow_cpus(&host).unwrap());
@@ -462,7 +480,7 @@ mod tests {
             |open: &Handover, descriptors| HeldEvent::adopt("again".to_owned(), open, descriptors, 2, 0);
         let mut again = adopt(&open, descriptors).unwrap();
         drop(held);
-        let value = |held: &HeldEvent| held.counts().rows.iter().map(|row| row.value).sum::<u64>();
+        let value = |held: &HeldEvent| held.counts().unwrap().rows.iter().map(|row| row.value).sum::<u64>();
         let before = value(&again);
         // For blocks above 32 MiB, malloc(3) always maps new memory. Smaller blocks may reuse existing pages.
         std::hint::black_box(vec![1u8; 64 << 20]);

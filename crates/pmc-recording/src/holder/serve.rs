@@ -102,15 +102,26 @@ pub fn hold(directory: RunDirectory, until_empty: bool) -> Result<()> {
         ));
     }
     say::note(format!("listening at {}", holder.publisher.directory().socket().display()));
-    let ended = serve(&mut holder, &signals, until_empty)?;
-    if let Some(signal) = ended {
-        let left: Vec<_> = holder.entries.values().map(|held| held.entry.clone()).collect();
-        holder.publisher.lose(&left, now(), &format!("its holder was killed by signal {signal}"))?;
-        for entry in left {
-            say::note(format!("no longer held: {} ({})", entry.definition.name, entry.definition.event));
+    let ended = serve(&mut holder, &signals, until_empty);
+    let why = match &ended {
+        Ok(None) => return Ok(()),
+        Ok(Some(signal)) => format!("its holder was killed by signal {signal}"),
+        Err(error) => format!("its holder failed: {}", error.headline()),
+    };
+    let left: Vec<_> = holder.entries.values().map(|held| held.entry.clone()).collect();
+    for entry in &left {
+        say::note(format!("no longer held: {} ({})", entry.definition.name, entry.definition.event));
+    }
+    match ended {
+        Ok(_) => holder.publisher.lose(&left, now(), &why),
+        Err(error) => {
+            // The run directory may be the cause of this failure, or belong to another holder by now.
+            if holder.publisher.has_lock() {
+                let _ = holder.publisher.lose(&left, now(), &why);
+            }
+            Err(error)
         }
     }
-    Ok(())
 }
 
 fn claim(directory: RunDirectory, waits: bool) -> Result<Publisher> {
@@ -250,10 +261,7 @@ fn serve(holder: &mut HolderServer, signals: &Signals, until_empty: bool) -> Res
         }
         let mut asking = asking.iter();
         clients.retain(|client| match asking.next() {
-            Some(true) => {
-                holder.answer(client);
-                false
-            }
+            Some(true) if holder.answer(client) => false,
             _ => client.since.elapsed() < TIME_TO_ASK,
         });
         if ready[1] {
@@ -308,14 +316,14 @@ impl HolderServer {
         uid == 0 || uid == self.own
     }
 
-    /// Answers the request waiting in the socket, if there is one.
-    fn answer(&mut self, client: &Client) {
+    /// Answers the request waiting in the socket. Returns `false` if there is none yet.
+    fn answer(&mut self, client: &Client) -> bool {
         let is_owner = self.is_owner(client.uid);
         let answered = match receive::<HolderRequest>(&client.socket, LONGEST_REQUEST, is_owner) {
             Ok(Some((request, descriptors))) => self.carry_out(request, descriptors, client.uid),
             // The client has hung up.
-            Ok(None) => return,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+            Ok(None) => return true,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
             Err(error) => Err(Error::usage(format!("invalid request: {error}"))),
         };
         let (answer, descriptors) = answered
@@ -323,6 +331,7 @@ impl HolderServer {
         let descriptors: Vec<_> = descriptors.iter().map(AsFd::as_fd).collect();
         // If a client does not accept the answer immediately, it gets no answer.
         let _ = send(&client.socket, &answer, LONGEST_ANSWER, &descriptors);
+        true
     }
 
     fn carry_out(
@@ -334,7 +343,7 @@ impl HolderServer {
         let is_owner = self.is_owner(uid);
         let answer = match request {
             HolderRequest::Read { entry } => {
-                HolderAnswer::Counts(self.find(&entry, is_owner, SharingLevel::Counts)?.counts())
+                HolderAnswer::Counts(self.find(&entry, is_owner, SharingLevel::Counts)?.counts()?)
             }
             HolderRequest::Snapshot { entry, after } => {
                 let held = self.find(&entry, is_owner, SharingLevel::Records)?;
@@ -382,7 +391,7 @@ impl HolderServer {
             HolderRequest::Remove { entry } => {
                 match self.find(&entry, true, SharingLevel::Nothing).map(|held| held.entry.id) {
                     Ok(id) => {
-                        self.remove(id);
+                        self.remove(id)?;
                         HolderAnswer::Done
                     }
                     Err(error) => match self.publisher.forget(&entry)? {
@@ -395,12 +404,20 @@ impl HolderServer {
         Ok((answer, Vec::new()))
     }
 
-    fn remove(&mut self, id: u64) {
-        self.copies.remove(&id);
-        if let Some(held) = self.entries.remove(&id) {
-            self.publisher.withdraw(&held.entry);
-            held.close();
+    /// Closes an entry.
+    ///
+    /// # Errors
+    /// Fails if the entry's files cannot be removed. The entry is still held in this case, since clients see
+    /// it in the run directory.
+    fn remove(&mut self, id: u64) -> Result<()> {
+        if let Some(held) = self.entries.get(&id)
+            && let Err(error) = self.publisher.withdraw(&held.entry)
+        {
+            return Err(self.publisher.publish(&held.entry).err().unwrap_or(error));
         }
+        self.copies.remove(&id);
+        self.entries.remove(&id).into_iter().for_each(HeldEvent::close);
+        Ok(())
     }
 
     fn add(
@@ -474,7 +491,7 @@ impl HolderServer {
         let ids: Vec<u64> = opened.iter().map(|held| held.entry.id).collect();
         for held in opened {
             if let Err(error) = self.publisher.publish(&held.entry) {
-                ids.iter().for_each(|id| self.remove(*id));
+                let _ = ids.iter().try_for_each(|id| self.remove(*id));
                 return Err(error);
             }
             self.entries.insert(held.entry.id, held);

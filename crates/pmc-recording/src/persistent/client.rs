@@ -161,19 +161,20 @@ pub(crate) fn hand_over(
     let begun = Instant::now();
     let mut started: Option<Child> = None;
     loop {
-        match exchange(directory, request, descriptors, PATIENCE) {
+        let is_absent = match exchange(directory, request, descriptors, PATIENCE) {
             Ok(Some(answer)) => return refused(answer),
-            Ok(None) => {}
-            Err(error) if is_absent(&error) => {}
+            Ok(None) => false,
+            Err(error) if is_absent(&error) => true,
             Err(error) => return Err(asking(directory, error)),
-        }
+        };
         if begun.elapsed() > START {
             let said = std::fs::read_to_string(directory.log()).unwrap_or_default();
             let error = Error::new("the holder of persistent events did not start");
             return Err(if said.is_empty() { error } else { error.detail(said) });
         }
         let is_running = started.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(None)));
-        if !is_running {
+        // A holder that closes the connection without an answer is ending, or could not send it.
+        if is_absent && !is_running {
             started = Some(start(directory)?);
         }
         sleep(Duration::from_millis(10));
@@ -283,6 +284,7 @@ fn refused((answer, descriptors): (HolderAnswer, Vec<OwnedFd>)) -> Result<(Holde
 
 fn gone(directory: &RunDirectory) -> Error {
     Error::new(format!("the holder at {} exited before responding", directory.path().display()))
+        .why("it has ended, or the kernel refused to send its answer")
         .try_this("pmc persist list shows held and lost entries")
 }
 

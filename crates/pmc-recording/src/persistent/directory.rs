@@ -141,9 +141,7 @@ impl RunDirectory {
         let mut lost: Vec<LostEntry> =
             text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
         if !self.has_holder()? {
-            let found = clock_gettime(ClockId::Realtime).tv_sec;
-            let killed = |entry| LostEntry { entry, found, why: KILLED.to_owned() };
-            lost.extend(self.published()?.into_iter().map(killed));
+            add_lost(&mut lost, self.published()?, clock_gettime(ClockId::Realtime).tv_sec, KILLED);
         }
         Ok(lost)
     }
@@ -164,6 +162,15 @@ impl RunDirectory {
                 .try_this(format!("chmod go-w {}, or set PMC_PERSISTENT_DIR", shell_word(path))));
         }
         Ok(())
+    }
+}
+
+/// Adds lost entries that are not in the list yet. Ids are never reused.
+fn add_lost(lost: &mut Vec<LostEntry>, entries: Vec<PersistentEntry>, found: i64, why: &str) {
+    for entry in entries {
+        if lost.iter().all(|known| known.entry.id != entry.id) {
+            lost.push(LostEntry { entry, found, why: why.to_owned() });
+        }
     }
 }
 
@@ -195,8 +202,9 @@ impl Publisher {
         let kept = read(&directory.path.join("next-id"))?.and_then(|text| text.trim().parse().ok());
         let publisher = Self { next_id: after.max(kept.unwrap_or(1)), directory, lock };
         publisher.lose(&left, now, KILLED)?;
-        for folder in FOLDERS {
-            let _ = fs::remove_dir_all(publisher.directory.path.join(folder));
+        // An old file that stays would show an entry that is not held.
+        for folder in FOLDERS.map(|folder| publisher.directory.path.join(folder)) {
+            gone(fs::remove_dir_all(&folder)).map_err(|error| doing("removing", &folder, error))?;
         }
         publisher.lay_out()?;
         Ok(Some(publisher))
@@ -245,7 +253,7 @@ impl Publisher {
     }
 
     /// Whether the file that this process has locked is still at its path.
-    fn has_lock(&self) -> bool {
+    pub(crate) fn has_lock(&self) -> bool {
         let same =
             |(one, other): (fs::Metadata, fs::Metadata)| (one.dev(), one.ino()) == (other.dev(), other.ino());
         let found = fs::metadata(self.directory.path.join("lock"));
@@ -288,7 +296,7 @@ impl Publisher {
         files.push((format!("events/{name}"), format!("persistent,config={}\n", entry.id)));
         let written = files.iter().try_for_each(|(file, text)| self.write(file, text));
         if written.is_err() {
-            self.withdraw(entry);
+            let _ = self.withdraw(entry);
         }
         written?;
         // If this fails, the entry is held, but its name also stays in the list of lost entries.
@@ -297,10 +305,13 @@ impl Publisher {
     }
 
     /// Removes an entry's files.
-    pub(crate) fn withdraw(&self, entry: &PersistentEntry) {
-        for file in files_of(entry) {
-            let _ = fs::remove_file(self.directory.path.join(file));
-        }
+    ///
+    /// # Errors
+    /// Returns the kernel's error. Some of the files may have been removed.
+    pub(crate) fn withdraw(&self, entry: &PersistentEntry) -> Result<()> {
+        files_of(entry).iter().map(|file| self.directory.path.join(file)).try_for_each(|path| {
+            gone(fs::remove_file(&path)).map_err(|error| doing("removing", &path, error))
+        })
     }
 
     /// Publishes an entry under another name.
@@ -323,14 +334,14 @@ impl Publisher {
     /// # Errors
     /// Returns the kernel's error.
     pub(crate) fn lose(&self, entries: &[PersistentEntry], now: i64, why: &str) -> Result<()> {
+        if entries.is_empty() {
+            return Ok(());
+        }
         let mut lost = self.directory.lost()?;
-        lost.extend(entries.iter().map(|entry| LostEntry {
-            entry: entry.clone(),
-            found: now,
-            why: why.to_owned(),
-        }));
-        entries.iter().for_each(|entry| self.withdraw(entry));
-        if entries.is_empty() { Ok(()) } else { self.write_lost(&lost) }
+        add_lost(&mut lost, entries.to_vec(), now, why);
+        // In this order, an entry is published or lost at any time, even if this process is killed.
+        self.write_lost(&lost)?;
+        entries.iter().try_for_each(|entry| self.withdraw(entry))
     }
 
     /// Removes the lost entries with this name or id. Returns whether there were any.
@@ -362,8 +373,9 @@ impl Publisher {
         let path = self.directory.path.join(name);
         let beside = self.directory.path.join(".new");
         let write = || -> io::Result<()> {
-            let mut file =
-                OpenOptions::new().write(true).create(true).truncate(true).mode(0o444).open(&beside)?;
+            // A killed holder may have left this file, which its owner may not write to.
+            gone(fs::remove_file(&beside))?;
+            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o444).open(&beside)?;
             file.write_all(text.as_bytes())?;
             file.set_permissions(fs::Permissions::from_mode(0o444))?;
             fs::rename(&beside, &path)
@@ -385,6 +397,11 @@ impl Drop for Publisher {
             let _ = fs::remove_file(self.directory.path.join(name));
         }
     }
+}
+
+/// The result of a removal, for which a missing file is no error.
+fn gone(removed: io::Result<()>) -> io::Result<()> {
+    removed.or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
 }
 
 /// The subdirectories of a run directory.
@@ -479,7 +496,7 @@ mod tests {
         }
         let at = RunDirectory::at(folder.path().join("run"));
         assert_eq!(read(&at.path.join("events/b")).unwrap().as_deref(), Some("persistent,config=2\n"));
-        first.withdraw(&entry(2, "b"));
+        first.withdraw(&entry(2, "b")).unwrap();
         drop(first);
         let mut second = claim().expect("the first has ended");
         let lost: Vec<(u64, String)> =
@@ -496,6 +513,33 @@ mod tests {
             [Some(entry(3, "c")), Some(entry(3, "c")), None]
         );
         assert!(!at.path.join("events/a").exists());
+    }
+
+    #[test]
+    fn holder_killed_while_it_writes_leaves_nothing_wrong() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = RunDirectory::at(folder.path().join("run"));
+        let claim = || Publisher::claim(at.clone(), 1).unwrap().expect("nobody has it");
+        let first = claim();
+        first.publish(&entry(1, "a")).unwrap();
+        // Killed after it has reported the entry as lost, and before it has withdrawn the entry.
+        first.lose(&[entry(1, "a")], 1, "a reason").unwrap();
+        first.write("held/1", &serde_json::to_string(&entry(1, "a")).unwrap()).unwrap();
+        drop(first);
+        let lost =
+            || at.lost().unwrap().into_iter().map(|lost| (lost.entry.id, lost.why)).collect::<Vec<_>>();
+        assert_eq!(lost(), [(1, "a reason".to_owned())]);
+        // Killed after it has created the temporary file. The hard link shows that nobody writes to this file.
+        let left = folder.path().join("left");
+        fs::write(&left, "left").unwrap();
+        fs::hard_link(&left, at.path.join(".new")).unwrap();
+        let second = claim();
+        assert_eq!(lost(), [(1, "a reason".to_owned())]);
+        assert_eq!(fs::read_to_string(&left).unwrap(), "left");
+        assert!(at.entries().unwrap().is_empty() && !at.path.join(".new").exists());
+        // A file that cannot be removed is an error.
+        fs::create_dir(at.path.join("held/2")).unwrap();
+        assert!(second.withdraw(&entry(2, "b")).unwrap_err().to_string().contains("held/2"));
     }
 
     #[test]

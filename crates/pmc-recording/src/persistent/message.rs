@@ -9,6 +9,7 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use rustix::io::retry_on_intr;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
@@ -213,7 +214,7 @@ pub fn send(
     if !descriptors.is_empty() {
         beside.push(SendAncillaryMessage::ScmRights(descriptors));
     }
-    sendmsg(socket, &[IoSlice::new(&bytes)], &mut beside, SendFlags::NOSIGNAL)?;
+    retry_on_intr(|| sendmsg(&socket, &[IoSlice::new(&bytes)], &mut beside, SendFlags::NOSIGNAL))?;
     Ok(())
 }
 
@@ -232,7 +233,9 @@ pub(crate) fn receive<T: DeserializeOwned>(
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
     let space = if takes_descriptors { &mut space[..] } else { &mut [] };
     let mut beside = RecvAncillaryBuffer::new(space);
-    let got = recvmsg(socket, &mut [IoSliceMut::new(&mut bytes)], &mut beside, RecvFlags::CMSG_CLOEXEC)?;
+    let got = retry_on_intr(|| {
+        recvmsg(&socket, &mut [IoSliceMut::new(&mut bytes)], &mut beside, RecvFlags::CMSG_CLOEXEC)
+    })?;
     let descriptors = beside
         .drain()
         .filter_map(|message| match message {
