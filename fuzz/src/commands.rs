@@ -13,11 +13,10 @@ use crate::recordings::{self, CommandLines};
 macro_rules! bodies {
     ($($name:ident = $commands:ident;)*) => {
         $(
-            /// Runs the selected command lines on a recording, and checks their results.
+            /// Runs the selected command line on a recording, and checks its result.
             pub fn $name(input: &[u8]) {
-                for line in recordings::selected(&recordings::$commands, input) {
-                    recordings::check(&recordings::$commands, line, input);
-                }
+                let line = recordings::selected(&recordings::$commands, input);
+                recordings::check(&recordings::$commands, line, input);
             }
         )*
     };
@@ -60,14 +59,11 @@ pub fn pipe(input: &[u8]) {
 
 /// Imports a profile of another program, and checks that pmc imports its own exports of it.
 pub fn import(input: &[u8]) {
-    for line in recordings::selected(&recordings::IMPORT, input) {
-        if recordings::check(&recordings::IMPORT, line, input) == Exit::Done && line.starts_with("export") {
-            import_again(line, input);
-        }
+    let line = recordings::selected(&recordings::IMPORT, input);
+    let exit = recordings::check(&recordings::IMPORT, line, input);
+    if exit != Exit::Done || !line.starts_with("export") {
+        return;
     }
-}
-
-fn import_again(line: &str, input: &[u8]) {
     let exported =
         in_process::run(recordings::words(&recordings::IMPORT, line, &MemoryFile::new(input).path()));
     let again = MemoryFile::new(&exported.out);

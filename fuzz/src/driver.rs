@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::mutation::{Mutator, Random};
-use crate::recordings::RUNS_ALL_LINES;
+use crate::recordings::{LINE, LINES};
 
 /// Maximum processor time for one input. Elapsed time would depend on how busy the machine is.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -63,11 +63,16 @@ pub fn main(name: &'static str, body: fn(&[u8]), mutator: Mutator) -> ExitCode {
         return ExitCode::FAILURE;
     }
     watch(name);
-    RUNS_ALL_LINES.store(true, Ordering::Relaxed);
+    // A seed runs through all command lines of the target, a mutation through one.
     for input in &inputs {
-        run(body, input);
+        let mut line = 0;
+        while line == 0 || line < LINES.load(Ordering::Relaxed) {
+            LINE.store(line, Ordering::Relaxed);
+            run(body, input);
+            line += 1;
+        }
     }
-    RUNS_ALL_LINES.store(false, Ordering::Relaxed);
+    LINE.store(usize::MAX, Ordering::Relaxed);
     let (seed, count) = mutations.unwrap_or_default();
     let mut random = Random::new(seed);
     for _ in 0..count {

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::Path;
 use std::sync::LazyLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pmc_perfdata::perfdata::{Buffer, FeatureNumber, PerfdataError, Reader};
 use pmc_perfdata::record::sample::chain_entries;
@@ -135,6 +135,8 @@ pub const REPORT: CommandLines = CommandLines {
         "report --csv -s trace,srcline,srcfile,weight,socket,period,transaction",
         "report --csv -s op,cache,memory,dtlb,snoop,blocked,locked,local_weight,code_page_size,data_page_size",
         "report --stdio -s dso_from,dso_to,symbol_from,symbol_to,cycles,mispredict,in_tx,abort,srcline_from",
+        "report --stdio --stitch-lbr",
+        "report --stdio --idle -s comm,state,wait_site,waker,ran_instead",
         "report --stats",
         "report --mmaps",
         "report --tasks",
@@ -281,19 +283,23 @@ pub const EVENTS: CommandLines = CommandLines {
 pub const ALL: [&CommandLines; 9] =
     [&REPORT, &SCRIPT, &ANNOTATE, &DIFF, &EXPORT, &INJECT, &HEADER, &STAT, &EVENTS];
 
-/// Whether [`selected`] returns all command lines.
-pub static RUNS_ALL_LINES: AtomicBool = AtomicBool::new(false);
+/// Index of the command line that an input takes. If it is [`usize::MAX`], the bytes of the input select one.
+pub static LINE: AtomicUsize = AtomicUsize::new(usize::MAX);
 
-/// Returns the command lines for an input: all for a seed, one that its bytes select for a mutation.
-pub fn selected(commands: &CommandLines, input: &[u8]) -> &'static [&'static str] {
-    if RUNS_ALL_LINES.load(Ordering::Relaxed) {
-        return commands.lines;
+/// Number of command lines of the target that ran last.
+pub static LINES: AtomicUsize = AtomicUsize::new(1);
+
+/// Returns the command line for an input.
+pub fn selected(commands: &CommandLines, input: &[u8]) -> &'static str {
+    LINES.store(commands.lines.len(), Ordering::Relaxed);
+    let line = LINE.load(Ordering::Relaxed);
+    if line != usize::MAX {
+        return commands.lines[line % commands.lines.len()];
     }
     let number = input.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    let line = (number >> 32) as usize % commands.lines.len();
-    &commands.lines[line..=line]
+    commands.lines[(number >> 32) as usize % commands.lines.len()]
 }
 
 /// Runs a command line, and checks its result. Returns its status.

@@ -40,6 +40,8 @@ struct HolderTrial {
     known: BTreeMap<&'static str, bool>,
     /// Whether a client reported a failure.
     reported: bool,
+    /// A difference between what clients know and the published entries, which a holder that fails may have.
+    difference: Option<String>,
 }
 
 impl Scene {
@@ -54,7 +56,8 @@ impl Scene {
         injector.stdout(Stdio::null()).stderr(said);
         let injector = injector.spawn().expect("the injector starts");
         let (known, folder_path) = (BTreeMap::new(), folder.path().to_owned());
-        let mut trial = HolderTrial { folder: folder_path, injector, known, reported: false };
+        let mut trial =
+            HolderTrial { folder: folder_path, injector, known, reported: false, difference: None };
         let asked = trial.ask_and_end();
         let _ = trial.injector.wait();
         let said = std::fs::read(file("said")).expect("a file");
@@ -133,8 +136,8 @@ impl HolderTrial {
         let json = || serde_json::from_str::<Value>(&stdout).map_err(|error| format!("{words:?}: {error}"));
         let is_right = match words[1] {
             "list" => {
-                let held = names(&json()?["held"]);
-                self.known.iter().all(|(name, is_held)| has(&held, name) == *is_held)
+                self.compare(&names(&json()?["held"]));
+                true
             }
             "show" => stdout.contains("cpu-clock"),
             "read" => {
@@ -144,13 +147,21 @@ impl HolderTrial {
             "snapshot" => {
                 let samples = stderr.split(" samples").next().and_then(|said| said.split(' ').next_back());
                 let samples = samples.and_then(|said| said.replace(',', "").parse::<u64>().ok());
-                let read = Reader::open(&self.folder.join("out.data"))
+                let read = Reader::open(self.folder.join("out.data"))
                     .and_then(|reader| Ok(reader.scan(|_| {})?.count(kind::SAMPLE)));
                 samples.is_some() && samples == read.ok()
             }
             _ => true,
         };
         if is_right { Ok(()) } else { Err(format!("{words:?} prints {output:?}")) }
+    }
+
+    /// Compares the published entries with those that clients know.
+    fn compare(&mut self, held: &[String]) {
+        if let Some((name, is_held)) = self.known.iter().find(|(name, is)| has(held, name) != **is) {
+            self.difference =
+                Some(format!("{name} (held: {is_held}) was answered, but not published: {held:?}"));
+        }
     }
 
     /// The held and the lost entries.
@@ -161,16 +172,14 @@ impl HolderTrial {
     }
 
     /// Checks that the holder publishes exactly the entries that it holds.
-    fn check_held(&self) -> Result<(), String> {
+    fn check_held(&mut self) -> Result<(), String> {
         let [held, _] = self.list()?;
-        if let Some((name, _)) = self.known.iter().find(|(name, is)| has(&held, name) != **is) {
-            return Err(format!("{name} was answered, but the holder publishes {held:?}"));
-        }
+        self.compare(&held);
         for name in held {
             // If the fault occurs here, the next client gets an answer.
             let is_held = || self.pmc(&["persist", "read", &name]).status.success();
-            if !is_held() && !is_held() && accepts(&self.folder.join("run/socket")) {
-                return Err(format!("{name} is published, but not held"));
+            if !is_held() && !is_held() {
+                self.difference = Some(format!("{name} is published, but not held"));
             }
         }
         Ok(())
@@ -178,9 +187,12 @@ impl HolderTrial {
 
     /// Checks how the holder ended.
     fn judge_end(&self, run: &FaultRun) -> Result<(), String> {
-        let expected = |line: &str| ["listening", "no longer held"].iter().any(|word| line.contains(word));
+        let expected = |line: &str| line.ends_with("/socket") || line.contains("no longer held");
         let has_message = run.stderr.lines().any(|line| line.starts_with("pmc") && !expected(line));
         let was_killed = std::os::unix::process::ExitStatusExt::signal(&run.status) == Some(9);
+        if let Some(difference) = self.difference.as_ref().filter(|_| run.status.success()) {
+            return Err(difference.clone());
+        }
         if !run.left.is_empty() {
             return Err(format!("leaves processes: {:?}", run.left));
         }
