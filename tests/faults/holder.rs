@@ -1,7 +1,7 @@
 //! A holder of persistent events with a fault, while clients without faults ask it.
 //!
-//! Whatever the fault, the holder and the published files agree with what the clients were told. If the holder
-//! ends, its entries are reported as lost, and the next holder starts with a clean run directory.
+//! The holder and the published files must agree with the answers to the clients. If the holder ends, its
+//! entries are reported as lost, and the next holder starts with a clean run directory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

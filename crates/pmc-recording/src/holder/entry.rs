@@ -436,8 +436,9 @@ mod tests {
         }
         let mut held = held.unwrap();
         let mut bound = HeldEvent::open(&host, definition(Some("0")), 2, 0).unwrap();
-        let cpus =
-            |held: &HeldEvent| held.counts().unwrap().rows.iter().filter_map(|row| row.cpu).collect::<Vec<u32>>();
+        let cpus = |held: &HeldEvent| {
+            held.counts().unwrap().rows.iter().filter_map(|row| row.cpu).collect::<Vec<u32>>()
+        };
         assert!(!held.follow_cpus(&host).unwrap());
         assert_eq!((cpus(&held), held.entry.rings), (vec![0], 1));
         online(&format!("0,{last}"));

@@ -316,7 +316,7 @@ impl HolderServer {
         uid == 0 || uid == self.own
     }
 
-    /// Answers the request waiting in the socket. Returns `false` if there is none yet.
+    /// Answers the request waiting in the socket. Returns `false` if it has not arrived yet.
     fn answer(&mut self, client: &Client) -> bool {
         let is_owner = self.is_owner(client.uid);
         let answered = match receive::<HolderRequest>(&client.socket, LONGEST_REQUEST, is_owner) {

@@ -371,17 +371,17 @@ impl Publisher {
     /// Writes a file atomically.
     fn write(&self, name: &str, text: &str) -> Result<()> {
         let path = self.directory.path.join(name);
-        let beside = self.directory.path.join(".new");
+        let temporary = self.directory.path.join(".new");
         let write = || -> io::Result<()> {
             // A killed holder may have left this file, which its owner may not write to.
-            gone(fs::remove_file(&beside))?;
-            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o444).open(&beside)?;
+            gone(fs::remove_file(&temporary))?;
+            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o444).open(&temporary)?;
             file.write_all(text.as_bytes())?;
             file.set_permissions(fs::Permissions::from_mode(0o444))?;
-            fs::rename(&beside, &path)
+            fs::rename(&temporary, &path)
         };
         write().map_err(|error| {
-            let _ = fs::remove_file(&beside);
+            let _ = fs::remove_file(&temporary);
             doing("writing", &path, error)
                 .try_this("free some space in its file system, or set PMC_PERSISTENT_DIR")
         })
@@ -519,17 +519,17 @@ mod tests {
     fn holder_killed_while_it_writes_leaves_nothing_wrong() {
         let folder = tempfile::tempdir().unwrap();
         let at = RunDirectory::at(folder.path().join("run"));
-        let claim = || Publisher::claim(at.clone(), 1).unwrap().expect("nobody has it");
+        let claim = || Publisher::claim(at.clone(), 1).unwrap().expect("it is free");
         let first = claim();
         first.publish(&entry(1, "a")).unwrap();
-        // Killed after it has reported the entry as lost, and before it has withdrawn the entry.
+        // Killed after it has reported the entry as lost, and before it has removed the entry's files.
         first.lose(&[entry(1, "a")], 1, "a reason").unwrap();
         first.write("held/1", &serde_json::to_string(&entry(1, "a")).unwrap()).unwrap();
         drop(first);
         let lost =
             || at.lost().unwrap().into_iter().map(|lost| (lost.entry.id, lost.why)).collect::<Vec<_>>();
         assert_eq!(lost(), [(1, "a reason".to_owned())]);
-        // Killed after it has created the temporary file. The hard link shows that nobody writes to this file.
+        // Killed after it has created the temporary file. The hard link shows if the file is written to.
         let left = folder.path().join("left");
         fs::write(&left, "left").unwrap();
         fs::hard_link(&left, at.path.join(".new")).unwrap();
