@@ -60,7 +60,16 @@ fn section(page: &mut String, parser: &Parser, command: &Parser, level: usize) {
         let text = text.to_string();
         let title = if text.starts_with("Examples:") { "Examples" } else { "Notes" };
         let text = text.trim_start_matches("Examples:").trim_matches('\n');
-        let _ = writeln!(page, "\n{heading}# {title}\n\n```text\n{text}\n```");
+        let _ = writeln!(page, "\n{heading}# {title}");
+        let lines: Vec<&str> = text.lines().collect();
+        // Commands are indented, their explanations are not.
+        for block in lines.chunk_by(|a, b| a.starts_with("  ") == b.starts_with("  ")) {
+            let text = block.join("\n");
+            let _ = match text.starts_with("  ") {
+                true => writeln!(page, "\n```text\n{text}\n```"),
+                false => writeln!(page, "\n{}", text.trim()),
+            };
+        }
     }
     for subcommand in command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()) {
         page.push('\n');
