@@ -53,9 +53,14 @@ pub(super) fn is_format(head: &[u8]) -> bool {
 pub(super) fn read(bytes: &[u8], profile: ImportedProfile) -> Result<ImportedProfile, ImportError> {
     let mut import = JfrImport { profile, pid: UNKNOWN_PROCESS, truncated: 0, unresolved: 0 };
     let mut start = 0;
+    // The JVM writes some stacks and threads only to the chunk before.
+    let mut previous: Option<ConvertedChunk> = None;
     while start < bytes.len() {
         let chunk = JfrChunk::read(bytes, start)?;
-        import.chunk(&chunk)?;
+        let cache = ChunkCache { frame_kinds: frame_kinds(&chunk)?, ..ChunkCache::default() };
+        let mut current = ConvertedChunk { chunk, cache };
+        import.chunk(&mut current, previous.as_mut())?;
+        let chunk = &current.chunk;
         start = chunk.end();
         let rest = &bytes[start..];
         if chunk.is_unfinished && !rest.starts_with(MAGIC) {
@@ -67,6 +72,7 @@ pub(super) fn read(bytes: &[u8], profile: ImportedProfile) -> Result<ImportedPro
             }
             break;
         }
+        previous = Some(current);
     }
     import.finish()
 }
@@ -131,9 +137,19 @@ struct ChunkCache {
     objects: HashMap<i64, ImportId>,
 }
 
+/// A chunk, and its constants that were already converted.
+struct ConvertedChunk<'a> {
+    chunk: JfrChunk<'a>,
+    cache: ChunkCache,
+}
+
 impl JfrImport {
-    fn chunk(&mut self, chunk: &JfrChunk<'_>) -> Result<(), ImportError> {
-        let mut cache = ChunkCache { frame_kinds: frame_kinds(chunk)?, ..ChunkCache::default() };
+    fn chunk(
+        &mut self,
+        current: &mut ConvertedChunk<'_>,
+        mut previous: Option<&mut ConvertedChunk<'_>>,
+    ) -> Result<(), ImportError> {
+        let ConvertedChunk { chunk, cache } = current;
         for event in chunk.events() {
             let event = event?;
             if event.class.name == "jdk.JVMInformation" {
@@ -144,7 +160,18 @@ impl JfrImport {
             let event = event?;
             if let Some(row) = KINDS.iter().position(|kind| kind.name == event.class.name) {
                 let sample = sample(chunk, &event, row)?;
-                self.add(chunk, &mut cache, &event, sample)?;
+                let mut stack = self.stack(chunk, cache, &sample.stack)?;
+                let mut thread = self.thread(chunk, cache, &sample.thread)?;
+                if let Some(ConvertedChunk { chunk, cache }) = previous.as_deref_mut() {
+                    if stack.is_none() {
+                        stack = self.stack(chunk, cache, &sample.stack)?;
+                    }
+                    if thread.is_none() {
+                        thread = self.thread(chunk, cache, &sample.thread)?;
+                    }
+                }
+                let object = self.object(chunk, cache, &sample.object)?;
+                self.add(&event, &sample, stack, thread, object)?;
             }
         }
         Ok(())
@@ -162,10 +189,11 @@ impl JfrImport {
 
     fn add(
         &mut self,
-        chunk: &JfrChunk<'_>,
-        cache: &mut ChunkCache,
         event: &JfrEvent<'_>,
-        sample: JfrSample<'_>,
+        sample: &JfrSample<'_>,
+        stack: Option<JfrStack>,
+        thread: Option<ImportId>,
+        object: Option<ImportId>,
     ) -> Result<(), ImportError> {
         let kind = &KINDS[sample.row];
         let value = u64::try_from(sample.value).map_err(|_| {
@@ -175,14 +203,10 @@ impl JfrImport {
         if is_count && value == 0 {
             return Ok(());
         }
-        let stack = self.stack(chunk, cache, &sample.stack)?;
-        let thread = self.thread(chunk, cache, &sample.thread)?;
         self.unresolved += u64::from(stack.is_none() || thread.is_none());
         let mut stack = stack.unwrap_or_else(|| JfrStack { locations: Vec::new(), is_truncated: false });
         self.truncated += u64::from(stack.is_truncated);
-        if let Some(object) = self.object(chunk, cache, &sample.object)? {
-            stack.locations.insert(0, object);
-        }
+        stack.locations.splice(0..0, object);
         let thread = match thread {
             Some(thread) => thread,
             None => self.profile.named_thread("")?,
