@@ -16,13 +16,13 @@ use crate::kit::schema::{document, fault, folder, schema};
 /// Checks a document, or each line of it if the schema describes lines.
 #[track_caller]
 fn check(name: &str, text: &str, what: &str) {
-    let is_lines =
-        schema(name)["title"].as_str().is_some_and(|title| title.ends_with("one document per line"));
+    let schema = schema(name);
+    let is_lines = schema["title"].as_str().is_some_and(|title| title.ends_with("one document per line"));
     let documents: Vec<&str> = if is_lines { text.lines().collect() } else { vec![text] };
     for text in documents {
-        if let Err(panic) = std::panic::catch_unwind(|| document(name, text)) {
-            eprintln!("{what}");
-            std::panic::resume_unwind(panic);
+        let document = serde_json::from_str(text).unwrap_or_else(|error| panic!("{what}: {error}: {text}"));
+        if let Some(fault) = fault(&schema, &schema, &document, "") {
+            panic!("{what}: {name}: {fault}");
         }
     }
 }
