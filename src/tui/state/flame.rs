@@ -117,10 +117,10 @@ pub(crate) fn under(boxes: &[FlameBox], parents: &[u32], from: &FlameBox) -> Opt
 /// Returns the total cost of matching nodes. For nested matches, only the outermost one counts.
 pub(crate) fn matched(tree: &CallTree, matches: impl Fn(u32) -> bool) -> u64 {
     let mut open: Vec<u32> = tree.roots.clone();
-    let mut sum = 0;
+    let mut sum = 0u64;
     while let Some(node) = open.pop() {
         if matches(node) {
-            sum += tree.cost(node);
+            sum = sum.saturating_add(tree.cost(node));
         } else {
             open.extend(&tree.nodes[node as usize].children);
         }

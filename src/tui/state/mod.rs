@@ -367,7 +367,7 @@ impl ScreenState {
 
     /// Returns the cost that the full width of the flame graph represents.
     pub(crate) fn flame_total(&self, event: &ProfileEvent, tree: &CallTree) -> u64 {
-        let roots: u64 = tree.roots.iter().map(|root| tree.cost(*root)).sum();
+        let roots: u64 = tree.roots.iter().map(|root| tree.cost(*root)).fold(0, u64::saturating_add);
         // The tree of a single function is as wide as that function. The whole tree has a gap where small
         // branches are omitted.
         if self.answer.as_ref().is_some_and(|answer| answer.query.root.is_some()) {

@@ -73,7 +73,7 @@ fn add_up(stacks: &StackProfile<'_>, used: &[usize]) -> (Vec<LocationCall>, Vec<
         let Some(event) = used.iter().position(|at| *at == row.event as usize) else { continue };
         let add = |costs: &mut CallgrindCosts| {
             costs.resize(used.len(), 0);
-            costs[event] += row.value.period;
+            costs[event] = costs[event].saturating_add(row.value.period);
         };
         // Fill `stack` with function numbers and lines, outermost first.
         stack.clear();

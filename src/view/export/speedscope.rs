@@ -39,7 +39,7 @@ pub(super) fn write(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::R
     for row in &stacks.rows {
         profiles.entry((row.event, row.thread)).or_default().push(row);
     }
-    let weight = |rows: &[&StackRow]| rows.iter().map(|row| row.value.period).sum::<u64>();
+    let weight = |rows: &[&StackRow]| rows.iter().map(|row| row.value.period).fold(0, u64::saturating_add);
     let costliest = profiles.values().enumerate().max_by_key(|(at, rows)| (weight(rows), usize::MAX - at));
     let active = costliest.map_or(0, |(at, _)| at);
     list_with(out, profiles, |out, ((event, thread), mut rows)| {

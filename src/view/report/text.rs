@@ -319,8 +319,10 @@ fn table(
         let left: f64 = match events {
             [event] => {
                 let own = |row: &TableRow| event.cost(&row.own);
-                let all: u64 = event.rows.iter().map(own).sum();
-                event.share(all - shown.iter().flat_map(|line| line.rows[0]).map(own).sum::<u64>())
+                let all = event.rows.iter().map(own).fold(0, u64::saturating_add);
+                event.share(
+                    all - shown.iter().flat_map(|line| line.rows[0]).map(own).fold(0, u64::saturating_add),
+                )
             }
             _ => 0.0,
         };

@@ -165,7 +165,8 @@ pub(crate) fn host<'a>(
     let mut leaves: FxHashMap<u32, u64> = FxHashMap::default();
     for (key, value) in &resolved.rows {
         if let Some(leaf) = resolved.stack(key.stack).next() {
-            *leaves.entry(leaf).or_default() += value.period;
+            let sum = leaves.entry(leaf).or_default();
+            *sum = sum.saturating_add(value.period);
         }
     }
     let numbers: Vec<u32> = leaves.keys().copied().collect();
@@ -177,7 +178,8 @@ pub(crate) fn host<'a>(
         let Some((outer, inlined)) = answers.of(at).0.split_last() else { continue };
         if inlined.iter().any(|frame| *symbols.function(frame).name == *name) {
             let outer = symbols.function(outer);
-            *hosts.entry((outer.module, outer.start)).or_default() += leaves[number];
+            let sum = hosts.entry((outer.module, outer.start)).or_default();
+            *sum = sum.saturating_add(leaves[number]);
         }
     }
     let cost = |of: &&SampledFunction| hosts.get(&(of.id, Some(of.start))).copied();

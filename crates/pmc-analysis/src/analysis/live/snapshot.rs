@@ -386,13 +386,15 @@ impl LiveSnapshot {
         let mut by_leaf = vec![0u64; self.code.len()];
         for (key, value) in self.look.resolved.rows.iter().filter(|(key, _)| key.event as usize == event) {
             if let Some(leaf) = self.look.resolved.stack(key.stack).next() {
-                by_leaf[leaf as usize] += value.period;
+                let sum = &mut by_leaf[leaf as usize];
+                *sum = sum.saturating_add(value.period);
             }
         }
-        let mut sums = FxHashMap::default();
+        let mut sums: FxHashMap<_, u64> = FxHashMap::default();
         for (leaf, period) in (0..).zip(by_leaf).filter(|(_, period)| *period > 0) {
             let call = &self.code.calls()[self.code.own(leaf)];
-            *sums.entry((call.dso, call.symbol)).or_default() += period;
+            let sum = sums.entry((call.dso, call.symbol)).or_default();
+            *sum = sum.saturating_add(period);
         }
         sums
     }
@@ -425,7 +427,8 @@ impl LiveSnapshot {
             let Some(leaf) = resolved.stack(key.stack).next() else { continue };
             let mut calls = self.code.calls()[self.code.range(leaf)].iter();
             if calls.any(|call| call.inlined && (call.dso, call.symbol) == (dso, symbol)) {
-                *hosts.entry(own(leaf)).or_default() += value.period;
+                let sum = hosts.entry(own(leaf)).or_default();
+                *sum = sum.saturating_add(value.period);
             }
         }
         let host = hosts.into_iter().max_by_key(|(function, period)| (*period, *function));

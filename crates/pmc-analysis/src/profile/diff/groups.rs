@@ -306,7 +306,7 @@ fn slowness(rows: &[MergedRow], runs: usize, base: usize) -> Vec<f64> {
     }
     let of_run = |run: usize| {
         let ratio = |(values, samples): &(&Vec<SampleValue>, f64)| {
-            let mean = values.iter().map(|value| value.period).sum::<u64>() as f64 / runs as f64;
+            let mean = values.iter().map(|value| value.period as f64).sum::<f64>() / runs as f64;
             // The weight is the inverse of the ratio's standard deviation.
             (values[run].period as f64 / mean, samples.sqrt())
         };

@@ -169,7 +169,8 @@ pub(crate) fn answer(
                 && verdict.thread
                 && let Some(slice) = filter_state.word(key, filter_state.time)
             {
-                *by_slice.entry(slice).or_default() += query.share_of.cost(value);
+                let sum: &mut u64 = by_slice.entry(slice).or_default();
+                *sum = sum.saturating_add(query.share_of.cost(value));
             }
             if verdict.other && verdict.time && filter_state.pid.is_some() {
                 *by_attributes.entry((key.attributes, key.comm)).or_default() += value;
@@ -237,7 +238,8 @@ pub(crate) fn answer(
     let events = events.collect();
     let thread_states = state_sums.runs(filter_state.slice.unwrap_or(1), |tid, slice, sum| {
         if state_threads.contains(&tid) {
-            *by_slice.entry(slice).or_default() += sum;
+            let all = by_slice.entry(slice).or_default();
+            *all = all.saturating_add(sum);
         }
     });
     let times = filter_state.slice.map(|slice| times(&by_slice, slice));
@@ -361,7 +363,7 @@ pub(crate) fn history(
         {
             let at = (slice.saturating_mul(width)).saturating_sub(like.from) / like.slice.max(1);
             if let Some(sum) = usize::try_from(at).ok().and_then(|at| sums.get_mut(at)) {
-                *sum += query.share_of.cost(value);
+                *sum = sum.saturating_add(query.share_of.cost(value));
             }
         }
     }
