@@ -106,8 +106,14 @@ fn answer_line(line: &[u8], host: &mut impl ToolHost) -> Option<Json> {
         // Version 2025-03-26 allows batches.
         Ok(Json::Array(messages)) if messages.len() > BATCH => Some(failure(Json::Null, BIG_BATCH)),
         Ok(Json::Array(messages)) if !messages.is_empty() => {
-            let answers: Vec<Json> =
-                messages.into_iter().filter_map(|message| answer_message(message, host)).collect();
+            let mut answers: Vec<Json> = Vec::new();
+            for message in messages {
+                // A signal may have interrupted the previous tool.
+                if host.is_over() {
+                    break;
+                }
+                answers.extend(answer_message(message, host));
+            }
             (!answers.is_empty()).then_some(Json::Array(answers))
         }
         Ok(message) => answer_message(message, host),
@@ -189,7 +195,10 @@ mod tests {
     use super::*;
 
     /// A host with one tool, which returns its arguments.
-    struct EchoHost;
+    struct EchoHost {
+        /// Number of calls until a signal ends the server.
+        calls_left: usize,
+    }
 
     impl ToolHost for EchoHost {
         fn tools(&self) -> Json {
@@ -197,18 +206,24 @@ mod tests {
         }
 
         fn call(&mut self, name: &str, arguments: &Map<String, Json>) -> Option<ToolResult> {
+            self.calls_left -= 1;
             (name == "echo").then(|| ToolResult { document: json!(arguments), is_error: false })
         }
 
         fn is_over(&self) -> bool {
-            false
+            self.calls_left == 0
         }
     }
 
     /// Returns the answers to this input, one per line.
     fn answers(input: &[u8]) -> Vec<Json> {
+        answers_until(usize::MAX, input)
+    }
+
+    /// Returns the answers to this input if a signal arrives during the call with this number.
+    fn answers_until(call: usize, input: &[u8]) -> Vec<Json> {
         let mut output = Vec::new();
-        serve(&mut &input[..], &mut output, &mut EchoHost).unwrap();
+        serve(&mut &input[..], &mut output, &mut EchoHost { calls_left: call }).unwrap();
         let lines = output.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
         lines.map(|line| serde_json::from_slice(line).unwrap()).collect()
     }
@@ -291,5 +306,16 @@ mod tests {
         let batch =
             r#"[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"ping"},4]"#;
         assert_eq!(answers(batch.as_bytes())[0].as_array().unwrap().len(), 3);
+    }
+
+    #[test]
+    fn signal_ends_the_server_within_a_batch() {
+        let call = request(1, "tools/call", &json!({"name": "echo"}));
+        let input = format!("[{0},{0},{0}]\n{0}\n", call.trim_end());
+        let numbers = |call| {
+            let all = answers_until(call, input.as_bytes());
+            all.iter().map(|answer| answer.as_array().map_or(1, Vec::len)).collect::<Vec<usize>>()
+        };
+        assert_eq!((numbers(2), numbers(3), numbers(4)), (vec![2], vec![3], vec![3, 1]));
     }
 }

@@ -382,8 +382,11 @@ impl Publisher {
         };
         write().map_err(|error| {
             let _ = fs::remove_file(&temporary);
-            doing("writing", &path, error)
-                .try_this("free some space in its file system, or set PMC_PERSISTENT_DIR")
+            let is_full = matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
+            doing("writing", &path, error).try_this(match is_full {
+                true => "free some space in its file system, or set PMC_PERSISTENT_DIR",
+                false => "set PMC_PERSISTENT_DIR to another folder",
+            })
         })
     }
 }
