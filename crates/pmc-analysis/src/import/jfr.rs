@@ -11,7 +11,7 @@
 //! their innermost frame, as in async-profiler's output too. JFR has no names of source files, so a line
 //! belongs to its class.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use super::error::ImportError;
 use super::jfr_chunk::{JfrChunk, JfrEvent, JfrUnit, JfrValue, MAGIC};
@@ -53,13 +53,13 @@ pub(super) fn is_format(head: &[u8]) -> bool {
 pub(super) fn read(bytes: &[u8], profile: ImportedProfile) -> Result<ImportedProfile, ImportError> {
     let mut import = JfrImport { profile, pid: UNKNOWN_PROCESS, truncated: 0, unresolved: 0 };
     let mut start = 0;
-    // The JVM writes some stacks and threads only to the chunk before.
-    let mut previous: Option<ConvertedChunk> = None;
+    // The JVM writes some stacks and threads only to an earlier chunk.
+    let mut earlier: VecDeque<ConvertedChunk> = VecDeque::new();
     while start < bytes.len() {
         let chunk = JfrChunk::read(bytes, start)?;
         let cache = ChunkCache { frame_kinds: frame_kinds(&chunk)?, ..ChunkCache::default() };
         let mut current = ConvertedChunk { chunk, cache };
-        import.chunk(&mut current, previous.as_mut())?;
+        import.chunk(&mut current, &mut earlier)?;
         let chunk = &current.chunk;
         start = chunk.end();
         let rest = &bytes[start..];
@@ -72,11 +72,14 @@ pub(super) fn read(bytes: &[u8], profile: ImportedProfile) -> Result<ImportedPro
             }
             break;
         }
-        previous = Some(current);
+        earlier.truncate(MOST_EARLIER - 1);
+        earlier.push_front(current);
     }
     import.finish()
 }
 
+/// Number of chunks before, in which a missing stack or thread is looked up.
+const MOST_EARLIER: usize = 16;
 /// ID of the process if the file does not contain it.
 const UNKNOWN_PROCESS: i32 = 1;
 
@@ -147,7 +150,7 @@ impl JfrImport {
     fn chunk(
         &mut self,
         current: &mut ConvertedChunk<'_>,
-        mut previous: Option<&mut ConvertedChunk<'_>>,
+        earlier: &mut VecDeque<ConvertedChunk<'_>>,
     ) -> Result<(), ImportError> {
         let ConvertedChunk { chunk, cache } = current;
         for event in chunk.events() {
@@ -162,7 +165,7 @@ impl JfrImport {
                 let sample = sample(chunk, &event, row)?;
                 let mut stack = self.stack(chunk, cache, &sample.stack)?;
                 let mut thread = self.thread(chunk, cache, &sample.thread)?;
-                if let Some(ConvertedChunk { chunk, cache }) = previous.as_deref_mut() {
+                for ConvertedChunk { chunk, cache } in earlier.iter_mut() {
                     if stack.is_none() {
                         stack = self.stack(chunk, cache, &sample.stack)?;
                     }
