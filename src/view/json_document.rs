@@ -53,37 +53,70 @@ pub(super) fn list_up_to<T, J: Serialize>(
     Ok(items.count())
 }
 
-/// The nodes of a call tree that a document with a limit contains.
-pub(super) struct LargestNodes(Option<HashSet<u32>>);
+/// A node in a list of the nodes of a call tree.
+pub(super) struct ListedNode {
+    pub(super) number: u32,
+    /// Index of the caller in the list.
+    pub(super) parent: Option<usize>,
+    pub(super) depth: usize,
+}
 
-impl LargestNodes {
-    /// Selects at most `limit` nodes: always the largest one whose caller is already selected.
-    pub(super) fn of<'t>(
-        roots: &'t [u32],
-        limit: usize,
-        size: impl Fn(u32) -> u64,
-        children: impl Fn(u32) -> &'t [u32],
-    ) -> Self {
-        if limit == usize::MAX {
-            return Self(None);
+/// Writes the nodes of a call tree as a list, each after its caller: at most `limit` nodes, always the
+/// largest one whose caller is in the list. Skips nodes without a size, with their subtrees. Returns the
+/// number of omitted nodes.
+///
+/// # Errors
+/// Fails if writing to `out` fails.
+pub(super) fn tree_up_to<'t, J: Serialize>(
+    out: &mut dyn Write,
+    roots: &'t [u32],
+    children: impl Fn(u32) -> &'t [u32],
+    size: impl Fn(u32) -> Option<u64>,
+    limit: usize,
+    object: impl Fn(ListedNode) -> J,
+) -> io::Result<usize> {
+    let kept = (limit < usize::MAX).then(|| largest_nodes(roots, &children, &size, limit));
+    let mut open: Vec<ListedNode> =
+        roots.iter().rev().map(|root| ListedNode { number: *root, parent: None, depth: 0 }).collect();
+    let (mut index, mut omitted) = (0, 0);
+    let nodes = std::iter::from_fn(|| {
+        loop {
+            let node = open.pop()?;
+            if size(node.number).is_none() {
+                continue;
+            }
+            // The index matters only if this node is written.
+            let (parent, depth) = (Some(index), node.depth + 1);
+            let of_node = children(node.number).iter().rev();
+            open.extend(of_node.map(|child| ListedNode { number: *child, parent, depth }));
+            if kept.as_ref().is_none_or(|kept| kept.contains(&node.number)) {
+                index += 1;
+                return Some(object(node));
+            }
+            omitted += 1;
         }
-        // Of nodes of the same size, the one with the lower index.
-        let ranked = |node: &u32| (size(*node), Reverse(*node));
-        let mut open: BinaryHeap<(u64, Reverse<u32>)> = roots.iter().map(ranked).collect();
-        let mut selected = HashSet::new();
-        while selected.len() < limit
-            && let Some((_, Reverse(node))) = open.pop()
-        {
-            selected.insert(node);
-            open.extend(children(node).iter().map(ranked));
-        }
-        Self(Some(selected))
-    }
+    });
+    list(out, nodes)?;
+    Ok(omitted)
+}
 
-    /// Whether the document contains this node.
-    pub(super) fn contains(&self, node: u32) -> bool {
-        self.0.as_ref().is_none_or(|selected| selected.contains(&node))
+fn largest_nodes<'t>(
+    roots: &'t [u32],
+    children: impl Fn(u32) -> &'t [u32],
+    size: impl Fn(u32) -> Option<u64>,
+    limit: usize,
+) -> HashSet<u32> {
+    // Of nodes of the same size, the one with the lower index.
+    let ranked = |node: &u32| size(*node).map(|size| (size, Reverse(*node)));
+    let mut open: BinaryHeap<(u64, Reverse<u32>)> = roots.iter().filter_map(ranked).collect();
+    let mut largest = HashSet::new();
+    while largest.len() < limit
+        && let Some((_, Reverse(node))) = open.pop()
+    {
+        largest.insert(node);
+        open.extend(children(node).iter().filter_map(ranked));
     }
+    largest
 }
 
 /// A list whose items are computed as they are written.
@@ -105,9 +138,14 @@ mod tests {
         let children: [&[u32]; 6] = [&[1, 2], &[3], &[], &[], &[5], &[]];
         let sizes = [10, 6, 4, 5, 7, 1];
         let of = |limit| {
-            let nodes =
-                LargestNodes::of(&[0, 4], limit, |node| sizes[node as usize], |node| children[node as usize]);
-            (0..6).filter(|node| nodes.contains(*node)).collect::<Vec<u32>>()
+            let mut out = Vec::new();
+            let (children, size) = (|node| children[node as usize], |node| Some(sizes[node as usize]));
+            let omitted =
+                tree_up_to(&mut out, &[0, 4], children, size, limit, |node: ListedNode| node.number).unwrap();
+            let mut nodes: Vec<u32> = serde_json::from_slice(&out).unwrap();
+            assert_eq!(nodes.len() + omitted, 6);
+            nodes.sort_unstable();
+            nodes
         };
         assert_eq!(of(1), [0]);
         assert_eq!(of(3), [0, 1, 4]);

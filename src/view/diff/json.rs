@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde_json::{Map, Value as Json, json};
 
 use super::{DiffLayout, wanted};
-use crate::view::json_document::{LargestNodes, list, list_up_to, list_with, percent};
+use crate::view::json_document::{list_up_to, list_with, percent, tree_up_to};
 use pmc_analysis::profile::diff::tree::DiffTree;
 use pmc_analysis::profile::diff::{Compute, Diff, DiffChange, DiffEvent, DiffRow, VERSION};
 use pmc_analysis::profile::sampled::{RowCell, SampleValue};
@@ -123,36 +123,19 @@ fn tree(
     tree: &DiffTree,
     layout: &DiffLayout,
 ) -> io::Result<usize> {
-    let share = |number: u32| {
-        let values = tree.nodes[number as usize].values.iter().enumerate();
-        values.map(|(file, value)| event.part(file, value).share).fold(0.0, f64::max)
-    };
     let children = |number: u32| &tree.nodes[number as usize].children[..];
-    let kept = LargestNodes::of(&tree.roots, layout.rows, |number| (share(number) * 1e15) as u64, children);
-    let mut open: Vec<(u32, Option<usize>)> = tree.roots.iter().rev().map(|root| (*root, None)).collect();
-    let (mut index, mut omitted) = (0, 0);
-    let nodes = std::iter::from_fn(|| {
-        let (number, parent) = loop {
-            let entry @ (number, _) = open.pop()?;
-            if share(number) < layout.limit {
-                continue;
-            }
-            // The index matters only if this node is written.
-            open.extend(children(number).iter().rev().map(|child| (*child, Some(index))));
-            if kept.contains(number) {
-                break entry;
-            }
-            omitted += 1;
-        };
-        let node = &tree.nodes[number as usize];
-        index += 1;
-        Some(json!({
-            "parent": parent, "depth": node.depth, "symbol": comparison.texts.get(node.symbol),
+    let size = |number: u32| {
+        let values = tree.nodes[number as usize].values.iter().enumerate();
+        let share = values.map(|(file, value)| event.part(file, value).share).fold(0.0, f64::max);
+        (share >= layout.limit).then_some((share * 1e15) as u64)
+    };
+    tree_up_to(out, &tree.roots, children, size, layout.rows, |listed| {
+        let node = &tree.nodes[listed.number as usize];
+        json!({
+            "parent": listed.parent, "depth": node.depth, "symbol": comparison.texts.get(node.symbol),
             "dso": comparison.texts.get(node.dso), "level": node.level.letter().to_string(),
             "inlined": node.inlined, "costs": costs(event, &node.values),
             "changes": changes(comparison, &node.changes),
-        }))
-    });
-    list(out, nodes)?;
-    Ok(omitted)
+        })
+    })
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 
 use super::{IN_MODES, ReportColumn, ReportLayout, cell};
-use crate::view::json_document::{LargestNodes, list, list_up_to, list_with, percent};
+use crate::view::json_document::{list_up_to, list_with, percent, tree_up_to};
 use pmc_analysis::profile::sampled::{
     CallTree, ModuleQuality, Profile, ProfileEvent, RowCell, SampleValue, ShareOf, TableRow,
 };
@@ -187,27 +187,15 @@ fn tree(
     tree: &CallTree,
     layout: &ReportLayout,
 ) -> io::Result<usize> {
-    let children = |number: u32| &tree.nodes[number as usize].children[..];
-    let kept = LargestNodes::of(&tree.roots, layout.rows, |number| tree.cost(number), children);
     let order = if layout.callee { "callee" } else { "caller" };
     write!(out, "{{\"order\": \"{order}\", \"limit\": {}, \"nodes\": ", layout.branch_limit)?;
-    // Each entry: the node, its parent's index in the document, its depth.
-    let mut open: Vec<(u32, Option<usize>, usize)> = tree.roots.iter().rev().map(|n| (*n, None, 0)).collect();
-    let (mut index, mut omitted) = (0, 0);
-    let nodes = std::iter::from_fn(|| {
-        let (number, parent, depth) = loop {
-            let entry @ (number, _, depth) = open.pop()?;
-            // The index matters only if this node is written.
-            open.extend(children(number).iter().rev().map(|child| (*child, Some(index), depth + 1)));
-            if kept.contains(number) {
-                break entry;
-            }
-            omitted += 1;
-        };
-        let node = &tree.nodes[number as usize];
+    let children = |number: u32| &tree.nodes[number as usize].children[..];
+    let size = |number| Some(tree.cost(number));
+    let omitted = tree_up_to(out, &tree.roots, children, size, layout.rows, |listed| {
+        let node = &tree.nodes[listed.number as usize];
         let total = cost(event, &node.total);
         let mut object = json!({
-            "parent": parent, "depth": depth, "symbol": profile.texts.get(node.symbol),
+            "parent": listed.parent, "depth": listed.depth, "symbol": profile.texts.get(node.symbol),
             "dso": profile.texts.get(node.dso), "level": node.level.letter().to_string(), "inlined": node.inlined,
             "percent": total.percent, "samples": total.samples, "period": total.period,
             "self": {"samples": node.own.samples, "period": node.own.period},
@@ -215,10 +203,8 @@ fn tree(
         if let Some(latency) = total.latency {
             object["latency"] = latency.into();
         }
-        index += 1;
-        Some(object)
-    });
-    list(out, nodes)?;
+        object
+    })?;
     write!(out, "}}")?;
     Ok(omitted)
 }

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use pmc_symbols::symbol::demangle::demangle;
+
 /// Iterates over the lines with their numbers, from 1. Invalid UTF-8 is replaced.
 pub(super) fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, Cow<'_, str>)> {
     let lines = bytes.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
@@ -40,38 +42,21 @@ pub(super) fn without_offset(function: &str) -> &str {
     function.rsplit_once("+0x").map_or(function, |(name, _)| name)
 }
 
-/// Escapes in Rust's symbols, and their meaning.
-const RUST_ESCAPES: &[(&str, &str)] = &[
-    ("$LT$", "<"),
-    ("$GT$", ">"),
-    ("$LP$", "("),
-    ("$RP$", ")"),
-    ("$C$", ","),
-    ("$RF$", "&"),
-    ("$BP$", "*"),
-    ("$SP$", "@"),
-    ("$u20$", " "),
-    ("$u27$", "'"),
-    ("$u5b$", "["),
-    ("$u5d$", "]"),
-    ("$u7b$", "{"),
-    ("$u7d$", "}"),
-    ("$u7e$", "~"),
-    ("..", "::"),
-];
-
 /// Completes the name of a Rust function that was demangled as if it were C++, as `sample` and DTrace do:
-/// `_$LT$T$u20$as$u20$a..B$GT$::f::h0123456789abcdef (.llvm.12)` is `<T as a::B>::f`.
+/// `_$LT$T$u20$as$u20$a..B$GT$::f::h0123456789abcdef (.llvm.12)` is `<T as a::B>::f`. Mangles it again, since
+/// the demangler knows Rust's escapes.
 pub(super) fn rust_name(name: &str) -> Cow<'_, str> {
     let symbol = name.split_once(" (.llvm.").map_or(name, |(symbol, _)| symbol);
-    let is_hash = |hash: &str| hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let Some((path, _)) = symbol.rsplit_once("::h").filter(|(_, hash)| is_hash(hash)) else {
+    let is_hash = |hash: &str| {
+        hash.strip_prefix('h')
+            .is_some_and(|hash| hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()))
+    };
+    let Some((path, hash)) = symbol.rsplit_once("::").filter(|(_, hash)| is_hash(hash)) else {
         return Cow::Borrowed(name);
     };
-    // A part of the path that starts with an escape gets an underscore.
-    let path =
-        path.strip_prefix("_$").map_or(path.to_owned(), |rest| format!("${rest}")).replace("::_$", "::$");
-    Cow::Owned(RUST_ESCAPES.iter().fold(path, |path, (escape, meaning)| path.replace(escape, meaning)))
+    let parts = path.split("::").chain([hash]);
+    let symbol: String = parts.map(|part| format!("{}{part}", part.len())).collect();
+    demangle(&format!("_ZN{symbol}E")).map_or(Cow::Borrowed(name), Cow::Owned)
 }
 
 /// Whether the text consists of decimal digits.
