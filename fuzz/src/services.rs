@@ -19,6 +19,7 @@ use pmc_recording::recording::control::OrderLines;
 use pmc_recording::recording::file::snapshot;
 use pmc_sys::host::Host;
 use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::io::retry_on_intr;
 use rustix::net::sockopt::Timeout;
 use rustix::net::sockopt::set_socket_timeout;
 use rustix::net::{
@@ -142,8 +143,9 @@ pub fn holder_requests(data: &[u8]) {
         send(&client, message, &descriptors);
         let mut answer = vec![0; 1 << 18];
         if !message.is_empty() {
-            let (_, got) = recv(&client, &mut answer[..], RecvFlags::empty()).expect("an answer in time");
-            assert!(got > 0, "the holder answers every message");
+            // libFuzzer's alarm interrupts the call.
+            let got = retry_on_intr(|| recv(&client, &mut answer[..], RecvFlags::empty()));
+            assert!(got.expect("an answer in time").1 > 0, "the holder answers every message");
         }
     }
     for entry in directory.entries().expect("its own directory") {
@@ -178,9 +180,10 @@ pub fn holder_answers(data: &[u8]) {
             };
             // One connection for each request, then one that ends the thread.
             loop {
-                let Ok(client) = accept(&listener) else { return };
+                let Ok(client) = retry_on_intr(|| accept(&listener)) else { return };
                 let mut request = vec![0; 1 << 16];
-                let got = recv(&client, &mut request[..], RecvFlags::empty()).map_or(0, |(_, got)| got);
+                let got = retry_on_intr(|| recv(&client, &mut request[..], RecvFlags::empty()));
+                let got = got.map_or(0, |(_, got)| got);
                 if got == 0 {
                     return;
                 }

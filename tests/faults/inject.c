@@ -5,8 +5,8 @@
  *
  * Only calls made from PROGRAM's own image count. Its children count until they execute another program, so the
  * measured command runs undisturbed. The dynamic loader and the start of Rust's runtime come before the first
- * poll(2); CALL with a leading "+" counts only calls after it. CALL "count" injects nothing. ERRNO 0 kills the
- * caller with SIGKILL instead of making its call fail.
+ * poll(2); CALL with a leading "+" counts only calls after it, and with a leading "-" only those of PROGRAM's
+ * children. CALL "count" injects nothing. ERRNO 0 kills the caller with SIGKILL instead of making its call fail.
  *
  * After PROGRAM ends, the injector waits for the processes that PROGRAM left behind. LOG receives these lines:
  *   calls NAME BEFORE AFTER   number of calls before and after the first poll(2)
@@ -121,6 +121,12 @@ static double now(void) {
     return time.tv_sec + time.tv_nsec / 1e9;
 }
 
+static int is_child(pid_t task) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task/%d", program, task);
+    return access(path, F_OK) != 0;
+}
+
 /* Logs the children that run and have not been told to end, and sends them a signal. */
 static void each_child(FILE *log, const char *why, int signal) {
     char path[64], line[4096];
@@ -147,9 +153,10 @@ int main(int argc, char **argv) {
     char image[PATH_MAX], exe[PATH_MAX];
     if (!realpath(argv[1], image)) fail(argv[1]);
     const char *call = argv[2];
-    int late_only = call[0] == '+', code = atoi(argv[3]), nth = atoi(argv[4]), is_main = 0, hit = 0;
+    int late_only = call[0] == '+', in_child = call[0] == '-';
+    int code = atoi(argv[3]), nth = atoi(argv[4]), is_main = 0, hit = 0;
     double patience = atof(argv[5]);
-    call += late_only;
+    call += late_only + in_child;
     FILE *log = fopen(argv[6], "we");
     if (!log) fail(argv[6]);
     arguments = argv + 8;
@@ -175,7 +182,7 @@ int main(int argc, char **argv) {
                 unsigned i = 0;
                 while (i + 1 < CALLS_LEN && CALLS[i].number != request.data.nr) i++;
                 name_of(request.pid, "exe", exe, sizeof exe);
-                if (!strcmp(exe, image)) {
+                if (!strcmp(exe, image) && (!in_child || is_child(request.pid))) {
                     ++*(is_main ? after + i : before + i);
                     int so_far = after[i] + (late_only ? 0 : before[i]);
                     if (!hit && !strcmp(CALLS[i].name, call) && so_far == nth && is_main >= late_only) {

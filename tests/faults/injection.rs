@@ -13,6 +13,8 @@ pub(crate) struct Fault {
     pub(crate) call: String,
     /// Counts from 1. Calls before pmc's first `poll` (the dynamic loader) do not count.
     pub(crate) nth: u32,
+    /// Whether only the calls of the child count that becomes the command.
+    pub(crate) in_child: bool,
     pub(crate) error: (&'static str, i32),
 }
 
@@ -70,7 +72,7 @@ impl Injector {
     /// Returns the injector's command, which runs a command that calls pmc.
     pub(crate) fn command(&self, log: &Path, fault: Option<&Fault>, command: &Command) -> Option<Command> {
         let (call, error, nth) = fault.map_or(("count".to_owned(), 0, 0), |fault| {
-            (format!("+{}", fault.call), fault.error.1, fault.nth)
+            (format!("{}{}", if fault.in_child { '-' } else { '+' }, fault.call), fault.error.1, fault.nth)
         });
         let program = std::env::split_paths(&std::env::var_os("PATH")?)
             .map(|folder| folder.join(command.get_program()))

@@ -43,7 +43,9 @@ fn failing_system_calls_are_survived() {
     for case in &cases {
         for (call, made) in case.calls.iter().filter(|(call, _)| is_listed(&calls, call)) {
             for nth in 1..=(*made).min(OCCURRENCES) {
-                runs.extend(ERRORS.map(|error| (case, Fault { call: call.clone(), nth, error })));
+                runs.extend(
+                    ERRORS.map(|error| (case, Fault { call: call.clone(), nth, in_child: false, error })),
+                );
             }
         }
     }
@@ -98,4 +100,24 @@ fn failing_system_calls_are_survived() {
     );
     let found = found.into_inner().unwrap();
     assert!(found.is_empty(), "{} failures:\n{}", found.len(), found.join("\n"));
+}
+
+#[test]
+fn command_that_cannot_be_prepared_is_reported() {
+    let Some(scene) = Scene::new() else { return };
+    let mut hits = 0;
+    for case in scene.cases(|name| ["stat-table", "record-pipe", "top"].contains(&name)) {
+        for call in ["read", "dup2", "dup3", "execve"] {
+            let fault = Fault { call: call.to_owned(), nth: 1, in_child: true, error: ("EIO", 5) };
+            let (verdict, run) = scene.try_fault(&case, &fault);
+            if !run.was_hit {
+                continue;
+            }
+            hits += 1;
+            assert!(matches!(verdict, Verdict::Reported), "{} {fault}: {verdict:?} {run:?}", case.name);
+            assert!(run.stderr.contains("EIO"), "{} {fault}: {run:?}", case.name);
+        }
+    }
+    // Each command reads the gate and is executed; `record-pipe` also replaces its output.
+    assert!(hits >= 99, "{hits}");
 }

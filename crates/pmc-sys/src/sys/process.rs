@@ -10,7 +10,7 @@
 //!   open counters on the child's pid     read(gate)          ... blocks
 //!   release(): write(gate) ------------> execvp
 //!   read(verdict) <--- end of file ----- (descriptor closed by exec: started)
-//!                 <--- errno ----------- (exec failed: exit 127 or 126)
+//!                 <--- errno ----------- (exec, or a call before it, failed: exit 127 or 126)
 //!   wait() <---------------------------- exit status, rusage
 //! ```
 
@@ -148,23 +148,34 @@ impl PausedChild {
                         break got;
                     }
                 };
-                if got != 1 {
-                    libc::_exit(0); // The gate closed without a release: pmc gave up.
+                match got {
+                    1 => {}
+                    0 => libc::_exit(0), // The gate closed without a release: pmc gave up.
+                    _ => give_up(&verdict_in),
                 }
                 if descriptor::stdout_was_closed() {
                     // The replacement is only for pmc, so it is closed again for the command.
                     libc::close(1);
                 }
+                // If a stream cannot be replaced, the command's output would end up in pmc's.
+                let replace = |standard: RawFd, with: RawFd| {
+                    if libc::dup2(with, standard) < 0 {
+                        give_up(&verdict_in);
+                    }
+                };
                 match streams {
                     Streams::Shared | Streams::OffTerminal => {}
-                    Streams::OutputToError => drop(libc::dup2(2, 1)),
-                    Streams::OutputTo(fd) => drop(libc::dup2(fd, 1)),
-                    Streams::AllTo(fd) => drop((libc::dup2(fd, 1), libc::dup2(fd, 2))),
+                    Streams::OutputToError => replace(1, 2),
+                    Streams::OutputTo(fd) => replace(1, fd),
+                    Streams::AllTo(fd) => {
+                        replace(1, fd);
+                        replace(2, fd);
+                    }
                 }
                 if let Some(nothing) = &nothing {
                     for standard in 0..=2 {
                         if libc::isatty(standard) == 1 {
-                            libc::dup2(nothing.as_raw_fd(), standard);
+                            replace(standard, nothing.as_raw_fd());
                         }
                     }
                 }
@@ -173,9 +184,7 @@ impl PausedChild {
                     None => libc::execvp(pointers[0], pointers.as_ptr()),
                     Some(variables) => libc::execvpe(pointers[0], pointers.as_ptr(), variables.as_ptr()),
                 };
-                let errno = *libc::__errno_location();
-                libc::write(verdict_in.as_raw_fd(), (&raw const errno).cast(), size_of::<i32>());
-                libc::_exit(127);
+                give_up(&verdict_in);
             }
         }
         Ok(Self { pid: pid as u32, gate: Some(gate_in), verdict: verdict_out })
@@ -189,7 +198,8 @@ impl PausedChild {
     /// Lets the child execute the command. Returns after the exec.
     ///
     /// # Errors
-    /// Returns the error of `execvp(3)` if the command cannot be executed; the child has then ended.
+    /// Returns the error of `execvp(3)`, or of the calls before it, if the command cannot be executed; the
+    /// child has then ended.
     pub fn release(mut self) -> io::Result<RunningCommand> {
         let gate = self.gate.take().ok_or(io::ErrorKind::InvalidInput)?;
         let opened = loop {
@@ -222,6 +232,16 @@ impl PausedChild {
             return Err(io::Error::from_raw_os_error(errno));
         }
         Ok(running)
+    }
+}
+
+/// Ends the child before it executes the command, and sends pmc the number of the last error.
+fn give_up(verdict: &OwnedFd) -> ! {
+    // SAFETY: reads a live local. All calls are async-signal-safe.
+    unsafe {
+        let errno = *libc::__errno_location();
+        libc::write(verdict.as_raw_fd(), (&raw const errno).cast(), size_of::<i32>());
+        libc::_exit(127)
     }
 }
 
