@@ -319,11 +319,13 @@ fn imported_profiles_work_with_all_commands() {
     }
     // Times.
     run("report --stdio --time 1.2,2", &ours).expect(0).prints(&["Event count (approx.): 3000000"]);
-    run("report --stdio --time 0,1", &theirs("py-spy.folded")).expect(1).says(&[
-        "no timestamps",
-        "imported from a file of the format folded stacks",
-        "perf script text, JFR",
-    ]);
+    for time in ["0,1", "10%-20%"] {
+        run(&format!("report --stdio --time {time}"), &theirs("py-spy.folded")).expect(1).says(&[
+            "no timestamps",
+            "imported from a file of the format folded stacks",
+            "perf script text, JFR",
+        ]);
+    }
     // Advice on how to record does not help with a file of another program.
     for command in ["report --stdio --time 0,1", "report --stdio -C 0", "export --format otlp -o /dev/null"] {
         let ran = run(command, &theirs("py-spy.folded"));
@@ -331,6 +333,44 @@ fn imported_profiles_work_with_all_commands() {
     }
     let ran = run("report --stdio", &theirs("go.cpu.pb")).expect(0);
     assert!(!ran.stdout.contains("reach a root") && !ran.stdout.contains("--call-graph"), "{}", ran.stdout);
+}
+
+#[test]
+fn percentages_of_the_time_work_if_samples_have_times() {
+    let folder = tempfile::tempdir().unwrap();
+    let ours = folder.path().join("ours.txt");
+    fs::write(&ours, OURS).unwrap();
+    let names = [
+        "perf-6.1.script.txt",
+        "jvm-17.jfr.gz",
+        "perf-gecko.json",
+        "node-20.cpuprofile",
+        "node-20.trace.json",
+        "py-spy.speedscope.json",
+    ];
+    for file in names.map(theirs).iter().chain([&ours]) {
+        let times = |options: &str| -> Vec<f64> {
+            let text = run(&format!("script -F time{options}"), file).expect(0).stdout;
+            text.lines().map(|line| line.trim().trim_end_matches(':').parse().unwrap()).collect()
+        };
+        let all = times("");
+        let (first, last) = (all[0], all[all.len() - 1]);
+        let span = [format!("time of first sample : {first:.6}"), format!("time of last sample : {last:.6}")];
+        run("report --stdio --header-only", file).expect(0).prints(&span.each_ref().map(String::as_str));
+        // A third, so that no sample is exactly at the end.
+        let end = first + (last - first) * 0.33;
+        let within: Vec<f64> = all.iter().copied().filter(|time| *time <= end).collect();
+        assert!(within.len() < all.len(), "{}", file.display());
+        assert_eq!(times(" --time 0%-33%"), within, "{}", file.display());
+    }
+    let part = "--time 20%-30%";
+    run(&format!("report --stdio {part}"), &ours).expect(0).prints(&["Event count (approx.): 3000000"]);
+    let stacks = run(&format!("export -q --format folded -o - {part}"), &ours).expect(0).stdout;
+    assert_eq!(stacks, "web;main;[libz.so.1] 3000000\n");
+    let path = ours.to_str().unwrap();
+    let ran = kit::run(&["diff", "-s", "comm", "--time", "20%-30%", path, path]).expect(0);
+    assert!(ran.stdout.contains("within noise  web\n"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("within noise  io\n"), "{}", ran.stdout);
 }
 
 #[test]

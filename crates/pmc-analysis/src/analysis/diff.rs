@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::request::AnalysisRequest;
-use super::{Analysis, ProgressSink, has_chains, recording_quality};
+use super::{Analysis, ProgressSink, has_chains, header, recording_quality};
 use crate::import;
 use crate::profile::diff::{self, Compute, Diff, DiffEvent, streams};
 use crate::profile::sampled::trust;
@@ -17,7 +17,7 @@ use crate::profile::sampled::{
     self, Query, RowCell, SortKey, StackDirection, StackProfile, StringId, StringTable,
 };
 use crate::session::Session;
-use pmc_perfdata::perfdata::{Features, RecordingNote};
+use pmc_perfdata::perfdata::{Features, Reader, RecordingNote};
 use pmc_symbols::symbol::{Depth, MissingDataReason};
 use pmc_sys::abi::attr::Flag;
 use pmc_sys::abi::{Attr, generic, sample_type};
@@ -173,12 +173,19 @@ fn read(
             trust: trust::statement(&quality.trust, &quality.modules).summary,
             machine: machine(session.reader.features()),
             loses_samples: notes.iter().any(RecordingNote::loses_samples),
-            sampled_ns: session.reader.features().sample_time.as_ref().map(|time| (time.first, time.last)),
+            sampled_ns: sampled_ns(&session.reader),
         },
         events,
         clocks: session.reader.events().iter().map(|event| excluded_by_clock(&event.attr)).collect(),
         is_imported: session.reader.is_converted(),
     })
+}
+
+/// Returns the times of the first and last sample. `None` for an imported profile, whose clock may have
+/// started with the program.
+fn sampled_ns(reader: &Reader) -> Option<(u64, u64)> {
+    let time = reader.features().sample_time.as_ref().filter(|_| header::imported_form(reader).is_none())?;
+    Some((time.first, time.last))
 }
 
 /// Returns the properties of the recorded machine on which its speed depends.

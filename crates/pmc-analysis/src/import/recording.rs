@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use super::error::ImportError;
 use super::profile::{ImportId, ImportedCall, ImportedProfile, ImportedSample, ImportedThread};
-use pmc_perfdata::perfdata::feature::{ClockData, EventDesc, RawSection};
+use pmc_perfdata::perfdata::feature::{ClockData, EventDesc, RawSection, SampleTime};
 use pmc_perfdata::perfdata::{Features, Reader, RecordedEvent, Writer};
 use pmc_perfdata::record::encode::Encoder;
 use pmc_perfdata::record::{MappedFileId, Mmap, Mmap2, Thread};
@@ -100,6 +100,7 @@ pub(super) fn write(profile: &ImportedProfile, facts: OriginalFacts, path: &Path
         event_desc: Some(EventDesc(described.collect())),
         archive: Some(RawSection(section)),
         clock_data: profile.has_dates.then_some(WALL_CLOCK),
+        sample_time: sample_time(profile).filter(|_| has_time),
         ..Features::default()
     };
     out.flush()?;
@@ -379,6 +380,12 @@ fn words(profile: &ImportedProfile, count: impl Fn(&ImportedSample) -> u64) -> u
         count(sample).saturating_mul(chain + RECORD_WORDS)
     };
     profile.samples.iter().map(of).fold(0, u64::saturating_add)
+}
+
+/// Returns the times of the first and last sample.
+fn sample_time(profile: &ImportedProfile) -> Option<SampleTime> {
+    let times = || profile.samples.iter().filter_map(|sample| sample.time);
+    Some(SampleTime { first: times().min()?, last: times().max()? })
 }
 
 /// Whether rows of several samples become several records.
