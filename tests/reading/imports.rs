@@ -374,6 +374,24 @@ fn percentages_of_the_time_work_if_samples_have_times() {
 }
 
 #[test]
+fn addresses_that_the_import_made_up_are_not_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("app.folded");
+    fs::write(&file, "main;work 3\nmain 1\n").unwrap();
+    let keys = "sym,srcline,symoff,symbol_size,dso_size,srcfile";
+    run(&format!("report -t, -s {keys}"), &file).expect(0).prints(&[
+        ",[.] main,main,[.] main,[unknown],[unknown],[unknown]\n",
+        ",[.] work,work,[.] work,[unknown],[unknown],[unknown]\n",
+    ]);
+    let script = run("script -F comm,ip,sym,symoff,srcline,dso,dsoff", &file).expect(0).stdout;
+    assert!(script.contains(" work (unknown)\n") && !script.contains('+'), "{script}");
+    let json = run("script --json --limit 1", &file).expect(0).stdout;
+    assert!(json.contains(r#""offset":null"#), "{json}");
+    // Lines that the profile has are shown.
+    run("script -F ip,sym,symoff,srcline", &theirs("py-spy.folded")).expect(0).prints(&["inner\n  app.py:6"]);
+}
+
+#[test]
 fn profiles_are_read_from_standard_input() {
     let mut child = kit::pmc()
         .args(["export", "-q", "--format", "folded", "-o", "-", "-i", "-"])

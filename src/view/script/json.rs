@@ -20,7 +20,8 @@ fn line(out: &mut Vec<u8>, object: &Value) -> io::Result<()> {
 
 fn place(place: &AddressFunction) -> Value {
     json!({
-        "ip": place.address, "symbol": place.symbol.as_deref(), "offset": place.into, "dso": place.dso.as_deref(),
+        "ip": place.address, "symbol": place.symbol.as_deref(), "dso": place.dso.as_deref(),
+        "offset": (!place.is_imported).then_some(place.into),
         "inlined": place.inlined,
         "file": place.source.as_ref().map(|(file, _)| &**file),
         "line": place.source.as_ref().map(|(_, line)| line),

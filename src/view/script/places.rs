@@ -122,7 +122,7 @@ fn words(line: &mut Vec<u8>, place: &AddressFunction, fields: ScriptFields, full
     if fields.has(ScriptField::Dso) && !place.inlined {
         line.push(b' ');
         dso(line, Some(place));
-        if fields.has(ScriptField::DsOff) && place.dso.is_some() && !place.in_kernel {
+        if fields.has(ScriptField::DsOff) && place.dso.is_some() && !place.in_kernel && !place.is_imported {
             // Insert the offset inside the brackets.
             line.pop();
             line.extend(b"+0x");
@@ -136,11 +136,11 @@ fn words(line: &mut Vec<u8>, place: &AddressFunction, fields: ScriptFields, full
                 let name = if full_paths { file } else { file.rsplit('/').next().unwrap_or(file) };
                 let _ = write!(line, "\n  {}:{number}", clean(name));
             }
-            (None, Some(dso)) => {
+            (None, Some(dso)) if !place.is_imported => {
                 let name = dso.rsplit('/').next().unwrap_or(dso);
                 let _ = write!(line, "\n  {}[{:x}]", clean(name), place.offset);
             }
-            (None, None) => {}
+            (None, _) => {}
         }
     }
     if place.inlined {
@@ -153,7 +153,7 @@ pub(super) fn symbol(line: &mut Vec<u8>, place: &AddressFunction, with_offset: b
     match &place.symbol {
         Some(symbol) => {
             line.extend_from_slice(clean(symbol).as_bytes());
-            if with_offset {
+            if with_offset && !place.is_imported {
                 line.extend(b"+0x");
                 hex(line, place.into, 0);
             }

@@ -30,6 +30,8 @@ pub(crate) struct RecordingSymbols {
     files: bool,
     /// The source files that pmc failed to read.
     unread_sources: Vec<MissingDataReason>,
+    /// See [`LocationCalls::is_imported`].
+    pub(crate) is_imported: bool,
     /// For each module of generated code, the size of its perf map in bytes when it was last checked.
     map_sizes: FxHashMap<u32, Option<u64>>,
 }
@@ -59,6 +61,7 @@ impl RecordingSymbols {
             live,
             files,
             unread_sources: Vec::new(),
+            is_imported: false,
             map_sizes: FxHashMap::default(),
         })
     }
@@ -213,6 +216,7 @@ impl RecordingSymbols {
         let mut next_data = 0;
         let mut code = LocationCalls::default();
         code.raw_names = raw_names;
+        code.is_imported = self.is_imported;
         for (number, location) in locations.iter().enumerate() {
             let module = location.module().map(|number| &modules[number as usize]);
             if location.data().is_some() {

@@ -35,6 +35,8 @@ pub struct AddressFunction {
     pub inlined: bool,
     /// Whether the address is in the kernel.
     pub in_kernel: bool,
+    /// Whether the function is from an imported profile. The import made up its address, offsets and size.
+    pub is_imported: bool,
 }
 
 /// The source locations of all addresses in a recording: one per address, or several where calls were

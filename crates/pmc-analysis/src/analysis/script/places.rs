@@ -53,6 +53,7 @@ pub(super) fn name(
             module: location.module(),
             has_file: has_file.unwrap_or(false),
             in_kernel: question.level != CpuMode::User,
+            is_imported: symbols.is_imported,
             ..AddressFunction::default()
         };
         let own = frames.last().and_then(|frame| symbols.function(frame).start);

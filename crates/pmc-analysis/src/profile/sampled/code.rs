@@ -53,6 +53,8 @@ pub struct LocationCalls {
     modules: Vec<Option<u32>>,
     /// Whether names are shown in their mangled form.
     pub raw_names: bool,
+    /// Whether the calls are those of an imported profile. The import made up their addresses and sizes.
+    pub(crate) is_imported: bool,
     /// Cached strings that many locations share: the names of modules and the placeholders for their code.
     /// The first entry is for unmapped code. The modules follow in the order of their numbers.
     of_module: Vec<Option<(StringId, Option<StringId>)>>,
@@ -105,9 +107,11 @@ impl LocationCalls {
                 for frame in frames {
                     let function = names.function(frame.function);
                     let name = if self.raw_names { &function.raw } else { &function.name };
-                    let into = address.zip(function.start).filter(|_| !frame.inlined);
+                    let address = address.filter(|_| !frame.inlined && !self.is_imported);
+                    let into = address.zip(function.start);
                     let into = into.and_then(|(address, start)| address.checked_sub(start));
                     let start = into.and_then(|into| location.offset.checked_sub(into));
+                    let size = u32::try_from(function.size).unwrap_or(u32::MAX);
                     let file = frame.source.map(|source| texts.add(names.file(source.file)));
                     let symbol = self.of_function.entry(frame.function).or_insert_with(|| texts.add(name));
                     self.calls.push(LocationCall {
@@ -115,7 +119,7 @@ impl LocationCalls {
                         symbol: *symbol,
                         file,
                         line: frame.source.map_or(0, |source| source.line),
-                        size: u32::try_from(function.size).unwrap_or(u32::MAX),
+                        size: if self.is_imported { 0 } else { size },
                         start: start.and_then(NonZeroU64::new),
                         level,
                         inlined: frame.inlined,

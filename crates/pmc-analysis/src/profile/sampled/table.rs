@@ -236,7 +236,8 @@ impl<'a> CodeCells<'a> {
         let into = call.start.filter(|_| self.has_offsets).map_or(UNKNOWN_OFFSET, |start| {
             self.input.resolved.locations[location as usize].offset.wrapping_sub(start.get())
         });
-        let module = self.input.code.module(location).filter(|_| self.has_modules);
+        let is_imported = self.input.code.is_imported;
+        let module = self.input.code.module(location).filter(|_| self.has_modules && !is_imported);
         let address = self.input.offset(location).filter(|_| self.has_lines && at.file.is_none());
         let asked = (plain, place, into, module, address);
         if let Some(part) = self.known.get(&asked) {
@@ -254,6 +255,10 @@ impl<'a> CodeCells<'a> {
             SortKey::Dso | SortKey::DsoTo => RowCell::Text(call.dso),
             SortKey::Symbol | SortKey::SymbolTo | SortKey::SymbolIaddr => {
                 RowCell::Symbol(call.level.letter(), call.symbol)
+            }
+            // An imported function has no address from which an offset could be computed.
+            SortKey::SrcLine | SortKey::SrcLineTo if is_imported && at.file.is_none() => {
+                RowCell::Text(call.symbol)
             }
             SortKey::SrcLine | SortKey::SrcLineTo => place::line(call, at, address),
             SortKey::SymbolSize if call.size == 0 => RowCell::Unknown,
