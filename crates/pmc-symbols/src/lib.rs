@@ -6,6 +6,9 @@
 //! - [`worker_threads`]: threads for parallel work.
 
 pub mod address;
+#[cfg(test)]
+#[path = "../../../tests/kit/unit.rs"]
+mod kit;
 pub mod symbol;
 pub mod unwind;
 pub mod worker_threads;
