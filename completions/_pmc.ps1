@@ -1976,6 +1976,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             break
         }
         'pmc;info' {
+            [CompletionResult]::new('--limit', '--limit', [CompletionResultType]::ParameterName, 'Maximum number of the recording''s events, of IDs per event, and of build-ids; 0 shows all')
             [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('--header', '--header', [CompletionResultType]::ParameterName, 'Show only the recording''s header, like perf report --header-only')
             [CompletionResult]::new('--counters', '--counters', [CompletionResultType]::ParameterName, 'Show only the counters: their number, class and width, how many are free, and which processes use them')

@@ -1120,12 +1120,16 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__info)
-            opts="-j -h --no-pager --header --counters --json --help"
+            opts="-j -h --no-pager --header --counters --json --limit --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

@@ -1895,6 +1895,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --help 'Print help'
         }
         &'pmc;info'= {
+            cand --limit 'Maximum number of the recording''s events, of IDs per event, and of build-ids; 0 shows all'
             cand --no-pager 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
             cand --header 'Show only the recording''s header, like perf report --header-only'
             cand --counters 'Show only the counters: their number, class and width, how many are free, and which processes use them'

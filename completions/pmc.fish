@@ -1387,6 +1387,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand list" -l raw-dump -d 'Print the 
 complete -c pmc -n "__fish_pmc_using_subcommand list" -l names -d 'Print names only, one per line, without trying them (for shell completion)'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -l debug
 complete -c pmc -n "__fish_pmc_using_subcommand list" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand info" -l limit -d 'Maximum number of the recording\'s events, of IDs per event, and of build-ids; 0 shows all' -r
 complete -c pmc -n "__fish_pmc_using_subcommand info" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand info" -l header -d 'Show only the recording\'s header, like perf report --header-only'
 complete -c pmc -n "__fish_pmc_using_subcommand info" -l counters -d 'Show only the counters: their number, class and width, how many are free, and which processes use them'

@@ -27,4 +27,8 @@ pub struct InfoArgs {
     /// Print one JSON document (`version` changes when the meaning of a field changes)
     #[arg(short = 'j', long)]
     pub(crate) json: bool,
+
+    /// Maximum number of the recording's events, of IDs per event, and of build-ids; 0 shows all
+    #[arg(long, requires = "file", value_name = "N", default_value_t = 0)]
+    pub(crate) limit: usize,
 }

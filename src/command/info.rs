@@ -70,6 +70,9 @@ fn recording(typed: &InfoArgs, file: &std::path::Path) -> Result<Exit> {
         recording.records = index.counts().map(|(kind, count)| (name(kind), count)).collect();
         recording.notes = index.notes.iter().map(ToString::to_string).collect();
     }
+    if typed.limit > 0 {
+        recording.cut(typed.limit);
+    }
     let mut out = PagedOutput::new();
     let written = match typed {
         InfoArgs { json: true, .. } => writeln!(out, "{:#}", as_json(&recording)),

@@ -20,10 +20,21 @@ pub(crate) fn write(out: &mut dyn Write, recording: &RecordingHeader) -> io::Res
     }
     for event in &recording.events {
         let ids: Vec<String> = event.ids.iter().map(u64::to_string).collect();
-        let ids = if ids.is_empty() { String::new() } else { format!(", id = {{ {} }}", ids.join(", ")) };
+        let more = if event.omitted.ids > 0 { ", …" } else { "" };
+        let ids =
+            if ids.is_empty() { String::new() } else { format!(", id = {{ {}{more} }}", ids.join(", ")) };
         writeln!(out, "# event : name = {}{ids}, {}", clean(&event.name), attr(event, " = "))?;
     }
+    more(out, "# ", recording.omitted.events)?;
     writeln!(out, "# ========\n#")
+}
+
+/// Writes the number of items that `--limit` cut off a list.
+fn more(out: &mut dyn Write, indent: &str, omitted: usize) -> io::Result<()> {
+    match omitted {
+        0 => Ok(()),
+        _ => writeln!(out, "{indent}… and {omitted} more (--limit 0 shows all)"),
+    }
 }
 
 fn attr(event: &RequestedEvent, is: &str) -> String {
@@ -111,6 +122,7 @@ pub(crate) fn everything(out: &mut dyn Write, recording: &RecordingHeader) -> io
     for event in &recording.events {
         writeln!(out, "  {}: {}", clean(&event.name), attr(event, " = "))?;
     }
+    more(out, "  ", recording.omitted.events)?;
     if !recording.records.is_empty() {
         writeln!(out, "\nRecords")?;
         let records = recording.records.iter().map(|(kind, count)| vec![thousands(*count), kind.clone()]);
@@ -121,6 +133,7 @@ pub(crate) fn everything(out: &mut dyn Write, recording: &RecordingHeader) -> io
         for (id, name) in &recording.build_ids {
             writeln!(out, "  {id}  {}", clean(name))?;
         }
+        more(out, "  ", recording.omitted.build_ids)?;
     }
     for note in &recording.notes {
         writeln!(out, "\nNote: {}.", clean(note))?;

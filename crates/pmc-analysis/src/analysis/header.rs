@@ -33,6 +33,7 @@ pub fn of(reader: &Reader) -> RecordingHeader {
             .collect(),
         records: Vec::new(),
         notes: reader.notes().iter().map(ToString::to_string).collect(),
+        ..RecordingHeader::default()
     }
 }
 

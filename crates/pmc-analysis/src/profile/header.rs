@@ -22,6 +22,35 @@ pub struct RecordingHeader {
     pub records: Vec<(String, u64)>,
     /// Notes about the file.
     pub notes: Vec<String>,
+    /// Numbers of items that [`RecordingHeader::cut`] removed.
+    pub omitted: OmittedHeaderItems,
+}
+
+/// Numbers of items that were cut off the lists of a [`RecordingHeader`].
+#[derive(Debug, Default, Serialize)]
+pub struct OmittedHeaderItems {
+    /// Of [`RecordingHeader::events`].
+    pub events: usize,
+    /// Of [`RecordingHeader::build_ids`].
+    pub build_ids: usize,
+}
+
+impl RecordingHeader {
+    /// Cuts the lists that grow with the recording to `most` items: events, their IDs, and build IDs.
+    pub fn cut(&mut self, most: usize) {
+        self.omitted.events += cut(&mut self.events, most);
+        self.omitted.build_ids += cut(&mut self.build_ids, most);
+        for event in &mut self.events {
+            event.omitted.ids += cut(&mut event.ids, most);
+        }
+    }
+}
+
+/// Cuts a list to `most` items. Returns the number of removed items.
+fn cut<T>(list: &mut Vec<T>, most: usize) -> usize {
+    let removed = list.len().saturating_sub(most);
+    list.truncate(most);
+    removed
 }
 
 /// The metadata of a recording that was converted from another format, under perf's names.
@@ -56,6 +85,15 @@ pub struct RequestedEvent {
     pub group: String,
     /// Names of a tracepoint's fields, if the recording contains its format.
     pub trace_fields: Option<Vec<String>>,
+    /// Number of IDs that [`RecordingHeader::cut`] removed.
+    pub omitted: OmittedIds,
+}
+
+/// Number of IDs that were cut off an event.
+#[derive(Debug, Default, Serialize)]
+pub struct OmittedIds {
+    /// Of [`RequestedEvent::ids`].
+    pub ids: usize,
 }
 
 /// A thread in the recording.
