@@ -1,30 +1,69 @@
-//! Measures how deeply a unit of debug information is nested, in one fast scan of its bytes.
+//! Measures how deeply a unit of debug information is nested, and how many address ranges its functions have,
+//! in one fast scan of its bytes.
 //!
 //! Takes a parsed unit; decides whether [`lines`](super::lines) may pass it to addr2line, which recurses
 //! once per level of inlining and would overflow the stack on a hostile file. Neither gimli 0.34 nor
-//! addr2line 0.27 limits the nesting (addr2line limits only chains of abstract origins, to 16).
+//! addr2line 0.27 limits the nesting (addr2line limits only chains of abstract origins, to 16). addr2line also
+//! keeps each range of each function, although many functions of a hostile file may share one long list.
 //!
 //! The scan visits every entry of each unit with samples. It is fast because it determines how to skip an
 //! entry's bytes only once per kind of entry, and because most kinds have a fixed size. gimli's own scan
 //! (`EntriesRaw::skip_attributes`) gives the same result, but takes twice as long if entries have few
 //! attributes, as in a program with only lines and inlining (173 MB/s instead of 351).
 
-use gimli::{Abbreviation, AttributeSpecification, Error, Reader, UnitHeader, constants as dw};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::sections::DwarfSlice;
+use gimli::{
+    Abbreviation, AttributeSpecification, DebugRngListsIndex, Dwarf, Error, RangeListsOffset,
+    RawRangeListsOffset, Reader, UnitHeader, constants as dw,
+};
+
+use super::sections::{DwarfSlice, ranges_size};
 
 /// Maximum nesting depth of inlined functions in a unit. Real compilers stay below 100. Each level takes less
 /// than 4 KiB of stack.
 pub(super) const MOST_DEEP: usize = 10_000;
+/// Number of address ranges in small files.
+const FREE_RANGES: usize = 1 << 16;
 /// Number of entry kinds whose [`SkipPlan`] is cached. Compilers number the kinds from 1.
 const MOST_KEPT: usize = 1 << 14;
+
+/// The number of address ranges that may still be read, so that memory stays in proportion to the file.
+/// Compilers do not share lists, so files have fewer ranges than bytes of lists.
+pub(super) struct RangesLeft(AtomicUsize);
+
+impl RangesLeft {
+    pub(super) fn of(dwarf: &Dwarf<DwarfSlice<'_>>) -> Self {
+        Self(AtomicUsize::new(ranges_size(dwarf).saturating_add(FREE_RANGES)))
+    }
+
+    /// Whether none is left.
+    pub(super) fn is_used_up(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == 0
+    }
+
+    /// Counts one range.
+    ///
+    /// # Errors
+    /// Fails if none is left.
+    pub(super) fn take(&self) -> Result<(), String> {
+        let less = |left: usize| left.checked_sub(1);
+        let taken = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        taken.map(drop).map_err(|_| "its entries share very long lists of address ranges".to_owned())
+    }
+}
 
 /// Scans a unit without recursion.
 ///
 /// # Errors
-/// Fails if the unit is nested too deeply or is malformed.
-pub(super) fn check(unit: &gimli::Unit<DwarfSlice<'_>>) -> Result<(), String> {
+/// Fails if the unit is nested too deeply, has too many ranges, or is malformed.
+pub(super) fn check<'a>(
+    dwarf: &Dwarf<DwarfSlice<'a>>,
+    unit: &gimli::Unit<DwarfSlice<'a>>,
+    left: &RangesLeft,
+) -> Result<(), String> {
     let whole = |error: Error| error.to_string();
+    let mut lists: Vec<RangeList> = Vec::new();
     let mut rest = unit.header.range_from(unit.header.root_offset()..).map_err(whole)?;
     let mut plans: Vec<Option<SkipPlan>> = Vec::new();
     let mut deep = 0usize;
@@ -49,10 +88,19 @@ pub(super) fn check(unit: &gimli::Unit<DwarfSlice<'_>>) -> Result<(), String> {
                 Some(plan) => plan,
                 empty => empty.insert(make().map_err(whole)?),
             };
-            plan.skip(&unit.header, &mut rest).map_err(whole)?
+            plan.skip(&unit.header, &mut rest, &mut lists).map_err(whole)?
         } else {
-            make().and_then(|plan| plan.skip(&unit.header, &mut rest)).map_err(whole)?
+            make().and_then(|plan| plan.skip(&unit.header, &mut rest, &mut lists)).map_err(whole)?
         };
+        for list in lists.drain(..) {
+            // addr2line rejects a malformed list too.
+            let Ok(mut ranges) = list.offset(dwarf, unit).and_then(|at| dwarf.raw_ranges(unit, at)) else {
+                continue;
+            };
+            while let Ok(Some(_)) = ranges.next() {
+                left.take()?;
+            }
+        }
         deep += usize::from(has_children);
         if deep > MOST_DEEP {
             return Err(format!("a unit is nested deeper than {MOST_DEEP} levels"));
@@ -81,14 +129,41 @@ enum VariablePart {
     Block,
     /// The value's form precedes it.
     Indirect,
+    /// A reference to a function's address ranges.
+    Ranges(dw::DwForm),
     Unknown(dw::DwForm),
+}
+
+/// A reference to a list of address ranges.
+enum RangeList {
+    Offset(usize),
+    Index(usize),
+}
+
+impl RangeList {
+    fn offset<'a>(
+        self,
+        dwarf: &Dwarf<DwarfSlice<'a>>,
+        unit: &gimli::Unit<DwarfSlice<'a>>,
+    ) -> Result<RangeListsOffset, Error> {
+        match self {
+            Self::Offset(at) => Ok(dwarf.ranges_offset_from_raw(unit, RawRangeListsOffset(at))),
+            Self::Index(at) => dwarf.ranges_offset(unit, DebugRngListsIndex(at)),
+        }
+    }
 }
 
 impl SkipPlan {
     fn new(kind: &Abbreviation, header: &UnitHeader<DwarfSlice<'_>>) -> Self {
         let mut plan = Self { has_children: kind.has_children(), parts: Vec::new(), rest: 0 };
+        // The entries whose ranges addr2line reads.
+        let is_function = matches!(kind.tag(), dw::DW_TAG_subprogram | dw::DW_TAG_inlined_subroutine);
         for attribute in kind.attributes() {
             match attribute.size(header) {
+                _ if is_function && attribute.name() == dw::DW_AT_ranges => {
+                    let part = VariablePart::Ranges(attribute.form());
+                    plan.parts.push((std::mem::take(&mut plan.rest), part));
+                }
                 Some(bytes) => plan.rest += bytes,
                 None => plan.parts.push((std::mem::take(&mut plan.rest), part(attribute.form()))),
             }
@@ -96,15 +171,39 @@ impl SkipPlan {
         plan
     }
 
-    /// Skips the attributes; returns whether child entries follow.
-    fn skip(&self, header: &UnitHeader<DwarfSlice<'_>>, bytes: &mut DwarfSlice<'_>) -> Result<bool, Error> {
+    /// Skips the attributes; returns whether child entries follow. Adds references to address ranges to
+    /// `lists`.
+    fn skip(
+        &self,
+        header: &UnitHeader<DwarfSlice<'_>>,
+        bytes: &mut DwarfSlice<'_>,
+        lists: &mut Vec<RangeList>,
+    ) -> Result<bool, Error> {
         for &(ahead, part) in &self.parts {
             bytes.skip(ahead)?;
-            skip_part(part, header, bytes)?;
+            match part {
+                VariablePart::Ranges(form) => lists.push(range_list(form, header, bytes)?),
+                part => skip_part(part, header, bytes)?,
+            }
         }
         bytes.skip(self.rest)?;
         Ok(self.has_children)
     }
+}
+
+fn range_list(
+    form: dw::DwForm,
+    header: &UnitHeader<DwarfSlice<'_>>,
+    bytes: &mut DwarfSlice<'_>,
+) -> Result<RangeList, Error> {
+    let size = |number: u64| usize::try_from(number).map_err(|_| Error::UnsupportedOffset);
+    Ok(match form {
+        dw::DW_FORM_sec_offset => RangeList::Offset(bytes.read_offset(header.format())?),
+        dw::DW_FORM_data4 => RangeList::Offset(bytes.read_u32()? as usize),
+        dw::DW_FORM_data8 => RangeList::Offset(size(bytes.read_u64()?)?),
+        dw::DW_FORM_rnglistx => RangeList::Index(size(bytes.read_uleb128()?)?),
+        other => return Err(Error::UnsupportedAttributeForm(other)),
+    })
 }
 
 fn skip_part(
@@ -129,7 +228,7 @@ fn skip_part(
                 (None, part) => return skip_part(part, header, bytes),
             }
         },
-        VariablePart::Unknown(form) => return Err(Error::UnknownForm(form)),
+        VariablePart::Unknown(form) | VariablePart::Ranges(form) => return Err(Error::UnknownForm(form)),
     };
     bytes.skip(length)
 }
@@ -195,12 +294,12 @@ mod tests {
         if !need("debug-information", has_units, "this test was built without debug information") {
             return;
         }
-        let (mut units, mut count) = (dwarf.units(), 0);
+        let (mut units, mut count, left) = (dwarf.units(), 0, RangesLeft::of(&dwarf));
         while let Some(header) = units.next().unwrap() {
             let unit = dwarf.unit(header).unwrap();
             let deepest = walked(&unit);
             assert!(deepest.is_ok_and(|deepest| deepest < MOST_DEEP as isize), "{deepest:?}");
-            assert_eq!(check(&unit), Ok(()));
+            assert_eq!(check(&dwarf, &unit, &left), Ok(()));
             count += 1;
         }
         assert!(count > 10);

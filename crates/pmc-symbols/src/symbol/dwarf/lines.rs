@@ -21,7 +21,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 use typed_arena::Arena;
 
-use super::depth::{self, MOST_DEEP};
+use super::depth::{self, MOST_DEEP, RangesLeft};
 use super::sections::{DwarfSlice, LINE_SECTIONS, endian, load};
 use crate::symbol::files::elf;
 use crate::symbol::files::image::Image;
@@ -70,7 +70,7 @@ pub(crate) fn resolve(
     let mut dwarf =
         sections.borrow_with_sup(supplement.as_ref(), |section| EndianSlice::new(section, endian));
     read_abbreviations(&mut dwarf);
-    check_depth(&dwarf, addresses)?;
+    check(&dwarf, addresses)?;
     let dwarf = Arc::new(dwarf);
     let threads = if addresses.len() < 2 * FEW { 1 } else { rayon::current_num_threads() };
     let run = addresses.len().div_ceil(threads).max(1);
@@ -110,19 +110,29 @@ fn read_abbreviations(dwarf: &mut Dwarf<DwarfSlice<'_>>) {
     }
 }
 
-/// Rejects units that contain one of the addresses and are nested too deeply for the stack.
-fn check_depth(dwarf: &Dwarf<DwarfSlice<'_>>, addresses: &[u64]) -> Result<(), String> {
+/// Rejects units that contain one of the addresses and are nested too deeply for the stack, and files whose
+/// entries share very long lists of address ranges.
+fn check(dwarf: &Dwarf<DwarfSlice<'_>>, addresses: &[u64]) -> Result<(), String> {
     let mut headers = Vec::new();
     let mut units = dwarf.units();
     while let Some(header) = units.next().map_err(words)? {
-        // Each level takes at least one byte.
-        if header.length_including_self() > MOST_DEEP {
-            headers.push(header);
-        }
+        headers.push(header);
     }
+    // addr2line keeps all ranges of all units, and those of the functions in units with samples.
+    let (of_units, of_functions) = (RangesLeft::of(dwarf), RangesLeft::of(dwarf));
     headers.into_par_iter().try_for_each(|header| {
         let Ok(unit) = dwarf.unit(header) else { return Ok(()) };
-        if holds_any(dwarf, &unit, addresses) { depth::check(&unit) } else { Ok(()) }
+        let mut ranges = dwarf.unit_ranges(&unit).ok();
+        while let Some(Ok(Some(_))) = ranges.as_mut().map(gimli::RangeIter::next) {
+            of_units.take()?;
+        }
+        if !holds_any(dwarf, &unit, addresses, || true) {
+            return Ok(());
+        }
+        let checked = depth::check(dwarf, &unit, &of_functions);
+        // Each level takes at least one byte. A malformed unit does not prevent the use of other units.
+        let is_small = header.length_including_self() <= MOST_DEEP && !of_functions.is_used_up();
+        if is_small { Ok(()) } else { checked }
     })
 }
 
@@ -130,15 +140,20 @@ fn words(error: gimli::Error) -> String {
     error.to_string()
 }
 
-/// Whether a unit may contain one of the sorted addresses. This includes units without a list of ranges.
+/// Whether a unit may contain one of the sorted addresses. This includes units without a list of ranges, and
+/// units whose list is not read further because `may_read` forbids it.
 pub(in crate::symbol) fn holds_any<'a>(
     dwarf: &Dwarf<DwarfSlice<'a>>,
     unit: &gimli::Unit<DwarfSlice<'a>>,
     addresses: &[u64],
+    mut may_read: impl FnMut() -> bool,
 ) -> bool {
     let Ok(mut ranges) = dwarf.unit_ranges(unit) else { return true };
     let mut said = false;
     while let Ok(Some(range)) = ranges.next() {
+        if !may_read() {
+            return true;
+        }
         said = true;
         let at = addresses.partition_point(|address| *address < range.begin);
         if addresses.get(at).is_some_and(|address| *address < range.end) {
@@ -253,7 +268,8 @@ fn load_split<'a>(
     if let Some(unit) = package.and_then(|package| package.find_cu(load.dwo_id, &load.parent).ok().flatten())
     {
         let header = unit.units().next().ok()??;
-        return depth::check(&unit.unit(header).ok()?).is_ok().then(|| Arc::new(unit));
+        let is_safe = depth::check(&unit, &unit.unit(header).ok()?, &RangesLeft::of(&unit)).is_ok();
+        return is_safe.then(|| Arc::new(unit));
     }
     let part = |slice: &DwarfSlice<'a>| PathBuf::from(OsStr::from_bytes(slice.slice()));
     let folder = load.comp_dir.as_ref().map(part).unwrap_or_default();
@@ -263,16 +279,32 @@ fn load_split<'a>(
     let endian = endian(&file);
     let section = |id: SectionId| Ok::<_, gimli::Error>(files.section(&file, id.dwo_name(), endian));
     let mut dwarf = Dwarf::load(section).ok()?;
+    dwarf.make_dwo(&load.parent);
     let header = dwarf.units().next().ok()??;
     let unit = dwarf.unit(header).ok()?;
-    (unit.dwo_id == Some(load.dwo_id) && depth::check(&unit).is_ok()).then_some(())?;
-    dwarf.make_dwo(&load.parent);
-    Some(Arc::new(dwarf))
+    let is_safe = || depth::check(&dwarf, &unit, &RangesLeft::of(&dwarf)).is_ok();
+    (unit.dwo_id == Some(load.dwo_id) && is_safe()).then(|| Arc::new(dwarf))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::symbol::dwarf::hostile::{self, Sharing};
+
+    #[test]
+    fn files_whose_entries_share_long_lists_are_rejected() {
+        let resolved = |sharing, entries, items| {
+            let binary = Image::held("hostile", hostile::elf(sharing, entries, items));
+            let files = ModuleFiles { binary: Some(binary), ..ModuleFiles::default() };
+            resolve(&files, &[hostile::CODE], &|_| {})
+        };
+        for sharing in [Sharing::Functions, Sharing::Units] {
+            let found = resolved(sharing, 3, 4).unwrap();
+            assert!(!found[0].is_empty(), "{sharing:?}");
+            let error = resolved(sharing, 1000, 6000).unwrap_err();
+            assert!(error.contains("very long lists"), "{sharing:?}: {error}");
+        }
+    }
 
     #[test]
     fn last_address_has_no_functions() {

@@ -6,5 +6,7 @@
 
 pub(crate) mod cache;
 mod depth;
+#[cfg(test)]
+pub(in crate::symbol) mod hostile;
 pub(crate) mod lines;
 pub(in crate::symbol) mod sections;

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use gimli::{DwarfSections, EndianSlice, RunTimeEndian, SectionId};
+use gimli::{Dwarf, DwarfSections, EndianSlice, RunTimeEndian, Section, SectionId};
 use object::read::{Object, ObjectSection};
 use rayon::prelude::*;
 
@@ -61,4 +61,10 @@ pub(super) fn load<'a>(
         sections.par_iter().map(|&id| (id, elf::section(file, id.name()).unwrap_or_default())).collect();
     let mut take = |id| unpacked.iter_mut().find(|(of, _)| *of == id).map(|(_, bytes)| std::mem::take(bytes));
     DwarfSections::load(|id| Ok(take(id).unwrap_or_default()))
+}
+
+/// Returns the number of bytes of the lists of ranges.
+pub(in crate::symbol) fn ranges_size(dwarf: &Dwarf<DwarfSlice<'_>>) -> usize {
+    let lists = &dwarf.ranges;
+    lists.debug_ranges().reader().len() + lists.debug_rnglists().reader().len()
 }

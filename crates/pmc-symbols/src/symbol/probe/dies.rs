@@ -2,17 +2,19 @@
 //!
 //! Takes the sections of a file; returns entries and their attributes, including those that an entry inherits
 //! from its abstract origin or declaration. The number of references followed is bounded, because a hostile
-//! file may contain cycles.
+//! file may contain cycles. The work of a request is bounded ([`WorkLimit`]), because many entries of a hostile
+//! file may share one long list.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use gimli::{
-    AttributeValue, DebuggingInformationEntry, Dwarf, Range, Unit, UnitHeader, UnitOffset, constants as dw,
+    AttributeValue, DebuggingInformationEntry, Dwarf, Range, Section as _, Unit, UnitHeader, UnitOffset,
+    constants as dw,
 };
 use rustc_hash::FxHashMap;
 
-use crate::symbol::dwarf::sections::DwarfSlice;
+use crate::symbol::dwarf::sections::{DwarfSlice, ranges_size};
 
 /// Maximum number of references followed for one attribute.
 const MOST_ORIGINS: usize = 16;
@@ -23,12 +25,82 @@ const MOST_OPENED: usize = 1024;
 /// Maximum length of a path, which is also the kernel's.
 const LONGEST_PATH: usize = 4 << 10;
 
+/// Maximum number of steps of a request per byte of debug information, and for small files. Requests about
+/// programs of compilers take less than one step per byte.
+const MOST_STEPS: usize = 16;
+const FREE_STEPS: usize = 1 << 20;
+/// Bytes of debug information per address range that may be stored, and number of ranges for small files. A
+/// range takes at least 3 bytes in a file, and up to 50 in memory.
+pub(super) const BYTES_PER_RANGE: usize = 2;
+pub(super) const FREE_RANGES: usize = 1 << 16;
+
+/// Keeps the time and memory of a request in proportion to the file. In a hostile file, many entries share
+/// one long list of ranges or locations, or one long name.
+///
+/// A step is an entry, a range, a row of a line table, or a byte of a name. After the last step, entries have
+/// no attributes, so that each search ends soon.
+#[derive(Debug)]
+pub(super) struct WorkLimit {
+    most_steps: usize,
+    steps: Cell<usize>,
+    /// Number of ranges that may still be stored.
+    ranges: Cell<usize>,
+    is_exceeded: Cell<bool>,
+}
+
+impl WorkLimit {
+    /// Returns the limit for debug information of this many bytes.
+    pub(super) fn new(bytes: usize) -> Self {
+        let most_steps = bytes.saturating_mul(MOST_STEPS).saturating_add(FREE_STEPS);
+        let ranges = bytes / BYTES_PER_RANGE + FREE_RANGES;
+        Self {
+            most_steps,
+            steps: Cell::new(most_steps),
+            ranges: Cell::new(ranges),
+            is_exceeded: Cell::new(false),
+        }
+    }
+
+    /// Starts a new request, which may take all steps again.
+    pub(super) fn restart(&self) {
+        self.steps.set(self.most_steps);
+        self.is_exceeded.set(false);
+    }
+
+    /// Takes steps. Returns whether they were left.
+    pub(super) fn spend(&self, steps: usize) -> bool {
+        let left = self.steps.get().checked_sub(steps);
+        self.steps.set(left.unwrap_or(0));
+        self.is_exceeded.set(self.is_exceeded.get() || left.is_none());
+        left.is_some()
+    }
+
+    /// Whether the request needed more steps or ranges than allowed, so that its result is incomplete.
+    pub(super) fn is_exceeded(&self) -> bool {
+        self.is_exceeded.get()
+    }
+
+    /// Accounts for ranges that are kept. Returns whether they may be kept.
+    pub(super) fn keep(&self, ranges: usize) -> bool {
+        let left = self.ranges.get().checked_sub(ranges);
+        left.into_iter().for_each(|left| self.ranges.set(left));
+        self.is_exceeded.set(self.is_exceeded.get() || left.is_none());
+        left.is_some()
+    }
+
+    /// Accounts for ranges that are no longer kept.
+    pub(super) fn release(&self, ranges: usize) {
+        self.ranges.set(self.ranges.get().saturating_add(ranges));
+    }
+}
+
 /// A unit, and the sections that contain it.
 pub(super) struct DieUnit<'a> {
     pub(super) dwarf: &'a Dwarf<DwarfSlice<'a>>,
     pub(super) unit: Unit<DwarfSlice<'a>>,
     /// Whether the unit is in the supplementary file written by dwz.
     is_supplement: bool,
+    pub(super) work: Rc<WorkLimit>,
 }
 
 /// An entry.
@@ -44,6 +116,7 @@ pub(super) struct Dies<'a> {
     /// The unit headers of the file and of its supplement, sorted by offset.
     headers: [Vec<UnitHeader<DwarfSlice<'a>>>; 2],
     opened: RefCell<FxHashMap<(bool, usize), Rc<DieUnit<'a>>>>,
+    pub(super) work: Rc<WorkLimit>,
 }
 
 impl<'a> Dies<'a> {
@@ -53,14 +126,15 @@ impl<'a> Dies<'a> {
             std::iter::from_fn(|| units.next().ok().flatten()).collect()
         };
         let headers = [headers(dwarf), dwarf.sup().map(headers).unwrap_or_default()];
-        Self { dwarf, headers, opened: RefCell::default() }
+        let work = Rc::new(WorkLimit::new(size(dwarf) + dwarf.sup().map_or(0, size)));
+        Self { dwarf, headers, opened: RefCell::default(), work }
     }
 
     /// Iterates over the readable units of the file itself, without caching them.
     pub(super) fn units(&self) -> impl Iterator<Item = Rc<DieUnit<'a>>> + '_ {
         self.headers[0].iter().filter_map(|header| {
             let unit = self.dwarf.unit(*header).ok()?;
-            Some(Rc::new(DieUnit { dwarf: self.dwarf, unit, is_supplement: false }))
+            Some(Rc::new(DieUnit { dwarf: self.dwarf, unit, is_supplement: false, work: self.work.clone() }))
         })
     }
 
@@ -75,7 +149,7 @@ impl<'a> Dies<'a> {
         }
         let dwarf = if is_supplement { self.dwarf.sup()? } else { self.dwarf };
         let unit = dwarf.unit(self.headers[usize::from(is_supplement)][number]).ok()?;
-        let unit = Rc::new(DieUnit { dwarf, unit, is_supplement });
+        let unit = Rc::new(DieUnit { dwarf, unit, is_supplement, work: self.work.clone() });
         let mut opened = self.opened.borrow_mut();
         if opened.len() >= MOST_OPENED {
             opened.clear();
@@ -151,7 +225,7 @@ impl<'a> Dies<'a> {
     fn text(&self, die: &Die<'a>, name: gimli::DwAt) -> Option<String> {
         let (holder, value) = self.inherited(die, name)?;
         let text = holder.home.dwarf.attr_string(&holder.home.unit, value).ok()?;
-        Some(text.to_string_lossy().into_owned())
+        self.work.spend(text.len()).then(|| text.to_string_lossy().into_owned())
     }
 
     /// The source name.
@@ -192,6 +266,11 @@ impl<'a> Dies<'a> {
     }
 }
 
+/// Returns the number of bytes of the entries, rows and ranges.
+fn size(dwarf: &Dwarf<DwarfSlice<'_>>) -> usize {
+    dwarf.debug_info.reader().len() + dwarf.debug_line.reader().len() + ranges_size(dwarf)
+}
+
 /// Whether a type only adds a qualifier such as `const` to another type.
 pub(super) fn is_qualifier(tag: gimli::DwTag) -> bool {
     matches!(
@@ -207,8 +286,10 @@ pub(super) fn is_qualifier(tag: gimli::DwTag) -> bool {
 impl DieUnit<'_> {
     /// The path of a source file. It is absolute if the compiler's directory is known.
     pub(super) fn path(&self, file: u64) -> Option<String> {
-        let short =
-            |text: DwarfSlice<'_>| (text.len() <= LONGEST_PATH).then(|| text.to_string_lossy().into_owned());
+        let short = |text: DwarfSlice<'_>| {
+            let is_short = text.len() <= LONGEST_PATH && self.work.spend(text.len());
+            is_short.then(|| text.to_string_lossy().into_owned())
+        };
         let text = |value| short(self.dwarf.attr_string(&self.unit, value).ok()?);
         let below = |folder: &str, name: String| match name.starts_with('/') || folder.is_empty() {
             true => name,
@@ -230,7 +311,7 @@ impl DieUnit<'_> {
 
 impl<'a> Die<'a> {
     pub(super) fn entry(&self) -> Option<DebuggingInformationEntry<DwarfSlice<'a>>> {
-        self.home.unit.entry(self.offset).ok()
+        if self.home.work.spend(1) { self.home.unit.entry(self.offset).ok() } else { None }
     }
 
     pub(super) fn tag(&self) -> Option<gimli::DwTag> {
@@ -271,11 +352,16 @@ impl<'a> Die<'a> {
     }
 
     /// The non-empty address ranges.
-    pub(super) fn ranges(&self) -> Vec<Range> {
-        let Some(entry) = self.entry() else { return Vec::new() };
-        let Ok(mut ranges) = self.home.dwarf.die_ranges(&self.home.unit, &entry) else { return Vec::new() };
-        let all = std::iter::from_fn(|| ranges.next().ok().flatten());
-        all.filter(|range| range.begin < range.end && range.begin != 0).collect()
+    pub(super) fn ranges(&self) -> impl Iterator<Item = Range> + use<'a> {
+        let home = self.home.clone();
+        let mut ranges = self.entry().and_then(|entry| home.dwarf.die_ranges(&home.unit, &entry).ok());
+        let next = move || if home.work.spend(1) { ranges.as_mut()?.next().ok().flatten() } else { None };
+        std::iter::from_fn(next).filter(|range| range.begin < range.end && range.begin != 0)
+    }
+
+    /// Whether the entry has code.
+    pub(super) fn has_code(&self) -> bool {
+        self.ranges().next().is_some()
     }
 
     /// The address of the first instruction.
@@ -290,6 +376,6 @@ impl<'a> Die<'a> {
             address(dw::DW_AT_low_pc)?.checked_add(offset)
         });
         let low = || address(dw::DW_AT_low_pc).filter(|low| *low != 0);
-        entry.filter(|entry| *entry != 0).or_else(low).or_else(|| Some(self.ranges().first()?.begin))
+        entry.filter(|entry| *entry != 0).or_else(low).or_else(|| Some(self.ranges().next()?.begin))
     }
 }

@@ -16,6 +16,12 @@ pub enum ProbeError {
         /// The kernel's error, or the reason why the file is invalid.
         why: String,
     },
+    /// The request takes too much work for a file of this size.
+    #[error("cannot search the debug information of {path}: its entries share very long lists")]
+    TooMuchWork {
+        /// The file.
+        path: String,
+    },
     /// The request requires debug information.
     #[error("{path} has no debug information, which {purpose} requires")]
     NoDebugInformation {
@@ -175,6 +181,9 @@ impl From<ProbeError> for Error {
             ProbeError::Location { .. } => {
                 result.try_this("pmc probe -V PLACE shows the variables there; another line may have it")
             }
+            ProbeError::TooMuchWork { .. } => result
+                .why("the file is damaged or malicious: compilers give each function its own list")
+                .try_this("pmc probe -F -x FILE lists the functions in its symbol table"),
             ProbeError::Unreadable { .. }
             | ProbeError::OffsetBeyond { .. }
             | ProbeError::NoCode { .. }

@@ -263,7 +263,8 @@ impl<'a> LocationReader<'_, 'a> {
             AttributeValue::Block(bytes) => Some(Expression(bytes)),
             value => {
                 let mut list = die.home.dwarf.attr_locations(&die.home.unit, value).ok()??;
-                std::iter::from_fn(|| list.next().ok().flatten())
+                let next = || if die.home.work.spend(1) { list.next().ok().flatten() } else { None };
+                std::iter::from_fn(next)
                     .find(|part| part.range.begin <= self.address && self.address < part.range.end)
                     .map(|part| part.data)
             }

@@ -122,6 +122,16 @@ impl ProbedProgram<'_> {
         !self.dies.is_empty()
     }
 
+    /// Answers a request within the [`WorkLimit`](dies::WorkLimit).
+    fn within_limit<T>(&self, answer: impl FnOnce() -> Result<T, ProbeError>) -> Result<T, ProbeError> {
+        self.dies.work.restart();
+        let answer = answer();
+        if self.dies.work.is_exceeded() {
+            return Err(ProbeError::TooMuchWork { path: self.path.clone() });
+        }
+        answer
+    }
+
     fn elf_functions(&self) -> &ElfFunctions {
         self.functions.get_or_init(|| ElfFunctions::read(self.elf, self.debug))
     }
@@ -134,5 +144,48 @@ impl ProbedProgram<'_> {
     fn no_debug_information(&self, purpose: &str) -> ProbeError {
         let remedy = self.missing.as_ref().and_then(MissingDataReason::remedy);
         ProbeError::NoDebugInformation { path: self.path.clone(), purpose: purpose.to_owned(), remedy }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::dies::{BYTES_PER_RANGE, FREE_RANGES};
+    use super::places::PlaceRequest;
+    use super::*;
+    use crate::symbol::dwarf::hostile::{self, Sharing};
+    use object::{Object, ObjectSection};
+
+    /// Returns the number of variables at an address of a file whose entries share a list.
+    fn count_variables(sharing: Sharing, entries: u32, items: u32) -> Result<usize, ProbeError> {
+        let image = Image::held("hostile", hostile::elf(sharing, entries, items));
+        let files = ModuleFiles { binary: Some(image), ..ModuleFiles::default() };
+        ProbeFile { path: "hostile".into(), files }.examine(|program| {
+            let request = PlaceRequest { address: Some(hostile::CODE + 0x20), ..PlaceRequest::default() };
+            let answer = program.places(&request).and_then(|places| program.local_names(&places[0], true));
+            // All stored ranges are released.
+            let work = &program.dies.work;
+            let sections = ["info", "rnglists"].map(|name| {
+                let section = program.elf.section_by_name(&format!(".debug_{name}"));
+                section.expect("a section").size() as usize
+            });
+            let most = sections.iter().sum::<usize>() / BYTES_PER_RANGE + FREE_RANGES;
+            assert!(work.keep(most) && !work.keep(1), "{sharing:?}: {work:?}");
+            answer.map(|names| names.len())
+        })?
+    }
+
+    #[test]
+    fn work_is_in_proportion_to_the_file_if_entries_share_a_list() {
+        for sharing in [Sharing::Blocks, Sharing::Variables] {
+            assert_eq!(count_variables(sharing, 3, 4), Ok(0), "{sharing:?}");
+        }
+        for sharing in [Sharing::Functions, Sharing::Units] {
+            let found = count_variables(sharing, 3, 4);
+            assert!(matches!(found, Err(ProbeError::NoDebugInformation { .. })), "{sharing:?}: {found:?}");
+        }
+        for sharing in [Sharing::Functions, Sharing::Blocks, Sharing::Variables, Sharing::Units] {
+            let found = count_variables(sharing, 1000, 6000);
+            assert!(matches!(found, Err(ProbeError::TooMuchWork { .. })), "{sharing:?}: {found:?}");
+        }
     }
 }

@@ -79,21 +79,30 @@ pub(super) fn is_file(path: &str, wanted: &str) -> bool {
         .is_some_and(|before| before.is_empty() || before.ends_with('/') || wanted.starts_with('/'))
 }
 
+/// Maximum length of names that are suggested. Many entries of a hostile file may share one long name.
+const LONGEST_SUGGESTION: usize = 255;
+
+/// Returns the last component of a path, for suggestions.
+pub(super) fn file_name(path: &str) -> Option<String> {
+    let (_, name) = path.rsplit_once('/')?;
+    (name.len() <= LONGEST_SUGGESTION).then(|| name.to_owned())
+}
+
 impl<'a> ProbedProgram<'a> {
     /// Finds the addresses for a probe.
     ///
     /// # Errors
     /// Returns the reason why no address matches.
     pub fn places(&self, request: &PlaceRequest<'_>) -> Result<Vec<FoundPlace<'a>>, ProbeError> {
-        let mut places = match *request {
-            PlaceRequest { address: Some(address), .. } => vec![self.at_address(address)?],
+        let mut places = self.within_limit(|| match *request {
+            PlaceRequest { address: Some(address), .. } => Ok(vec![self.at_address(address)?]),
             PlaceRequest { function: Some(function), line: Some(line), .. } => {
-                self.at_function_line(function, request.file, line)?
+                self.at_function_line(function, request.file, line)
             }
-            PlaceRequest { function: Some(function), .. } => self.at_function(function, request)?,
-            PlaceRequest { file: Some(file), line: Some(line), .. } => self.at_file_line(file, line)?,
-            _ => Vec::new(),
-        };
+            PlaceRequest { function: Some(function), .. } => self.at_function(function, request),
+            PlaceRequest { file: Some(file), line: Some(line), .. } => self.at_file_line(file, line),
+            _ => Ok(Vec::new()),
+        })?;
         let mut seen = FxHashSet::default();
         places.retain(|place| seen.insert(place.address));
         Ok(places)
@@ -121,7 +130,8 @@ impl<'a> ProbedProgram<'a> {
 
     /// Returns the function whose code contains an address.
     fn function_at(&self, address: u64) -> Option<(Rc<UnitScopes<'a>>, usize)> {
-        let units = self.dies.units().filter(|unit| holds_any(unit.dwarf, &unit.unit, &[address]));
+        let may_read = || self.dies.work.spend(1);
+        let units = self.dies.units().filter(|unit| holds_any(unit.dwarf, &unit.unit, &[address], may_read));
         units.map(|unit| Rc::new(UnitScopes::read(unit))).find_map(|unit| {
             let function = unit.function_at(address)?;
             Some((unit, function))
@@ -177,7 +187,7 @@ impl<'a> ProbedProgram<'a> {
     ) -> Vec<(Rc<UnitScopes<'a>>, usize)> {
         let abstract_ones: FxHashSet<(bool, usize)> = functions
             .iter()
-            .filter(|(unit, node)| unit.die(*node).ranges().is_empty())
+            .filter(|(unit, node)| !unit.die(*node).has_code())
             .map(|(unit, node)| unit.die(*node).position())
             .collect();
         if abstract_ones.is_empty() {
@@ -212,9 +222,9 @@ impl<'a> ProbedProgram<'a> {
         };
         // The first instruction, and the end of the code that follows it.
         let code = |unit: &UnitScopes<'a>, node| {
-            let (die, holds) = (unit.die(node), |r: &&Range, at| r.begin <= at && at < r.end);
-            let (entry, ranges) = (die.entry_address()?, die.ranges());
-            let range = ranges.iter().find(|range| holds(range, entry)).or(ranges.first())?;
+            let (die, holds) = (unit.die(node), |r: &Range, at| r.begin <= at && at < r.end);
+            let entry = die.entry_address()?;
+            let range = die.ranges().find(|range| holds(range, entry)).or_else(|| die.ranges().next())?;
             Some((entry, range.end.max(entry.saturating_add(1))))
         };
         let mut places = Vec::new();
@@ -285,7 +295,8 @@ impl<'a> ProbedProgram<'a> {
         let mut near = all.names();
         // Symbols may have a compiler's suffix (`price.constprop.0`).
         for unit in self.scopes() {
-            near.extend(unit.of_kind(ScopeKind::Function).map(|node| self.name_of(&unit, node)));
+            let names = unit.of_kind(ScopeKind::Function).map(|node| self.name_of(&unit, node));
+            near.extend(names.filter(|name| name.len() <= LONGEST_SUGGESTION));
         }
         near.sort_unstable();
         near.dedup();
@@ -347,10 +358,10 @@ impl<'a> ProbedProgram<'a> {
                 is_known = true;
                 self.search_line(&unit, (path, line), None, &mut search)?;
             }
-            known.extend(paths);
+            known.extend(paths.iter().filter_map(|path| file_name(path)));
         }
         if !is_known {
-            let near = known.iter().filter_map(|path| Some(path.rsplit_once('/')?.1.to_owned())).collect();
+            let near = known.into_iter().collect();
             return Err(ProbeError::NoSourceFile { path: self.path.clone(), file: file.to_owned(), near });
         }
         search.places(&format!("{file}:{line}"))
@@ -398,7 +409,7 @@ impl<'a> ProbedProgram<'a> {
     /// into it.
     fn code_of_declaration(&self, unit: &UnitScopes<'a>, path: &str, line: u32) -> Vec<u64> {
         let declared = unit.of_kind(ScopeKind::Function).filter(|&node| {
-            !unit.die(node).ranges().is_empty()
+            unit.die(node).has_code()
                 && unit.declared(&self.dies, node).is_some_and(|(file, at)| at == line && file == path)
         });
         let called = unit
@@ -487,9 +498,11 @@ impl<'a> ProbedProgram<'a> {
         expression: &str,
         cast: Option<&str>,
     ) -> Result<FetchedValue, ProbeError> {
-        let fetched = self.variables_at(place, |scope| scope.fetch(expression, cast));
         let purpose = || format!("reading variables of {}", place.function);
-        fetched.unwrap_or_else(|| Err(self.no_debug_information(&purpose())))
+        self.within_limit(|| {
+            let fetched = self.variables_at(place, |scope| scope.fetch(expression, cast));
+            fetched.unwrap_or_else(|| Err(self.no_debug_information(&purpose())))
+        })
     }
 
     /// Returns the parameters that a probe can read at an address and, if `all` is set, the other local
@@ -498,9 +511,7 @@ impl<'a> ProbedProgram<'a> {
     /// # Errors
     /// Fails if there is no debug information.
     pub fn local_names(&self, place: &FoundPlace<'a>, all: bool) -> Result<Vec<String>, ProbeError> {
-        let names = self.variables_at(place, |scope| scope.local_names(all));
-        names
-            .ok_or_else(|| self.no_debug_information(&format!("finding the variables of {}", place.function)))
+        self.described_at(place, |scope| scope.local_names(all))
     }
 
     /// Returns the types and names of the variables that a probe can read at an address.
@@ -512,13 +523,23 @@ impl<'a> ProbedProgram<'a> {
         place: &FoundPlace<'a>,
         globals: bool,
     ) -> Result<Vec<AvailableVariable>, ProbeError> {
-        let available = self.variables_at(place, |scope| scope.available(globals));
-        available
-            .ok_or_else(|| self.no_debug_information(&format!("finding the variables of {}", place.function)))
+        self.described_at(place, |scope| scope.available(globals))
+    }
+
+    fn described_at<T>(
+        &self,
+        place: &FoundPlace<'a>,
+        ask: impl FnOnce(&VariableScope<'_, 'a>) -> T,
+    ) -> Result<T, ProbeError> {
+        let purpose = || format!("finding the variables of {}", place.function);
+        self.within_limit(|| {
+            self.variables_at(place, ask).ok_or_else(|| self.no_debug_information(&purpose()))
+        })
     }
 
     /// Returns the source position of an address.
     pub fn source_place(&self, address: u64) -> Option<SourcePlace> {
+        self.dies.work.restart();
         let Some((unit, function)) = self.function_at(address) else {
             let function = self.elf_functions().at(address)?;
             let offset = address - function.address;

@@ -1,6 +1,8 @@
 //! The line table of a unit.
 
-use super::dies::DieUnit;
+use std::rc::Rc;
+
+use super::dies::{DieUnit, WorkLimit};
 
 /// Maximum number of rows to read from a unit's line table, which take 160 MB. A single byte of the file may
 /// encode a row.
@@ -22,16 +24,20 @@ pub(super) struct LineRow {
 }
 
 /// The line table of a unit, sorted by address. Rows with the same address keep their order.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct UnitRows {
     rows: Vec<LineRow>,
     /// The source files, indexed by their number.
     paths: Vec<String>,
+    work: Rc<WorkLimit>,
 }
 
 impl UnitRows {
     pub(super) fn read(home: &DieUnit<'_>) -> Self {
-        let Some(program) = home.unit.line_program.clone() else { return Self::default() };
+        let work = home.work.clone();
+        let Some(program) = home.unit.line_program.clone() else {
+            return Self { rows: Vec::new(), paths: Vec::new(), work };
+        };
         let mut left = MOST_PATH_BYTES;
         let mut path = |file| {
             let path = home.path(file).unwrap_or_default();
@@ -42,7 +48,7 @@ impl UnitRows {
         let mut rows = Vec::new();
         let mut read = program.rows();
         while let Ok(Some((_, row))) = read.next_row() {
-            if rows.len() == MOST_ROWS {
+            if rows.len() == MOST_ROWS || !work.spend(1) {
                 break;
             }
             rows.push(LineRow {
@@ -59,7 +65,7 @@ impl UnitRows {
         }
         // At the same address, the end of a sequence comes before the first row of the next sequence.
         rows.sort_by_key(|row| (row.address, !row.ends_sequence));
-        Self { rows, paths }
+        Self { rows, paths, work }
     }
 
     pub(super) fn path(&self, file: u64) -> Option<&str> {
@@ -77,21 +83,21 @@ impl UnitRows {
 
     /// The rows with code.
     pub(super) fn rows(&self) -> impl Iterator<Item = &LineRow> {
-        self.rows.iter().filter(|row| row.line != 0)
+        self.rows.iter().take_while(|_| self.work.spend(1)).filter(|row| row.line != 0)
     }
 
     /// The rows with code between two addresses, without the second one.
     pub(super) fn between(&self, begin: u64, end: u64) -> impl Iterator<Item = &LineRow> {
         let from = self.rows.partition_point(|row| row.address < begin);
-        let inside = self.rows[from..].iter().take_while(move |row| row.address < end);
+        let inside = self.rows[from..].iter().take_while(move |row| row.address < end && self.work.spend(1));
         inside.filter(|row| row.line != 0)
     }
 
     /// Returns the row to which an address belongs: its first statement row, or else its first row.
     pub(super) fn first_at(&self, address: u64) -> Option<&LineRow> {
         let at = self.rows.partition_point(|row| row.address < address);
-        let here =
-            || self.rows[at..].iter().take_while(|row| row.address == address).filter(|row| row.line != 0);
+        let is_here = |row: &&LineRow| row.address == address && self.work.spend(1);
+        let here = || self.rows[at..].iter().take_while(is_here).filter(|row| row.line != 0);
         here().find(|row| row.is_statement).or_else(|| here().next())
     }
 

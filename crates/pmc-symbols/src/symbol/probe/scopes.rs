@@ -4,7 +4,7 @@
 //! pass without recursion.
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::iter::{once, successors};
 use std::rc::Rc;
 
@@ -59,7 +59,8 @@ pub(super) struct UnitScopes<'a> {
     pub(super) nodes: Vec<ScopeNode>,
     rows: OnceCell<UnitRows>,
     functions: OnceCell<Vec<(Range, usize)>>,
-    innermost: RefCell<HashMap<usize, InnermostScopes>>,
+    /// The innermost scopes of the function that was asked for last.
+    innermost: RefCell<Option<(usize, InnermostScopes)>>,
     /// Whether any variable has different locations at different addresses, as in optimized code.
     pub(super) is_optimized: bool,
 }
@@ -84,14 +85,15 @@ impl<'a> UnitScopes<'a> {
     }
 
     pub(super) fn holds(&self, node: usize, address: u64) -> bool {
-        self.die(node).ranges().iter().any(|range| range.begin <= address && address < range.end)
+        self.die(node).ranges().any(|range| range.begin <= address && address < range.end)
     }
 
     /// The functions with code, sorted by their address ranges.
     fn functions(&self) -> &[(Range, usize)] {
         self.functions.get_or_init(|| {
-            let of = |node| self.die(node).ranges().into_iter().map(move |range| (range, node));
-            let mut functions: Vec<_> = self.of_kind(ScopeKind::Function).flat_map(of).collect();
+            let of = |node| self.die(node).ranges().map(move |range| (range, node));
+            let functions = self.of_kind(ScopeKind::Function).flat_map(of);
+            let mut functions: Vec<_> = functions.take_while(|_| self.home.work.keep(1)).collect();
             functions.sort_by_key(|(range, _)| range.begin);
             functions
         })
@@ -108,7 +110,11 @@ impl<'a> UnitScopes<'a> {
     pub(super) fn scopes_at(&self, address: u64) -> Vec<usize> {
         let Some(function) = self.function_at(address) else { return Vec::new() };
         let mut known = self.innermost.borrow_mut();
-        let innermost = known.entry(function).or_insert_with(|| self.innermost_scopes(function));
+        if known.as_ref().is_none_or(|(of, _)| *of != function) {
+            known.take().into_iter().for_each(|(_, old)| self.home.work.release(old.len()));
+            *known = Some((function, self.innermost_scopes(function)));
+        }
+        let Some((_, innermost)) = &*known else { return Vec::new() };
         let innermost = innermost.range(..=address).next_back().map_or(function, |(_, &node)| node);
         let outer = |&node: &usize| self.nodes[node].parent.filter(|_| node != function);
         let mut scopes: Vec<usize> = successors(Some(innermost), outer).collect();
@@ -124,6 +130,7 @@ impl<'a> UnitScopes<'a> {
                 continue;
             }
             for Range { begin, end } in self.die(number).ranges() {
+                let before = innermost.len();
                 let after = innermost.range(..=end).next_back().map_or(function, |(_, &node)| node);
                 let replaced: Vec<u64> = innermost.range(begin..end).map(|(&start, _)| start).collect();
                 for start in replaced {
@@ -131,6 +138,11 @@ impl<'a> UnitScopes<'a> {
                 }
                 innermost.insert(begin, number);
                 innermost.insert(end, after);
+                self.home.work.release(before.saturating_sub(innermost.len()));
+                if !self.home.work.keep(innermost.len().saturating_sub(before)) {
+                    self.home.work.release(before);
+                    return InnermostScopes::new();
+                }
             }
         }
         innermost
@@ -154,6 +166,14 @@ impl<'a> UnitScopes<'a> {
     pub(super) fn declared(&self, dies: &Dies<'a>, node: usize) -> Option<(String, u32)> {
         let (holder, file, line) = dies.declared(&self.die(node))?;
         Some((holder.home.path(file)?, line))
+    }
+}
+
+impl Drop for UnitScopes<'_> {
+    fn drop(&mut self) {
+        let functions = self.functions.get().map_or(0, Vec::len);
+        let innermost = self.innermost.get_mut().as_ref().map_or(0, |(_, scopes)| scopes.len());
+        self.home.work.release(functions + innermost);
     }
 }
 

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::ProbedProgram;
 use super::error::ProbeError;
-use super::places::is_file;
+use super::places::{file_name, is_file};
 use super::scopes::{ScopeKind, UnitScopes};
 
 /// The lines that can be probed.
@@ -27,6 +27,10 @@ impl<'a> ProbedProgram<'a> {
     /// # Errors
     /// Fails if the function or the debug information does not exist.
     pub fn function_lines(&self, name: &str, file: Option<&str>) -> Result<ProbeableLines, ProbeError> {
+        self.within_limit(|| self.lines_of_function(name, file))
+    }
+
+    fn lines_of_function(&self, name: &str, file: Option<&str>) -> Result<ProbeableLines, ProbeError> {
         let functions = self.described_functions(name, file)?;
         let declared = functions.first().and_then(|(unit, node)| unit.declared(&self.dies, *node));
         let Some((path, first)) = declared else {
@@ -35,7 +39,7 @@ impl<'a> ProbedProgram<'a> {
         let mut lines = BTreeSet::new();
         let mut others = BTreeSet::new();
         let mut copies = self.inlined_copies(&functions);
-        copies.extend(functions.iter().filter(|(unit, node)| !unit.die(*node).ranges().is_empty()).cloned());
+        copies.extend(functions.iter().filter(|(unit, node)| unit.die(*node).has_code()).cloned());
         for (unit, node) in &copies {
             match unit.declared(&self.dies, *node) {
                 Some(declared) if declared == (path.clone(), first) => {
@@ -51,13 +55,12 @@ impl<'a> ProbedProgram<'a> {
     /// Adds the lines of a function's code, except for code of other functions that were inlined into it.
     fn lines_of_code(&self, unit: &Rc<UnitScopes<'a>>, root: usize, path: &str, lines: &mut BTreeSet<u32>) {
         let rows = unit.rows();
-        let ranges = unit.die(root).ranges();
         let mut add = |address: u64, line: u32| {
             if self.other_line(unit, address, path, line).is_none() {
                 lines.insert(line);
             }
         };
-        for row in ranges.iter().flat_map(|range| rows.between(range.begin, range.end)) {
+        for row in unit.die(root).ranges().flat_map(|range| rows.between(range.begin, range.end)) {
             let is_of_file = row.is_statement && rows.path_of(row) == path;
             if is_of_file && self.is_own_row(unit, root, row.address, row.line) {
                 add(row.address, row.line);
@@ -110,13 +113,17 @@ impl<'a> ProbedProgram<'a> {
     /// # Errors
     /// Fails if the source file or the debug information does not exist.
     pub fn file_lines(&self, file: &str) -> Result<ProbeableLines, ProbeError> {
+        self.within_limit(|| self.lines_of_file(file))
+    }
+
+    fn lines_of_file(&self, file: &str) -> Result<ProbeableLines, ProbeError> {
         if !self.has_debug_information() {
             return Err(self.no_debug_information("showing lines"));
         }
         let (mut lines, mut known, mut chosen) = (BTreeSet::new(), BTreeSet::new(), None);
         for unit in self.scopes() {
             let rows = unit.rows();
-            known.extend(rows.paths().filter_map(|path| Some(path.rsplit_once('/')?.1.to_owned())));
+            known.extend(rows.paths().filter_map(file_name));
             let Some(path) = rows.paths().find(|path| is_file(path, file)) else { continue };
             let path = chosen.get_or_insert_with(|| path.to_owned());
             let of_rows = rows.rows().filter(|row| row.is_statement && rows.path_of(row) == *path);
@@ -124,7 +131,7 @@ impl<'a> ProbedProgram<'a> {
             for node in unit.of_kind(ScopeKind::Function) {
                 let declared = unit.declared(&self.dies, node).filter(|(file, _)| file == path);
                 let die = unit.die(node);
-                if let (Some((_, line)), false) = (declared, die.ranges().is_empty()) {
+                if let (Some((_, line)), true) = (declared, die.has_code()) {
                     all.extend(die.entry_address().map(|entry| (entry, line)));
                 }
             }
