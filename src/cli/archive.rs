@@ -10,14 +10,15 @@ use super::symbol_files::SymbolFiles;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  pmc archive                             perf.data.archive: pmc report -i perf.data.archive, anywhere
+  pmc archive                             perf.data.archive, for pmc report -i on any machine
   pmc archive -o bug.data my.data         choose the file's name
   pmc archive --with-debug                also the code of callers, and the names of all variables
   pmc archive --no-code                   without machine code and source lines
   pmc archive --anonymous                 for strangers: without names and addresses of this machine
   pmc archive --perf                      perf.data.tar.bz2 for perf: tar xvf … -C ~/.debug
   pmc archive --perf --all                the recording and its files in one tar archive
-  pmc archive --perf --unpack perf.all-….tar.bz2   extract the recording here and its files to the build-id cache
+  pmc archive --perf --unpack perf.all-….tar.bz2
+                                          the recording here, its files to the build-id cache
 --perf requires tar and bzip2.")]
 pub struct ArchiveArgs {
     /// Recording or `-` [default: perf.data]; with --unpack, the archive [default: only perf*.tar.bz2 here]

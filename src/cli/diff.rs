@@ -15,10 +15,12 @@ Examples:
   pmc diff before.data after.data -s sym  functions by name, in any program
   pmc diff a.data b.data c.data           compare b and c with a
   pmc diff --tree a.data b.data           differences in the call tree
-  pmc diff old*.data --vs new*.data       several runs of each: differences beyond the noise between runs
-  pmc diff old*.data --vs new*.data --fail-if 'worse > 3% and p < 0.01'   in CI: exit with 1 if slower
+  pmc diff old*.data --vs new*.data       differences beyond the noise between runs
+  pmc diff old*.data --vs new*.data --fail-if 'worse > 3% and p < 0.01'
+                                          in CI: exit with status 1 if the new version is slower
   pmc diff --stream a.data b.data         the hottest call chains, matched
   pmc diff -c ratio -p a.data b.data      ratio of the costs
+  pmc diff -s sym old.pb.gz new.pb.gz     profiles of another program: docs/import.md
 docs/diff.md explains noise and the fields of --json.")]
 pub struct DiffArgs {
     /// Recordings to compare, the baseline first [default: perf.data.old perf.data]

@@ -12,14 +12,15 @@ use super::symbol_files::SymbolFiles;
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
-  pmc export -o perf.html                      a page for any browser: flame graph, functions, code, time
-  pmc export -o perf.pb.gz                     for go tool pprof; .firefox.json, .speedscope.json, .callgrind
+  pmc export -o perf.html                      a page for any browser: flame graph, functions, code
+  pmc export -o perf.pb.gz                     for go tool pprof; also .firefox.json, .callgrind
   pmc export -c make --time 10%-20% -o a.svg   part of the recording
   pmc export --diff old.data -o diff.svg       increases in red, decreases in blue
   pmc record -o - -g -- make | pmc export -o make.svg
+  pmc export -i app.folded -o app.html         a profile of another program: docs/import.md
   pmc export -o web7.parquet --service web     web7.samples.parquet and web7.stacks.parquet, for SQL
   pmc export --push http://localhost:4318 --service shop
-                                               to an OpenTelemetry collector; pyroscope=URL, parca=URL
+                                               to an OpenTelemetry collector
 docs/export.md describes the formats, docs/fleet.md the tables of parquet, docs/push.md servers.")]
 pub struct ExportArgs {
     /// Format: html, svg, folded, firefox, perfetto, speedscope, pprof, otlp, callgrind, gmon (a directory,

@@ -13,13 +13,15 @@ use super::symbol_files::SymbolFiles;
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
-  pmc report                              perf.data full-screen: functions, call tree, flame graph, code
+  pmc report                              full-screen: functions, call tree, flame graph, code
   pmc report --stdio                      the top functions, then the call tree, as text
   pmc report -s dso                       by library
   pmc report --comms make -g callee       one program, with the callers of hot functions
   pmc report -F overhead,sample,sym -t,   all rows, machine-readable
   pmc report --json                       everything, as one JSON document
-Sort keys and the fields of --json: docs/report.md.")]
+  pmc report -i cpu.pb.gz                 a profile of another program, such as a Go program's
+docs/report.md explains the sort keys and the fields of --json, docs/import.md the formats of other
+programs.")]
 pub struct ReportArgs {
     /// Recording to read (also -i); `-` is stdin [default: stdin if it is a pipe or file, else perf.data]. A
     /// word that is not a file name selects functions that contain it

@@ -305,7 +305,9 @@ fn imported_profiles_work_with_all_commands() {
     run(&format!("export -q --format html -o {}", page.to_str().unwrap()), &go).expect(0);
     assert!(fs::read_to_string(&page).unwrap().starts_with("<!"));
     run("export -q --format svg -o -", &go).expect(0).prints(&["main.inner"]);
-    run("annotate --stdio main.inner", &go).prints(&["the archive does not contain this code"]);
+    let listing = run("annotate --stdio main.inner", &go).expect(0);
+    listing.clone().prints(&["no instructions: imported profiles contain no code"]);
+    assert!(!listing.stdout.contains("precise level"), "{}", listing.stdout);
     run("report --stdio --header-only", &go).expect(0).prints(&["form : pprof"]);
     // Converted to a recording, which perf reads too.
     let archive = folder.path().join("archive.data");
@@ -324,6 +326,16 @@ fn imported_profiles_work_with_all_commands() {
             "no timestamps",
             "imported from a file of the format folded stacks",
             "perf script text, JFR",
+        ]);
+    }
+    let lacks = [("parquet", "no times"), ("gmon", "no addresses")];
+    for (format, what) in lacks {
+        let out = folder.path().join(format);
+        let command = format!("export --format {format} -o {}", out.to_str().unwrap());
+        run(&command, &theirs("py-spy.folded")).expect(1).says(&[
+            what,
+            "imported from a file of the format folded stacks",
+            "another format",
         ]);
     }
     // Advice on how to record does not help with a file of another program.
@@ -417,12 +429,24 @@ fn files_that_cannot_be_imported_are_explained() {
     let long = format!("{}a;b\n", "a;b 1\n".repeat(20_000));
     fails(long.as_bytes(), &["as folded stacks: line 20001: a folded stack must end with"]);
     fails(b"{\"meta\":{},\"threads\":[{", &["as Firefox profile", "line 1 column"]);
+    fails(b"{\"nodes\":[{", &["invalid JSON: EOF while parsing", "truncated or damaged"]);
+    fails(b"{\"a\":1}", &["not a perf.data file", "speedscope"]);
+    fails(b"\xfd7zXZ\0\x04 12\n", &["packed with xz", "xz -dc FILE"]);
+    fails(b"PK\x03\x04", &["packed with zip", "unzip -p FILE"]);
+    // These files are not damaged.
+    for (content, words) in [("a;b 1 2\n", "two weights"), (r#"{"nodes":[],"samples":[]}"#, "no samples")] {
+        fs::write(&file, content).unwrap();
+        let ran = run("report --stdio", &file).expect(1);
+        assert!(ran.stderr.contains(words) && !ran.stderr.contains("damaged"), "{}", ran.stderr);
+    }
     fails(b"events: Ir\nfn=a\n1 x\n", &["as callgrind: line 3: invalid cost"]);
     fails(b"heap_v2/524288\n", &["a heap dump in text form", "go tool pprof -proto"]);
     let packed = fs::read(theirs("go.heap.pb.gz")).unwrap();
     fails(&packed[..packed.len() / 2], &["incomplete deflate stream"]);
     let unpacked = fs::read(theirs("go.cpu.pb")).unwrap();
     fails(&unpacked[..unpacked.len() - 40], &["as pprof"]);
+    fs::write(&file, b"\xef\xbb\xbfmain;b 1\n").unwrap();
+    assert_eq!(folded(&file, ""), BTreeMap::from([("main;b".to_owned(), 1)]));
     // Names are data: their control characters reach neither the terminal nor a page.
     fs::write(&file, b"shell;evil\x1b[31m;b 1\n").unwrap();
     let ran = run("report --stdio", &file).expect(0);

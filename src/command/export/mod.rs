@@ -228,12 +228,16 @@ impl LoadedRecording {
         let mut request = plan.request.clone();
         request.resolve(&session.reader)?;
         request.apart = plan.apart(&session.reader);
+        let lacks = |what: &str, formats: &str| {
+            let error = header::advise(Error::new(what), &session.reader, "pmc record", formats);
+            Err(error.try_this("another format: pmc export -o FILE.pb.gz"))
+        };
         if plan.format.is_pair() && !session.has_time {
-            return Err(Error::new(
-                "the samples have no times, so they cannot be put into a table of a fleet",
-            )
-            .why("the recording was made without times")
-            .try_this("another format: pmc export -o FILE.pb.gz"));
+            let what = "the samples have no times, so they cannot be put into a table of a fleet";
+            return lacks(what, header::FORMATS_WITH_TIMES);
+        }
+        if plan.format == ExportFormat::Gmon && header::is_imported(&session.reader) {
+            return lacks("the samples have no addresses, which gprof requires", "");
         }
         // Without timestamps, all samples would seem to be simultaneous.
         request.apart.retain(|one| session.has_time || !matches!(one, SampleAttribute::Time(_)));

@@ -184,7 +184,7 @@ fn read(
 /// Returns the times of the first and last sample. `None` for an imported profile, whose clock may have
 /// started with the program.
 fn sampled_ns(reader: &Reader) -> Option<(u64, u64)> {
-    let time = reader.features().sample_time.as_ref().filter(|_| header::imported_form(reader).is_none())?;
+    let time = reader.features().sample_time.as_ref().filter(|_| !header::is_imported(reader))?;
     Some((time.first, time.last))
 }
 

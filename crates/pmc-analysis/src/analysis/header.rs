@@ -126,9 +126,14 @@ pub const FORMATS_WITH_TIMES: &str =
     "perf script text, JFR, Firefox profile, V8 CPU profile, Chrome trace, or speedscope with a unit of time";
 
 /// Returns the format of the file from which the recording was imported, if it was.
-pub(super) fn imported_form(reader: &Reader) -> Option<String> {
+fn imported_form(reader: &Reader) -> Option<String> {
     let form = facts_in_archive(reader)?.form;
     (!LAYOUTS.contains(&&*form)).then_some(form)
+}
+
+/// Whether the recording was imported from a profile of another program.
+pub fn is_imported(reader: &Reader) -> bool {
+    imported_form(reader).is_some()
 }
 
 /// Adds the remedy for data that the recording lacks: `record`, a command that records it. Recording options

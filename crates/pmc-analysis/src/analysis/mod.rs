@@ -129,7 +129,7 @@ fn symbols_of(session: &Session, options: &SymbolOptions) -> Result<RecordingSym
     }
     let live = archive.is_none() && options.symfs.is_none() && is_from_here(session);
     let mut symbols = RecordingSymbols::new(&session.history, SymbolOptions { live, ..options.clone() })?;
-    symbols.is_imported = header::imported_form(&session.reader).is_some();
+    symbols.is_imported = header::is_imported(&session.reader);
     symbols.know_device(&DeviceFile::all(session.reader.features()));
     if let Some(archive) = archive {
         symbols.symbolizer.set_archive(archive);

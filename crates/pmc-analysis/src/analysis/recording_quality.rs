@@ -227,7 +227,7 @@ pub(super) fn trust(
     let copied = in_events.chain(in_archive).max().unwrap_or(0);
     sampled::ProfileQuality {
         unwound_live: unwound_live.filter(|_| ends.copied == 0),
-        is_imported: header::imported_form(&session.reader).is_some(),
+        is_imported: header::is_imported(&session.reader),
         largest_copies: largest_live || copied == LARGEST_STACK_COPY,
         samples: samples.totals.iter().map(|total| total.samples).sum(),
         // Lost-sample records and the counters report the same losses, so these numbers are not added up.

@@ -225,7 +225,7 @@ pub(super) fn read_trace(bytes: &[u8], mut profile: ImportedProfile) -> Result<I
         add_slices(slices(&file.trace_events), &names, &mut profile)?;
     }
     if profile.samples.is_empty() {
-        return Err(ImportError::file(
+        return Err(ImportError::unsupported(
             "the trace contains neither samples (events \"ProfileChunk\", or \"samples\" with \"stackFrames\") nor slices",
         ));
     }

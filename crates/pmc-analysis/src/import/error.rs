@@ -19,8 +19,10 @@ pub(crate) enum ImportError {
         /// The rule that it breaks.
         what: String,
     },
-    /// The file is invalid as a whole, or lacks something.
+    /// The file is invalid as a whole.
     File(String),
+    /// The file is valid, but contains nothing that pmc can import.
+    Unsupported(String),
     /// The file exceeds a limit of pmc.
     Limit { what: &'static str, most: u64 },
 }
@@ -34,6 +36,15 @@ impl ImportError {
         Self::Byte { at, what: what.into() }
     }
 
+    pub(crate) fn unsupported(what: impl Into<String>) -> Self {
+        Self::Unsupported(what.into())
+    }
+
+    /// Whether the file breaks a rule of its format, at least as far as pmc knows the format.
+    pub(crate) fn is_damage(&self) -> bool {
+        matches!(self, Self::Line { .. } | Self::Byte { .. } | Self::File(_))
+    }
+
     pub(crate) fn file(what: impl Into<String>) -> Self {
         Self::File(what.into())
     }
@@ -44,7 +55,7 @@ impl fmt::Display for ImportError {
         match self {
             Self::Line { line, what } => write!(f, "line {line}: {what}"),
             Self::Byte { at, what } => write!(f, "byte {at}: {what}"),
-            Self::File(what) => f.write_str(what),
+            Self::File(what) | Self::Unsupported(what) => f.write_str(what),
             Self::Limit { what, most } => write!(f, "{what}: more than pmc imports (at most {most})"),
         }
     }

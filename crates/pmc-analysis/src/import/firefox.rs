@@ -250,7 +250,9 @@ fn processed(
         let weight = number(weights, at).unwrap_or(1.0);
         let Some(stack) = index(stacks, at).filter(|_| weight != 0.0) else { continue };
         if weight < 0.0 {
-            return Err(ImportError::file("a weight is negative, as in the difference of two profiles"));
+            return Err(ImportError::unsupported(
+                "a weight is negative, as in the difference of two profiles",
+            ));
         }
         let stack = rows.stack(stack, profile)?;
         let value = profile.scaled(event, weight);

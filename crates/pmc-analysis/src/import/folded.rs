@@ -42,6 +42,10 @@ const START_FUNCTIONS: &[&str] = &[
 const SEPARATOR: char = ';';
 
 pub(super) fn is_format(head: &[u8]) -> bool {
+    // Bytes of a binary file can look like a line with a number at its end.
+    if head.contains(&0) {
+        return false;
+    }
     let mut lines = head_lines(head).filter(|line| !is_ignored(line)).peekable();
     // Keys with values, as in configuration files, are no stacks.
     let fits = |line: Cow<'_, str>| {
@@ -72,7 +76,7 @@ pub(super) fn read(bytes: &[u8], mut profile: ImportedProfile) -> Result<Importe
     let has_two_weights = |line: &str| split(line).and_then(|(stack, _)| split(stack)).is_some();
     if stacks.all(|(_, line)| has_two_weights(&line)) {
         let what = "each stack has two weights: import the two profiles, and compare them with pmc diff";
-        return Err(ImportError::file(what));
+        return Err(ImportError::unsupported(what));
     }
     let mut locations: Vec<ImportId> = Vec::new();
     let mut has_fractions = false;
@@ -273,5 +277,6 @@ mod tests {
         assert!(error("a;b 1 2\na;c 1 2\n").contains("two weights"));
         assert_eq!(imported("a;operator 1 2\na;c 2\n").samples.len(), 2);
         assert!(is_format(b"a;b 1\n# c\n\nmain 2\n") && !is_format(b"hello world\n"));
+        assert!(!is_format(b"\xfd7zXZ\0\x04 12\n"));
     }
 }

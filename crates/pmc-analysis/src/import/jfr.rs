@@ -373,7 +373,10 @@ impl JfrImport {
         }
         if profile.samples.is_empty() {
             let names: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
-            return Err(ImportError::file(format!("it contains none of the events {}", names.join(", "))));
+            return Err(ImportError::unsupported(format!(
+                "it contains none of the events {}",
+                names.join(", ")
+            )));
         }
         if self.truncated > 0 {
             profile.notes.push(format!(

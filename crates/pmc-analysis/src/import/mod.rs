@@ -104,6 +104,17 @@ const FORMATS: &[ImportFormat] = &[
 /// How heap dumps in text form start.
 const HEAP_DUMPS: &[&str] = &["heap_v2/", "heap profile:", "--- symbol"];
 
+/// Names of the compression formats that pmc does not unpack, the start of their files, and the command that
+/// unpacks them.
+const PACKED: &[(&str, &[u8], &str)] = &[
+    ("xz", b"\xfd7zXZ\0", "xz -dc"),
+    ("bzip2", b"BZh", "bzip2 -dc"),
+    ("lz4", b"\x04\x22\x4d\x18", "lz4 -dc"),
+    ("zip", b"PK\x03\x04", "unzip -p"),
+];
+/// The byte order mark with which some programs start texts in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// Opens a recording, or imports a profile in another format. `-` is standard input.
 ///
 /// # Errors
@@ -121,10 +132,23 @@ pub fn open(path: impl AsRef<Path>) -> Result<Reader> {
 /// Whether a file that starts with these bytes (at most [`HEAD`]) may have one of the formats. A stream is
 /// read to its end only if it may.
 fn may_be_profile(start: &[u8]) -> bool {
+    let start = start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(start);
     let content = ImportContent { bytes: start, keys: OnceCell::new() };
     // The keys by which formats in JSON differ may come later.
-    let is_json = start.trim_ascii_start().starts_with(b"{");
-    is_json || is_heap_dump(start) || FORMATS.iter().any(|format| (format.is_format)(&content))
+    is_object(start)
+        || is_heap_dump(start)
+        || packed(start).is_some()
+        || FORMATS.iter().any(|format| (format.is_format)(&content))
+}
+
+/// Whether this may be the start of an object in JSON.
+fn is_object(bytes: &[u8]) -> bool {
+    bytes.trim_ascii_start().starts_with(b"{")
+}
+
+/// Returns the row of [`PACKED`] for a packed file.
+fn packed(bytes: &[u8]) -> Option<&'static (&'static str, &'static [u8], &'static str)> {
+    PACKED.iter().find(|(_, start, _)| bytes.starts_with(start))
 }
 
 fn is_heap_dump(bytes: &[u8]) -> bool {
@@ -143,24 +167,44 @@ fn import(bytes: &[u8], path: &Path) -> Result<Reader> {
         true => Path::new("standard input"),
         false => path,
     };
+    let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
+    if let Some((name, _, unpack)) = packed(bytes) {
+        return Err(Error::new(format!("{}: packed with {name}", clean(&shown.to_string_lossy())))
+            .why("pmc unpacks only gzip and zstd")
+            .try_this(format!("unpack the file: {unpack} FILE > PROFILE")));
+    }
     if is_heap_dump(bytes) {
         return Err(Error::new(format!("{}: a heap dump in text form", clean(&shown.to_string_lossy())))
             .why("it contains only addresses, no function names")
             .try_this("convert it: go tool pprof -proto PROGRAM FILE > heap.pb.gz, or jeprof --collapsed"));
     }
     let content = ImportContent { bytes, keys: OnceCell::new() };
-    let format = FORMATS.iter().find(|format| (format.is_format)(&content)).ok_or_else(|| unknown(shown))?;
+    let format =
+        FORMATS.iter().find(|format| (format.is_format)(&content)).ok_or_else(
+            || match serde_json::from_slice::<serde::de::IgnoredAny>(bytes) {
+                Err(error) if is_object(bytes) => {
+                    Error::new(format!("{}: invalid JSON: {error}", clean(&shown.to_string_lossy())))
+                        .why("the file is truncated or damaged before the keys that show its format")
+                }
+                _ => unknown(shown),
+            },
+        )?;
     let read = (format.read)(bytes, ImportedProfile::new());
     let checked = read.and_then(|profile| {
         if profile.samples.is_empty() {
-            return Err(ImportError::file("it contains no samples"));
+            return Err(ImportError::unsupported("it contains no samples"));
         }
         recording::check(&profile).map(|()| profile)
     });
     let profile = checked.map_err(|error| {
         let name = clean(&shown.to_string_lossy()).into_owned();
-        Error::new(format!("cannot import {name} as {}: {}", format.name, clean(&error.to_string())))
-            .why("the file is damaged, or written in a dialect that pmc does not know")
+        let text = format!("cannot import {name} as {}: {}", format.name, clean(&error.to_string()));
+        match error.is_damage() {
+            true => {
+                Error::new(text).why("the file is damaged, or written in a dialect that pmc does not know")
+            }
+            false => Error::new(text),
+        }
     })?;
     for note in recording::notes(&profile) {
         say::note(format!("{}: {note}", clean(&shown.to_string_lossy())));

@@ -73,8 +73,15 @@ pub(crate) fn listing(
     let mut notes = Vec::new();
     let code = symbols.symbolizer.code(function.id, function.start, function.size, how.kcore.as_deref());
     let code = code.map_err(|missing| {
-        let text = format!("no instructions: {}", missing.why);
-        notes.push(ListingNote { text, remedy: missing.remedy });
+        notes.push(match symbols.is_imported {
+            true => ListingNote {
+                text: "no instructions: imported profiles contain no code".into(),
+                remedy: None,
+            },
+            false => {
+                ListingNote { text: format!("no instructions: {}", missing.why), remedy: missing.remedy }
+            }
+        });
     });
     let code = code.ok();
     let instructions = code.as_ref().map(|code| instructions(symbols, function, code, how, &mut notes));

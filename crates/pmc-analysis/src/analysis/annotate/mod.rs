@@ -13,7 +13,7 @@ use functions::SampledFunction;
 use listing::ListingOptions;
 
 use super::{Analysis, ProgressSink};
-use crate::profile::annotate::{Listing, ListingEvent, ListingNote};
+use crate::profile::annotate::{Listing, ListingEvent, ListingNote, Skid};
 use pmc_sys::error::Result;
 
 /// Which functions to annotate, and how.
@@ -160,7 +160,13 @@ impl Analysis {
 
     fn events(&self) -> Vec<ListingEvent> {
         let reader = &self.session().reader;
-        listing::events(reader.events(), self.totals(), |event| reader.features().group_leader(event))
+        let leader = |event| reader.features().group_leader(event);
+        let mut events = listing::events(reader.events(), self.totals(), leader);
+        if self.symbols.is_imported {
+            // Costs of lines, without instructions: no distance applies.
+            events.iter_mut().for_each(|event| event.skid = Skid::None);
+        }
+        events
     }
 }
 
