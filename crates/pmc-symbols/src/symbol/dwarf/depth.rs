@@ -3,8 +3,8 @@
 //!
 //! Takes a parsed unit; decides whether [`lines`](super::lines) may pass it to addr2line, which recurses
 //! once per level of inlining and would overflow the stack on a hostile file. Neither gimli 0.34 nor
-//! addr2line 0.27 limits the nesting (addr2line limits only chains of abstract origins, to 16). addr2line also
-//! keeps each range of each function, although many functions of a hostile file may share one long list.
+//! addr2line 0.27 limits the nesting (addr2line limits only chains of abstract origins, to 16). addr2line
+//! also keeps each range of each function, although many functions of a hostile file may share one long list.
 //!
 //! The scan visits every entry of each unit with samples. It is fast because it determines how to skip an
 //! entry's bytes only once per kind of entry, and because most kinds have a fixed size. gimli's own scan

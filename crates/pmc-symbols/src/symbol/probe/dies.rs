@@ -2,8 +2,8 @@
 //!
 //! Takes the sections of a file; returns entries and their attributes, including those that an entry inherits
 //! from its abstract origin or declaration. The number of references followed is bounded, because a hostile
-//! file may contain cycles. The work of a request is bounded ([`WorkLimit`]), because many entries of a hostile
-//! file may share one long list.
+//! file may contain cycles. The work of a request is bounded ([`WorkLimit`]), because many entries of a
+//! hostile file may share one long list.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -67,7 +67,7 @@ impl WorkLimit {
         self.is_exceeded.set(false);
     }
 
-    /// Takes steps. Returns whether they were left.
+    /// Counts steps. Returns whether the request may take them.
     pub(super) fn spend(&self, steps: usize) -> bool {
         let left = self.steps.get().checked_sub(steps);
         self.steps.set(left.unwrap_or(0));
