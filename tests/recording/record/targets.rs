@@ -26,6 +26,13 @@ static void burn(double seconds) {
     while (now.tv_sec + now.tv_nsec / 1e9 < seconds);
 }
 static void *burn_in_thread(void *unused) { burn(0.3); return unused; }
+static void *exec_in_thread(void *words) { execv(*(char **)words, words); return 0; }
+static pid_t start(char **words) {
+    pid_t child = fork();
+    if (child) return child;
+    execv(*words, words);
+    _exit(9);
+}
 int main(int count, char **words) {
     const char *mode = words[1];
     if (!strcmp(mode, "unmap")) {
@@ -51,6 +58,22 @@ int main(int count, char **words) {
     } else if (!strcmp(mode, "eat")) {
         burn(0.1);
         for (;;) memset(malloc(1 << 20), 1, 1 << 20);
+    } else if (!strcmp(mode, "child")) {
+        waitpid(start(words + 2), 0, 0);
+        burn(0.05);
+    } else if (!strcmp(mode, "daemon")) {
+        start(words + 2);
+    } else if (!strcmp(mode, "killed")) {
+        for (int i = 0; i < 100; i++) {
+            pid_t child = start(words + 2);
+            usleep(i * 20);
+            kill(child, SIGKILL);
+            waitpid(child, 0, 0);
+        }
+    } else if (!strcmp(mode, "thread")) {
+        pthread_t thread;
+        pthread_create(&thread, 0, exec_in_thread, words + 2);
+        pause();
     } else if (!strcmp(mode, "sleep")) {
         usleep(atoi(words[2]));
     }
@@ -120,36 +143,121 @@ fn names_made_of_control_characters_are_printed_escaped() {
     }
 }
 
+/// pmc for another user, with a folder of this user and a setuid program.
+struct OtherUser<'a> {
+    program: &'a Path,
+    pmc: PathBuf,
+    folder: PathBuf,
+    privileged: PathBuf,
+}
+
+impl<'a> OtherUser<'a> {
+    /// `None` if something is missing.
+    fn new(lab: &Lab, program: &'a Path) -> Option<Self> {
+        if !kit::need_program("setpriv") {
+            return None;
+        }
+        let (pmc, privileged, folder) = (lab.path("pmc"), lab.path("privileged"), lab.path("theirs"));
+        kit::copy_program(kit::binary(), &pmc);
+        kit::copy_program(program, &privileged);
+        std::fs::set_permissions(&privileged, PermissionsExt::from_mode(0o4755)).expect("it is ours");
+        std::fs::create_dir(&folder).expect("a folder");
+        std::os::unix::fs::chown(&folder, Some(65534), Some(65534)).expect("root may");
+        Some(Self { program, pmc, folder, privileged })
+    }
+
+    /// Runs pmc with these options and the target with these words.
+    fn run(&self, options: &[&str], words: &[&str]) -> kit::Ran {
+        let mut setpriv = Command::new("setpriv");
+        setpriv.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&self.pmc).args(options);
+        setpriv.arg("--").arg(self.program).args(words).env("HOME", &self.folder);
+        kit::Ran::from(setpriv.output().expect("setpriv starts")).expect(0)
+    }
+}
+
 #[test]
 fn change_of_privileges_that_ends_the_measurement_is_reported() {
     let Some((lab, program)) = targets() else { return };
-    if !kit::need_program("setpriv") {
-        return;
-    }
-    let (pmc, privileged) = (lab.path("pmc"), lab.path("privileged"));
-    kit::copy_program(kit::binary(), &pmc);
-    kit::copy_program(&program, &privileged);
-    std::fs::set_permissions(&privileged, PermissionsExt::from_mode(0o4755)).expect("it is ours");
-    let folder = lab.path("theirs");
-    std::fs::create_dir(&folder).expect("a folder");
-    std::os::unix::fs::chown(&folder, Some(65534), Some(65534)).expect("root may");
-    let file = folder.join("perf.data");
-    let unprivileged = |words: &[&str]| {
-        let mut setpriv = Command::new("setpriv");
-        setpriv.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&pmc).args(words);
-        setpriv.arg("--").arg(&program).arg("privileged").arg(&privileged).env("HOME", &folder);
-        kit::Ran::from(setpriv.output().expect("setpriv starts")).expect(0)
-    };
-    let run = unprivileged(&["stat", "-e", "task-clock:u"]);
+    let Some(user) = OtherUser::new(&lab, &program) else { return };
+    let words = ["privileged", user.privileged.to_str().expect("a path")];
+    let run = user.run(&["stat", "-e", "task-clock:u"], &words);
     let run =
         run.says(&["the events were on for", "(setuid, setgid or file capabilities)", "run pmc as root"]);
     assert!(!run.stderr.contains("executed a program"), "{}", run.stderr);
+    let file = user.folder.join("perf.data");
     let file_name = file.to_str().expect("a path");
-    let run = unprivileged(&["record", "-e", "cpu-clock:u", "-F", "2000", "-o", file_name]);
+    let run = user.run(&["record", "-e", "cpu-clock:u", "-F", "2000", "-o", file_name], &words);
     let run = run.says(&["the kernel stopped measuring the command", "run pmc as root"]);
+    // pmc reports the command only once.
+    assert!(!run.stderr.contains(NOT_MEASURED), "{}", run.stderr);
     // perf reads only its own user's files.
     std::os::unix::fs::chown(&file, Some(0), Some(0)).expect("root may");
     assert!(check_samples(&file, &run) > 20, "{}", run.stderr);
+}
+
+/// Part of the warning about processes that the kernel stopped measuring.
+const NOT_MEASURED: &str = "not measured, nor were";
+
+#[test]
+fn children_that_change_privileges_are_reported() {
+    let Some((lab, program)) = targets() else { return };
+    let Some(user) = OtherUser::new(&lab, &program) else { return };
+    let privileged = user.privileged.to_str().expect("a path");
+    let program = program.to_str().expect("a path");
+    // Users may execute this program, but not read it.
+    let secret = lab.path("secret");
+    kit::copy_program(user.program, &secret);
+    std::fs::set_permissions(&secret, PermissionsExt::from_mode(0o711)).expect("it is ours");
+    let secret = secret.to_str().expect("a path");
+    let child = ["child", privileged, "burn"];
+    let grandchild = ["child", program, "child", privileged, "burn"];
+    let two = ["child", program, "child", privileged, "child", secret, "burn"];
+    let unreadable = ["child", secret, "burn"];
+    let file = user.folder.join("perf.data");
+    let record = ["record", "--json", "-e", "cpu-clock:u", "-o", file.to_str().expect("a path")];
+    // The child of the setuid program is not measured either, so it cannot be reported.
+    for words in [&child[..], &grandchild, &two, &unreadable] {
+        for mode in ["fp", "dwarf"] {
+            let run = user.run(&[&record[..], &["--call-graph", mode]].concat(), words);
+            let name = if words == unreadable { "secret" } else { "privileged" };
+            let run = run.says(&[NOT_MEASURED, "(setuid, setgid or file capabilities)", "run pmc as root"]);
+            let summary: serde_json::Value = serde_json::from_str(&run.stdout).expect("JSON");
+            let ended = summary["ended_at_exec"].as_array().expect("a list");
+            assert_eq!((ended.len(), ended[0]["name"].as_str()), (1, Some(name)), "{words:?}: {summary}");
+            let first = format!("{name} (pid {}) was {NOT_MEASURED} its children", ended[0]["pid"]);
+            assert!(run.stderr.contains(&first), "{}", run.stderr);
+        }
+    }
+    // Nothing is missing for root, and for events on whole CPUs.
+    let file = lab.path("root");
+    for options in [&["-e", "cpu-clock"][..], &["-e", "cpu-clock", "-a"]] {
+        let run = super::record(&file, options, &[&[program], &child[..]].concat()).expect(0);
+        assert!(!run.stderr.contains(NOT_MEASURED), "{options:?}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn ordinary_ends_of_processes_are_not_reported() {
+    let Some((lab, program)) = targets() else { return };
+    let Some(user) = OtherUser::new(&lab, &program) else { return };
+    let program = program.to_str().expect("a path");
+    let file = user.folder.join("perf.data");
+    let record = ["record", "-e", "cpu-clock:u", "-o", file.to_str().expect("a path")];
+    let commands: &[&[&str]] = &[
+        &["child", program, "burn"],
+        &["child", "/bin/sh", "-c", "for i in 1 2 3 4 5; do /bin/true; done; exec /bin/true"],
+        &["daemon", program, "sleep", "100000"],
+        &["killed", program, "sleep", "1000000"],
+        &["child", program, "leader"],
+        &["child", program, "thread", program, "burn"],
+        &["child", "/does/not/exist"],
+    ];
+    for words in commands {
+        for options in [&[][..], &["--call-graph", "dwarf"], &["--per-thread"]] {
+            let run = user.run(&[&record[..], options].concat(), words);
+            assert!(!run.stderr.contains(NOT_MEASURED), "{options:?} {words:?}: {}", run.stderr);
+        }
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::os::fd::BorrowedFd;
 use super::drive::{Measurement, MeasurementHandler};
 use super::ending::EndConditions;
 use super::reservation::{EventChoice, EventSwitch};
+use super::warning::RecordingWarning;
 use pmc_events::counter::change::EventChange;
 use pmc_events::counter::rings::Rings;
 use pmc_sys::abi::Attr;
@@ -118,6 +119,10 @@ impl<A: MeasurementHandler, B: MeasurementHandler> MeasurementHandler for Combin
     fn finish(&mut self, measurement: &mut Measurement) -> Result<()> {
         self.recording.finish(measurement)?;
         self.failed.take().map_or_else(|| self.counting.finish(measurement), Err)
+    }
+
+    fn warn(&mut self, warning: RecordingWarning) {
+        self.recording.warn(warning);
     }
 
     fn waits_for_command(&self, ending: &EndConditions) -> bool {

@@ -18,6 +18,7 @@ mod beside;
 pub mod control;
 pub mod counting;
 mod drive;
+pub mod ended_at_exec;
 mod ended_threads;
 mod ending;
 pub mod file;

@@ -26,6 +26,7 @@ pub enum RecordingWarning {
     FrequencyLowered { asked: u64, most: String },
     RingsSmaller { bytes: String, asked: String, limit: RingLimit },
     PrivilegesChanged,
+    ProcessesUnmeasured { name: String, pid: u32, more: usize },
     CommandPartlyCounted { counted_ns: u64, used_ns: u64 },
     CpuOffline { cpu: u32 },
     TargetsGone { count: usize, what: &'static str },
@@ -113,6 +114,19 @@ impl From<RecordingWarning> for Warning {
                  (setuid, setgid or file capabilities)",
             )
             .advise("run pmc as root"),
+            ProcessesUnmeasured { name, pid, more } => {
+                let others = match more {
+                    0 => " was not measured, nor were its children".to_owned(),
+                    1 => " and 1 other process were not measured, nor were their children".to_owned(),
+                    more => format!(" and {more} other processes were not measured, nor were their children"),
+                };
+                Self::new(format!(
+                    "{name} (pid {pid}){others}: the kernel stops measuring a process when it executes a program with \
+                     other privileges (setuid, setgid or file capabilities) or without read permission, or one \
+                     that cannot be loaded"
+                ))
+                .advise("run pmc as root, or record whole CPUs (-a)")
+            }
             CommandPartlyCounted { counted_ns, used_ns } => {
                 let [counted, used] = [counted_ns, used_ns].map(|ns| duration(ns as f64));
                 Self::new(format!(

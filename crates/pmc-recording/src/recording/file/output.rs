@@ -14,6 +14,7 @@ use rustc_hash::FxHashMap;
 use super::finished_files::FileCommands;
 use super::other_roots::OtherRoots;
 use super::{features, rotation};
+use crate::recording::ended_at_exec::ExecEnds;
 use crate::recording::misattributed_samples;
 use crate::recording::off_cpu::events::OffCpuSource;
 use crate::recording::off_cpu::thinning::{DrainStage, StackThinning};
@@ -141,6 +142,8 @@ pub struct RecordOutput<'a> {
     /// Files to add to the build-id cache.
     pub(crate) identified: FxHashMap<(Vec<u8>, BuildId), features::FileBuildId>,
     other_roots: OtherRoots,
+    /// Processes whose events the kernel ended when they executed a program.
+    pub(in crate::recording) exec_ends: ExecEnds,
     /// Total count of each event; empty if unknown.
     pub(crate) counted: Vec<u64>,
 }
@@ -246,6 +249,7 @@ impl<'a> RecordOutput<'a> {
             known_ids: features::KnownIds::default(),
             identified: FxHashMap::default(),
             other_roots: OtherRoots::new(plan.keeps_files),
+            exec_ends: ExecEnds::default(),
             counted: Vec::new(),
         };
         output.writer = Some(output.begin(true)?);
@@ -295,23 +299,25 @@ impl<'a> RecordOutput<'a> {
     pub(crate) fn take_ring(&mut self, ring: usize, slices: &[&[u8]]) -> Result<(), perfdata::PerfdataError> {
         let owner = self.owners.get(ring).copied().flatten();
         if let Some(unwinding) = &mut self.unwinding {
-            let Self { thinning, left_out, truncated, cut, other_roots, .. } = self;
+            let Self { thinning, left_out, truncated, cut, other_roots, exec_ends, layouts, .. } = self;
             *left_out += unwinding.take_ring(slices, owner, |record, out| {
                 note_cut(record, ring, truncated, cut);
                 if let Some(thinning) = thinning {
                     thinning.note(record);
                 }
                 other_roots.note(record, out);
+                exec_ends.note(record, layouts);
             });
             return Ok(());
         }
         let before = self.tally.strangers;
         let mut by_id = Vec::new();
-        let Self { tally, layouts, joint, truncated, cut, other_roots, .. } = self;
+        let Self { tally, layouts, joint, truncated, cut, other_roots, exec_ends, .. } = self;
         walk(slices, joint, |record| {
             note_cut(record, ring, truncated, cut);
             tally.note(record, layouts);
             other_roots.note(record, &mut by_id);
+            exec_ends.note(record, layouts);
         });
         let strangers = tally.strangers - before;
         if strangers == 0 {
@@ -473,6 +479,7 @@ impl<'a> RecordOutput<'a> {
     /// Ends a round after all rings have been read.
     pub(crate) fn end_round(&mut self) -> Result<()> {
         self.other_roots.end_round();
+        self.exec_ends.end_round();
         match &mut self.unwinding {
             Some(unwinding) => drop(unwinding.end_round()),
             None => self.write_round()?,

@@ -17,7 +17,7 @@ use super::counted;
 use super::features::FileBuildId;
 use super::output::{RecordOutput, Totals};
 use super::pace::DrainPace;
-use super::result::RecordingResult;
+use super::result::{RecordingResult, lost};
 use super::rotation::Schedule;
 use crate::recording::attached::HandedOverEntry;
 use crate::recording::beside::CombinedMeasurement;
@@ -326,6 +326,13 @@ impl MeasurementHandler for Recorder<'_> {
             let told = self.output.tally.reads.get(&instance.id).map_or(0, |told| told.enabled_ns);
             count.enabled_ns = count.enabled_ns.max(told);
         }
+        // The kernel does not end events on whole CPUs. Lost records can be mappings.
+        let is_whole_cpus = matches!(self.plan.scope, MeasurementScope::Cpus(_));
+        let is_complete =
+            !self.sources.rings.has_backward() && lost(&self.output.totals(), &self.readings) == 0;
+        if is_complete && !is_whole_cpus {
+            self.output.exec_ends.report();
+        }
         let is_whole = !(self.is_detached || self.failed.is_some() || self.is_full);
         if let Some(outcome) = measurement.ending.outcome.filter(|_| is_whole)
             && counted::samples_all(self.plan, self.file, self.sources.rings())
@@ -342,6 +349,13 @@ impl MeasurementHandler for Recorder<'_> {
             self.failed = finished.err();
         }
         Ok(())
+    }
+
+    fn warn(&mut self, warning: RecordingWarning) {
+        if matches!(warning, RecordingWarning::PrivilegesChanged) {
+            self.output.exec_ends.leave_out(self.command);
+        }
+        say::warn(warning);
     }
 
     fn waits_for_command(&self, _: &EndConditions) -> bool {
@@ -374,6 +388,7 @@ impl Recorder<'_> {
             timed_out: measured.ending.timed_out,
             is_handed_over: measured.ending.handed_over,
             kept: self.output.kept(),
+            ended_at_exec: self.output.exec_ends.take_reported(),
             ends: self.output.ends(),
         }
     }

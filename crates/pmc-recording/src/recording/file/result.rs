@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use super::features::FileBuildId;
 use super::finished_files::FileCommands;
 use super::output::Totals;
+use crate::recording::ended_at_exec::EndedAtExec;
 use crate::recording::ending::exit_of_run;
 use crate::recording::unwinding::ChainEndCounts;
 use pmc_events::counter::rings::InstanceReading;
@@ -43,6 +44,8 @@ pub struct RecordingResult {
     pub kept: u64,
     /// Number of unwound call chains, by how they end.
     pub ends: ChainEndCounts,
+    /// Processes whose events the kernel ended when they executed a program.
+    pub ended_at_exec: Vec<EndedAtExec>,
     /// Files to add to the build-id cache, sorted by name.
     pub identified: Vec<FileBuildId>,
     /// The commands for finished files, some of which may still run.

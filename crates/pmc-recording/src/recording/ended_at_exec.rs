@@ -1,0 +1,270 @@
+//! Finds processes whose events the kernel ended when they executed a program.
+//!
+//! The kernel removes the events of a process that executes a program with other privileges, because its
+//! user may not inspect this program. The process continues, but its samples, records and children are
+//! missing. The kernel does not report this, but writes the `EXIT` record too early: between the new name and
+//! the first mapping of the program.
+//!
+//! ```text
+//!   other programs:   COMM (exec) ── MMAP2 … ── EXIT
+//!   these programs:   COMM (exec) ───────────── EXIT
+//! ```
+//! The same records result if the program cannot be loaded, for example because of `ulimit -v`. The process
+//! is then killed, and nothing is missing. The text of the warning covers this case too.
+//!
+//! Receives all records of measured tasks, in any order within two rounds, because a process may use several
+//! CPUs and their rings are read in turn. Only times are compared. Lost records could be mappings, so the
+//! caller requests no report if records were lost.
+
+use rustc_hash::FxHashMap;
+
+use super::warning::RecordingWarning;
+use pmc_perfdata::record::{Layouts, RawRecord, Record, kind};
+use pmc_sys::error::say;
+use pmc_sys::units::PerfTime;
+
+/// Maximum number of processes to track. With more, no further process is found.
+const MOST_PROCESSES: usize = 1 << 16;
+/// Maximum number of processes to report.
+const MOST_FOUND: usize = 1000;
+
+/// A process whose events the kernel ended when it executed a program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndedAtExec {
+    /// The process.
+    pub pid: u32,
+    /// The program's file name, of which the kernel keeps 15 bytes. Untrusted.
+    pub name: String,
+}
+
+/// The latest times of a process, or 0.
+#[derive(Debug, Default)]
+struct ProcessTimes {
+    executed: PerfTime,
+    /// The name since then.
+    name: Vec<u8>,
+    mapped: PerfTime,
+    exited: PerfTime,
+    /// Whether all rings have been read since the `EXIT` record.
+    is_settled: bool,
+}
+
+impl ProcessTimes {
+    fn ended_at_exec(&self) -> bool {
+        self.executed.0 > 0 && self.executed <= self.exited && self.mapped < self.executed
+    }
+}
+
+/// The processes that have not ended yet, and the processes that were found.
+#[derive(Debug, Default)]
+pub(super) struct ExecEnds {
+    processes: FxHashMap<i32, ProcessTimes>,
+    is_full: bool,
+    found: Vec<EndedAtExec>,
+    reported: Vec<EndedAtExec>,
+    /// A process that pmc has already reported.
+    left_out: Option<u32>,
+}
+
+impl ExecEnds {
+    /// Excludes a process from the report.
+    pub(super) fn leave_out(&mut self, pid: Option<u32>) {
+        self.left_out = pid;
+    }
+
+    /// Notes the times of a record from a ring.
+    #[inline]
+    pub(super) fn note(&mut self, raw: &RawRecord<'_>, layouts: &Layouts) {
+        if matches!(raw.kind, kind::COMM | kind::MMAP | kind::MMAP2 | kind::EXIT) {
+            self.note_task(raw, layouts);
+        }
+    }
+
+    fn note_task(&mut self, raw: &RawRecord<'_>, layouts: &Layouts) {
+        let Some(time) = layouts.time(raw) else { return };
+        match raw.parse() {
+            // Only the first thread of a process remains after an exec, whichever thread has called it.
+            Some(Record::Comm(comm)) if comm.is_exec => {
+                if let Some(process) = self.process(comm.thread.pid)
+                    && process.executed <= time
+                {
+                    process.executed = time;
+                    process.name = comm.comm.to_vec();
+                }
+            }
+            Some(Record::Mmap(map)) => self.note_mapping(map.thread.pid, time),
+            Some(Record::Mmap2(map)) => self.note_mapping(map.map.thread.pid, time),
+            Some(Record::Exit(task)) if task.thread.pid == task.thread.tid => {
+                if let Some(process) = self.process(task.thread.pid) {
+                    process.exited = process.exited.max(time);
+                    process.is_settled = false;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn note_mapping(&mut self, pid: i32, time: PerfTime) {
+        if let Some(process) = self.process(pid) {
+            process.mapped = process.mapped.max(time);
+        }
+    }
+
+    fn process(&mut self, pid: i32) -> Option<&mut ProcessTimes> {
+        // Mappings of the kernel have the pid -1.
+        if pid <= 0 || self.is_full {
+            return None;
+        }
+        if self.processes.len() >= MOST_PROCESSES && !self.processes.contains_key(&pid) {
+            // Without the times of all processes, a mapping could be missed.
+            self.is_full = true;
+            self.processes = FxHashMap::default();
+            return None;
+        }
+        Some(self.processes.entry(pid).or_default())
+    }
+
+    /// Called when all rings have been read. Judges the processes that ended before the previous call.
+    pub(super) fn end_round(&mut self) {
+        let Self { processes, found, .. } = self;
+        processes.retain(|&pid, process| {
+            let has_ended = process.exited.0 > 0 && process.exited >= process.executed.max(process.mapped);
+            if !(has_ended && process.is_settled) {
+                process.is_settled = has_ended;
+                return true;
+            }
+            if process.ended_at_exec() && found.len() < MOST_FOUND {
+                let name = String::from_utf8_lossy(&process.name).into_owned();
+                found.push(EndedAtExec { pid: pid.unsigned_abs(), name });
+            }
+            false
+        });
+    }
+
+    /// Returns the processes that were found, after all records have been noted.
+    fn finish(&mut self) -> Vec<EndedAtExec> {
+        self.end_round();
+        self.end_round();
+        std::mem::take(&mut self.found)
+    }
+
+    /// Warns about the processes that were found, after all records have been noted.
+    pub(super) fn report(&mut self) {
+        let mut found = self.finish();
+        found.retain(|end| Some(end.pid) != self.left_out);
+        if let Some(EndedAtExec { pid, name }) = found.first().cloned() {
+            say::warn(RecordingWarning::ProcessesUnmeasured { name, pid, more: found.len() - 1 });
+        }
+        self.reported = found;
+    }
+
+    /// Returns the processes that were reported.
+    pub(super) fn take_reported(&mut self) -> Vec<EndedAtExec> {
+        std::mem::take(&mut self.reported)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pmc_perfdata::record::Records;
+    use pmc_sys::abi::attr::Flag;
+    use pmc_sys::abi::{Attr, misc, sample_type};
+
+    fn layouts() -> Layouts {
+        let mut attr = Attr::new(1, 9);
+        attr.set_sample_type(sample_type::TID | sample_type::TIME);
+        attr.set(Flag::SampleIdAll, true);
+        Layouts::new([(&attr, &[][..])])
+    }
+
+    /// A record with this time and body. The body's first words are usually the pid and the tid.
+    fn record(kind: u32, misc: u16, body: &[u8], time: u64) -> Vec<u8> {
+        let mut bytes = kind.to_ne_bytes().to_vec();
+        bytes.extend(misc.to_ne_bytes());
+        bytes.extend((body.len() as u16 + 24).to_ne_bytes());
+        bytes.extend(body);
+        bytes.extend([0; 8]);
+        bytes.extend(time.to_ne_bytes());
+        bytes
+    }
+
+    fn words(words: &[i32]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+    }
+
+    fn exec(pid: i32, name: &[u8; 8], time: u64) -> Vec<u8> {
+        record(kind::COMM, misc::COMM_EXEC, &[&words(&[pid, pid])[..], name].concat(), time)
+    }
+
+    fn map(pid: i32, time: u64) -> Vec<u8> {
+        record(kind::MMAP, 2, &[&words(&[pid, pid])[..], &[0; 24], b"/bin/a\0\0"].concat(), time)
+    }
+
+    fn exit(pid: i32, tid: i32, time: u64) -> Vec<u8> {
+        let body = [&words(&[pid, 1, tid, 1])[..], &time.to_ne_bytes()].concat();
+        record(kind::EXIT, 0, &body, time)
+    }
+
+    /// Returns the processes that are found in these rounds of records.
+    fn find(rounds: &[&[Vec<u8>]]) -> Vec<(u32, String)> {
+        let (mut ends, layouts) = (ExecEnds::default(), layouts());
+        for round in rounds {
+            Records::new(&round.concat()).for_each(|record| ends.note(&record, &layouts));
+            ends.end_round();
+        }
+        let found = ends.finish();
+        assert!(ends.processes.values().all(|process| process.exited.0 == 0), "{ends:?}");
+        found.into_iter().map(|end| (end.pid, end.name)).collect()
+    }
+
+    #[test]
+    fn exec_without_mappings_is_found_in_any_order_of_the_rings() {
+        let sudo = [exec(5, b"sudo\0\0\0\0", 10), exit(5, 5, 11)];
+        assert_eq!(find(&[&sudo]), [(5, "sudo".to_owned())]);
+        // The records of the program before it do not count.
+        let before = [exec(5, b"sh\0\0\0\0\0\0", 3), map(5, 4), sudo[0].clone(), sudo[1].clone()];
+        assert_eq!(find(&[&before]), [(5, "sudo".to_owned())]);
+        assert_eq!(find(&[&[sudo[1].clone()], &[sudo[0].clone()]]), [(5, "sudo".to_owned())]);
+    }
+
+    #[test]
+    fn other_ends_are_not_found() {
+        let [executed, mapped, exited] = [exec(5, b"true\0\0\0\0", 10), map(5, 11), exit(5, 5, 12)];
+        let orders = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
+        for order in orders {
+            let records = order.map(|at| [&executed, &mapped, &exited][at].clone());
+            assert_eq!(find(&[&records]), [], "{order:?}");
+            // The last record is in a ring that is read later.
+            assert_eq!(find(&[&records[..2], &records[2..]]), [], "{order:?}");
+        }
+        // Still running, never executed anything, or only a thread has ended.
+        assert_eq!(find(&[std::slice::from_ref(&executed), &[]]), []);
+        assert_eq!(find(&[std::slice::from_ref(&exited)]), []);
+        assert_eq!(find(&[&[executed.clone(), exit(5, 6, 12)], &[]]), []);
+        // The first thread ends when another thread calls exec, which gives that thread its ID.
+        let other_thread = [exit(5, 5, 9), executed, mapped, exit(5, 5, 20)];
+        assert_eq!(find(&[&other_thread]), []);
+        assert_eq!(find(&[&other_thread[..2], &[], &other_thread[2..]]), []);
+        // The ID is used again.
+        let next = [exec(5, b"a\0\0\0\0\0\0\0", 1), map(5, 2), exit(5, 5, 3), exec(5, b"b\0\0\0\0\0\0\0", 4)];
+        assert_eq!(find(&[&next, &[map(5, 5), exit(5, 5, 6)]]), []);
+    }
+
+    #[test]
+    fn memory_is_bounded_and_missing_mappings_do_not_count() {
+        let (mut ends, layouts) = (ExecEnds::default(), layouts());
+        let mut note = |bytes: Vec<u8>| Records::new(&bytes).for_each(|record| ends.note(&record, &layouts));
+        (1..=MOST_PROCESSES as i32 + 1).for_each(|pid| note(map(pid, 1)));
+        note(exec(5, b"sudo\0\0\0\0", 10));
+        note(exit(5, 5, 11));
+        assert!(ends.processes.is_empty());
+        assert_eq!(ends.finish(), []);
+        let mut many = ExecEnds::default();
+        for pid in 1..=MOST_FOUND as i32 + 1 {
+            let records = [exec(pid, b"sudo\0\0\0\0", 10), exit(pid, pid, 11)].concat();
+            Records::new(&records).for_each(|record| many.note(&record, &layouts));
+        }
+        assert_eq!(many.finish().len(), MOST_FOUND);
+    }
+}
