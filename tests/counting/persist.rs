@@ -425,15 +425,59 @@ fn removed_run_directory_is_recreated() {
     }
     // The holder still knows the next number.
     run.pmc(&["persist", "add", "more", "-e", "page-faults:u"]).expect(0).says(&["id 2"]);
-    // If the parent folder is gone as well, the holder ends.
+    // If the parent folder is gone as well, the holder waits until it is there again.
     let aside = run.path("").parent().expect("a folder").join(format!("aside-{}", std::process::id()));
     fs::rename(run.path(""), &aside).expect("it is ours");
     fs::remove_dir_all(aside.join("run")).expect("it is there");
-    let holder = run.holder.as_mut().expect("there is one");
-    kit::wait_for("the end of the holder", || holder.try_wait().expect("ours").is_some());
+    let said = || fs::read_to_string(aside.join("said")).expect("it said something");
+    kit::wait_for("the message", || said().contains("together with its directory"));
     fs::rename(&aside, run.path("")).expect("it is ours");
-    let said = fs::read_to_string(run.path("said")).expect("it said something");
-    assert!(said.contains("together with its directory"), "{said}");
+    worker.work(4);
+    kit::wait_for("the entry", || run.entry("execs").is_some());
+    assert_eq!(run.count("execs"), 7);
+    // The holder ends as usual while its run directory is missing.
+    fs::rename(run.path(""), &aside).expect("it is ours");
+    fs::remove_dir_all(aside.join("run")).expect("it is there");
+    kit::wait_for("the message", || said().matches("together with its directory").count() == 2);
+    fs::rename(&aside, run.path("")).expect("it is ours");
+    let said = run.end(Signal::TERM);
+    assert!(said.contains("no longer held: execs") && said.contains("2 held events"), "{said}");
+}
+
+/// The run directory is removed, and another holder starts there before the first one can restore it.
+#[test]
+fn displaced_holder_returns_when_the_other_holder_ends() {
+    if !ready() {
+        return;
+    }
+    let mut run = Run::held();
+    let mut worker = Worker::start(&run);
+    run.pmc(&["persist", "add", "execs", "-e", EXEC, "-p", &worker.pid()]).expect(0);
+    worker.work(3);
+    let mut displaced = run.holder.take().expect("there is one");
+    let signal = |signal| kill_process(Pid::from_child(&displaced), signal).expect("it is there");
+    signal(Signal::STOP);
+    fs::remove_dir_all(run.path("run")).expect("it is there");
+    let first_said = run.path("first");
+    fs::rename(run.path("said"), &first_said).expect("it is ours");
+    run.hold();
+    run.pmc(&["persist", "add", "other", "-e", "page-faults:u"]).expect(0).says(&["id 1"]);
+    signal(Signal::CONT);
+    let first_said = || fs::read_to_string(&first_said).expect("a log");
+    kit::wait_for("the message", || first_said().contains("another holder has"));
+    worker.work(2);
+    // It neither publishes its entry nor changes those of the other holder.
+    assert_eq!(run.names(), ["other"]);
+    run.pmc(&["persist", "read", "other"]).expect(0);
+    // The other holder leaves its socket behind.
+    run.end(Signal::KILL);
+    kit::wait_for("the entry", || run.names() == ["execs"]);
+    assert_eq!(run.count("execs"), 5);
+    assert_eq!(first_said().matches("another holder has").count(), 1);
+    signal(Signal::TERM);
+    displaced.wait().expect("it ends");
+    assert!(first_said().contains("no longer held: execs"));
+    assert!(!run.path("run/socket").exists());
 }
 
 /// Some PMUs can only count. Their events can still be held.

@@ -61,6 +61,8 @@ const PREDECESSOR: Duration = Duration::from_secs(5);
 /// Delay between the last removal and publishing the run directory again. When a directory is removed, its
 /// files are deleted one by one, so the holder waits until this is complete.
 const REMOVAL: Duration = Duration::from_secs(1);
+/// Maximum interval between attempts to restore the run directory.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// Maximum number of entries. A request for more is probably a mistake.
 const MOST_ENTRIES: usize = 1000;
 /// Minimum interval between new copies of the same rings for other users.
@@ -90,7 +92,9 @@ pub fn hold(directory: RunDirectory, until_empty: bool) -> Result<()> {
         listener,
         cpus: CpuWatch::new().ok(),
         removals: DirectoryWatch::new(publisher.folders()).ok(),
-        removed: None,
+        socket_is_ours: true,
+        next_check: None,
+        pause: None,
         publisher,
         entries: BTreeMap::new(),
         copies: HashMap::new(),
@@ -112,16 +116,12 @@ pub fn hold(directory: RunDirectory, until_empty: bool) -> Result<()> {
     for entry in &left {
         say::note(format!("no longer held: {} ({})", entry.definition.name, entry.definition.event));
     }
-    match ended {
-        Ok(_) => holder.publisher.lose(&left, now(), &why),
-        Err(error) => {
-            // The run directory may be the cause of this failure, or belong to another holder by now.
-            if holder.publisher.has_lock() {
-                let _ = holder.publisher.lose(&left, now(), &why);
-            }
-            Err(error)
-        }
-    }
+    // The run directory may have been removed, or belong to another holder by now.
+    let reported = match holder.publisher.has_lock() {
+        true => holder.publisher.lose(&left, now(), &why),
+        false => Ok(()),
+    };
+    ended.and(reported)
 }
 
 fn claim(directory: RunDirectory, waits: bool) -> Result<Publisher> {
@@ -223,7 +223,7 @@ fn serve(holder: &mut HolderServer, signals: &Signals, until_empty: bool) -> Res
             Some(oldest) => Some(oldest.since + TIME_TO_ASK),
             None => is_empty.then(|| begun + FIRST_ENTRY),
         };
-        let deadline = deadline.into_iter().chain(holder.removed.map(|at| at + REMOVAL)).min();
+        let deadline = deadline.into_iter().chain(holder.next_check).min();
         let ready = {
             let listener = &holder.listener.socket;
             let mut fds = vec![PollFd::new(signals, PollFlags::IN), PollFd::new(listener, PollFlags::IN)];
@@ -250,10 +250,10 @@ fn serve(holder: &mut HolderServer, signals: &Signals, until_empty: bool) -> Res
             holder.follow_cpus();
         }
         if ready[3] && holder.removals.as_ref().is_some_and(DirectoryWatch::heard) {
-            holder.removed = Some(Instant::now());
+            holder.check_after(REMOVAL);
         }
-        if holder.removed.take_if(|at| at.elapsed() >= REMOVAL).is_some() {
-            holder.publish_again()?;
+        if holder.next_check.take_if(|at| Instant::now() >= *at).is_some() {
+            holder.publish_again();
         }
         let (ends, asking) = ready[4..].split_at(ready.len() - 4 - clients.len());
         if ends.contains(&true) {
@@ -303,8 +303,12 @@ struct HolderServer {
     cpus: Option<CpuWatch>,
     /// The watch for removals; `None` if inotify is not available.
     removals: Option<DirectoryWatch>,
-    /// Time of the last removal from the run directory that has not been handled yet.
-    removed: Option<Instant>,
+    /// Whether the socket at the run directory's path is the one of `listener`.
+    socket_is_ours: bool,
+    /// Time of the next check of the run directory, after something was removed from it.
+    next_check: Option<Instant>,
+    /// The time before the next attempt to restore the run directory, if the last one failed.
+    pause: Option<Duration>,
     publisher: Publisher,
     entries: BTreeMap<u64, HeldEvent>,
     /// The latest copy of each entry made for other users, with the time it was made.
@@ -435,32 +439,51 @@ impl HolderServer {
         Ok(HolderAnswer::Held(Box::new(entry)))
     }
 
-    /// Restores files that were removed from the run directory. Without them, clients could not find the
-    /// entries, and the entries would stay open forever.
-    ///
-    /// # Errors
-    /// Fails if the directory cannot be restored.
-    fn publish_again(&mut self) -> Result<()> {
-        let Self { publisher, entries, .. } = self;
-        let entries = || entries.values().map(|held| &held.entry);
-        if publisher.is_whole(entries()) {
-            return Ok(());
+    fn check_after(&mut self, time: Duration) {
+        self.next_check = Some(Instant::now() + time);
+    }
+
+    /// Restores files that were removed from the run directory, without which clients cannot find the
+    /// entries. If this fails, the events stay open, and the holder tries again later: the disk may have
+    /// space again, the user may log in again, or another holder in this directory may end.
+    fn publish_again(&mut self) {
+        let entries = self.entries.values().map(|held| &held.entry);
+        if self.socket_is_ours && self.publisher.is_whole(entries) {
+            return;
         }
-        if let Err(error) = publisher.restore(entries()) {
-            // The socket at this path now belongs to another holder, so do not remove it.
-            self.listener.path = None;
-            return Err(error);
+        let path = self.publisher.directory().path().display().to_string();
+        if let Err(error) = self.restore() {
+            if self.pause.is_none() {
+                let held = self.entries.len();
+                say::note(format!("cannot publish {held} held events at {path} again: {}", error.headline()));
+                say::note("the events continue, and the holder tries again from time to time");
+            }
+            let pause = self.pause.map_or(REMOVAL, |pause| (pause * 2).min(LONGEST_PAUSE));
+            self.pause = Some(pause);
+            return self.check_after(pause);
         }
-        // The socket may have been removed with its directory. The old listener must not remove the path of
-        // the new socket.
-        if !publisher.directory().socket().exists() {
-            self.listener.path = None;
-            self.listener = listen_at(self.publisher.directory())?;
-        }
+        self.pause = None;
         self.removals = DirectoryWatch::new(self.publisher.folders()).ok();
         // Files may have been removed before this watch started, so check again later.
-        self.removed = Some(Instant::now());
-        say::note(format!("published again at {}", self.publisher.directory().path().display()));
+        self.check_after(REMOVAL);
+        say::note(format!("published again at {path}"));
+    }
+
+    fn restore(&mut self) -> Result<()> {
+        let Self { publisher, entries, listener, .. } = self;
+        let entries: Vec<_> = entries.values().map(|held| &held.entry).collect();
+        let restored = publisher.restore(&entries, now());
+        // Without the lock, a socket at this path belongs to another holder. With the lock, a socket that is
+        // missing was removed. The old listener must remove neither that socket nor the next one.
+        if !publisher.has_lock() || !publisher.directory().socket().exists() {
+            listener.path = None;
+            self.socket_is_ours = false;
+        }
+        restored?;
+        if !self.socket_is_ours {
+            self.listener = listen_at(self.publisher.directory())?;
+            self.socket_is_ours = true;
+        }
         Ok(())
     }
 

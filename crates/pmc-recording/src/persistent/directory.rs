@@ -165,10 +165,11 @@ impl RunDirectory {
     }
 }
 
-/// Adds lost entries that are not in the list yet. Ids are never reused.
+/// Adds lost entries that are not in the list yet. Only a holder whose run directory was removed can have an
+/// entry with the id of another one.
 fn add_lost(lost: &mut Vec<LostEntry>, entries: Vec<PersistentEntry>, found: i64, why: &str) {
     for entry in entries {
-        if lost.iter().all(|known| known.entry.id != entry.id) {
+        if lost.iter().all(|known| known.entry != entry) {
             lost.push(LostEntry { entry, found, why: why.to_owned() });
         }
     }
@@ -197,17 +198,24 @@ impl Publisher {
     pub(crate) fn claim(directory: RunDirectory, now: i64) -> Result<Option<Self>> {
         directory.make()?;
         let Some(lock) = take_lock(&directory)? else { return Ok(None) };
-        let left = directory.published()?;
-        let after = left.iter().map(|entry| entry.id + 1).max().unwrap_or(1);
-        let kept = read(&directory.path.join("next-id"))?.and_then(|text| text.trim().parse().ok());
-        let publisher = Self { next_id: after.max(kept.unwrap_or(1)), directory, lock };
-        publisher.lose(&left, now, KILLED)?;
+        let mut publisher = Self { next_id: 1, directory, lock };
+        publisher.succeed(&[], now)?;
         // An old file that stays would show an entry that is not held.
         for folder in FOLDERS.map(|folder| publisher.directory.path.join(folder)) {
             gone(fs::remove_dir_all(&folder)).map_err(|error| doing("removing", &folder, error))?;
         }
         publisher.lay_out()?;
         Ok(Some(publisher))
+    }
+
+    /// Reports the entries of a previous holder as lost, except `own` entries, and continues its ids.
+    fn succeed(&mut self, own: &[&PersistentEntry], now: i64) -> Result<()> {
+        let mut left = self.directory.published()?;
+        let after = left.iter().map(|entry| entry.id + 1).max().unwrap_or(1);
+        let kept = read(&self.directory.path.join("next-id"))?.and_then(|text| text.trim().parse().ok());
+        self.next_id = self.next_id.max(after).max(kept.unwrap_or(1));
+        left.retain(|entry| !own.contains(&entry));
+        self.lose(&left, now, KILLED)
     }
 
     /// Creates missing directories. Does not change existing directories, because clients may be reading
@@ -237,7 +245,7 @@ impl Publisher {
     /// # Errors
     /// Fails in the same cases as [`claim`](Self::claim), and if another holder claims the directory in the
     /// meantime.
-    pub(crate) fn restore<'a>(&mut self, entries: impl Iterator<Item = &'a PersistentEntry>) -> Result<()> {
+    pub(crate) fn restore(&mut self, entries: &[&PersistentEntry], now: i64) -> Result<()> {
         let path = self.directory.path.clone();
         if !path.parent().is_some_and(Path::is_dir) {
             return Err(Error::new(format!("{} was removed, together with its directory", path.display())));
@@ -246,10 +254,12 @@ impl Publisher {
         if !self.has_lock() {
             let taken = || Error::new(format!("another holder has {}", path.display()));
             self.lock = take_lock(&self.directory)?.ok_or_else(taken)?;
+            // A holder that was here in the meantime and was killed has left its entries.
+            self.succeed(entries, now)?;
         }
         self.lay_out()?;
         self.write("next-id", &format!("{}\n", self.next_id))?;
-        entries.into_iter().try_for_each(|entry| self.publish(entry))
+        entries.iter().try_for_each(|entry| self.publish(entry))
     }
 
     /// Whether the file that this process has locked is still at its path.
@@ -558,9 +568,44 @@ mod tests {
         let before = inode();
         for removed in ["lock", "held/1", "type"] {
             fs::remove_file(at.path.join(removed)).unwrap();
-            publisher.restore(std::iter::once(&held)).unwrap();
+            publisher.restore(&[&held], 1).unwrap();
             assert_eq!(inode(), before, "{removed}");
             assert_eq!(at.entries().unwrap(), std::slice::from_ref(&held), "{removed}");
+            assert!(at.lost().unwrap().is_empty(), "{removed}");
         }
+    }
+
+    #[test]
+    fn entries_of_another_holder_are_lost_when_the_first_one_returns() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = RunDirectory::at(folder.path().join("run"));
+        let mut first = Publisher::claim(at.clone(), 1).unwrap().expect("nobody has it");
+        let held = entry(1, "a");
+        first.publish(&held).unwrap();
+        fs::remove_dir_all(&at.path).unwrap();
+        let mut second = Publisher::claim(at.clone(), 2).unwrap().expect("nobody has it");
+        for name in ["b", "c"] {
+            second.publish(&entry(second.next_id, name)).unwrap();
+            second.take_id().unwrap();
+        }
+        let error = first.restore(&[&held], 3).unwrap_err();
+        assert!(error.to_string().contains("another holder"), "{error}");
+        let names = |entries: Vec<PersistentEntry>| {
+            entries.into_iter().map(|entry| entry.definition.name).collect::<Vec<_>>()
+        };
+        assert_eq!(names(at.entries().unwrap()), ["b", "c"]);
+        // The second holder is killed.
+        drop(second);
+        first.restore(&[&held], 3).unwrap();
+        assert_eq!(at.entries().unwrap(), [held]);
+        let lost = at.lost().unwrap();
+        assert!(lost.iter().all(|lost| lost.why == KILLED));
+        assert_eq!(names(lost.into_iter().map(|lost| lost.entry).collect()), ["b", "c"]);
+        assert_eq!(first.take_id().unwrap(), 3);
+        let events: Vec<_> = fs::read_dir(at.path.join("events")).unwrap().collect();
+        assert_eq!(events.len(), 1, "{events:?}");
+        // The first holder is killed, too. Its entry has the id of a lost one.
+        drop(first);
+        assert_eq!(names(at.lost().unwrap().into_iter().map(|lost| lost.entry).collect()), ["b", "c", "a"]);
     }
 }
