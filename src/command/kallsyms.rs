@@ -4,7 +4,7 @@
 
 use super::pager::PagedOutput;
 use crate::view;
-use pmc_symbols::symbol::kernel;
+use pmc_symbols::symbol::kernel::RunningKernel;
 use pmc_sys::error::{Error, Exit, Result};
 
 /// Runs the command. Succeeds if every name was found.
@@ -12,7 +12,7 @@ use pmc_sys::error::{Error, Exit, Result};
 /// # Errors
 /// Fails if the symbol list cannot be read or hides its addresses, or a write fails.
 pub(super) fn run(names: &[String]) -> Result<Exit> {
-    let found = kernel::running_symbols(names).map_err(|error| {
+    let found = RunningKernel::live().symbols(names).map_err(|error| {
         Error::new(format!("looking up {}: {error}", names.join(", ")))
             .why("kernel.kptr_restrict or kernel.perf_event_paranoid hides kernel addresses from this user")
             .try_this("run as root")

@@ -14,6 +14,7 @@ use std::process::Command;
 
 use object::{Object, ObjectSection, ObjectSegment};
 use pmc_symbols::address::FileOffset;
+use pmc_symbols::symbol::kernel::RunningKernel;
 use pmc_symbols::symbol::{
     AddressFrames, Depth, ModuleId, SymbolModule, SymbolOptions, SymbolQuery, SymbolRequest, Symbolizer,
 };
@@ -124,6 +125,7 @@ fn plain() -> SymbolOptions {
         alone: false,
         files: true,
         live: true,
+        kernel: RunningKernel::live(),
     }
 }
 

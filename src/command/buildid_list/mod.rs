@@ -12,7 +12,8 @@ use super::pager::PagedOutput;
 use crate::view;
 use pmc_analysis::analysis::{header, recording_quality};
 use pmc_perfdata::perfdata::Reader;
-use pmc_symbols::symbol::{Image, elf, kernel};
+use pmc_symbols::symbol::kernel::RunningKernel;
+use pmc_symbols::symbol::{Image, elf};
 use pmc_sys::error::{Error, Exit, Result};
 use pmc_sys::text::hex;
 
@@ -24,14 +25,14 @@ pub(super) fn run(plan: &BuildidListPlan) -> Result<Exit> {
     let mut out = PagedOutput::new();
     let rows = match plan {
         BuildidListPlan::KernelMaps => {
-            let maps = kernel::running_maps().map_err(|error| {
+            let maps = RunningKernel::live().maps().map_err(|error| {
                 Error::new(format!("looking up the kernel: {error}"))
                     .try_this("run as root; -k needs no address")
             })?;
             return written(view::listings::kernel_maps(&mut out, &maps).and_then(|()| out.finish()));
         }
         BuildidListPlan::Kernel => {
-            let id = kernel::running_build_id().ok_or_else(|| {
+            let id = RunningKernel::live().build_id().ok_or_else(|| {
                 Error::new("the running kernel's build-id is not available")
                     .why("/sys/kernel/notes is unreadable or has no build-id")
             })?;

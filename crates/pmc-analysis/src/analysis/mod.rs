@@ -58,7 +58,8 @@ use crate::session::{CodeLocation, ModuleKind, ResolvedStacks, SampleValue, Samp
 use pmc_perfdata::perfdata::Reader;
 use pmc_perfdata::perfdata::feature::DeviceFile;
 use pmc_perfdata::record::kind;
-use pmc_symbols::symbol::{BuildId, Debuginfod, Depth, MissingDataReason, SymbolOptions, kernel};
+use pmc_symbols::symbol::kernel::RunningKernel;
+use pmc_symbols::symbol::{BuildId, Debuginfod, Depth, MissingDataReason, SymbolOptions};
 use pmc_sys::abi::sample_type;
 use pmc_sys::error::{Error, Result, say};
 use pmc_sys::text::shell_word;
@@ -101,7 +102,7 @@ fn is_from_here(session: &Session) -> bool {
     let kernels =
         session.history.modules().iter().filter(|module| matches!(module.kind, ModuleKind::Kernel(_)));
     let mut ids = kernels.filter_map(|module| BuildId::new(module.build_id.as_deref()?));
-    kernel::running_build_id().is_some_and(|running| ids.any(|id| id.same(&running)))
+    RunningKernel::live().build_id().is_some_and(|running| ids.any(|id| id.same(&running)))
 }
 
 /// Whether any event was recorded with call chains.

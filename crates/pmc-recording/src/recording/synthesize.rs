@@ -7,7 +7,7 @@
 use crate::recording::plan::Synthesis;
 use pmc_perfdata::record::encode::Encoder;
 use pmc_perfdata::record::{MappedFileId, Mmap, Mmap2, Namespaces, RecordWords, Task, Thread};
-use pmc_symbols::symbol::kernel::{loaded_modules, module_files};
+use pmc_symbols::symbol::kernel::{RunningKernel, loaded_modules};
 use pmc_sys::host::maps::mappings;
 use pmc_sys::host::process::ThreadInfo as Alive;
 use pmc_sys::host::{CpuList, Host};
@@ -31,7 +31,11 @@ pub fn kernel(host: &Host, out: &mut Encoder) -> bool {
     let modules = host.text("/proc/modules").unwrap_or_default();
     let loaded = loaded_modules(&modules);
     let release = host.text("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let files = if loaded.is_empty() { Default::default() } else { module_files(&release) };
+    let files = if loaded.is_empty() {
+        Default::default()
+    } else {
+        RunningKernel::below("/", release).module_files()
+    };
     for module in loaded.iter().filter(|module| module.start != 0) {
         let file = files.get(&module.name).map(|path| path.as_os_str().as_encoded_bytes().to_vec());
         let name = file.unwrap_or_else(|| format!("[{}]", module.name).into_bytes());

@@ -25,9 +25,10 @@ use rustix::fs::{SeekFrom, seek};
 use super::build_id::BuildId;
 use super::files::image::Image;
 use super::files::{elf, locate};
+use super::kernel::RunningKernel;
 use super::module::SymbolModule;
+use super::options;
 use super::options::SymbolOptions;
-use super::{kernel, options};
 use pmc_sys::error::{Error, Result};
 use pmc_sys::sys::file_map::FileMap;
 use pmc_sys::sys::regular_file::{is_trusted_owner, open_regular, process_root};
@@ -347,7 +348,7 @@ fn copy_into(mut from: impl Read, to: &Path, mode: u32) -> io::Result<()> {
 
 /// Reads the running kernel's symbol list, if the kernel has this build-id and the list shows addresses.
 fn running_kallsyms(id: BuildId) -> Option<Vec<u8>> {
-    kernel::running_build_id().filter(|running| running.same(&id))?;
+    RunningKernel::live().build_id().filter(|running| running.same(&id))?;
     let list = fs::read("/proc/kallsyms").ok()?;
     let is_hidden = |line: &[u8]| line.starts_with(b"0000000000000000") || line.is_empty();
     let shows = !list.split(|byte| *byte == b'\n').all(is_hidden);

@@ -8,7 +8,7 @@ use std::path::Path;
 use super::build_id::BuildId;
 use super::files::elf;
 use super::files::image::Image;
-use super::kernel;
+use super::kernel::RunningKernel;
 use pmc_sys::sys::file_map::FileMap;
 
 /// Whether the name of a mapping is the path of a file.
@@ -19,8 +19,8 @@ pub fn is_path(name: &[u8]) -> bool {
 /// Returns the build-id of the running kernel, of a kernel module, or of a file as seen by process `pid`.
 pub fn build_id(name: &[u8], is_kernel: bool, pid: i32) -> Option<BuildId> {
     match is_kernel {
-        true if name.starts_with(b"[kernel.kallsyms]") => kernel::running_build_id(),
-        true => kernel::module_build_id(&String::from_utf8_lossy(name)),
+        true if name.starts_with(b"[kernel.kallsyms]") => RunningKernel::live().build_id(),
+        true => RunningKernel::live().module_build_id(&String::from_utf8_lossy(name)),
         false if is_path(name) => of_file(name, pid),
         false => None,
     }

@@ -1,9 +1,10 @@
 //! Finds the kernel's functions: parses `/proc/kallsyms` or a copy of it, and locates the kernel and its
 //! modules.
 //!
-//! Takes the text of these files; returns one table for the whole kernel address space. Reports hidden
-//! addresses, which are easy to overlook: all lines are present, but their addresses are zero.
-//! `name_sources/load.rs` determines the order of the sources for kernel names.
+//! Takes the text of these files; returns one table for the whole kernel address space. [`RunningKernel`]
+//! knows where the running kernel's files are. Reports hidden addresses, which are easy to overlook: all
+//! lines are present, but their addresses are zero. `name_sources/load.rs` determines the order of the
+//! sources for kernel names.
 
 use std::io::{BufRead, Read};
 use std::os::unix::ffi::OsStrExt;
@@ -29,7 +30,14 @@ pub(crate) struct KallsymsTable {
     marks: Vec<(String, u64)>,
     /// The complete list, if `table` comes from the cache and so contains only permanent symbols. Read when
     /// an address is not in `table`.
-    fresh: Option<OnceLock<Option<Box<Self>>>>,
+    complete: Option<CompleteList>,
+}
+
+/// A complete list of symbols, which is read on first use.
+#[derive(Debug)]
+struct CompleteList {
+    path: PathBuf,
+    table: OnceLock<Option<Box<KallsymsTable>>>,
 }
 
 /// Why there is no table.
@@ -56,7 +64,9 @@ const LONGEST_LINE: u64 = 4 << 10;
 const MOST_OPEN: u64 = 64 << 10;
 
 /// The symbol list of the running kernel.
-const RUNNING: &str = "/proc/kallsyms";
+const KALLSYMS: &str = "/proc/kallsyms";
+/// The loaded modules of the running kernel.
+const MODULES: &str = "/proc/modules";
 const MAGIC: &[u8; 8] = b"pmcksy01";
 /// Maximum size of a cached list. A typical list is about 5 MB.
 const MOST_KEPT: u64 = 64 << 20;
@@ -70,30 +80,6 @@ impl KallsymsTable {
     /// Fails if the file cannot be read or shows no addresses.
     pub(crate) fn read(path: &Path) -> Result<Self, KallsymsError> {
         Ok(Self::read_list(path, KallsymsScope::All)?.into_table())
-    }
-
-    /// Reads the running kernel's symbol list. The kernel takes longer to generate it than pmc takes for most
-    /// reports, so pmc caches the part that does not change while the kernel runs with the same modules. The
-    /// result is the same without a cache.
-    ///
-    /// # Errors
-    /// Fails in the same cases as [`KallsymsTable::read`].
-    pub(crate) fn running(cache: Option<&Path>) -> Result<Self, KallsymsError> {
-        let read = || Self::read_list(Path::new(RUNNING), KallsymsScope::Lasting);
-        let in_memory = |list: KallsymsList| Self { fresh: Some(OnceLock::new()), ..list.into_table() };
-        let Some((path, machine)) = cache.and_then(|folder| Some((kept_place(folder)?, fingerprint()?)))
-        else {
-            return read().map(in_memory);
-        };
-        if let Some(kept) = Self::kept(&path, &machine) {
-            return Ok(kept);
-        }
-        if cache_file::write(&path, MAGIC, &read()?.encode(&machine)).is_ok() {
-            let folder = path.parent().map(Path::to_path_buf);
-            cache_file::prune(cache_file::files(folder.into_iter()), MOST_ALL_KEPT);
-        }
-        // A mapped list takes no memory. If the cache is not writable, read the list again.
-        Self::kept(&path, &machine).map_or_else(|| read().map(in_memory), Ok)
     }
 
     fn read_list(path: &Path, kept: KallsymsScope) -> Result<KallsymsList, KallsymsError> {
@@ -115,7 +101,8 @@ impl KallsymsTable {
         Ok(KallsymsList::read(text, KallsymsScope::All).unwrap_or(Err(KallsymsError::Hidden))?.into_table())
     }
 
-    fn kept(path: &Path, machine: &str) -> Option<Self> {
+    /// Opens a cached list. `complete` is the file that it was made from.
+    fn kept(path: &Path, machine: &str, complete: &Path) -> Option<Self> {
         let image = cache_file::open(path, MAGIC, MOST_KEPT)?;
         let (len, rest) = image[BODY..].split_first_chunk()?;
         let head = rest.get(..u32::from_le_bytes(*len) as usize)?;
@@ -126,15 +113,12 @@ impl KallsymsTable {
         };
         let marks = marks.filter_map(mark).collect();
         let at = BODY + 4 + head.len();
-        Some(Self { table: NameList::open(image, at)?, marks, fresh: Some(OnceLock::new()) })
+        Some(Self { table: NameList::open(image, at)?, marks, complete: Some(CompleteList::of(complete)) })
     }
 
     /// Returns the function that contains an address.
     pub(crate) fn find(&self, address: u64) -> Option<Symbol<'_>> {
-        self.table.find(address).or_else(|| {
-            let read = || Self::read(Path::new(RUNNING)).ok().map(Box::new);
-            self.fresh.as_ref()?.get_or_init(read).as_ref()?.find(address)
-        })
+        self.table.find(address).or_else(|| self.complete.as_ref()?.table()?.find(address))
     }
 
     /// Releases the memory of pages that were read.
@@ -162,6 +146,17 @@ impl KallsymsTable {
     pub(crate) fn moved_from(&self, reference: Option<&(String, crate::address::Avma)>) -> u64 {
         let moved = reference.and_then(|(name, recorded)| Some(self.mark(name)?.wrapping_sub(recorded.0)));
         moved.unwrap_or(0)
+    }
+}
+
+impl CompleteList {
+    fn of(path: &Path) -> Self {
+        Self { path: path.to_owned(), table: OnceLock::new() }
+    }
+
+    fn table(&self) -> Option<&KallsymsTable> {
+        let read = || KallsymsTable::read(&self.path).ok().map(Box::new);
+        self.table.get_or_init(read).as_deref()
     }
 }
 
@@ -232,7 +227,7 @@ impl KallsymsList {
     }
 
     fn into_table(self) -> KallsymsTable {
-        KallsymsTable { table: self.names.finish(), marks: self.marks, fresh: None }
+        KallsymsTable { table: self.names.finish(), marks: self.marks, complete: None }
     }
 
     /// Serializes the list: length of the header, header with fingerprint and marks, names.
@@ -253,57 +248,195 @@ fn passes(module: &[u8]) -> bool {
     module == b"[bpf]" || module.starts_with(b"[__builtin__")
 }
 
-/// Returns the path of the cached list of the running kernel. Each boot has a separate list, since the
-/// kernel's address changes.
-fn kept_place(folder: &Path) -> Option<PathBuf> {
-    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-    let boot = boot.trim_end();
-    let is_plain = !boot.is_empty() && boot.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
-    is_plain.then(|| folder.join("kernel").join(boot))
+/// The kernel that runs on this machine, as its files below `/proc`, `/sys`, `/boot` and `/lib` describe it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunningKernel {
+    /// `/`, or the folder that has the files instead.
+    root: PathBuf,
+    /// As `uname -r` prints it.
+    release: String,
 }
 
-/// Returns the state for which a cached list is valid: the loaded modules, with their addresses and sizes.
-fn fingerprint() -> Option<String> {
-    let modules = match std::fs::read_to_string("/proc/modules") {
-        // The kernel was built without support for modules.
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-        text => text.ok()?,
-    };
-    let mut text: String =
-        loaded_modules(&modules).iter().map(|m| format!("{} {:x} {:x}\n", m.name, m.start, m.size)).collect();
-    text += "\n";
-    Some(text)
-}
-
-/// Returns the running kernel's build-id.
-pub fn running_build_id() -> Option<BuildId> {
-    read_running_build_id().ok().flatten()
-}
-
-/// Reads the running kernel's build-id from `/sys/kernel/notes`. `None` if there is no such file, or no
-/// build-id in it.
-///
-/// # Errors
-/// Returns why the file cannot be read.
-pub(crate) fn read_running_build_id() -> Result<Option<BuildId>, MissingDataReason> {
-    let path = Path::new("/sys/kernel/notes");
-    match std::fs::read(path) {
-        Ok(notes) => Ok(BuildId::in_notes(&notes)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(MissingDataReason::unreadable(path, &error)),
+impl RunningKernel {
+    /// The kernel of this machine.
+    pub fn live() -> Self {
+        Self::below("/", rustix::system::uname().release().to_string_lossy())
     }
-}
 
-/// Returns the build-id of a loaded module, given its file or its name in brackets. Reads
-/// `/sys/module/NAME/notes`, so it does not matter whether the file is compressed.
-pub(crate) fn module_build_id(name: &str) -> Option<BuildId> {
-    let module = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).map(str::to_owned);
-    let module = module.or_else(|| module_name(Path::new(name)))?;
-    if module.contains('/') || module.starts_with('.') {
-        return None;
+    /// A kernel whose files are below a folder.
+    pub fn below(root: impl Into<PathBuf>, release: impl Into<String>) -> Self {
+        Self { root: root.into(), release: release.into() }
     }
-    let notes = std::fs::read(format!("/sys/module/{module}/notes/.note.gnu.build-id")).ok()?;
-    BuildId::in_notes(&notes)
+
+    fn path(&self, absolute: impl AsRef<Path>) -> PathBuf {
+        let absolute = absolute.as_ref();
+        self.root.join(absolute.strip_prefix("/").unwrap_or(absolute))
+    }
+
+    fn text(&self, absolute: impl AsRef<Path>) -> std::io::Result<String> {
+        std::fs::read_to_string(self.path(absolute))
+    }
+
+    /// Reads the kernel's symbol list. The kernel takes longer to generate it than pmc takes for most reports,
+    /// so pmc caches the part that does not change while the kernel runs with the same modules. The result is
+    /// the same without a cache.
+    ///
+    /// # Errors
+    /// Fails in the same cases as [`KallsymsTable::read`].
+    pub(crate) fn kallsyms(&self, cache: Option<&Path>) -> Result<KallsymsTable, KallsymsError> {
+        let list = self.path(KALLSYMS);
+        let read = || KallsymsTable::read_list(&list, KallsymsScope::Lasting);
+        let in_memory = |lasting: KallsymsList| KallsymsTable {
+            complete: Some(CompleteList::of(&list)),
+            ..lasting.into_table()
+        };
+        let place = cache.and_then(|folder| Some((self.kept_place(folder)?, self.fingerprint()?)));
+        let Some((path, machine)) = place else { return read().map(in_memory) };
+        let kept = || KallsymsTable::kept(&path, &machine, &list);
+        if let Some(kept) = kept() {
+            return Ok(kept);
+        }
+        if cache_file::write(&path, MAGIC, &read()?.encode(&machine)).is_ok() {
+            let folder = path.parent().map(Path::to_path_buf);
+            cache_file::prune(cache_file::files(folder.into_iter()), MOST_ALL_KEPT);
+        }
+        // A mapped list takes no memory. If the cache is not writable, read the list again.
+        kept().map_or_else(|| read().map(in_memory), Ok)
+    }
+
+    /// Returns the path of the cached list. Each boot has a separate list, since the kernel's address changes.
+    fn kept_place(&self, folder: &Path) -> Option<PathBuf> {
+        let boot = self.text("/proc/sys/kernel/random/boot_id").ok()?;
+        let boot = boot.trim_end();
+        let is_plain = !boot.is_empty() && boot.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
+        is_plain.then(|| folder.join("kernel").join(boot))
+    }
+
+    /// Returns the state for which a cached list is valid: the loaded modules, with their addresses and sizes.
+    fn fingerprint(&self) -> Option<String> {
+        let modules = match self.text(MODULES) {
+            // The kernel was built without support for modules.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+            text => text.ok()?,
+        };
+        let line = |m: &LoadedModule| format!("{} {:x} {:x}\n", m.name, m.start, m.size);
+        let mut text: String = loaded_modules(&modules).iter().map(line).collect();
+        text += "\n";
+        Some(text)
+    }
+
+    /// Returns the value of `kernel.kptr_restrict`, which can hide addresses.
+    pub(crate) fn kptr_restrict(&self) -> Option<u32> {
+        self.text("/proc/sys/kernel/kptr_restrict").ok()?.trim().parse().ok()
+    }
+
+    /// Returns the kernel's build-id.
+    pub fn build_id(&self) -> Option<BuildId> {
+        self.read_build_id().ok().flatten()
+    }
+
+    /// Reads the kernel's build-id from `/sys/kernel/notes`. `None` if there is no such file, or no build-id in
+    /// it.
+    ///
+    /// # Errors
+    /// Returns why the file cannot be read.
+    pub(crate) fn read_build_id(&self) -> Result<Option<BuildId>, MissingDataReason> {
+        let path = self.path("/sys/kernel/notes");
+        match std::fs::read(&path) {
+            Ok(notes) => Ok(BuildId::in_notes(&notes)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(MissingDataReason::unreadable(&path, &error)),
+        }
+    }
+
+    /// Returns the loaded modules.
+    pub fn modules(&self) -> Vec<LoadedModule> {
+        loaded_modules(&self.text(MODULES).unwrap_or_default())
+    }
+
+    /// Returns the build-id of a loaded module, given its file or its name in brackets. Reads
+    /// `/sys/module/NAME/notes`, so it does not matter whether the file is compressed.
+    pub(crate) fn module_build_id(&self, name: &str) -> Option<BuildId> {
+        let module = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).map(str::to_owned);
+        let module = module.or_else(|| module_name(Path::new(name)))?;
+        if module.contains('/') || module.starts_with('.') {
+            return None;
+        }
+        let notes = self.path(format!("/sys/module/{module}/notes/.note.gnu.build-id"));
+        BuildId::in_notes(&std::fs::read(notes).ok()?)
+    }
+
+    /// Returns the files of the kernel's modules as listed in `modules.dep`, by module name with underscores.
+    pub fn module_files(&self) -> FxHashMap<String, PathBuf> {
+        let folder = self.path(format!("/lib/modules/{}", self.release));
+        let listed = std::fs::read_to_string(folder.join("modules.dep")).unwrap_or_default();
+        let file = |line: &str| {
+            let path = line.split(':').next()?;
+            Some((module_name(Path::new(path))?, folder.join(path)))
+        };
+        listed.lines().filter_map(file).collect()
+    }
+
+    /// Returns the usual paths of a kernel image with symbols (`vmlinux`).
+    pub(crate) fn vmlinux_places(&self, debug_dirs: &[PathBuf]) -> Vec<PathBuf> {
+        let release = &self.release;
+        let mut places: Vec<PathBuf> = Vec::new();
+        for dir in debug_dirs {
+            places.push(dir.join("boot").join(format!("vmlinux-{release}")));
+            places.push(dir.join("lib/modules").join(release).join("vmlinux"));
+        }
+        places.push(self.path(format!("/boot/vmlinux-{release}")));
+        places.push(self.path(format!("/lib/modules/{release}/build/vmlinux")));
+        places.push(self.path(format!("/lib/modules/{release}/vmlinux")));
+        places
+    }
+
+    /// Returns the symbols with these names in the kernel and its modules, sorted by address.
+    ///
+    /// # Errors
+    /// Fails in the same cases as [`KallsymsTable::read`].
+    pub fn symbols(&self, names: &[String]) -> Result<Vec<KernelSymbol>, KallsymsError> {
+        let path = self.path(KALLSYMS);
+        let text = std::fs::read(&path).map_err(|error| KallsymsError::Unreadable {
+            path,
+            said: pmc_sys::error::kernel_words(&error),
+        })?;
+        let mut symbols = symbols_named(&text, names, &self.modules())?;
+        if symbols.iter().any(|symbol| symbol.module.is_some()) {
+            let files = self.module_files();
+            for symbol in &mut symbols {
+                let name = symbol.module.as_ref().map(|(name, _)| name.trim_matches(['[', ']']));
+                symbol.file = name.and_then(|name| files.get(name).cloned());
+            }
+        }
+        Ok(symbols)
+    }
+
+    /// Returns the kernel, followed by its modules sorted by address.
+    ///
+    /// # Errors
+    /// Fails in the same cases as [`KallsymsTable::read`].
+    pub fn maps(&self) -> Result<Vec<KernelMap>, KallsymsError> {
+        let marks = self.symbols(&["_stext", "_etext"].map(str::to_owned))?;
+        // A module may have symbols with these names.
+        let own = |name: &str| marks.iter().find(|symbol| symbol.name == name && symbol.module.is_none());
+        let mark = |name: &str| own(name).map_or(0, |symbol| symbol.start);
+        let (id, name, start) = (self.build_id(), PathBuf::from("[kernel.kallsyms]"), mark("_stext"));
+        let mut maps = vec![KernelMap { id, name, start, end: mark("_etext").max(start) }];
+        let mut modules = self.modules();
+        modules.sort_by_key(|module| module.start);
+        let mut files = self.module_files();
+        maps.extend(modules.into_iter().map(|module| {
+            let in_brackets = format!("[{}]", module.name);
+            KernelMap {
+                id: self.module_build_id(&in_brackets),
+                name: files.remove(&module.name).unwrap_or_else(|| in_brackets.into()),
+                start: module.start,
+                end: module.start.saturating_add(module.size),
+            }
+        }));
+        Ok(maps)
+    }
 }
 
 /// A kernel symbol.
@@ -319,27 +452,6 @@ pub struct KernelSymbol {
     pub start: u64,
     /// End address (exclusive), derived from the next symbol.
     pub end: u64,
-}
-
-/// Returns the symbols with these names in the running kernel and its modules, sorted by address.
-///
-/// # Errors
-/// Fails in the same cases as [`KallsymsTable::read`].
-pub fn running_symbols(names: &[String]) -> Result<Vec<KernelSymbol>, KallsymsError> {
-    let text = std::fs::read(RUNNING).map_err(|error| KallsymsError::Unreadable {
-        path: RUNNING.into(),
-        said: pmc_sys::error::kernel_words(&error),
-    })?;
-    let modules = std::fs::read_to_string("/proc/modules").unwrap_or_default();
-    let mut symbols = symbols_named(&text, names, &loaded_modules(&modules))?;
-    if symbols.iter().any(|symbol| symbol.module.is_some()) {
-        let files = module_files(&rustix::system::uname().release().to_string_lossy());
-        for symbol in &mut symbols {
-            let name = symbol.module.as_ref().map(|(name, _)| name.trim_matches(['[', ']']));
-            symbol.file = name.and_then(|name| files.get(name).cloned());
-        }
-    }
-    Ok(symbols)
 }
 
 fn symbols_named(
@@ -383,43 +495,6 @@ pub struct KernelMap {
     pub end: u64,
 }
 
-/// Returns the running kernel, followed by its modules sorted by address.
-///
-/// # Errors
-/// Fails in the same cases as [`KallsymsTable::read`].
-pub fn running_maps() -> Result<Vec<KernelMap>, KallsymsError> {
-    let marks = running_symbols(&["_stext", "_etext"].map(str::to_owned))?;
-    let mark = |name: &str| marks.iter().find(|symbol| symbol.name == name).map_or(0, |symbol| symbol.start);
-    let (id, name) = (running_build_id(), PathBuf::from("[kernel.kallsyms]"));
-    let mut maps = vec![KernelMap { id, name, start: mark("_stext"), end: mark("_etext") }];
-    let mut modules = loaded_modules(&std::fs::read_to_string("/proc/modules").unwrap_or_default());
-    modules.sort_by_key(|module| module.start);
-    let mut files = module_files(&rustix::system::uname().release().to_string_lossy());
-    maps.extend(modules.into_iter().map(|module| {
-        let in_brackets = format!("[{}]", module.name);
-        KernelMap {
-            id: module_build_id(&in_brackets),
-            name: files.remove(&module.name).unwrap_or_else(|| in_brackets.into()),
-            start: module.start,
-            end: module.start.saturating_add(module.size),
-        }
-    }));
-    Ok(maps)
-}
-
-/// Returns the usual paths of a kernel image with symbols (`vmlinux`).
-pub(crate) fn vmlinux_places(release: &str, debug_dirs: &[PathBuf]) -> Vec<PathBuf> {
-    let mut places: Vec<PathBuf> = Vec::new();
-    for dir in debug_dirs {
-        places.push(dir.join("boot").join(format!("vmlinux-{release}")));
-        places.push(dir.join("lib/modules").join(release).join("vmlinux"));
-    }
-    places.push(format!("/boot/vmlinux-{release}").into());
-    places.push(format!("/lib/modules/{release}/build/vmlinux").into());
-    places.push(format!("/lib/modules/{release}/vmlinux").into());
-    places
-}
-
 /// A loaded module: a line of `/proc/modules`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadedModule {
@@ -441,17 +516,6 @@ pub fn loaded_modules(text: &str) -> Vec<LoadedModule> {
         Some(LoadedModule { name, start, size })
     };
     text.lines().filter_map(module).collect()
-}
-
-/// Returns the files of a kernel's modules as listed in `modules.dep`, by module name with underscores.
-pub fn module_files(release: &str) -> FxHashMap<String, PathBuf> {
-    let folder = PathBuf::from(format!("/lib/modules/{release}"));
-    let listed = std::fs::read_to_string(folder.join("modules.dep")).unwrap_or_default();
-    let file = |line: &str| {
-        let path = line.split(':').next()?;
-        Some((module_name(Path::new(path))?, folder.join(path)))
-    };
-    listed.lines().filter_map(file).collect()
 }
 
 /// Converts the file name of a module to its name: `nf-nat.ko.xz` becomes `nf_nat`.
@@ -499,10 +563,10 @@ mod tests {
         cache_file::write(&path, MAGIC, &list.encode("thing c0100000 4096\n\n")).unwrap();
         // A different set of modules requires a different list.
         for machine in ["", "thing c0100000 4096\nmore c0300000 1\n\n", "thing c0100000 4097\n\n"] {
-            assert!(machine.is_empty() || KallsymsTable::kept(&path, machine).is_none(), "{machine}");
+            assert!(machine.is_empty() || KallsymsTable::kept(&path, machine, &path).is_none(), "{machine}");
         }
-        let mut kept = KallsymsTable::kept(&path, "thing c0100000 4096\n\n").unwrap();
-        kept.fresh = None;
+        let mut kept = KallsymsTable::kept(&path, "thing c0100000 4096\n\n", &path).unwrap();
+        kept.complete = None;
         let whole = KallsymsTable::parse(TEXT).unwrap();
         assert_eq!(kept.marks, whole.marks);
         let name = |address| kept.find(address).map_or("-", |s| s.name);
@@ -534,6 +598,22 @@ mod tests {
         );
         let hidden = symbols_named(b"0000000000000000 T _text\n", &names, &[]);
         assert_eq!(hidden, Err(KallsymsError::Hidden));
+    }
+
+    #[test]
+    fn maps_of_the_kernel_do_not_end_before_they_start() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("proc")).unwrap();
+        let kernel = RunningKernel::below(folder.path(), "6.1");
+        let map = |list: &str| {
+            std::fs::write(folder.path().join(KALLSYMS.trim_start_matches('/')), list).unwrap();
+            let maps = kernel.maps().unwrap();
+            (maps.len(), maps[0].start, maps[0].end)
+        };
+        assert_eq!(map("ffff1000 T _stext\n"), (1, 0xffff_1000, 0xffff_1000));
+        // On Arm, modules are below the kernel.
+        let list = "1000 t _stext\t[a]\n2000 t _etext\t[a]\nffff1000 T _stext\nffff2000 T _etext\n";
+        assert_eq!(map(list), (1, 0xffff_1000, 0xffff_2000));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use super::debuginfod::{self, Debuginfod};
+use super::kernel::RunningKernel;
 use pmc_sys::sys::regular_file::is_ours;
 
 /// Where to search for symbols.
@@ -38,6 +39,8 @@ pub struct SymbolOptions {
     pub files: bool,
     /// Whether the recorded processes and kernel may be the ones that now run on this machine.
     pub live: bool,
+    /// The kernel that now runs on this machine.
+    pub kernel: RunningKernel,
 }
 
 /// The build-id cache chosen on the command line.
@@ -104,6 +107,7 @@ impl SymbolOptions {
             placeholders: true,
             files: true,
             live: true,
+            kernel: RunningKernel::live(),
         }
     }
 }

@@ -18,8 +18,7 @@ use crate::symbol::files::elf::{self, Segments};
 use crate::symbol::files::image::Image;
 use crate::symbol::files::locate::{self, ModuleFiles};
 use crate::symbol::jit::jitdump::Jitdump;
-use crate::symbol::kernel::kernel_module_name;
-use crate::symbol::kernel::{self, KallsymsError, KallsymsTable};
+use crate::symbol::kernel::{KallsymsError, KallsymsTable, RunningKernel, kernel_module_name};
 use crate::symbol::missing_data::{FoundData, MissingDataReason};
 use crate::symbol::module::{SymbolModule, SymbolModuleKind};
 use crate::symbol::tables::sparse::SparseTable;
@@ -151,7 +150,7 @@ impl ModuleSources {
                 }
                 loaded.other_mut().kallsyms = Some((kallsyms, moved));
             }
-            Some(Err(error)) => loaded.lacks(hidden(error)),
+            Some(Err(error)) => loaded.lacks(hidden(error, &shared.options.kernel)),
             None => match module.build_id {
                 Some(_) if unreadable.is_some() => {}
                 Some(recorded) => loaded.lacks(MissingDataReason::OtherKernel { recorded, running }),
@@ -187,9 +186,8 @@ impl ModuleSources {
             let wanted = module.build_id.or(running.filter(|_| options.live))?;
             let by_id =
                 options.debug_dirs.iter().map(|dir| dir.join(format!(".build-id/{}.debug", wanted.path())));
-            let release = rustix::system::uname().release().to_string_lossy().into_owned();
             // Ordinary users often cannot enter `/boot`, which rarely contains this file.
-            let usual = kernel::vmlinux_places(&release, &options.debug_dirs);
+            let usual = options.kernel.vmlinux_places(&options.debug_dirs);
             let usual = usual.into_iter().filter(|place| place.symlink_metadata().is_ok());
             by_id.chain(usual).find_map(|path| {
                 let image = locate::open_optional(&path, &mut failed)?;
@@ -260,25 +258,24 @@ impl ModuleSources {
     fn kernel_module(module: &SymbolModule, start: Avma, shared: &SharedSources) -> Self {
         let name = kernel_module_name(&module.path);
         let mut loaded = Self { numbering: Numbering::Slide(start.0), ..Self::default() };
-        let there =
-            |text: String| kernel::loaded_modules(&text).iter().any(|m| m.name == name && m.start == start.0);
-        let still = shared.options.live && std::fs::read_to_string("/proc/modules").is_ok_and(there);
+        let kernel = &shared.options.kernel;
+        let still = shared.options.live
+            && kernel.modules().iter().any(|loaded| loaded.name == name && loaded.start == start.0);
         if still {
             loaded.other_mut().memory = LiveMemory::Kernel(0);
         }
         if still || shared.options.kallsyms.is_some() {
             match shared.kallsyms() {
                 Ok(kallsyms) => loaded.other_mut().kallsyms = Some((kallsyms, 0)),
-                Err(error) => loaded.lacks(hidden(error)),
+                Err(error) => loaded.lacks(hidden(error, kernel)),
             }
         }
-        let release = rustix::system::uname().release().to_string_lossy().into_owned();
         let mut file = module.clone();
         // In another kernel, the file with this name contains different functions.
         let may_be_here = shared.options.live || module.build_id.is_some();
         if !file.path.is_absolute()
             && may_be_here
-            && let Some(path) = kernel::module_files(&release).remove(&name)
+            && let Some(path) = kernel.module_files().remove(&name)
         {
             file.path = path.into();
         }
@@ -356,13 +353,11 @@ impl ModuleSources {
     }
 }
 
-fn hidden(error: KallsymsError) -> MissingDataReason {
+fn hidden(error: KallsymsError, kernel: &RunningKernel) -> MissingDataReason {
     match error {
-        KallsymsError::Hidden => MissingDataReason::KernelAddressesHidden {
-            kptr_restrict: std::fs::read_to_string("/proc/sys/kernel/kptr_restrict")
-                .ok()
-                .and_then(|text| text.trim().parse().ok()),
-        },
+        KallsymsError::Hidden => {
+            MissingDataReason::KernelAddressesHidden { kptr_restrict: kernel.kptr_restrict() }
+        }
         KallsymsError::Unreadable { path, said } => {
             MissingDataReason::Unreadable { path: path.into(), said: said.into() }
         }

@@ -21,7 +21,7 @@ use super::files::image::Image;
 use super::files::locate::ModuleFiles;
 use super::jit::jitdump::Jitdump;
 use super::jit::perf_map::PerfMaps;
-use super::kernel::{self, KallsymsError, KallsymsTable};
+use super::kernel::{KallsymsError, KallsymsTable};
 use super::missing_data::{MissingDataReason, ModuleDataQuality};
 use super::module::SymbolQuery;
 use super::options::SymbolOptions;
@@ -77,7 +77,7 @@ impl SharedSources {
         let read = || {
             let kallsyms = match self.options.kallsyms.as_deref() {
                 Some(given) => KallsymsTable::read(given),
-                None => KallsymsTable::running(self.options.cache.as_deref()),
+                None => self.options.kernel.kallsyms(self.options.cache.as_deref()),
             };
             kallsyms.map(Arc::new)
         };
@@ -92,7 +92,7 @@ impl SharedSources {
     }
 
     fn running(&self) -> Result<Option<BuildId>, MissingDataReason> {
-        self.running.get_or_init(kernel::read_running_build_id).clone()
+        self.running.get_or_init(|| self.options.kernel.read_build_id()).clone()
     }
 }
 
