@@ -37,7 +37,7 @@ pub struct Config {
     /// Number of settings read, including those that a later one replaced.
     read: usize,
     /// Descriptions of skipped input: lines that are not settings, and files that cannot be read.
-    pub(crate) left_out: Vec<String>,
+    pub left_out: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -74,12 +74,12 @@ impl ConfigFiles {
 }
 
 impl Config {
-    /// Reads the files that exist.
-    pub(crate) fn load(files: ConfigFiles) -> Self {
+    /// Reads the files that exist, usually [`ConfigFiles::paths`].
+    pub fn load(files: &[PathBuf]) -> Self {
         let mut config = Self::default();
-        for file in files.paths() {
-            match read(&file) {
-                Ok(text) => config.add(&String::from_utf8_lossy(&text), &file),
+        for file in files {
+            match read(file) {
+                Ok(text) => config.add(&String::from_utf8_lossy(&text), file),
                 // Skips files that are not ours: HOME may be another user's (su, sudo).
                 Err(error) if matches!(error.kind(), NotFound | PermissionDenied) => {}
                 Err(error) => {
@@ -136,7 +136,7 @@ impl Config {
     ///
     /// # Errors
     /// When the value is not a boolean.
-    pub(crate) fn is(&self, key: &str) -> Result<Option<bool>> {
+    pub fn is(&self, key: &str) -> Result<Option<bool>> {
         self.read(key, "true or false", |value| match value.to_ascii_lowercase().as_str() {
             "true" | "yes" | "on" => Some(true),
             "false" | "no" | "off" => Some(false),
@@ -148,7 +148,7 @@ impl Config {
     ///
     /// # Errors
     /// When `parse` returns `None`: the error names the file and the `expected` value.
-    pub(crate) fn read<T>(
+    pub fn read<T>(
         &self,
         key: &str,
         expected: &str,
@@ -167,7 +167,7 @@ impl Config {
 ///
 /// # Errors
 /// When the key has no section, or the file cannot be read or written.
-pub(crate) fn set(file: &Path, key: &str, value: &str) -> Result<()> {
+pub fn set(file: &Path, key: &str, value: &str) -> Result<()> {
     // Another user's link could lead to one of root's files (`sudo -E`).
     let is_foreign_link = |about: fs::Metadata| about.is_symlink() && !is_trusted_owner(about.uid());
     if fs::symlink_metadata(file).is_ok_and(is_foreign_link) {
@@ -231,8 +231,9 @@ pub fn changed(text: &str, key: &str, value: &str) -> String {
 }
 
 fn quoted(value: &str) -> String {
-    let plain =
-        value.trim() == value && !value.contains(['#', ';', '"', '\\', '\t', '\n']) && !value.contains("  ");
+    // Without quotes, other white space becomes a blank.
+    let is_odd = |c: char| c != ' ' && c.is_whitespace() || matches!(c, '#' | ';' | '"' | '\\');
+    let plain = value.trim() == value && !value.contains(is_odd) && !value.contains("  ");
     if plain {
         return value.to_owned();
     }
@@ -426,7 +427,8 @@ mod tests {
             let unfinished = config(&changed(&format!("[a]\nx = 1\\{end}"), "a.z", "4"));
             assert_eq!(unfinished.all().collect::<Vec<_>>(), [("a.x", "1"), ("a.z", "4")]);
         }
-        for odd in ["a # b", " x ", "say \"no\"", "tab\there", "back\\slash", "two\nlines", "", "a  b"] {
+        let words = ["a # b", " x ", "say \"no\"", "tab\there", "back\\slash", "two\nlines", "", "a  b"];
+        for odd in words.into_iter().chain(["non-breaking\u{a0}blank", "vertical\u{b}tab"]) {
             assert_eq!(config(&changed(text, "b.y", odd)).get("b.y"), Some(odd));
         }
     }

@@ -334,7 +334,7 @@ fn joined_words(mut words: Vec<OsString>) -> Vec<OsString> {
 /// # Errors
 /// Fails if a setting has an invalid value.
 fn load_settings(cli: &mut Cli, matches: Option<&ArgMatches>) -> Result<Config> {
-    let settings = Config::load(ConfigFiles::Usual);
+    let settings = Config::load(&ConfigFiles::Usual.paths());
     settings
         .left_out
         .iter()

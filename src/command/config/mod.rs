@@ -19,7 +19,7 @@ use pmc_sys::text::clean;
 /// # Errors
 /// Fails if there is no file to write, or if reading or writing fails.
 pub(super) fn run(plan: &ConfigPlan) -> Result<Exit> {
-    let config = Config::load(plan.files);
+    let config = Config::load(&plan.files.paths());
     let line = |key: &str, value: &str| format!("{}={}\n", clean(key), clean(value));
     let mut out = String::new();
     let mut exit = Exit::Done;
