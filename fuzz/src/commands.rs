@@ -7,7 +7,7 @@ use std::path::Path;
 use pmc_sys::error::Exit;
 
 use crate::in_process::{self, MemoryFile};
-use crate::mutation::{Random, bytes, perfdata};
+use crate::mutation::{Random, bytes, joined, parts, perfdata};
 use crate::recordings::{self, CommandLines};
 
 macro_rules! bodies {
@@ -100,21 +100,10 @@ pub fn mutate_packed(input: &mut Vec<u8>, max: usize, random: &mut Random) {
     input.truncate(max);
 }
 
-/// Splits an input into the files of a directory: each is a length (4 bytes, little-endian) and its bytes.
-fn files(mut input: &[u8]) -> Vec<Vec<u8>> {
-    let mut files = Vec::new();
-    while let Some((size, rest)) = input.split_first_chunk::<4>() {
-        let size = (u32::from_le_bytes(*size) as usize).min(rest.len());
-        files.push(rest[..size].to_vec());
-        input = &rest[size..];
-    }
-    files
-}
-
 /// Reads a directory of `perf record --threads`: the files are `data`, `data.0`, `data.1`, …
 pub fn directory(input: &[u8]) {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    for (number, file) in files(input).iter().take(20).enumerate() {
+    for (number, file) in parts(input).iter().take(20).enumerate() {
         let name = match number {
             0 => "data".to_owned(),
             _ => format!("data.{}", number - 1),
@@ -128,17 +117,13 @@ pub fn directory(input: &[u8]) {
 
 /// Changes one of the files of a directory.
 pub fn mutate_directory(input: &mut Vec<u8>, max: usize, random: &mut Random) {
-    let mut files = files(input);
+    let mut files = parts(input);
     match random.below(files.len()) {
         0 if !files.is_empty() => perfdata::mutate(&mut files[0], max, random),
         number if number < files.len() => perfdata::records(&mut files[number], max, random),
         _ => return bytes(input, max, random),
     }
-    input.clear();
-    for file in files {
-        input.extend((file.len() as u32).to_le_bytes());
-        input.extend(file);
-    }
+    *input = joined(&files);
     input.truncate(max);
 }
 

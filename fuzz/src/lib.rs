@@ -9,6 +9,7 @@ pub mod commands;
 pub mod driver;
 pub mod events;
 pub mod in_process;
+pub mod live;
 pub mod metrics;
 pub mod mutation;
 pub mod names;
@@ -44,6 +45,11 @@ macro_rules! target {
             $crate::driver::main(env!("CARGO_BIN_NAME"), $body, $mutator)
         }
     };
+}
+
+/// Returns a temporary folder, in memory if possible: pmc waits until files that it replaces are on disk.
+pub(crate) fn folder() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a temporary folder")
 }
 
 /// Passes the input as text, with replacements for what is not UTF-8.

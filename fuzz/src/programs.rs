@@ -1,7 +1,7 @@
 //! ELF files: symbols, lines, inlined functions, unwinding, probes, and machine code.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use pmc_perfdata::record::bytes::RecordWords;
@@ -9,12 +9,16 @@ use pmc_perfdata::record::sample::{SampledRegisters, UserStack};
 use pmc_perfdata::record::{SampleParts, Thread};
 use pmc_symbols::address::{Avma, FileOffset, Mapping};
 use pmc_symbols::symbol::disassemble::{InstructionSet, Syntax, disassemble};
+use pmc_symbols::symbol::kernel::RunningKernel;
+use pmc_symbols::symbol::source_text::SourceFolders;
 use pmc_symbols::symbol::{
-    Depth, PlaceRequest, ProbeFile, SymbolModule, SymbolOptions, SymbolQuery, SymbolRequest, Symbolizer,
+    Depth, ModuleId, PlaceRequest, ProbeFile, SymbolModule, SymbolOptions, SymbolQuery, SymbolRequest,
+    Symbolizer,
 };
 use pmc_symbols::unwind::{Arch, Space, StackUnwinder, UnwindTables};
 
 use crate::events;
+use crate::mutation::{Random, bytes, elf, joined, parts};
 
 /// Number of functions of which a target looks at everything.
 const MOST_FUNCTIONS: usize = 32;
@@ -34,6 +38,7 @@ pub(crate) fn options() -> SymbolOptions {
         placeholders: true,
         files: true,
         live: false,
+        kernel: RunningKernel::below("/nonexistent", ""),
     }
 }
 
@@ -42,7 +47,7 @@ pub(crate) struct Written(tempfile::TempDir);
 
 impl Written {
     pub(crate) fn new(data: &[u8]) -> Self {
-        let written = Self(tempfile::tempdir().expect("a temporary folder"));
+        let written = Self(crate::folder());
         fs::write(written.path(), data).expect("a file");
         written
     }
@@ -52,19 +57,82 @@ impl Written {
     }
 }
 
-/// Function names, lines, inlined functions and variables, as in a report; the second time, lines come from the
-/// cache.
+/// Function names, lines, inlined functions, variables and source files, as in a report; the second time, lines
+/// come from the cache.
 pub fn symbols(data: &[u8]) {
     let file = Written::new(data);
     let cache = file.0.path().join("cache");
     for _ in 0..2 {
         let options = SymbolOptions { cache: Some(cache.clone()), ..options() };
-        look_up_all(&mut Symbolizer::new(options).expect("worker threads"), file.path(), data.len());
+        look_up_all(&mut Symbolizer::new(options).expect("worker threads"), file.0.path(), data.len());
     }
 }
 
-fn look_up_all(symbolizer: &mut Symbolizer, path: PathBuf, len: usize) {
-    let id = symbolizer.add(SymbolModule::file(path));
+/// A program whose debug information is in other files: the program, its package of split debug information
+/// (`file.dwp`), the file that its debug link names (`file.debug`), and the one for its alternate link
+/// (`file.alt`).
+pub fn debug_files(data: &[u8]) {
+    let parts = parts(data);
+    let Some(program) = parts.first() else { return };
+    let file = Written::new(program);
+    for (name, part) in ["file.dwp", "file.debug", "file.alt"].iter().zip(&parts[1..]) {
+        fs::write(file.0.path().join(name), part).expect("a file");
+    }
+    for alone in [false, true] {
+        let options = SymbolOptions { alone, debug_dirs: vec![file.0.path().to_owned()], ..options() };
+        look_up_all(&mut Symbolizer::new(options).expect("worker threads"), file.0.path(), program.len());
+    }
+}
+
+/// Changes one of the files.
+pub fn mutate_debug_files(input: &mut Vec<u8>, max: usize, random: &mut Random) {
+    let mut parts = parts(input);
+    let at = random.below(parts.len());
+    match parts.get_mut(at) {
+        Some(part) => elf::change(part, max, random),
+        None => return bytes(input, max, random),
+    }
+    *input = joined(&parts);
+    input.truncate(max);
+}
+
+/// Number of source files of which a target reads the text.
+const MOST_SOURCES: usize = 4;
+
+/// Reads the text of a source file, whose copy below the folder contains any bytes, here those of the program.
+fn check_source(symbolizer: &Symbolizer, id: ModuleId, name: &str, folder: &Path) {
+    let below = folder.join("sources");
+    let copy = below.join(Path::new(name).strip_prefix("/").unwrap_or(Path::new(name)));
+    let is_inside = Path::new(name).components().all(|part| {
+        matches!(part, Component::RootDir | Component::CurDir)
+            || matches!(part, Component::Normal(part) if part.len() < 100)
+    });
+    let is_written = is_inside
+        && name.len() < 1000
+        && copy.parent().is_some_and(|parent| fs::create_dir_all(parent).is_ok())
+        && fs::copy(folder.join("file"), &copy).is_ok();
+    for folders in [
+        SourceFolders { symfs: Some(below.clone()), ..SourceFolders::default() },
+        SourceFolders { prefix: Some(below.clone()), strip: name.len() % 3, ..SourceFolders::default() },
+    ] {
+        match symbolizer.source(id, name, &folders) {
+            Ok(source) => {
+                let lines = source.lines;
+                assert!(lines.get(0).is_none() && lines.get(lines.count().saturating_add(1)).is_none());
+                let mut all = (1..=lines.count()).map(|line| lines.get(line).expect("a line"));
+                // Bytes that are not UTF-8 become characters of three bytes.
+                assert!(all.all(|line| line.len() <= 3000 && !line.contains('\n')));
+            }
+            Err(missing) => {
+                assert!(!is_written || folders.prefix.is_some(), "{name}: {missing}");
+            }
+        }
+    }
+}
+
+fn look_up_all(symbolizer: &mut Symbolizer, folder: &Path, len: usize) {
+    let id = symbolizer.add(SymbolModule::file(folder.join("file")));
+    let mut sources = Vec::new();
     let mut queries: Vec<SymbolQuery> =
         (0..len as u64).step_by(len / 128 + 1).map(|at| FileOffset(at).into()).collect();
     let names = [SymbolRequest { module: id, queries: &queries.clone() }];
@@ -77,7 +145,19 @@ fn look_up_all(symbolizer: &mut Symbolizer, path: PathBuf, len: usize) {
         let found = symbolizer.resolve(&request, depth, &|_| {});
         for (index, query) in queries.iter().enumerate() {
             let _ = (found.frames(index), found.address(index), symbolizer.around(id, *query));
+            if let Some(address) = symbolizer.file_address(id, *query) {
+                let variable = symbolizer.variable(id, address);
+                assert!(variable.is_none_or(|(_, offset)| offset <= address));
+            }
+            sources.extend(found.frames(index).iter().filter_map(|frame| Some(frame.source.as_ref()?.file)));
         }
+    }
+    let _ = symbolizer.has_short_addresses(id);
+    sources.sort_unstable();
+    sources.dedup();
+    for source in sources.into_iter().take(MOST_SOURCES) {
+        let name = symbolizer.names().file(source).clone();
+        check_source(symbolizer, id, &name, folder);
     }
     let quality = symbolizer.quality(id);
     let _ = quality.missing.iter().map(|reason| reason.to_string().len()).sum::<usize>();

@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use pmc_perfdata::perfdata::{Buffer, FeatureNumber, PerfdataError, Reader};
 use pmc_perfdata::record::sample::chain_entries;
 use pmc_perfdata::record::tracepoint::{KernelNames, Payload, TracingData};
-use pmc_perfdata::record::{Record, kind};
+use pmc_perfdata::record::unwound::{self, StrippedFields};
+use pmc_perfdata::record::{Layouts, RawRecord, Record, Sample, kind};
 use pmc_sys::error::Exit;
 
 use super::in_process::{self, CommandResult, MemoryFile};
@@ -132,11 +133,13 @@ pub const REPORT: CommandLines = CommandLines {
         "report --stdio -b",
         "report --stdio --mem-mode",
         "report --stdio --latency --parallelism 1-4",
-        "report --csv -s trace,srcline,srcfile,weight,socket,period,transaction",
-        "report --csv -s op,cache,memory,dtlb,snoop,blocked,locked,local_weight,code_page_size,data_page_size",
-        "report --stdio -s dso_from,dso_to,symbol_from,symbol_to,cycles,mispredict,in_tx,abort,srcline_from",
+        "report --csv -s trace,srcline,srcfile,symoff,dso_size,weight,socket,addr,transaction,cgroup,cgroup_id",
+        "report --csv -s op,cache,memory,dtlb,snoop,blocked,locked,mem,tlb,local_weight,code_page_size,data_page_size,\
+         dcacheline,phys_daddr,symbol_daddr,dso_daddr,symbol_iaddr,ins_lat,local_ins_lat,p_stage_cyc",
+        "report --stdio -s dso_from,dso_to,symbol_from,symbol_to,addr_from,addr_to,cycles,mispredict,in_tx,abort,srcline_to",
         "report --stdio --stitch-lbr",
         "report --stdio --idle -s comm,state,wait_site,waker,ran_instead",
+        "report --stdio --state waiting,running",
         "report --stats",
         "report --mmaps",
         "report --tasks",
@@ -195,6 +198,7 @@ pub const EXPORT: CommandLines = CommandLines {
         "export --format speedscope -o -",
         "export --format pprof -o -",
         "export --format callgrind -o -",
+        "export --format otlp -o -",
         "data convert --to-json -",
     ],
     reads_all: true,
@@ -373,13 +377,81 @@ pub fn verify(commands: &CommandLines, line: &str, input: &[u8], result: &Comman
     }
 }
 
-/// Reads the input with the library.
+/// Reads the input with the library, and rewrites its samples with stack copies as pmc does while it records.
 pub fn read(input: &[u8]) {
-    let _ = read_all(&MemoryFile::new(input).path());
+    let file = MemoryFile::new(input);
+    if read_all(&file.path()).is_ok() {
+        let _ = rewrite(&file.path());
+    }
 }
 
-/// Parses the input as tracing data, and prints each of its formats with the input's end as payload. An input
-/// that is not tracing data is the text of one format.
+/// Replaces the stack copies of all samples by chains, shortens the copies, and marks the samples as those of a
+/// fallback event. The new samples must have all other fields of the old ones.
+fn rewrite(path: &Path) -> Result<(), PerfdataError> {
+    let reader = Reader::open(path)?;
+    let without: Vec<(StrippedFields, Layouts)> =
+        [(false, false), (false, true), (true, false), (true, true)]
+            .map(|(data, registers)| StrippedFields::new(data, registers))
+            .map(|stripped| {
+                let attrs: Vec<_> = reader.events().iter().map(|event| stripped.attr(&event.attr)).collect();
+                let attrs = attrs.iter().zip(reader.events());
+                let of =
+                    attrs.map(|(new, event)| (new.as_ref().unwrap_or(&event.attr), event.ids.as_slice()));
+                (stripped, Layouts::new(of))
+            })
+            .into();
+    let index = reader.scan(|_| {})?;
+    let mut buffer = Buffer::default();
+    let mut out = Vec::new();
+    for chunk in &index.chunks {
+        for raw in reader.load(chunk, &mut buffer)? {
+            let Some((event, sample)) = reader.layouts().sample(&raw) else { continue };
+            for (stripped, layouts) in without.iter().filter(|_| StrippedFields::takes(sample.layout())) {
+                out.clear();
+                if stripped.write(&raw, &sample, &[0x1000, 0x2000], &mut out) {
+                    let new = RawRecord::first(&out).expect("a record");
+                    let (of, new) = layouts.sample(&new).expect("a sample");
+                    assert_eq!(event, of);
+                    check_same(&sample, &new);
+                    let chain = new.callchain().expect("a chain").iter();
+                    assert!(chain.skip(1).collect::<Vec<_>>().ends_with(&[0x1000, 0x2000]));
+                    assert_eq!(new.addr(), sample.addr().filter(|_| stripped.keeps_data()));
+                }
+            }
+            out.clear();
+            unwound::write_without_padding(&raw, &sample, &mut out);
+            assert!(out.len() <= raw.bytes.len(), "a sample has grown");
+            let new = RawRecord::first(&out).expect("a record");
+            let (_, new) = reader.layouts().sample(&new).expect("a sample");
+            check_same(&sample, &new);
+            let copy = |sample: &Sample<'_>| Some(sample.parts()?.user_stack?.bytes.to_vec());
+            assert_eq!(copy(&sample), copy(&new));
+            out.clear();
+            if unwound::write_with_fallback_id(&raw, &sample, &mut out) {
+                assert_eq!(out.len(), raw.bytes.len());
+                assert_eq!(out[16..], raw.bytes[16..]);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Checks that two samples have the same fields, except for data, registers, stack copy and chain.
+fn check_same(old: &Sample<'_>, new: &Sample<'_>) {
+    let front = |sample: &Sample<'_>| {
+        (sample.ip(), sample.thread(), sample.time(), sample.id(), sample.cpu(), sample.period())
+    };
+    assert_eq!(front(old), front(new));
+    // Without the front's end, the other parts cannot be read.
+    let (Some(old), Some(new)) = (old.parts(), new.parts()) else { return };
+    assert_eq!(old.raw, new.raw);
+    assert_eq!(old.weight.map(|weight| weight.value()), new.weight.map(|weight| weight.value()));
+    assert_eq!((old.transaction, old.cgroup, old.phys_addr), (new.transaction, new.cgroup, new.phys_addr));
+}
+
+/// Parses the input as tracing data, and prints each of its formats with the input's end and others as payload.
+/// An input that is not tracing data is the text of one format. The text is the same each time, and only
+/// names of functions and the kernel's constant strings make it differ.
 pub fn formats(input: &[u8]) {
     let text;
     let data = match TracingData::parse(input) {
@@ -390,13 +462,22 @@ pub fn formats(input: &[u8]) {
             data
         }
     };
-    let payloads = [&input[input.len() - input.len().min(200)..], &[0; 64], &[0xff; 64]];
+    // Arrays of 8 bytes at offset 8, for fields with a place.
+    let places = [0, 8, 0, 8].repeat(16);
+    let payloads = [&input[input.len() - input.len().min(200)..], &[0; 64], &[0xff; 64], &places];
+    let named = |address: u64| (address % 2 == 0).then(|| ("function".to_owned(), address % 16));
+    let names = KernelNames { code: &named, texts: Some(&data.texts) };
     let mut seen = HashSet::new();
     for id in (0..2000).filter(|id| data.format(*id).is_some_and(|format| seen.insert(&raw const *format))) {
         let Some(format) = data.format(id) else { continue };
         for bytes in payloads {
             let payload = Payload { bytes, is_foreign: data.is_foreign };
-            format.print(payload, KernelNames::NONE, &mut String::new());
+            let mut printed = [String::new(), String::new(), String::new()];
+            format.print(payload, names, &mut printed[0]);
+            format.print(payload, names, &mut printed[1]);
+            format.print(payload, KernelNames::NONE, &mut printed[2]);
+            assert_eq!(printed[0], printed[1]);
+            assert!(printed[0] == printed[2] || printed[0].contains("function") || !data.texts.is_empty());
         }
     }
 }
@@ -418,6 +499,10 @@ fn tracing_data(format: &[u8]) -> Vec<u8> {
     data.extend(b"fuzz\0");
     data.extend(1_u32.to_ne_bytes());
     long(&mut data, format);
-    data.extend([0; 16]);
+    data.extend(0_u32.to_ne_bytes());
+    let texts = b"0x8000800080008 : \"a text\"\n";
+    data.extend((texts.len() as u32).to_ne_bytes());
+    data.extend(texts);
+    data.extend([0; 8]);
     data
 }

@@ -29,27 +29,90 @@ use rustix::net::{
 
 use crate::with_text;
 
-/// perf's settings. A setting that is written can be read, and the others stay the same.
+/// perf's settings, as text and in files: those of the system, and those of a user, which the input's first byte
+/// makes a link or a damaged file. A setting that is written can be read, and the others stay the same.
 pub fn settings(data: &[u8]) {
     let read = |text: &str| {
         let mut config = Config::default();
         config.add(text, Path::new("file"));
-        config.all().map(|(key, value)| (key.to_owned(), value.to_owned())).collect::<Vec<_>>()
+        settings_of(&config)
     };
+    let mut own = Vec::new();
     with_text(data, |text| {
         let before = read(text);
-        for (key, value) in [("report.children", "no"), ("a.b", "x ; \"\\\n"), ("top.call-graph", "")] {
+        // `pmc config` sets no other keys.
+        let is_key = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c);
+        own =
+            before.iter().map(|(key, _)| key.clone()).filter(|key| key.chars().all(is_key)).take(4).collect();
+        let value: String = text.chars().rev().take(20).collect();
+        let given =
+            [("report.children", "no"), ("a.b", "x ; \"\\\n"), ("top.call-graph", ""), ("a.b", &value)];
+        let given = given.into_iter().chain(own.iter().map(|key| (key.as_str(), value.as_str())));
+        for (key, value) in given {
             let changed = config::changed(text, key, value);
-            let after = read(&changed);
-            assert!(after.iter().any(|(name, now)| name == key && now == value), "{key} in {changed:?}");
-            let same = |all: &[(String, String)]| {
-                let mut rest: Vec<_> = all.iter().filter(|(name, _)| name != key).cloned().collect();
-                rest.sort();
-                rest
-            };
-            assert_eq!(same(&before), same(&after), "{key} in {changed:?}");
+            check_change(&before, &read(&changed), key, value, &changed);
         }
     });
+
+    let folder = crate::folder();
+    let [system, user, link] = ["system", "user", "link"].map(|name| folder.path().join(name));
+    let write = |path: &Path, bytes: &[u8]| std::fs::write(path, bytes).expect("a file");
+    let (first, second) = data.split_at(data.len() / 2);
+    write(&system, first);
+    let user = match data.first().map_or(0, |byte| byte % 8) {
+        0 => user,
+        1 => {
+            std::os::unix::fs::symlink(&user, &link).expect("a link");
+            link
+        }
+        2 => folder.path().to_owned(),
+        _ => {
+            write(&user, second);
+            user
+        }
+    };
+    let files = [system, user];
+    let config = Config::load(&files);
+    assert!(
+        config
+            .left_out
+            .iter()
+            .all(|said| files.iter().any(|file| said.starts_with(file.to_str().expect("a name"))))
+    );
+    let before = settings_of(&config);
+    for key in own.iter().map(String::as_str).chain(["report.children", "report.percent-limit"]) {
+        let _ = config.is(key).map_err(|error| error.to_string());
+        let number = config.read(key, "a number", |value| value.parse::<f64>().ok());
+        let _ = number.map_err(|error| error.to_string());
+        let whole = std::fs::read(&files[1]);
+        match config::set(&files[1], key, "yes") {
+            Ok(()) => {
+                let after = Config::load(&files);
+                assert!(matches!(after.is(key), Ok(Some(true))), "{key} in {:?}", std::fs::read(&files[1]));
+                check_change(&before, &settings_of(&after), key, "yes", key);
+                write(&files[1], &whole.unwrap_or_default());
+            }
+            Err(error) => {
+                assert!(!error.to_string().is_empty());
+                assert_eq!(std::fs::read(&files[1]).ok(), whole.ok(), "the file changed");
+            }
+        }
+    }
+}
+
+fn settings_of(config: &Config) -> Vec<(String, String)> {
+    config.all().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+}
+
+/// Checks that a key has its new value, and that the other settings are the same as before.
+fn check_change(before: &[(String, String)], after: &[(String, String)], key: &str, value: &str, text: &str) {
+    assert!(after.iter().any(|(name, now)| name == key && now == value), "{key}={value:?} in {text:?}");
+    let same = |all: &[(String, String)]| {
+        let mut rest: Vec<_> = all.iter().filter(|(name, _)| name != key).cloned().collect();
+        rest.sort();
+        rest
+    };
+    assert_eq!(same(before), same(after), "{key} in {text:?}");
 }
 
 /// Bytes of a control FIFO, which mean the same however they are split.

@@ -81,6 +81,51 @@ fn change(input: &mut Vec<u8>, random: &mut Random) {
     }
 }
 
+/// Splits an input into parts, such as files: each is a length (4 bytes, little-endian) and its bytes.
+pub fn parts(mut input: &[u8]) -> Vec<Vec<u8>> {
+    let mut parts = Vec::new();
+    while let Some((size, rest)) = input.split_first_chunk::<4>() {
+        let size = (u32::from_le_bytes(*size) as usize).min(rest.len());
+        parts.push(rest[..size].to_vec());
+        input = &rest[size..];
+    }
+    parts
+}
+
+/// The input with these [`parts`].
+pub fn joined(parts: &[Vec<u8>]) -> Vec<u8> {
+    let with_size = |part: &Vec<u8>| [&(part.len() as u32).to_le_bytes(), &part[..]].concat();
+    parts.iter().flat_map(with_size).collect()
+}
+
+/// Changes one of the [`parts`]: its bytes, or if it is text, its lines.
+pub fn one_part(input: &mut Vec<u8>, max: usize, random: &mut Random) {
+    let mut parts = parts(input);
+    let at = random.below(parts.len());
+    match parts.get_mut(at) {
+        Some(part) if random.below(3) == 0 => lines(part, random),
+        Some(part) => bytes(part, max, random),
+        None => return bytes(input, max, random),
+    }
+    *input = joined(&parts);
+    input.truncate(max);
+}
+
+/// Repeats, removes or exchanges lines.
+fn lines(text: &mut Vec<u8>, random: &mut Random) {
+    let mut lines: Vec<Vec<u8>> = text.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
+    for _ in 0..1 + random.below(4) {
+        let (from, to) = (random.below(lines.len()), random.below(lines.len()));
+        match random.below(3) {
+            0 if !lines.is_empty() => lines.insert(to, lines[from].clone()),
+            1 if lines.len() > 1 => drop(lines.remove(from)),
+            _ if !lines.is_empty() => lines.swap(from, to),
+            _ => {}
+        }
+    }
+    *text = lines.concat();
+}
+
 /// Overwrites a number of one to eight bytes at the place: with an extreme, or near to its value.
 pub fn number(input: &mut [u8], at: usize, random: &mut Random) {
     let size = random.pick(&[1, 2, 4, 8]);
