@@ -154,7 +154,7 @@ fn derive(formulas: &[Formula]) {
 }
 
 /// Files of a vendor: the form, then texts separated by zero bytes. The first is the map of models. Imports
-/// them, and reads the imported tables, for a model without tables of its own in pmc.
+/// them, and reads the imported tables, for a model without built-in tables.
 pub fn vendor_import(data: &[u8]) {
     let [form, files @ ..] = data else { return };
     let mut files = files.split(|byte| *byte == 0);

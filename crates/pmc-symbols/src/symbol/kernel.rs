@@ -277,9 +277,9 @@ impl RunningKernel {
         std::fs::read_to_string(self.path(absolute))
     }
 
-    /// Reads the kernel's symbol list. The kernel takes longer to generate it than pmc takes for most reports,
-    /// so pmc caches the part that does not change while the kernel runs with the same modules. The result is
-    /// the same without a cache.
+    /// Reads the kernel's symbol list. The kernel takes longer to generate it than pmc takes for most
+    /// reports, so pmc caches the part that does not change while the kernel runs with the same modules. The
+    /// result is the same without a cache.
     ///
     /// # Errors
     /// Fails in the same cases as [`KallsymsTable::read`].
@@ -304,7 +304,8 @@ impl RunningKernel {
         kept().map_or_else(|| read().map(in_memory), Ok)
     }
 
-    /// Returns the path of the cached list. Each boot has a separate list, since the kernel's address changes.
+    /// Returns the path of the cached list. Each boot has a separate list, since the kernel's address
+    /// changes.
     fn kept_place(&self, folder: &Path) -> Option<PathBuf> {
         let boot = self.text("/proc/sys/kernel/random/boot_id").ok()?;
         let boot = boot.trim_end();
@@ -312,7 +313,8 @@ impl RunningKernel {
         is_plain.then(|| folder.join("kernel").join(boot))
     }
 
-    /// Returns the state for which a cached list is valid: the loaded modules, with their addresses and sizes.
+    /// Returns the state for which a cached list is valid: the loaded modules, with their addresses and
+    /// sizes.
     fn fingerprint(&self) -> Option<String> {
         let modules = match self.text(MODULES) {
             // The kernel was built without support for modules.
@@ -335,8 +337,8 @@ impl RunningKernel {
         self.read_build_id().ok().flatten()
     }
 
-    /// Reads the kernel's build-id from `/sys/kernel/notes`. `None` if there is no such file, or no build-id in
-    /// it.
+    /// Reads the kernel's build-id from `/sys/kernel/notes`. `None` if there is no such file, or no build-id
+    /// in it.
     ///
     /// # Errors
     /// Returns why the file cannot be read.
