@@ -175,7 +175,7 @@ pub fn running_kernel(data: &[u8]) {
     }
 }
 
-/// Looks up addresses of the kernel and of its modules. Returns the names and what is missing, as text.
+/// Looks up addresses of the kernel and of its modules. Returns the names and the missing data, as text.
 fn kernel_names(options: SymbolOptions, id: Option<BuildId>, loaded: &[LoadedModule]) -> Vec<String> {
     let mut symbolizer = Symbolizer::new(options).expect("worker threads");
     let reference = Some(Arc::new(("_text".to_owned(), Avma(0xffff_ffff_8000_0000))));
