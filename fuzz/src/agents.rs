@@ -125,8 +125,26 @@ const HOSTILE: [&str; 16] = [
 
 /// Names of tools and arguments.
 const NAMES: [&str; 20] = [
-    "hot", "tree", "source", "diff", "timeline", "doctor", "recording", "event", "by", "function", "command",
-    "tid", "direction", "min_percent", "module", "rows", "slices", "offset", "limit", "limit_bytes",
+    "hot",
+    "tree",
+    "source",
+    "diff",
+    "timeline",
+    "doctor",
+    "recording",
+    "event",
+    "by",
+    "function",
+    "command",
+    "tid",
+    "direction",
+    "min_percent",
+    "module",
+    "rows",
+    "slices",
+    "offset",
+    "limit",
+    "limit_bytes",
 ];
 
 /// Changes values of a message, or bytes.

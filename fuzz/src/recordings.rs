@@ -465,7 +465,7 @@ pub fn formats(input: &[u8]) {
     // Arrays of 8 bytes at offset 8, for fields with a place.
     let places = [0, 8, 0, 8].repeat(16);
     let payloads = [&input[input.len() - input.len().min(200)..], &[0; 64], &[0xff; 64], &places];
-    let named = |address: u64| (address % 2 == 0).then(|| ("function".to_owned(), address % 16));
+    let named = |address: u64| address.is_multiple_of(2).then(|| ("function".to_owned(), address % 16));
     let names = KernelNames { code: &named, texts: Some(&data.texts) };
     let mut seen = HashSet::new();
     for id in (0..2000).filter(|id| data.format(*id).is_some_and(|format| seen.insert(&raw const *format))) {
