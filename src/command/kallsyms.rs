@@ -4,7 +4,7 @@
 
 use super::pager::PagedOutput;
 use crate::view;
-use pmc_symbols::symbol::kernel::RunningKernel;
+use pmc_symbols::symbol::RunningKernel;
 use pmc_sys::error::{Error, Exit, Result};
 
 /// Runs the command. Succeeds if every name was found.

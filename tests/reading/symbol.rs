@@ -14,7 +14,7 @@ use std::process::Command;
 
 use object::{Object, ObjectSection, ObjectSegment};
 use pmc_symbols::address::FileOffset;
-use pmc_symbols::symbol::kernel::RunningKernel;
+use pmc_symbols::symbol::RunningKernel;
 use pmc_symbols::symbol::{
     AddressFrames, Depth, ModuleId, SymbolModule, SymbolOptions, SymbolQuery, SymbolRequest, Symbolizer,
 };

@@ -126,8 +126,12 @@ fn lines(text: &mut Vec<u8>, random: &mut Random) {
     *text = lines.concat();
 }
 
-/// Overwrites a number of one to eight bytes at the place: with an extreme, or near to its value.
+/// Overwrites a number of one to eight bytes at the place: with an extreme, or near to its value. Does nothing
+/// at a place beyond the input, which an offset in a hostile file may be.
 pub fn number(input: &mut [u8], at: usize, random: &mut Random) {
+    if at >= input.len() {
+        return;
+    }
     let size = random.pick(&[1, 2, 4, 8]);
     let end = (at + size).min(input.len());
     let mut old = [0; 8];

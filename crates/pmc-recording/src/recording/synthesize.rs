@@ -7,7 +7,8 @@
 use crate::recording::plan::Synthesis;
 use pmc_perfdata::record::encode::Encoder;
 use pmc_perfdata::record::{MappedFileId, Mmap, Mmap2, Namespaces, RecordWords, Task, Thread};
-use pmc_symbols::symbol::kernel::{RunningKernel, loaded_modules};
+use pmc_symbols::symbol::RunningKernel;
+use pmc_symbols::symbol::kernel::loaded_modules;
 use pmc_sys::host::maps::mappings;
 use pmc_sys::host::process::ThreadInfo as Alive;
 use pmc_sys::host::{CpuList, Host};

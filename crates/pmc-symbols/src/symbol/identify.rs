@@ -8,7 +8,7 @@ use std::path::Path;
 use super::build_id::BuildId;
 use super::files::elf;
 use super::files::image::Image;
-use super::kernel::RunningKernel;
+use super::options::RunningKernel;
 use pmc_sys::sys::file_map::FileMap;
 
 /// Whether the name of a mapping is the path of a file.

@@ -16,6 +16,7 @@ use rustc_hash::FxHashMap;
 use super::build_id::BuildId;
 use super::files::cache_file::{self, BODY};
 use super::missing_data::MissingDataReason;
+use super::options::RunningKernel;
 use super::tables::name_list::{NameList, NameListBuilder};
 use super::tables::table::Symbol;
 use pmc_sys::abi::KallsymsLine;
@@ -248,35 +249,7 @@ fn passes(module: &[u8]) -> bool {
     module == b"[bpf]" || module.starts_with(b"[__builtin__")
 }
 
-/// The kernel that runs on this machine, as its files below `/proc`, `/sys`, `/boot` and `/lib` describe it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RunningKernel {
-    /// `/`, or the folder that has the files instead.
-    root: PathBuf,
-    /// As `uname -r` prints it.
-    release: String,
-}
-
 impl RunningKernel {
-    /// The kernel of this machine.
-    pub fn live() -> Self {
-        Self::below("/", rustix::system::uname().release().to_string_lossy())
-    }
-
-    /// A kernel whose files are below a folder.
-    pub fn below(root: impl Into<PathBuf>, release: impl Into<String>) -> Self {
-        Self { root: root.into(), release: release.into() }
-    }
-
-    fn path(&self, absolute: impl AsRef<Path>) -> PathBuf {
-        let absolute = absolute.as_ref();
-        self.root.join(absolute.strip_prefix("/").unwrap_or(absolute))
-    }
-
-    fn text(&self, absolute: impl AsRef<Path>) -> std::io::Result<String> {
-        std::fs::read_to_string(self.path(absolute))
-    }
-
     /// Reads the kernel's symbol list. The kernel takes longer to generate it than pmc takes for most
     /// reports, so pmc caches the part that does not change while the kernel runs with the same modules. The
     /// result is the same without a cache.

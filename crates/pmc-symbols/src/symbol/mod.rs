@@ -54,7 +54,7 @@ pub use frame::{
 pub use jit::perf_map;
 pub use missing_data::{FoundData, MissingDataReason, ModuleDataQuality};
 pub use module::{ModuleId, SymbolModule, SymbolModuleKind, SymbolQuery};
-pub use options::SymbolOptions;
+pub use options::{RunningKernel, SymbolOptions};
 pub use probe::error::ProbeError;
 pub use probe::places::{FoundPlace, PlaceRequest, SourcePlace};
 pub use probe::source_lines::ProbeableLines;

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use super::debuginfod::{self, Debuginfod};
-use super::kernel::RunningKernel;
 use pmc_sys::sys::regular_file::is_ours;
 
 /// Where to search for symbols.
@@ -41,6 +40,36 @@ pub struct SymbolOptions {
     pub live: bool,
     /// The kernel that now runs on this machine.
     pub kernel: RunningKernel,
+}
+
+/// The kernel that runs on this machine, as its files below `/proc`, `/sys`, `/boot` and `/lib` describe it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunningKernel {
+    /// `/`, or the folder that has the files instead.
+    root: PathBuf,
+    /// As `uname -r` prints it.
+    pub(super) release: String,
+}
+
+impl RunningKernel {
+    /// The kernel of this machine.
+    pub fn live() -> Self {
+        Self::below("/", rustix::system::uname().release().to_string_lossy())
+    }
+
+    /// A kernel whose files are below a folder.
+    pub fn below(root: impl Into<PathBuf>, release: impl Into<String>) -> Self {
+        Self { root: root.into(), release: release.into() }
+    }
+
+    pub(super) fn path(&self, absolute: impl AsRef<Path>) -> PathBuf {
+        let absolute = absolute.as_ref();
+        self.root.join(absolute.strip_prefix("/").unwrap_or(absolute))
+    }
+
+    pub(super) fn text(&self, absolute: impl AsRef<Path>) -> std::io::Result<String> {
+        std::fs::read_to_string(self.path(absolute))
+    }
 }
 
 /// The build-id cache chosen on the command line.

@@ -18,9 +18,10 @@ use crate::symbol::files::elf::{self, Segments};
 use crate::symbol::files::image::Image;
 use crate::symbol::files::locate::{self, ModuleFiles};
 use crate::symbol::jit::jitdump::Jitdump;
-use crate::symbol::kernel::{KallsymsError, KallsymsTable, RunningKernel, kernel_module_name};
+use crate::symbol::kernel::{KallsymsError, KallsymsTable, kernel_module_name};
 use crate::symbol::missing_data::{FoundData, MissingDataReason};
 use crate::symbol::module::{SymbolModule, SymbolModuleKind};
+use crate::symbol::options::RunningKernel;
 use crate::symbol::tables::sparse::SparseTable;
 use crate::symbol::tables::table::SymbolTable;
 
