@@ -431,8 +431,11 @@ fn files_that_cannot_be_imported_are_explained() {
     fails(b"{\"meta\":{},\"threads\":[{", &["as Firefox profile", "line 1 column"]);
     fails(b"{\"nodes\":[{", &["invalid JSON: EOF while parsing", "truncated or damaged"]);
     fails(b"{\"a\":1}", &["not a perf.data file", "speedscope"]);
-    fails(b"\xfd7zXZ\0\x04 12\n", &["packed with xz", "xz -dc FILE"]);
-    fails(b"PK\x03\x04", &["packed with zip", "unzip -p FILE"]);
+    fails(b"\xfd7zXZ\0\x04 12\n", &["compressed with xz", "xz -dc FILE"]);
+    fails(b"PK\x03\x04", &["compressed with zip", "unzip -p FILE"]);
+    fails(b"BZh91AY&SY\xb9\xac", &["compressed with bzip2"]);
+    fs::write(&file, "BZhandler;main 12\n").unwrap();
+    run("report --stdio", &file).expect(0).prints(&["main"]);
     // These files are not damaged.
     for (content, words) in [("a;b 1 2\n", "two weights"), (r#"{"nodes":[],"samples":[]}"#, "no samples")] {
         fs::write(&file, content).unwrap();

@@ -12,8 +12,7 @@ use super::pager::PagedOutput;
 use crate::view;
 use pmc_analysis::analysis::{header, recording_quality};
 use pmc_perfdata::perfdata::Reader;
-use pmc_symbols::symbol::RunningKernel;
-use pmc_symbols::symbol::{Image, elf};
+use pmc_symbols::symbol::{Image, RunningKernel, elf};
 use pmc_sys::error::{Error, Exit, Result};
 use pmc_sys::text::hex;
 

@@ -91,8 +91,9 @@ pub(super) fn document(
         "events": events.iter().enumerate().map(event).collect::<Vec<_>>(),
         "copies_kept": run.kept, "stacks_unwound": run.ends.walked, "stacks_cut": run.ends.cut,
         "stacks_joined": run.ends.joined,
-        "ended_at_exec": run.ended_at_exec.iter()
-            .map(|end| json!({"pid": end.pid, "name": end.name})).collect::<Vec<_>>(),
+        "ended_at_exec": run.ended_at_exec.as_ref().map(|ends| {
+            ends.iter().map(|end| json!({"pid": end.pid, "name": end.name})).collect::<Vec<_>>()
+        }),
         "ended_by": ended_by, "status": exit.code(), "no_samples": reason.map(Warning::what),
         "error": run.failed.as_ref().map(Error::headline),
     })

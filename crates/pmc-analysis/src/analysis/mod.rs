@@ -58,8 +58,7 @@ use crate::session::{CodeLocation, ModuleKind, ResolvedStacks, SampleValue, Samp
 use pmc_perfdata::perfdata::Reader;
 use pmc_perfdata::perfdata::feature::DeviceFile;
 use pmc_perfdata::record::kind;
-use pmc_symbols::symbol::RunningKernel;
-use pmc_symbols::symbol::{BuildId, Debuginfod, Depth, MissingDataReason, SymbolOptions};
+use pmc_symbols::symbol::{BuildId, Debuginfod, Depth, MissingDataReason, RunningKernel, SymbolOptions};
 use pmc_sys::abi::sample_type;
 use pmc_sys::error::{Error, Result, say};
 use pmc_sys::text::shell_word;

@@ -104,8 +104,8 @@ const FORMATS: &[ImportFormat] = &[
 /// How heap dumps in text form start.
 const HEAP_DUMPS: &[&str] = &["heap_v2/", "heap profile:", "--- symbol"];
 
-/// Names of the compression formats that pmc does not unpack, the start of their files, and the command that
-/// unpacks them.
+/// Names of the compression formats that pmc does not decompress, the start of their files, and the command
+/// that decompresses them.
 const PACKED: &[(&str, &[u8], &str)] = &[
     ("xz", b"\xfd7zXZ\0", "xz -dc"),
     ("bzip2", b"BZh", "bzip2 -dc"),
@@ -148,7 +148,9 @@ fn is_object(bytes: &[u8]) -> bool {
 
 /// Returns the row of [`PACKED`] for a packed file.
 fn packed(bytes: &[u8]) -> Option<&'static (&'static str, &'static [u8], &'static str)> {
-    PACKED.iter().find(|(_, start, _)| bytes.starts_with(start))
+    // A folded stack may begin with the text BZh, too.
+    let is_text = |name: &str| name == "bzip2" && bytes.get(4..10) != Some(b"1AY&SY".as_slice());
+    PACKED.iter().find(|(name, start, _)| bytes.starts_with(start) && !is_text(name))
 }
 
 fn is_heap_dump(bytes: &[u8]) -> bool {
@@ -169,9 +171,9 @@ fn import(bytes: &[u8], path: &Path) -> Result<Reader> {
     };
     let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     if let Some((name, _, unpack)) = packed(bytes) {
-        return Err(Error::new(format!("{}: packed with {name}", clean(&shown.to_string_lossy())))
-            .why("pmc unpacks only gzip and zstd")
-            .try_this(format!("unpack the file: {unpack} FILE > PROFILE")));
+        return Err(Error::new(format!("{}: compressed with {name}", clean(&shown.to_string_lossy())))
+            .why("pmc decompresses only gzip and zstd")
+            .try_this(format!("decompress the file: {unpack} FILE > PROFILE")));
     }
     if is_heap_dump(bytes) {
         return Err(Error::new(format!("{}: a heap dump in text form", clean(&shown.to_string_lossy())))

@@ -29,9 +29,9 @@ pub struct RecordingHeader {
 /// Numbers of items that were cut off the lists of a [`RecordingHeader`].
 #[derive(Debug, Default, Serialize)]
 pub struct OmittedHeaderItems {
-    /// Of [`RecordingHeader::events`].
+    /// Number of removed [`RecordingHeader::events`].
     pub events: usize,
-    /// Of [`RecordingHeader::build_ids`].
+    /// Number of removed [`RecordingHeader::build_ids`].
     pub build_ids: usize,
 }
 
@@ -92,7 +92,7 @@ pub struct RequestedEvent {
 /// Number of IDs that were cut off an event.
 #[derive(Debug, Default, Serialize)]
 pub struct OmittedIds {
-    /// Of [`RequestedEvent::ids`].
+    /// Number of removed [`RequestedEvent::ids`].
     pub ids: usize,
 }
 

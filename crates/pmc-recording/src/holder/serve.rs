@@ -303,7 +303,7 @@ struct HolderServer {
     cpus: Option<CpuWatch>,
     /// The watch for removals; `None` if inotify is not available.
     removals: Option<DirectoryWatch>,
-    /// Whether the socket at the run directory's path is the one of `listener`.
+    /// Whether `listener` owns the socket in the run directory.
     socket_is_ours: bool,
     /// Time of the next check of the run directory, after something was removed from it.
     next_check: Option<Instant>,
@@ -449,6 +449,7 @@ impl HolderServer {
     fn publish_again(&mut self) {
         let entries = self.entries.values().map(|held| &held.entry);
         if self.socket_is_ours && self.publisher.is_whole(entries) {
+            self.pause = None;
             return;
         }
         let path = self.publisher.directory().path().display().to_string();
@@ -472,10 +473,12 @@ impl HolderServer {
     fn restore(&mut self) -> Result<()> {
         let Self { publisher, entries, listener, .. } = self;
         let entries: Vec<_> = entries.values().map(|held| &held.entry).collect();
+        let had_lock = publisher.has_lock();
         let restored = publisher.restore(&entries, now());
-        // Without the lock, a socket at this path belongs to another holder. With the lock, a socket that is
-        // missing was removed. The old listener must remove neither that socket nor the next one.
-        if !publisher.has_lock() || !publisher.directory().socket().exists() {
+        // If the lock was lost, a socket at this path belongs to another holder, which may have been killed.
+        // With the lock, a socket that is missing was removed. The old listener must remove neither that
+        // socket nor the next one.
+        if !had_lock || !publisher.has_lock() || !publisher.directory().socket().exists() {
             listener.path = None;
             self.socket_is_ours = false;
         }

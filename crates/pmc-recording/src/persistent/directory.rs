@@ -253,9 +253,11 @@ impl Publisher {
         self.directory.make()?;
         if !self.has_lock() {
             let taken = || Error::new(format!("another holder has {}", path.display()));
-            self.lock = take_lock(&self.directory)?.ok_or_else(taken)?;
-            // A holder that was here in the meantime and was killed has left its entries.
+            let lock = take_lock(&self.directory)?.ok_or_else(taken)?;
+            // A holder that was here in the meantime and was killed has left its entries. If they cannot be
+            // reported now, the next attempt must do it, so the lock is released again.
             self.succeed(entries, now)?;
+            self.lock = lock;
         }
         self.lay_out()?;
         self.write("next-id", &format!("{}\n", self.next_id))?;

@@ -1,9 +1,9 @@
 //! Finds processes whose events the kernel ended when they executed a program.
 //!
-//! The kernel removes the events of a process that executes a program with other privileges, because its
-//! user may not inspect this program. The process continues, but its samples, records and children are
-//! missing. The kernel does not report this, but writes the `EXIT` record too early: between the new name and
-//! the first mapping of the program.
+//! The kernel removes the events of a process that executes a program with other privileges, or one that its
+//! user may not read, even if root opened them. The process continues, but its samples, records and children
+//! are missing. The kernel does not report this, but writes the `EXIT` record too early: between the new name
+//! and the first mapping of the program.
 //!
 //! ```text
 //!   other programs:   COMM (exec) ── MMAP2 … ── EXIT
@@ -13,8 +13,8 @@
 //! is then killed, and nothing is missing. The text of the warning covers this case too.
 //!
 //! Receives all records of measured tasks, in any order within two rounds, because a process may use several
-//! CPUs and their rings are read in turn. Only times are compared. Lost records could be mappings, so the
-//! caller requests no report if records were lost.
+//! CPUs and their rings are read in turn. Only times are compared. Lost records could be mappings, so nothing
+//! is known if records are missing.
 
 use rustc_hash::FxHashMap;
 
@@ -61,7 +61,7 @@ pub(super) struct ExecEnds {
     processes: FxHashMap<i32, ProcessTimes>,
     is_full: bool,
     found: Vec<EndedAtExec>,
-    reported: Vec<EndedAtExec>,
+    reported: Option<Vec<EndedAtExec>>,
     /// A process that pmc has already reported.
     left_out: Option<u32>,
 }
@@ -141,26 +141,24 @@ impl ExecEnds {
         });
     }
 
-    /// Returns the processes that were found, after all records have been noted.
-    fn finish(&mut self) -> Vec<EndedAtExec> {
-        self.end_round();
-        self.end_round();
-        std::mem::take(&mut self.found)
-    }
-
-    /// Warns about the processes that were found, after all records have been noted.
-    pub(super) fn report(&mut self) {
-        let mut found = self.finish();
-        found.retain(|end| Some(end.pid) != self.left_out);
+    /// Warns about the processes that were found, after the last round. Nothing is known if records are
+    /// missing, or if there were too many processes.
+    /// The kernel does not end events on whole CPUs, although it writes the same records.
+    pub(super) fn report(&mut self, has_all_records: bool, is_whole_cpus: bool) {
+        if !has_all_records || self.is_full {
+            return;
+        }
+        let mut found = std::mem::take(&mut self.found);
+        found.retain(|end| !is_whole_cpus && Some(end.pid) != self.left_out);
         if let Some(EndedAtExec { pid, name }) = found.first().cloned() {
             say::warn(RecordingWarning::ProcessesUnmeasured { name, pid, more: found.len() - 1 });
         }
-        self.reported = found;
+        self.reported = Some(found);
     }
 
-    /// Returns the processes that were reported.
-    pub(super) fn take_reported(&mut self) -> Vec<EndedAtExec> {
-        std::mem::take(&mut self.reported)
+    /// Returns the processes that were reported. `None` if nothing is known.
+    pub(super) fn take_reported(&mut self) -> Option<Vec<EndedAtExec>> {
+        self.reported.take()
     }
 }
 
@@ -207,13 +205,20 @@ mod tests {
     }
 
     /// Returns the processes that are found in these rounds of records.
+    /// Returns the processes that are found after two more rounds without records.
+    fn finish(ends: &mut ExecEnds) -> Vec<EndedAtExec> {
+        ends.end_round();
+        ends.end_round();
+        std::mem::take(&mut ends.found)
+    }
+
     fn find(rounds: &[&[Vec<u8>]]) -> Vec<(u32, String)> {
         let (mut ends, layouts) = (ExecEnds::default(), layouts());
         for round in rounds {
             Records::new(&round.concat()).for_each(|record| ends.note(&record, &layouts));
             ends.end_round();
         }
-        let found = ends.finish();
+        let found = finish(&mut ends);
         assert!(ends.processes.values().all(|process| process.exited.0 == 0), "{ends:?}");
         found.into_iter().map(|end| (end.pid, end.name)).collect()
     }
@@ -259,12 +264,14 @@ mod tests {
         note(exec(5, b"sudo\0\0\0\0", 10));
         note(exit(5, 5, 11));
         assert!(ends.processes.is_empty());
-        assert_eq!(ends.finish(), []);
+        assert_eq!(finish(&mut ends), []);
+        ends.report(true, false);
+        assert_eq!(ends.take_reported(), None);
         let mut many = ExecEnds::default();
         for pid in 1..=MOST_FOUND as i32 + 1 {
             let records = [exec(pid, b"sudo\0\0\0\0", 10), exit(pid, pid, 11)].concat();
             Records::new(&records).for_each(|record| many.note(&record, &layouts));
         }
-        assert_eq!(many.finish().len(), MOST_FOUND);
+        assert_eq!(finish(&mut many).len(), MOST_FOUND);
     }
 }

@@ -38,6 +38,15 @@ pub enum RecordingWarning {
     FileCommandFailed { file: String, why: String },
 }
 
+/// Advice if the kernel stops measuring programs with other privileges, which also happens to root's events.
+fn measure_privileged() -> &'static str {
+    if rustix::process::geteuid().is_root() {
+        "record whole CPUs (-a)"
+    } else {
+        "run pmc as root, or record whole CPUs (-a)"
+    }
+}
+
 impl From<RecordingWarning> for Warning {
     fn from(warning: RecordingWarning) -> Self {
         use RecordingWarning::*;
@@ -113,19 +122,20 @@ impl From<RecordingWarning> for Warning {
                 "the kernel stopped measuring the command when it executed a program with other privileges \
                  (setuid, setgid or file capabilities)",
             )
-            .advise("run pmc as root"),
+            .advise(measure_privileged()),
             ProcessesUnmeasured { name, pid, more } => {
-                let others = match more {
-                    0 => " was not measured, nor were its children".to_owned(),
-                    1 => " and 1 other process were not measured, nor were their children".to_owned(),
-                    more => format!(" and {more} other processes were not measured, nor were their children"),
+                let processes = match more {
+                    0 => format!("{name} (pid {pid}) and its children when it executed a program"),
+                    1 => format!("{name} (pid {pid}), 1 other process, and their children when they executed programs"),
+                    _ => format!(
+                        "{name} (pid {pid}), {more} other processes, and their children when they executed programs"
+                    ),
                 };
                 Self::new(format!(
-                    "{name} (pid {pid}){others}: the kernel stops measuring a process when it executes a program with \
-                     other privileges (setuid, setgid or file capabilities) or without read permission, or one \
-                     that cannot be loaded"
+                    "the kernel stopped measuring {processes}: such programs have other privileges (setuid, setgid or \
+                     file capabilities), cannot be read by their user, or cannot be loaded"
                 ))
-                .advise("run pmc as root, or record whole CPUs (-a)")
+                .advise(measure_privileged())
             }
             CommandPartlyCounted { counted_ns, used_ns } => {
                 let [counted, used] = [counted_ns, used_ns].map(|ns| duration(ns as f64));

@@ -45,9 +45,9 @@ pub struct SymbolOptions {
 /// The kernel that runs on this machine, as its files below `/proc`, `/sys`, `/boot` and `/lib` describe it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunningKernel {
-    /// `/`, or the folder that has the files instead.
+    /// Folder that contains `proc`, `sys`, `boot` and `lib`; usually `/`.
     root: PathBuf,
-    /// As `uname -r` prints it.
+    /// Kernel release, as `uname -r` prints it.
     pub(super) release: String,
 }
 

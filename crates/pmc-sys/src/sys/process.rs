@@ -212,11 +212,6 @@ impl PausedChild {
             }
         };
         drop(gate);
-        if let Err(error) = opened {
-            // A closed gate ends the child before it executes the command.
-            let _ = RunningCommand { pid: self.pid }.wait();
-            return Err(error);
-        }
         let mut errno = 0i32;
         let got = loop {
             // SAFETY: reads at most four bytes into an i32; any bytes are valid.
@@ -227,11 +222,15 @@ impl PausedChild {
             }
         };
         let running = RunningCommand { pid: self.pid };
-        if got == size_of::<i32>() as isize {
+        let started = match got == size_of::<i32>() as isize {
+            true => Err(io::Error::from_raw_os_error(errno)),
+            // A closed gate ends the child before it executes the command.
+            false => opened,
+        };
+        if started.is_err() {
             let _ = running.wait();
-            return Err(io::Error::from_raw_os_error(errno));
         }
-        Ok(running)
+        started.map(|()| running)
     }
 }
 

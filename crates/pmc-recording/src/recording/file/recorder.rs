@@ -326,14 +326,12 @@ impl MeasurementHandler for Recorder<'_> {
             let told = self.output.tally.reads.get(&instance.id).map_or(0, |told| told.enabled_ns);
             count.enabled_ns = count.enabled_ns.max(told);
         }
-        // The kernel does not end events on whole CPUs. Lost records can be mappings.
-        let is_whole_cpus = matches!(self.plan.scope, MeasurementScope::Cpus(_));
-        let is_complete =
-            !self.sources.rings.has_backward() && lost(&self.output.totals(), &self.readings) == 0;
-        if is_complete && !is_whole_cpus {
-            self.output.exec_ends.report();
-        }
         let is_whole = !(self.is_detached || self.failed.is_some() || self.is_full);
+        let rings = &self.sources.rings;
+        let has_gaps = rings.has_backward() || rings.is_torn();
+        let lost = lost(&self.output.totals(), &self.readings);
+        let is_whole_cpus = matches!(self.plan.scope, MeasurementScope::Cpus(_));
+        self.output.exec_ends.report(is_whole && !has_gaps && lost == 0, is_whole_cpus);
         if let Some(outcome) = measurement.ending.outcome.filter(|_| is_whole)
             && counted::samples_all(self.plan, self.file, self.sources.rings())
         {
@@ -463,6 +461,9 @@ impl Recorder<'_> {
             say::warn(RecordingWarning::RecordsTorn);
         }
         rings.snapshot(|ring, slices| output.take_snapshot(ring, slices))?;
+        // Rings are read in turn, so a process may have ended in a later ring than it began in.
+        output.end_round()?;
+        sources.drain(|ring, slices| output.take_ring(ring, slices))?;
         self.take_traces()?;
         self.output.end_round()?;
         self.output.finish_unwinding(true)

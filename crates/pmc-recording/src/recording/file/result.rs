@@ -44,8 +44,8 @@ pub struct RecordingResult {
     pub kept: u64,
     /// Number of unwound call chains, by how they end.
     pub ends: ChainEndCounts,
-    /// Processes whose events the kernel ended when they executed a program.
-    pub ended_at_exec: Vec<EndedAtExec>,
+    /// Processes whose events the kernel ended when they executed a program. `None` if they are not known.
+    pub ended_at_exec: Option<Vec<EndedAtExec>>,
     /// Files to add to the build-id cache, sorted by name.
     pub identified: Vec<FileBuildId>,
     /// The commands for finished files, some of which may still run.

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gimli::{
     Abbreviation, AttributeSpecification, DebugRngListsIndex, Dwarf, Error, RangeListsOffset,
-    RawRangeListsOffset, Reader, UnitHeader, constants as dw,
+    RawRangeListsOffset, RawRngListIter, Reader, UnitHeader, constants as dw,
 };
 
 use super::sections::{DwarfSlice, ranges_size};
@@ -23,13 +23,14 @@ use super::sections::{DwarfSlice, ranges_size};
 /// Maximum nesting depth of inlined functions in a unit. Real compilers stay below 100. Each level takes less
 /// than 4 KiB of stack.
 pub(super) const MOST_DEEP: usize = 10_000;
-/// Number of address ranges in small files.
+/// Number of entries in lists of address ranges that small files may have.
 const FREE_RANGES: usize = 1 << 16;
 /// Number of entry kinds whose [`SkipPlan`] is cached. Compilers number the kinds from 1.
 const MOST_KEPT: usize = 1 << 14;
 
-/// The number of address ranges that may still be read, so that memory stays in proportion to the file.
-/// Compilers do not share lists, so files have fewer ranges than bytes of lists.
+/// The number of entries in lists of address ranges that may still be read, so that time and memory stay in
+/// proportion to the file. An entry takes at least one byte, and most take 3. Compilers share a list only
+/// among a few nested scopes, so files refer to fewer entries than their lists have bytes.
 pub(super) struct RangesLeft(AtomicUsize);
 
 impl RangesLeft {
@@ -42,14 +43,24 @@ impl RangesLeft {
         self.0.load(Ordering::Relaxed) == 0
     }
 
-    /// Counts one range.
+    /// Counts the entries of a list, including those that only set a base address.
     ///
     /// # Errors
-    /// Fails if none is left.
-    pub(super) fn take(&self) -> Result<(), String> {
-        let less = |left: usize| left.checked_sub(1);
-        let taken = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
-        taken.map(drop).map_err(|_| "its entries share very long lists of address ranges".to_owned())
+    /// Fails if fewer are left.
+    pub(super) fn take(&self, mut list: RawRngListIter<DwarfSlice<'_>>) -> Result<(), String> {
+        let most = self.0.load(Ordering::Relaxed);
+        let mut count = 0usize;
+        // addr2line rejects a malformed list too.
+        while count <= most && matches!(list.next(), Ok(Some(_))) {
+            count += 1;
+        }
+        let before = self
+            .0
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| Some(left.saturating_sub(count)));
+        if before.is_ok_and(|left| count <= left) {
+            return Ok(());
+        }
+        Err("very many of its entries refer to the same lists of address ranges".to_owned())
     }
 }
 
@@ -93,12 +104,8 @@ pub(super) fn check<'a>(
             make().and_then(|plan| plan.skip(&unit.header, &mut rest, &mut lists)).map_err(whole)?
         };
         for list in lists.drain(..) {
-            // addr2line rejects a malformed list too.
-            let Ok(mut ranges) = list.offset(dwarf, unit).and_then(|at| dwarf.raw_ranges(unit, at)) else {
-                continue;
-            };
-            while let Ok(Some(_)) = ranges.next() {
-                left.take()?;
+            if let Ok(list) = list.offset(dwarf, unit).and_then(|at| dwarf.raw_ranges(unit, at)) {
+                left.take(list)?;
             }
         }
         deep += usize::from(has_children);
@@ -182,7 +189,7 @@ impl SkipPlan {
         for &(ahead, part) in &self.parts {
             bytes.skip(ahead)?;
             match part {
-                VariablePart::Ranges(form) => lists.push(range_list(form, header, bytes)?),
+                VariablePart::Ranges(form) => lists.extend(range_list(form, header, bytes)?),
                 part => skip_part(part, header, bytes)?,
             }
         }
@@ -191,19 +198,29 @@ impl SkipPlan {
     }
 }
 
+/// Reads a reference to a list. Returns `None` if it has another form, which addr2line skips too.
 fn range_list(
-    form: dw::DwForm,
+    mut form: dw::DwForm,
     header: &UnitHeader<DwarfSlice<'_>>,
     bytes: &mut DwarfSlice<'_>,
-) -> Result<RangeList, Error> {
+) -> Result<Option<RangeList>, Error> {
     let size = |number: u64| usize::try_from(number).map_err(|_| Error::UnsupportedOffset);
-    Ok(match form {
+    while form == dw::DW_FORM_indirect {
+        form = dw::DwForm(bytes.read_uleb128_u16()?);
+    }
+    Ok(Some(match form {
         dw::DW_FORM_sec_offset => RangeList::Offset(bytes.read_offset(header.format())?),
         dw::DW_FORM_data4 => RangeList::Offset(bytes.read_u32()? as usize),
         dw::DW_FORM_data8 => RangeList::Offset(size(bytes.read_u64()?)?),
         dw::DW_FORM_rnglistx => RangeList::Index(size(bytes.read_uleb128()?)?),
-        other => return Err(Error::UnsupportedAttributeForm(other)),
-    })
+        other => {
+            match fixed(other, header) {
+                Some(length) => bytes.skip(length)?,
+                None => skip_part(part(other), header, bytes)?,
+            }
+            return Ok(None);
+        }
+    }))
 }
 
 fn skip_part(

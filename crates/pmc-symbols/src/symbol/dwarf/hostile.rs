@@ -36,7 +36,10 @@ pub(in crate::symbol) fn elf(sharing: Sharing, entries: u32, items: u32) -> Vec<
     let function_at_code = || [&[3][..], b"f\0", &code].concat();
     let all = |code: u8, size: u32| (0..entries).flat_map(move |at| [&[code][..], &list(at, size)].concat());
     match sharing {
-        Sharing::Functions => unit(root().into_iter().chain(all(2, 3)).chain([0]).collect()),
+        // The first function refers to its ranges in a form that does not exist for them.
+        Sharing::Functions => {
+            unit(root().into_iter().chain([7, 0, 0]).chain(all(2, 3)).chain([0]).collect());
+        }
         Sharing::Blocks | Sharing::Variables => {
             let (code, size) = if sharing == Sharing::Blocks { (4, 3) } else { (5, 5) };
             let children = all(code, size).chain([0, 0]);
@@ -48,13 +51,14 @@ pub(in crate::symbol) fn elf(sharing: Sharing, entries: u32, items: u32) -> Vec<
         }),
     }
     // Tag, whether there are children, and pairs of attribute and form.
-    let kinds: [(u8, u8, &[u8]); 6] = [
+    let kinds: [(u8, u8, &[u8]); 7] = [
         (0x11, 1, &[0x11, 0x01, 0x12, 0x06]),
         (0x2e, 0, &[0x55, 0x17]),
         (0x2e, 1, &[0x03, 0x08, 0x11, 0x01, 0x12, 0x06]),
         (0x0b, 0, &[0x55, 0x17]),
         (0x34, 0, &[0x02, 0x17]),
         (0x11, 1, &[0x11, 0x01, 0x55, 0x17]),
+        (0x2e, 0, &[0x55, 0x05]),
     ];
     let kind = |(code, (tag, children, attributes)): (u8, (u8, u8, &[u8]))| {
         [&[code, tag, children], attributes, &[0, 0]].concat()

@@ -17,7 +17,9 @@ pub enum ProbeError {
         why: String,
     },
     /// The request takes too much work for a file of this size.
-    #[error("cannot search the debug information of {path}: its entries share very long lists")]
+    #[error(
+        "cannot search the debug information of {path}: very many of its entries refer to the same lists"
+    )]
     TooMuchWork {
         /// The file.
         path: String,
@@ -182,7 +184,7 @@ impl From<ProbeError> for Error {
                 result.try_this("pmc probe -V PLACE shows the variables there; another line may have it")
             }
             ProbeError::TooMuchWork { .. } => result
-                .why("the file is damaged or malicious: compilers give each function its own list")
+                .why("the file is damaged or malicious: in usual files, few entries refer to the same list")
                 .try_this("pmc probe -F -x FILE lists the functions in its symbol table"),
             ProbeError::Unreadable { .. }
             | ProbeError::OffsetBeyond { .. }
