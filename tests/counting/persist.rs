@@ -151,6 +151,14 @@ impl Worker {
         worker
     }
 
+    /// Starts the shell, and adds its entry `execs` to the run's holder.
+    #[track_caller]
+    fn held(run: &Run) -> Self {
+        let worker = Self::start(run);
+        run.pmc(&["persist", "add", "execs", "-e", EXEC, "-p", &worker.pid()]).expect(0);
+        worker
+    }
+
     /// Starts the shell with this command.
     fn by(run: &Run, mut command: Command) -> Self {
         let done = run.path("done");
@@ -407,8 +415,7 @@ fn removed_run_directory_is_recreated() {
         return;
     }
     let mut run = Run::held();
-    let mut worker = Worker::start(&run);
-    run.pmc(&["persist", "add", "execs", "-e", EXEC, "-p", &worker.pid()]).expect(0);
+    let mut worker = Worker::held(&run);
     worker.work(3);
     for part in ["held/1", "socket", "lock", ""] {
         let path = run.path("run").join(part);
@@ -451,8 +458,7 @@ fn displaced_holder_returns_when_the_other_holder_ends() {
         return;
     }
     let mut run = Run::held();
-    let mut worker = Worker::start(&run);
-    run.pmc(&["persist", "add", "execs", "-e", EXEC, "-p", &worker.pid()]).expect(0);
+    let mut worker = Worker::held(&run);
     worker.work(3);
     let mut displaced = run.holder.take().expect("there is one");
     let signal = |signal| kill_process(Pid::from_child(&displaced), signal).expect("it is there");
@@ -647,8 +653,7 @@ fn killed_client_does_no_harm() {
         return;
     }
     let run = Run::held();
-    let mut worker = Worker::start(&run);
-    run.pmc(&["persist", "add", "execs", "-e", EXEC, "-p", &worker.pid()]).expect(0);
+    let mut worker = Worker::held(&run);
     let pid = Pid::from_child(run.holder.as_ref().expect("there is one"));
     for turn in 1..=20 {
         // The client asks, then disconnects before the copy is ready. Some disconnect while the holder is

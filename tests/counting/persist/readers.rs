@@ -50,8 +50,7 @@ fn several_recorders_each_get_all_records() {
         return;
     }
     let run = Run::held();
-    let mut worker = Worker::start(&run);
-    run.pmc(&["persist", "add", "execs", "-e", EXEC, "-p", &worker.pid()]).expect(0);
+    let mut worker = Worker::held(&run);
     worker.work(3);
     let (now, all) = (run.file("now.data"), run.file("all.data"));
     let record = ["record", "-e", "persistent/execs/", "-o"];
@@ -232,8 +231,7 @@ fn command_outlives_the_holder() {
         return;
     }
     let mut run = Run::held();
-    let mut worker = Worker::start(&run);
-    run.pmc(&["persist", "add", "execs", "-e", EXEC, "-p", &worker.pid()]).expect(0);
+    let mut worker = Worker::held(&run);
     let (alone, beside) = (run.file("alone.data"), run.file("beside.data"));
     let record = |events: &str, file: &str, name: &str| {
         let child = run.read(&["record", "-c", "1", "-e", events, "-o", file], name);
@@ -264,8 +262,7 @@ fn stopped_holder_blocks_no_client() {
         return;
     }
     let run = Run::held();
-    let worker = Worker::start(&run);
-    run.pmc(&["persist", "add", "execs", "-e", EXEC, "-p", &worker.pid()]).expect(0);
+    let _worker = Worker::held(&run);
     let holder = Pid::from_child(run.holder.as_ref().expect("there is one"));
     let file = run.file("alone.data");
     let alone =
@@ -307,8 +304,7 @@ fn recording_is_complete_when_the_holder_ends() {
         return;
     }
     let mut run = Run::held();
-    let mut worker = Worker::start(&run);
-    run.pmc(&["persist", "add", "execs", "-e", EXEC, "-p", &worker.pid()]).expect(0);
+    let mut worker = Worker::held(&run);
     let file = run.file("cut.data");
     let reader =
         run.command(&["record", "-e", "persistent/execs/", "-o", &file]).stderr(Stdio::piped()).spawn();

@@ -169,14 +169,15 @@ fn import(bytes: &[u8], path: &Path) -> Result<Reader> {
         true => Path::new("standard input"),
         false => path,
     };
+    let name = clean(&shown.to_string_lossy()).into_owned();
     let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
-    if let Some((name, _, unpack)) = packed(bytes) {
-        return Err(Error::new(format!("{}: compressed with {name}", clean(&shown.to_string_lossy())))
+    if let Some((compression, _, unpack)) = packed(bytes) {
+        return Err(Error::new(format!("{name}: compressed with {compression}"))
             .why("pmc decompresses only gzip and zstd")
             .try_this(format!("decompress the file: {unpack} FILE > PROFILE")));
     }
     if is_heap_dump(bytes) {
-        return Err(Error::new(format!("{}: a heap dump in text form", clean(&shown.to_string_lossy())))
+        return Err(Error::new(format!("{name}: a heap dump in text form"))
             .why("it contains only addresses, no function names")
             .try_this("convert it: go tool pprof -proto PROGRAM FILE > heap.pb.gz, or jeprof --collapsed"));
     }
@@ -184,10 +185,8 @@ fn import(bytes: &[u8], path: &Path) -> Result<Reader> {
     let format =
         FORMATS.iter().find(|format| (format.is_format)(&content)).ok_or_else(
             || match serde_json::from_slice::<serde::de::IgnoredAny>(bytes) {
-                Err(error) if is_object(bytes) => {
-                    Error::new(format!("{}: invalid JSON: {error}", clean(&shown.to_string_lossy())))
-                        .why("the file is truncated or damaged before the keys that show its format")
-                }
+                Err(error) if is_object(bytes) => Error::new(format!("{name}: invalid JSON: {error}"))
+                    .why("the file is truncated or damaged before the keys that show its format"),
                 _ => unknown(shown),
             },
         )?;
@@ -199,7 +198,6 @@ fn import(bytes: &[u8], path: &Path) -> Result<Reader> {
         recording::check(&profile).map(|()| profile)
     });
     let profile = checked.map_err(|error| {
-        let name = clean(&shown.to_string_lossy()).into_owned();
         let text = format!("cannot import {name} as {}: {}", format.name, clean(&error.to_string()));
         match error.is_damage() {
             true => {
@@ -209,7 +207,7 @@ fn import(bytes: &[u8], path: &Path) -> Result<Reader> {
         }
     })?;
     for note in recording::notes(&profile) {
-        say::note(format!("{}: {note}", clean(&shown.to_string_lossy())));
+        say::note(format!("{name}: {note}"));
     }
     recording::write(&profile, facts(bytes, path, format), path)
 }

@@ -199,7 +199,7 @@ impl Publisher {
         directory.make()?;
         let Some(lock) = take_lock(&directory)? else { return Ok(None) };
         let mut publisher = Self { next_id: 1, directory, lock };
-        publisher.succeed(&[], now)?;
+        publisher.take_over(&[], now)?;
         // An old file that stays would show an entry that is not held.
         for folder in FOLDERS.map(|folder| publisher.directory.path.join(folder)) {
             gone(fs::remove_dir_all(&folder)).map_err(|error| doing("removing", &folder, error))?;
@@ -209,7 +209,7 @@ impl Publisher {
     }
 
     /// Reports the entries of a previous holder as lost, except `own` entries, and continues its ids.
-    fn succeed(&mut self, own: &[&PersistentEntry], now: i64) -> Result<()> {
+    fn take_over(&mut self, own: &[&PersistentEntry], now: i64) -> Result<()> {
         let mut left = self.directory.published()?;
         let after = left.iter().map(|entry| entry.id + 1).max().unwrap_or(1);
         let kept = read(&self.directory.path.join("next-id"))?.and_then(|text| text.trim().parse().ok());
@@ -256,7 +256,7 @@ impl Publisher {
             let lock = take_lock(&self.directory)?.ok_or_else(taken)?;
             // A holder that was here in the meantime and was killed has left its entries. If they cannot be
             // reported now, the next attempt must do it, so the lock is released again.
-            self.succeed(entries, now)?;
+            self.take_over(entries, now)?;
             self.lock = lock;
         }
         self.lay_out()?;
@@ -557,11 +557,15 @@ mod tests {
         assert!(second.withdraw(&entry(2, "b")).unwrap_err().to_string().contains("held/2"));
     }
 
+    fn claimed(at: &RunDirectory, now: i64) -> Publisher {
+        Publisher::claim(at.clone(), now).unwrap().expect("the directory is free")
+    }
+
     #[test]
     fn restore_keeps_files_that_clients_may_be_reading() {
         let folder = tempfile::tempdir().unwrap();
         let at = RunDirectory::at(folder.path().join("run"));
-        let mut publisher = Publisher::claim(at.clone(), 1).unwrap().expect("nobody has it");
+        let mut publisher = claimed(&at, 1);
         let held = entry(1, "a");
         publisher.publish(&held).unwrap();
         let inode = || fs::metadata(at.path.join("held")).unwrap().ino();
@@ -581,11 +585,11 @@ mod tests {
     fn entries_of_another_holder_are_lost_when_the_first_one_returns() {
         let folder = tempfile::tempdir().unwrap();
         let at = RunDirectory::at(folder.path().join("run"));
-        let mut first = Publisher::claim(at.clone(), 1).unwrap().expect("nobody has it");
+        let mut first = claimed(&at, 1);
         let held = entry(1, "a");
         first.publish(&held).unwrap();
         fs::remove_dir_all(&at.path).unwrap();
-        let mut second = Publisher::claim(at.clone(), 2).unwrap().expect("nobody has it");
+        let mut second = claimed(&at, 2);
         for name in ["b", "c"] {
             second.publish(&entry(second.next_id, name)).unwrap();
             second.take_id().unwrap();

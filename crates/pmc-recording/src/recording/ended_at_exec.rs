@@ -16,6 +16,8 @@
 //! CPUs and their rings are read in turn. Only times are compared. Lost records could be mappings, so nothing
 //! is known if records are missing.
 
+use std::collections::hash_map::Entry;
+
 use rustc_hash::FxHashMap;
 
 use super::warning::RecordingWarning;
@@ -45,11 +47,26 @@ struct ProcessTimes {
     name: Vec<u8>,
     mapped: PerfTime,
     exited: PerfTime,
-    /// Whether all rings have been read since the `EXIT` record.
-    is_settled: bool,
+    /// How far the rings have been read since the `EXIT` record.
+    reading: ReadingState,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum ReadingState {
+    /// There is no `EXIT` record.
+    #[default]
+    Running,
+    /// Some rings have not been read since.
+    Ended,
+    /// All rings have been read since.
+    Settled,
 }
 
 impl ProcessTimes {
+    fn has_ended(&self) -> bool {
+        self.exited >= self.executed.max(self.mapped)
+    }
+
     fn ended_at_exec(&self) -> bool {
         self.executed.0 > 0 && self.executed <= self.exited && self.mapped < self.executed
     }
@@ -59,6 +76,10 @@ impl ProcessTimes {
 #[derive(Debug, Default)]
 pub(super) struct ExecEnds {
     processes: FxHashMap<i32, ProcessTimes>,
+    /// Processes with an `EXIT` record since the last round.
+    ended: Vec<i32>,
+    /// Processes with an `EXIT` record in the round before.
+    settled: Vec<i32>,
     is_full: bool,
     found: Vec<EndedAtExec>,
     reported: Option<Vec<EndedAtExec>>,
@@ -97,7 +118,9 @@ impl ExecEnds {
             Some(Record::Exit(task)) if task.thread.pid == task.thread.tid => {
                 if let Some(process) = self.process(task.thread.pid) {
                     process.exited = process.exited.max(time);
-                    process.is_settled = false;
+                    if std::mem::replace(&mut process.reading, ReadingState::Ended) != ReadingState::Ended {
+                        self.ended.push(task.thread.pid);
+                    }
                 }
             }
             _ => {}
@@ -119,6 +142,8 @@ impl ExecEnds {
             // Without the times of all processes, a mapping could be missed.
             self.is_full = true;
             self.processes = FxHashMap::default();
+            self.ended = Vec::new();
+            self.settled = Vec::new();
             return None;
         }
         Some(self.processes.entry(pid).or_default())
@@ -126,19 +151,24 @@ impl ExecEnds {
 
     /// Called when all rings have been read. Judges the processes that ended before the previous call.
     pub(super) fn end_round(&mut self) {
-        let Self { processes, found, .. } = self;
-        processes.retain(|&pid, process| {
-            let has_ended = process.exited.0 > 0 && process.exited >= process.executed.max(process.mapped);
-            if !(has_ended && process.is_settled) {
-                process.is_settled = has_ended;
-                return true;
+        for pid in self.settled.drain(..) {
+            let Entry::Occupied(process) = self.processes.entry(pid) else { continue };
+            // Another process may have got the ID.
+            if process.get().reading != ReadingState::Settled || !process.get().has_ended() {
+                continue;
             }
-            if process.ended_at_exec() && found.len() < MOST_FOUND {
+            let process = process.remove();
+            if process.ended_at_exec() && self.found.len() < MOST_FOUND {
                 let name = String::from_utf8_lossy(&process.name).into_owned();
-                found.push(EndedAtExec { pid: pid.unsigned_abs(), name });
+                self.found.push(EndedAtExec { pid: pid.unsigned_abs(), name });
             }
-            false
-        });
+        }
+        for pid in &self.ended {
+            if let Some(process) = self.processes.get_mut(pid) {
+                process.reading = ReadingState::Settled;
+            }
+        }
+        std::mem::swap(&mut self.ended, &mut self.settled);
     }
 
     /// Warns about the processes that were found, after the last round. Nothing is known if records are

@@ -124,11 +124,11 @@ impl From<RecordingWarning> for Warning {
             )
             .advise(measure_privileged()),
             ProcessesUnmeasured { name, pid, more } => {
+                let others = if more == 1 { "process" } else { "processes" };
                 let processes = match more {
                     0 => format!("{name} (pid {pid}) and its children when it executed a program"),
-                    1 => format!("{name} (pid {pid}), 1 other process, and their children when they executed programs"),
                     _ => format!(
-                        "{name} (pid {pid}), {more} other processes, and their children when they executed programs"
+                        "{name} (pid {pid}), {more} other {others}, and their children when they executed programs"
                     ),
                 };
                 Self::new(format!(

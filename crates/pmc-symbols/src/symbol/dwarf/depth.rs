@@ -18,13 +18,11 @@ use gimli::{
     RawRangeListsOffset, RawRngListIter, Reader, UnitHeader, constants as dw,
 };
 
-use super::sections::{DwarfSlice, ranges_size};
+use super::sections::{DwarfSlice, FREE_RANGES, ranges_size};
 
 /// Maximum nesting depth of inlined functions in a unit. Real compilers stay below 100. Each level takes less
 /// than 4 KiB of stack.
 pub(super) const MOST_DEEP: usize = 10_000;
-/// Number of entries in lists of address ranges that small files may have.
-const FREE_RANGES: usize = 1 << 16;
 /// Number of entry kinds whose [`SkipPlan`] is cached. Compilers number the kinds from 1.
 const MOST_KEPT: usize = 1 << 14;
 

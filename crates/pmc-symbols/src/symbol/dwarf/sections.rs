@@ -63,6 +63,9 @@ pub(super) fn load<'a>(
     DwarfSections::load(|id| Ok(take(id).unwrap_or_default()))
 }
 
+/// Number of address ranges that a file of any size may have.
+pub(in crate::symbol) const FREE_RANGES: usize = 1 << 16;
+
 /// Returns the number of bytes of the lists of ranges.
 pub(in crate::symbol) fn ranges_size(dwarf: &Dwarf<DwarfSlice<'_>>) -> usize {
     let lists = &dwarf.ranges;

@@ -14,7 +14,7 @@ use gimli::{
 };
 use rustc_hash::FxHashMap;
 
-use crate::symbol::dwarf::sections::{DwarfSlice, ranges_size};
+use crate::symbol::dwarf::sections::{DwarfSlice, FREE_RANGES, ranges_size};
 
 /// Maximum number of references followed for one attribute.
 const MOST_ORIGINS: usize = 16;
@@ -29,10 +29,9 @@ const LONGEST_PATH: usize = 4 << 10;
 /// programs of compilers take less than one step per byte.
 const MOST_STEPS: usize = 16;
 const FREE_STEPS: usize = 1 << 20;
-/// Bytes of debug information per address range that may be stored, and number of ranges for small files. A
-/// range takes at least 3 bytes in a file, and up to 50 in memory.
+/// Bytes of debug information per address range that may be stored. A range takes at least 3 bytes in a file,
+/// and up to 50 in memory.
 pub(super) const BYTES_PER_RANGE: usize = 2;
-pub(super) const FREE_RANGES: usize = 1 << 16;
 
 /// Keeps the time and memory of a request in proportion to the file. In a hostile file, many entries share
 /// one long list of ranges or locations, or one long name.

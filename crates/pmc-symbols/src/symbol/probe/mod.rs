@@ -149,10 +149,11 @@ impl ProbedProgram<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::dies::{BYTES_PER_RANGE, FREE_RANGES};
+    use super::dies::BYTES_PER_RANGE;
     use super::places::PlaceRequest;
     use super::*;
     use crate::symbol::dwarf::hostile::{self, Sharing};
+    use crate::symbol::dwarf::sections::FREE_RANGES;
     use object::{Object, ObjectSection};
 
     /// Returns the number of variables at an address of a file whose entries share a list.
