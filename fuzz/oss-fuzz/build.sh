@@ -1,4 +1,20 @@
 #!/bin/bash -eu
+# Copyright 2026 The authors of pmc
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+#
+################################################################################
+
 # Builds the fuzz targets in OSS-Fuzz's container, each with its seeds, its dictionary and its options.
 cd "$SRC/pmc"
 cargo fuzz build -O
@@ -16,3 +32,6 @@ for source in fuzz/fuzz_targets/*.rs; do
     # pmc's own messages would fill the logs. capstone's C code has two tables of one name.
     printf '[libfuzzer]\nclose_fd_mask = 1\ntimeout = 20\n[asan]\ndetect_odr_violation = 0\n' >"$OUT/$name.options"
 done
+# Files that targets read. OSS-Fuzz runs them without the source folder.
+mkdir "$OUT/source"
+cp -r --parents tests/data/sysfs tests/data/host/two-sockets fuzz/corpus/recording "$OUT/source"

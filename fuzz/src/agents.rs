@@ -1,7 +1,6 @@
 //! What an AI agent sends to `pmc mcp`: lines of JSON-RPC, with hostile arguments for the tools, which read
 //! small recordings.
 
-use std::path::Path;
 use std::sync::Once;
 
 use pmc::command::answer_mcp;
@@ -28,7 +27,7 @@ const RECORDINGS: [(&str, &str); 6] = [
 fn enter_folder() {
     static ENTERED: Once = Once::new();
     ENTERED.call_once(|| {
-        let corpus = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/corpus/recording"));
+        let corpus = crate::source("fuzz/corpus/recording");
         let folder = tempfile::tempdir().expect("a temporary folder").keep();
         for (name, seed) in RECORDINGS {
             std::fs::copy(corpus.join(seed), folder.join(name)).expect("a seed can be copied");

@@ -30,11 +30,9 @@ const MACHINES: [&str; 8] = [
     "power-lpar",
 ];
 
-const SAVED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/data/sysfs");
-
 fn machine(number: u8) -> &'static Host {
     static HOSTS: OnceLock<Vec<Host>> = OnceLock::new();
-    let saved = |name| Host::rooted(Path::new(SAVED).join(name));
+    let saved = |name| Host::rooted(crate::source("tests/data/sysfs").join(name));
     let hosts = HOSTS.get_or_init(|| MACHINES.map(saved).into());
     &hosts[usize::from(number) % hosts.len()]
 }
@@ -114,7 +112,7 @@ pub(crate) fn in_program(root: &Path, functions: &[String]) {
     let process = root.join(format!("proc/{PID}"));
     fs::create_dir_all(&process).expect("a folder");
     fs::write(root.join("proc/kallsyms"), KALLSYMS).expect("a file");
-    symlink(Path::new(SAVED).join("intel-server/sys"), root.join("sys")).expect("a link");
+    symlink(crate::source("tests/data/sysfs/intel-server/sys"), root.join("sys")).expect("a link");
     let inode = fs::metadata(root.join("file")).expect("the program").ino();
     let maps = format!("555500000000-555500010000 r-xp 00000000 00:2d {inode} /file\n");
     fs::write(process.join("maps"), maps).expect("a file");

@@ -4,6 +4,8 @@
 //! with its mutator if plain changes of bytes would not get far. With `cargo fuzz` the line becomes
 //! libFuzzer's entry point. Otherwise it becomes a `main` that runs files, folders and seeded mutations.
 
+use std::path::PathBuf;
+
 pub mod agents;
 pub mod commands;
 pub mod driver;
@@ -50,6 +52,15 @@ macro_rules! target {
 /// Returns a temporary folder, in memory if possible: pmc waits until files that it replaces are on disk.
 pub(crate) fn folder() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a temporary folder")
+}
+
+/// Returns the path of a file or folder of pmc's source folder. OSS-Fuzz runs the targets without that folder,
+/// so `oss-fuzz/build.sh` puts what they read into `source`, next to the programs.
+pub(crate) fn source(path: &str) -> PathBuf {
+    let program = std::env::current_exe().expect("the path of the program");
+    let copied = program.with_file_name("source");
+    let folder = if copied.is_dir() { copied } else { concat!(env!("CARGO_MANIFEST_DIR"), "/..").into() };
+    folder.join(path)
 }
 
 /// Passes the input as text, with replacements for what is not UTF-8.

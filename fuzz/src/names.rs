@@ -7,10 +7,10 @@ use std::path::{Component, Path};
 use std::sync::Arc;
 
 use pmc_symbols::address::Avma;
+use pmc_symbols::symbol::RunningKernel;
 use pmc_symbols::symbol::disassemble::Syntax;
 use pmc_symbols::symbol::jit::elf_file;
 use pmc_symbols::symbol::jit::jitdump::Jitdump;
-use pmc_symbols::symbol::RunningKernel;
 use pmc_symbols::symbol::kernel::{LoadedModule, loaded_modules};
 use pmc_symbols::symbol::{
     BuildId, Depth, SymbolModule, SymbolModuleKind, SymbolOptions, SymbolQuery, SymbolRequest, Symbolizer,

@@ -8,8 +8,8 @@ use pmc_perfdata::record::bytes::RecordWords;
 use pmc_perfdata::record::sample::{SampledRegisters, UserStack};
 use pmc_perfdata::record::{SampleParts, Thread};
 use pmc_symbols::address::{Avma, FileOffset, Mapping};
-use pmc_symbols::symbol::disassemble::{InstructionSet, Syntax, disassemble};
 use pmc_symbols::symbol::RunningKernel;
+use pmc_symbols::symbol::disassemble::{InstructionSet, Syntax, disassemble};
 use pmc_symbols::symbol::source_text::SourceFolders;
 use pmc_symbols::symbol::{
     Depth, ModuleId, PlaceRequest, ProbeFile, SymbolModule, SymbolOptions, SymbolQuery, SymbolRequest,

@@ -232,7 +232,7 @@ pub fn holder_answers(data: &[u8]) {
     let listener = socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).expect("a socket");
     bind(&listener, &SocketAddrUnix::new(directory.socket()).expect("a short path")).expect("it is free");
     listen(&listener, 8).expect("a listener");
-    let host = Host::rooted(concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/data/host/two-sockets"));
+    let host = Host::rooted(crate::source("tests/data/host/two-sockets"));
     let entry: PersistentEntry = serde_json::from_str(ENTRY).expect("an entry");
     std::thread::scope(|scope| {
         let serve = scope.spawn(|| {
