@@ -126,10 +126,10 @@ pub fn running_kernel(data: &[u8]) {
         let below = path.strip_prefix(folder.path()).ok().filter(|below| {
             below.components().all(|part| matches!(part, Component::Normal(name) if name.len() < 50))
         });
-        if let Some(below) =
-            below.and_then(Path::to_str).filter(|below| !below.contains('\0') && below.len() < 200)
-        {
-            let _ = fs::create_dir_all(path.parent().expect("it has a folder")).map(|()| write(below, image));
+        if below.and_then(Path::to_str).is_some_and(|below| !below.contains('\0') && below.len() < 200) {
+            // One module's file may be another one's folder.
+            let _ = fs::create_dir_all(path.parent().expect("it has a folder"))
+                .and_then(|()| fs::write(&path, image));
         }
     }
     let loaded = kernel.modules();
