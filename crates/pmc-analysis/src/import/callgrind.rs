@@ -240,8 +240,8 @@ fn divide(parser: &mut GraphParser, profile: &mut ImportedProfile) -> Result<(),
     let thread = profile.named_thread("")?;
     let functions = std::mem::take(&mut parser.functions);
     let functions: Vec<GraphFunction> = functions.into_values().collect();
-    let own = |function: &GraphFunction| function.own.values().filter_map(|costs| costs.first()).sum::<u64>();
-    let total: f64 = functions.iter().map(|function| own(function) as f64).sum();
+    let own = functions.iter().flat_map(|function| function.own.values());
+    let total: f64 = own.filter_map(|costs| costs.first()).map(|cost| *cost as f64).sum();
     // The costs that no context has received yet.
     let mut rest: Vec<Vec<Vec<u64>>> =
         functions.iter().map(|function| function.own.values().cloned().collect()).collect();
@@ -385,6 +385,13 @@ mod tests {
         let text = "events: Ir\nfn=a\n1 7\ncfn=b\ncalls=1 2\n1 9\nfn=b\n2 9\ncfn=a\ncalls=1 1\n2 5\n";
         let profile = read(text.as_bytes(), ImportedProfile::new()).unwrap();
         assert_eq!(profile.samples.iter().map(|sample| sample.value).sum::<u64>(), 16);
+    }
+
+    #[test]
+    fn costs_beyond_the_limit_are_rejected() {
+        let text = format!("events: Ir\nfn=a\n1 {0}\n2 {0}\n", u64::MAX);
+        let error = read(text.as_bytes(), ImportedProfile::new()).unwrap_err().to_string();
+        assert!(error.contains("more than pmc imports"), "{error}");
     }
 
     #[test]

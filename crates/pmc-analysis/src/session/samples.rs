@@ -636,7 +636,7 @@ fn merge(parts: Vec<Samples>, interned: SampleInterners, query: &SampleQuery) ->
         all.rows.extend(part.rows);
         let sums = all.totals.iter_mut().zip(&part.totals).chain(all.filtered.iter_mut().zip(&part.filtered));
         sums.for_each(|(sum, more)| *sum += more);
-        all.lost += part.lost;
+        all.lost = all.lost.saturating_add(part.lost);
         for (tid, span) in part.threads {
             all.threads.entry(tid).and_modify(|known| known.include(span)).or_insert(span);
         }

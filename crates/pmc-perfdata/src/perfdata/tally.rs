@@ -113,8 +113,8 @@ impl RecordTally {
         match raw.kind {
             kind::SAMPLE => self.sample(raw, layouts),
             kind::LOST | kind::LOST_SAMPLES => match raw.parse() {
-                Some(Record::Lost(lost)) => self.lost += lost.lost,
-                Some(Record::LostSamples(lost)) => self.lost += lost,
+                Some(Record::Lost(lost)) => self.lost = self.lost.saturating_add(lost.lost),
+                Some(Record::LostSamples(lost)) => self.lost = self.lost.saturating_add(lost),
                 _ => {}
             },
             kind::THROTTLE => match raw.parse() {
@@ -325,6 +325,17 @@ mod tests {
         };
         assert_eq!(names(false), ["/bin/parent", "/lib/called", "[kernel.kallsyms]_text"]);
         assert_eq!(names(true).len(), 5);
+    }
+
+    #[test]
+    fn impossible_losses_do_not_overflow() {
+        let layouts = Layouts::default();
+        let mut told = Encoder::new(0);
+        told.lost(7, u64::MAX);
+        told.lost(7, 2);
+        let mut tally = RecordTally::new(false);
+        Records::new(told.bytes()).for_each(|record| tally.note(&record, &layouts));
+        assert_eq!(tally.lost, u64::MAX);
     }
 
     #[test]

@@ -273,7 +273,7 @@ impl<'a> StackPaths<'a> {
             let least = match least {
                 MinimumCost::Cost(cost) => cost,
                 MinimumCost::Part(part) => {
-                    (part * sums.iter().map(|(_, sum)| of.cost(sum)).sum::<u64>() as f64).ceil() as u64
+                    (part * sums.iter().map(|(_, sum)| of.cost(sum) as f64).sum::<f64>()).ceil() as u64
                 }
             };
             let mut above: Vec<usize> = (0..sums.len()).filter(|at| of.cost(&sums[*at].1) >= least).collect();
