@@ -72,6 +72,8 @@ pub struct EngineStatus {
     pub rate: Option<f64>,
     /// Number of lost samples.
     pub lost: u64,
+    /// Number of warnings at the beginning of `notes`.
+    pub warnings: usize,
     /// Where the CPUs spent their time.
     pub split: Option<CpuTimeSplit>,
     /// CPU usage of pmc itself; 1 means one full CPU.

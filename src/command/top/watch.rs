@@ -328,6 +328,7 @@ impl WatchState {
                 progress: None,
                 rate: Some(head.rate),
                 lost: head.lost,
+                warnings: head.warnings,
                 split: head.split.map(|(kernel, user, idle)| CpuTimeSplit { kernel, user, idle }),
                 own_cpu: Some(head.own_cpu),
                 own_memory: Some(head.own_memory),

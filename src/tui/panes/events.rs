@@ -63,7 +63,9 @@ fn quality(profile: &Profile, state: &ScreenState, theme: ScreenTheme) -> Vec<(S
         let samples = profile.events.iter().map(|event| event.total.samples).sum();
         let words = format!("{} samples, {}", thousands(samples), losses(samples, status.lost, false));
         lines.push((words, style(status.lost)));
-        lines.extend(status.notes.iter().map(|note| (note.clone(), theme.plain())));
+        lines.extend(status.notes.iter().enumerate().map(|(at, note)| {
+            (note.clone(), if at < status.warnings { theme.warning() } else { theme.plain() })
+        }));
         return lines;
     }
     let trust = &profile.trust;

@@ -94,6 +94,11 @@ pub(super) fn header(buffer: &mut Buffer, area: Rect, state: &ScreenState, theme
     } else {
         side.add("  lost 0", theme.plain());
     }
+    if status.warnings > 0 {
+        let pane = Pane::ALL.iter().position(|pane| *pane == Pane::Events).map_or(0, |at| at + 1);
+        let words = if status.warnings == 1 { "warning" } else { "warnings" };
+        side.add(&format!("  {} {words}: pane {pane}", status.warnings), theme.warning());
+    }
     if status.frozen {
         side.add("  FROZEN", theme.warning());
     }

@@ -1,6 +1,7 @@
 //! Programs that end badly or hide while they are recorded: unmapped code, changed privileges, forks without
 //! end, names made of control characters, kills by the kernel. The recording must end, and keep its data.
 
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 
@@ -74,6 +75,13 @@ int main(int count, char **words) {
         pthread_t thread;
         pthread_create(&thread, 0, exec_in_thread, words + 2);
         pause();
+    } else if (!strcmp(mode, "later")) {
+        char byte;
+        read(0, &byte, 1);
+        waitpid(start(words + 2), 0, 0);
+    } else if (!strcmp(mode, "wait")) {
+        char byte;
+        read(0, &byte, 1);
     } else if (!strcmp(mode, "sleep")) {
         usleep(atoi(words[2]));
     }
@@ -168,12 +176,15 @@ impl<'a> OtherUser<'a> {
 
     /// Runs pmc with these options and the target with these words.
     fn run(&self, options: &[&str], words: &[&str]) -> kit::Ran {
-        let mut setpriv = Command::new("setpriv");
-        setpriv.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&self.pmc).args(options);
+        let mut setpriv = Command::new(AS_OTHER_USER[0]);
+        setpriv.args(&AS_OTHER_USER[1..]).arg(&self.pmc).args(options);
         setpriv.arg("--").arg(self.program).args(words).env("HOME", &self.folder);
         kit::Ran::from(setpriv.output().expect("setpriv starts")).expect(0)
     }
 }
+
+/// The start of a command line that is executed by this user.
+const AS_OTHER_USER: [&str; 4] = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
 
 #[test]
 fn change_of_privileges_that_ends_the_measurement_is_reported() {
@@ -235,6 +246,86 @@ fn children_that_change_privileges_are_reported() {
         let run = super::record(&file, options, &[&[program], &child[..]].concat()).expect(0);
         assert!(!run.stderr.contains(NOT_MEASURED), "{options:?}: {}", run.stderr);
     }
+}
+
+/// Root's events are removed too, if another user executes the program.
+#[test]
+fn live_commands_report_children_that_change_privileges() {
+    let Some((lab, program)) = targets() else { return };
+    let Some(user) = OtherUser::new(&lab, &program) else { return };
+    let privileged = user.privileged.to_str().expect("a path");
+    let program = program.to_str().expect("a path");
+    let (child, ordinary) = (["child", privileged, "burn"], ["child", program, "burn"]);
+    let first = |text: &str| {
+        let (before, _) = text.split_once(NOT_MEASURED).unwrap_or_else(|| panic!("no warning in {text}"));
+        let (_, pid) = before.rsplit_once("privileged (pid ").expect("the program");
+        assert!(pid.trim_end_matches(") and its ").parse::<u32>().is_ok(), "{text}");
+        assert!(text.contains("(setuid, setgid or file capabilities)"), "{text}");
+    };
+    for mode in [&["-e", "cpu-clock:u"][..], &["--wall"]] {
+        let top = [&["top", "--stdio", "-d", "0.1"], mode].concat();
+        first(&user.run(&top, &child).stdout);
+        let run = user.run(&[&top[..], &["--json"]].concat(), &child);
+        let last = kit::schema::document("top", run.stdout.lines().last().expect("a table"));
+        first(last["notes"][0].as_str().expect("a note"));
+        assert!(!user.run(&top, &ordinary).stdout.contains(NOT_MEASURED));
+    }
+    // pmc reports the command only once.
+    let run = user.run(&["top", "--stdio", "-e", "cpu-clock:u"], &["privileged", privileged, "burn"]);
+    let run = run.prints(&["the kernel stopped measuring the command", "run pmc as root"]);
+    assert!(!run.stdout.contains(NOT_MEASURED), "{}", run.stdout);
+    if !kit::need_tracefs("syscalls") {
+        return;
+    }
+    let wait = ["syscalls:sys_enter_wait4", "syscalls:sys_exit_wait4"];
+    let commands: &[&[&str]] = &[
+        &["trace", "-s", "-m", "64M"],
+        &["trace", "-m", "64M", "-e", "wait4"],
+        &[&["latency"], &wait[..]].concat(),
+        &[&["latency", "--call-graph", "dwarf"], &wait[..]].concat(),
+    ];
+    for words in commands {
+        let run = |target: &[&str]| {
+            let mut pmc = kit::pmc();
+            let ran = pmc.args(*words).arg("--").args(AS_OTHER_USER).arg(program).args(target).output();
+            kit::Ran::from(ran.expect("pmc starts")).expect(0).stderr
+        };
+        first(&run(&child));
+        assert!(!run(&ordinary).contains(NOT_MEASURED), "{words:?}");
+    }
+    // Nothing is missing on whole CPUs.
+    let top = ["top", "--stdio", "-e", "cpu-clock", "-a", "--", "setpriv"];
+    let run = kit::run(&[&top, &AS_OTHER_USER[1..], &[program], &child].concat()).expect(0);
+    assert!(!run.stdout.contains(NOT_MEASURED), "{}", run.stdout);
+}
+
+#[test]
+fn screen_shows_that_the_kernel_stopped_measuring_a_child() {
+    let Some((lab, program)) = targets() else { return };
+    let Some(user) = OtherUser::new(&lab, &program) else { return };
+    if !kit::need_program("tmux") {
+        return;
+    }
+    // Users cannot end a program of root, so this child waits for the end of its standard input.
+    let mut child = kit::ProcessGuard::start(
+        Command::new(AS_OTHER_USER[0])
+            .args(&AS_OTHER_USER[1..])
+            .arg(&program)
+            .args(["later", user.privileged.to_str().expect("a path"), "wait"])
+            .stdin(Stdio::piped()),
+    );
+    kit::wait_for_program(child.id(), "targets");
+    let line = format!("{} top -e cpu-clock:u -d 0.1 -p {}", user.pmc.display(), child.id());
+    let line = format!("HOME={} {} {line}", user.folder.display(), AS_OTHER_USER.join(" "));
+    let tmux = crate::top::screen::shell_line(lab.0.path(), &line, 120, 40);
+    tmux.until_shown("lost 0");
+    let mut stdin = child.0.stdin.take().expect("a pipe");
+    stdin.write_all(b"1").expect("the target reads");
+    tmux.until_shown("1 warning: pane 6");
+    tmux.keys(&["6"]);
+    tmux.until_shown("the kernel stopped measuring privileged (pid ");
+    tmux.keys(&["q", "q"]);
+    tmux.until_shown("status 0");
 }
 
 #[test]

@@ -6,9 +6,9 @@
 use std::os::fd::BorrowedFd;
 
 use super::drive::{Measurement, MeasurementHandler};
+use super::ended_at_exec::ExecEnds;
 use super::ending::EndConditions;
 use super::reservation::{EventChoice, EventSwitch};
-use super::warning::RecordingWarning;
 use pmc_events::counter::change::EventChange;
 use pmc_events::counter::rings::Rings;
 use pmc_sys::abi::Attr;
@@ -121,8 +121,8 @@ impl<A: MeasurementHandler, B: MeasurementHandler> MeasurementHandler for Combin
         self.failed.take().map_or_else(|| self.counting.finish(measurement), Err)
     }
 
-    fn warn(&mut self, warning: RecordingWarning) {
-        self.recording.warn(warning);
+    fn exec_ends(&mut self) -> Option<&mut ExecEnds> {
+        self.recording.exec_ends()
     }
 
     fn waits_for_command(&self, ending: &EndConditions) -> bool {

@@ -20,6 +20,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 
 use super::control::{Control, ControlCommand};
+use super::ended_at_exec::ExecEnds;
 use super::ending::EndConditions;
 use super::launch;
 use super::plan::{Delay, MeasurementScope, RunSchedule};
@@ -87,6 +88,11 @@ pub(super) trait MeasurementHandler: EventSwitch {
 
     /// Reads the remaining data.
     fn finish(&mut self, measurement: &mut Measurement) -> Result<()>;
+
+    /// Returns the processes whose events the kernel ended when they executed a program.
+    fn exec_ends(&mut self) -> Option<&mut ExecEnds> {
+        None
+    }
 
     /// Warns about a problem during the measurement.
     fn warn(&mut self, warning: RecordingWarning) {
@@ -224,8 +230,11 @@ impl Measurement {
             let deadlines = [handler.due(), delay_until, switches.peek().copied(), timeout_at, next_tick];
             let woken = poller.wait(handler, control.as_deref(), deadlines.into_iter().flatten().min())?;
             self.ending.stopped |= woken.by_stop;
-            if woken.by_end && command.is_some_and(RunningCommand::executes) {
+            if let Some(command) = command.filter(|command| woken.by_end && command.executes()) {
                 handler.warn(RecordingWarning::PrivilegesChanged);
+                if let Some(ends) = handler.exec_ends() {
+                    ends.leave_out(command.pid());
+                }
             }
             for cpu in woken.offline {
                 handler.warn(RecordingWarning::CpuOffline { cpu });

@@ -14,12 +14,14 @@
 //!
 //! Receives all records of measured tasks, in any order within two rounds, because a process may use several
 //! CPUs and their rings are read in turn. Only times are compared. Lost records could be mappings, so nothing
-//! is known if records are missing.
+//! is known about the processes that ran when records were lost. The kernel does not remove events on whole
+//! CPUs, although it writes the same records.
 
 use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
 
+use super::plan::MeasurementScope;
 use super::warning::RecordingWarning;
 use pmc_perfdata::record::{Layouts, RawRecord, Record, kind};
 use pmc_sys::error::say;
@@ -75,29 +77,48 @@ impl ProcessTimes {
 /// The processes that have not ended yet, and the processes that were found.
 #[derive(Debug, Default)]
 pub(super) struct ExecEnds {
+    /// Whether whole CPUs are measured.
+    is_whole_cpus: bool,
     processes: FxHashMap<i32, ProcessTimes>,
     /// Processes with an `EXIT` record since the last round.
     ended: Vec<i32>,
     /// Processes with an `EXIT` record in the round before.
     settled: Vec<i32>,
     is_full: bool,
+    /// Whether the kernel reported lost records.
+    has_losses: bool,
+    /// Number of lost records at the last call to `confirm`.
+    lost: u64,
+    /// Processes that have been found since then.
     found: Vec<EndedAtExec>,
+    confirmed: Vec<EndedAtExec>,
     reported: Option<Vec<EndedAtExec>>,
     /// A process that pmc has already reported.
     left_out: Option<u32>,
 }
 
 impl ExecEnds {
+    pub(super) fn new(scope: &MeasurementScope) -> Self {
+        Self { is_whole_cpus: matches!(scope, MeasurementScope::Cpus(_)), ..Self::default() }
+    }
+
     /// Excludes a process from the report.
-    pub(super) fn leave_out(&mut self, pid: Option<u32>) {
-        self.left_out = pid;
+    pub(super) fn leave_out(&mut self, pid: u32) {
+        self.left_out = Some(pid);
     }
 
     /// Notes the times of a record from a ring.
     #[inline]
     pub(super) fn note(&mut self, raw: &RawRecord<'_>, layouts: &Layouts) {
-        if matches!(raw.kind, kind::COMM | kind::MMAP | kind::MMAP2 | kind::EXIT) {
-            self.note_task(raw, layouts);
+        match raw.kind {
+            kind::COMM | kind::MMAP | kind::MMAP2 | kind::EXIT if !self.is_whole_cpus => {
+                self.note_task(raw, layouts);
+            }
+            kind::LOST => {
+                self.has_losses = true;
+                self.forget();
+            }
+            _ => {}
         }
     }
 
@@ -141,12 +162,18 @@ impl ExecEnds {
         if self.processes.len() >= MOST_PROCESSES && !self.processes.contains_key(&pid) {
             // Without the times of all processes, a mapping could be missed.
             self.is_full = true;
-            self.processes = FxHashMap::default();
-            self.ended = Vec::new();
-            self.settled = Vec::new();
+            self.forget();
             return None;
         }
         Some(self.processes.entry(pid).or_default())
+    }
+
+    /// Forgets everything that is not confirmed.
+    fn forget(&mut self) {
+        self.processes = FxHashMap::default();
+        self.ended = Vec::new();
+        self.settled = Vec::new();
+        self.found = Vec::new();
     }
 
     /// Called when all rings have been read. Judges the processes that ended before the previous call.
@@ -171,19 +198,41 @@ impl ExecEnds {
         std::mem::swap(&mut self.ended, &mut self.settled);
     }
 
+    /// Called after the last round, when no records can follow.
+    pub(super) fn finish_rounds(&mut self) {
+        self.end_round();
+        self.end_round();
+    }
+
+    /// Whether processes have been found since the last call to [`confirm`](Self::confirm).
+    pub(super) fn has_found(&self) -> bool {
+        !self.found.is_empty()
+    }
+
+    /// Returns the warning about all processes found so far, if there are new ones. `lost` is the number of
+    /// records lost since the start. If it has changed since the last call, the new ones are dropped.
+    pub(super) fn confirm(&mut self, lost: u64) -> Option<RecordingWarning> {
+        if std::mem::replace(&mut self.lost, lost) != lost {
+            self.forget();
+        }
+        let before = self.confirmed.len();
+        let new = self.found.drain(..).filter(|end| Some(end.pid) != self.left_out);
+        self.confirmed.extend(new.take(MOST_FOUND - before));
+        let EndedAtExec { pid, name } =
+            self.confirmed.first().filter(|_| self.confirmed.len() > before)?.clone();
+        Some(RecordingWarning::ProcessesUnmeasured { name, pid, more: self.confirmed.len() - 1 })
+    }
+
     /// Warns about the processes that were found, after the last round. Nothing is known if records are
     /// missing, or if there were too many processes.
-    /// The kernel does not end events on whole CPUs, although it writes the same records.
-    pub(super) fn report(&mut self, has_all_records: bool, is_whole_cpus: bool) {
-        if !has_all_records || self.is_full {
+    pub(super) fn report(&mut self, has_all_records: bool) {
+        if !has_all_records || self.has_losses || self.is_full {
             return;
         }
-        let mut found = std::mem::take(&mut self.found);
-        found.retain(|end| !is_whole_cpus && Some(end.pid) != self.left_out);
-        if let Some(EndedAtExec { pid, name }) = found.first().cloned() {
-            say::warn(RecordingWarning::ProcessesUnmeasured { name, pid, more: found.len() - 1 });
+        if let Some(warning) = self.confirm(0) {
+            say::warn(warning);
         }
-        self.reported = Some(found);
+        self.reported = Some(std::mem::take(&mut self.confirmed));
     }
 
     /// Returns the processes that were reported. `None` if nothing is known.
@@ -198,6 +247,7 @@ mod tests {
     use pmc_perfdata::record::Records;
     use pmc_sys::abi::attr::Flag;
     use pmc_sys::abi::{Attr, misc, sample_type};
+    use pmc_sys::error::Warning;
 
     fn layouts() -> Layouts {
         let mut attr = Attr::new(1, 9);
@@ -234,14 +284,13 @@ mod tests {
         record(kind::EXIT, 0, &body, time)
     }
 
-    /// Returns the processes that are found in these rounds of records.
     /// Returns the processes that are found after two more rounds without records.
     fn finish(ends: &mut ExecEnds) -> Vec<EndedAtExec> {
-        ends.end_round();
-        ends.end_round();
+        ends.finish_rounds();
         std::mem::take(&mut ends.found)
     }
 
+    /// Returns the processes that are found in these rounds of records.
     fn find(rounds: &[&[Vec<u8>]]) -> Vec<(u32, String)> {
         let (mut ends, layouts) = (ExecEnds::default(), layouts());
         for round in rounds {
@@ -295,7 +344,7 @@ mod tests {
         note(exit(5, 5, 11));
         assert!(ends.processes.is_empty());
         assert_eq!(finish(&mut ends), []);
-        ends.report(true, false);
+        ends.report(true);
         assert_eq!(ends.take_reported(), None);
         let mut many = ExecEnds::default();
         for pid in 1..=MOST_FOUND as i32 + 1 {
@@ -303,5 +352,39 @@ mod tests {
             Records::new(&records).for_each(|record| many.note(&record, &layouts));
         }
         assert_eq!(finish(&mut many).len(), MOST_FOUND);
+    }
+
+    /// Adds the records of one round in which a process ends at an exec, and confirms it.
+    fn confirm_after(ends: &mut ExecEnds, pid: i32, lost: u64) -> Option<String> {
+        let records = [exec(pid, b"sudo\0\0\0\0", 10), exit(pid, pid, 11)].concat();
+        Records::new(&records).for_each(|record| ends.note(&record, &layouts()));
+        ends.finish_rounds();
+        ends.confirm(lost).map(|warning| Warning::from(warning).to_string())
+    }
+
+    #[test]
+    fn live_warning_covers_all_processes_except_those_near_lost_records() {
+        let mut ends = ExecEnds::default();
+        let warning = confirm_after(&mut ends, 5, 0).expect("a warning");
+        assert!(warning.contains("sudo (pid 5) and its children"), "{warning}");
+        assert!(ends.confirm(0).is_none());
+        // The kernel's counters state a loss that no record has reported.
+        assert!(confirm_after(&mut ends, 6, 3).is_none());
+        let warning = confirm_after(&mut ends, 7, 3).expect("a warning");
+        assert!(warning.contains("sudo (pid 5), 1 other process, and their children"), "{warning}");
+        // A record reports the loss.
+        Records::new(&exec(8, b"sudo\0\0\0\0", 20)).for_each(|record| ends.note(&record, &layouts()));
+        let lost = record(kind::LOST, 0, &[0; 16], 21);
+        Records::new(&lost).for_each(|record| ends.note(&record, &layouts()));
+        Records::new(&exit(8, 8, 22)).for_each(|record| ends.note(&record, &layouts()));
+        ends.finish_rounds();
+        assert!(!ends.has_found());
+        ends.report(true);
+        assert_eq!(ends.take_reported(), None);
+        // A process that pmc has already reported.
+        ends.leave_out(9);
+        assert!(confirm_after(&mut ends, 9, 3).is_none());
+        let mut whole = ExecEnds::new(&MeasurementScope::Cpus(Default::default()));
+        assert!(confirm_after(&mut whole, 5, 0).is_none());
     }
 }

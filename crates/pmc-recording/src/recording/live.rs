@@ -22,6 +22,7 @@ use std::time::Duration;
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::drive::{LoopContext, Measurement, MeasurementHandler, drive};
+use super::ended_at_exec::ExecEnds;
 use super::ending::EndConditions;
 use super::file::output::OutputEvents;
 use super::live_rate::{self, RateOrder, RateOrders, RateReply, RateRequests};
@@ -30,6 +31,7 @@ use super::reservation::{Activity, EventChoice, reserve};
 use super::sources::{self, RecordSources, SourceSwitch};
 use super::synthesize::{self, SynthesisOptions};
 use super::unwinding::UnwindWorker;
+use super::warning::RecordingWarning;
 use super::{launch, open, trace};
 use pmc_analysis::session::SampleQuery;
 use pmc_analysis::session::live::{Batch, Live, LiveState, SampledEvent};
@@ -38,7 +40,7 @@ use pmc_events::counter::reservation::PreparedReservation;
 use pmc_events::counter::rings::Rings;
 use pmc_perfdata::record::Layouts;
 use pmc_perfdata::record::encode::Encoder;
-use pmc_sys::error::{Error, Result};
+use pmc_sys::error::{Error, Result, Warning};
 use pmc_sys::host::Host;
 use pmc_sys::host::process::ThreadInfo as Alive;
 use pmc_sys::sys::clock::monotonic_ns;
@@ -181,6 +183,10 @@ struct Sampling<'a> {
     waits: Option<WaitMeasurement>,
     rates: RateRequests,
     follower: LiveObserver,
+    exec_ends: ExecEnds,
+    /// The warnings so far, and the warning about processes in `exec_ends`, which changes with their number.
+    warnings: Vec<String>,
+    unmeasured: Option<String>,
     /// Why no more records arrive although the command continues to run.
     gone: Option<Error>,
     first_drains: std::array::IntoIter<u64, 3>,
@@ -254,6 +260,9 @@ impl<'a> Sampling<'a> {
             waits,
             rates,
             follower,
+            exec_ends: ExecEnds::new(&sample.scope),
+            warnings: Vec::new(),
+            unmeasured: None,
             gone: None,
             first_drains: FIRST_DRAINS.into_iter(),
             next_drain: 0,
@@ -358,11 +367,26 @@ impl<'a> Sampling<'a> {
 
     /// Adds the records up to `horizon` to the live state, which then contains all samples up to `settled`.
     fn process_until(&mut self, horizon: u64, settled: u64) {
+        self.batch.sideband_until(horizon).for_each(|record| self.exec_ends.note(&record, &self.layouts));
         let mut live = self.state.live();
         live.process_until(&mut self.batch, horizon);
         live.settle(settled);
         // Only the last call, when sampling ends, passes `u64::MAX`.
         (self.follower)(&mut live, horizon == u64::MAX);
+    }
+
+    /// Warns about processes whose events the kernel ended when they executed a program.
+    fn confirm_exec_ends(&mut self) {
+        if self.exec_ends.has_found()
+            && let Some(warning) = self.exec_ends.confirm(self.sources.lost())
+        {
+            self.unmeasured = Some(Warning::from(warning).to_string());
+            self.show_warnings();
+        }
+    }
+
+    fn show_warnings(&self) {
+        self.state.set_warnings(self.warnings.iter().chain(&self.unmeasured).cloned().collect());
     }
 
     /// Synthesizes records that describe the state before sampling began.
@@ -442,6 +466,8 @@ impl MeasurementHandler for Sampling<'_> {
             let _ = order.answer.send(answer);
         }
         self.drain()?;
+        self.exec_ends.end_round();
+        self.confirm_exec_ends();
         if self.waits.is_none() {
             self.set_next_drain(monotonic_ns());
         }
@@ -464,7 +490,19 @@ impl MeasurementHandler for Sampling<'_> {
         }
         self.process_until(u64::MAX, end);
         self.state.set_settled(u64::MAX);
+        self.exec_ends.finish_rounds();
+        self.confirm_exec_ends();
         self.gone.take().map_or(Ok(()), Err)
+    }
+
+    fn exec_ends(&mut self) -> Option<&mut ExecEnds> {
+        Some(&mut self.exec_ends)
+    }
+
+    /// Shows the warning with the tables, because the screen occupies the terminal.
+    fn warn(&mut self, warning: RecordingWarning) {
+        self.warnings.push(Warning::from(warning).to_string());
+        self.show_warnings();
     }
 
     fn waits_for_command(&self, _: &EndConditions) -> bool {

@@ -349,6 +349,11 @@ impl RecordSources {
         }));
         readings
     }
+
+    /// Returns the number of lost records according to the kernel's counters.
+    pub(super) fn lost(&self) -> u64 {
+        self.read().iter().map(|reading| reading.lost).sum()
+    }
 }
 
 /// Connects to the holder of an event.

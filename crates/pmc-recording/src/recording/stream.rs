@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use rustc_hash::FxHashMap;
 
 use super::drive::{LoopContext, Measurement, MeasurementHandler, drive};
+use super::ended_at_exec::ExecEnds;
 use super::ending::{EndConditions, exit_of_run};
 use super::file::output::OutputEvents;
 use super::open::{self, Groups};
@@ -188,6 +189,7 @@ pub fn run<H: RecordHandler>(
         notes: FxHashMap::default(),
         next_drain: 0,
         last_drain: 0,
+        exec_ends: ExecEnds::new(&plan.scope),
         lost: 0,
     };
     let context = LoopContext {
@@ -266,6 +268,7 @@ struct RecordStream<'a, H: RecordHandler> {
     next_drain: u64,
     /// Start of the last drain.
     last_drain: u64,
+    exec_ends: ExecEnds,
     lost: u64,
 }
 
@@ -292,10 +295,12 @@ impl<H: RecordHandler> RecordStream<'_, H> {
 
     /// Passes on all records up to the horizon. Returns whether to continue.
     fn release(&mut self, horizon: u64) -> Result<bool> {
-        let Self { merge, handler, notes, .. } = self;
+        let Self { merge, handler, notes, layouts, exec_ends, .. } = self;
         merge.release_until(horizon, |raw, held| {
+            exec_ends.note(raw, layouts);
             handler.record(held.time, raw, held.owner, notes.remove(&held.number))
         })?;
+        self.exec_ends.end_round();
         self.handler.settled(horizon, self.host)
     }
 
@@ -391,15 +396,22 @@ impl<H: RecordHandler> MeasurementHandler for RecordStream<'_, H> {
             std::thread::sleep(Duration::from_millis(10));
             self.take()?;
         }
-        if self.sources.rings.is_torn() {
+        let is_torn = self.sources.rings.is_torn();
+        if is_torn {
             say::warn(RecordingWarning::RecordsTorn);
         }
         if let Some(unwinding) = &mut self.unwinding {
             unwinding.finish(&mut self.merge, &self.layouts)?;
         }
         self.release(u64::MAX)?;
-        self.lost = self.sources.read().iter().map(|reading| reading.lost).sum();
+        self.lost = self.sources.lost();
+        self.exec_ends.finish_rounds();
+        self.exec_ends.report(!is_torn && self.lost == 0);
         Ok(())
+    }
+
+    fn exec_ends(&mut self) -> Option<&mut ExecEnds> {
+        Some(&mut self.exec_ends)
     }
 
     fn waits_for_command(&self, _: &EndConditions) -> bool {

@@ -254,6 +254,11 @@ impl Drop for PausedChild {
 }
 
 impl RunningCommand {
+    /// Returns the command's pid.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
     /// Waits for the command to end.
     ///
     /// # Errors

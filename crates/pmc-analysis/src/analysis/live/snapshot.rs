@@ -303,7 +303,8 @@ impl SnapshotMaker {
             let all = (kernel + user + idle).max(1) as f64;
             (kernel as f64 / all, user as f64 / all, idle as f64 / all)
         });
-        let mut notes = Vec::new();
+        let mut notes = self.shared.warnings();
+        let warnings = notes.len();
         if self.shared.is_yielding() {
             notes.push("another program has reserved the hardware counters: counting is paused".to_owned());
         }
@@ -323,6 +324,7 @@ impl SnapshotMaker {
             split,
             own_cpu: seconds(now.cpu - self.before.cpu) / elapsed,
             own_memory: self.own_memory(),
+            warnings,
             notes,
         };
         self.before = now;

@@ -38,6 +38,8 @@ pub struct LiveHeader {
     pub own_cpu: f64,
     /// pmc's own memory usage in bytes.
     pub own_memory: u64,
-    /// Further notes.
+    /// Number of warnings at the beginning of `notes`.
+    pub warnings: usize,
+    /// Warnings about the sampling, and further notes. Untrusted text.
     pub notes: Vec<String>,
 }

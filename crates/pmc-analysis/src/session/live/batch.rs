@@ -4,7 +4,7 @@
 //! of the records.
 
 use crate::session::history::Timestamp;
-use pmc_perfdata::record::{Layouts, kind, walk};
+use pmc_perfdata::record::{Layouts, RawRecord, kind, walk};
 
 /// Records that are waiting for the end of their round.
 #[derive(Debug, Default)]
@@ -41,6 +41,13 @@ impl Batch {
             }
             bytes.extend_from_slice(raw.bytes);
         });
+    }
+
+    /// Returns the side-band records up to `horizon`, in the order in which they were added.
+    pub fn sideband_until(&self, horizon: Timestamp) -> impl Iterator<Item = RawRecord<'_>> {
+        let is_before = move |&&(timestamp, _): &&(Timestamp, usize)| timestamp <= horizon;
+        let records = self.sideband.iter().filter(is_before);
+        records.filter_map(|&(_, start)| RawRecord::first(&self.bytes[start..]))
     }
 
     /// Whether the batch contains no records.

@@ -31,6 +31,7 @@ pub struct LiveState {
     pub(crate) events: Vec<SampledEvent>,
     is_over: AtomicBool,
     is_yielding: AtomicBool,
+    warnings: Mutex<Vec<String>>,
     settled: AtomicU64,
     settle_ns: AtomicU64,
 }
@@ -47,6 +48,7 @@ impl LiveState {
             events,
             is_over: AtomicBool::new(false),
             is_yielding: AtomicBool::new(false),
+            warnings: Mutex::default(),
             settled: AtomicU64::new(0),
             settle_ns: AtomicU64::new(settle_ns(delay)),
         }
@@ -75,6 +77,16 @@ impl LiveState {
     /// Sets whether sampling is paused for a reservation.
     pub fn set_yielding(&self, is_yielding: bool) {
         self.is_yielding.store(is_yielding, Ordering::Relaxed);
+    }
+
+    /// Returns the warnings about the sampling so far. Untrusted text.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        self.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Replaces the warnings about the sampling so far.
+    pub fn set_warnings(&self, warnings: Vec<String>) {
+        *self.warnings.lock().unwrap_or_else(PoisonError::into_inner) = warnings;
     }
 
     /// Sets the interval between tables.

@@ -24,6 +24,7 @@ use crate::recording::beside::CombinedMeasurement;
 use crate::recording::control::Control;
 use crate::recording::counting::{CountPlan, Counting, Observer};
 use crate::recording::drive::{LoopContext, Measurement, MeasurementHandler, drive};
+use crate::recording::ended_at_exec::ExecEnds;
 use crate::recording::ending::EndConditions;
 use crate::recording::off_cpu::events;
 use crate::recording::off_cpu::thinning::DrainStage;
@@ -104,7 +105,7 @@ impl PreparedRecording<'_> {
     /// Fails if the command cannot be started (status 126 or 127), or if waiting fails. A write error is
     /// returned in the [`RecordingResult`] instead.
     pub fn run(self) -> Result<RecordingResult> {
-        let Self { host, plan, file, sources, triggers, threads, output, held, .. } = self;
+        let Self { host, plan, file, sources, triggers, threads, mut output, held, .. } = self;
         let Self { signals, control, watcher, status, attached, counted, .. } = self;
         let run_schedule = &plan.run_schedule;
         let counting = counted.map(|(counted, observer)| {
@@ -113,6 +114,7 @@ impl PreparedRecording<'_> {
         let counting = counting.transpose()?;
         // All events are open, and the command has been forked.
         credentials::keep_for_reading();
+        output.exec_ends = ExecEnds::new(&plan.scope);
         let mut recorder = Recorder {
             host,
             plan,
@@ -330,8 +332,7 @@ impl MeasurementHandler for Recorder<'_> {
         let rings = &self.sources.rings;
         let has_gaps = rings.has_backward() || rings.is_torn();
         let lost = lost(&self.output.totals(), &self.readings);
-        let is_whole_cpus = matches!(self.plan.scope, MeasurementScope::Cpus(_));
-        self.output.exec_ends.report(is_whole && !has_gaps && lost == 0, is_whole_cpus);
+        self.output.exec_ends.report(is_whole && !has_gaps && lost == 0);
         if let Some(outcome) = measurement.ending.outcome.filter(|_| is_whole)
             && counted::samples_all(self.plan, self.file, self.sources.rings())
         {
@@ -349,11 +350,8 @@ impl MeasurementHandler for Recorder<'_> {
         Ok(())
     }
 
-    fn warn(&mut self, warning: RecordingWarning) {
-        if matches!(warning, RecordingWarning::PrivilegesChanged) {
-            self.output.exec_ends.leave_out(self.command);
-        }
-        say::warn(warning);
+    fn exec_ends(&mut self) -> Option<&mut ExecEnds> {
+        Some(&mut self.output.exec_ends)
     }
 
     fn waits_for_command(&self, _: &EndConditions) -> bool {
