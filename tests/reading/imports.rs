@@ -417,6 +417,56 @@ fn profiles_are_read_from_standard_input() {
 }
 
 #[test]
+fn commands_that_read_only_recordings_name_the_format() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    let stacks = b"sh;main;work 3\n";
+    let gzip = |bytes: &[u8]| {
+        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        packed.write_all(bytes).unwrap();
+        packed.finish().unwrap()
+    };
+    let commands = [
+        ("sched latency -i", "scheduler events"),
+        ("sched timehist -i", "scheduler events"),
+        ("lock contention -i", "waits for locks"),
+        ("lock user -i", "waits for locks"),
+        ("trace -i", "system calls"),
+        ("stat report -i", "counts"),
+        ("buildid-list -i", "build-ids"),
+        ("buildid-cache -M", "build-ids"),
+        ("archive --perf", "build-ids"),
+    ];
+    for (command, content) in commands {
+        let run = |bytes: &[u8]| {
+            fs::write(&file, bytes).unwrap();
+            let words: Vec<&str> = command.split(' ').chain([file.to_str().unwrap()]).collect();
+            let mut pmc = kit::pmc();
+            Ran::from(pmc.args(words).env("HOME", folder.path()).output().unwrap()).expect(1)
+        };
+        let why = format!("pmc does not import {content} from other formats");
+        let zstd = zstd::encode_all(&stacks[..], 0).unwrap();
+        for bytes in [&stacks[..], &gzip(stacks), &zstd] {
+            run(bytes).says(&[
+                "a profile in another format (folded stacks), not a recording",
+                &why,
+                "pmc report -i",
+            ]);
+        }
+        run(br#"{"nodes":[],"samples":[]}"#).says(&["(V8 CPU profile)", &why]);
+        run(b"\xfd7zXZ\0\x04 12\n").says(&["compressed with xz", "xz -dc FILE"]);
+        run(b"hello, this is a letter\n").says(&["not a perf.data file", "written by pmc record"]);
+        run(b"").says(&["the file is empty"]);
+    }
+    // Compressed recordings are read.
+    let recording = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/perfdata/fp.data");
+    fs::write(&file, gzip(&fs::read(&recording).unwrap())).unwrap();
+    let rows = run("buildid-list", &recording).expect(0).stdout;
+    assert!(!rows.is_empty());
+    assert_eq!(run("buildid-list", &file).expect(0).stdout, rows);
+}
+
+#[test]
 fn files_that_cannot_be_imported_are_explained() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use pmc_analysis::analysis::header;
-use pmc_perfdata::perfdata::Reader;
+use pmc_analysis::import;
 use pmc_symbols::symbol::{BuildId, BuildIdCache, SymbolModule, SymbolOptions};
 use pmc_sys::error::{Error, Result, say};
 use pmc_sys::sys::helper_program::helper;
@@ -83,7 +83,7 @@ fn places(
     symbols: &SymbolOptions,
     cache: &BuildIdCache,
 ) -> Result<Vec<PathBuf>> {
-    let rows = header::build_ids(&Reader::open(recording)?, true)?;
+    let rows = header::build_ids(&import::open_recording(recording, "build-ids")?, true)?;
     if rows.is_empty() {
         return Err(Error::new(format!("no build-ids found in {}", recording.display()))
             .why("it was recorded without build-ids (-B), or has no samples"));

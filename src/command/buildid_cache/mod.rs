@@ -13,7 +13,7 @@ use plan::CacheStep;
 use super::pager::PagedOutput;
 use crate::view;
 use pmc_analysis::analysis::header;
-use pmc_perfdata::perfdata::Reader;
+use pmc_analysis::import;
 use pmc_symbols::symbol::{BuildId, BuildIdCache, CacheEntry, Image, SymbolModule, elf};
 use pmc_sys::error::{Error, Exit, Result, say};
 
@@ -71,7 +71,7 @@ fn done(step: &CacheStep, plan: &BuildidCachePlan, cache: &BuildIdCache) -> Resu
         }
         CacheStep::PurgeAll => cache.entries()?.iter().map(|entry| removed(cache, entry)).collect(),
         CacheStep::Missing(path) => {
-            let mut rows = header::of(&Reader::open(path)?).build_ids;
+            let mut rows = header::of(&import::open_recording(path, "build-ids")?).build_ids;
             rows.retain(|(id, _)| BuildId::parse(id).is_none_or(|id| !cache.holds(id)));
             print(&rows)
         }

@@ -11,7 +11,7 @@ pub(super) use plan::BuildidListPlan;
 use super::pager::PagedOutput;
 use crate::view;
 use pmc_analysis::analysis::{header, recording_quality};
-use pmc_perfdata::perfdata::Reader;
+use pmc_analysis::import;
 use pmc_symbols::symbol::{Image, RunningKernel, elf};
 use pmc_sys::error::{Error, Exit, Result};
 use pmc_sys::text::hex;
@@ -40,7 +40,7 @@ pub(super) fn run(plan: &BuildidListPlan) -> Result<Exit> {
         BuildidListPlan::File { path, with_hits } => match of_program(path) {
             Some(id) => vec![(id?, String::new())],
             None => {
-                let reader = Reader::open(path)?;
+                let reader = import::open_recording(path, "build-ids")?;
                 let rows = header::build_ids(&reader, *with_hits)?;
                 written(view::header::build_ids(&mut out, &rows).and_then(|()| out.finish()))?;
                 return recording_quality::warn_of_header(&reader);

@@ -18,8 +18,8 @@ use crate::view;
 pub(super) use plan::LockPlan;
 use plan::{ContentionPlan, LockAnswer, LockRecorder, UserLockPlan};
 use pmc_analysis::analysis::lock::{contention, user};
+use pmc_analysis::import;
 use pmc_analysis::session::Session;
-use pmc_perfdata::perfdata::Reader;
 use pmc_recording::recording::lock_owners::LockOwnerReader;
 use pmc_sys::error::{AdvisedOption, Error, Exit, Result};
 use pmc_sys::sys::signal;
@@ -48,7 +48,7 @@ pub(super) fn run(plan: LockPlan, record: LockRecorder<'_>) -> Result<Exit> {
 }
 
 fn open(path: &Path) -> Result<Arc<Session>> {
-    Ok(Arc::new(Session::open(Reader::open(path)?)?))
+    Ok(Arc::new(Session::open(import::open_recording(path, "waits for locks")?)?))
 }
 
 /// Returns the recorded command's exit status if it failed, otherwise the report's.

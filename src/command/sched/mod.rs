@@ -15,8 +15,8 @@ pub(super) use plan::{SchedPlan, ShownPlan};
 use plan::{SchedView, TimehistPlan};
 use pmc_analysis::analysis::recording_quality;
 use pmc_analysis::analysis::sched::{SchedRecording, TimehistRequest};
+use pmc_analysis::import;
 use pmc_analysis::session::Session;
-use pmc_perfdata::perfdata::Reader;
 use pmc_sys::error::{Error, Exit, Result};
 
 /// Shows a recording.
@@ -24,7 +24,7 @@ use pmc_sys::error::{Error, Exit, Result};
 /// # Errors
 /// Fails if the recording cannot be read or has no scheduler events, or the output cannot be written.
 pub(super) fn show(plan: &ShownPlan) -> Result<Exit> {
-    let session = Arc::new(Session::open(Reader::open(&plan.input)?)?);
+    let session = Arc::new(Session::open(import::open_recording(&plan.input, "scheduler events")?)?);
     let recording = SchedRecording::new(session.clone())?;
     let mut out = PagedOutput::new();
     match &plan.view {

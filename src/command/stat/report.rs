@@ -13,12 +13,13 @@ use super::print::StatPrinter;
 use crate::view::stat::StatSubject;
 use pmc_analysis::analysis::counts::{CounterTotal, CountsEvent, RecordedCounts, ThreadCounts};
 use pmc_analysis::analysis::{counts, recording_quality};
+use pmc_analysis::import;
 use pmc_analysis::profile::counts::{Aggregation, MissingValueReason};
 use pmc_analysis::session::{Session, Timestamp};
 use pmc_events::counter::counter_set::CounterReading;
 use pmc_events::counter::target::TargetSlot;
 use pmc_events::event::{EventSource, EventSpec, Tool};
-use pmc_perfdata::perfdata::{self, Reader};
+use pmc_perfdata::perfdata;
 use pmc_perfdata::record::Thread as RecordedThread;
 use pmc_sys::abi::attr::{Flag, kind};
 use pmc_sys::abi::generic;
@@ -31,7 +32,7 @@ use pmc_sys::host::process::ThreadInfo;
 /// # Errors
 /// Fails if the recording has no counts, or lacks the requested counts.
 pub(in crate::command) fn run(plan: &StatReportPlan) -> Result<Exit> {
-    let session = Session::open(Reader::open(&plan.input)?)?;
+    let session = Session::open(import::open_recording(&plan.input, "counts")?)?;
     if plan.log.is_none() {
         counts::check_rounds(&session)?;
     }

@@ -8,14 +8,14 @@ use super::plan::TraceCommandPlan;
 use crate::command::progress::Bars;
 use pmc_analysis::analysis::script::{NamedRecording, ScriptRequest};
 use pmc_analysis::analysis::{recording_quality, trace};
+use pmc_analysis::import;
 use pmc_analysis::session::Session;
-use pmc_perfdata::perfdata::Reader;
 use pmc_symbols::symbol::SymbolOptions;
 use pmc_sys::error::{Exit, Result};
 
 /// Reads the recording and prints its calls.
 pub(super) fn run(plan: &TraceCommandPlan, input: &Path) -> Result<Exit> {
-    let session = Arc::new(Session::open(Reader::open(input)?)?);
+    let session = Arc::new(Session::open(import::open_recording(input, "system calls")?)?);
     // The recorded processes no longer run, so their descriptors cannot be looked up.
     let mut output = TraceOutput::open(plan, Box::new(|_, _| None))?;
     let (counts, elapsed_ns) = match plan.stacks.filter(|_| output.prints_calls()) {

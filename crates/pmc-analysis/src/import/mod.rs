@@ -121,7 +121,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// Fails if the file cannot be read, or has no format that pmc reads.
 pub fn open(path: impl AsRef<Path>) -> Result<Reader> {
     let path = path.as_ref();
-    match Reader::open_any(path, |start| may_be_profile(start).then_some(MOST_BYTES)) {
+    match open_any(path) {
         Ok(OpenedInput::Recording(reader)) => Ok(*reader),
         Ok(OpenedInput::Other(bytes)) => import(&bytes, path),
         Err(PerfdataError::NotPerfData { path, is_empty: false }) => Err(unknown(&path)),
@@ -129,10 +129,49 @@ pub fn open(path: impl AsRef<Path>) -> Result<Reader> {
     }
 }
 
+/// Opens a recording for a command that reads `content`, which pmc does not import from other formats.
+///
+/// # Errors
+/// Fails if the file cannot be read, or is not a recording. If it has another format that pmc reads, the
+/// error names the format, and the commands that read it.
+pub fn open_recording(path: impl AsRef<Path>, content: &str) -> Result<Reader> {
+    let path = path.as_ref();
+    let bytes = match open_any(path)? {
+        OpenedInput::Recording(reader) => return Ok(*reader),
+        OpenedInput::Other(bytes) => bytes,
+    };
+    let name = shown_name(path);
+    match recognize(without_mark(&bytes), &name)? {
+        Some(format) => {
+            Err(Error::new(format!("{name}: a profile in another format ({}), not a recording", format.name))
+                .why(format!("pmc does not import {content} from other formats"))
+                .try_this("pmc report -i FILE, pmc annotate -i FILE, or pmc export -i FILE")
+                .try_this("for this command, a file written by pmc record or perf record"))
+        }
+        None => Err(PerfdataError::NotPerfData { path: path.to_owned(), is_empty: false }.into()),
+    }
+}
+
+fn open_any(path: &Path) -> Result<OpenedInput, PerfdataError> {
+    Reader::open_any(path, |start| may_be_profile(start).then_some(MOST_BYTES))
+}
+
+/// Returns the name of a file for messages.
+fn shown_name(path: &Path) -> String {
+    match path.as_os_str() == "-" {
+        true => "standard input".to_owned(),
+        false => clean(&path.to_string_lossy()).into_owned(),
+    }
+}
+
+fn without_mark(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes)
+}
+
 /// Whether a file that starts with these bytes (at most [`HEAD`]) may have one of the formats. A stream is
 /// read to its end only if it may.
 fn may_be_profile(start: &[u8]) -> bool {
-    let start = start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(start);
+    let start = without_mark(start);
     let content = ImportContent { bytes: start, keys: OnceCell::new() };
     // The keys by which formats in JSON differ may come later.
     is_object(start)
@@ -159,18 +198,13 @@ fn is_heap_dump(bytes: &[u8]) -> bool {
 
 fn unknown(path: &Path) -> Error {
     let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
-    Error::new(format!("{}: not a perf.data file", clean(&path.to_string_lossy())))
+    Error::new(format!("{}: not a perf.data file", shown_name(path)))
         .why("it does not start with PERFILE2, and has no other format that pmc reads")
         .try_this(format!("a file of one of these formats: perf.data, {}", names.join(", ")))
 }
 
-fn import(bytes: &[u8], path: &Path) -> Result<Reader> {
-    let shown = match path.as_os_str() == "-" {
-        true => Path::new("standard input"),
-        false => path,
-    };
-    let name = clean(&shown.to_string_lossy()).into_owned();
-    let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
+/// Returns the format of a file; `None` if pmc does not read it. `name` is the file's name for messages.
+fn recognize(bytes: &[u8], name: &str) -> Result<Option<&'static ImportFormat>> {
     if let Some((compression, _, unpack)) = packed(bytes) {
         return Err(Error::new(format!("{name}: compressed with {compression}"))
             .why("pmc decompresses only gzip and zstd")
@@ -182,14 +216,20 @@ fn import(bytes: &[u8], path: &Path) -> Result<Reader> {
             .try_this("convert it: go tool pprof -proto PROGRAM FILE > heap.pb.gz, or jeprof --collapsed"));
     }
     let content = ImportContent { bytes, keys: OnceCell::new() };
-    let format =
-        FORMATS.iter().find(|format| (format.is_format)(&content)).ok_or_else(
-            || match serde_json::from_slice::<serde::de::IgnoredAny>(bytes) {
-                Err(error) if is_object(bytes) => Error::new(format!("{name}: invalid JSON: {error}"))
-                    .why("the file is truncated or damaged before the keys that show its format"),
-                _ => unknown(shown),
-            },
-        )?;
+    let format = FORMATS.iter().find(|format| (format.is_format)(&content));
+    if format.is_none()
+        && is_object(bytes)
+        && let Err(error) = serde_json::from_slice::<serde::de::IgnoredAny>(bytes)
+    {
+        return Err(Error::new(format!("{name}: invalid JSON: {error}"))
+            .why("the file is truncated or damaged before the keys that show its format"));
+    }
+    Ok(format)
+}
+
+fn import(bytes: &[u8], path: &Path) -> Result<Reader> {
+    let (name, bytes) = (shown_name(path), without_mark(bytes));
+    let format = recognize(bytes, &name)?.ok_or_else(|| unknown(path))?;
     let read = (format.read)(bytes, ImportedProfile::new());
     let checked = read.and_then(|profile| {
         if profile.samples.is_empty() {
