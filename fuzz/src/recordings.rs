@@ -118,7 +118,8 @@ pub struct CommandLines {
     pub is_text: bool,
 }
 
-/// Options that keep the machine's files out of it.
+/// Options that keep the machine's files out of it, except debug files (`/usr/lib/debug`) and files of the
+/// build-id cache with a build-id of the recording. Seeds therefore come from other machines.
 const QUIET: &str = "--symfs /nonexistent --no-cache --no-debuginfod";
 
 /// `pmc report`.
