@@ -501,8 +501,12 @@ impl MeasurementHandler for Sampling<'_> {
 
     /// Shows the warning with the tables, because the screen occupies the terminal.
     fn warn(&mut self, warning: RecordingWarning) {
-        self.warnings.push(Warning::from(warning).to_string());
-        self.show_warnings();
+        let text = Warning::from(warning).to_string();
+        // A change of privileges ends the events of each ring.
+        if !self.warnings.contains(&text) {
+            self.warnings.push(text);
+            self.show_warnings();
+        }
     }
 
     fn waits_for_command(&self, _: &EndConditions) -> bool {
