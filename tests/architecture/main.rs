@@ -152,7 +152,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("event", &["host", "sys", "abi", "error", "text"]),
     ("host", &["sys", "abi", "error", "units"]),
     // The reading wing.
-    ("symbol", &["worker_threads", "sys", "abi", "error", "text", "address"]),
+    ("symbol", &["worker_threads", "unwind", "sys", "abi", "error", "text", "address"]),
     ("unwind", &["abi", "record", "address"]),
     ("worker_threads", &["sys"]),
     // Pairs of events; pure.

@@ -10,8 +10,8 @@
 use std::sync::Arc;
 
 use gimli::{
-    AArch64, BaseAddresses, CfaRule, DebugFrame, EhFrame, EndianSlice, LittleEndian, Register, RegisterRule,
-    UnwindContext, UnwindSection, X86, X86_64,
+    AArch64, BaseAddresses, CfaRule, CommonInformationEntry, DebugFrame, EhFrame, EndianSlice, LittleEndian,
+    Reader, Register, RegisterRule, UnwindContext, UnwindOffset, UnwindSection, X86, X86_64,
 };
 
 use super::arch::Arch;
@@ -145,6 +145,34 @@ pub(super) fn frame_pointer(arch: Arch) -> Register {
 
 fn address_size(arch: Arch) -> u8 {
     if arch == Arch::X86 { 4 } else { 8 }
+}
+
+/// Maximum size of a CIE, which is read again for each function that refers to it. Those of compilers take less
+/// than 100 bytes.
+const LONGEST_CIE: usize = 1 << 10;
+/// The error for a longer CIE.
+pub(crate) const LONG_CIE: gimli::Error = gimli::Error::UnsupportedOffset;
+
+/// Parses the CIE at an offset of a section, which consists of these bytes.
+///
+/// # Errors
+/// Fails if it is malformed or too long.
+pub(crate) fn short_cie<R, S>(
+    section: &S,
+    bases: &BaseAddresses,
+    mut bytes: R,
+    at: S::Offset,
+) -> gimli::Result<CommonInformationEntry<R>>
+where
+    R: Reader<Offset = usize>,
+    S: UnwindSection<R>,
+    S::Offset: UnwindOffset<usize>,
+{
+    bytes.skip(UnwindOffset::into(at))?;
+    match bytes.read_initial_length()? {
+        (..=LONGEST_CIE, _) => S::cie_from_offset(section, bases, at),
+        _ => Err(LONG_CIE),
+    }
 }
 
 /// Parses these bytes as `.eh_frame`.

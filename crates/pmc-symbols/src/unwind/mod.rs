@@ -25,6 +25,7 @@ mod walker;
 mod x86;
 
 pub use arch::Arch;
+pub(crate) use entries::short_cie;
 pub use registers::UnwindRegisters;
 pub use space::Space;
 pub use stacks::{StackUnwinder, StackWalker, UnwoundStack};

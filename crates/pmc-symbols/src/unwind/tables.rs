@@ -10,7 +10,7 @@ use object::read::{File, Object, ObjectSection, ObjectSegment};
 
 use super::arch::Arch;
 use super::code::{ProgramCode, ProgramFile};
-use super::entries::{self, Entries, EntryIndex};
+use super::entries::{self, Entries, EntryIndex, LONG_CIE, short_cie};
 use crate::address::{FileOffset, Mapping};
 
 /// Bytes shared between unwinders.
@@ -65,8 +65,8 @@ impl UnwindTables {
         let bases = bases.set_text(start(".text")).set_got(start(".got"));
         let register = entries::frame_pointer(arch);
         let CheckedFrames { places, covered, tell_frame_pointers } = match (&eh_frame, &debug_frame) {
-            (Some(bytes), _) => checked(&entries::eh_frame(bytes, arch), &bases, register)?,
-            (_, Some(bytes)) => checked(&entries::debug_frame(bytes, arch), &bases, register)?,
+            (Some(bytes), _) => checked(&entries::eh_frame(bytes, arch), bytes, &bases, register)?,
+            (_, Some(bytes)) => checked(&entries::debug_frame(bytes, arch), bytes, &bases, register)?,
             _ => return None,
         };
         let eh_frame_hdr = usable_index(&file, &places).and_then(|_| bytes(&file, ".eh_frame_hdr"));
@@ -196,9 +196,14 @@ struct CheckedFrames {
     tell_frame_pointers: bool,
 }
 
-/// Reads all frames in a section. Returns `None` if a rule's expression contains a branch: compilers never
-/// emit branches there, and a backward branch could loop forever.
-fn checked<'a, S>(section: &S, bases: &gimli::BaseAddresses, frame_pointer: Register) -> Option<CheckedFrames>
+/// Reads all frames in a section. Returns `None` if a CIE is too long, or if a rule's expression contains a
+/// branch: compilers never emit branches there, and a backward branch could loop forever.
+fn checked<'a, S>(
+    section: &S,
+    bytes: &'a [u8],
+    bases: &gimli::BaseAddresses,
+    frame_pointer: Register,
+) -> Option<CheckedFrames>
 where
     S: UnwindSection<EndianSlice<'a, LittleEndian>>,
     S::Offset: gimli::UnwindOffset<usize>,
@@ -237,7 +242,12 @@ where
     // error.
     while let Ok(Some(entry)) = entries.next() {
         let CieOrFde::Fde(partial) = entry else { continue };
-        let Ok(frame) = partial.parse(S::cie_from_offset) else { continue };
+        let bytes = EndianSlice::new(bytes, LittleEndian);
+        let frame = match partial.parse(|section: &S, bases, at| short_cie(section, bases, bytes, at)) {
+            Ok(frame) => frame,
+            Err(LONG_CIE) => return None,
+            Err(_) => continue,
+        };
         let (cie, encoding) = (frame.cie(), frame.cie().encoding());
         if branches(cie.instructions(section, bases), encoding)
             || branches(frame.instructions(section, bases), encoding)
@@ -272,12 +282,29 @@ mod tests {
         let bases = bases.set_eh_frame(file.section_by_name(".eh_frame").unwrap().address());
         let section = entries::eh_frame(&frames, Arch::X86_64);
         let CheckedFrames { mut places, covered, .. } =
-            checked(&section, &bases, entries::frame_pointer(Arch::X86_64)).unwrap();
+            checked(&section, &frames, &bases, entries::frame_pointer(Arch::X86_64)).unwrap();
         assert!(covered.is_sorted_by(|a, b| a.end + PADDING < b.start));
         assert!(covered.iter().any(|range| range.contains(&(file.entry()))));
         assert!(places.len() > 100 && usable_index(&file, &places).is_some());
         places.remove(places.len() / 2);
         assert!(usable_index(&file, &places).is_none());
+    }
+
+    #[test]
+    fn frames_that_may_share_a_long_cie_are_rejected() {
+        let has_tables = |padding: usize| {
+            // Version 1, no augmentation, factors 1 and -8, return address 16; then instructions.
+            let common =
+                [&[0xff; 4][..], &[1, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1], &vec![0; padding]].concat();
+            let function = [&[0; 4][..], &0x1000u64.to_le_bytes(), &0x100u64.to_le_bytes()].concat();
+            let entry = |body: Vec<u8>| [&(body.len() as u32).to_le_bytes()[..], &body].concat();
+            let bytes = [entry(common), entry(function)].concat();
+            let section = entries::debug_frame(&bytes, Arch::X86_64);
+            let frame_pointer = entries::frame_pointer(Arch::X86_64);
+            let frames = checked(&section, &bytes, &gimli::BaseAddresses::default(), frame_pointer);
+            frames.is_some_and(|frames| frames.places.len() == 1)
+        };
+        assert!(has_tables(100) && !has_tables(1 << 10));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use std::cell::{OnceCell, RefCell};
 
 use gimli::{
     AttributeValue, BaseAddresses, CfaRule, DebugFrame, EhFrame, Expression, Operation, Reader as _,
-    UnwindContext, UnwindSection, constants as dw,
+    RunTimeEndian, UnwindContext, UnwindOffset, UnwindSection, constants as dw,
 };
 use object::Architecture;
 use object::read::{Object, ObjectSection};
@@ -24,6 +24,7 @@ use super::dies::Die;
 use super::registers;
 use crate::symbol::dwarf::sections::{DwarfSlice, endian};
 use crate::symbol::files::elf;
+use crate::unwind::short_cie;
 
 /// Maximum number of operations in an expression.
 const MOST_OPERATIONS: usize = 256;
@@ -198,12 +199,12 @@ impl<'a> FrameTables<'a> {
                 true => {
                     let mut frames = EhFrame::new(&section.bytes, endian);
                     frames.set_address_size(word);
-                    cfa(&frames, &section.bases, address)
+                    cfa(&frames, section, address, endian)
                 }
                 false => {
                     let mut frames = DebugFrame::new(&section.bytes, endian);
                     frames.set_address_size(word);
-                    cfa(&frames, &section.bases, address)
+                    cfa(&frames, section, address, endian)
                 }
             };
             let (register, offset) = self.sections().iter().find_map(cfa)?;
@@ -215,11 +216,17 @@ impl<'a> FrameTables<'a> {
 
 fn cfa<'b, S: UnwindSection<DwarfSlice<'b>>>(
     frames: &S,
-    bases: &BaseAddresses,
+    section: &'b FrameSection<'_>,
     address: u64,
-) -> Option<(u16, i64)> {
+    endian: RunTimeEndian,
+) -> Option<(u16, i64)>
+where
+    S::Offset: UnwindOffset<usize>,
+{
+    let bytes = DwarfSlice::new(&section.bytes, endian);
+    let cie = |frames: &S, bases: &BaseAddresses, at| short_cie(frames, bases, bytes, at);
     let mut context = UnwindContext::new();
-    let row = frames.unwind_info_for_address(bases, &mut context, address, S::cie_from_offset).ok()?;
+    let row = frames.unwind_info_for_address(&section.bases, &mut context, address, cie).ok()?;
     match row.cfa() {
         CfaRule::RegisterAndOffset { register, offset } => Some((register.0, *offset)),
         CfaRule::Expression(_) => None,
