@@ -298,7 +298,6 @@ const OUTSIDE: &[(&str, &[&str])] = &[
         ],
     ),
     ("smallvec", &["analysis", "interval", "session"]),
-    ("typed_arena", &["symbol"]),
     ("rayon", &["symbol", "unwind", "session", "worker_threads"]),
     ("thiserror", &["counter", "host", "symbol", "perfdata"]),
 ];

@@ -11,55 +11,34 @@
 //! (`EntriesRaw::skip_attributes`) gives the same result, but takes twice as long if entries have few
 //! attributes, as in a program with only lines and inlining (173 MB/s instead of 351).
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use gimli::{
     Abbreviation, AttributeSpecification, DebugRngListsIndex, Dwarf, Error, RangeListsOffset,
     RawRangeListsOffset, RawRngListIter, Reader, UnitHeader, constants as dw,
 };
 
-use super::sections::{DwarfSlice, FREE_RANGES, ranges_size};
+use super::sections::{DwarfSlice, WorkLimit};
 
 /// Maximum nesting depth of inlined functions in a unit. Real compilers stay below 100. Each level takes less
 /// than 4 KiB of stack.
 pub(super) const MOST_DEEP: usize = 10_000;
-/// Number of entry kinds whose [`SkipPlan`] is cached. Compilers number the kinds from 1.
+/// Maximum number of entry kinds of a unit whose [`SkipPlan`] is cached. Compilers number the kinds from 1.
 const MOST_KEPT: usize = 1 << 14;
 
-/// The number of entries in lists of address ranges that may still be read, so that time and memory stay in
-/// proportion to the file. An entry takes at least one byte, and most take 3. Compilers share a list only
-/// among a few nested scopes, so files refer to fewer entries than their lists have bytes.
-pub(super) struct RangesLeft(AtomicUsize);
-
-impl RangesLeft {
-    pub(super) fn of(dwarf: &Dwarf<DwarfSlice<'_>>) -> Self {
-        Self(AtomicUsize::new(ranges_size(dwarf).saturating_add(FREE_RANGES)))
-    }
-
-    /// Whether none is left.
-    pub(super) fn is_used_up(&self) -> bool {
-        self.0.load(Ordering::Relaxed) == 0
-    }
-
-    /// Counts the entries of a list, including those that only set a base address.
-    ///
-    /// # Errors
-    /// Fails if fewer are left.
-    pub(super) fn take(&self, mut list: RawRngListIter<DwarfSlice<'_>>) -> Result<(), String> {
-        let most = self.0.load(Ordering::Relaxed);
-        let mut count = 0usize;
-        // addr2line rejects a malformed list too.
-        while count <= most && matches!(list.next(), Ok(Some(_))) {
-            count += 1;
+/// Counts the items of a list of ranges, including those that only set a base address.
+///
+/// # Errors
+/// Fails if there are more than `limit` allows.
+pub(super) fn count_ranges(
+    mut list: RawRngListIter<DwarfSlice<'_>>,
+    limit: &WorkLimit,
+) -> Result<(), String> {
+    // addr2line rejects a malformed list too.
+    while let Ok(Some(_)) = list.next() {
+        if !limit.take(1) {
+            return Err("very many of its entries refer to the same lists of address ranges".to_owned());
         }
-        let before = self
-            .0
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| Some(left.saturating_sub(count)));
-        if before.is_ok_and(|left| count <= left) {
-            return Ok(());
-        }
-        Err("very many of its entries refer to the same lists of address ranges".to_owned())
     }
+    Ok(())
 }
 
 /// Scans a unit without recursion.
@@ -69,12 +48,13 @@ impl RangesLeft {
 pub(super) fn check<'a>(
     dwarf: &Dwarf<DwarfSlice<'a>>,
     unit: &gimli::Unit<DwarfSlice<'a>>,
-    left: &RangesLeft,
+    limit: &WorkLimit,
 ) -> Result<(), String> {
     let whole = |error: Error| error.to_string();
     let mut lists: Vec<RangeList> = Vec::new();
     let mut rest = unit.header.range_from(unit.header.root_offset()..).map_err(whole)?;
     let mut plans: Vec<Option<SkipPlan>> = Vec::new();
+    let most_kept = MOST_KEPT.min(rest.len());
     let mut deep = 0usize;
     while !rest.is_empty() {
         let code = rest.read_uleb128().map_err(whole)?;
@@ -89,7 +69,7 @@ pub(super) fn check<'a>(
             let kind = unit.abbreviations.get(code).ok_or(Error::InvalidAbbreviationCode(code));
             kind.map(|kind| SkipPlan::new(kind, &unit.header))
         };
-        let has_children = if at < MOST_KEPT {
+        let has_children = if at < most_kept {
             if plans.len() <= at {
                 plans.resize_with((at + 1).next_power_of_two(), || None);
             }
@@ -103,7 +83,7 @@ pub(super) fn check<'a>(
         };
         for list in lists.drain(..) {
             if let Ok(list) = list.offset(dwarf, unit).and_then(|at| dwarf.raw_ranges(unit, at)) {
-                left.take(list)?;
+                count_ranges(list, limit)?;
             }
         }
         deep += usize::from(has_children);
@@ -279,6 +259,7 @@ fn part(form: dw::DwForm) -> VariablePart {
 mod tests {
     use super::*;
     use crate::kit::need;
+    use crate::symbol::dwarf::sections::ranges_size;
     use gimli::{EndianSlice, RunTimeEndian};
     use object::{Object, ObjectSection};
 
@@ -309,12 +290,13 @@ mod tests {
         if !need("debug-information", has_units, "this test was built without debug information") {
             return;
         }
-        let (mut units, mut count, left) = (dwarf.units(), 0, RangesLeft::of(&dwarf));
+        let limit = WorkLimit::new(ranges_size(&dwarf));
+        let (mut units, mut count) = (dwarf.units(), 0);
         while let Some(header) = units.next().unwrap() {
             let unit = dwarf.unit(header).unwrap();
             let deepest = walked(&unit);
             assert!(deepest.is_ok_and(|deepest| deepest < MOST_DEEP as isize), "{deepest:?}");
-            assert_eq!(check(&dwarf, &unit, &left), Ok(()));
+            assert_eq!(check(&dwarf, &unit, &limit), Ok(()));
             count += 1;
         }
         assert!(count > 10);

@@ -2,19 +2,20 @@
 //!
 //! Takes the sections of a file; returns entries and their attributes, including those that an entry inherits
 //! from its abstract origin or declaration. The number of references followed is bounded, because a hostile
-//! file may contain cycles. The work of a request is bounded ([`WorkLimit`]), because many entries of a
-//! hostile file may share one long list.
+//! file may contain cycles. The work of a request is bounded ([`RequestLimits`]), because many entries of
+//! a hostile file may share one long list.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use gimli::{
-    AttributeValue, DebuggingInformationEntry, Dwarf, Range, Section as _, Unit, UnitHeader, UnitOffset,
+    AttributeValue, DebuggingInformationEntry, Dwarf, Range, Unit, UnitHeader, UnitOffset, UnitType,
     constants as dw,
 };
 use rustc_hash::FxHashMap;
 
-use crate::symbol::dwarf::sections::{DwarfSlice, FREE_RANGES, ranges_size};
+use crate::symbol::dwarf::sections::{DwarfSlice, WorkLimit, ranges, ranges_size, units_size};
+use crate::symbol::dwarf::units::{LONGEST_HEADER, line_program_size};
 
 /// Maximum number of references followed for one attribute.
 const MOST_ORIGINS: usize = 16;
@@ -25,71 +26,36 @@ const MOST_OPENED: usize = 1024;
 /// Maximum length of a path, which is also the kernel's.
 const LONGEST_PATH: usize = 4 << 10;
 
-/// Maximum number of steps of a request per byte of debug information, and for small files. Requests about
-/// programs of compilers take less than one step per byte.
+/// Maximum number of steps of a request per byte of debug information. Requests about programs of compilers
+/// take less than one step per byte.
 const MOST_STEPS: usize = 16;
-const FREE_STEPS: usize = 1 << 20;
+/// Bytes of a line program's header that are read in one step. Units that dwz makes share headers.
+const BYTES_PER_STEP: usize = 16;
 /// Bytes of debug information per address range that may be stored. A range takes at least 3 bytes in a file,
 /// and up to 50 in memory.
 pub(super) const BYTES_PER_RANGE: usize = 2;
 
 /// Keeps the time and memory of a request in proportion to the file. In a hostile file, many entries share
-/// one long list of ranges or locations, or one long name.
-///
-/// A step is an entry, a range, a row of a line table, or a byte of a name. After the last step, entries have
-/// no attributes, so that each search ends soon.
+/// one long list of ranges or locations, one long name, or one line program.
 #[derive(Debug)]
-pub(super) struct WorkLimit {
-    most_steps: usize,
-    steps: Cell<usize>,
-    /// Number of ranges that may still be stored.
-    ranges: Cell<usize>,
-    is_exceeded: Cell<bool>,
+pub(super) struct RequestLimits {
+    /// A step is an entry, an item of a list, or a byte of a line program or name. After the last step,
+    /// entries have no attributes, so that each search ends soon.
+    pub(super) steps: WorkLimit,
+    /// Ranges that are stored.
+    pub(super) ranges: WorkLimit,
 }
 
-impl WorkLimit {
-    /// Returns the limit for debug information of this many bytes.
-    pub(super) fn new(bytes: usize) -> Self {
-        let most_steps = bytes.saturating_mul(MOST_STEPS).saturating_add(FREE_STEPS);
-        let ranges = bytes / BYTES_PER_RANGE + FREE_RANGES;
-        Self {
-            most_steps,
-            steps: Cell::new(most_steps),
-            ranges: Cell::new(ranges),
-            is_exceeded: Cell::new(false),
-        }
+impl RequestLimits {
+    /// Returns the limits for debug information of this many bytes.
+    fn new(bytes: usize) -> Self {
+        let steps = WorkLimit::new(bytes.saturating_mul(MOST_STEPS));
+        Self { steps, ranges: WorkLimit::new(bytes / BYTES_PER_RANGE) }
     }
 
-    /// Starts a new request, which may take all steps again.
-    pub(super) fn restart(&self) {
-        self.steps.set(self.most_steps);
-        self.is_exceeded.set(false);
-    }
-
-    /// Counts steps. Returns whether the request may take them.
-    pub(super) fn spend(&self, steps: usize) -> bool {
-        let left = self.steps.get().checked_sub(steps);
-        self.steps.set(left.unwrap_or(0));
-        self.is_exceeded.set(self.is_exceeded.get() || left.is_none());
-        left.is_some()
-    }
-
-    /// Whether the request needed more steps or ranges than allowed, so that its result is incomplete.
-    pub(super) fn is_exceeded(&self) -> bool {
-        self.is_exceeded.get()
-    }
-
-    /// Accounts for ranges that are kept. Returns whether they may be kept.
-    pub(super) fn keep(&self, ranges: usize) -> bool {
-        let left = self.ranges.get().checked_sub(ranges);
-        left.into_iter().for_each(|left| self.ranges.set(left));
-        self.is_exceeded.set(self.is_exceeded.get() || left.is_none());
-        left.is_some()
-    }
-
-    /// Accounts for ranges that are no longer kept.
-    pub(super) fn release(&self, ranges: usize) {
-        self.ranges.set(self.ranges.get().saturating_add(ranges));
+    /// Whether a request needed more than allowed, so that its result is incomplete.
+    pub(super) fn are_exceeded(&self) -> bool {
+        self.steps.is_exceeded() || self.ranges.is_exceeded()
     }
 }
 
@@ -97,9 +63,11 @@ impl WorkLimit {
 pub(super) struct DieUnit<'a> {
     pub(super) dwarf: &'a Dwarf<DwarfSlice<'a>>,
     pub(super) unit: Unit<DwarfSlice<'a>>,
+    /// Number of bytes of the line program after its header.
+    pub(super) instructions: usize,
     /// Whether the unit is in the supplementary file written by dwz.
     is_supplement: bool,
-    pub(super) work: Rc<WorkLimit>,
+    pub(super) work: Rc<RequestLimits>,
 }
 
 /// An entry.
@@ -115,7 +83,7 @@ pub(super) struct Dies<'a> {
     /// The unit headers of the file and of its supplement, sorted by offset.
     headers: [Vec<UnitHeader<DwarfSlice<'a>>>; 2],
     opened: RefCell<FxHashMap<(bool, usize), Rc<DieUnit<'a>>>>,
-    pub(super) work: Rc<WorkLimit>,
+    pub(super) work: Rc<RequestLimits>,
 }
 
 impl<'a> Dies<'a> {
@@ -125,16 +93,27 @@ impl<'a> Dies<'a> {
             std::iter::from_fn(|| units.next().ok().flatten()).collect()
         };
         let headers = [headers(dwarf), dwarf.sup().map(headers).unwrap_or_default()];
-        let work = Rc::new(WorkLimit::new(size(dwarf) + dwarf.sup().map_or(0, size)));
+        let work = Rc::new(RequestLimits::new(size(dwarf) + dwarf.sup().map_or(0, size)));
         Self { dwarf, headers, opened: RefCell::default(), work }
     }
 
-    /// Iterates over the readable units of the file itself, without caching them.
+    /// Iterates over the readable units of the file itself, without caching them. Omits the units that only
+    /// describe types, many of which share the line program of another unit.
     pub(super) fn units(&self) -> impl Iterator<Item = Rc<DieUnit<'a>>> + '_ {
-        self.headers[0].iter().filter_map(|header| {
-            let unit = self.dwarf.unit(*header).ok()?;
-            Some(Rc::new(DieUnit { dwarf: self.dwarf, unit, is_supplement: false, work: self.work.clone() }))
-        })
+        let is_type = |kind| matches!(kind, UnitType::Type { .. } | UnitType::SplitType { .. });
+        let headers = self.headers[0].iter().filter(move |header| !is_type(header.type_()));
+        headers.filter_map(|header| Some(Rc::new(self.open(false, *header)?)))
+    }
+
+    /// Opens a unit, with the header of its line program.
+    fn open(&self, is_supplement: bool, header: UnitHeader<DwarfSlice<'a>>) -> Option<DieUnit<'a>> {
+        let dwarf = if is_supplement { self.dwarf.sup()? } else { self.dwarf };
+        let (size, instructions) = line_program_size(dwarf, header).unwrap_or_default();
+        if size > LONGEST_HEADER || !self.work.steps.take(1 + size / BYTES_PER_STEP) {
+            return None;
+        }
+        let unit = dwarf.unit(header).ok()?;
+        Some(DieUnit { dwarf, unit, instructions, is_supplement, work: self.work.clone() })
     }
 
     /// Whether the file has no units.
@@ -146,9 +125,7 @@ impl<'a> Dies<'a> {
         if let Some(unit) = self.opened.borrow().get(&(is_supplement, number)) {
             return Some(unit.clone());
         }
-        let dwarf = if is_supplement { self.dwarf.sup()? } else { self.dwarf };
-        let unit = dwarf.unit(self.headers[usize::from(is_supplement)][number]).ok()?;
-        let unit = Rc::new(DieUnit { dwarf, unit, is_supplement, work: self.work.clone() });
+        let unit = Rc::new(self.open(is_supplement, self.headers[usize::from(is_supplement)][number])?);
         let mut opened = self.opened.borrow_mut();
         if opened.len() >= MOST_OPENED {
             opened.clear();
@@ -224,7 +201,7 @@ impl<'a> Dies<'a> {
     fn text(&self, die: &Die<'a>, name: gimli::DwAt) -> Option<String> {
         let (holder, value) = self.inherited(die, name)?;
         let text = holder.home.dwarf.attr_string(&holder.home.unit, value).ok()?;
-        self.work.spend(text.len()).then(|| text.to_string_lossy().into_owned())
+        self.work.steps.take(text.len()).then(|| text.to_string_lossy().into_owned())
     }
 
     /// The source name.
@@ -267,7 +244,7 @@ impl<'a> Dies<'a> {
 
 /// Returns the number of bytes of the entries, rows and ranges.
 fn size(dwarf: &Dwarf<DwarfSlice<'_>>) -> usize {
-    dwarf.debug_info.reader().len() + dwarf.debug_line.reader().len() + ranges_size(dwarf)
+    units_size(dwarf) + ranges_size(dwarf)
 }
 
 /// Whether a type only adds a qualifier such as `const` to another type.
@@ -286,7 +263,7 @@ impl DieUnit<'_> {
     /// The path of a source file. It is absolute if the compiler's directory is known.
     pub(super) fn path(&self, file: u64) -> Option<String> {
         let short = |text: DwarfSlice<'_>| {
-            let is_short = text.len() <= LONGEST_PATH && self.work.spend(text.len());
+            let is_short = self.work.steps.take(text.len()) && text.len() <= LONGEST_PATH;
             is_short.then(|| text.to_string_lossy().into_owned())
         };
         let text = |value| short(self.dwarf.attr_string(&self.unit, value).ok()?);
@@ -310,7 +287,7 @@ impl DieUnit<'_> {
 
 impl<'a> Die<'a> {
     pub(super) fn entry(&self) -> Option<DebuggingInformationEntry<DwarfSlice<'a>>> {
-        if self.home.work.spend(1) { self.home.unit.entry(self.offset).ok() } else { None }
+        if self.home.work.steps.take(1) { self.home.unit.entry(self.offset).ok() } else { None }
     }
 
     pub(super) fn tag(&self) -> Option<gimli::DwTag> {
@@ -352,10 +329,10 @@ impl<'a> Die<'a> {
 
     /// The non-empty address ranges.
     pub(super) fn ranges(&self) -> impl Iterator<Item = Range> + use<'a> {
-        let home = self.home.clone();
-        let mut ranges = self.entry().and_then(|entry| home.dwarf.die_ranges(&home.unit, &entry).ok());
-        let next = move || if home.work.spend(1) { ranges.as_mut()?.next().ok().flatten() } else { None };
-        std::iter::from_fn(next).filter(|range| range.begin < range.end && range.begin != 0)
+        let work = self.home.work.clone();
+        let read = |entry| ranges(self.home.dwarf, &self.home.unit, &entry, move || work.steps.take(1));
+        let all = self.entry().map(read).into_iter().flatten();
+        all.filter(|range| range.begin < range.end && range.begin != 0)
     }
 
     /// Whether the entry has code.

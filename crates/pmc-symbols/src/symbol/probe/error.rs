@@ -18,7 +18,8 @@ pub enum ProbeError {
     },
     /// The request takes too much work for a file of this size.
     #[error(
-        "cannot search the debug information of {path}: very many of its entries refer to the same lists"
+        "cannot search the debug information of {path}: very many of its entries refer to the same lists or \
+         line programs"
     )]
     TooMuchWork {
         /// The file.
@@ -184,7 +185,7 @@ impl From<ProbeError> for Error {
                 result.try_this("pmc probe -V PLACE shows the variables there; another line may have it")
             }
             ProbeError::TooMuchWork { .. } => result
-                .why("the file is damaged or malicious: in usual files, few entries refer to the same list")
+                .why("the file is damaged or malicious: compilers do not share them among so many entries")
                 .try_this("pmc probe -F -x FILE lists the functions in its symbol table"),
             ProbeError::Unreadable { .. }
             | ProbeError::OffsetBeyond { .. }

@@ -270,8 +270,13 @@ impl<'a> LocationReader<'_, 'a> {
             AttributeValue::Block(bytes) => Some(Expression(bytes)),
             value => {
                 let mut list = die.home.dwarf.attr_locations(&die.home.unit, value).ok()??;
-                let next = || if die.home.work.spend(1) { list.next().ok().flatten() } else { None };
+                // A list may consist only of base addresses.
+                let next = || match die.home.work.steps.take(1) {
+                    true => list.next_raw().ok().flatten().map(|item| list.convert_raw(item).ok().flatten()),
+                    false => None,
+                };
                 std::iter::from_fn(next)
+                    .flatten()
                     .find(|part| part.range.begin <= self.address && self.address < part.range.end)
                     .map(|part| part.data)
             }

@@ -31,6 +31,7 @@ use self::dies::Dies;
 use self::elf_functions::ElfFunctions;
 use self::error::ProbeError;
 use self::locations::FrameTables;
+use crate::symbol::dwarf::abbreviations;
 use crate::symbol::dwarf::sections::{endian, load_with_locations};
 use crate::symbol::files::elf::{self, Segments};
 use crate::symbol::files::image::Image;
@@ -93,8 +94,9 @@ impl ProbeFile {
             None => None,
         };
         let endian = endian(&elf);
-        let dwarf =
+        let mut dwarf =
             sections.borrow_with_sup(supplement.as_ref(), |section| EndianSlice::new(section, endian));
+        abbreviations::read(&mut dwarf);
         let missing = described.is_none().then(|| {
             let build_id = elf::build_id(&elf);
             MissingDataReason::Lines { path: self.path.clone(), build_id }
@@ -122,11 +124,11 @@ impl ProbedProgram<'_> {
         !self.dies.is_empty()
     }
 
-    /// Answers a request within the [`WorkLimit`](dies::WorkLimit).
+    /// Answers a request within its [`RequestLimits`](dies::RequestLimits).
     fn within_limit<T>(&self, answer: impl FnOnce() -> Result<T, ProbeError>) -> Result<T, ProbeError> {
-        self.dies.work.restart();
+        self.dies.work.steps.restart();
         let answer = answer();
-        if self.dies.work.is_exceeded() {
+        if self.dies.work.are_exceeded() {
             return Err(ProbeError::TooMuchWork { path: self.path.clone() });
         }
         answer
@@ -153,7 +155,7 @@ mod tests {
     use super::places::PlaceRequest;
     use super::*;
     use crate::symbol::dwarf::hostile::{self, Sharing};
-    use crate::symbol::dwarf::sections::FREE_RANGES;
+    use crate::symbol::dwarf::sections::FREE_WORK;
     use object::{Object, ObjectSection};
 
     /// Returns the number of variables at an address of a file whose entries share a list.
@@ -164,29 +166,54 @@ mod tests {
             let request = PlaceRequest { address: Some(hostile::CODE + 0x20), ..PlaceRequest::default() };
             let answer = program.places(&request).and_then(|places| program.local_names(&places[0], true));
             // All stored ranges are released.
-            let work = &program.dies.work;
+            let ranges = &program.dies.work.ranges;
             let sections = ["info", "rnglists"].map(|name| {
                 let section = program.elf.section_by_name(&format!(".debug_{name}"));
                 section.expect("a section").size() as usize
             });
-            let most = sections.iter().sum::<usize>() / BYTES_PER_RANGE + FREE_RANGES;
-            assert!(work.keep(most) && !work.keep(1), "{sharing:?}: {work:?}");
+            let most = sections.iter().sum::<usize>() / BYTES_PER_RANGE + FREE_WORK;
+            assert!(ranges.take(most) && !ranges.take(1), "{sharing:?}: {ranges:?}");
             answer.map(|names| names.len())
         })?
     }
 
     #[test]
     fn work_is_in_proportion_to_the_file_if_entries_share_a_list() {
-        for sharing in [Sharing::Blocks, Sharing::Variables] {
+        for sharing in [Sharing::Blocks, Sharing::Bases, Sharing::Variables] {
             assert_eq!(count_variables(sharing, 3, 4), Ok(0), "{sharing:?}");
         }
         for sharing in [Sharing::Functions, Sharing::Units] {
             let found = count_variables(sharing, 3, 4);
             assert!(matches!(found, Err(ProbeError::NoDebugInformation { .. })), "{sharing:?}: {found:?}");
         }
-        for sharing in [Sharing::Functions, Sharing::Blocks, Sharing::Variables, Sharing::Units] {
+        for sharing in
+            [Sharing::Functions, Sharing::Blocks, Sharing::Bases, Sharing::Variables, Sharing::Units]
+        {
             let found = count_variables(sharing, 1000, 6000);
             assert!(matches!(found, Err(ProbeError::TooMuchWork { .. })), "{sharing:?}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn work_is_in_proportion_to_the_file_if_units_share_a_line_program() {
+        let lines = |sharing, entries, items| {
+            let image = Image::held("hostile", hostile::elf(sharing, entries, items));
+            let files = ModuleFiles { binary: Some(image), ..ModuleFiles::default() };
+            let file = ProbeFile { path: "hostile".into(), files };
+            file.examine(|program| (program.file_lines("f"), program.function_lines("f", None))).unwrap()
+        };
+        let is_too_much = |result| matches!(result, Err(ProbeError::TooMuchWork { .. }));
+        for sharing in [Sharing::Lines, Sharing::Headers, Sharing::Folders] {
+            let (of_file, of_function) = lines(sharing, 3, 4);
+            assert!(of_file.is_ok(), "{sharing:?}: {of_file:?}");
+            assert!(
+                matches!(of_function, Err(ProbeError::NoFunction { .. })),
+                "{sharing:?}: {of_function:?}"
+            );
+            let (of_file, of_function) = lines(sharing, 1000, 6000);
+            assert!(is_too_much(of_file), "{sharing:?}");
+            // Opens the units, but does not read rows or paths.
+            assert_eq!(is_too_much(of_function), sharing == Sharing::Headers, "{sharing:?}");
         }
     }
 }

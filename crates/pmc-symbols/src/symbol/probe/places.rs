@@ -15,7 +15,7 @@ use super::scopes::{ScopeKind, UnitScopes, has_name};
 use super::variables::{AvailableVariable, FetchedValue, VariableScope};
 use crate::address::{FileOffset, Svma};
 use crate::symbol::demangle::demangle;
-use crate::symbol::dwarf::lines::holds_any;
+use crate::symbol::dwarf::units::holds_any;
 use crate::symbol::missing_data::MissingDataReason;
 use pmc_sys::text::glob;
 
@@ -130,7 +130,7 @@ impl<'a> ProbedProgram<'a> {
 
     /// Returns the function whose code contains an address.
     fn function_at(&self, address: u64) -> Option<(Rc<UnitScopes<'a>>, usize)> {
-        let may_read = || self.dies.work.spend(1);
+        let may_read = || self.dies.work.steps.take(1);
         let units = self.dies.units().filter(|unit| holds_any(unit.dwarf, &unit.unit, &[address], may_read));
         units.map(|unit| Rc::new(UnitScopes::read(unit))).find_map(|unit| {
             let function = unit.function_at(address)?;
@@ -539,7 +539,7 @@ impl<'a> ProbedProgram<'a> {
 
     /// Returns the source position of an address.
     pub fn source_place(&self, address: u64) -> Option<SourcePlace> {
-        self.dies.work.restart();
+        self.dies.work.steps.restart();
         let Some((unit, function)) = self.function_at(address) else {
             let function = self.elf_functions().at(address)?;
             let offset = address - function.address;

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::dies::{DieUnit, WorkLimit};
+use super::dies::{DieUnit, RequestLimits};
 
 /// Maximum number of rows to read from a unit's line table, which take 160 MB. A single byte of the file may
 /// encode a row.
@@ -29,15 +29,14 @@ pub(super) struct UnitRows {
     rows: Vec<LineRow>,
     /// The source files, indexed by their number.
     paths: Vec<String>,
-    work: Rc<WorkLimit>,
+    work: Rc<RequestLimits>,
 }
 
 impl UnitRows {
     pub(super) fn read(home: &DieUnit<'_>) -> Self {
         let work = home.work.clone();
-        let Some(program) = home.unit.line_program.clone() else {
-            return Self { rows: Vec::new(), paths: Vec::new(), work };
-        };
+        let program = home.unit.line_program.clone().filter(|_| work.steps.take(home.instructions));
+        let Some(program) = program else { return Self { rows: Vec::new(), paths: Vec::new(), work } };
         let mut left = MOST_PATH_BYTES;
         let mut path = |file| {
             let path = home.path(file).unwrap_or_default();
@@ -48,7 +47,7 @@ impl UnitRows {
         let mut rows = Vec::new();
         let mut read = program.rows();
         while let Ok(Some((_, row))) = read.next_row() {
-            if rows.len() == MOST_ROWS || !work.spend(1) {
+            if rows.len() == MOST_ROWS {
                 break;
             }
             rows.push(LineRow {
@@ -83,20 +82,21 @@ impl UnitRows {
 
     /// The rows with code.
     pub(super) fn rows(&self) -> impl Iterator<Item = &LineRow> {
-        self.rows.iter().take_while(|_| self.work.spend(1)).filter(|row| row.line != 0)
+        self.rows.iter().take_while(|_| self.work.steps.take(1)).filter(|row| row.line != 0)
     }
 
     /// The rows with code between two addresses, without the second one.
     pub(super) fn between(&self, begin: u64, end: u64) -> impl Iterator<Item = &LineRow> {
         let from = self.rows.partition_point(|row| row.address < begin);
-        let inside = self.rows[from..].iter().take_while(move |row| row.address < end && self.work.spend(1));
+        let inside =
+            self.rows[from..].iter().take_while(move |row| row.address < end && self.work.steps.take(1));
         inside.filter(|row| row.line != 0)
     }
 
     /// Returns the row to which an address belongs: its first statement row, or else its first row.
     pub(super) fn first_at(&self, address: u64) -> Option<&LineRow> {
         let at = self.rows.partition_point(|row| row.address < address);
-        let is_here = |row: &&LineRow| row.address == address && self.work.spend(1);
+        let is_here = |row: &&LineRow| row.address == address && self.work.steps.take(1);
         let here = || self.rows[at..].iter().take_while(is_here).filter(|row| row.line != 0);
         here().find(|row| row.is_statement).or_else(|| here().next())
     }

@@ -93,7 +93,7 @@ impl<'a> UnitScopes<'a> {
         self.functions.get_or_init(|| {
             let of = |node| self.die(node).ranges().map(move |range| (range, node));
             let functions = self.of_kind(ScopeKind::Function).flat_map(of);
-            let mut functions: Vec<_> = functions.take_while(|_| self.home.work.keep(1)).collect();
+            let mut functions: Vec<_> = functions.take_while(|_| self.home.work.ranges.take(1)).collect();
             functions.sort_by_key(|(range, _)| range.begin);
             functions
         })
@@ -111,7 +111,7 @@ impl<'a> UnitScopes<'a> {
         let Some(function) = self.function_at(address) else { return Vec::new() };
         let mut known = self.innermost.borrow_mut();
         if known.as_ref().is_none_or(|(of, _)| *of != function) {
-            known.take().into_iter().for_each(|(_, old)| self.home.work.release(old.len()));
+            known.take().into_iter().for_each(|(_, old)| self.home.work.ranges.give_back(old.len()));
             *known = Some((function, self.innermost_scopes(function)));
         }
         let Some((_, innermost)) = &*known else { return Vec::new() };
@@ -138,9 +138,9 @@ impl<'a> UnitScopes<'a> {
                 }
                 innermost.insert(begin, number);
                 innermost.insert(end, after);
-                self.home.work.release(before.saturating_sub(innermost.len()));
-                if !self.home.work.keep(innermost.len().saturating_sub(before)) {
-                    self.home.work.release(before);
+                self.home.work.ranges.give_back(before.saturating_sub(innermost.len()));
+                if !self.home.work.ranges.take(innermost.len().saturating_sub(before)) {
+                    self.home.work.ranges.give_back(before);
                     return InnermostScopes::new();
                 }
             }
@@ -173,7 +173,7 @@ impl Drop for UnitScopes<'_> {
     fn drop(&mut self) {
         let functions = self.functions.get().map_or(0, Vec::len);
         let innermost = self.innermost.get_mut().as_ref().map_or(0, |(_, scopes)| scopes.len());
-        self.home.work.release(functions + innermost);
+        self.home.work.ranges.give_back(functions + innermost);
     }
 }
 
