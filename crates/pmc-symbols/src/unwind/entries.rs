@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use gimli::{
     AArch64, BaseAddresses, CfaRule, CommonInformationEntry, DebugFrame, EhFrame, EndianSlice, LittleEndian,
-    Reader, Register, RegisterRule, UnwindContext, UnwindOffset, UnwindSection, X86, X86_64,
+    Reader, Register, RegisterRule, Section, UnwindContext, UnwindOffset, UnwindSection, X86, X86_64,
 };
 
 use super::arch::Arch;
@@ -147,27 +147,27 @@ fn address_size(arch: Arch) -> u8 {
     if arch == Arch::X86 { 4 } else { 8 }
 }
 
-/// Maximum size of a CIE, which is read again for each function that refers to it. Those of compilers take less
-/// than 100 bytes.
+/// Maximum size of a CIE, which is read again for each function that refers to it. Those of compilers take
+/// less than 100 bytes.
 const LONGEST_CIE: usize = 1 << 10;
 /// The error for a longer CIE.
 pub(crate) const LONG_CIE: gimli::Error = gimli::Error::UnsupportedOffset;
 
-/// Parses the CIE at an offset of a section, which consists of these bytes.
+/// Parses the CIE at an offset of a section.
 ///
 /// # Errors
 /// Fails if it is malformed or too long.
 pub(crate) fn short_cie<R, S>(
     section: &S,
     bases: &BaseAddresses,
-    mut bytes: R,
     at: S::Offset,
 ) -> gimli::Result<CommonInformationEntry<R>>
 where
     R: Reader<Offset = usize>,
-    S: UnwindSection<R>,
+    S: UnwindSection<R> + Section<R>,
     S::Offset: UnwindOffset<usize>,
 {
+    let mut bytes = section.reader().clone();
     bytes.skip(UnwindOffset::into(at))?;
     match bytes.read_initial_length()? {
         (..=LONGEST_CIE, _) => S::cie_from_offset(section, bases, at),

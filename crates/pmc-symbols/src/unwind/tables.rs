@@ -4,7 +4,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use framehop::ExplicitModuleSectionInfo;
-use gimli::{CallFrameInstruction, CieOrFde, EndianSlice, LittleEndian, Operation, Register, UnwindSection};
+use gimli::{
+    CallFrameInstruction, CieOrFde, EndianSlice, LittleEndian, Operation, Register, Section, UnwindSection,
+};
 use object::Architecture;
 use object::read::{File, Object, ObjectSection, ObjectSegment};
 
@@ -65,8 +67,8 @@ impl UnwindTables {
         let bases = bases.set_text(start(".text")).set_got(start(".got"));
         let register = entries::frame_pointer(arch);
         let CheckedFrames { places, covered, tell_frame_pointers } = match (&eh_frame, &debug_frame) {
-            (Some(bytes), _) => checked(&entries::eh_frame(bytes, arch), bytes, &bases, register)?,
-            (_, Some(bytes)) => checked(&entries::debug_frame(bytes, arch), bytes, &bases, register)?,
+            (Some(bytes), _) => checked(&entries::eh_frame(bytes, arch), &bases, register)?,
+            (_, Some(bytes)) => checked(&entries::debug_frame(bytes, arch), &bases, register)?,
             _ => return None,
         };
         let eh_frame_hdr = usable_index(&file, &places).and_then(|_| bytes(&file, ".eh_frame_hdr"));
@@ -198,14 +200,9 @@ struct CheckedFrames {
 
 /// Reads all frames in a section. Returns `None` if a CIE is too long, or if a rule's expression contains a
 /// branch: compilers never emit branches there, and a backward branch could loop forever.
-fn checked<'a, S>(
-    section: &S,
-    bytes: &'a [u8],
-    bases: &gimli::BaseAddresses,
-    frame_pointer: Register,
-) -> Option<CheckedFrames>
+fn checked<'a, S>(section: &S, bases: &gimli::BaseAddresses, frame_pointer: Register) -> Option<CheckedFrames>
 where
-    S: UnwindSection<EndianSlice<'a, LittleEndian>>,
+    S: UnwindSection<EndianSlice<'a, LittleEndian>> + Section<EndianSlice<'a, LittleEndian>>,
     S::Offset: gimli::UnwindOffset<usize>,
 {
     let mut tell_frame_pointers = false;
@@ -242,8 +239,7 @@ where
     // error.
     while let Ok(Some(entry)) = entries.next() {
         let CieOrFde::Fde(partial) = entry else { continue };
-        let bytes = EndianSlice::new(bytes, LittleEndian);
-        let frame = match partial.parse(|section: &S, bases, at| short_cie(section, bases, bytes, at)) {
+        let frame = match partial.parse(short_cie) {
             Ok(frame) => frame,
             Err(LONG_CIE) => return None,
             Err(_) => continue,
@@ -282,7 +278,7 @@ mod tests {
         let bases = bases.set_eh_frame(file.section_by_name(".eh_frame").unwrap().address());
         let section = entries::eh_frame(&frames, Arch::X86_64);
         let CheckedFrames { mut places, covered, .. } =
-            checked(&section, &frames, &bases, entries::frame_pointer(Arch::X86_64)).unwrap();
+            checked(&section, &bases, entries::frame_pointer(Arch::X86_64)).unwrap();
         assert!(covered.is_sorted_by(|a, b| a.end + PADDING < b.start));
         assert!(covered.iter().any(|range| range.contains(&(file.entry()))));
         assert!(places.len() > 100 && usable_index(&file, &places).is_some());
@@ -301,7 +297,7 @@ mod tests {
             let bytes = [entry(common), entry(function)].concat();
             let section = entries::debug_frame(&bytes, Arch::X86_64);
             let frame_pointer = entries::frame_pointer(Arch::X86_64);
-            let frames = checked(&section, &bytes, &gimli::BaseAddresses::default(), frame_pointer);
+            let frames = checked(&section, &gimli::BaseAddresses::default(), frame_pointer);
             frames.is_some_and(|frames| frames.places.len() == 1)
         };
         assert!(has_tables(100) && !has_tables(1 << 10));

@@ -1,7 +1,8 @@
 //! Reads the tables of abbreviations, once for all units and threads.
 //!
 //! Takes the sections of a file and of its supplement; stores the tables in their cache. In a hostile file,
-//! units may refer to every byte of one long table, so each table ends where the table of another unit begins.
+//! units may refer to every byte of one long table, so each table ends where the table of another unit
+//! begins.
 
 use std::sync::Arc;
 
@@ -74,14 +75,13 @@ mod tests {
     use super::*;
     use crate::symbol::dwarf::hostile::{self, Sharing};
     use crate::symbol::dwarf::sections::{LINE_SECTIONS, endian, load, unsplit_name};
-    use gimli::EndianSlice;
 
     #[test]
     fn tables_that_units_share_are_read_once() {
         let elf = hostile::elf(Sharing::Abbreviations, 1000, 1000);
         let file = object::File::parse(&*elf).unwrap();
         let sections = load(&file, &LINE_SECTIONS, unsplit_name).unwrap();
-        let mut dwarf = sections.borrow(|section| EndianSlice::new(section, endian(&file)));
+        let mut dwarf = sections.borrow(|section| DwarfSlice::new(section, endian(&file)));
         read(&mut dwarf);
         let (mut units, mut kept) = (dwarf.units(), 0);
         while let Some(header) = units.next().unwrap() {
@@ -96,7 +96,7 @@ mod tests {
         let read = |attributes| {
             // An attribute without bytes in the entry.
             let bytes = [&[1, 0x2e, 0][..], &[0x3f, 0x19].repeat(attributes), &[0; 3]].concat();
-            let bytes = EndianSlice::new(&bytes, gimli::RunTimeEndian::Little);
+            let bytes = DwarfSlice::new(&bytes, gimli::RunTimeEndian::Little);
             table(bytes, 0, bytes.len()).is_some_and(|table| table.get(1).is_some())
         };
         assert!(read(MOST_ATTRIBUTES) && !read(MOST_ATTRIBUTES + 1));

@@ -260,7 +260,7 @@ mod tests {
     use super::*;
     use crate::kit::need;
     use crate::symbol::dwarf::sections::ranges_size;
-    use gimli::{EndianSlice, RunTimeEndian};
+    use gimli::RunTimeEndian;
     use object::{Object, ObjectSection};
 
     /// Computes the same depth with gimli's own scan.
@@ -283,7 +283,7 @@ mod tests {
         let load = |id: gimli::SectionId| {
             let section = file.section_by_name(id.name());
             let bytes = section.and_then(|s| s.data().ok()).unwrap_or_default();
-            Ok::<_, Error>(EndianSlice::new(bytes, RunTimeEndian::Little))
+            Ok::<_, Error>(DwarfSlice::new(bytes, RunTimeEndian::Little))
         };
         let dwarf = gimli::Dwarf::load(load).unwrap();
         let has_units = dwarf.units().next().is_ok_and(|unit| unit.is_some());

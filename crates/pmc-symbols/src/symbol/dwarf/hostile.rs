@@ -1,7 +1,7 @@
 //! Small ELF files with hostile debug information, for tests: many entries share one long list, line program,
 //! path or unit.
 
-/// What is shared.
+/// The shared part of the debug information.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::symbol) enum Sharing {
     /// Functions share a list of ranges.
@@ -147,8 +147,8 @@ fn two_bytes(number: u32) -> [u8; 2] {
     [number as u8 | 0x80, (number >> 7) as u8]
 }
 
-/// Returns a line program with this many files, in a folder whose name has this many bytes. It has a row at the
-/// code, and then this many instructions that add no rows.
+/// Returns a line program with this many files, in a folder whose name has this many bytes. It has a row at
+/// the code, and then this many instructions that add no rows.
 fn line_program(folder: u32, files: u32, instructions: u32) -> Vec<u8> {
     let folder = [&[b'/'][..], &b"d".repeat(folder as usize), &[0]].concat();
     let header = [

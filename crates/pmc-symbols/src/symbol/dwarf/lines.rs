@@ -6,13 +6,13 @@
 //! sections.
 //!
 //! Follows split DWARF to `.dwp` packages and `.dwo` files ([`split`]), and dwz references to their
-//! supplementary file. Since files may be hostile, the uncompressed size of sections is limited, and units are
-//! checked before addr2line reads them ([`units`]).
+//! supplementary file. Since files may be hostile, the uncompressed size of sections is limited, and units
+//! are checked before addr2line reads them ([`units`]).
 
 use std::sync::Arc;
 
 use addr2line::{Context, LookupContinuation, LookupResult};
-use gimli::{Dwarf, EndianSlice};
+use gimli::Dwarf;
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
@@ -66,8 +66,7 @@ pub(crate) fn resolve(
         }
         None => None,
     };
-    let mut dwarf =
-        sections.borrow_with_sup(supplement.as_ref(), |section| EndianSlice::new(section, endian));
+    let mut dwarf = sections.borrow_with_sup(supplement.as_ref(), |section| DwarfSlice::new(section, endian));
     abbreviations::read(&mut dwarf);
     let references = units::check(&dwarf, addresses)?;
     let package = found.package.as_ref().and_then(split::load_package);

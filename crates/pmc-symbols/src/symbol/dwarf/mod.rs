@@ -11,5 +11,6 @@ mod depth;
 pub(in crate::symbol) mod hostile;
 pub(crate) mod lines;
 pub(in crate::symbol) mod sections;
+mod slice;
 mod split;
 pub(in crate::symbol) mod units;

@@ -7,16 +7,15 @@ use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use gimli::{
-    DW_AT_ranges, DebuggingInformationEntry, Dwarf, DwarfSections, EndianSlice, Range, RunTimeEndian,
-    Section, SectionId, Unit,
+    DW_AT_ranges, DebuggingInformationEntry, Dwarf, DwarfSections, Range, RunTimeEndian, Section, SectionId,
+    Unit,
 };
 use object::read::{Object, ObjectSection};
 use rayon::prelude::*;
 
 use crate::symbol::files::elf;
 
-/// Bytes of a DWARF section.
-pub(in crate::symbol) type DwarfSlice<'a> = EndianSlice<'a, RunTimeEndian>;
+pub(in crate::symbol) use super::slice::DwarfSlice;
 
 /// The sections needed to find lines. Omits the locations of variables (`.debug_loclists`), which are among
 /// the largest sections.
@@ -131,8 +130,8 @@ pub(in crate::symbol) fn units_size(dwarf: &Dwarf<DwarfSlice<'_>>) -> usize {
     dwarf.debug_info.reader().len() + dwarf.debug_line.reader().len()
 }
 
-/// Returns the address ranges of an entry, until `may_read` forbids it. Asks before each item of a list, since
-/// a list may consist only of base addresses.
+/// Returns the address ranges of an entry, until `may_read` forbids it. Asks before each item of a list,
+/// since a list may consist only of base addresses.
 pub(in crate::symbol) fn ranges<'a, F: FnMut() -> bool>(
     dwarf: &Dwarf<DwarfSlice<'a>>,
     unit: &Unit<DwarfSlice<'a>>,

@@ -1,16 +1,15 @@
 //! Loads split units (`.dwo` files and `.dwp` packages), each once for all threads.
 //!
 //! Takes references from skeleton units; returns the split units. Rejects units for the same reasons as
-//! [`units`](super::units). addr2line reads a split unit for each skeleton that refers to it, and skeletons of
-//! a hostile file may share one large unit.
+//! [`units`](super::units). addr2line reads a split unit for each skeleton that refers to it, and skeletons
+//! of a hostile file may share one large unit.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use gimli::{
-    Dwarf, DwarfPackage, DwarfPackageSections, DwarfSections, DwoId, EndianSlice, RunTimeEndian, Section,
-    SectionId,
+    Dwarf, DwarfPackage, DwarfPackageSections, DwarfSections, DwoId, RunTimeEndian, Section, SectionId,
 };
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -18,20 +17,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::abbreviations;
 use super::depth;
 use super::sections::{DwarfSlice, LINE_SECTIONS, WorkLimit, endian, load, ranges_size, units_size};
-use super::units::UnitLimits;
+use super::units::{SplitReference, UnitLimits};
 use crate::symbol::files::elf;
 use crate::symbol::files::image::Image;
 
-/// Maximum number of bytes of split units to read per byte of their files. A unit has one skeleton, and is read
-/// at most twice.
+/// Maximum number of bytes of split units to read per byte of their files. A unit has one skeleton, and is
+/// counted at most twice.
 const SPLIT_BYTES: usize = 8;
-
-/// A skeleton's reference to a unit in another file.
-pub(super) struct SplitReference {
-    pub(super) id: DwoId,
-    /// The `.dwo` file.
-    pub(super) path: Option<PathBuf>,
-}
 
 /// The split units, by the number with which skeletons refer to them.
 pub(super) type SplitUnits<'a> = FxHashMap<DwoId, Arc<Dwarf<DwarfSlice<'a>>>>;
@@ -52,7 +44,7 @@ pub(super) fn load_package(image: &Image) -> Option<PackageSections<'_>> {
 pub(super) fn open_package<'a>(
     (endian, sections): &'a PackageSections<'_>,
 ) -> Option<DwarfPackage<DwarfSlice<'a>>> {
-    sections.borrow(|bytes| EndianSlice::new(bytes, *endian), EndianSlice::new(&[], *endian)).ok()
+    sections.borrow(|bytes| DwarfSlice::new(bytes, *endian), DwarfSlice::new(&[], *endian)).ok()
 }
 
 /// Opens the `.dwo` files of the units that are not in the package. Opens each file once, even if skeletons
@@ -93,7 +85,7 @@ pub(super) fn read<'a>(
     let mut ranges = package.map_or(0, |package| package.debug_rnglists.reader().len());
     ranges += parent.ranges.debug_ranges().reader().len();
     let borrow = |(endian, sections): &'a SplitSections<'_>| {
-        sections.borrow(|section| EndianSlice::new(section, *endian))
+        sections.borrow(|section| DwarfSlice::new(section, *endian))
     };
     for dwarf in files.iter().map(borrow) {
         size += whole_size(&dwarf);

@@ -1,9 +1,9 @@
 //! Checks the units of a file before addr2line reads them, so that a small hostile file cannot take much time
 //! or memory.
 //!
-//! Takes the sections and the sampled addresses; returns the references to split units with samples. Rejects files
-//! in which many units or entries share long lists of ranges, line programs or paths ([`UnitLimits`]), and
-//! units that are nested too deeply for the stack ([`depth`]).
+//! Takes the sections and the sampled addresses; returns the references to split units with samples. Rejects
+//! files in which many units or entries share long lists of ranges, line programs or paths ([`UnitLimits`]),
+//! and units that are nested too deeply for the stack ([`depth`]).
 //!
 //! addr2line reads these parts, in each thread:
 //!
@@ -17,14 +17,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use gimli::{
-    AttributeValue, DW_AT_ranges, DW_AT_stmt_list, DebugLineOffset, Dwarf, LineInstruction, Reader, Section,
-    UnitHeader, UnitType,
+    AttributeValue, DW_AT_ranges, DW_AT_stmt_list, DebugLineOffset, Dwarf, DwoId, LineInstruction, Reader,
+    Section, UnitHeader, UnitType,
 };
 use rayon::prelude::*;
 
 use super::depth::{self, MOST_DEEP, count_ranges};
 use super::sections::{DwarfSlice, WorkLimit, ranges, ranges_size, units_size};
-use super::split::SplitReference;
 
 /// Maximum number of bytes of line programs to read per byte of entries and line programs. Compilers write a
 /// program for each unit. dwz makes units that share the programs of others, but not their rows.
@@ -37,6 +36,13 @@ pub(in crate::symbol) const LONGEST_HEADER: usize = 16 << 20;
 /// Maximum length of the folders of source files that the instructions of a line program may add without
 /// being counted. Such an instruction takes 7 bytes.
 const LONGEST_FOLDER: usize = 1 << 10;
+
+/// A skeleton's reference to a unit in another file.
+pub(super) struct SplitReference {
+    pub(super) id: DwoId,
+    /// The `.dwo` file.
+    pub(super) path: Option<PathBuf>,
+}
 
 /// The work that the units of one file may cause.
 pub(super) struct UnitLimits {

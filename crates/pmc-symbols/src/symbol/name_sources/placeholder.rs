@@ -5,12 +5,13 @@
 //! address, so that all samples in a function are in one row. Code without an entry is named after its
 //! section. Code without a file is left to the views.
 
-use gimli::{EhFrame, EhFrameHdr, EndianSlice, RunTimeEndian, UnwindSection};
+use gimli::{EhFrame, EhFrameHdr, EndianSlice, RunTimeEndian};
 use object::read::{File, Object, ObjectSection};
 
 use crate::symbol::archive::ArchivedModule;
 use crate::symbol::files::elf::is_code;
 use crate::symbol::tables::plt;
+use crate::unwind::short_cie;
 
 /// Bytes of an ELF section.
 type SectionSlice<'a> = EndianSlice<'a, RunTimeEndian>;
@@ -113,7 +114,7 @@ impl<'a> UnwindFunctions<'a> {
 
     fn find(&self, address: u64) -> Option<(u64, u64)> {
         let table = self.index.table()?;
-        let entry = table.fde_for_address(&self.frames, &self.bases, address, EhFrame::cie_from_offset);
+        let entry = table.fde_for_address(&self.frames, &self.bases, address, short_cie);
         let entry = entry.ok().filter(|entry| entry.contains(address))?;
         Some((entry.initial_address(), entry.end_address()))
     }

@@ -13,8 +13,8 @@ use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
 
 use gimli::{
-    AttributeValue, BaseAddresses, CfaRule, DebugFrame, EhFrame, Expression, Operation, Reader as _,
-    RunTimeEndian, UnwindContext, UnwindOffset, UnwindSection, constants as dw,
+    AttributeValue, BaseAddresses, CfaRule, DebugFrame, EhFrame, Expression, Operation, Reader as _, Section,
+    UnwindContext, UnwindOffset, UnwindSection, constants as dw,
 };
 use object::Architecture;
 use object::read::{Object, ObjectSection};
@@ -197,14 +197,14 @@ impl<'a> FrameTables<'a> {
             let word = if self.file.is_64() { 8 } else { 4 };
             let cfa = |section: &FrameSection<'a>| match section.is_eh_frame {
                 true => {
-                    let mut frames = EhFrame::new(&section.bytes, endian);
+                    let mut frames = EhFrame::from(DwarfSlice::new(&section.bytes, endian));
                     frames.set_address_size(word);
-                    cfa(&frames, section, address, endian)
+                    cfa(&frames, &section.bases, address)
                 }
                 false => {
-                    let mut frames = DebugFrame::new(&section.bytes, endian);
+                    let mut frames = DebugFrame::from(DwarfSlice::new(&section.bytes, endian));
                     frames.set_address_size(word);
-                    cfa(&frames, section, address, endian)
+                    cfa(&frames, &section.bases, address)
                 }
             };
             let (register, offset) = self.sections().iter().find_map(cfa)?;
@@ -214,19 +214,13 @@ impl<'a> FrameTables<'a> {
     }
 }
 
-fn cfa<'b, S: UnwindSection<DwarfSlice<'b>>>(
-    frames: &S,
-    section: &'b FrameSection<'_>,
-    address: u64,
-    endian: RunTimeEndian,
-) -> Option<(u16, i64)>
+fn cfa<'b, S>(frames: &S, bases: &BaseAddresses, address: u64) -> Option<(u16, i64)>
 where
+    S: UnwindSection<DwarfSlice<'b>> + Section<DwarfSlice<'b>>,
     S::Offset: UnwindOffset<usize>,
 {
-    let bytes = DwarfSlice::new(&section.bytes, endian);
-    let cie = |frames: &S, bases: &BaseAddresses, at| short_cie(frames, bases, bytes, at);
     let mut context = UnwindContext::new();
-    let row = frames.unwind_info_for_address(&section.bases, &mut context, address, cie).ok()?;
+    let row = frames.unwind_info_for_address(bases, &mut context, address, short_cie).ok()?;
     match row.cfa() {
         CfaRule::RegisterAndOffset { register, offset } => Some((register.0, *offset)),
         CfaRule::Expression(_) => None,

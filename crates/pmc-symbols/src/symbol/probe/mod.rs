@@ -25,14 +25,12 @@ pub(in crate::symbol) mod variables;
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
-use gimli::EndianSlice;
-
 use self::dies::Dies;
 use self::elf_functions::ElfFunctions;
 use self::error::ProbeError;
 use self::locations::FrameTables;
 use crate::symbol::dwarf::abbreviations;
-use crate::symbol::dwarf::sections::{endian, load_with_locations};
+use crate::symbol::dwarf::sections::{DwarfSlice, endian, load_with_locations};
 use crate::symbol::files::elf::{self, Segments};
 use crate::symbol::files::image::Image;
 use crate::symbol::files::locate::{self, ModuleFiles};
@@ -95,7 +93,7 @@ impl ProbeFile {
         };
         let endian = endian(&elf);
         let mut dwarf =
-            sections.borrow_with_sup(supplement.as_ref(), |section| EndianSlice::new(section, endian));
+            sections.borrow_with_sup(supplement.as_ref(), |section| DwarfSlice::new(section, endian));
         abbreviations::read(&mut dwarf);
         let missing = described.is_none().then(|| {
             let build_id = elf::build_id(&elf);
