@@ -183,7 +183,7 @@ pub fn code(data: &[u8]) {
             }
             Err(error) => drop(error.why),
         }
-        let _ = symbolizer.instruction(id, start.wrapping_add(1));
+        let _ = symbolizer.instructions(&[(id, start.wrapping_add(1))]);
     }
 }
 

@@ -70,6 +70,7 @@ use crate::cli::record::RecordArgs;
 use crate::cli::sched::SchedCommand;
 use crate::cli::{Cli, Command, has_option, part_glued_values};
 use crate::config::{Config, ConfigFiles};
+use pmc_symbols::symbol::disassemble;
 use pmc_sys::error::{Error, Exit, Result, say};
 use pmc_sys::host::Host;
 use pmc_sys::sys::{replacement, signal};
@@ -78,6 +79,11 @@ use warning::CommandWarning;
 
 /// Parses the command line, runs one command, prints its error, and returns the exit status.
 pub fn main() -> Exit {
+    if words_of(disassemble::PROCESS_NAME).is_some() {
+        disassemble::serve();
+        return Exit::Done;
+    }
+    let _disassembler = disassemble::decode_in("/proc/self/exe".into());
     units::follow_locale(|name| std::env::var_os(name));
     if let Some(exit) = perfalloc::main_if_named() {
         return exit;

@@ -276,6 +276,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("addr2line", &["symbol"]),
     ("framehop", &["unwind"]),
     ("capstone", &["symbol"]),
+    ("seccompiler", &["sys"]),
     ("cpp_demangle", &["symbol"]),
     ("rustc_demangle", &["symbol"]),
     // Containers, threads, errors.

@@ -52,6 +52,7 @@ static const struct { const char *name; int number; } CALLS[] = {
     CALL(splice), CALL(getrandom), CALL(clock_nanosleep), CALL(process_vm_readv), CALL(prlimit64),
     CALL(fchmod), CALL(fchown), CALL(ftruncate), CALL(linkat), CALL(setpgid), CALL(setns), CALL(statfs),
     CALL(utimensat), CALL(sched_setscheduler), CALL(setpriority), CALL(openat2), CALL(unshare), CALL(mount),
+    CALL(socketpair), CALL(seccomp), CALL(capset), CALL(close_range),
 #ifdef SYS_poll
     CALL(poll), CALL(epoll_wait), CALL(open), CALL(stat), CALL(lstat), CALL(rename), CALL(unlink),
     CALL(mkdir), CALL(readlink), CALL(access), CALL(pipe), CALL(dup2), CALL(vfork), CALL(fork), CALL(symlink),

@@ -123,3 +123,17 @@ fn command_that_cannot_be_prepared_is_reported() {
     // Each command reads the gate and is executed; `record-pipe` also replaces its output.
     assert!(hits >= 7, "{hits}");
 }
+
+#[test]
+fn disassembler_that_cannot_give_up_its_privileges_is_reported() {
+    let Some(scene) = Scene::new() else { return };
+    for case in scene.cases(|name| ["annotate", "script-code", "archive"].contains(&name)) {
+        for call in ["seccomp", "capset", "close_range"] {
+            let fault = Fault { call: call.to_owned(), nth: 1, in_child: true, error: ("EIO", 5) };
+            let (verdict, run) = scene.try_fault(&case, &fault);
+            assert!(matches!(verdict, Verdict::Reported), "{} {fault}: {verdict:?} {run:?}", case.name);
+            let said = "instructions are missing: the disassembler cannot be set up: cannot ";
+            assert!(run.stderr.contains(said), "{} {fault}: {run:?}", case.name);
+        }
+    }
+}

@@ -5,6 +5,7 @@ use crate::kit;
 
 use crate::kit::{lab, oracle};
 
+mod disassembler;
 mod elsewhere;
 
 use std::collections::BTreeMap;

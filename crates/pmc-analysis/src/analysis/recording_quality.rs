@@ -84,9 +84,13 @@ pub fn warn(session: &Session) -> Exit {
     exit
 }
 
-/// Warns about files that pmc could not read, so that names or source lines are missing.
+/// Warns about files that pmc could not read, so that names or source lines are missing, and about code that
+/// was not disassembled.
 pub fn warn_of_names(failures: impl IntoIterator<Item = MissingDataReason>) {
-    warn_of_files(failures, |what| AnalysisWarning::NamesMissing { what });
+    let is_of_code = |failure: &MissingDataReason| matches!(failure, MissingDataReason::Undecoded { .. });
+    let (code, files): (Vec<_>, Vec<_>) = failures.into_iter().partition(is_of_code);
+    warn_of_files(files, |what| AnalysisWarning::NamesMissing { what });
+    warn_of_files(code, |what| AnalysisWarning::InstructionsMissing { what });
 }
 
 /// Warns about files that pmc could not read, so that call chains may end early or lack functions.

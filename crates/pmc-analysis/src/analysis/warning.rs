@@ -10,6 +10,7 @@ pub enum AnalysisWarning {
     DamagedRecording { what: String },
     NamesMissing { what: String },
     CallersMissing { what: String },
+    InstructionsMissing { what: String },
     ArchiveUnusable { what: String },
     ArchiveOptions,
     FieldMissing { event: String, field: &'static str },
@@ -23,6 +24,9 @@ impl From<AnalysisWarning> for Warning {
             DamagedRecording { what } => Self::new(what),
             NamesMissing { what } => Self::new(format!("function names or source lines are missing: {what}")),
             CallersMissing { what } => Self::new(format!("call chains may lack callers: {what}")),
+            InstructionsMissing { what } => Self::new(format!("instructions are missing: {what}")).advise(
+                "raise the process and memory limits (ulimit -u, ulimit -v) if pmc cannot start a process",
+            ),
             ArchiveUnusable { what } => Self::new(what)
                 .advise("run pmc archive again on the recorded machine; until then, pmc searches this machine for symbols"),
             ArchiveOptions => Self::note_once(

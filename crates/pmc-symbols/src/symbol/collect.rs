@@ -189,17 +189,14 @@ impl<'a> ModuleCollector<'a> {
         self.instructions.sort_unstable();
         self.instructions.dedup();
         let addresses = executed.iter().filter_map(|query| self.sources.address(*query));
-        for address in addresses.collect::<Vec<u64>>() {
-            if self.instructions.binary_search(&address).is_ok() {
-                continue;
-            }
-            if let Some(code) = self.symbolizer.code_at(self.id, address, LONGEST_INSTRUCTION) {
-                if let Some(instruction) = self.symbolizer.first_instruction(self.id, &code) {
-                    self.targets_of(&instruction);
-                }
-                pieces.push(code);
-            }
+        let others = addresses.filter(|address| self.instructions.binary_search(address).is_err());
+        let code = |address| self.symbolizer.code_at(self.id, address, LONGEST_INSTRUCTION);
+        let others: Vec<MachineCode> = others.filter_map(code).collect();
+        let codes: Vec<_> = others.iter().map(|code| (self.id, code)).collect();
+        for instruction in self.symbolizer.first_instructions(&codes).iter().flatten() {
+            self.targets_of(instruction);
         }
+        pieces.extend(others);
         for code in join(pieces) {
             self.add_piece(&code);
         }
@@ -240,7 +237,9 @@ impl<'a> ModuleCollector<'a> {
         let from = all.get(near).map_or(0, |first| first.address.wrapping_sub(code.start) as usize);
         let rest = code.bytes.get(from..).unwrap_or_default();
         let start = code.start.wrapping_add(from as u64);
-        let rest = disassemble::disassemble(code.machine, Syntax::default(), rest, start).unwrap_or_default();
+        let rest = disassemble::disassemble(code.machine, Syntax::default(), rest, start);
+        let rest = rest.inspect_err(|error| self.symbolizer.add_failure(error.to_string()));
+        let rest = rest.unwrap_or_default();
         let last = rest.iter().rev().find(|it| it.address.wrapping_sub(code.start) < inside as u64);
         let end = last.map_or(inside, |it| (it.address - code.start) as usize + it.bytes.len());
         code.bytes.truncate(end.max(inside));

@@ -128,6 +128,11 @@ pub enum MissingDataReason {
     },
     /// No worker thread could be started to read lines and inlined functions.
     NoThreads,
+    /// Code was not disassembled.
+    Undecoded {
+        /// The error.
+        why: String,
+    },
     /// `/proc/kallsyms` shows zeros instead of addresses.
     KernelAddressesHidden {
         /// Value of `kernel.kptr_restrict`.
@@ -187,6 +192,7 @@ impl MissingDataReason {
             | Self::Shortened { .. }
             | Self::BadLines { .. }
             | Self::NoThreads
+            | Self::Undecoded { .. }
             | Self::GivenVmlinux(_) => true,
             Self::Archived { is_failure, .. } => *is_failure,
             Self::File { .. }
@@ -236,6 +242,7 @@ impl MissingDataReason {
             Self::Unreadable { .. }
             | Self::NotElf { .. }
             | Self::BadLines { .. }
+            | Self::Undecoded { .. }
             | Self::Unknown
             | Self::NotMapped => None,
         }
@@ -338,6 +345,7 @@ impl fmt::Display for MissingDataReason {
             Self::NoThreads => f.write_str(
                 "source lines and inlined functions are omitted because pmc could not start a thread",
             ),
+            Self::Undecoded { why } => f.write_str(why),
             Self::KernelAddressesHidden { kptr_restrict: Some(level) } => {
                 write!(f, "/proc/kallsyms hides addresses (kernel.kptr_restrict is {level})")
             }

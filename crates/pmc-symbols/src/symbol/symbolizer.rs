@@ -6,10 +6,11 @@
 //! name to the outermost function.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use object::Object;
 use rayon::prelude::*;
@@ -70,6 +71,8 @@ pub struct Symbolizer {
     is_alone: bool,
     /// Whether lines were requested but not read for this reason.
     omitted_lines: bool,
+    /// The errors of the disassembler, which are few, because it stops after some.
+    undecoded: Mutex<BTreeSet<String>>,
 }
 
 /// Number of modules to resolve before their names are replaced by IDs, which take less memory.
@@ -96,6 +99,7 @@ impl Symbolizer {
             shared: SharedSources::new(options),
             is_alone,
             omitted_lines: false,
+            undecoded: Mutex::default(),
         })
     }
 
@@ -185,12 +189,20 @@ impl Symbolizer {
         self.sources(id).quality()
     }
 
-    /// Returns the errors that occurred when reading files of the loaded modules.
+    /// Returns the errors that occurred when reading files of the loaded modules and disassembling code.
     pub fn failures(&self) -> Vec<MissingDataReason> {
         let loaded = self.modules.iter().filter_map(|(_, sources)| sources.get());
         let missing = loaded.flat_map(|sources| sources.quality().missing.clone());
         let failures = missing.filter(MissingDataReason::is_failure);
-        failures.chain(self.omitted_lines.then_some(MissingDataReason::NoThreads)).collect()
+        let undecoded = self.undecoded.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let undecoded = undecoded.into_iter().map(|why| MissingDataReason::Undecoded { why });
+        let no_threads = self.omitted_lines.then_some(MissingDataReason::NoThreads);
+        failures.chain(undecoded).chain(no_threads).collect()
+    }
+
+    /// Adds an error of the disassembler to [`Self::failures`].
+    pub(super) fn add_failure(&self, why: String) {
+        self.undecoded.lock().unwrap_or_else(PoisonError::into_inner).insert(why);
     }
 
     /// Returns a remedy for the most important missing data. The first call may be slow.

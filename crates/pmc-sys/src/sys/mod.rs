@@ -27,6 +27,7 @@ pub mod regular_file;
 pub mod replacement;
 pub mod ring;
 pub mod sample_clock;
+pub mod sandbox;
 pub mod signal;
 pub mod standard_input;
 pub mod standard_output;

@@ -14,7 +14,6 @@
 //! ```
 
 pub mod disassemble;
-mod gnu_syntax;
 mod kcore;
 
 use std::fs::File;
@@ -24,7 +23,7 @@ use std::path::{Path, PathBuf};
 use object::read::{Object, ObjectSegment};
 use rustc_hash::FxHashMap;
 
-use self::disassemble::{Flow, Instruction, InstructionSet, Syntax};
+use self::disassemble::{CodeRequest, Flow, Instruction, InstructionSet, Syntax};
 use super::archive::ArchivedModule;
 use super::files::elf::laid_out;
 use super::files::image::Image;
@@ -105,14 +104,15 @@ impl Symbolizer {
     /// Disassembles code, and adds names to targets from symbol tables.
     ///
     /// # Errors
-    /// Fails if the disassembler cannot be set up.
+    /// Fails if the disassembler fails, which [`Symbolizer::failures`] then reports too.
     pub fn disassemble(
         &self,
         id: ModuleId,
         code: &MachineCode,
         syntax: Syntax,
-    ) -> Result<Vec<Instruction>, disassemble::SetUpError> {
-        let mut all = disassemble::disassemble(code.machine, syntax, &code.bytes, code.start)?;
+    ) -> Result<Vec<Instruction>, disassemble::DisassemblyError> {
+        let decoded = disassemble::disassemble(code.machine, syntax, &code.bytes, code.start);
+        let mut all = decoded.inspect_err(|error| self.add_failure(error.to_string()))?;
         self.name_targets(id, code, &mut all);
         Ok(all)
     }
@@ -133,19 +133,35 @@ impl Symbolizer {
         }
     }
 
-    /// Reads and disassembles the instruction at an address in the module's own address space. Returns `None`
-    /// if its bytes are unavailable or are not an instruction.
-    pub fn instruction(&self, id: ModuleId, address: u64) -> Option<Instruction> {
-        self.first_instruction(id, &self.code_at(id, address, LONGEST_INSTRUCTION)?)
+    /// Reads and disassembles the instructions at addresses in the modules' own address spaces. The result is
+    /// `None` where the bytes are unavailable or are not an instruction, or where the disassembler fails.
+    pub fn instructions(&self, addresses: &[(ModuleId, u64)]) -> Vec<Option<Instruction>> {
+        let code = |&(id, address): &(ModuleId, u64)| self.code_at(id, address, LONGEST_INSTRUCTION);
+        let codes: Vec<Option<MachineCode>> = addresses.iter().map(code).collect();
+        let modules = addresses.iter().map(|(id, _)| *id);
+        let known: Vec<_> = modules.zip(&codes).filter_map(|(id, code)| Some((id, code.as_ref()?))).collect();
+        let mut first = self.first_instructions(&known).into_iter();
+        codes.iter().map(|code| code.as_ref().and_then(|_| first.next()?)).collect()
     }
 
-    /// Disassembles the first instruction of a module's code.
-    pub(super) fn first_instruction(&self, id: ModuleId, code: &MachineCode) -> Option<Instruction> {
-        let first = disassemble::first(code.machine, Syntax::default(), &code.bytes, code.start).ok()??;
-        let mut named = [first];
-        self.name_targets(id, code, &mut named);
-        let [instruction] = named;
-        Some(instruction)
+    /// Disassembles the first instruction of each code.
+    pub(super) fn first_instructions(&self, codes: &[(ModuleId, &MachineCode)]) -> Vec<Option<Instruction>> {
+        let requests = codes.iter().map(|(_, code)| CodeRequest {
+            machine: code.machine,
+            syntax: Syntax::default(),
+            start: code.start,
+            bytes: &code.bytes,
+            is_first_only: true,
+        });
+        let decoded = disassemble::disassemble_each(&requests.collect::<Vec<_>>());
+        let mut all = Vec::with_capacity(codes.len());
+        for (&(id, code), decoded) in codes.iter().zip(decoded) {
+            let decoded = decoded.inspect_err(|error| self.add_failure(error.to_string()));
+            let mut first = decoded.unwrap_or_default();
+            self.name_targets(id, code, &mut first);
+            all.push(first.pop());
+        }
+        all
     }
 
     /// Reads up to `size` bytes of code at an address in the module's own address space.

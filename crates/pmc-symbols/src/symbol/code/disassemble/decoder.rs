@@ -1,10 +1,6 @@
-//! Disassembler: converts machine code to instructions and their targets.
+//! Decodes machine code in this process with capstone.
 //!
-//! Takes bytes and their instruction set; returns [`Instruction`]s with the addresses of jump and call
-//! targets, to which [`code`](super) adds names. Does not run any other program. Bytes that are not an
-//! instruction become `.byte`, so that the output covers every byte.
-//!
-//! The decoder is capstone, a C library, because no Rust crate supports both architectures equally well;
+//! capstone is a C library, used because no Rust crate supports both architectures equally well;
 //! [`gnu_syntax`](super::gnu_syntax) rewrites its x86 text. Comparison with Rust crates over whole `.text`
 //! sections, with numbers and blanks normalized:
 //!
@@ -20,210 +16,119 @@
 //! iced-x86 would be good enough for x86, but Arm code would still require capstone, so pmc would need two
 //! decoders.
 
+use std::ops::ControlFlow;
+
 use capstone::arch::{BuildsCapstone, BuildsCapstoneSyntax, arm64, x86};
 use capstone::{Capstone, Insn, InsnDetail, InsnGroupType};
 
 use super::gnu_syntax::{self, CapstoneText};
+use super::instruction::{
+    CodeRequest, DATA, DisassemblyError, Flow, Instruction, InstructionSet, InstructionTarget, Syntax,
+};
 
-/// The instruction set of the code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum InstructionSet {
-    /// 64-bit x86.
-    X86_64,
-    /// 32-bit x86.
-    X86,
-    /// 64-bit Arm.
-    Aarch64,
-}
+/// The decoders set up so far.
+#[derive(Debug, Default)]
+pub(super) struct Decoders(Vec<Decoder>);
 
-impl InstructionSet {
-    /// Converts the number in ELF headers (`e_machine`).
-    pub(crate) fn of_elf(number: u16) -> Option<Self> {
-        match number {
-            62 => Some(Self::X86_64),
-            3 => Some(Self::X86),
-            183 => Some(Self::Aarch64),
-            _ => None,
+impl Decoders {
+    /// Decodes code, and visits its instructions in order until `visit` breaks. Unless only the first
+    /// instruction is requested, bytes that are not an instruction are visited as [`DATA`].
+    ///
+    /// # Errors
+    /// Fails if memory is short.
+    pub(super) fn decode(
+        &mut self,
+        code: &CodeRequest<'_>,
+        visit: &mut dyn FnMut(Instruction) -> ControlFlow<()>,
+    ) -> Result<(), DisassemblyError> {
+        let is_for = |known: &&Decoder| (known.machine, known.syntax) == (code.machine, code.syntax);
+        if let Some(known) = self.0.iter().find(is_for) {
+            return known.decode(code, visit);
         }
-    }
-
-    /// Returns the number in ELF headers (`e_machine`).
-    pub(crate) fn elf_number(self) -> u16 {
-        match self {
-            Self::X86_64 => 62,
-            Self::X86 => 3,
-            Self::Aarch64 => 183,
-        }
-    }
-
-    /// Converts the output of `uname -m`.
-    pub(crate) fn of_uname(word: &str) -> Option<Self> {
-        match word {
-            "x86_64" => Some(Self::X86_64),
-            "i386" | "i486" | "i586" | "i686" => Some(Self::X86),
-            "aarch64" => Some(Self::Aarch64),
-            _ => None,
-        }
+        let new = Decoder::new(code.machine, code.syntax)?;
+        let decoded = new.decode(code, visit);
+        self.0.push(new);
+        decoded
     }
 }
 
-/// Syntax of x86 instructions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Syntax {
-    /// `mov %rax,(%rdi)`, the default of perf and objdump.
-    #[default]
-    Att,
-    /// `mov QWORD PTR [rdi],rax`.
-    Intel,
-}
-
-/// An instruction's effect on control flow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Flow {
-    /// Continues with the next instruction.
-    #[default]
-    Next,
-    /// Jumps elsewhere, perhaps conditionally.
-    Jump,
-    /// Calls a function that then returns here.
-    Call,
-    /// Returns from the function.
-    Return,
-}
-
-/// An address in an instruction.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InstructionTarget {
-    /// The address, in the same address space as the instruction's.
-    pub address: u64,
-    /// The demangled name of the function at that address, and the offset into it. The name is untrusted
-    /// text.
-    pub name: Option<(String, u64)>,
-}
-
-/// One instruction.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Instruction {
-    /// Its address.
-    pub address: u64,
-    /// Its bytes.
-    pub bytes: Box<[u8]>,
-    /// The mnemonic.
-    pub mnemonic: Box<str>,
-    /// The operands, with targets as plain addresses.
-    pub operands: Box<str>,
-    /// Its effect on control flow.
-    pub flow: Flow,
-    /// The target of a jump or call, if the code contains it.
-    pub target: Option<InstructionTarget>,
-    /// The address of its memory operand, if the operand is relative to the instruction's address.
-    pub refers: Option<InstructionTarget>,
-}
-
-impl Instruction {
-    /// Returns the end address, exclusive.
-    pub fn end(&self) -> u64 {
-        self.address.wrapping_add(self.bytes.len() as u64)
-    }
-
-    /// Returns the operands of a jump or call, with `words` in place of the last one, the target.
-    pub fn operands_with_target(&self, words: &str) -> String {
-        let before = self.operands.rfind(", ").map_or("", |at| &self.operands[..at + 2]);
-        format!("{before}{words}")
-    }
-
-    /// Whether the bytes are not an instruction.
-    pub fn is_data(&self) -> bool {
-        &*self.mnemonic == DATA
-    }
-}
-
-/// The disassembler cannot be set up.
-#[derive(Debug, thiserror::Error)]
-#[error("the disassembler cannot be set up: {0}")]
-pub struct SetUpError(#[from] capstone::Error);
-
-/// Disassembles all of `bytes`, whose address is `start`.
-///
-/// # Errors
-/// Fails if the decoder cannot be set up.
-pub fn disassemble(
+/// A decoder for an instruction set and a syntax.
+#[derive(Debug)]
+struct Decoder {
+    capstone: Capstone,
     machine: InstructionSet,
     syntax: Syntax,
-    bytes: &[u8],
-    start: u64,
-) -> Result<Vec<Instruction>, SetUpError> {
-    let capstone = decoder(machine, syntax)?;
-    let step = if machine == InstructionSet::Aarch64 { 4 } else { 1 };
-    let mut all = Vec::new();
-    let mut at = 0;
-    while at < bytes.len() {
-        let mut iterator = capstone.disasm_iter(&bytes[at..], start.wrapping_add(at as u64))?;
-        while let Some(instruction) = iterator.next() {
-            let read = converted(&capstone, machine, syntax, &instruction);
-            if read.bytes.is_empty() {
-                break;
-            }
-            at += read.bytes.len();
-            all.push(read);
-        }
-        if at < bytes.len() {
-            let end = (at + step).min(bytes.len());
-            all.push(data(&bytes[at..end], start.wrapping_add(at as u64)));
-            at = end;
-        }
-    }
-    Ok(all)
 }
 
-/// Disassembles the instruction at the start of `bytes`; `None` if these bytes are not an instruction.
-///
-/// # Errors
-/// Fails if the decoder cannot be set up.
-pub(super) fn first(
-    machine: InstructionSet,
-    syntax: Syntax,
-    bytes: &[u8],
-    start: u64,
-) -> Result<Option<Instruction>, SetUpError> {
-    let capstone = decoder(machine, syntax)?;
-    let mut iterator = capstone.disasm_iter(bytes, start)?;
-    Ok(iterator.next().map(|instruction| converted(&capstone, machine, syntax, &instruction)))
-}
-
-/// Converts an instruction from capstone's representation.
-fn converted(
-    capstone: &Capstone,
-    machine: InstructionSet,
-    syntax: Syntax,
-    instruction: &Insn<'_>,
-) -> Instruction {
-    let detail = capstone.insn_detail(instruction).ok();
-    let mut read = read(machine, instruction, detail.as_ref());
-    if machine != InstructionSet::Aarch64 {
-        let base = capstone.insn_name(instruction.id()).unwrap_or_default();
-        write_as_objdump(&mut read, &base, detail.as_ref(), syntax);
-    }
-    read
-}
-
-fn decoder(machine: InstructionSet, syntax: Syntax) -> capstone::CsResult<Capstone> {
-    let x86 = |mode| {
-        let syntax = match syntax {
-            Syntax::Att => x86::ArchSyntax::Att,
-            Syntax::Intel => x86::ArchSyntax::Intel,
+impl Decoder {
+    fn new(machine: InstructionSet, syntax: Syntax) -> Result<Self, DisassemblyError> {
+        let x86 = |mode| {
+            let syntax = match syntax {
+                Syntax::Att => x86::ArchSyntax::Att,
+                Syntax::Intel => x86::ArchSyntax::Intel,
+            };
+            Capstone::new().x86().mode(mode).syntax(syntax).detail(true).build()
         };
-        Capstone::new().x86().mode(mode).syntax(syntax).detail(true).build()
-    };
-    match machine {
-        InstructionSet::X86_64 => x86(x86::ArchMode::Mode64),
-        InstructionSet::X86 => x86(x86::ArchMode::Mode32),
-        InstructionSet::Aarch64 => Capstone::new().arm64().mode(arm64::ArchMode::Arm).detail(true).build(),
+        let capstone = match machine {
+            InstructionSet::X86_64 => x86(x86::ArchMode::Mode64),
+            InstructionSet::X86 => x86(x86::ArchMode::Mode32),
+            InstructionSet::Aarch64 => {
+                Capstone::new().arm64().mode(arm64::ArchMode::Arm).detail(true).build()
+            }
+        };
+        Ok(Self { capstone: capstone.map_err(set_up)?, machine, syntax })
+    }
+
+    fn decode(
+        &self,
+        code: &CodeRequest<'_>,
+        visit: &mut dyn FnMut(Instruction) -> ControlFlow<()>,
+    ) -> Result<(), DisassemblyError> {
+        let bytes = code.bytes;
+        let step = if self.machine == InstructionSet::Aarch64 { 4 } else { 1 };
+        let mut at = 0;
+        while at < bytes.len() {
+            let start = code.start.wrapping_add(at as u64);
+            let mut iterator = self.capstone.disasm_iter(&bytes[at..], start).map_err(set_up)?;
+            while let Some(instruction) = iterator.next() {
+                let read = self.converted(&instruction);
+                if read.bytes.is_empty() {
+                    break;
+                }
+                at += read.bytes.len();
+                if visit(read).is_break() || code.is_first_only {
+                    return Ok(());
+                }
+            }
+            if code.is_first_only {
+                return Ok(());
+            }
+            if at < bytes.len() {
+                let end = (at + step).min(bytes.len());
+                if visit(data(&bytes[at..end], code.start.wrapping_add(at as u64))).is_break() {
+                    return Ok(());
+                }
+                at = end;
+            }
+        }
+        Ok(())
+    }
+
+    /// Converts an instruction from capstone's representation.
+    fn converted(&self, instruction: &Insn<'_>) -> Instruction {
+        let detail = self.capstone.insn_detail(instruction).ok();
+        let mut read = read(self.machine, instruction, detail.as_ref());
+        if self.machine != InstructionSet::Aarch64 {
+            let base = self.capstone.insn_name(instruction.id()).unwrap_or_default();
+            write_as_objdump(&mut read, &base, detail.as_ref(), self.syntax);
+        }
+        read
     }
 }
 
-/// The mnemonic of bytes that are not an instruction.
-const DATA: &str = ".byte";
+fn set_up(error: capstone::Error) -> DisassemblyError {
+    DisassemblyError::SetUp(error.to_string())
+}
 
 /// Creates a `.byte` line for bytes that are not an instruction.
 fn data(bytes: &[u8], address: u64) -> Instruction {
@@ -339,6 +244,7 @@ fn flow(mnemonic: &str, detail: &InsnDetail<'_>) -> Flow {
 
 #[cfg(test)]
 mod tests {
+    use super::super::disassemble;
     use super::*;
 
     #[test]
