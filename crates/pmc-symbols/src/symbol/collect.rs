@@ -238,8 +238,7 @@ impl<'a> ModuleCollector<'a> {
         let rest = code.bytes.get(from..).unwrap_or_default();
         let start = code.start.wrapping_add(from as u64);
         let rest = disassemble::disassemble(code.machine, Syntax::default(), rest, start);
-        let rest = rest.inspect_err(|error| self.symbolizer.add_failure(error.to_string()));
-        let rest = rest.unwrap_or_default();
+        let rest = rest.inspect_err(|error| self.symbolizer.report(self.id, error)).unwrap_or_default();
         let last = rest.iter().rev().find(|it| it.address.wrapping_sub(code.start) < inside as u64);
         let end = last.map_or(inside, |it| (it.address - code.start) as usize + it.bytes.len());
         code.bytes.truncate(end.max(inside));

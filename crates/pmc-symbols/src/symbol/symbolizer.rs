@@ -200,7 +200,7 @@ impl Symbolizer {
         failures.chain(undecoded).chain(no_threads).collect()
     }
 
-    /// Adds an error of the disassembler to [`Self::failures`].
+    /// Adds an error that occurred when disassembling code to [`Self::failures`].
     pub(super) fn add_failure(&self, why: String) {
         self.undecoded.lock().unwrap_or_else(PoisonError::into_inner).insert(why);
     }

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use object::read::{Object, ObjectSegment};
 use rustc_hash::FxHashMap;
 
-use self::disassemble::{CodeRequest, Flow, Instruction, InstructionSet, Syntax};
+use self::disassemble::{CodeRequest, DisassemblyError, Flow, Instruction, InstructionSet, Syntax};
 use super::archive::ArchivedModule;
 use super::files::elf::laid_out;
 use super::files::image::Image;
@@ -110,9 +110,9 @@ impl Symbolizer {
         id: ModuleId,
         code: &MachineCode,
         syntax: Syntax,
-    ) -> Result<Vec<Instruction>, disassemble::DisassemblyError> {
+    ) -> Result<Vec<Instruction>, DisassemblyError> {
         let decoded = disassemble::disassemble(code.machine, syntax, &code.bytes, code.start);
-        let mut all = decoded.inspect_err(|error| self.add_failure(error.to_string()))?;
+        let mut all = decoded.inspect_err(|error| self.report(id, error))?;
         self.name_targets(id, code, &mut all);
         Ok(all)
     }
@@ -156,12 +156,19 @@ impl Symbolizer {
         let decoded = disassemble::disassemble_each(&requests.collect::<Vec<_>>());
         let mut all = Vec::with_capacity(codes.len());
         for (&(id, code), decoded) in codes.iter().zip(decoded) {
-            let decoded = decoded.inspect_err(|error| self.add_failure(error.to_string()));
-            let mut first = decoded.unwrap_or_default();
+            let mut first = decoded.inspect_err(|error| self.report(id, error)).unwrap_or_default();
             self.name_targets(id, code, &mut first);
             all.push(first.pop());
         }
         all
+    }
+
+    /// Adds an error of the disassembler to [`Symbolizer::failures`].
+    pub(super) fn report(&self, id: ModuleId, error: &DisassemblyError) {
+        self.add_failure(match error {
+            DisassemblyError::Failed { .. } => format!("{}: {error}", self.module(id).path.display()),
+            DisassemblyError::SetUp(_) | DisassemblyError::GaveUp(_) => error.to_string(),
+        });
     }
 
     /// Reads up to `size` bytes of code at an address in the module's own address space.

@@ -1,7 +1,7 @@
 //! Decodes machine code in a process without privileges: pmc, started again under the name [`PROCESS_NAME`].
 //!
-//! [`DisassemblerProcess`] is pmc's side. It starts the process at the first request, gives it one request
-//! at a time, and starts it again if it failed. [`serve`] is the side of the process. Both ends of the socket
+//! [`DisassemblerProcess`] is pmc's side. It starts the process at the first request, sends small requests
+//! together, and starts the process again if it failed. [`serve`] is the side of the process. Both ends of the socket
 //! close with their processes, so the process ends when pmc does, even if pmc was killed.
 
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Child, Command};
+use std::process::{Child, Command, ExitStatus};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -48,7 +48,10 @@ pub struct SeparateDecoding(());
 
 impl Drop for SeparateDecoding {
     fn drop(&mut self) {
-        if let Some(process) = shared().as_mut() {
+        // If another thread waits for the process, the process ends when the socket closes.
+        if let Ok(mut shared) = SHARED.try_lock()
+            && let Some(process) = shared.as_mut()
+        {
             process.end();
         }
     }
@@ -199,10 +202,16 @@ impl RunningDisassembler {
         all
     }
 
+    /// Ends the process, even if it does not read, or if it cannot be killed.
+    fn end(&mut self) -> io::Result<ExitStatus> {
+        let _ = rustix::net::shutdown(&self.replies.get_ref().socket, rustix::net::Shutdown::Both);
+        let _ = self.child.kill();
+        self.child.wait()
+    }
+
     /// Ends the process, and returns the way in which it failed.
     fn failure(&mut self, error: &io::Error) -> String {
-        let _ = self.child.kill();
-        let ended = self.child.wait();
+        let ended = self.end();
         match error.kind() {
             io::ErrorKind::InvalidData => "its answer is invalid".to_owned(),
             io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => "it did not answer in time".to_owned(),
@@ -216,7 +225,7 @@ impl RunningDisassembler {
 
 impl Drop for RunningDisassembler {
     fn drop(&mut self) {
-        let _ = (self.child.kill(), self.child.wait());
+        let _ = self.end();
     }
 }
 
