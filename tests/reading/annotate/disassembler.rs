@@ -62,9 +62,10 @@ fn process_has_no_privileges() {
         let line = limits.lines().find_map(|line| line.strip_prefix(name)).unwrap();
         line.split_whitespace().filter_map(|word| word.parse().ok()).collect()
     };
-    assert!(limit("Max address space").iter().all(|most| *most <= 1 << 30), "{limits}");
-    assert_eq!(limit("Max address space").len(), 2, "{limits}");
-    assert_eq!(limit("Max core file size"), [0, 0], "{limits}");
+    for (name, most) in [("Max address space", 1 << 30), ("Max cpu time", 600), ("Max core file size", 0)] {
+        let both = limit(name);
+        assert!(both.len() == 2 && both.iter().all(|value| *value <= most), "{limits}");
+    }
     drop(socket);
     assert!(kit::wait_for_end("the disassembler's process", &mut process.0).success());
 }

@@ -218,7 +218,7 @@ impl RunningDisassembler {
             io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => {
                 ended.map_or_else(|_| "it ended".to_owned(), |status| format!("it ended with {status}"))
             }
-            _ => kernel_words(error).into(),
+            _ => kernel_words(error),
         }
     }
 }
