@@ -1,8 +1,8 @@
 //! Decodes machine code in a process without privileges: pmc, started again under the name [`PROCESS_NAME`].
 //!
 //! [`DisassemblerProcess`] is pmc's side. It starts the process at the first request, sends small requests
-//! together, and starts the process again if it failed. [`serve`] is the side of the process. Both ends of the socket
-//! close with their processes, so the process ends when pmc does, even if pmc was killed.
+//! together, and starts the process again if it failed. [`serve`] is the side of the process. Both ends of
+//! the socket close with their processes, so the process ends when pmc does, even if pmc was killed.
 
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::ops::ControlFlow;
