@@ -95,11 +95,11 @@ fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
 
 /// Returns the answer to a line, if it requires one.
 fn answer_line(line: &[u8], host: &mut impl ToolHost) -> Option<Json> {
-    let line = line.trim_ascii();
-    if line.is_empty() {
+    // Only these characters are blanks in JSON (RFC 8259, section 2).
+    if line.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n')) {
         return None;
     }
-    if line.len() as u64 > LONGEST {
+    if line.trim_ascii().len() as u64 > LONGEST {
         return Some(failure(Json::Null, TOO_LONG));
     }
     match serde_json::from_slice(line) {
@@ -277,6 +277,7 @@ mod tests {
             (batch.as_str(), -32600),
             ("3", -32600),
             ("[]", -32600),
+            ("\u{c}[]", -32700),
             (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, -32600),
             (r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#, -32600),
             (r#"{"id":1}"#, -32600),

@@ -86,19 +86,7 @@ pub fn hold(directory: RunDirectory, until_empty: bool) -> Result<()> {
     if let Some(most) = Limits::own().open_files_most {
         let _ = limits::raise_open_files(most);
     }
-    let mut holder = HolderServer {
-        host: Host::live(),
-        own: rustix::process::geteuid().as_raw(),
-        listener,
-        cpus: CpuWatch::new().ok(),
-        removals: DirectoryWatch::new(publisher.folders()).ok(),
-        socket_is_ours: true,
-        next_check: None,
-        pause: None,
-        publisher,
-        entries: BTreeMap::new(),
-        copies: HashMap::new(),
-    };
+    let mut holder = HolderServer::new(publisher, listener);
     for lost in holder.publisher.directory().lost()? {
         say::note(format!(
             "lost: {} ({}): {}",
@@ -253,7 +241,7 @@ fn serve(holder: &mut HolderServer, signals: &Signals, until_empty: bool) -> Res
             holder.check_after(REMOVAL);
         }
         if holder.next_check.take_if(|at| Instant::now() >= *at).is_some() {
-            holder.publish_again();
+            holder.publish_again(&mut clients);
         }
         let (ends, asking) = ready[4..].split_at(ready.len() - 4 - clients.len());
         if ends.contains(&true) {
@@ -316,6 +304,22 @@ struct HolderServer {
 }
 
 impl HolderServer {
+    fn new(publisher: Publisher, listener: Listener) -> Self {
+        Self {
+            host: Host::live(),
+            own: rustix::process::geteuid().as_raw(),
+            listener,
+            cpus: CpuWatch::new().ok(),
+            removals: DirectoryWatch::new(publisher.folders()).ok(),
+            socket_is_ours: true,
+            next_check: None,
+            pause: None,
+            publisher,
+            entries: BTreeMap::new(),
+            copies: HashMap::new(),
+        }
+    }
+
     fn is_owner(&self, uid: u32) -> bool {
         uid == 0 || uid == self.own
     }
@@ -446,14 +450,14 @@ impl HolderServer {
     /// Restores files that were removed from the run directory, without which clients cannot find the
     /// entries. If this fails, the events stay open, and the holder tries again later: the disk may have
     /// space again, the user may log in again, or another holder in this directory may end.
-    fn publish_again(&mut self) {
+    fn publish_again(&mut self, clients: &mut Vec<Client>) {
         let entries = self.entries.values().map(|held| &held.entry);
         if self.socket_is_ours && self.publisher.is_whole(entries) {
             self.pause = None;
             return;
         }
         let path = self.publisher.directory().path().display().to_string();
-        if let Err(error) = self.restore() {
+        if let Err(error) = self.restore(clients) {
             if self.pause.is_none() {
                 let held = self.entries.len();
                 say::note(format!("cannot publish {held} held events at {path} again: {}", error.headline()));
@@ -470,7 +474,7 @@ impl HolderServer {
         say::note(format!("published again at {path}"));
     }
 
-    fn restore(&mut self) -> Result<()> {
+    fn restore(&mut self, clients: &mut Vec<Client>) -> Result<()> {
         let Self { publisher, entries, listener, .. } = self;
         let entries: Vec<_> = entries.values().map(|held| &held.entry).collect();
         let had_lock = publisher.has_lock();
@@ -484,8 +488,10 @@ impl HolderServer {
         }
         restored?;
         if !self.socket_is_ours {
-            self.listener = listen_at(self.publisher.directory())?;
+            let before = std::mem::replace(&mut self.listener, listen_at(self.publisher.directory())?);
             self.socket_is_ours = true;
+            // Clients may have connected until the new socket took the place of the old one.
+            accept(&before.socket, clients);
         }
         Ok(())
     }
@@ -593,5 +599,40 @@ fn unknown(word: &str, held: &str) -> Error {
         error.try_this("pmc persist add NAME -e EVENT")
     } else {
         error.why(format!("held events: {held}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::net::connect;
+
+    #[test]
+    fn clients_that_connect_before_the_socket_is_replaced_are_served() {
+        let folder = tempfile::tempdir().unwrap();
+        let publisher = Publisher::claim(RunDirectory::at(folder.path().join("run")), 1).unwrap().unwrap();
+        let directory = publisher.directory().clone();
+        let mut holder = HolderServer::new(publisher, listen_at(&directory).unwrap());
+        let socket = || {
+            let new = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None);
+            let new = new.unwrap();
+            connect(&new, &SocketAddrUnix::new(directory.socket()).unwrap()).unwrap();
+            new
+        };
+        let early = socket();
+        std::fs::remove_file(directory.path().join("lock")).unwrap();
+        let mut clients = Vec::new();
+        holder.publish_again(&mut clients);
+        assert_eq!(clients.len(), 1);
+        let late = socket();
+        accept(&holder.listener.socket, &mut clients);
+        assert_eq!(clients.len(), 2);
+        let request = HolderRequest::Read { entry: "missing".to_owned() };
+        for socket in [early, late] {
+            send(&socket, &request, LONGEST_REQUEST, &[]).unwrap();
+            assert!(holder.answer(&clients.remove(0)));
+            let answer = receive::<HolderAnswer>(&socket, LONGEST_ANSWER, false).unwrap();
+            assert!(matches!(answer, Some((HolderAnswer::Refused(_), _))));
+        }
     }
 }
