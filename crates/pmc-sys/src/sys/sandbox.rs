@@ -72,15 +72,15 @@ fn lower(resource: Resource, most: u64) -> io::Result<()> {
     Ok(setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?)
 }
 
-/// Closes all descriptors except standard input. Linux before 5.9 cannot; they stay open, but the filter
-/// refuses to use them.
+/// Closes all descriptors except standard input. Linux before 5.9 cannot, and the filters of older container
+/// runtimes refuse it. Then they stay open, but the filter of this process refuses to use them.
 fn close_others() -> io::Result<()> {
     // SAFETY: the process is about to use only standard input. Objects that own other descriptors do not use
     // them again.
     match unsafe { libc::syscall(libc::SYS_close_range, 1, u32::MAX, 0) } {
         0 => Ok(()),
         _ => match io::Error::last_os_error() {
-            error if error.raw_os_error() == Some(libc::ENOSYS) => Ok(()),
+            error if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM)) => Ok(()),
             error => Err(error),
         },
     }
