@@ -175,8 +175,11 @@ fn claims_are_plausible(file: &File<'_>) -> bool {
         {
             claimed = claimed.saturating_add(range.uncompressed_size);
         }
-        // Only count sections that lie within the file, because the headers of others may state any offset.
-        if let (Ok(_), Some((offset, size))) = (section.data(), section.file_range()) {
+        // Only count sections that lie within the file. Headers of others, and of empty ones, may state any
+        // offset.
+        if let (Ok(data), Some((offset, size))) = (section.data(), section.file_range())
+            && !data.is_empty()
+        {
             len = len.max(offset.saturating_add(size));
         }
     }
