@@ -3,6 +3,7 @@
 use std::process::Command;
 use std::time::Instant;
 
+use object::{Object, ObjectSection};
 use pmc_symbols::address::FileOffset;
 use pmc_symbols::symbol::{Depth, PlaceRequest, ProbeFile, SymbolModule, SymbolQuery, elf};
 
@@ -79,6 +80,7 @@ fn implausible_compressed_section_sizes_are_rejected() {
         let place = headers + index * 64 + 24;
         bytes[place..place + 16].copy_from_slice(&[1 << 56, 0].map(u64::to_le_bytes).concat());
         let file = object::File::parse(&*bytes).unwrap();
+        assert_eq!(file.section_by_name(".comment").unwrap().file_range(), Some((1 << 56, 0)));
         assert_eq!(elf::section(&file, name).is_some(), is_unpacked, "{name} of {} bytes", bytes.len());
     }
 }

@@ -183,7 +183,7 @@ impl<'a> OtherUser<'a> {
     }
 }
 
-/// The start of a command line that is executed by this user.
+/// The start of a command line that runs as user 65534 (nobody).
 const AS_OTHER_USER: [&str; 4] = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
 
 #[test]
@@ -262,7 +262,7 @@ fn live_commands_report_children_that_change_privileges() {
         assert!(pid.trim_end_matches(") and its ").parse::<u32>().is_ok(), "{text}");
         assert!(text.contains("(setuid, setgid or file capabilities)"), "{text}");
     };
-    for mode in [&["-e", "cpu-clock:u"][..], &["--wall"]] {
+    for mode in [&["-F", "99", "-e", "cpu-clock:u"][..], &["-F", "99", "--wall"]] {
         let top = [&["top", "--stdio", "-d", "0.1"], mode].concat();
         first(&user.run(&top, &child).stdout);
         let run = user.run(&[&top[..], &["--json"]].concat(), &child);

@@ -108,7 +108,7 @@ fn warn_of_files(
         say::warn(warning(what.clone()));
     }
     if let Some(more) = failures.len().checked_sub(MOST_FAILURES).filter(|more| *more > 0) {
-        say::warn(warning(format!("{more} more files could not be read")));
+        say::warn(warning(format!("{more} more such errors")));
     }
 }
 

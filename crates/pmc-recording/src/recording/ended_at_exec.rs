@@ -1,9 +1,9 @@
 //! Finds processes whose events the kernel ended when they executed a program.
 //!
 //! The kernel removes the events of a process that executes a program with other privileges, or one that its
-//! user may not read, even if root opened them. The process continues, but its samples, records and children
-//! are missing. The kernel does not report this, but writes the `EXIT` record too early: between the new name
-//! and the first mapping of the program.
+//! user may not read, even if root opened them. The process continues, but pmc gets no more samples or records
+//! of it and its children. The kernel does not report this, but writes the `EXIT` record too early: between
+//! the new name and the first mapping of the program.
 //!
 //! ```text
 //!   other programs:   COMM (exec) ── MMAP2 … ── EXIT
@@ -87,6 +87,9 @@ pub(super) struct ExecEnds {
     is_full: bool,
     /// Whether the kernel reported lost records.
     has_losses: bool,
+    /// Number of rounds in which nothing is judged, because records were lost. Records from before the loss may
+    /// follow after the record about it.
+    rounds_after_loss: u8,
     /// Number of lost records at the last call to `confirm`.
     lost: u64,
     /// Processes that have been found since then.
@@ -116,7 +119,7 @@ impl ExecEnds {
             }
             kind::LOST => {
                 self.has_losses = true;
-                self.forget();
+                self.rounds_after_loss = 2;
             }
             _ => {}
         }
@@ -178,6 +181,10 @@ impl ExecEnds {
 
     /// Called when all rings have been read. Judges the processes that ended before the previous call.
     pub(super) fn end_round(&mut self) {
+        if self.rounds_after_loss > 0 {
+            self.rounds_after_loss -= 1;
+            return self.forget();
+        }
         for pid in self.settled.drain(..) {
             let Entry::Occupied(process) = self.processes.entry(pid) else { continue };
             // Another process may have got the ID.

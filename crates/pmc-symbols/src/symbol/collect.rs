@@ -227,7 +227,9 @@ impl<'a> ModuleCollector<'a> {
     fn instructions_of(&mut self, code: &mut MachineCode, size: u64) {
         let inside = usize::try_from(size).unwrap_or(usize::MAX).min(code.bytes.len());
         let whole = MachineCode { bytes: code.bytes[..inside].to_vec(), ..code.clone() };
-        let all = self.symbolizer.disassemble(self.id, &whole, Syntax::default()).unwrap_or_default();
+        let Ok(all) = self.symbolizer.disassemble(self.id, &whole, Syntax::default()) else {
+            return code.bytes.truncate(inside);
+        };
         for instruction in &all {
             self.instructions.push(instruction.address);
             self.targets_of(instruction);

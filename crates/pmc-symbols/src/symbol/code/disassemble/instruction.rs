@@ -129,7 +129,7 @@ pub(crate) struct CodeRequest<'a> {
 }
 
 /// The reason why code was not disassembled.
-#[derive(Debug, Clone, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DisassemblyError {
     /// The decoder or its process cannot be set up.
     #[error("the disassembler cannot be set up: {0}")]

@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -27,12 +27,15 @@ pub const PROCESS_NAME: &str = "pmc-disassembler";
 /// Maximum number of times to start the process.
 const MOST_STARTS: u32 = 8;
 
-/// Maximum size of several requests that are sent together. They fit into the buffers of the socket. So pmc
-/// never waits until the process reads a request while the process waits until pmc reads a reply.
+/// Maximum size of several requests that are sent together. They fit into a socket's usual buffer. So pmc never
+/// waits until the process reads a request while the process waits until pmc reads a reply.
 const MOST_PENDING: usize = 32 << 10;
 
-/// Time for the replies. A function of 1 MiB takes less than a second.
+/// Time for a message and its replies. A function of 1 MiB takes less than a second.
 const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The variable that names the folders of shared libraries.
+const LIBRARIES: &str = "LD_LIBRARY_PATH";
 
 /// The process for the whole program; `None` if the program decodes without it.
 static SHARED: Mutex<Option<DisassemblerProcess>> = Mutex::new(None);
@@ -106,7 +109,10 @@ impl DisassemblerProcess {
             let decoded = self.ask(rest);
             all.extend(decoded.unwrap_or_else(|error| vec![Err(error)]));
             if let Some(Err(error)) = all.last() {
-                self.last_error = error.to_string();
+                // An error that contains the last one would become longer with each code.
+                if !matches!(error, DisassemblyError::GaveUp(_)) {
+                    self.last_error = error.to_string();
+                }
                 self.running = None;
             }
         }
@@ -115,6 +121,11 @@ impl DisassemblerProcess {
 
     /// Returns the results for the first codes. Only the last one may be an error.
     fn ask(&mut self, codes: &[CodeRequest<'_>]) -> Result<Vec<DecodedCode>, DisassemblyError> {
+        // The process may have been killed since its last reply. That is not the fault of this code.
+        if let Some(ended) = self.running.as_mut().and_then(RunningDisassembler::ended) {
+            self.last_error = format!("it ended with {ended}");
+            self.running = None;
+        }
         let running = match &mut self.running {
             Some(running) => running,
             None if self.starts == MOST_STARTS => {
@@ -123,7 +134,10 @@ impl DisassemblerProcess {
             none => {
                 self.starts += 1;
                 let start = RunningDisassembler::start(&self.program);
-                none.insert(start.map_err(|error| DisassemblyError::SetUp(kernel_words(&error)))?)
+                none.insert(start.map_err(|error| {
+                    let what = format!("starting {}: {}", self.program.display(), kernel_words(&error));
+                    DisassemblyError::SetUp(what)
+                })?)
             }
         };
         Ok(running.ask(codes))
@@ -140,34 +154,57 @@ impl DisassemblerProcess {
 #[derive(Debug)]
 struct RunningDisassembler {
     child: Child,
-    replies: BufReader<ReplyStream>,
+    stream: BufReader<TimedStream>,
 }
 
-/// The replies, until [`PATIENCE`] ends.
+/// The socket, until [`PATIENCE`] ends.
 #[derive(Debug)]
-struct ReplyStream {
+struct TimedStream {
     socket: UnixStream,
     until: Instant,
 }
 
-impl Read for ReplyStream {
+impl TimedStream {
+    fn left(&self) -> io::Result<Option<Duration>> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(Some(left)) }
+    }
+}
+
+impl Read for TimedStream {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        if Instant::now() > self.until {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
+        self.socket.set_read_timeout(self.left()?)?;
         self.socket.read(bytes)
+    }
+}
+
+impl Write for TimedStream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.socket.set_write_timeout(self.left()?)?;
+        self.socket.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
 impl RunningDisassembler {
     fn start(program: &PathBuf) -> io::Result<Self> {
         let (socket, other_end) = UnixStream::pair()?;
-        socket.set_read_timeout(Some(PATIENCE))?;
-        socket.set_write_timeout(Some(PATIENCE))?;
-        // Signals from the terminal only reach pmc, since the process is in another group.
         let mut command = Command::new(program);
-        let child = command.arg0(PROCESS_NAME).stdin(OwnedFd::from(other_end)).process_group(0).spawn()?;
-        Ok(Self { child, replies: BufReader::new(ReplyStream { socket, until: Instant::now() }) })
+        // Signals from the terminal only reach pmc, since the process is in another group. Variables such as
+        // LD_PRELOAD could load code that the filter does not allow.
+        command.arg0(PROCESS_NAME).process_group(0).env_clear();
+        command.envs(std::env::var_os(LIBRARIES).map(|folders| (LIBRARIES, folders)));
+        command.stdin(OwnedFd::from(other_end)).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = command.spawn()?;
+        Ok(Self { child, stream: BufReader::new(TimedStream { socket, until: Instant::now() }) })
+    }
+
+    /// Returns how the process ended, if it has.
+    fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().ok().flatten()
     }
 
     /// Returns the results for the first codes. Only the last one may be an error.
@@ -180,13 +217,13 @@ impl RunningDisassembler {
             messages::add_request(&mut message, code);
             count += 1;
         }
-        let stream = self.replies.get_mut();
+        let stream = self.stream.get_mut();
         stream.until = Instant::now() + PATIENCE;
-        let sent = stream.socket.write_all(&message);
+        let sent = stream.write_all(&message);
         let mut all: Vec<DecodedCode> = Vec::with_capacity(count);
         for code in &codes[..count] {
             // A process that cannot give up its privileges says so without reading the request.
-            let reply = messages::read_reply(&mut self.replies, code);
+            let reply = messages::read_reply(&mut self.stream, code);
             all.push(match reply {
                 Ok(reply) => reply.map_err(DisassemblyError::SetUp),
                 Err(error) => Err(DisassemblyError::Failed {
@@ -204,7 +241,7 @@ impl RunningDisassembler {
 
     /// Ends the process, even if it does not read, or if it cannot be killed.
     fn end(&mut self) -> io::Result<ExitStatus> {
-        let _ = rustix::net::shutdown(&self.replies.get_ref().socket, rustix::net::Shutdown::Both);
+        let _ = rustix::net::shutdown(&self.stream.get_ref().socket, rustix::net::Shutdown::Both);
         let _ = self.child.kill();
         self.child.wait()
     }
@@ -277,7 +314,7 @@ mod tests {
         let mut ends = DisassemblerProcess::new("/bin/true".into());
         for _ in 0..MOST_STARTS {
             let error = missing.decode(&[CODE]).remove(0).unwrap_err().to_string();
-            assert!(error.contains("cannot be set up: No such file or directory (ENOENT)"), "{error}");
+            assert!(error.contains("starting /nonexistent: No such file or directory (ENOENT)"), "{error}");
             let error = ends.decode(&[CODE]).remove(0).unwrap_err().to_string();
             assert!(error.contains("the 2 bytes of code at 0x1000: it ended with exit status: 0"), "{error}");
         }
@@ -286,6 +323,7 @@ mod tests {
             assert_eq!(all.len(), 2);
             let error = all[1].as_ref().unwrap_err().to_string();
             assert!(error.contains("too often") && error.contains(last), "{error}");
+            assert!(all.iter().chain(&process.decode(&[CODE; 1000])).all(|one| *one == all[0]));
         }
     }
 
