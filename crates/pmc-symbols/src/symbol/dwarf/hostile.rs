@@ -20,6 +20,11 @@ pub(in crate::symbol) enum Sharing {
     Headers,
     /// Source files share a folder with a long name.
     Folders,
+    /// Source files do not use the long name of their unit's folder, as with absolute names.
+    Base,
+    /// Partial units share a line program with many source files, as in files that dwz wrote. Each declares a
+    /// function `g`.
+    Partial,
     /// Units share a table of abbreviations.
     Abbreviations,
 }
@@ -82,6 +87,21 @@ pub(in crate::symbol) fn elf(sharing: Sharing, entries: u32, items: u32) -> Vec<
             unit(with_line());
             line = line_program(items, entries, 1);
         }
+        Sharing::Base => {
+            let base = b"b".repeat(items as usize);
+            unit([&[11][..], &base, &[0], &code(), &[0; 4]].concat());
+            line = line_program(1, entries, 1);
+        }
+        Sharing::Partial => {
+            let partial = [&[12, 0, 0, 0, 0, 13][..], b"g\0", &[0, 7, 0]].concat();
+            (0..entries).for_each(|_| add_unit(&mut info, 3, 0, &partial));
+            // Until DWARF 4, partial units have the type of others.
+            (0..entries).for_each(|_| add_unit(&mut info, 1, 0, &partial));
+            // The code of the function in the first partial unit.
+            let function = [&[15][..], &17u32.to_le_bytes(), &code(), &[0]].concat();
+            add_unit(&mut info, 1, 0, &[&[14][..], &code(), &[0; 4], &function].concat());
+            line = line_program(1, items, 1);
+        }
         Sharing::Abbreviations => (0..entries).for_each(|number| {
             add_unit(&mut info, 1, number * SHARED_KIND, &two_bytes(number + 1));
         }),
@@ -124,7 +144,7 @@ pub(in crate::symbol) fn split(folder: &str, skeletons: u32, functions: u32) -> 
 
 fn abbreviations() -> Vec<u8> {
     // Tag, whether there are children, and pairs of attribute and form.
-    let kinds: [(u8, u8, &[u8]); 10] = [
+    let kinds: [(u8, u8, &[u8]); 15] = [
         (0x11, 1, &[0x11, 0x01, 0x12, 0x06]),
         (0x2e, 0, &[0x55, 0x17]),
         (0x2e, 1, &[0x03, 0x08, 0x11, 0x01, 0x12, 0x06]),
@@ -135,6 +155,11 @@ fn abbreviations() -> Vec<u8> {
         (0x11, 0, &[0x11, 0x01, 0x12, 0x06, 0x10, 0x17]),
         (0x4a, 0, &[0x76, 0x08, 0x1b, 0x08, 0x11, 0x01, 0x12, 0x06]),
         (0x2e, 0, &[0x03, 0x08, 0x11, 0x01, 0x12, 0x06]),
+        (0x11, 0, &[0x1b, 0x08, 0x11, 0x01, 0x12, 0x06, 0x10, 0x17]),
+        (0x3c, 1, &[0x10, 0x17]),
+        (0x2e, 0, &[0x03, 0x08, 0x3a, 0x0b, 0x3b, 0x0b]),
+        (0x11, 1, &[0x11, 0x01, 0x12, 0x06, 0x10, 0x17]),
+        (0x2e, 0, &[0x31, 0x10, 0x11, 0x01, 0x12, 0x06]),
     ];
     let kind = |(code, (tag, children, attributes)): (u8, (u8, u8, &[u8]))| {
         [&[code, tag, children], attributes, &[0, 0]].concat()

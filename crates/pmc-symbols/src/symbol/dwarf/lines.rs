@@ -164,7 +164,10 @@ impl<'a> LineReader<'a> {
 mod tests {
     use std::path::Path;
 
+    use object::{Object, ObjectSymbol};
+
     use super::*;
+    use crate::kit::need;
     use crate::symbol::dwarf::hostile::{self, Sharing};
 
     fn resolve_at_code(elf: Vec<u8>) -> Result<Vec<Vec<LineFrame>>, String> {
@@ -187,6 +190,49 @@ mod tests {
             let error = resolve_at_code(hostile::elf(sharing, 1000, 6000)).unwrap_err();
             assert!(error.contains(why), "{sharing:?}: {error}");
         }
+    }
+
+    #[test]
+    fn usual_files_whose_units_share_line_programs_are_read() {
+        for (sharing, entries) in [
+            // dwz shares them among partial units.
+            (Sharing::Partial, 6000),
+            // The assembler writes one for all units that are optimized together.
+            (Sharing::Lines, 60),
+            (Sharing::Headers, 15),
+            (Sharing::Base, 6000),
+        ] {
+            let found = resolve_at_code(hostile::elf(sharing, entries, 6000));
+            let lines = found.map(|found| found[0].iter().map(|frame| frame.line).collect());
+            assert_eq!(lines, Ok(vec![1]), "{sharing:?}");
+        }
+    }
+
+    #[test]
+    fn names_in_partial_units_are_found() {
+        let found = resolve_at_code(hostile::elf(Sharing::Partial, 3, 4)).unwrap();
+        assert_eq!(found[0][0].name.as_deref(), Some("g"));
+        assert_eq!(found[0][0].file.as_deref(), Some("/d/f"));
+    }
+
+    #[test]
+    fn split_units_in_object_files_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("u.c"), "int main(void) { return 0; }").unwrap();
+        let run = |arguments: &[&str]| {
+            let clang = std::process::Command::new("clang").args(arguments).current_dir(&folder).output();
+            clang.is_ok_and(|done| done.status.success())
+        };
+        let is_made = run(&["-g", "-gsplit-dwarf=single", "-c", "u.c"]) && run(&["u.o", "-o", "u"]);
+        if !need("clang", is_made, "clang cannot make split units in object files") {
+            return;
+        }
+        let binary = Image::open(&folder.path().join("u")).unwrap();
+        let main =
+            binary.elf().unwrap().symbols().find(|symbol| symbol.name() == Ok("main")).unwrap().address();
+        let files = ModuleFiles { binary: Some(binary), ..ModuleFiles::default() };
+        let found = resolve(&files, &[main], &|_| {}).unwrap();
+        assert_eq!(found[0][0].name.as_deref(), Some("main"));
     }
 
     #[test]

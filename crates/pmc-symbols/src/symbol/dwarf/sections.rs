@@ -56,8 +56,9 @@ pub(super) fn load<'a>(
 ) -> Result<DwarfSections<Cow<'a, [u8]>>, String> {
     // The file that dwz writes is of the relocatable type, but has no relocations.
     let relocated = |section: object::read::Section<'_, '_>| section.relocations().next().is_some();
+    // With `-gsplit-dwarf=single`, an object file has a skeleton with relocations, and a split unit without.
     if file.kind() == object::ObjectKind::Relocatable
-        && file.section_by_name(".debug_info").is_some_and(relocated)
+        && name(SectionId::DebugInfo).and_then(|name| file.section_by_name(name)).is_some_and(relocated)
     {
         return Err("its debug information requires relocation".into());
     }
@@ -84,11 +85,24 @@ pub(in crate::symbol) struct WorkLimit {
     is_exceeded: AtomicBool,
 }
 
+/// Higher limits for small files.
+pub(in crate::symbol) struct SmallFile {
+    pub(in crate::symbol) per_byte: usize,
+    pub(in crate::symbol) most: usize,
+}
+
 impl WorkLimit {
     /// Allows `most` steps, and a few more for small files.
     pub(in crate::symbol) fn new(most: usize) -> Self {
         let most = most.saturating_add(FREE_WORK);
         Self { most, left: AtomicUsize::new(most), is_exceeded: AtomicBool::new(false) }
+    }
+
+    /// Allows `per_byte` steps per byte of the file. Small files may take `small.per_byte` steps per byte, but
+    /// not more than `small.most`.
+    pub(in crate::symbol) fn in_proportion(bytes: usize, per_byte: usize, small: SmallFile) -> Self {
+        let most_if_small = bytes.saturating_mul(small.per_byte).min(small.most);
+        Self::new(bytes.saturating_mul(per_byte).max(most_if_small))
     }
 
     /// Starts a new request, which may take all steps again.
@@ -97,11 +111,17 @@ impl WorkLimit {
         self.is_exceeded.store(false, Ordering::Relaxed);
     }
 
+    /// Starts a new request, which may take only the steps that are left, because the results of earlier
+    /// requests are kept.
+    pub(in crate::symbol) fn resume(&self) {
+        self.is_exceeded.store(false, Ordering::Relaxed);
+    }
+
     /// Counts steps. Returns whether the request may take them; if not, it may take no others.
     pub(in crate::symbol) fn take(&self, steps: usize) -> bool {
-        let rest = |left: usize| Some(left.saturating_sub(steps));
-        let before = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, rest);
-        let is_allowed = before.is_ok_and(|before| steps <= before);
+        let rest = |left: usize| left.checked_sub(steps);
+        let is_allowed =
+            !self.is_exceeded() && self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, rest).is_ok();
         if !is_allowed {
             self.is_exceeded.store(true, Ordering::Relaxed);
         }

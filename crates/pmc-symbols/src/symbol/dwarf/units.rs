@@ -11,26 +11,35 @@
 //!   all units            root entry, list of ranges, header of the line program with its table of files
 //!   units with samples   entries, rows, paths of the table of files
 //! ```
+//!
+//! Partial units have no line programs here ([`abbreviations`](super::abbreviations)).
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use gimli::{
-    AttributeValue, DW_AT_ranges, DW_AT_stmt_list, DebugLineOffset, Dwarf, DwoId, LineInstruction, Reader,
-    Section, UnitHeader, UnitType,
+    AttributeValue, DW_AT_ranges, DW_AT_stmt_list, DebugLineOffset, DwAt, Dwarf, DwoId, LineInstruction,
+    Reader, Section, UnitHeader, UnitType,
 };
 use rayon::prelude::*;
 
 use super::depth::{self, MOST_DEEP, count_ranges};
-use super::sections::{DwarfSlice, WorkLimit, ranges, ranges_size, units_size};
+use super::sections::{DwarfSlice, SmallFile, WorkLimit, ranges, ranges_size, units_size};
 
 /// Maximum number of bytes of line programs to read per byte of entries and line programs. Compilers write a
-/// program for each unit. dwz makes units that share the programs of others, but not their rows.
+/// program for each unit.
 const LINE_BYTES: usize = 4;
 /// Maximum number of bytes in the paths of source files per byte of entries and line programs. Those of
 /// compilers have less than 1 byte.
 const PATH_BYTES: usize = 16;
+/// Bytes that are copied, but not stored, in the time in which a byte of a path is stored.
+const COPIED_BYTES: usize = 16;
+/// All units of a program share one line program if it is optimized as a whole, and assembled by another
+/// program than the compiler. A byte of a header may take 100 bytes of memory, and a byte of instructions 24.
+const SMALL_HEADERS: SmallFile = SmallFile { per_byte: 64, most: 16 << 20 };
+const SMALL_INSTRUCTIONS: SmallFile = SmallFile { per_byte: 64, most: 64 << 20 };
+const SMALL_PATHS: SmallFile = SmallFile { per_byte: 256, most: 64 << 20 };
 /// Maximum size of a line program's header. Memory is reserved for a file per byte.
 pub(in crate::symbol) const LONGEST_HEADER: usize = 16 << 20;
 /// Maximum length of the folders of source files that the instructions of a line program may add without
@@ -50,7 +59,8 @@ pub(super) struct UnitLimits {
     unit_ranges: WorkLimit,
     /// Items in the lists of ranges of functions.
     pub(super) function_ranges: WorkLimit,
-    lines: WorkLimit,
+    headers: WorkLimit,
+    instructions: WorkLimit,
     paths: WorkLimit,
 }
 
@@ -60,8 +70,9 @@ impl UnitLimits {
         Self {
             unit_ranges: WorkLimit::new(ranges),
             function_ranges: WorkLimit::new(ranges),
-            lines: WorkLimit::new(units.saturating_mul(LINE_BYTES)),
-            paths: WorkLimit::new(units.saturating_mul(PATH_BYTES)),
+            headers: WorkLimit::in_proportion(units, LINE_BYTES, SMALL_HEADERS),
+            instructions: WorkLimit::in_proportion(units, LINE_BYTES, SMALL_INSTRUCTIONS),
+            paths: WorkLimit::in_proportion(units, PATH_BYTES, SMALL_PATHS),
         }
     }
 
@@ -71,11 +82,12 @@ impl UnitLimits {
         dwarf: &Dwarf<DwarfSlice<'_>>,
         header: UnitHeader<DwarfSlice<'_>>,
     ) -> Result<usize, String> {
-        let (size, rest) = line_program_size(dwarf, header).unwrap_or_default();
+        let program = line_program_offset(dwarf, header, DW_AT_stmt_list);
+        let (size, rest) = program.and_then(|at| line_program_size(dwarf, at)).unwrap_or_default();
         if size > LONGEST_HEADER {
             return Err(format!("the header of a line program has {size} bytes"));
         }
-        if self.lines.take(size) { Ok(rest) } else { Err(SHARED_LINES.to_owned()) }
+        if self.headers.take(size) { Ok(rest) } else { Err(SHARED_LINES.to_owned()) }
     }
 
     /// Counts the instructions of a unit's line program, and the paths of its source files.
@@ -86,22 +98,29 @@ impl UnitLimits {
         instructions: usize,
     ) -> Result<(), String> {
         let Some(program) = &unit.line_program else { return Ok(()) };
-        if !self.lines.take(instructions) {
+        if !self.instructions.take(instructions) {
             return Err(SHARED_LINES.to_owned());
         }
         let header = program.header();
         let size = |text| dwarf.attr_string(unit, text).map_or(0, |text| text.len());
         let base = unit.comp_dir.map_or(0, |folder| folder.len());
+        // addr2line copies the base, and replaces it with an absolute folder.
+        let below_base = |folder| match dwarf.attr_string(unit, folder) {
+            Ok(folder) if folder.slice().starts_with(b"/") => base / COPIED_BYTES + folder.len(),
+            Ok(folder) => base + folder.len(),
+            Err(_) => base,
+        };
         for file in header.file_names() {
-            self.take_path(base + file.directory(header).map_or(0, size) + size(file.path_name()))?;
+            let folder = if file.directory_index() == 0 { None } else { file.directory(header) };
+            self.take_path(folder.map_or(base, below_base) + size(file.path_name()))?;
         }
         if header.version() >= 5 {
             return Ok(());
         }
         self.take_path(base + unit.name.map_or(0, |name| name.len()))?;
         // Compilers do not add files in the instructions, and their folders are shorter.
-        let longest = header.include_directories().iter().map(|folder| size(*folder)).max();
-        let folder = base + longest.unwrap_or(0);
+        let longest = header.include_directories().iter().map(|folder| below_base(*folder)).max();
+        let folder = longest.unwrap_or(0).max(base);
         if folder > LONGEST_FOLDER {
             let mut instructions = header.instructions();
             while let Ok(Some(instruction)) = instructions.next_instruction(header) {
@@ -123,18 +142,28 @@ impl UnitLimits {
 
 const SHARED_LINES: &str = "very many of its units refer to the same line program";
 
-/// Returns the sizes of the header and of the instructions of a unit's line program.
-pub(in crate::symbol) fn line_program_size(
+/// Returns the offset of a unit's line program, to which this attribute of the unit refers.
+pub(in crate::symbol) fn line_program_offset(
     dwarf: &Dwarf<DwarfSlice<'_>>,
     header: UnitHeader<DwarfSlice<'_>>,
-) -> Option<(usize, usize)> {
+    attribute: DwAt,
+) -> Option<DebugLineOffset> {
     let abbreviations = dwarf.abbreviations(&header).ok()?;
     let root = header.entry(&abbreviations, header.root_offset()).ok()?;
-    let Some(AttributeValue::DebugLineRef(DebugLineOffset(at))) = root.attr_value(DW_AT_stmt_list) else {
-        return None;
-    };
+    match root.attr_value(attribute)? {
+        AttributeValue::DebugLineRef(at) => Some(at),
+        AttributeValue::SecOffset(at) => Some(DebugLineOffset(at)),
+        value => Some(DebugLineOffset(usize::try_from(value.udata_value()?).ok()?)),
+    }
+}
+
+/// Returns the sizes of the header and of the instructions of a line program.
+pub(in crate::symbol) fn line_program_size(
+    dwarf: &Dwarf<DwarfSlice<'_>>,
+    at: DebugLineOffset,
+) -> Option<(usize, usize)> {
     let mut bytes = *dwarf.debug_line.reader();
-    bytes.skip(at).ok()?;
+    bytes.skip(at.0).ok()?;
     let (size, format) = bytes.read_initial_length().ok()?;
     bytes.truncate(size).ok()?;
     if bytes.read_u16().ok()? >= 5 {

@@ -9,13 +9,14 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use gimli::{
-    AttributeValue, DebuggingInformationEntry, Dwarf, Range, Unit, UnitHeader, UnitOffset, UnitType,
-    constants as dw,
+    AttributeValue, DebuggingInformationEntry, Dwarf, IncompleteLineProgram, Range, Unit, UnitHeader,
+    UnitOffset, UnitType, constants as dw,
 };
 use rustc_hash::FxHashMap;
 
-use crate::symbol::dwarf::sections::{DwarfSlice, WorkLimit, ranges, ranges_size, units_size};
-use crate::symbol::dwarf::units::{LONGEST_HEADER, line_program_size};
+use crate::symbol::dwarf::abbreviations::DW_AT_partial_stmt_list;
+use crate::symbol::dwarf::sections::{DwarfSlice, SmallFile, WorkLimit, ranges, ranges_size, units_size};
+use crate::symbol::dwarf::units::{LONGEST_HEADER, line_program_offset, line_program_size};
 
 /// Maximum number of references followed for one attribute.
 const MOST_ORIGINS: usize = 16;
@@ -29,8 +30,9 @@ const LONGEST_PATH: usize = 4 << 10;
 /// Maximum number of steps of a request per byte of debug information. Requests about programs of compilers
 /// take less than one step per byte.
 const MOST_STEPS: usize = 16;
-/// Bytes of a line program's header that are read in one step. Units that dwz makes share headers.
-const BYTES_PER_STEP: usize = 16;
+/// All units of a program share one line program if it is optimized as a whole, and assembled by another
+/// program than the compiler. The steps take a few seconds.
+const SMALL_STEPS: SmallFile = SmallFile { per_byte: 64, most: 256 << 20 };
 /// Bytes of debug information per address range that may be stored. A range takes at least 3 bytes in a file,
 /// and up to 50 in memory.
 pub(super) const BYTES_PER_RANGE: usize = 2;
@@ -44,18 +46,28 @@ pub(super) struct RequestLimits {
     pub(super) steps: WorkLimit,
     /// Ranges that are stored.
     pub(super) ranges: WorkLimit,
+    /// Bytes of the headers of line programs that are stored for partial units. The headers of usual files do
+    /// not overlap.
+    headers: WorkLimit,
 }
 
 impl RequestLimits {
     /// Returns the limits for debug information of this many bytes.
     fn new(bytes: usize) -> Self {
-        let steps = WorkLimit::new(bytes.saturating_mul(MOST_STEPS));
-        Self { steps, ranges: WorkLimit::new(bytes / BYTES_PER_RANGE) }
+        let steps = WorkLimit::in_proportion(bytes, MOST_STEPS, SMALL_STEPS);
+        Self { steps, ranges: WorkLimit::new(bytes / BYTES_PER_RANGE), headers: WorkLimit::new(bytes) }
+    }
+
+    /// Starts a new request. The ranges and headers of earlier requests are still stored.
+    pub(super) fn restart(&self) {
+        self.steps.restart();
+        self.ranges.resume();
+        self.headers.resume();
     }
 
     /// Whether a request needed more than allowed, so that its result is incomplete.
     pub(super) fn are_exceeded(&self) -> bool {
-        self.steps.is_exceeded() || self.ranges.is_exceeded()
+        self.steps.is_exceeded() || self.ranges.is_exceeded() || self.headers.is_exceeded()
     }
 }
 
@@ -67,7 +79,33 @@ pub(super) struct DieUnit<'a> {
     pub(super) instructions: usize,
     /// Whether the unit is in the supplementary file written by dwz.
     is_supplement: bool,
+    partial_lines: Rc<PartialLines<'a>>,
     pub(super) work: Rc<RequestLimits>,
+}
+
+/// The line programs of partial units. dwz makes thousands of these units, which share few programs.
+#[derive(Default)]
+struct PartialLines<'a>(RefCell<FxHashMap<(bool, usize), Option<LineProgram<'a>>>>);
+
+type LineProgram<'a> = Rc<IncompleteLineProgram<DwarfSlice<'a>>>;
+
+impl<'a> PartialLines<'a> {
+    fn of(&self, home: &DieUnit<'a>) -> Option<LineProgram<'a>> {
+        let (dwarf, header) = (home.dwarf, home.unit.header);
+        let at = line_program_offset(dwarf, header, DW_AT_partial_stmt_list)?;
+        if let Some(known) = self.0.borrow().get(&(home.is_supplement, at.0)) {
+            return known.clone();
+        }
+        let (size, _) = line_program_size(dwarf, at)?;
+        let may_read = size <= LONGEST_HEADER && home.work.steps.take(size) && home.work.headers.take(size);
+        if !may_read {
+            return None;
+        }
+        // Units in different folders may share the program.
+        let program = dwarf.debug_line.program(at, header.address_size(), None, None).ok().map(Rc::new);
+        self.0.borrow_mut().insert((home.is_supplement, at.0), program.clone());
+        program
+    }
 }
 
 /// An entry.
@@ -83,6 +121,7 @@ pub(super) struct Dies<'a> {
     /// The unit headers of the file and of its supplement, sorted by offset.
     headers: [Vec<UnitHeader<DwarfSlice<'a>>>; 2],
     opened: RefCell<FxHashMap<(bool, usize), Rc<DieUnit<'a>>>>,
+    partial_lines: Rc<PartialLines<'a>>,
     pub(super) work: Rc<RequestLimits>,
 }
 
@@ -94,7 +133,7 @@ impl<'a> Dies<'a> {
         };
         let headers = [headers(dwarf), dwarf.sup().map(headers).unwrap_or_default()];
         let work = Rc::new(RequestLimits::new(size(dwarf) + dwarf.sup().map_or(0, size)));
-        Self { dwarf, headers, opened: RefCell::default(), work }
+        Self { dwarf, headers, opened: RefCell::default(), partial_lines: Rc::default(), work }
     }
 
     /// Iterates over the readable units of the file itself, without caching them. Omits the units that only
@@ -105,15 +144,17 @@ impl<'a> Dies<'a> {
         headers.filter_map(|header| Some(Rc::new(self.open(false, *header)?)))
     }
 
-    /// Opens a unit, with the header of its line program.
+    /// Opens a unit. Reads the header of its line program, except for partial units.
     fn open(&self, is_supplement: bool, header: UnitHeader<DwarfSlice<'a>>) -> Option<DieUnit<'a>> {
         let dwarf = if is_supplement { self.dwarf.sup()? } else { self.dwarf };
-        let (size, instructions) = line_program_size(dwarf, header).unwrap_or_default();
-        if size > LONGEST_HEADER || !self.work.steps.take(1 + size / BYTES_PER_STEP) {
+        let program = line_program_offset(dwarf, header, dw::DW_AT_stmt_list);
+        let (size, instructions) = program.and_then(|at| line_program_size(dwarf, at)).unwrap_or_default();
+        if size > LONGEST_HEADER || !self.work.steps.take(1 + size) {
             return None;
         }
         let unit = dwarf.unit(header).ok()?;
-        Some(DieUnit { dwarf, unit, instructions, is_supplement, work: self.work.clone() })
+        let (partial_lines, work) = (self.partial_lines.clone(), self.work.clone());
+        Some(DieUnit { dwarf, unit, instructions, is_supplement, partial_lines, work })
     }
 
     /// Whether the file has no units.
@@ -259,10 +300,10 @@ pub(super) fn is_qualifier(tag: gimli::DwTag) -> bool {
     )
 }
 
-impl DieUnit<'_> {
+impl<'a> DieUnit<'a> {
     /// The path of a source file. It is absolute if the compiler's directory is known.
     pub(super) fn path(&self, file: u64) -> Option<String> {
-        let short = |text: DwarfSlice<'_>| {
+        let short = |text: DwarfSlice<'a>| {
             let is_short = self.work.steps.take(text.len()) && text.len() <= LONGEST_PATH;
             is_short.then(|| text.to_string_lossy().into_owned())
         };
@@ -271,7 +312,8 @@ impl DieUnit<'_> {
             true => name,
             false => format!("{}/{name}", folder.trim_end_matches('/')),
         };
-        let header = self.unit.line_program.as_ref()?.header();
+        let shared = self.unit.line_program.is_none().then(|| self.partial_lines.of(self)).flatten();
+        let header = self.unit.line_program.as_ref().or(shared.as_deref())?.header();
         let file = header.file(file)?;
         let base = self.unit.comp_dir.and_then(short).unwrap_or_default();
         let folder = file.directory(header).and_then(text).map(|folder| below(&base, folder));

@@ -185,7 +185,7 @@ impl From<ProbeError> for Error {
                 result.try_this("pmc probe -V PLACE shows the variables there; another line may have it")
             }
             ProbeError::TooMuchWork { .. } => result
-                .why("the file is damaged or malicious: compilers do not let many entries share them")
+                .why("pmc limits the work per file; entries of a usual file rarely share a list or a line program")
                 .try_this("pmc probe -F -x FILE lists the functions in its symbol table"),
             ProbeError::Unreadable { .. }
             | ProbeError::OffsetBeyond { .. }

@@ -124,7 +124,7 @@ impl ProbedProgram<'_> {
 
     /// Answers a request within its [`RequestLimits`](dies::RequestLimits).
     fn within_limit<T>(&self, answer: impl FnOnce() -> Result<T, ProbeError>) -> Result<T, ProbeError> {
-        self.dies.work.steps.restart();
+        self.dies.work.restart();
         let answer = answer();
         if self.dies.work.are_exceeded() {
             return Err(ProbeError::TooMuchWork { path: self.path.clone() });
@@ -163,6 +163,8 @@ mod tests {
         ProbeFile { path: "hostile".into(), files }.examine(|program| {
             let request = PlaceRequest { address: Some(hostile::CODE + 0x20), ..PlaceRequest::default() };
             let answer = program.places(&request).and_then(|places| program.local_names(&places[0], true));
+            // A later request is not affected.
+            assert_eq!(program.within_limit(|| Ok(())), Ok(()));
             // All stored ranges are released.
             let ranges = &program.dies.work.ranges;
             let sections = ["info", "rnglists"].map(|name| {
@@ -190,6 +192,19 @@ mod tests {
             let found = count_variables(sharing, 1000, 6000);
             assert!(matches!(found, Err(ProbeError::TooMuchWork { .. })), "{sharing:?}: {found:?}");
         }
+    }
+
+    #[test]
+    fn partial_units_that_share_a_line_program_are_read() {
+        let image = Image::held("dwz", hostile::elf(Sharing::Partial, 6000, 6000));
+        let files = ModuleFiles { binary: Some(image), ..ModuleFiles::default() };
+        let file = ProbeFile { path: "dwz".into(), files };
+        let found = file.examine(|program| (program.file_lines("f"), program.function_lines("g", None)));
+        let (of_file, of_function) = found.unwrap();
+        // The line of the declaration.
+        assert_eq!(of_file.unwrap().lines, [7].into());
+        let of_function = of_function.unwrap();
+        assert_eq!((&*of_function.file, of_function.first), ("/d/f", Some(7)));
     }
 
     #[test]
