@@ -4,8 +4,8 @@
 //! units may refer to every byte of one long table, so each table ends where the table of another unit
 //! begins.
 //!
-//! Hides the line programs of partial units ([`DW_AT_partial_stmt_list`]). dwz makes thousands of partial units
-//! that refer to the same line program, whose header gimli would read and store for each of them.
+//! Hides the line programs of partial units ([`DW_AT_partial_stmt_list`]). dwz makes thousands of partial
+//! units that refer to the same line program, whose header gimli would read and store for each of them.
 
 use std::sync::Arc;
 

@@ -98,8 +98,8 @@ impl WorkLimit {
         Self { most, left: AtomicUsize::new(most), is_exceeded: AtomicBool::new(false) }
     }
 
-    /// Allows `per_byte` steps per byte of the file. Small files may take `small.per_byte` steps per byte, but
-    /// not more than `small.most`.
+    /// Allows `per_byte` steps per byte of the file. Small files may take `small.per_byte` steps per byte, up
+    /// to `small.most` steps.
     pub(in crate::symbol) fn in_proportion(bytes: usize, per_byte: usize, small: SmallFile) -> Self {
         let most_if_small = bytes.saturating_mul(small.per_byte).min(small.most);
         Self::new(bytes.saturating_mul(per_byte).max(most_if_small))
