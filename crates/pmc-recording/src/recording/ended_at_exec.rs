@@ -1,9 +1,9 @@
 //! Finds processes whose events the kernel ended when they executed a program.
 //!
 //! The kernel removes the events of a process that executes a program with other privileges, or one that its
-//! user may not read, even if root opened them. The process continues, but pmc gets no more samples or records
-//! of it and its children. The kernel does not report this, but writes the `EXIT` record too early: between
-//! the new name and the first mapping of the program.
+//! user may not read, even if root opened them. The process continues, but pmc gets no more samples or
+//! records of it and its children. The kernel does not report this, but writes the `EXIT` record too early:
+//! between the new name and the first mapping of the program.
 //!
 //! ```text
 //!   other programs:   COMM (exec) ── MMAP2 … ── EXIT
@@ -87,8 +87,8 @@ pub(super) struct ExecEnds {
     is_full: bool,
     /// Whether the kernel reported lost records.
     has_losses: bool,
-    /// Number of rounds in which nothing is judged, because records were lost. Records from before the loss may
-    /// follow after the record about it.
+    /// Number of rounds in which nothing is judged, because records were lost. Records from before the loss
+    /// may follow after the record about it.
     rounds_after_loss: u8,
     /// Number of lost records at the last call to `confirm`.
     lost: u64,

@@ -27,8 +27,8 @@ pub const PROCESS_NAME: &str = "pmc-disassembler";
 /// Maximum number of times to start the process.
 const MOST_STARTS: u32 = 8;
 
-/// Maximum size of several requests that are sent together. They fit into a socket's usual buffer. So pmc never
-/// waits until the process reads a request while the process waits until pmc reads a reply.
+/// Maximum size of several requests that are sent together. They fit into a socket's usual buffer. So pmc
+/// never waits until the process reads a request while the process waits until pmc reads a reply.
 const MOST_PENDING: usize = 32 << 10;
 
 /// Time for a message and its replies. A function of 1 MiB takes less than a second.
