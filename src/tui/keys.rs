@@ -27,6 +27,16 @@ impl Pane {
     pub const ALL: [Self; 6] =
         [Self::Functions, Self::Tree, Self::Flame, Self::Code, Self::Threads, Self::Events];
 
+    /// Returns the key that shows the pane, from 1 on.
+    pub(crate) fn number(self) -> usize {
+        self as usize + 1
+    }
+
+    /// Returns the text of the pane's tab.
+    pub(crate) fn tab(self) -> String {
+        format!(" {} {} ", self.number(), self.name())
+    }
+
     /// Returns the pane's name.
     pub(crate) fn name(self) -> &'static str {
         match self {

@@ -64,9 +64,9 @@ pub(crate) fn areas(
 /// Returns the start and end column of each pane's tab.
 fn tab_places() -> impl Iterator<Item = (Pane, u16, u16)> {
     let mut x = 0;
-    Pane::ALL.into_iter().enumerate().map(move |(number, pane)| {
+    Pane::ALL.into_iter().map(move |pane| {
         let from = x;
-        x += format!(" {} {} ", number + 1, pane.name()).len() as u16;
+        x += pane.tab().len() as u16;
         (pane, from, x)
     })
 }

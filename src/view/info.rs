@@ -18,7 +18,7 @@ use pmc_analysis::profile::machine::{
     UseVerdict, UserReport,
 };
 use pmc_sys::text::{clean, wrap};
-use pmc_sys::units::{bytes, thousands};
+use pmc_sys::units::{bytes, counted, thousands};
 
 /// Line width in columns.
 const COLUMNS: usize = 80;
@@ -81,14 +81,14 @@ fn system(out: &mut dyn Write, machine: &MachineReport) -> io::Result<()> {
     let kernel = machine.kernel.as_deref().unwrap_or("unknown");
     let model = cpu.model.as_deref().unwrap_or("unknown model");
     let id = cpu.id.as_ref().map(|id| format!(" ({id})")).unwrap_or_default();
-    let mut seats = vec![format!("{} online ({})", plural(cpu.cpus, "CPU"), cpu.online)];
-    seats.push(plural(cpu.sockets, "socket"));
+    let mut seats = vec![format!("{} online ({})", counted(cpu.cpus as u64, "CPU"), cpu.online)];
+    seats.push(counted(cpu.sockets as u64, "socket"));
     if cpu.dies > cpu.sockets {
-        seats.push(plural(cpu.dies, "die"));
+        seats.push(counted(cpu.dies as u64, "die"));
     }
-    seats.push(format!("{}{}", plural(cpu.cores, "core"), if cpu.smt { " with SMT" } else { "" }));
+    seats.push(format!("{}{}", counted(cpu.cores as u64, "core"), if cpu.smt { " with SMT" } else { "" }));
     if cpu.nodes > 1 {
-        seats.push(plural(cpu.nodes, "NUMA node"));
+        seats.push(counted(cpu.nodes as u64, "NUMA node"));
     }
     let mut rows = vec![
         ("Kernel", format!("Linux {kernel}, {}", machine.architecture)),
@@ -223,7 +223,7 @@ fn holders(out: &mut dyn Write, machine: &MachineReport) -> io::Result<()> {
     let mut label = "open events";
     for process in holders.processes.iter().take(MOST_HOLDERS) {
         let user = process.uid.map(|uid| format!(", uid {uid}")).unwrap_or_default();
-        let events = plural(process.events as usize, "event");
+        let events = counted(process.events as u64, "event");
         let line = format!("{events} in process {} ({}{user})", process.pid, process.comm);
         rows.push((std::mem::take(&mut label), line));
     }
@@ -232,10 +232,10 @@ fn holders(out: &mut dyn Write, machine: &MachineReport) -> io::Result<()> {
     }
     if holders.processes.len() > MOST_HOLDERS {
         let more = holders.processes.len() - MOST_HOLDERS;
-        rows.push(("", format!("and {} more (--json has all)", plural(more, "process"))));
+        rows.push(("", format!("and {} more (--json has all)", counted(more as u64, "process"))));
     }
     if holders.hidden > 0 {
-        let hidden = plural(holders.hidden as usize, "process");
+        let hidden = counted(holders.hidden as u64, "process");
         rows.push(("", format!("no permission to inspect {hidden}")));
     }
     if holders.truncated {
@@ -402,11 +402,6 @@ fn wrapped(out: &mut dyn Write, indent: &str, text: &str) -> io::Result<()> {
 /// `rest`.
 fn hanging(out: &mut dyn Write, first: &str, rest: &str, text: &str) -> io::Result<()> {
     wrap(first, rest, text, COLUMNS).iter().try_for_each(|line| writeln!(out, "{line}"))
-}
-
-fn plural(count: usize, what: &str) -> String {
-    let plural = if what.ends_with("ss") { "es" } else { "s" };
-    format!("{} {what}{}", thousands(count as u64), if count == 1 { "" } else { plural })
 }
 
 #[cfg(test)]

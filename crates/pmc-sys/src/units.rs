@@ -193,6 +193,12 @@ pub fn thousands(value: u64) -> String {
     group_digits(&value.to_string())
 }
 
+/// Formats a number of things, with commas as in [`thousands`]: `1 wait`, `1,234 waits`, `2 processes`.
+pub fn counted(count: u64, what: &str) -> String {
+    let plural = if what.ends_with("ss") { "es" } else { "s" };
+    format!("{} {what}{}", thousands(count), if count == 1 { "" } else { plural })
+}
+
 /// Formats a number with `decimals` decimal places, and commas as in [`thousands`]: `1,234.57`.
 pub fn thousands_f64(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");

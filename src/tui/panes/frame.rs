@@ -95,9 +95,8 @@ pub(super) fn header(buffer: &mut Buffer, area: Rect, state: &ScreenState, theme
         side.add("  lost 0", theme.plain());
     }
     if status.warnings > 0 {
-        let pane = Pane::ALL.iter().position(|pane| *pane == Pane::Events).map_or(0, |at| at + 1);
-        let words = if status.warnings == 1 { "warning" } else { "warnings" };
-        side.add(&format!("  {} {words}: pane {pane}", status.warnings), theme.warning());
+        let warnings = units::counted(status.warnings as u64, "warning");
+        side.add(&format!("  {warnings}: pane {}", Pane::Events.number()), theme.warning());
     }
     if status.frozen {
         side.add("  FROZEN", theme.warning());
@@ -136,9 +135,9 @@ pub(super) fn header(buffer: &mut Buffer, area: Rect, state: &ScreenState, theme
 pub(super) fn tabs(buffer: &mut Buffer, area: Rect, state: &ScreenState, theme: ScreenTheme) {
     let mut side = HeaderSide::new(area.width);
     // Omit names that do not fit.
-    for (number, pane) in Pane::ALL.into_iter().enumerate() {
+    for pane in Pane::ALL {
         let style = if pane == state.pane { theme.cursor() } else { theme.plain() };
-        side.add(&format!(" {} {} ", number + 1, pane.name()), style);
+        side.add(&pane.tab(), style);
     }
     let filters = filters(state);
     if !filters.is_empty() && side.room > 8 {

@@ -115,7 +115,7 @@ impl ScreenState {
             KeyAction::Help => self.over = Some(Overlay::Help(Scroll::default())),
             KeyAction::Show(pane) => self.show(pane, effects),
             KeyAction::NextPane | KeyAction::PreviousPane => {
-                let at = Pane::ALL.iter().position(|pane| *pane == self.pane).unwrap_or(0);
+                let at = self.pane.number() - 1;
                 let step = if action == KeyAction::NextPane { 1 } else { Pane::ALL.len() - 1 };
                 self.show(Pane::ALL[(at + step) % Pane::ALL.len()], effects);
             }

@@ -11,7 +11,7 @@ use pmc_analysis::profile::lock::user::{
     FutexUse, HolderWait, LockParty, LockSite, OtherWaits, OwnerField, UserLock, UserLocks, WaitingHolder,
 };
 use pmc_sys::text::{DisplayName, as_json, clean};
-use pmc_sys::units;
+use pmc_sys::units::{self, counted};
 
 /// Maximum width of a function's name.
 const FUNCTION: usize = 60;
@@ -63,10 +63,6 @@ pub(crate) fn write(out: &mut dyn Write, locks: &UserLocks, layout: &UserLockLay
 
 fn duration(ns: u64) -> String {
     units::duration(ns as f64)
-}
-
-fn counted(count: u64, what: &str) -> String {
-    format!("{} {what}{}", units::thousands(count), if count == 1 { "" } else { "s" })
 }
 
 fn headline(out: &mut dyn Write, locks: &UserLocks) -> io::Result<()> {

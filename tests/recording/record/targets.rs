@@ -183,7 +183,7 @@ impl<'a> OtherUser<'a> {
     }
 }
 
-/// The start of a command line that runs as user 65534 (nobody).
+/// These words before a command run it as nobody (user 65534).
 const AS_OTHER_USER: [&str; 4] = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
 
 #[test]

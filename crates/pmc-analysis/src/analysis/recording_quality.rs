@@ -89,16 +89,16 @@ pub fn warn(session: &Session) -> Exit {
 pub fn warn_of_names(failures: impl IntoIterator<Item = MissingDataReason>) {
     let is_of_code = |failure: &MissingDataReason| matches!(failure, MissingDataReason::Undecoded { .. });
     let (code, files): (Vec<_>, Vec<_>) = failures.into_iter().partition(is_of_code);
-    warn_of_files(files, |what| AnalysisWarning::NamesMissing { what });
-    warn_of_files(code, |what| AnalysisWarning::InstructionsMissing { what });
+    warn_of_failures(files, |what| AnalysisWarning::NamesMissing { what });
+    warn_of_failures(code, |what| AnalysisWarning::InstructionsMissing { what });
 }
 
 /// Warns about files that pmc could not read, so that call chains may end early or lack functions.
 pub(super) fn warn_of_chains(failures: impl IntoIterator<Item = MissingDataReason>) {
-    warn_of_files(failures, |what| AnalysisWarning::CallersMissing { what });
+    warn_of_failures(failures, |what| AnalysisWarning::CallersMissing { what });
 }
 
-fn warn_of_files(
+fn warn_of_failures(
     failures: impl IntoIterator<Item = MissingDataReason>,
     warning: impl Fn(String) -> AnalysisWarning,
 ) {

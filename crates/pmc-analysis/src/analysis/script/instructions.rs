@@ -35,6 +35,7 @@ impl SampledInstructions {
         let address = |number: u32| -> Option<(ModuleId, u64)> {
             let address = *script.addresses.all().get(number as usize)?;
             let location = location::locate(&script.session.history, address);
+            // Addresses of data have numbers too.
             let (id, query) = script.symbols.query(&location).filter(|_| location.data().is_none())?;
             Some((id, symbolizer.address(id, query)?))
         };

@@ -85,7 +85,8 @@ pub(in crate::symbol) struct WorkLimit {
     is_exceeded: AtomicBool,
 }
 
-/// Higher limits for small files.
+/// Higher limits for small files. All units of a program share one line program if it is optimized as a
+/// whole, and assembled by another program than the compiler.
 pub(in crate::symbol) struct SmallFile {
     pub(in crate::symbol) per_byte: usize,
     pub(in crate::symbol) most: usize,

@@ -35,8 +35,7 @@ const LINE_BYTES: usize = 4;
 const PATH_BYTES: usize = 16;
 /// Bytes that are copied, but not stored, in the time in which a byte of a path is stored.
 const COPIED_BYTES: usize = 16;
-/// All units of a program share one line program if it is optimized as a whole, and assembled by another
-/// program than the compiler. A byte of a header may take 100 bytes of memory, and a byte of instructions 24.
+/// A byte of a header may take 100 bytes of memory, and a byte of instructions 24.
 const SMALL_HEADERS: SmallFile = SmallFile { per_byte: 64, most: 16 << 20 };
 const SMALL_INSTRUCTIONS: SmallFile = SmallFile { per_byte: 64, most: 64 << 20 };
 const SMALL_PATHS: SmallFile = SmallFile { per_byte: 256, most: 64 << 20 };

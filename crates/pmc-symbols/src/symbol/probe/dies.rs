@@ -30,8 +30,7 @@ const LONGEST_PATH: usize = 4 << 10;
 /// Maximum number of steps of a request per byte of debug information. Requests about programs of compilers
 /// take less than one step per byte.
 const MOST_STEPS: usize = 16;
-/// All units of a program share one line program if it is optimized as a whole, and assembled by another
-/// program than the compiler. The steps take a few seconds.
+/// The steps take a few seconds.
 const SMALL_STEPS: SmallFile = SmallFile { per_byte: 64, most: 256 << 20 };
 /// Bytes of debug information per address range that may be stored. A range takes at least 3 bytes in a file,
 /// and up to 50 in memory.
