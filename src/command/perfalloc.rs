@@ -22,6 +22,9 @@ use pmc_sys::sys::signal::{self, Signals};
 
 const NAME: &str = "perfalloc";
 
+/// The signals that end a reservation.
+const ENDING: [i32; 2] = [signal::INT, signal::HUP];
+
 /// Runs `perfalloc` if this process was started under that name; returns `None` otherwise.
 pub(super) fn main_if_named() -> Option<Exit> {
     let mut words = std::env::args_os();
@@ -97,6 +100,8 @@ fn beside(command: &OsStr, arguments: &[OsString], path: &Path) -> Result<Exit> 
             Err(failed(&command.to_string_lossy(), &error))
         }
         BackgroundSide::Child => {
+            // A SIGHUP that is ignored, as under nohup, would not report the end of a quick command.
+            signal::restore_default(&ENDING);
             if !background::hang_up_with(parent).map_err(|error| failed("prctl", &error))? {
                 return Ok(Exit::Done);
             }
@@ -116,15 +121,14 @@ fn settle_in_background(path: &Path) -> Result<()> {
 }
 
 fn hold(path: &Path) -> Result<Exit> {
+    signal::restore_default(&ENDING);
     hold_file(&LockFile::open(path).map_err(words)?)
 }
 
 /// Holds the lock until SIGINT or SIGHUP arrives; other signals keep their default action.
 fn hold_file(file: &LockFile) -> Result<Exit> {
     let _reservation = file.reserve().map_err(words)?;
-    let ending = [signal::INT, signal::HUP];
-    signal::restore_default(&ending);
-    Signals::catch(&ending).and_then(|signals| signals.wait()).map_err(|error| failed("signal", &error))?;
+    Signals::catch(&ENDING).and_then(|signals| signals.wait()).map_err(|error| failed("signal", &error))?;
     Ok(Exit::Done)
 }
 

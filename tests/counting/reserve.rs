@@ -452,6 +452,26 @@ fn perfalloc_personality_answers_like_the_original() {
     }
 }
 
+/// The command may end before the holder waits for signals, also where SIGHUP is ignored, as under nohup.
+#[test]
+fn perfalloc_personality_ends_with_a_quick_command_under_nohup() {
+    if !kit::need_program("strace") {
+        return;
+    }
+    let place = Place::new();
+    let [_, ours] = perfallocs(place.dir.path());
+    let log = place.dir.path().join("log");
+    let mut traced = place.command("env");
+    // The holder enters the root directory before it waits, and then gets the signal.
+    traced.args(["--ignore-signal=HUP", "strace", "-f", "-e", "inject=chdir:signal=HUP", "-o"]).arg(&log);
+    let mut command = ProcessGuard::start(traced.arg(ours).arg("cat").stdin(Stdio::piped()));
+    let said = || std::fs::read_to_string(&log).unwrap_or_default();
+    until("the holder has got the signal", || said().contains("--- SIGHUP"));
+    drop(command.0.stdin.take());
+    assert!(command.0.wait().unwrap().success());
+    assert!(said().contains("+++ killed by SIGHUP +++"), "{}", said());
+}
+
 #[test]
 fn perfalloc_personality_holds_and_ends_like_the_original() {
     if !need_pcp() {
