@@ -57,8 +57,12 @@ fn module(profile: &Profile, module: &ModuleQuality) -> Json {
 
 /// Writes the list of events.
 pub(super) fn events(out: &mut dyn Write, profile: &Profile, layout: &ReportLayout) -> io::Result<()> {
-    list_with(out, &profile.events, |out, event| {
-        write!(out, "{{\"name\": {},\n\"leader\": {}, ", as_json(&event.name), event.leader)?;
+    let shown = profile.shown_events();
+    list_with(out, &shown, |out, index| {
+        let event = &profile.events[*index];
+        // A leader's index among the shown events.
+        let leader = shown.iter().position(|index| *index == event.leader).unwrap_or(0);
+        write!(out, "{{\"name\": {},\n\"leader\": {leader}, ", as_json(&event.name))?;
         let (total, filtered) = (&event.total, &event.filtered);
         write!(out, "\"samples\": {}, \"period\": {}, ", total.samples, total.period)?;
         let filtered = json!({"samples": filtered.samples, "period": filtered.period});
@@ -135,12 +139,12 @@ fn rows(
 ) -> io::Result<usize> {
     let limit = layout.row_limit;
     let shown = event.rows.iter().filter(|row| event.share(event.cost(&row.total)) * 100.0 >= limit);
-    let columns = layout.columns(profile);
+    let columns = layout.columns(profile, profile.keys_of(event));
     let is_shown = |mode: &usize| columns.contains(&ReportColumn::InMode(*mode));
     let modes: Vec<usize> = (0..IN_MODES.len()).filter(is_shown).collect();
     let object = |row: &TableRow| {
         let mut object = Map::new();
-        for (key, value) in profile.keys.iter().zip(&row.cells) {
+        for (key, value) in profile.keys_of(event).iter().zip(&row.cells) {
             let value = match *value {
                 RowCell::Text(id) => Json::from(profile.texts.get(id)),
                 RowCell::Symbol(letter, id) => {

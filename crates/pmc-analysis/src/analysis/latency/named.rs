@@ -97,6 +97,8 @@ impl<'a> NamedLatency<'a> {
             leader: 0,
             total,
             filtered: SampleValue::default(),
+            state: None,
+            is_only_sum: false,
             thread_time: None,
         }];
         let (names, attributes) = (LatencyNames(self.history), Interner::default());

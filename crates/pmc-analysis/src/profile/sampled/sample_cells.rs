@@ -152,6 +152,11 @@ pub(super) fn sample_cells(
                 let site = word(|e| *e == SampleAttribute::WaitSite).map(WaitSite::of_word);
                 RowCell::Text(texts.add(site.map_or("", WaitSite::name)))
             }
+            SortKey::WaitFunction => {
+                let location = word(|e| *e == SampleAttribute::WaitFunction);
+                let location = location.and_then(|word| u32::try_from(word).ok());
+                RowCell::Text(texts.add(&input.wait_function(location, texts)))
+            }
             SortKey::Waker | SortKey::RanInstead => {
                 let wanted = match sort_key {
                     SortKey::Waker => ThreadState::Blocked,

@@ -2,6 +2,8 @@
 //! strings.
 
 use super::code::LocationCalls;
+use super::strings::StringTable;
+use super::waits::own_call;
 use crate::session::intern::Interner;
 use crate::session::samples::{RowKey, SampleAttribute};
 use crate::session::{ResolvedStacks, SampleValue};
@@ -55,6 +57,21 @@ impl TableInput<'_> {
                 None => tid.to_string(),
             },
             other => other.name().unwrap_or("[unknown]").to_owned(),
+        }
+    }
+
+    /// Returns the text for the function of the program itself in the stack of a wait, given its location:
+    /// `Cache::get (cache.cpp:40)`. Empty if the stack has no such function.
+    pub(super) fn wait_function(&self, location: Option<u32>, texts: &StringTable) -> String {
+        let call = location.and_then(|location| own_call(self.code, location));
+        let Some(call) = call.map(|call| &self.code.calls()[call]) else { return String::new() };
+        let name = texts.get(call.symbol);
+        match call.file {
+            Some(file) => {
+                let path = texts.get(file);
+                format!("{name} ({}:{})", path.rsplit('/').next().unwrap_or(path), call.line)
+            }
+            None => name.to_owned(),
         }
     }
 

@@ -42,19 +42,19 @@ impl StateSums {
         *sum = sum.saturating_add(period);
     }
 
-    /// Returns the state runs of each thread, in time order. `visit` receives each thread, slice and total
-    /// time.
+    /// Returns the state runs of each thread, in time order. `visit` receives each thread, slice and time in
+    /// each state.
     pub(super) fn runs(
         self,
         length: u64,
-        mut visit: impl FnMut(i32, u64, u64),
+        mut visit: impl FnMut(i32, u64, [u64; 3]),
     ) -> FxHashMap<i32, Vec<StateRun>> {
         let of_thread = |(tid, sums): (i32, FxHashMap<u64, [u64; 3]>)| {
             let mut sums: Vec<SliceSums> = sums.into_iter().collect();
             sums.sort_unstable();
             let mut runs: Vec<StateRun> = Vec::new();
             spread(&sums, length, |slice, sums| {
-                visit(tid, slice, sums.iter().fold(0, |sum, part| sum.saturating_add(*part)));
+                visit(tid, slice, sums);
                 let Some(state) = ThreadState::longest(sums) else { return };
                 let (from, until) =
                     (slice.saturating_mul(length), slice.saturating_add(1).saturating_mul(length));

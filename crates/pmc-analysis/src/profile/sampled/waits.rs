@@ -26,8 +26,8 @@ use crate::session::thread_time::{ThreadSpan, ThreadState};
 use crate::session::{ResolvedStacks, StackStore};
 
 /// The row attributes that describe waits.
-pub const ATTRIBUTES: [SampleAttribute; 3] =
-    [SampleAttribute::State, SampleAttribute::WaitSite, SampleAttribute::Tid];
+pub const ATTRIBUTES: [SampleAttribute; 4] =
+    [SampleAttribute::State, SampleAttribute::WaitSite, SampleAttribute::WaitFunction, SampleAttribute::Tid];
 
 /// How threads spent their time.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -83,23 +83,47 @@ impl ThreadTimeSums {
         Self { elapsed_ns, threads, idle, is_live: true, ..Self::default() }
     }
 
-    /// Adds the sites of an event's rows.
-    pub(super) fn with_sites(&self, input: &TableInput<'_>, event: usize) -> Self {
-        Self { sites: sites(input, event), ..*self }
+    /// Returns these sums with the sites.
+    pub(super) fn with_sites(&self, sites: &[(WaitSite, SampleValue)]) -> Self {
+        Self { sites: sites.to_vec(), ..*self }
+    }
+
+    /// Returns the time that threads spent in a state, in nanoseconds.
+    pub fn time_in(&self, state: ThreadState) -> u64 {
+        match self.running_ns {
+            Some(exact) if state == ThreadState::Running => exact,
+            _ => {
+                let in_state = self.sites.iter().filter(|(site, _)| site.state() == state);
+                in_state.fold(0, |sum, (_, value)| sum.saturating_add(value.period))
+            }
+        }
     }
 }
 
-/// Returns the sum of each site for an event, largest first.
-fn sites(input: &TableInput<'_>, event: usize) -> Vec<(WaitSite, SampleValue)> {
-    let at = input.attribute_kinds.iter().position(|kind| *kind == SampleAttribute::WaitSite);
-    let mut sums: FxHashMap<WaitSite, SampleValue> = FxHashMap::default();
-    for (key, value) in input.rows.iter().filter(|(key, _)| key.event as usize == event) {
-        let word = at.and_then(|at| words(input.attributes.get(key.attributes).1).get(at));
-        *sums.entry(word.map_or(WaitSite::Unknown, WaitSite::of_word)).or_default() += value;
+/// Sums of rows by wait site.
+pub(super) struct SiteSums<'a> {
+    attributes: &'a Interner,
+    /// Index of the site in a row's list of attributes.
+    at: Option<usize>,
+    sums: FxHashMap<WaitSite, SampleValue>,
+}
+
+impl<'a> SiteSums<'a> {
+    pub(super) fn new(input: &TableInput<'a>) -> Self {
+        let at = input.attribute_kinds.iter().position(|kind| *kind == SampleAttribute::WaitSite);
+        Self { attributes: input.attributes, at, sums: FxHashMap::default() }
     }
-    let mut sums: Vec<_> = sums.into_iter().collect();
-    sums.sort_by_key(|(site, value)| (Reverse(value.period), *site));
-    sums
+
+    pub(super) fn add(&mut self, key: &RowKey, value: &SampleValue) {
+        let word = self.at.and_then(|at| words(self.attributes.get(key.attributes).1).get(at));
+        *self.sums.entry(word.map_or(WaitSite::Unknown, WaitSite::of_word)).or_default() += value;
+    }
+
+    pub(super) fn largest_first(self) -> Vec<(WaitSite, SampleValue)> {
+        let mut sums: Vec<_> = self.sums.into_iter().collect();
+        sums.sort_by_key(|(site, value)| (Reverse(value.period), *site));
+        sums
+    }
 }
 
 /// Marks the values of waiting rows as waits, according to the rows' states.
@@ -135,6 +159,7 @@ pub(crate) fn classify(
 ) -> Option<Interner> {
     let at = |wanted| kinds.iter().position(|attribute| *attribute == wanted);
     let (state_at, site_at) = (at(SampleAttribute::State)?, at(SampleAttribute::WaitSite)?);
+    let function_at = at(SampleAttribute::WaitFunction);
     let mut known: FxHashMap<StringId, NameFacts> = FxHashMap::default();
     let facts = |id: StringId| *known.entry(id).or_insert_with(|| NameFacts::of(texts.get(id)));
     let mut classifier = Classifier { code, facts, stacks: FxHashMap::default(), cut: None };
@@ -147,15 +172,18 @@ pub(crate) fn classify(
     for (key, _) in &mut rows {
         let mut list: Vec<u64> = words(attributes.get(key.attributes).1).iter().collect();
         let state = list.get(state_at).and_then(|word| ThreadState::of_number(*word));
-        let mut site = WaitSite::Running;
+        let (mut site, mut function) = (WaitSite::Running, None);
         if let Some(state) = state.filter(|state| state.is_off_cpu()) {
-            (site, key.stack) = classifier.wait(resolved, key.stack);
+            (site, key.stack, function) = classifier.wait(resolved, key.stack);
             if state == ThreadState::Runnable {
                 site = WaitSite::Cpu;
             }
         }
         if let Some(word) = list.get_mut(site_at) {
             *word = site.word();
+        }
+        if let Some(word) = function_at.and_then(|at| list.get_mut(at)) {
+            *word = function.map_or(u64::MAX, u64::from);
         }
         bytes(&list, &mut scratch);
         key.attributes = marked.add(0, &scratch);
@@ -241,18 +269,24 @@ pub(crate) fn remove_idle(
     IdleWaits { threads: places.len(), rows }
 }
 
+/// PLACEHOLDER until code_owner is merged.
+pub(super) fn own_call(code: &LocationCalls, location: u32) -> Option<usize> {
+    code.range(location).find(|call| code.calls()[*call].level == pmc_sys::abi::CpuMode::User)
+}
+
 struct Classifier<'a, F> {
     code: &'a LocationCalls,
     facts: F,
-    /// The site of each stack, and the number of the same stack without the scheduler's frames.
-    stacks: FxHashMap<u32, (WaitSite, u32)>,
+    /// The site of each stack, the number of the same stack without the scheduler's frames, and the location
+    /// of the program's own function.
+    stacks: FxHashMap<u32, (WaitSite, u32, Option<u32>)>,
     /// The recording's stacks, and the same stacks without the scheduler's frames; `None` if no callers were
     /// recorded.
     cut: Option<Interner>,
 }
 
 impl<F: FnMut(StringId) -> NameFacts> Classifier<'_, F> {
-    fn wait(&mut self, resolved: &ResolvedStacks, number: u32) -> (WaitSite, u32) {
+    fn wait(&mut self, resolved: &ResolvedStacks, number: u32) -> (WaitSite, u32, Option<u32>) {
         if let Some(known) = self.stacks.get(&number) {
             return *known;
         }
@@ -264,7 +298,8 @@ impl<F: FnMut(StringId) -> NameFacts> Classifier<'_, F> {
             .collect();
         let facts: Vec<NameFacts> = calls.iter().map(|call| (self.facts)(*call)).collect();
         let site = site(&facts);
-        let mut found = (site, number);
+        let own = stack.iter().copied().find(|location| own_call(self.code, *location).is_some());
+        let mut found = (site, number, own);
         // Remove the innermost locations whose calls all belong to the scheduler.
         let is_scheduler = |location: &&u32| {
             let mut range = self.code.range(**location);
