@@ -43,15 +43,17 @@ use unwinding::RecordingUnwinder;
 use warning::AnalysisWarning;
 
 use crate::profile::sampled::event_totals::EventTotals;
+use crate::profile::sampled::idle::{self, IdleInput, IdleWaits, MeasuredThread};
 use crate::profile::sampled::profile_quality::UnwindEnds;
 use crate::profile::sampled::query;
 use crate::profile::sampled::table_input::TableInput;
 use crate::profile::sampled::time_sums::TimeSums;
-use crate::profile::sampled::waits::{IdleWaits, ThreadTimeSums};
+use crate::profile::sampled::waits::ThreadTimeSums;
 use crate::profile::sampled::{
     LocationCalls, ModuleQuality, Profile, ProfileQuality, Query, QueryAnswer, StackProfile, StringTable,
     callers, waits,
 };
+use crate::session::History;
 use crate::session::samples::{self, RowKey, SampleAttribute};
 use crate::session::thread_time::{ThreadState, ThreadTime};
 use crate::session::{CodeLocation, ModuleKind, ResolvedStacks, SampleValue, Samples, Session, resolver};
@@ -351,7 +353,10 @@ impl AggregatedSamples {
                 samples.attributes = marked;
             }
             if !self.shows_idle {
-                self.idle = waits::remove_idle(resolved, &samples.attributes, kinds);
+                let thread = |tid: i32| measured_thread(&self.session.history, tid);
+                let attributes = &samples.attributes;
+                let input = IdleInput { attributes, kinds, code, texts, thread: &thread };
+                self.idle = idle::remove_idle(resolved, input);
                 for (key, value) in &self.idle.rows {
                     let total = &mut samples.totals[key.event as usize];
                     *total = total.without(value);
@@ -410,7 +415,7 @@ impl AggregatedSamples {
         let thread_time = self.thread_time.as_ref();
         let sums = thread_time.map(|_| {
             let (first, last) = self.samples.span.unwrap_or_default();
-            let sums = ThreadTimeSums::new(last - first, self.idle.sums(), self.samples.threads.values());
+            let sums = ThreadTimeSums::new(last - first, &self.idle, self.samples.threads.values());
             // The selected states are only a part of the threads' time.
             if self.states.is_some() { ThreadTimeSums { coverage: None, ..sums } } else { sums }
         });
@@ -435,6 +440,13 @@ impl AggregatedSamples {
         }
         totals
     }
+}
+
+/// Returns the process and name of a thread.
+fn measured_thread(history: &History, tid: i32) -> MeasuredThread {
+    let process = history.process_of(tid).unwrap_or(tid);
+    let name = history.task_name(tid).map(|name| String::from_utf8_lossy(name).into_owned());
+    MeasuredThread { process, parent: history.parent_of(process), name: name.unwrap_or_default() }
 }
 
 /// Symbolized samples, which answer queries without reading files again.

@@ -271,6 +271,9 @@ impl AnalysisRequest {
         }
         if thread_time.is_some() {
             sort::add_attributes(&mut attributes, waits::ATTRIBUTES);
+            // Wakers show whether a wait is for a lock or for work.
+            let partner = ThreadTime::has_partners(session.reader.events());
+            sort::add_attributes(&mut attributes, partner.then_some(SampleAttribute::WaitPartner));
         }
         let parallelism = (self.latency == LatencyMode::Wanted).then(|| {
             let cpus = session.reader.features().nr_cpus.as_ref().map(|cpus| cpus.available);

@@ -1,6 +1,7 @@
 //! Properties of events that are known before their rows are processed.
 
-use super::waits::{IdleWaits, ThreadTimeSums};
+use super::idle::IdleWaits;
+use super::waits::ThreadTimeSums;
 use crate::session::SampleValue;
 use crate::session::thread_time::{ThreadState, ThreadTime};
 
@@ -50,6 +51,9 @@ impl EventTotals {
         for (key, value) in &idle.rows {
             totals[key.event as usize].total += value;
         }
-        totals.iter_mut().filter_map(|of| of.thread_time.as_mut()).for_each(|sums| sums.idle = (0, 0));
+        for sums in totals.iter_mut().filter_map(|of| of.thread_time.as_mut()) {
+            sums.idle = (0, 0);
+            sums.idle_groups.clear();
+        }
     }
 }

@@ -10,12 +10,13 @@
 //! The kernel function shows the mechanism. For a futex, the library function shows the purpose. A page fault
 //! counts as a page fault, regardless of the file or device that it waits for.
 
-use std::borrow::Cow;
 use std::cmp::Reverse;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::code::LocationCalls;
+use super::code_owner::{CodeOwner, CodeOwners};
+use super::idle::{IdleGroup, IdleWaits};
 use super::strings::{StringId, StringTable};
 use super::table_input::TableInput;
 use super::wait_site::{NameFacts, WaitSite, site};
@@ -39,6 +40,8 @@ pub struct ThreadTimeSums {
     /// Number of idle threads, and how long they waited for work. `sites` does not include these waits,
     /// unless requested.
     pub idle: (usize, u64),
+    /// The idle threads by group, longest wait first; empty if they are shown.
+    pub idle_groups: Vec<IdleGroup>,
     /// Fraction of the threads' lifetime that running and waiting time account for. Near 1, unless records
     /// are missing or running time was sampled incompletely. `None` if the threads existed too briefly to
     /// tell.
@@ -56,12 +59,13 @@ impl ThreadTimeSums {
     /// Creates the sums without sites.
     pub(crate) fn new<'a>(
         elapsed_ns: u64,
-        idle: (usize, u64),
+        idle: &IdleWaits,
         threads: impl Iterator<Item = &'a ThreadSpan>,
     ) -> Self {
         // With less time than this, in nanoseconds, there are too few clock samples.
         const LEAST: u64 = 100_000_000;
-        let mut sums = Self { elapsed_ns, idle, ..Self::default() };
+        let (idle, idle_groups) = (idle.sums(), idle.groups.clone());
+        let mut sums = Self { elapsed_ns, idle, idle_groups, ..Self::default() };
         let (mut existed, mut waited, mut ran) = (0u64, 0u64, 0u64);
         let mut is_exact = true;
         for span in threads {
@@ -79,13 +83,14 @@ impl ThreadTimeSums {
     }
 
     /// Creates the sums of one interval of a live view, without sites.
-    pub(crate) fn live(elapsed_ns: u64, threads: usize, idle: (usize, u64)) -> Self {
-        Self { elapsed_ns, threads, idle, is_live: true, ..Self::default() }
+    pub(crate) fn live(elapsed_ns: u64, threads: usize, idle: &IdleWaits) -> Self {
+        let (idle, idle_groups) = (idle.sums(), idle.groups.clone());
+        Self { elapsed_ns, threads, idle, idle_groups, is_live: true, ..Self::default() }
     }
 
     /// Returns these sums with the sites.
     pub(super) fn with_sites(&self, sites: &[(WaitSite, SampleValue)]) -> Self {
-        Self { sites: sites.to_vec(), ..*self }
+        Self { sites: sites.to_vec(), ..self.clone() }
     }
 
     /// Returns the time that threads spent in a state, in nanoseconds.
@@ -162,7 +167,8 @@ pub(crate) fn classify(
     let function_at = at(SampleAttribute::WaitFunction);
     let mut known: FxHashMap<StringId, NameFacts> = FxHashMap::default();
     let facts = |id: StringId| *known.entry(id).or_insert_with(|| NameFacts::of(texts.get(id)));
-    let mut classifier = Classifier { code, facts, stacks: FxHashMap::default(), cut: None };
+    let owners = CodeOwners::new(code, texts);
+    let mut classifier = Classifier { code, owners, facts, stacks: FxHashMap::default(), cut: None };
     if let StackStore::Interned(lists) = &resolved.stacks {
         classifier.cut = Some(Interner::clone(lists));
     }
@@ -196,86 +202,9 @@ pub(crate) fn classify(
     Some(marked)
 }
 
-/// The waits of idle threads.
-#[derive(Debug, Default)]
-pub(crate) struct IdleWaits {
-    /// Number of idle threads.
-    pub(crate) threads: usize,
-    /// The rows of their waits.
-    pub(crate) rows: Vec<(RowKey, SampleValue)>,
-}
-
-impl IdleWaits {
-    /// Returns the other rows and, if `with_idle` is set, these rows, sorted by key.
-    pub(crate) fn select<'a>(
-        &self,
-        others: &'a [(RowKey, SampleValue)],
-        with_idle: bool,
-    ) -> Cow<'a, [(RowKey, SampleValue)]> {
-        if !with_idle || self.rows.is_empty() {
-            return others.into();
-        }
-        let mut rows = [others, &self.rows].concat();
-        rows.sort_by_key(|(key, _)| *key);
-        rows.into()
-    }
-
-    /// Returns the number of idle threads, and their total waiting time.
-    pub(crate) fn sums(&self) -> (usize, u64) {
-        let waited = self.rows.iter().fold(0u64, |sum, (_, value)| sum.saturating_add(value.period));
-        (self.threads, waited)
-    }
-}
-
-/// Removes the waits of idle threads, and returns them.
-///
-/// A thread is idle if it spends most of its time waiting for work in a single place: in `epoll_wait`, or
-/// with the same stack as another thread, as in a thread pool.
-///
-/// ```text
-///   worker 1   condition ▓▓▓▓▓▓▓▓▓▓▓ run ▓▓▓▓▓▓     the same stack: a pool
-///   worker 2   condition ▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓
-/// ```
-pub(crate) fn remove_idle(
-    resolved: &mut ResolvedStacks,
-    attributes: &Interner,
-    kinds: &[SampleAttribute],
-) -> IdleWaits {
-    /// Minimum share of its time that an idle thread waits in one place.
-    const MOST: f64 = 0.8;
-    let at = |wanted| kinds.iter().position(|attribute| *attribute == wanted);
-    let (Some(site_at), Some(tid_at)) = (at(SampleAttribute::WaitSite), at(SampleAttribute::Tid)) else {
-        return IdleWaits::default();
-    };
-    let word = |key: &RowKey, at: usize| words(attributes.get(key.attributes).1).get(at).unwrap_or(0);
-    let mut all: FxHashMap<u64, u64> = FxHashMap::default();
-    let mut places: FxHashMap<(u64, u32), (WaitSite, u64)> = FxHashMap::default();
-    for (key, value) in &resolved.rows {
-        let (tid, site) = (word(key, tid_at), WaitSite::of_word(word(key, site_at)));
-        let sum = all.entry(tid).or_default();
-        *sum = sum.saturating_add(value.period);
-        if site.is_for_work() {
-            let (_, sum) = places.entry((tid, key.stack)).or_insert((site, 0));
-            *sum = sum.saturating_add(value.period);
-        }
-    }
-    // Otherwise, a thread whose times are all 0 would be idle in each of its places.
-    places.retain(|(tid, _), (_, period)| *period > 0 && *period as f64 >= MOST * all[tid] as f64);
-    let mut pools: FxHashMap<u32, usize> = FxHashMap::default();
-    places.keys().for_each(|(_, stack)| *pools.entry(*stack).or_default() += 1);
-    places.retain(|(_, stack), (site, _)| *site == WaitSite::Epoll || pools[stack] > 1);
-    let is_idle = |(key, _): &mut (RowKey, _)| places.contains_key(&(word(key, tid_at), key.stack));
-    let rows = resolved.rows.extract_if(.., is_idle).collect();
-    IdleWaits { threads: places.len(), rows }
-}
-
-/// PLACEHOLDER until code_owner is merged.
-pub(super) fn own_call(code: &LocationCalls, location: u32) -> Option<usize> {
-    code.range(location).find(|call| code.calls()[*call].level == pmc_sys::abi::CpuMode::User)
-}
-
 struct Classifier<'a, F> {
     code: &'a LocationCalls,
+    owners: CodeOwners,
     facts: F,
     /// The site of each stack, the number of the same stack without the scheduler's frames, and the location
     /// of the program's own function.
@@ -286,6 +215,16 @@ struct Classifier<'a, F> {
 }
 
 impl<F: FnMut(StringId) -> NameFacts> Classifier<'_, F> {
+    /// Returns the location of the program's own function; if there is none, of the innermost function in user
+    /// space.
+    fn own_location(&self, stack: &[u32]) -> Option<u32> {
+        let find = |is_wanted: &dyn Fn(CodeOwner) -> bool| {
+            let has = |location: &u32| self.code.range(*location).any(|call| is_wanted(self.owners.of(call)));
+            stack.iter().copied().find(has)
+        };
+        find(&|owner| owner == CodeOwner::Program).or_else(|| find(&|owner| owner != CodeOwner::Kernel))
+    }
+
     fn wait(&mut self, resolved: &ResolvedStacks, number: u32) -> (WaitSite, u32, Option<u32>) {
         if let Some(known) = self.stacks.get(&number) {
             return *known;
@@ -298,7 +237,7 @@ impl<F: FnMut(StringId) -> NameFacts> Classifier<'_, F> {
             .collect();
         let facts: Vec<NameFacts> = calls.iter().map(|call| (self.facts)(*call)).collect();
         let site = site(&facts);
-        let own = stack.iter().copied().find(|location| own_call(self.code, *location).is_some());
+        let own = self.own_location(&stack);
         let mut found = (site, number, own);
         // Remove the innermost locations whose calls all belong to the scheduler.
         let is_scheduler = |location: &&u32| {
@@ -316,41 +255,5 @@ impl<F: FnMut(StringId) -> NameFacts> Classifier<'_, F> {
         }
         self.stacks.insert(number, found);
         found
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Removes the idle threads from `rows` (thread, stack, site and period). Returns the number of idle
-    /// threads, and the number of remaining rows.
-    fn without_idle(rows: &[(u64, u32, WaitSite, u64)]) -> (usize, usize) {
-        let kinds = [SampleAttribute::Tid, SampleAttribute::WaitSite];
-        let mut attributes = Interner::default();
-        let mut list = Vec::new();
-        let mut row = |(tid, stack, site, period): &(u64, u32, WaitSite, u64)| {
-            bytes(&[*tid, site.word()], &mut list);
-            let key = RowKey { event: 0, stack: *stack, comm: 0, attributes: attributes.add(0, &list) };
-            (key, SampleValue { samples: 1, period: *period, ..SampleValue::default() })
-        };
-        let rows = rows.iter().map(&mut row).collect();
-        let mut resolved = ResolvedStacks { rows, ..ResolvedStacks::default() };
-        let idle = remove_idle(&mut resolved, &attributes, &kinds);
-        (idle.threads, resolved.rows.len())
-    }
-
-    #[test]
-    fn threads_that_wait_in_one_place_are_idle() {
-        let idle = [(7, 1, WaitSite::Epoll, 90), (7, 2, WaitSite::Running, 10)];
-        let pool = [(8, 3, WaitSite::Condition, 50), (9, 3, WaitSite::Condition, 50)];
-        assert_eq!(without_idle(&[&idle[..], &pool].concat()), (3, 1));
-        // A single thread is not a pool.
-        assert_eq!(without_idle(&pool[..1]), (0, 1));
-    }
-
-    #[test]
-    fn threads_without_time_are_not_idle() {
-        assert_eq!(without_idle(&[(7, 1, WaitSite::Epoll, 0), (7, 2, WaitSite::Epoll, 0)]), (0, 2));
     }
 }
