@@ -170,15 +170,23 @@ fn check_functions(file: &Path, threads: &[Measured]) {
     }
 }
 
+/// Returns the rows of running, waiting and runnable time by these sort keys, including idle threads.
+#[track_caller]
+fn rows_of_all_states(file: &str, keys: &str) -> Vec<serde_json::Value> {
+    let words = ["report", "--json", "-i", file, "-s", keys, "-g", "none", "--no-children", "--idle"];
+    let words = [&words[..], &["--state", "all"]].concat();
+    let json: serde_json::Value = serde_json::from_str(&kit::run(&words).expect(0).stdout).expect("JSON");
+    let events = json["events"].as_array().expect("events");
+    let known = ["running", "waiting", "runnable"];
+    assert!(events.iter().all(|event| known.contains(&event["name"].as_str().expect("a name"))), "{json}");
+    events.iter().flat_map(|event| event["rows"].as_array().expect("rows").clone()).collect()
+}
+
 /// Checks that each thread waits mostly at its site, apart from waits for a CPU.
 #[track_caller]
 fn check_sites(file: &Path, threads: &[Measured], sites: &[(&str, &str)]) {
     let file = file.to_str().expect("UTF-8");
-    let words =
-        ["report", "--json", "-i", file, "-s", "tid,wait_site", "-g", "none", "--no-children", "--idle"];
-    let json: serde_json::Value = serde_json::from_str(&kit::run(&words).expect(0).stdout).expect("JSON");
-    let rows = json["events"][0]["rows"].as_array().expect("rows");
-    assert_eq!(json["events"][0]["name"], "wall-clock");
+    let rows = &rows_of_all_states(file, "tid,wait_site");
     for Measured { name, tid, .. } in threads {
         let site = sites.iter().find(|(mode, _)| mode == name).expect("a known mode").1;
         let (mut here, mut all) = (0, 0);

@@ -122,8 +122,8 @@ fn above_table(
     for event in others {
         headline(&mut remarks, event)?;
     }
-    // The table of waits has its own title.
-    if titled.is_empty() { writeln!(remarks) } else { Ok(()) }
+    // The table of waits has its own title, and two tables must fit on a screen.
+    if titled.is_empty() && sums.is_none() { writeln!(remarks) } else { Ok(()) }
 }
 
 fn event_tree(

@@ -16,6 +16,7 @@ use rustc_hash::FxHashMap;
 use super::name::StyledWords;
 use super::{ReportLayout, cell_words};
 use crate::view::table::{self, ColumnShape, left, right};
+use pmc_analysis::profile::sampled::idle::IdleGroup;
 use pmc_analysis::profile::sampled::waits::ThreadTimeSums;
 use pmc_analysis::profile::sampled::{
     CodeKind, Profile, ProfileEvent, RowCell, SampleValue, SortKey, TableRow, ThreadState,
@@ -185,13 +186,55 @@ pub(super) fn write_waits(
         let share = event.share(left_out) * 100.0;
         writeln!(out, "  … and {more} more rows, {share:.1}% in total (--limit 0 shows all)")?;
     }
-    Ok(())
+    match &event.thread_time {
+        Some(sums) if !layout.is_quiet => write_idle(out, sums, layout),
+        _ => Ok(()),
+    }
 }
+
+/// Writes the groups of idle threads whose waits are folded.
+fn write_idle(out: &mut dyn Write, sums: &ThreadTimeSums, layout: &ReportLayout) -> io::Result<()> {
+    /// Maximum number of groups.
+    const GROUPS: usize = 3;
+    let (threads, waited) = sums.idle;
+    if threads == 0 {
+        return Ok(());
+    }
+    let title = format!("Idle {}, {}", duration(waited as f64), counted(threads as u64, "thread"));
+    writeln!(out, "\n {} (--idle shows them)", layout.paint.words(TextRole::Heading, &title))?;
+    let row = |group: &IdleGroup| {
+        let names: Vec<_> = group.names.iter().map(|name| clean(name)).collect();
+        vec![
+            duration(group.waited_ns as f64),
+            format!("{}×", thousands(group.threads as u64)),
+            group.site.name().to_owned(),
+            group.reason.name().to_owned(),
+            names.join(", "),
+        ]
+    };
+    let rows: Vec<Vec<String>> = sums.idle_groups.iter().take(GROUPS).map(row).collect();
+    let shapes = table::fitted(
+        &[right(2, 0), right(2, 0), left(2, 0), left(2, 0), left(2, 0)],
+        rows.iter().map(Vec::as_slice),
+    );
+    let room = layout.width().map(|most| most.saturating_sub(table::width(&shapes[..4]) + 2));
+    for mut row in rows {
+        if let Some(room) = room {
+            row[4] = cut(&row[4], room.max(NARROWEST));
+        }
+        writeln!(out, "{}", table::line(&shapes[..5], row).trim_end())?;
+    }
+    match sums.idle_groups.len().saturating_sub(GROUPS) {
+        0 => Ok(()),
+        more => writeln!(out, "  … and {}", counted(more as u64, "more group")),
+    }
+}
+
+/// Minimum width of a shortened column.
+const NARROWEST: usize = 16;
 
 /// Narrows the columns of functions and wakers to fit a line.
 fn fit(shapes: &mut [ColumnShape], most: Option<usize>) {
-    /// Minimum width of a shortened column.
-    const NARROWEST: usize = 16;
     let Some(most) = most else { return };
     let excess = |shapes: &[ColumnShape]| table::width(shapes).saturating_sub(most);
     // The function matters most, so the waker gives way first.

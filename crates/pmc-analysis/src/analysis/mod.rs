@@ -492,6 +492,14 @@ impl NamedSamples {
         visit(&StackProfile::new(&self.input(&rows, &words), modules, &totals, query, &self.texts))
     }
 
+    /// Returns the events that measure one state of threads each, for queries in which states are apart: index
+    /// and total time in nanoseconds.
+    pub fn state_events(&self) -> Vec<(ThreadState, usize, u64)> {
+        let events = self.samples.events_totals(&Query { states_apart: true, ..Query::default() });
+        let events = events.iter().enumerate();
+        events.filter_map(|(index, event)| Some((event.state?, index, event.total.period))).collect()
+    }
+
     /// Returns a profile that contains only the quality of the data and the modules. Valid after
     /// [`Analysis::assess`].
     pub fn quality(&self) -> Profile {

@@ -59,6 +59,7 @@ impl ThreadState {
             "runnable" => Some(&[Self::Runnable]),
             "blocked" => Some(&[Self::Blocked]),
             "waiting" => Some(&[Self::Runnable, Self::Blocked]),
+            "all" => Some(&[Self::Running, Self::Runnable, Self::Blocked]),
             _ => None,
         }
     }

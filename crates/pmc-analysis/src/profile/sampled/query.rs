@@ -185,8 +185,16 @@ pub(crate) fn answer(
             let sum: &mut u64 = by_slice.entry(slice).or_default();
             *sum = sum.saturating_add(query.share_of.cost(value));
         }
-        if event == shown && verdict.other && verdict.time && filter_state.pid.is_some() {
-            *by_attributes.entry((key.attributes, key.comm)).or_default() += value;
+        if (event == shown || measures_threads(event) && measures_threads(shown))
+            && verdict.other
+            && verdict.time
+            && filter_state.pid.is_some()
+        {
+            let sum: &mut SampleValue = by_attributes.entry((key.attributes, key.comm)).or_default();
+            // A thread without cost in this event has a timeline too.
+            if event == shown {
+                *sum += value;
+            }
         }
         if verdict.other && verdict.thread && verdict.time {
             if !has_all && is_wanted {

@@ -109,7 +109,7 @@ mod tests {
         let mut sums = StateSums::default();
         rows.iter().for_each(|(slice, state, period)| sums.add(7, *slice, *state, *period));
         let mut total = 0u128;
-        let mut runs = sums.runs(10, |_, _, sum| total += u128::from(sum));
+        let mut runs = sums.runs(10, |_, _, sums| total += sums.map(u128::from).iter().sum::<u128>());
         let all: u128 = rows.iter().map(|(.., period)| u128::from(*period)).sum();
         assert!(total <= all);
         let runs = runs.remove(&7).unwrap_or_default();
