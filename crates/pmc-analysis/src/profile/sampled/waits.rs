@@ -15,6 +15,7 @@ use std::cmp::Reverse;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::code::LocationCalls;
+use super::code_owner::CodeOwners;
 use super::idle::{IdleGroup, IdleWaits};
 use super::strings::{StringId, StringTable};
 use super::table_input::TableInput;
@@ -141,7 +142,9 @@ pub(crate) fn classify(
     let (state_at, site_at) = (at(SampleAttribute::State)?, at(SampleAttribute::WaitSite)?);
     let mut known: FxHashMap<StringId, NameFacts> = FxHashMap::default();
     let facts = |id: StringId| *known.entry(id).or_insert_with(|| NameFacts::of(texts.get(id)));
-    let mut classifier = Classifier { code, facts, stacks: FxHashMap::default(), cut: None };
+    let function_at = at(SampleAttribute::WaitFunction);
+    let owners = function_at.map(|_| CodeOwners::new(code, texts));
+    let mut classifier = Classifier { code, facts, owners, stacks: FxHashMap::default(), cut: None };
     if let StackStore::Interned(lists) = &resolved.stacks {
         classifier.cut = Some(Interner::clone(lists));
     }
@@ -151,15 +154,18 @@ pub(crate) fn classify(
     for (key, _) in &mut rows {
         let mut list: Vec<u64> = words(attributes.get(key.attributes).1).iter().collect();
         let state = list.get(state_at).and_then(|word| ThreadState::of_number(*word));
-        let mut site = WaitSite::Running;
+        let (mut site, mut function) = (WaitSite::Running, None);
         if let Some(state) = state.filter(|state| state.is_off_cpu()) {
-            (site, key.stack) = classifier.wait(resolved, key.stack);
+            (site, key.stack, function) = classifier.wait(resolved, key.stack);
             if state == ThreadState::Runnable {
                 site = WaitSite::Cpu;
             }
         }
         if let Some(word) = list.get_mut(site_at) {
             *word = site.word();
+        }
+        if let Some(word) = function_at.and_then(|at| list.get_mut(at)) {
+            *word = function.map_or(u64::MAX, u64::from);
         }
         bytes(&list, &mut scratch);
         key.attributes = marked.add(0, &scratch);
@@ -175,15 +181,18 @@ pub(crate) fn classify(
 struct Classifier<'a, F> {
     code: &'a LocationCalls,
     facts: F,
-    /// The site of each stack, and the number of the same stack without the scheduler's frames.
-    stacks: FxHashMap<u32, (WaitSite, u32)>,
+    /// The owners of the functions, if the locations of waiting functions are wanted.
+    owners: Option<CodeOwners>,
+    /// The site of each stack, the number of the same stack without the scheduler's frames, and the location of
+    /// the function that waits.
+    stacks: FxHashMap<u32, (WaitSite, u32, Option<u32>)>,
     /// The recording's stacks, and the same stacks without the scheduler's frames; `None` if no callers were
     /// recorded.
     cut: Option<Interner>,
 }
 
 impl<F: FnMut(StringId) -> NameFacts> Classifier<'_, F> {
-    fn wait(&mut self, resolved: &ResolvedStacks, number: u32) -> (WaitSite, u32) {
+    fn wait(&mut self, resolved: &ResolvedStacks, number: u32) -> (WaitSite, u32, Option<u32>) {
         if let Some(known) = self.stacks.get(&number) {
             return *known;
         }
@@ -195,7 +204,8 @@ impl<F: FnMut(StringId) -> NameFacts> Classifier<'_, F> {
             .collect();
         let facts: Vec<NameFacts> = calls.iter().map(|call| (self.facts)(*call)).collect();
         let site = site(&facts);
-        let mut found = (site, number);
+        let function = self.owners.as_ref().and_then(|owners| owners.waiting_location(&stack, self.code));
+        let mut found = (site, number, function);
         // Remove the innermost locations whose calls all belong to the scheduler.
         let is_scheduler = |location: &&u32| {
             let mut range = self.code.range(**location);
