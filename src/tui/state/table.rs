@@ -103,15 +103,15 @@ pub(crate) fn words(profile: &Profile, row: &TableRow) -> String {
 /// Returns the function of an event's row, if it has one. For a wait, this is the function of the program that
 /// waits, in any module.
 pub(crate) fn function(profile: &Profile, event: &ProfileEvent, row: &TableRow) -> Option<FunctionRef> {
-    if let Some(place) = named(profile, event, row, SortKey::WaitFunction).filter(|place| !place.is_empty()) {
-        let name = place.rfind(" (").map_or(place.as_str(), |line| &place[..line]);
-        return Some(FunctionRef { dso: String::new(), symbol: name.to_owned() });
-    }
-    let at = |wanted: SortKey| profile.keys_of(event).iter().position(|key| *key == wanted);
-    let symbol = match row.cells.get(at(SortKey::Symbol)?)? {
+    let keys = profile.keys_of(event);
+    let at = |wanted: SortKey| keys.iter().position(|key| *key == wanted);
+    let symbol = match row.cells.get(at(SortKey::Symbol).or_else(|| at(SortKey::WaitFunction))?)? {
         RowCell::Symbol(_, id) | RowCell::Text(id) => profile.texts.get(*id).to_owned(),
         _ => return None,
     };
+    if symbol.is_empty() {
+        return None;
+    }
     Some(FunctionRef { dso: named(profile, event, row, SortKey::Dso).unwrap_or_default(), symbol })
 }
 

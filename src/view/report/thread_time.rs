@@ -21,6 +21,7 @@ use pmc_analysis::profile::sampled::waits::ThreadTimeSums;
 use pmc_analysis::profile::sampled::{
     CodeKind, Profile, ProfileEvent, RowCell, SampleValue, SortKey, TableRow, ThreadState,
 };
+use pmc_sys::terminal::Paint;
 use pmc_sys::terminal::theme::TextRole;
 use pmc_sys::text::{clean, cut, width};
 use pmc_sys::units::{counted, duration, thousands};
@@ -58,7 +59,7 @@ pub(in crate::view) fn headline(sums: &ThreadTimeSums) -> String {
 }
 
 /// The sort keys whose rows this table shows.
-const KEYS: [SortKey; 3] = [SortKey::WaitSite, SortKey::WaitFunction, SortKey::Waker];
+const KEYS: [SortKey; 4] = [SortKey::WaitSite, SortKey::WaitFunction, SortKey::WaitLine, SortKey::Waker];
 
 /// Whether an event's rows are waits by site and function.
 pub(super) fn has_wait_rows(profile: &Profile, event: &ProfileEvent) -> bool {
@@ -72,6 +73,8 @@ pub(super) fn has_wait_rows(profile: &Profile, event: &ProfileEvent) -> bool {
 struct WaitLine<'a> {
     site: &'a str,
     function: &'a str,
+    /// The file and line, such as `cache.cpp:40`; empty if unknown.
+    line: String,
     value: SampleValue,
     /// The wakers with the time of the waits that they ended.
     wakers: Vec<(String, u64)>,
@@ -83,16 +86,17 @@ fn wait_lines<'a>(profile: &'a Profile, event: &'a ProfileEvent) -> Vec<WaitLine
     let cell =
         |row: &'a TableRow, key| keys.iter().position(|other| *other == key).and_then(|at| row.cells.get(at));
     let text = |cell: Option<&RowCell>| match cell {
-        Some(RowCell::Text(id)) => profile.texts.get(*id),
+        Some(RowCell::Text(id) | RowCell::Symbol(_, id)) => profile.texts.get(*id),
         _ => "",
     };
     let mut lines: Vec<WaitLine<'a>> = Vec::new();
-    let mut known: FxHashMap<(&str, &str), usize> = FxHashMap::default();
+    let mut known: FxHashMap<(&str, &str, String), usize> = FxHashMap::default();
     for row in &event.rows {
         let site = text(cell(row, SortKey::WaitSite));
         let function = text(cell(row, SortKey::WaitFunction));
-        let at = *known.entry((site, function)).or_insert_with(|| {
-            lines.push(WaitLine { site, function, value: SampleValue::default(), wakers: Vec::new() });
+        let line = cell(row, SortKey::WaitLine).map(|cell| cell_words(profile, cell)).unwrap_or_default();
+        let at = *known.entry((site, function, line.clone())).or_insert_with(|| {
+            lines.push(WaitLine { site, function, line, value: SampleValue::default(), wakers: Vec::new() });
             lines.len() - 1
         });
         lines[at].value += &row.own;
@@ -112,17 +116,16 @@ fn main_waker(line: &WaitLine<'_>, event: &ProfileEvent) -> String {
     format!("{waker} {:.0}%", share * 100.0)
 }
 
-/// Returns a function with its line, such as `Cache::put (cache.cpp:40)`, in at most `columns` columns.
-fn function(text: &str, columns: usize) -> StyledWords {
-    let (name, line) = match text.rfind(" (") {
-        Some(at) => text.split_at(at),
-        None => (text, ""),
-    };
-    let line = if width(line) > columns / 2 { "" } else { line };
-    let mut words =
-        StyledWords::of_function(name, (CodeKind::Program, false), "", columns.saturating_sub(width(line)));
-    words.push(&StyledWords::new(TextRole::Quiet, clean(line)));
-    words
+impl WaitLine<'_> {
+    /// Returns the function with its line, such as `Cache::put (cache.cpp:40)`, in at most `columns` columns.
+    fn place(&self, columns: usize) -> StyledWords {
+        let line = if self.line.is_empty() { String::new() } else { format!(" ({})", self.line) };
+        let line = if width(&line) > columns / 2 { String::new() } else { line };
+        let room = columns.saturating_sub(width(&line));
+        let mut words = StyledWords::of_function(self.function, (CodeKind::Program, false), "", room);
+        words.push(&StyledWords::new(TextRole::Quiet, line));
+        words
+    }
 }
 
 /// Writes the table of waits.
@@ -149,7 +152,7 @@ pub(super) fn write_waits(
             format!("{:.1}%", event.share(cost) * 100.0),
             thousands(line.value.samples),
             clean(line.site).into_owned(),
-            clean(line.function).into_owned(),
+            line.place(usize::MAX).painted(Paint::default()),
             main_waker(line, event),
         ]
     }));
@@ -166,7 +169,7 @@ pub(super) fn write_waits(
             0 => row.iter().map(|heading| layout.paint.words(TextRole::Heading, heading)).collect(),
             _ => {
                 let mut cells = row.clone();
-                cells[4] = function(&row[4], shapes[4].least).painted(layout.paint);
+                cells[4] = lines[number - 1].place(shapes[4].least).painted(layout.paint);
                 cells[5] = cut(&row[5], shapes[5].least);
                 cells.to_vec()
             }

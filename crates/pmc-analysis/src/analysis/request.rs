@@ -313,8 +313,10 @@ pub enum WaitRows {
 impl WaitRows {
     fn keys(self, has_wakers: bool) -> &'static [SortKey] {
         match self {
-            Self::Functions if has_wakers => &[SortKey::WaitSite, SortKey::WaitFunction, SortKey::Waker],
-            Self::Functions => &[SortKey::WaitSite, SortKey::WaitFunction],
+            Self::Functions if has_wakers => {
+                &[SortKey::WaitSite, SortKey::WaitFunction, SortKey::WaitLine, SortKey::Waker]
+            }
+            Self::Functions => &[SortKey::WaitSite, SortKey::WaitFunction, SortKey::WaitLine],
             Self::KernelFunctions => &[SortKey::WaitSite, SortKey::Comm, SortKey::Dso, SortKey::Symbol],
         }
     }

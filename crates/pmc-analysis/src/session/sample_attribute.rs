@@ -67,8 +67,7 @@ pub enum SampleAttribute {
     /// The number of the [`WaitSite`](crate::profile::sampled::wait_site::WaitSite). Filled in by `profile`,
     /// not from the sample.
     WaitSite,
-    /// The location of the innermost function of the program itself in the stack of a wait: an index of
-    /// [`ResolvedStacks::locations`](super::ResolvedStacks), or `u64::MAX`. Filled in by `profile`.
+    /// Where the program's own function waits: a location number. Filled in by `profile`, not from the sample.
     WaitFunction,
     /// The [`WaitPartner`](pmc_perfdata::record::WaitPartner) of a wait, as a word; 0 if the thread ran.
     WaitPartner,

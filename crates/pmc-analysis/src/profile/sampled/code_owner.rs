@@ -12,7 +12,7 @@
 //! [`NAMES`].
 
 use super::boilerplate::is_boilerplate;
-use super::code::{CodeKind, LocationCall, LocationCalls};
+use super::code::{CodeKind, LocationCall, LocationCalls, is_generated_module};
 use super::interpreters::is_evaluator;
 use super::language::{is_runtime_name, marked};
 use super::strings::StringTable;
@@ -144,8 +144,19 @@ const GENERATED_NAMES: &[&str] =
 const GENERATED_FILES: &[&str] = &[" node:", ":<frozen "];
 
 impl CodeOwner {
+    /// Returns the owner of code in user space, given the file name of the module and the function, if known.
+    pub(crate) fn of_user(module: &str, symbol: Option<&str>) -> Self {
+        let is_generated =
+            is_generated_module(module) || module.starts_with("perf-") && module.ends_with(".map");
+        match symbol {
+            Some(symbol) if is_generated => Self::of_generated(symbol),
+            None if is_generated => Self::Unknown,
+            symbol => Self::of_native(module, symbol.unwrap_or("")),
+        }
+    }
+
     /// Returns the owner of native code in user space, given the module's short name and the function.
-    pub(crate) fn of_native(module: &str, symbol: &str) -> Self {
+    fn of_native(module: &str, symbol: &str) -> Self {
         let is_file = |names: &[&str]| names.iter().any(|start| module.starts_with(start));
         let name = without_return_type(symbol);
         let is_runtime = || {
@@ -181,9 +192,9 @@ impl CodeOwner {
         let (module, symbol) = (texts.get(call.dso), texts.get(call.symbol));
         match CodeKind::of(call.level, module) {
             CodeKind::Kernel => Self::Kernel,
-            CodeKind::Generated if call.named => Self::of_generated(symbol),
-            CodeKind::Generated | CodeKind::Unknown => Self::Unknown,
-            CodeKind::Program | CodeKind::Library => Self::of_native(module, symbol),
+            CodeKind::Unknown => Self::Unknown,
+            CodeKind::Generated => Self::of_user(module, call.named.then_some(symbol)),
+            CodeKind::Program | CodeKind::Library => Self::of_user(module, Some(symbol)),
         }
     }
 }
@@ -219,6 +230,18 @@ fn without_return_type(symbol: &str) -> &str {
     &symbol[start..]
 }
 
+/// Returns the function that waits at the location whose number is in an attribute: the innermost call of the
+/// program, or else the innermost one.
+pub(super) fn waiting_call<'a>(
+    code: &'a LocationCalls,
+    word: Option<u64>,
+    texts: &StringTable,
+) -> Option<&'a LocationCall> {
+    let location = u32::try_from(word?).ok().filter(|location| (*location as usize) < code.len())?;
+    let calls = &code.calls()[code.range(location)];
+    calls.iter().find(|call| CodeOwner::of(call, texts) == CodeOwner::Program).or_else(|| calls.first())
+}
+
 /// What the owners of a stack's functions tell about a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct StackOwners {
@@ -240,9 +263,15 @@ impl CodeOwners {
         Self(marked(code, texts, CodeOwner::of))
     }
 
-    /// Returns the owner of a call, given its index.
-    pub(crate) fn of(&self, call: usize) -> CodeOwner {
-        self.0[call]
+    /// Returns the location to name for a wait, given the locations of its stack, innermost first: that of the
+    /// program's own function, or else of the innermost function outside the kernel and the C library.
+    pub(super) fn waiting_location(&self, stack: &[u32], code: &LocationCalls) -> Option<u32> {
+        let find = |wanted: fn(CodeOwner) -> bool| {
+            let has = |location: &&u32| code.range(**location).any(|call| wanted(self.0[call]));
+            stack.iter().find(has).copied()
+        };
+        find(|owner| owner == CodeOwner::Program)
+            .or_else(|| find(|owner| !matches!(owner, CodeOwner::Kernel | CodeOwner::Libc)))
     }
 
     /// Assesses the functions of a stack, given the indices of its calls, innermost first.
@@ -338,6 +367,33 @@ mod tests {
         assert_eq!(stack(&[Kernel, Libc, Runtime, Program, Program, Libc]), (Some(3), false));
         assert_eq!(stack(&[Kernel, Libc, Libc]), (None, false));
         assert_eq!(stack(&[]), (None, false));
+    }
+
+    #[test]
+    fn waits_are_named_by_the_programs_function() {
+        let mut texts = StringTable::default();
+        let mut code = LocationCalls::default();
+        let mut add = |module: &str, symbols: &[&str]| {
+            let level = if module.starts_with('[') { CpuMode::Kernel } else { CpuMode::User };
+            let call = |symbol: &&str| LocationCall::new(texts.add(module), texts.add(symbol), level, true);
+            code.push(&symbols.iter().map(call).collect::<Vec<_>>(), Some(0));
+        };
+        add("[kernel.kallsyms]", &["futex_do_wait"]);
+        add("libc.so.6", &["pthread_mutex_lock"]);
+        add("libshop.so", &["std::mutex::lock", "Cache::get", "serve"]);
+        add("shop", &["main"]);
+        add("libpython3.11.so.1.0", &["time_sleep"]);
+        let owners = CodeOwners::new(&code, &texts);
+        let name = |stack: &[u32]| {
+            let word = owners.waiting_location(stack, &code).map(u64::from);
+            waiting_call(&code, word, &texts).map(|call| texts.get(call.symbol))
+        };
+        assert_eq!(name(&[0, 1, 2, 3]), Some("Cache::get"));
+        assert_eq!(name(&[0, 1, 4]), Some("time_sleep"));
+        assert_eq!(name(&[0, 1]), None);
+        // An attribute of a row that is no wait, or of a damaged file.
+        assert_eq!(waiting_call(&code, Some(u64::MAX), &texts), None);
+        assert_eq!(waiting_call(&code, Some(5), &texts), None);
     }
 
     #[test]

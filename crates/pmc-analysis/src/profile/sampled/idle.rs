@@ -28,14 +28,27 @@ use pmc_perfdata::record::WaitPartner;
 /// the runtime or waits for measured threads.
 const MOST: f64 = 0.8;
 
-/// Threads that the JVM starts for itself and that run Java code. The kernel cuts names to 15 bytes.
+/// Prefixes of the names of threads that the JVM starts for itself. Some run Java code, and others wait from
+/// the start, before pmc can unwind their stacks. The kernel cuts names to 15 bytes.
 const JVM_THREADS: &[&str] = &[
-    "Finalizer",
-    "Reference Handl",
-    "Common-Cleaner",
-    "Signal Dispatch",
-    "Notification Th",
     "Attach Listener",
+    "C1 CompilerThre",
+    "C2 CompilerThre",
+    "Common-Cleaner",
+    "Finalizer",
+    "G1 Conc#",
+    "G1 Main Marker",
+    "G1 Refine#",
+    "G1 Service",
+    "GC Thread#",
+    "Monitor Deflati",
+    "Notification Th",
+    "Reference Handl",
+    "Service Thread",
+    "Signal Dispatch",
+    "Sweeper thread",
+    "VM Periodic Tas",
+    "VM Thread",
 ];
 
 /// Why a thread's waits count as waits for work.
@@ -223,7 +236,7 @@ impl WaitCensus {
         let reason = |(&(tid, stack), wait): (&PlaceKey, &ObservedWait)| {
             let (thread, all) = &self.threads[&tid];
             let is_service = wait.owners.is_service && (wait.owners.is_go || tid != thread.process)
-                || JVM_THREADS.contains(&thread.name.as_str());
+                || JVM_THREADS.iter().any(|start| thread.name.starts_with(start));
             // Otherwise, a thread whose times are all 0 would be idle in each of its places.
             let is_most = wait.time > 0 && wait.time as f64 >= MOST * *all as f64;
             let reason = match wait.site {

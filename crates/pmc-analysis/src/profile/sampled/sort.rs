@@ -67,6 +67,7 @@ pub enum SortKey {
     State,
     WaitSite,
     WaitFunction,
+    WaitLine,
     Waker,
     RanInstead,
     Parallelism,
@@ -134,7 +135,8 @@ const KEYS: &[(&str, SortKey, &str)] = &[
     ("parent", SortKey::Parent, "Parent symbol"),
     ("state", SortKey::State, "State"),
     ("wait_site", SortKey::WaitSite, "Waits for"),
-    ("wait_function", SortKey::WaitFunction, "Where"),
+    ("wait_func", SortKey::WaitFunction, "In function"),
+    ("wait_line", SortKey::WaitLine, "At line"),
     ("waker", SortKey::Waker, "Woken by"),
     ("ran_instead", SortKey::RanInstead, "Ran instead"),
     ("parallelism", SortKey::Parallelism, "Parallelism"),
@@ -222,7 +224,7 @@ impl SortKey {
 
     /// Whether the key needs source lines.
     pub fn needs_lines(self) -> bool {
-        matches!(self, Self::SrcLine | Self::SrcFile | Self::SrcLineFrom | Self::SrcLineTo)
+        matches!(self, Self::SrcLine | Self::SrcFile | Self::SrcLineFrom | Self::SrcLineTo | Self::WaitLine)
     }
 
     /// Returns the sample attribute that pass 2 over the recording must keep for this key. Returns `None` if
@@ -258,7 +260,7 @@ impl SortKey {
             Self::Parent => SampleAttribute::Parent,
             Self::State => SampleAttribute::State,
             Self::WaitSite => SampleAttribute::WaitSite,
-            Self::WaitFunction => SampleAttribute::WaitFunction,
+            Self::WaitFunction | Self::WaitLine => SampleAttribute::WaitFunction,
             Self::Waker | Self::RanInstead => SampleAttribute::WaitPartner,
             Self::Parallelism => SampleAttribute::Parallelism,
             Self::Period => SampleAttribute::Period,

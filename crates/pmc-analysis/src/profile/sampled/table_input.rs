@@ -1,9 +1,7 @@
 //! The input for tables: rows of sums that refer to strings by number, and the trait that provides these
 //! strings.
 
-use super::code::{LocationCall, LocationCalls};
-use super::code_owner::CodeOwner;
-use super::strings::StringTable;
+use super::code::LocationCalls;
 use crate::session::intern::Interner;
 use crate::session::samples::{RowKey, SampleAttribute};
 use crate::session::{ResolvedStacks, SampleValue};
@@ -57,25 +55,6 @@ impl TableInput<'_> {
                 None => tid.to_string(),
             },
             other => other.name().unwrap_or("[unknown]").to_owned(),
-        }
-    }
-
-    /// Returns the text for the function of the program itself in the stack of a wait, given its location:
-    /// `Cache::get (cache.cpp:40)`. Empty if the stack has no such function.
-    pub(super) fn wait_function(&self, location: Option<u32>, texts: &StringTable) -> String {
-        let Some(location) = location.filter(|location| (*location as usize) < self.code.len()) else {
-            return String::new();
-        };
-        let calls = &self.code.calls()[self.code.range(location)];
-        let is_own = |call: &&LocationCall| CodeOwner::of(call, texts) == CodeOwner::Program;
-        let Some(call) = calls.iter().find(is_own).or(calls.first()) else { return String::new() };
-        let name = texts.get(call.symbol);
-        match call.file {
-            Some(file) => {
-                let path = texts.get(file);
-                format!("{name} ({}:{})", path.rsplit('/').next().unwrap_or(path), call.line)
-            }
-            None => name.to_owned(),
         }
     }
 

@@ -176,7 +176,7 @@ impl WaitSite {
             FutexUse::RwLock => Some(Self::RwLock),
             FutexUse::Condition | FutexUse::Park => Some(Self::Condition),
             FutexUse::Join => Some(Self::Join),
-            FutexUse::Semaphore => Some(Self::Semaphore),
+            FutexUse::Semaphore | FutexUse::SemaphoreLock => Some(Self::Semaphore),
             FutexUse::Barrier => Some(Self::Barrier),
             FutexUse::Once | FutexUse::Several | FutexUse::Other => None,
         }

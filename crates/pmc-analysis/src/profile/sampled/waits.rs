@@ -15,7 +15,7 @@ use std::cmp::Reverse;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::code::LocationCalls;
-use super::code_owner::{CodeOwner, CodeOwners};
+use super::code_owner::CodeOwners;
 use super::idle::{IdleGroup, IdleWaits};
 use super::strings::{StringId, StringTable};
 use super::table_input::TableInput;
@@ -27,8 +27,8 @@ use crate::session::thread_time::{ThreadSpan, ThreadState};
 use crate::session::{ResolvedStacks, StackStore};
 
 /// The row attributes that describe waits.
-pub const ATTRIBUTES: [SampleAttribute; 4] =
-    [SampleAttribute::State, SampleAttribute::WaitSite, SampleAttribute::WaitFunction, SampleAttribute::Tid];
+pub const ATTRIBUTES: [SampleAttribute; 3] =
+    [SampleAttribute::State, SampleAttribute::WaitSite, SampleAttribute::Tid];
 
 /// How threads spent their time.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -164,11 +164,11 @@ pub(crate) fn classify(
 ) -> Option<Interner> {
     let at = |wanted| kinds.iter().position(|attribute| *attribute == wanted);
     let (state_at, site_at) = (at(SampleAttribute::State)?, at(SampleAttribute::WaitSite)?);
-    let function_at = at(SampleAttribute::WaitFunction);
     let mut known: FxHashMap<StringId, NameFacts> = FxHashMap::default();
     let facts = |id: StringId| *known.entry(id).or_insert_with(|| NameFacts::of(texts.get(id)));
-    let owners = CodeOwners::new(code, texts);
-    let mut classifier = Classifier { code, owners, facts, stacks: FxHashMap::default(), cut: None };
+    let function_at = at(SampleAttribute::WaitFunction);
+    let owners = function_at.map(|_| CodeOwners::new(code, texts));
+    let mut classifier = Classifier { code, facts, owners, stacks: FxHashMap::default(), cut: None };
     if let StackStore::Interned(lists) = &resolved.stacks {
         classifier.cut = Some(Interner::clone(lists));
     }
@@ -204,10 +204,11 @@ pub(crate) fn classify(
 
 struct Classifier<'a, F> {
     code: &'a LocationCalls,
-    owners: CodeOwners,
     facts: F,
-    /// The site of each stack, the number of the same stack without the scheduler's frames, and the location
-    /// of the program's own function.
+    /// The owners of the functions, if the locations of waiting functions are wanted.
+    owners: Option<CodeOwners>,
+    /// The site of each stack, the number of the same stack without the scheduler's frames, and the location of
+    /// the function that waits.
     stacks: FxHashMap<u32, (WaitSite, u32, Option<u32>)>,
     /// The recording's stacks, and the same stacks without the scheduler's frames; `None` if no callers were
     /// recorded.
@@ -215,16 +216,6 @@ struct Classifier<'a, F> {
 }
 
 impl<F: FnMut(StringId) -> NameFacts> Classifier<'_, F> {
-    /// Returns the location of the program's own function; if there is none, of the innermost function in user
-    /// space.
-    fn own_location(&self, stack: &[u32]) -> Option<u32> {
-        let find = |is_wanted: &dyn Fn(CodeOwner) -> bool| {
-            let has = |location: &u32| self.code.range(*location).any(|call| is_wanted(self.owners.of(call)));
-            stack.iter().copied().find(has)
-        };
-        find(&|owner| owner == CodeOwner::Program).or_else(|| find(&|owner| owner != CodeOwner::Kernel))
-    }
-
     fn wait(&mut self, resolved: &ResolvedStacks, number: u32) -> (WaitSite, u32, Option<u32>) {
         if let Some(known) = self.stacks.get(&number) {
             return *known;
@@ -237,8 +228,8 @@ impl<F: FnMut(StringId) -> NameFacts> Classifier<'_, F> {
             .collect();
         let facts: Vec<NameFacts> = calls.iter().map(|call| (self.facts)(*call)).collect();
         let site = site(&facts);
-        let own = self.own_location(&stack);
-        let mut found = (site, number, own);
+        let function = self.owners.as_ref().and_then(|owners| owners.waiting_location(&stack, self.code));
+        let mut found = (site, number, function);
         // Remove the innermost locations whose calls all belong to the scheduler.
         let is_scheduler = |location: &&u32| {
             let mut range = self.code.range(**location);
