@@ -328,6 +328,7 @@ impl MeasurementHandler for Recorder<'_> {
             let told = self.output.tally.reads.get(&instance.id).map_or(0, |told| told.enabled_ns);
             count.enabled_ns = count.enabled_ns.max(told);
         }
+        self.output.losses.count(&self.readings, self.sources.lost_elsewhere());
         let is_whole = !(self.is_detached || self.failed.is_some() || self.is_full);
         let rings = &self.sources.rings;
         let has_gaps = rings.has_backward() || rings.is_torn();
@@ -340,7 +341,7 @@ impl MeasurementHandler for Recorder<'_> {
         }
         if self.failed.is_none() {
             let elapsed_ns = measurement.now - measurement.start;
-            let written = self.write_own_counts().and_then(|()| self.write_lost());
+            let written = self.write_own_counts().and_then(|()| Ok(self.output.write_lost()?));
             self.failed = written.and_then(|()| self.write_totals(elapsed_ns)).err();
         }
         let finished = self.output.finish();
@@ -574,22 +575,6 @@ impl Recorder<'_> {
         Ok(self.output.take(&[record.bytes()])?)
     }
 
-    /// Writes a `LOST` record for losses that the kernel could not report, because the ring had no room for a
-    /// record until the end.
-    fn write_lost(&mut self) -> Result<()> {
-        let own = self.readings.iter().map(|reading| (reading.instance.id, reading.lost));
-        let lost: Vec<(u64, u64)> = own.chain(self.sources.lost_elsewhere()).collect();
-        let all: u64 = lost.iter().map(|(_, lost)| lost).sum();
-        let unwritten = all.saturating_sub(self.output.totals().lost);
-        let most = lost.iter().max_by_key(|(_, lost)| lost).filter(|_| unwritten > 0);
-        if let Some((id, _)) = most {
-            let mut record = Encoder::new(self.output.trailer());
-            record.lost(*id, unwritten);
-            self.output.take(&[record.bytes()])?;
-        }
-        Ok(())
-    }
-
     /// Requests another file if a trigger event has occurred.
     fn apply_triggers(&mut self) {
         let Self { triggers: Some(triggers), schedule, .. } = self else { return };
@@ -632,6 +617,10 @@ impl Recorder<'_> {
         sources.drain(|ring, slices| output.take_ring(ring, slices))?;
         sources.rings.snapshot(|ring, slices| output.take_snapshot(ring, slices))?;
         output.end_round()?;
+        output.finish_unwinding(false)?;
+        if output.totals().lost > 0 {
+            output.losses.count(&sources.read(), sources.lost_elsewhere());
+        }
         output.switch()?;
         out.clear();
         self.synthesize_machine(&mut out)?;
