@@ -19,6 +19,8 @@ use pmc_perfdata::record::encode::Encoder;
 pub(super) struct LossReport {
     /// Number of lost records of each event instance, with its id, from the kernel's counters.
     counters: Vec<(u64, u64)>,
+    /// Number of lost records of each event instance when the measurement began.
+    before: FxHashMap<u64, u64>,
     /// Number of losses in the records written so far, by event id, and in all.
     by_event: FxHashMap<u64, u64>,
     reported: u64,
@@ -27,6 +29,19 @@ pub(super) struct LossReport {
 }
 
 impl LossReport {
+    /// Begins the measurement: earlier losses do not count.
+    pub(super) fn begin(&mut self, readings: &[InstanceReading]) {
+        self.before = readings.iter().map(|reading| (reading.instance.id, reading.lost)).collect();
+    }
+
+    /// Returns the readings without the losses from before the measurement.
+    pub(super) fn since_begin(&self, mut readings: Vec<InstanceReading>) -> Vec<InstanceReading> {
+        for InstanceReading { instance, lost, .. } in &mut readings {
+            *lost = lost.saturating_sub(self.before.get(&instance.id).copied().unwrap_or(0));
+        }
+        readings
+    }
+
     /// Stores the kernel's counters. `elsewhere` has the losses in rings of holders, each with an event id.
     pub(super) fn count(
         &mut self,

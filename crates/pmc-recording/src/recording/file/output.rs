@@ -7,6 +7,7 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
@@ -290,6 +291,13 @@ impl<'a> RecordOutput<'a> {
             unwinding.tell(records);
         }
         self.take(&[records])
+    }
+
+    /// Begins the measurement, after the events have been switched on. If off-CPU time is measured, the window
+    /// begins later, at the time that the receiver returns.
+    pub(crate) fn begin_window(&mut self) -> Option<Receiver<u64>> {
+        self.events.off_cpu?;
+        self.unwinding.as_mut().map(UnwindWorker::begin_window)
     }
 
     /// Writes whole records from one or two slices. A record may span both slices.

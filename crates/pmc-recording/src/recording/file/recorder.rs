@@ -8,6 +8,8 @@
 //!   prepare: synthesized records ─► work: drain, FINISHED_ROUND; rotate; status ─► stop ─► drain, finish
 //! ```
 
+mod window;
+
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::os::fd::BorrowedFd;
@@ -251,6 +253,10 @@ impl MeasurementHandler for Recorder<'_> {
         Ok(())
     }
 
+    fn begin_window(&mut self) -> Result<u64> {
+        self.wait_for_window()
+    }
+
     fn started(&mut self, measurement: &mut Measurement) -> Result<()> {
         // The command is running, so the recording no longer needs the holder's entry.
         self.attached.take().map_or(Ok(()), HandedOverEntry::remove_entry)?;
@@ -322,7 +328,7 @@ impl MeasurementHandler for Recorder<'_> {
             self.failed = self.take_rest().err();
         }
         self.handle_gone_holders();
-        self.readings = self.sources.read();
+        self.readings = self.output.losses.since_begin(self.sources.read());
         for InstanceReading { instance, count, .. } in &mut self.readings {
             // For child threads, the kernel adds only the time that they spent on this CPU.
             let told = self.output.tally.reads.get(&instance.id).map_or(0, |told| told.enabled_ns);
@@ -418,14 +424,22 @@ impl Recorder<'_> {
     }
 
     fn drain(&mut self) -> Result<()> {
+        self.drain_with(|output, rings, stage| output.thin_stacks(rings, stage))
+    }
+
+    /// Drains all sources. Calls `thin` at each stage.
+    fn drain_with(
+        &mut self,
+        thin: impl Fn(&mut RecordOutput<'_>, &Rings, DrainStage) -> Result<()>,
+    ) -> Result<()> {
         self.write_gaps()?;
         let Self { sources, output, .. } = self;
-        output.thin_stacks(&sources.rings, DrainStage::Before)?;
+        thin(output, &sources.rings, DrainStage::Before)?;
         let bytes = sources.drain(|ring, slices| output.take_ring(ring, slices))?;
         self.drains += u64::from(bytes > 0);
         if bytes > 0 && output.begin_second_pass() {
             // At the start of a recording, the number of switches is not known before this point.
-            output.thin_stacks(&sources.rings, DrainStage::Between)?;
+            thin(output, &sources.rings, DrainStage::Between)?;
             sources.drain(|ring, slices| output.take_ring(ring, slices))?;
         }
         let cut = output.cut_traces();
@@ -435,7 +449,7 @@ impl Recorder<'_> {
             output.end_round()?;
         }
         output.tick()?;
-        output.thin_stacks(&sources.rings, DrainStage::After)
+        thin(output, &sources.rings, DrainStage::After)
     }
 
     fn take_rest(&mut self) -> Result<()> {
@@ -619,7 +633,8 @@ impl Recorder<'_> {
         output.end_round()?;
         output.finish_unwinding(false)?;
         if output.totals().lost > 0 {
-            output.losses.count(&sources.read(), sources.lost_elsewhere());
+            let readings = output.losses.since_begin(sources.read());
+            output.losses.count(&readings, sources.lost_elsewhere());
         }
         output.switch()?;
         out.clear();
