@@ -83,7 +83,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand profile" -l wall -d 'Include wai
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -l wakers -d 'Record who wakes the waiting threads, and who runs while they wait for a CPU'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -l stdio -d 'Print plain text even on a terminal'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -l no-runtime-env -d 'Do not set environment variables that make runtimes (Python, Node.js, JVM, .NET) report the names of generated code'
-complete -c pmc -n "__fish_pmc_using_subcommand profile" -s q -l quiet -d 'Print errors only'
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -s q -l quiet -d 'Print only errors and losses'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -l filter -d 'Filter expression for the preceding event (tracepoints only), or for both events of a preset' -r
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -s k -l key -d 'What pairs a begin event with its end event: tid, process, cpu, or tracepoint fields; BEGIN=END if the fields have different names [default: tid]' -r
@@ -112,7 +112,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand latency" -l heatmap -d 'Show the
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -s g -d 'Sample call chains of begin events (--call-graph auto); the slowest intervals show them'
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -l json -d 'Print JSON: one object for the whole measurement; with -I, also one per period, each on its own line'
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -s v -l verbose -d 'Print details about the opened events'
-complete -c pmc -n "__fish_pmc_using_subcommand latency" -s q -l quiet -d 'Print errors only'
+complete -c pmc -n "__fish_pmc_using_subcommand latency" -s q -l quiet -d 'Print only durations, errors and losses'
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s e -l event -d 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l pfm-events -d 'Events by libpfm4 name, such as inst_retired:any_p:u (repeatable)' -r
@@ -391,7 +391,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l buildid-all -d 'Recor
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l timestamp-filename -d 'Append the date and time to the file name'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s v -l verbose -d 'Print details about the opened events'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l json -d 'Print a JSON summary to stdout when done'
-complete -c pmc -n "__fish_pmc_using_subcommand record" -s q -l quiet -d 'Print errors only'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -s q -l quiet -d 'Print only errors and losses'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l no-buffering -d 'Read each record immediately after it is written'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l off-cpu -d 'Also record where threads wait: off-CPU time, with the stack of each wait'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l wakers -d 'Record who wakes the waiting threads, and who runs while they wait for a CPU (requires --off-cpu or --wall)'
@@ -665,7 +665,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand trace" -s a -l all-cpus -d 'Trac
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -l no-inherit -d 'Do not trace child processes'
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -l json -d 'Print one JSON object per call; with -s or -c, one document'
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -s v -l verbose -d 'Print details about the opened events'
-complete -c pmc -n "__fish_pmc_using_subcommand trace" -s q -l quiet -d 'Print only calls and errors'
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -s q -l quiet -d 'Print only calls, errors and losses'
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -s f -l force
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -l comm
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -l syscalls
@@ -901,7 +901,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from record" -l duration -l timeout -d 'Stop recording after this time, in milliseconds or with a unit (10s, 2m)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from record" -s m -l mmap-pages -d 'Size of each ring buffer: pages, or bytes with B, K, M or G (a power of two)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from record" -l user -d 'Record user-space locks instead of kernel locks'
-complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from record" -s q -l quiet -d 'Print errors only'
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from record" -s q -l quiet -d 'Print only errors and losses'
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from record" -s a -l all-cpus -d 'Record system-wide, on all CPUs'
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from record" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from record" -s h -l help -d 'Print help'
@@ -932,7 +932,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s f -l force -d 'Read recordings of other users (accepted; pmc always does)'
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s v -l verbose -d 'Print the stacks'
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -l json -d 'Print one JSON document'
-complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s q -l quiet -d 'Print errors only'
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s q -l quiet -d 'Print only errors and losses'
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s a -l all-cpus -d 'Record system-wide, on all CPUs'
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s h -l help -d 'Print help'
@@ -950,7 +950,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -s m -l mmap-pages -d 'Size of each ring buffer: pages, or bytes with B, K, M or G (a power of two)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -s v -l verbose -d 'Print all waiting and holding functions, not only the three with the longest times'
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -l json -d 'Print one JSON document'
-complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -s q -l quiet -d 'Print errors only'
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -s q -l quiet -d 'Print only errors and losses'
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -s a -l all-cpus -d 'Record system-wide, on all CPUs'
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -s h -l help -d 'Print help'
@@ -1052,7 +1052,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcomman
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l timestamp-filename -d 'Append the date and time to the file name'
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s v -l verbose -d 'Print details about the opened events'
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l json -d 'Print a JSON summary to stdout when done'
-complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s q -l quiet -d 'Print errors only'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s q -l quiet -d 'Print only errors and losses'
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l no-buffering -d 'Read each record immediately after it is written'
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l off-cpu -d 'Also record where threads wait: off-CPU time, with the stack of each wait'
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l wakers -d 'Record who wakes the waiting threads, and who runs while they wait for a CPU (requires --off-cpu or --wall)'
@@ -1471,7 +1471,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcomm
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -l timestamp-filename -d 'Append the date and time to the file name'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -s v -l verbose -d 'Print details about the opened events'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -l json -d 'Print a JSON summary to stdout when done'
-complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -s q -l quiet -d 'Print errors only'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -s q -l quiet -d 'Print only errors and losses'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand start" -l profile -d 'Also sample this event and keep the newest samples [default: cycles, or cpu-clock without hardware counters]' -r

@@ -141,7 +141,7 @@ pub struct LatencyArgs {
     #[arg(short = 'v', long, action = ArgAction::Count)]
     pub(crate) verbose: u8,
 
-    /// Print errors only
+    /// Print only durations, errors and losses
     #[arg(short = 'q', long)]
     pub(crate) quiet: bool,
 

@@ -71,7 +71,7 @@ pub(crate) struct LockTargets {
 /// Sources of symbols, and settings of the recording that is made first.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct LockSources {
-    /// Print errors only
+    /// Print only errors and losses
     #[arg(short = 'q', long)]
     pub(crate) quiet: bool,
 
@@ -107,7 +107,7 @@ pub(crate) struct LockRecordArgs {
     #[arg(long, value_name = "N", default_value_t = 8)]
     pub(crate) max_stack: u16,
 
-    /// Print errors only
+    /// Print only errors and losses
     #[arg(short = 'q', long)]
     pub(crate) quiet: bool,
 

@@ -147,7 +147,7 @@ pub struct TraceArgs {
     #[arg(short = 'v', long, action = ArgAction::Count)]
     pub(crate) verbose: u8,
 
-    /// Print only calls and errors
+    /// Print only calls, errors and losses
     #[arg(short = 'q', long)]
     pub(crate) quiet: bool,
 

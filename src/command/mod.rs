@@ -384,8 +384,7 @@ fn run(cli: Cli, settings: &Config, columns: Option<&pmcstat::PmcstatColumns>) -
             let mut plan = trace::TraceCommandPlan::new(&typed, &Host::live())?;
             let Some((record, _file)) = plan.take_recording() else { return trace::run(&plan) };
             say::be_quiet(true);
-            let recorded = record::RecordPlan::new(record, &Host::live())
-                .and_then(|recorded| record::run(recorded, None));
+            let recorded = record::RecordPlan::new(record, &Host::live()).and_then(record::run_unseen);
             say::be_quiet(typed.quiet);
             signal::release();
             recorded.and_then(|exit| trace::run(&plan).map(|_| exit))

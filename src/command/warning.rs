@@ -1,6 +1,7 @@
 //! Warnings about options, and about the results of commands.
 
 use pmc_sys::error::Warning;
+use pmc_sys::units::{counted, thousands};
 
 /// A problem to warn about.
 #[derive(Debug, Clone)]
@@ -23,8 +24,9 @@ pub(super) enum CommandWarning {
     SizeReached,
     CopiesKept { samples: String },
     StacksCut { percent: f64, are_largest: bool },
-    RecordsLost,
+    RecordsLost { records: u64 },
     CallsLost { records: u64 },
+    IntervalsLost { records: u64 },
     TraceCutOff,
     CommandFailed { name: String, status: u8 },
     TimesEstimated,
@@ -88,14 +90,16 @@ impl From<CommandWarning> for Warning {
                         true => "stack copies cannot be larger; the report shows the code where the stacks end",
                     })
             }
-            CallsLost { records } => Self::new(format!(
-                "{records} records were lost because the ring buffers were full: about {} calls are missing",
-                records.div_ceil(2)
+            CallsLost { records } => Self::loss(format!(
+                "{}: about {} calls are missing",
+                lost(records),
+                thousands(records.div_ceil(2))
             ))
             .advise("trace fewer calls (-e), or use larger ring buffers (-m)"),
-            RecordsLost => Self::new("records were lost because the ring buffers were full")
-                .advise("lower the frequency (-F), or use larger ring buffers (-m)"),
-            TraceCutOff => Self::new("trace data was lost: the AUX buffer overflowed")
+            IntervalsLost { records } => Self::loss(format!("{}: intervals are missing", lost(records)))
+                .advise("measure fewer events, or use larger ring buffers (-m)"),
+            RecordsLost { records } => Self::loss(lost(records)).advise("lower the frequency (-F), or use larger ring buffers (-m)"),
+            TraceCutOff => Self::loss("trace data was lost: the AUX buffer overflowed")
                 .advise("use a larger AUX buffer (-m RING,AREA), a longer period (-c), or -S"),
             TimesEstimated => Self::new(
                 "the times are estimated from the recording's modification time, because it has no clock",
@@ -105,4 +109,9 @@ impl From<CommandWarning> for Warning {
                 .advise("check that this is the command you want to compare"),
         }
     }
+}
+
+fn lost(records: u64) -> String {
+    let were = if records == 1 { "was" } else { "were" };
+    format!("{} {were} lost because the ring buffers were full", counted(records, "record"))
 }

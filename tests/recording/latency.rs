@@ -272,6 +272,14 @@ fn lost_records_are_counted() {
     let count = |name: &str| number(&document, &format!("/counts/{name}"));
     let all = count("begins") + count("ends") + count("lost");
     assert!(count("lost") > 0 && all >= 2 * 200_060, "{document}");
+    // The table is not printed, so only the warning reports the losses.
+    let quiet =
+        [&["latency", "-q", "--folded", "-", "-m", "4K"], &pair[..], &["--", &program, "calls"]].concat();
+    kit::run(&quiet).expect(0).says(&[
+        "pmc: warning: ",
+        " records were lost because",
+        "intervals are missing",
+    ]);
 }
 
 #[test]

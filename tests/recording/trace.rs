@@ -337,6 +337,8 @@ fn losses_are_counted_and_shown() {
         kit::run(&["trace", "-s", "-r", "0", "-m", "1", "--", name_of(&reader), "50000", "2"]).expect(0);
     let ran = ran.says(&["records lost", "were lost because the ring buffers were full"]);
     assert!(!ran.stderr.contains("none lost"), "{}", ran.stderr);
+    let quiet = ["trace", "-q", "-s", "-r", "0", "-m", "1", "--", name_of(&reader), "50000", "2"];
+    kit::run(&quiet).expect(0).says(&["pmc: warning: ", "were lost because the ring buffers were full"]);
 }
 
 #[test]

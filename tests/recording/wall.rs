@@ -456,6 +456,43 @@ fn threads_that_wait_before_and_after_the_recording_are_measured() {
     agree("blocked", all[0].period, told["elapsed_ns"].as_f64().expect("a time"), 0.05);
 }
 
+/// Threads that sleep 10 ms again and again.
+const SLEEPERS: &str = r#"
+#include <pthread.h>
+#include <unistd.h>
+static void *sleeps(void *none) { for (;;) usleep(10000); return none; }
+int main(void) {
+    pthread_t thread;
+    for (int i = 0; i < 60; i++) pthread_create(&thread, 0, sleeps, 0);
+    pause();
+}
+"#;
+
+#[test]
+fn waits_of_attached_threads_are_known_from_the_start() {
+    let lab = Lab::new();
+    let Some(program) = lab.build(C, SLEEPERS) else { return };
+    if !kit::need_root() || !kit::need_kernel_mode() {
+        return;
+    }
+    let sleepers = kit::ProcessGuard::start(&mut Command::new(program));
+    let threads = || std::fs::read_dir(format!("/proc/{}/task", sleepers.id())).map_or(0, Iterator::count);
+    kit::wait_for("its threads", || threads() == 61);
+    let pid = sleepers.id().to_string();
+    let file = lab.path("perf.data");
+    let mut pmc = kit::pmc();
+    pmc.args(["record", "--wall", "--duration", "0.2s", "-p", &pid, "-o"]).arg(&file);
+    kit::Ran::from(pmc.output().expect("pmc starts")).expect(0);
+    let all = samples(&file);
+    let blocked = || all.iter().filter(|sample| sample.event == "offcpu-time");
+    let threads: std::collections::BTreeSet<i32> = blocked().map(|sample| sample.tid).collect();
+    assert_eq!(threads.len(), 61);
+    let total: f64 = blocked().map(|sample| sample.period).sum();
+    let unknown = blocked().filter(|sample| sample.functions.is_empty());
+    let unknown: f64 = unknown.map(|sample| sample.period).sum();
+    assert!(unknown <= 0.01 * total, "{unknown} of {total}");
+}
+
 #[test]
 fn user_mode_context_switches_are_known_to_be_silent() {
     let lab = Lab::new();

@@ -16,6 +16,7 @@ use std::sync::Arc;
 pub(super) use self::plan::LatencyPlan;
 use self::plan::LatencySource;
 use super::destination::{Destination, is_standard};
+use super::warning::CommandWarning;
 use crate::view;
 use crate::view::export::{ExportContents, ExportFormat, RecordingCircumstances};
 use crate::view::report::ReportLayout;
@@ -73,6 +74,9 @@ pub(super) fn run(plan: &LatencyPlan) -> Result<Exit> {
     let mut measured = stream.measured;
     measured.lost_at_least(run.lost);
     measured.finish(end, end - start, |named| show(plan, named))?;
+    if run.lost > 0 {
+        say::warn(CommandWarning::IntervalsLost { records: run.lost });
+    }
     Ok(run.exit())
 }
 

@@ -98,7 +98,12 @@ pub fn of_recording(
                     });
                 }
             } else if let Some(record) = raw.parse() {
-                lose(&mut meter, &record, layouts.sample_id(raw).time.map_or(0, |time| time.0));
+                let time = layouts.sample_id(raw).time.map_or(0, |time| time.0);
+                match record {
+                    // The losses that `LOST` records report, again.
+                    Record::LostSamples(_) => meter.lose(time, 0),
+                    _ => lose(&mut meter, &record, time),
+                }
             }
             Ok::<(), Error>(())
         },

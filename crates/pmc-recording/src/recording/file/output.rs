@@ -7,11 +7,13 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 
 use super::finished_files::FileCommands;
+use super::losses::LossReport;
 use super::other_roots::OtherRoots;
 use super::{features, rotation};
 use crate::recording::ended_at_exec::ExecEnds;
@@ -118,6 +120,8 @@ pub struct RecordOutput<'a> {
     unwinding: Option<UnwindWorker>,
     /// Limits the number of stacks of switches, if they are sampled.
     thinning: Option<StackThinning>,
+    /// Records about losses, at the end of each file.
+    pub(super) losses: LossReport,
     /// Misattributed samples that were dropped before unwinding.
     left_out: u64,
     /// Bytes of trace data in all files, and number of truncations.
@@ -234,6 +238,7 @@ impl<'a> RecordOutput<'a> {
             commands: plan.switch_exec.as_deref().map(FileCommands::start).transpose()?,
             unwinding,
             thinning,
+            losses: LossReport::default(),
             left_out: 0,
             traced: 0,
             truncated: 0,
@@ -286,6 +291,13 @@ impl<'a> RecordOutput<'a> {
             unwinding.tell(records);
         }
         self.take(&[records])
+    }
+
+    /// Begins the measurement, after the events have been switched on. If off-CPU time is measured, the window
+    /// begins later, at the time that the receiver returns.
+    pub(crate) fn begin_window(&mut self) -> Option<Receiver<u64>> {
+        self.events.off_cpu?;
+        self.unwinding.as_mut().map(UnwindWorker::begin_window)
     }
 
     /// Writes whole records from one or two slices. A record may span both slices.
@@ -580,7 +592,27 @@ impl<'a> RecordOutput<'a> {
         settled.and(self.finish_file())
     }
 
+    /// Writes a `LOST` record for losses that the kernel could not report, because the ring had no room for a
+    /// record until the end.
+    pub(super) fn write_lost(&mut self) -> Result<(), perfdata::PerfdataError> {
+        let Some((id, lost)) = self.losses.unwritten(self.totals().lost) else { return Ok(()) };
+        let mut record = Encoder::new(self.trailer());
+        record.lost(id, lost);
+        self.take(&[record.bytes()])
+    }
+
+    /// Writes `LOST_SAMPLES` records. The tally already contains their losses.
+    fn write_lost_samples(&mut self) -> Result<(), perfdata::PerfdataError> {
+        let has_id = |event: &RecordedEvent| event.attr.sample_type() & sample_type::IDENTIFIER != 0;
+        let has_id = self.events.written.first().is_some_and(has_id);
+        let mut records = Encoder::new(self.trailer());
+        let lost = self.totals().lost;
+        self.losses.write_samples(lost, self.tally.lost_samples, has_id, &mut records);
+        self.writer.as_mut().map_or(Ok(()), |writer| writer.append(&[records.bytes()]))
+    }
+
     fn finish_file(&mut self) -> Result<()> {
+        let written = self.write_lost_samples();
         let Some(writer) = self.writer.take() else { return Ok(()) };
         let mut features = self.features.clone();
         if let (true, Some(list)) = (self.kept.0 > 0, &mut features.event_desc) {
@@ -611,6 +643,7 @@ impl<'a> RecordOutput<'a> {
         }
         self.before = Totals { lost: totals.lost - self.left_out, ..totals };
         self.tally = RecordTally::new(false);
+        written?;
         finished?;
         if self.plan.rotation.is_some() || self.plan.snapshots || self.plan.is_stamped {
             self.rename()?;
