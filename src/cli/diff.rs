@@ -115,6 +115,15 @@ pub struct DiffArgs {
     #[arg(long, value_name = "SPAN")]
     pub(crate) time: Option<String>,
 
+    /// Compare only time in these thread states: running, runnable (waiting for a CPU), blocked, or waiting
+    /// (both) [default: running and blocked, each in its own table]
+    #[arg(long, value_name = "STATE,…", value_delimiter = ',')]
+    pub(crate) state: Vec<String>,
+
+    /// Include the waiting time of idle threads, such as the workers of a pool
+    #[arg(long)]
+    pub(crate) idle: bool,
+
     /// Print plain text (the default)
     #[arg(long)]
     pub(crate) stdio: bool,

@@ -155,11 +155,18 @@ pub(super) fn selection(typed: &SampleFilter) -> Result<SampleSelection> {
 /// # Errors
 /// See [`selection`].
 pub(super) fn selection_of_stacks(typed: &SampleFilter, stacks: &StackOptions) -> Result<SampleSelection> {
-    let states = (!stacks.state.is_empty()).then(|| states(&stacks.state)).transpose()?;
+    let states = states(&stacks.state)?;
     Ok(SampleSelection { socket: stacks.socket_filter, states, ..selection(typed)? })
 }
 
-fn states(words: &[String]) -> Result<Vec<ThreadState>> {
+/// Returns the thread states that `--state` selects; `None` for all.
+///
+/// # Errors
+/// Fails if a word is not a thread state.
+pub(super) fn states(words: &[String]) -> Result<Option<Vec<ThreadState>>> {
+    if words.is_empty() {
+        return Ok(None);
+    }
     let mut all = Vec::new();
     for word in words {
         let named = ThreadState::named(word.trim()).ok_or_else(|| {
@@ -168,7 +175,7 @@ fn states(words: &[String]) -> Result<Vec<ThreadState>> {
         })?;
         all.extend(named);
     }
-    Ok(all)
+    Ok(Some(all))
 }
 
 /// perf's default pattern for parent functions, which matches kernel entry points.

@@ -7,6 +7,7 @@ use crate::view::diff::{DiffLayout, ReportFormat};
 use crate::view::gate::CiFormat;
 use pmc_analysis::analysis::AnalysisRequest;
 use pmc_analysis::analysis::diff::DiffRequest;
+use pmc_analysis::analysis::request::SampleSelection;
 use pmc_analysis::profile::diff::groups::GroupRequest;
 use pmc_analysis::profile::diff::{Compute, streams};
 use pmc_analysis::profile::gate::GateCondition;
@@ -110,8 +111,13 @@ impl DiffPlan {
             tid: typed.tid.clone(),
             cpu: typed.cpu.clone(),
             time: typed.time.clone(),
+            idle: typed.idle,
             ..SampleFilter::default()
         };
+        let selection = SampleSelection { states: plan::states(&typed.state)?, ..plan::selection(&filter)? };
+        // What a thread waits for says more about a wait than the kernel's function.
+        let wait_keys = (typed.sort.is_empty() && !typed.stream)
+            .then(|| [&[SortKey::WaitSite], keys.as_slice()].concat());
         let only = RowSelection {
             dsos: listed(&typed.dsos),
             symbols: listed(&typed.symbols),
@@ -122,11 +128,13 @@ impl DiffPlan {
                 files,
                 labels: Vec::new(),
                 analysis: AnalysisRequest {
-                    selection: plan::selection(&filter)?,
+                    selection,
                     keys,
+                    idle: typed.idle,
                     raw_names: typed.no_demangle,
                     ..AnalysisRequest::new(plan::symbol_options(&typed.symbol_files)?)
                 },
+                wait_keys,
                 query: Query {
                     relative: typed.percentage == "relative",
                     filter: Filter { only, ..Filter::default() },

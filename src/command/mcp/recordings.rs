@@ -202,13 +202,16 @@ impl RecordingCall<'_> {
             ["before", "after"].map(|name| PathBuf::from(self.arguments.text(name).unwrap_or_default()));
         files.iter().try_for_each(|path| check(path))?;
         let mut keys = self.keys();
+        let mut wait_keys = None;
         if keys.is_empty() {
             keys = vec![SortKey::Dso, SortKey::Symbol];
+            wait_keys = Some(vec![SortKey::WaitSite, SortKey::Dso, SortKey::Symbol]);
         }
         let request = DiffRequest {
             labels: Vec::new(),
             files: files.to_vec(),
             analysis: AnalysisRequest { keys, ..self.request() },
+            wait_keys,
             query: Query::default(),
             tree: false,
             streams: None,
@@ -218,8 +221,10 @@ impl RecordingCall<'_> {
         };
         let sides = DiffSides::load(&request, &())?;
         // The usual error lists the events of the recordings, which must not become part of a sentence.
-        let comparison =
-            sides.compare(&request).map_err(|_| Error::new("the recordings have no event in common"))?;
+        let comparison = sides.compare(&request).map_err(|_| {
+            Error::new("the recordings have no event in common")
+                .try_this("record both with the tool record and the same event, or with pmc profile")
+        })?;
         let samples = |event: &pmc_analysis::profile::diff::DiffEvent| {
             event.totals.iter().flatten().map(|total| total.samples).sum()
         };

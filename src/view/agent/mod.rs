@@ -15,7 +15,7 @@ use super::annotate::operands;
 use super::json_document::percent;
 use super::report::cell_words;
 use pmc_analysis::profile::annotate::{Listing, ListingRow, PercentBasis, RowContent};
-use pmc_analysis::profile::diff::Diff;
+use pmc_analysis::profile::diff::{Diff, DiffChange, LEVEL};
 use pmc_analysis::profile::machine::{MachineReport, MissingReason};
 use pmc_analysis::profile::sampled::{
     ModuleQuality, Profile, ProfileEvent, ProfileQuality, RowCell, SampleValue, ShareOf, SortKey,
@@ -277,6 +277,7 @@ pub(crate) fn diff(comparison: &Diff, event: usize, limit: AnswerLimit) -> Agent
     let Some(event) = comparison.events.get(event) else { return AgentAnswer::default() };
     let names = (comparison.events.len() > 1)
         .then(|| event_names(comparison.events.iter().map(|event| event.name.as_str())));
+    let scope = (!comparison.scope.is_empty()).then_some(&comparison.scope);
     let total = |file: usize| event.totals.get(file).and_then(Option::as_ref).map(|total| total.period);
     let files: Vec<Json> = comparison
         .files
@@ -289,29 +290,32 @@ pub(crate) fn diff(comparison: &Diff, event: usize, limit: AnswerLimit) -> Agent
         .collect();
     let row = |line: &pmc_analysis::profile::diff::DiffRow| {
         let mut object = Map::new();
-        for (key, cell) in comparison.keys.iter().zip(&line.cells) {
+        for (key, cell) in event.keys.iter().zip(&line.cells) {
             if let RowCell::Text(id) | RowCell::Symbol(_, id) = cell {
-                let name = own_name(*key).unwrap_or("function");
+                let name = own_name(*key).unwrap_or_else(|| key.field_name());
                 object.insert(name.to_owned(), comparison.texts.get(*id).into());
             }
         }
         let share = |file: usize| line.values.get(file).map(|value| rounded(event.part(file, value).share));
         let change = line.changes.first().and_then(Option::as_ref);
+        // Waits are measured, not sampled.
+        let error = |change: &DiffChange| change.has_error().then(|| rounded(change.share.error()));
+        let p = |change: &DiffChange| change.has_error().then(|| (change.adjusted * 1e4).round() / 1e4);
         object.extend(fields! {
             "before_percent": share(0),
             "after_percent": share(1),
             "delta": change.map(|change| rounded(change.share.value)),
-            "error": change.map(|change| rounded(change.share.error())),
-            "p_adjusted": change.map(|change| (change.adjusted * 1e4).round() / 1e4),
+            "error": change.and_then(error),
+            "p_adjusted": change.and_then(p),
             "verdict": change.map(|change| change.verdict.word()),
         });
         Json::Object(object)
     };
     AgentAnswer {
-        head: fields! {"event": event.name, "events": names},
+        head: fields! {"event": event.name, "events": names, "scope": scope},
         rows: limit.select(event.lines.iter()).map(row).collect(),
         all_rows: event.lines.len(),
-        trust: json!({"recordings": files, "significance": SIGNIFICANCE}),
+        trust: json!({"recordings": files, "significance": LEVEL}),
     }
 }
 

@@ -153,7 +153,7 @@ fn functions_table(
         let cells = cells.iter().enumerate();
         cells.map(|(at, cell)| format!("<{tag}{}>{}</{tag}>", class(at), html(cell.trim()))).collect()
     };
-    writeln!(out, "<tr>{}</tr>", line("th", groups::titles(diff, event, SIDES)))?;
+    writeln!(out, "<tr>{}</tr>", line("th", groups::titles(event, SIDES)))?;
     for row in event.rows.iter().take(PAGE_ROWS) {
         let kind = match row.change.verdict {
             _ if groups::is_noise(&row.change) => "quiet",

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::{DiffLayout, formula, heading, wanted};
 use crate::view::report::{CellSpelling, words};
 use pmc_analysis::profile::diff::{Compute, Diff, DiffEvent, DiffRow};
-use pmc_analysis::profile::sampled::RowCell;
+use pmc_analysis::profile::sampled::{RowCell, SortKey};
 use pmc_sys::text::clean;
 
 fn titles(comparison: &Diff, layout: &DiffLayout) -> Vec<String> {
@@ -29,9 +29,21 @@ fn titles(comparison: &Diff, layout: &DiffLayout) -> Vec<String> {
     if comparison.by_stream {
         titles.push("Stream".to_owned());
     } else {
-        titles.extend(comparison.keys.iter().map(|key| key.heading().to_owned()));
+        titles.extend(keys(comparison).into_iter().map(|key| key.heading().to_owned()));
     }
     titles
+}
+
+/// Returns the keys of all events. Rows have an empty field for a key that their event lacks.
+fn keys(comparison: &Diff) -> Vec<SortKey> {
+    let mut keys: Vec<SortKey> = Vec::new();
+    // The keys of waits begin with the wait site, and continue with those of the other events.
+    for key in comparison.events.iter().rev().flat_map(|event| &event.keys) {
+        if !keys.contains(key) {
+            keys.push(*key);
+        }
+    }
+    keys
 }
 
 fn fields(comparison: &Diff, event: &DiffEvent, line: &DiffRow, layout: &DiffLayout) -> Vec<String> {
@@ -51,8 +63,13 @@ fn fields(comparison: &Diff, event: &DiffEvent, line: &DiffRow, layout: &DiffLay
             Some(change) => {
                 fields.push(share(at + 1));
                 fields.push(change.value.map(number).unwrap_or_default());
-                fields.extend([number(change.interval.0), number(change.interval.1)]);
-                fields.push(format!("{:.3e}", change.adjusted));
+                match change.has_error() {
+                    true => {
+                        fields.extend([number(change.interval.0), number(change.interval.1)]);
+                        fields.push(format!("{:.3e}", change.adjusted));
+                    }
+                    false => fields.extend(std::iter::repeat_n(String::new(), 3)),
+                }
                 fields.push(change.verdict.word().to_owned());
             }
             None => fields.extend(std::iter::repeat_n(String::new(), 6)),
@@ -67,9 +84,13 @@ fn fields(comparison: &Diff, event: &DiffEvent, line: &DiffRow, layout: &DiffLay
     let word = |cell: &RowCell| words(&comparison.texts, cell, CellSpelling::default());
     if comparison.by_stream {
         let frame = |cells: &[RowCell]| cells.iter().map(word).collect::<Vec<_>>().join(" ");
-        fields.push(line.frames(&comparison.keys).map(frame).collect::<Vec<_>>().join(";"));
+        fields.push(line.frames(&event.keys).map(frame).collect::<Vec<_>>().join(";"));
     } else {
-        fields.extend(line.cells.iter().map(word));
+        let cell = |key: SortKey| {
+            let at = event.keys.iter().position(|of_event| *of_event == key);
+            at.and_then(|at| line.cells.get(at)).map(word).unwrap_or_default()
+        };
+        fields.extend(keys(comparison).into_iter().map(cell));
     }
     fields
 }

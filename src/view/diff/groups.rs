@@ -22,7 +22,7 @@ use crate::view::table::{self, left, right};
 use pmc_analysis::profile::diff::groups::{GroupChange, GroupComparison, GroupEvent, GroupRow, GroupVerdict};
 use pmc_analysis::profile::diff::{Diff, VERSION};
 use pmc_analysis::profile::gate::{GateReport, GateSubject};
-use pmc_analysis::profile::sampled::{RowCell, is_clock};
+use pmc_analysis::profile::sampled::RowCell;
 use pmc_sys::terminal::theme::TextRole;
 use pmc_sys::text::{as_json, clean};
 use pmc_sys::units::{duration, thousands_f64};
@@ -131,7 +131,7 @@ fn head(
     event: &GroupEvent,
     sides: [&str; 2],
 ) -> io::Result<()> {
-    writeln!(out, "{}", clean(&event.name))?;
+    writeln!(out, "{}", clean(&event.title))?;
     let change = match (event.total.change, groups.by_share) {
         (Some(change), false) => {
             format!("  ({}, p {})", gate::change(&change), gate::probability(event.total.adjusted))
@@ -143,9 +143,13 @@ fn head(
             true => String::new(),
             false => format!(", {} each", cost(groups, event, &event.total, side)),
         };
+        let runnable = event
+            .runnable
+            .filter(|_| !event.is_census)
+            .map_or_else(String::new, |mean| format!(", {} waiting for a CPU", duration(mean[side])));
         let change = if side == 1 { &change[..] } else { "" };
         let (runs, plural) = (groups.runs[side], if groups.runs[side] == 1 { "" } else { "s" });
-        writeln!(out, "  {label:<4}  {runs} recording{plural}{amount}{change}")?;
+        writeln!(out, "  {label:<4}  {runs} recording{plural}{amount}{change}{runnable}")?;
     }
     writeln!(out)
 }
@@ -159,11 +163,11 @@ fn table(
     sides: [&str; 2],
     layout: &DiffLayout,
 ) -> io::Result<()> {
-    let keys = key_count(diff, event);
+    let keys = event.keys.len();
     let mut shapes = vec![right(2, 0), right(2, 0), right(2, 0), left(2, 0), left(2, 0)];
     shapes.extend((0..keys).map(|_| left(2, 0)));
     let rows = all.iter().take(layout.rows).map(|row| cells(diff, groups, event, row));
-    let lines = table::lines(&shapes, [titles(diff, event, sides)].into_iter().chain(rows));
+    let lines = table::lines(&shapes, [titles(event, sides)].into_iter().chain(rows));
     let is_quiet = all.iter().map(|row| is_noise(&row.change));
     let roles = is_quiet.map(|is_quiet| if is_quiet { TextRole::Quiet } else { TextRole::Plain });
     for (line, role) in lines.iter().zip([TextRole::Heading].into_iter().chain(roles)) {
@@ -176,15 +180,10 @@ fn table(
 }
 
 /// Returns the headings of the columns that [`cells`] fills.
-pub(crate) fn titles(diff: &Diff, event: &GroupEvent, [old, new]: [&str; 2]) -> Vec<String> {
+pub(crate) fn titles(event: &GroupEvent, [old, new]: [&str; 2]) -> Vec<String> {
     let numbers = [old, new, "Change", "p", "Verdict"].map(str::to_owned);
-    let keys = diff.keys[..key_count(diff, event)].iter().map(|key| key.heading().to_owned());
+    let keys = event.keys.iter().map(|key| key.heading().to_owned());
     numbers.into_iter().chain(keys).collect()
-}
-
-/// Returns the number of cells that distinguish the rows.
-fn key_count(diff: &Diff, event: &GroupEvent) -> usize {
-    event.rows.first().map_or(diff.keys.len(), |row| row.cells.len())
 }
 
 /// Returns the cells of a row: both costs, the change, p, the verdict, and the values of the sort keys.
@@ -221,7 +220,7 @@ fn numbers(groups: &GroupComparison, event: &GroupEvent, change: &GroupChange) -
 
 fn cost(groups: &GroupComparison, event: &GroupEvent, change: &GroupChange, side: usize) -> String {
     let mean = change.sides[side].mean;
-    match (groups.by_share, is_clock(&event.name)) {
+    match (groups.by_share, event.is_time) {
         (true, _) => format!("{:.2}%", mean * 100.0),
         (false, true) => duration(mean),
         (false, false) => thousands_f64(mean, 0),
@@ -255,7 +254,7 @@ pub(crate) fn json(
             change(&event.total)
         )?;
         let omitted = list_up_to(out, wanted(event, layout), layout.rows, |row| {
-            let mut object: Map<String, Json> = key_words(diff, &row.cells);
+            let mut object: Map<String, Json> = key_words(diff, &event.keys, &row.cells);
             object.insert("group_change".into(), change(&row.change));
             object
         })?;

@@ -7,9 +7,10 @@ use serde_json::{Map, Value as Json, json};
 use super::{DiffLayout, wanted};
 use crate::view::json_document::{list_up_to, list_with, percent, tree_up_to};
 use pmc_analysis::profile::diff::tree::DiffTree;
-use pmc_analysis::profile::diff::{Compute, Diff, DiffChange, DiffEvent, DiffRow, VERSION};
-use pmc_analysis::profile::sampled::{RowCell, SampleValue};
-use pmc_analysis::profile::statistics::SIGNIFICANCE;
+use pmc_analysis::profile::diff::{
+    Compute, CostSource, Diff, DiffChange, DiffEvent, DiffRow, LEVEL, ThreadTimes, VERSION,
+};
+use pmc_analysis::profile::sampled::{RowCell, SampleValue, SortKey};
 use pmc_sys::text::as_json;
 
 pub(super) fn write(out: &mut dyn Write, comparison: &Diff, layout: &DiffLayout) -> io::Result<()> {
@@ -26,11 +27,16 @@ pub(super) fn write(out: &mut dyn Write, comparison: &Diff, layout: &DiffLayout)
         Compute::Weighted(w1, w2) => json!(format!("wdiff:{w1},{w2}")),
     };
     writeln!(out, "{{\n\"version\": {VERSION},\n\"files\": {},", as_json(&files))?;
-    write!(out, "\"compute\": {compute},\n\"significance\": {SIGNIFICANCE},\n\"events\": ")?;
+    write!(out, "\"compute\": {compute},\n\"significance\": {LEVEL},\n\"events\": ")?;
     list_with(out, &comparison.events, |out, event| {
         let sums = |total: &SampleValue| json!({"samples": total.samples, "period": total.period});
         let totals: Json = event.totals.iter().map(|total| total.as_ref().map(sums)).collect();
-        write!(out, "{{\"name\": {}, \"totals\": {totals},\n\"rows\": ", as_json(&event.name))?;
+        let states: Json = event.states.iter().map(|state| json!(state.name())).collect();
+        let times = |times: &ThreadTimes| json!({"running_ns": times.running, "runnable_ns": times.runnable, "idle_threads": times.idle});
+        let times: Json = event.thread_times.iter().map(|of| of.as_ref().map(times)).collect();
+        let name = as_json(&event.name);
+        writeln!(out, "{{\"name\": {name}, \"states\": {states}, \"totals\": {totals},")?;
+        write!(out, "\"thread_times\": {times},\n\"rows\": ")?;
         let row = |line| row(comparison, event, line);
         let rows = list_up_to(out, wanted(event, layout), layout.rows, row)?;
         write!(out, ",\n\"tree\": ")?;
@@ -49,8 +55,9 @@ fn costs(event: &DiffEvent, values: &[SampleValue]) -> Json {
     let cost = |(file, value): (usize, &SampleValue)| {
         let part = event.part(file, value);
         let (low, high) = part.interval();
+        let error = (event.source() == CostSource::Sampled).then(|| percent((high - low) / 2.0));
         json!({
-            "percent": percent(part.share), "error": percent((high - low) / 2.0),
+            "percent": percent(part.share), "error": error,
             "samples": value.samples, "period": value.period,
         })
     };
@@ -60,14 +67,16 @@ fn costs(event: &DiffEvent, values: &[SampleValue]) -> Json {
 
 fn changes(comparison: &Diff, changes: &[Option<DiffChange>]) -> Json {
     let change = |change: &DiffChange| {
+        // A census has no sampling error, and two recordings do not show how much runs vary.
+        let known = |number: f64| change.has_error().then_some(number);
         let mut object = json!({
-            "delta": percent(change.share.value), "error": percent(change.share.error()),
-            "low": percent(change.share.low), "high": percent(change.share.high),
-            "p": change.share.p, "p_adjusted": change.adjusted, "verdict": change.verdict.word(),
+            "delta": percent(change.share.value), "error": known(percent(change.share.error())),
+            "low": known(percent(change.share.low)), "high": known(percent(change.share.high)),
+            "p": known(change.share.p), "p_adjusted": known(change.adjusted), "verdict": change.verdict.word(),
         });
         if !matches!(comparison.compute, Compute::Delta | Compute::DeltaAbs) {
-            object["computed"] =
-                json!({"value": change.value, "low": change.interval.0, "high": change.interval.1});
+            let (low, high) = change.interval;
+            object["computed"] = json!({"value": change.value, "low": known(low), "high": known(high)});
         }
         object
     };
@@ -77,12 +86,13 @@ fn changes(comparison: &Diff, changes: &[Option<DiffChange>]) -> Json {
 fn row(comparison: &Diff, event: &DiffEvent, line: &DiffRow) -> Json {
     let mut object = Map::new();
     if comparison.by_stream {
-        let frames = line.frames(&comparison.keys).map(|cells| Json::Object(words(comparison, cells)));
+        let frames =
+            line.frames(&event.keys).map(|cells| Json::Object(words(comparison, &event.keys, cells)));
         object.insert("frames".into(), frames.collect());
         let cycles = line.values.iter().map(|value| value.weights()[0].checked_div(value.samples));
         object.insert("cycles".into(), cycles.collect());
     } else {
-        object = words(comparison, &line.cells);
+        object = words(comparison, &event.keys, &line.cells);
     }
     object.insert("costs".into(), costs(event, &line.values));
     object.insert("changes".into(), changes(comparison, &line.changes));
@@ -90,9 +100,9 @@ fn row(comparison: &Diff, event: &DiffEvent, line: &DiffRow) -> Json {
 }
 
 /// Returns the sort keys with their values.
-pub(super) fn words(comparison: &Diff, cells: &[RowCell]) -> Map<String, Json> {
+pub(super) fn words(comparison: &Diff, keys: &[SortKey], cells: &[RowCell]) -> Map<String, Json> {
     let mut object = Map::new();
-    for (key, cell) in comparison.keys.iter().zip(cells) {
+    for (key, cell) in keys.iter().zip(cells) {
         let value = match *cell {
             RowCell::Symbol(letter, id) => {
                 object.insert("level".into(), json!(letter.to_string()));

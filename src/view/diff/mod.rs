@@ -90,17 +90,20 @@ fn delta(compute: Compute, change: Option<&DiffChange>) -> String {
     change.map_or_else(
         || "-".to_owned(),
         |change| match compute {
-            Compute::Time => format!("{} {}", value(compute, change), error(compute, change)),
+            Compute::Time => {
+                format!("{} {}", value(compute, change), error(compute, change)).trim_end().to_owned()
+            }
+            _ if !change.has_error() => format!("{:+.1}", change.share.value * 100.0),
             _ => format!("{:+.1} ±{:.1}", change.share.value * 100.0, change.share.error() * 100.0),
         },
     )
 }
 
-/// Formats the error: half the width of the confidence interval.
+/// Formats the error: half the width of the confidence interval. Empty for a census, which has none.
 fn error(compute: Compute, change: &DiffChange) -> String {
     let half = (change.interval.1 - change.interval.0) / 2.0;
     match compute {
-        _ if !half.is_finite() || change.value.is_none() => String::new(),
+        _ if !half.is_finite() || change.value.is_none() || !change.has_error() => String::new(),
         Compute::Delta | Compute::DeltaAbs => format!("±{:.1}", half * 100.0),
         Compute::Time => format!("±{}", duration(half)),
         Compute::Ratio => format!("±{half:.3}"),
@@ -132,6 +135,7 @@ fn heading(compute: Compute) -> &'static str {
     }
 }
 
+/// Whether a change is explained by noise, or cannot be tested. Waits are never noise.
 fn is_noise(change: &Option<DiffChange>) -> bool {
-    change.is_none_or(|change| change.verdict == ChangeVerdict::Noise)
+    change.is_none_or(|change| matches!(change.verdict, ChangeVerdict::Noise | ChangeVerdict::Rare))
 }

@@ -12,27 +12,24 @@
 //! exception, also as in perf.
 
 mod streams;
+mod tree;
 
 use std::io::{self, Write};
 
-use super::{DiffLayout, delta, error, formula, heading, is_noise, part, value, wanted};
+use super::{DiffLayout, error, formula, heading, is_noise, part, value, wanted};
 use crate::view::remarks::Remarks;
-use crate::view::report::{CellSpelling, FittedWidths, NARROWEST_LAST, StyledWords, chained, words};
+use crate::view::report::{CellSpelling, FittedWidths, StyledWords, words};
 use crate::view::table::{self, ColumnShape, left, right};
 use pmc_analysis::profile::diff::{
-    ChangeVerdict, Compute, Diff, DiffChange, DiffEvent, DiffRow, tree::DiffNode,
+    ChangeVerdict, Compute, CostSource, Diff, DiffEvent, DiffRow, LEAST_SAMPLES, LEVEL,
 };
-use pmc_analysis::profile::sampled::{CodeKind, RowCell, SampleValue, SortKey, is_clock};
+use pmc_analysis::profile::sampled::{CodeKind, RowCell, SortKey};
 use pmc_sys::terminal::theme::TextRole;
 use pmc_sys::text::{clean, cut, width};
-use pmc_sys::units::{duration, thousands};
+use pmc_sys::units::{counted, duration, thousands};
 
 /// Maximum width of each text column except the last, if the line width is unlimited.
 const WIDEST: usize = 40;
-/// Maximum indentation depth of the tree. Deeper indentation would not fit on any screen.
-const DEEPEST: u32 = 60;
-/// Maximum number of functions in one line of the tree.
-const CHAIN: usize = 8;
 
 pub(super) fn write(out: &mut dyn Write, diff: &Diff, layout: &DiffLayout) -> io::Result<()> {
     let is_commented = layout.width.is_none();
@@ -42,42 +39,54 @@ pub(super) fn write(out: &mut dyn Write, diff: &Diff, layout: &DiffLayout) -> io
             writeln!(out)?;
         }
         match is_commented {
-            true => writeln!(out, "Event '{}'\n", clean(&event.name))?,
-            false => writeln!(out, "{}", clean(&event.name))?,
+            true => writeln!(out, "Event '{}'\n", clean(&event.title()))?,
+            false => writeln!(out, "{}", clean(&event.title()))?,
         }
         head(&mut out, diff, event)?;
         match diff.by_stream {
             true => streams::write(&mut out, diff, event, layout)?,
             false => table(&mut out, diff, event, layout)?,
         }
-        tree(&mut out, diff, event, layout)?;
+        tree::write(&mut out, diff, event, layout)?;
     }
     writeln!(out)?;
     trust(&mut out, diff)
 }
 
-fn amount(event: &DiffEvent, value: &SampleValue) -> String {
-    match is_clock(&event.name) {
-        true => duration(value.period as f64),
-        false => format!("about {}", thousands(value.period)),
+fn amount(event: &DiffEvent, period: u64) -> String {
+    match event.is_time() {
+        true => duration(period as f64),
+        false => format!("about {}", thousands(period)),
     }
 }
 
+/// Writes the total of each recording. The running time is exact if context switches were recorded.
 fn head(out: &mut Remarks<'_>, diff: &Diff, event: &DiffEvent) -> io::Result<()> {
-    let base = event.totals.first().and_then(Option::as_ref).map_or(0, |base| base.period);
+    let is_census = event.source() == CostSource::Census;
+    let sampled = |file: usize| event.totals.get(file).and_then(Option::as_ref).map(|total| total.period);
+    let are_exact = (0..diff.files.len()).all(|file| event.exact_running(file).is_some());
+    let period = |file| if are_exact { event.exact_running(file) } else { sampled(file) };
+    let base = period(0).unwrap_or(0);
     for (number, (file, total)) in diff.files.iter().zip(&event.totals).enumerate() {
         let label = if number == 0 { "base".to_owned() } else { format!("[{number}]") };
         let path = clean(&file.path);
-        match total {
-            None => writeln!(out, "  {label:<5} not recorded  {path}")?,
-            Some(total) => {
-                let change =
-                    (number > 0 && base > 0).then(|| (total.period as f64 / base as f64 - 1.0) * 100.0);
-                let change = change.map(|change| format!("  ({change:+.1}%)")).unwrap_or_default();
-                let samples = thousands(total.samples);
-                writeln!(out, "  {label:<5} {samples} samples, {}{change}  {path}", amount(event, total))?;
+        let Some(total) = total else {
+            writeln!(out, "  {label:<5} not recorded  {path}")?;
+            continue;
+        };
+        let own = period(number).unwrap_or(0);
+        let change = (number > 0 && base > 0).then(|| (own as f64 / base as f64 - 1.0) * 100.0);
+        let change = change.map(|change| format!("  ({change:+.1}%)")).unwrap_or_default();
+        let (what, amount) = (if is_census { "waits" } else { "samples" }, amount(event, own));
+        let times = event.thread_times.get(number).copied().flatten();
+        let more = match times {
+            Some(times) if is_census && times.idle > 0 => {
+                format!("; {} idle (--idle)", counted(times.idle as u64, "thread"))
             }
-        }
+            Some(times) if !is_census => format!("; {} waiting for a CPU", duration(times.runnable as f64)),
+            _ => String::new(),
+        };
+        writeln!(out, "  {label:<5} {} {what}, {amount}{change}{more}  {path}", thousands(total.samples))?;
     }
     writeln!(out)
 }
@@ -85,9 +94,10 @@ fn head(out: &mut Remarks<'_>, diff: &Diff, event: &DiffEvent) -> io::Result<()>
 fn table(out: &mut Remarks<'_>, diff: &Diff, event: &DiffEvent, layout: &DiffLayout) -> io::Result<()> {
     let all = wanted(event, layout);
     let shown = &all[..all.len().min(layout.rows)];
-    let keys: Vec<(SortKey, String)> = diff.keys.iter().map(|key| (*key, key.heading().to_owned())).collect();
+    let keys: Vec<(SortKey, String)> =
+        event.keys.iter().map(|key| (*key, key.heading().to_owned())).collect();
     let rows = |is_tight| DiffTable {
-        titles: titles(diff, layout, is_tight),
+        titles: titles(diff, event, layout, is_tight),
         keys: keys.clone(),
         rows: shown
             .iter()
@@ -218,17 +228,31 @@ impl DiffTable<'_> {
     }
 }
 
-/// Writes the number of rows that differ by more than noise.
+/// Writes the number of rows that differ by more than noise, or why waits are not judged.
 fn claims(out: &mut Remarks<'_>, diff: &Diff, event: &DiffEvent, what: &str) -> io::Result<()> {
+    if event.source() == CostSource::Census {
+        return writeln!(
+            out,
+            "\n  Waits are measured, not sampled. They also depend on other load: only several recordings of \
+             each side (--vs) show whether the program changed them."
+        );
+    }
     let others = diff.files.len() - 1;
     for number in 0..others {
-        let claimed = event.lines.iter().filter(|line| !is_noise(&line.changes[number])).count();
+        let verdict = |line: &DiffRow| line.changes[number].map(|change| change.verdict);
+        let count = |wanted: fn(ChangeVerdict) -> bool| {
+            thousands(event.lines.iter().filter(|line| verdict(line).is_some_and(wanted)).count() as u64)
+        };
         let mark = if others > 1 { format!("[{}]: ", number + 1) } else { String::new() };
-        let (more, rest) = (thousands(claimed as u64), thousands((event.lines.len() - claimed) as u64));
         let gap = if number == 0 { "\n" } else { "" };
+        let few = match &count(|verdict| verdict == ChangeVerdict::Rare)[..] {
+            "0" => String::new(),
+            few => format!(", {few} have too few samples (below {LEAST_SAMPLES})"),
+        };
+        let (more, noise) = (count(ChangeVerdict::is_claim), count(|of| of == ChangeVerdict::Noise));
         writeln!(
             out,
-            "{gap}  {mark}{more} {what} differ by more than sampling noise, {rest} are within noise."
+            "{gap}  {mark}{more} {what} differ by more than sampling noise, {noise} are within noise{few}."
         )?;
     }
     Ok(())
@@ -245,7 +269,7 @@ fn has_shares(diff: &Diff, is_tight: bool) -> bool {
 }
 
 /// Returns the title and shape of each numeric column.
-fn titles(diff: &Diff, layout: &DiffLayout, is_tight: bool) -> Vec<(String, ColumnShape)> {
+fn titles(diff: &Diff, event: &DiffEvent, layout: &DiffLayout, is_tight: bool) -> Vec<(String, ColumnShape)> {
     let mut titles: Vec<(String, ColumnShape)> = vec![("Base".into(), right(2, 0))];
     let others = diff.files.len() - 1;
     for number in 1..=others {
@@ -255,7 +279,9 @@ fn titles(diff: &Diff, layout: &DiffLayout, is_tight: bool) -> Vec<(String, Colu
             titles.push((if others > 1 { format!("{mark} {what}") } else { "New".into() }, right(2, 0)));
         }
         titles.push((format!("{}{mark}", heading(diff.compute)), right(2, 0)));
-        titles.push(("Verdict".into(), left(2, 0)));
+        if event.source() == CostSource::Sampled {
+            titles.push(("Verdict".into(), left(2, 0)));
+        }
         if layout.period {
             titles.push((format!("Period{mark}"), right(2, 0)));
         }
@@ -288,13 +314,16 @@ fn numbers(
             cells.push(share(file));
         }
         match change {
+            None if event.source() == CostSource::Census => cells.push("not recorded".to_owned()),
             None => cells.extend(["-".to_owned(), "not recorded".to_owned()]),
             Some(change) => {
                 let error = error(diff.compute, change);
                 cells.push(format!("{} {error}", value(diff.compute, change)).trim_end().to_owned());
-                cells.push(match change.verdict {
-                    ChangeVerdict::Noise if is_tight => "noise".to_owned(),
-                    verdict => verdict.word().to_owned(),
+                cells.extend(match change.verdict {
+                    ChangeVerdict::NotJudged => None,
+                    ChangeVerdict::Noise if is_tight => Some("noise".to_owned()),
+                    ChangeVerdict::Rare if is_tight => Some("few".to_owned()),
+                    verdict => Some(verdict.word().to_owned()),
                 });
             }
         }
@@ -306,145 +335,6 @@ fn numbers(
         }
     }
     cells
-}
-
-/// Writes the branches that differ by more than noise, and their callers.
-fn tree(out: &mut Remarks<'_>, diff: &Diff, event: &DiffEvent, layout: &DiffLayout) -> io::Result<()> {
-    let Some(tree) = &event.tree else { return Ok(()) };
-    let differs = |node: &DiffNode| node.changes.iter().any(|change| !is_noise(change));
-    let mut differing: Vec<u32> = (0..tree.nodes.len() as u32)
-        .filter(|at| differs(&tree.nodes[*at as usize]) && is_large(event, &tree.nodes[*at as usize], layout))
-        .collect();
-    differing.sort_by(|one, other| {
-        size(&tree.nodes[*other as usize]).total_cmp(&size(&tree.nodes[*one as usize]))
-    });
-    // A node with the same numbers as its caller is printed on the caller's line.
-    let passes_on = |at: u32| {
-        let node = &tree.nodes[at as usize];
-        let above = node.parent.map(|parent| &tree.nodes[parent as usize]);
-        let is_same = |above: &DiffNode| {
-            differs(above) == differs(node) && amounts(diff, event, above) == amounts(diff, event, node)
-        };
-        layout.width.is_some() && above.is_some_and(is_same)
-    };
-    let mut leads = vec![false; tree.nodes.len()];
-    let (mut lines, mut smaller) = (0, 0usize);
-    for at in differing {
-        let way = std::iter::successors(Some(at), |at| tree.nodes[*at as usize].parent);
-        let new: Vec<u32> = way.take_while(|at| !leads[*at as usize]).collect();
-        let more = new.iter().filter(|at| !passes_on(**at)).count();
-        if layout.tree_lines.is_some_and(|most| lines > 0 && lines + more > most) {
-            smaller += 1;
-            continue;
-        }
-        lines += more;
-        new.iter().for_each(|at| leads[*at as usize] = true);
-    }
-    writeln!(out, "\nCall tree, branches that differ by more than noise")?;
-    if lines == 0 {
-        return writeln!(out, "  none");
-    }
-    let shown = |all: &[u32]| -> Vec<u32> { all.iter().copied().filter(|at| leads[*at as usize]).collect() };
-    let mut open = shown(&tree.roots);
-    open.reverse();
-    let others = diff.files.len() - 1;
-    let delta = if diff.compute == Compute::Time { "Time" } else { "Delta" };
-    let titles = (1..=others).flat_map(|number| [format!("[{number}]"), delta.to_owned()]);
-    let title = table::line(&tree_columns(diff), ["Base".to_owned()].into_iter().chain(titles));
-    match layout.width {
-        None => writeln!(out, "{}", &title[2..])?,
-        Some(_) => writeln!(out.out, "{}", layout.paint.words(TextRole::Heading, &title))?,
-    }
-    let mut hidden = 0usize;
-    while let Some(number) = open.pop() {
-        let mut node = &tree.nodes[number as usize];
-        if node.depth > DEEPEST {
-            hidden += 1;
-            continue;
-        }
-        let noise = !differs(node);
-        let numbers = amounts(diff, event, node);
-        let before = width(&numbers) + 2;
-        // Limit the indentation of deep branches, so that half of the line is left for names.
-        let room = layout.width.map_or(usize::MAX, |columns| columns.saturating_sub(before));
-        let inset = match 2 * node.depth as usize {
-            deep if deep > (room / 2).min(room.saturating_sub(NARROWEST_LAST)) => {
-                format!("{:>2}… ", node.depth)
-            }
-            deep => " ".repeat(deep),
-        };
-        let word = if noise { "  (within noise)" } else { "" };
-        let room = room.saturating_sub(width(&inset) + word.len()).max(NARROWEST_LAST);
-        let name = |node: &DiffNode, columns| name(diff, node, layout, columns);
-        let mut names = vec![name(node, room)];
-        let mut below = shown(&node.children);
-        while let [only] = below[..]
-            && passes_on(only)
-            && names.len() < CHAIN
-        {
-            node = &tree.nodes[only as usize];
-            names.push(name(node, room.saturating_sub(4)));
-            below = shown(&node.children);
-        }
-        let role = if noise { TextRole::Quiet } else { TextRole::Plain };
-        let numbers = layout.paint.words(role, &numbers);
-        for (at, line) in chained(&names, room).into_iter().enumerate() {
-            let line = if noise { line.quiet() } else { line };
-            match at {
-                0 => write!(out.out, "{numbers}  {inset}{}", line.painted(layout.paint))?,
-                _ => write!(out.out, "\n{:1$}{2}", "", before + width(&inset), line.painted(layout.paint))?,
-            }
-        }
-        writeln!(out.out, "{}", layout.paint.words(role, word))?;
-        open.extend(below.iter().rev());
-    }
-    if hidden > 0 {
-        writeln!(out, "  … and {} deeper branches (--json has them)", thousands(hidden as u64))?;
-    }
-    if smaller > 0 {
-        let smaller = thousands(smaller as u64);
-        writeln!(out, "  … and {smaller} branches that differ less (--percent-limit 0 shows all)")?;
-    }
-    Ok(())
-}
-
-/// Returns the size of a branch's largest change.
-fn size(node: &DiffNode) -> f64 {
-    node.changes.iter().flatten().map(|change| change.share.value.abs()).fold(0.0, f64::max)
-}
-
-/// Returns the columns in front of a branch: the base's value, then the value and the change for each other
-/// recording.
-fn tree_columns(diff: &Diff) -> Vec<ColumnShape> {
-    let (own, apart) = if diff.compute == Compute::Time { (7, 17) } else { (6, 12) };
-    [vec![right(2, own)], [right(2, own), right(2, apart)].repeat(diff.files.len() - 1)].concat()
-}
-
-/// Returns the numbers in front of a branch.
-fn amounts(diff: &Diff, event: &DiffEvent, node: &DiffNode) -> String {
-    let share = |file| part(diff, event, &node.values, file);
-    let change = |(number, change): (usize, &Option<DiffChange>)| {
-        [share(number + 1), delta(diff.compute, change.as_ref())]
-    };
-    let changes = node.changes.iter().enumerate().flat_map(change);
-    table::line(&tree_columns(diff), [share(0)].into_iter().chain(changes))
-}
-
-/// Returns a function's name. For a human reader, the name is shortened to `columns`.
-fn name(diff: &Diff, node: &DiffNode, layout: &DiffLayout, columns: usize) -> StyledWords {
-    let symbol = diff.texts.get(node.symbol);
-    match layout.width {
-        Some(_) => {
-            let kind = CodeKind::of(node.level, diff.texts.get(node.dso));
-            StyledWords::of_function(symbol, (kind, node.inlined), "", columns)
-        }
-        None => StyledWords::new(TextRole::Plain, clean(symbol)),
-    }
-}
-
-fn is_large(event: &DiffEvent, node: &DiffNode, layout: &DiffLayout) -> bool {
-    let shares = node.values.iter().enumerate().map(|(file, value)| event.part(file, value).share);
-    shares.fold(0.0, f64::max) >= layout.limit
 }
 
 fn trust(out: &mut Remarks<'_>, diff: &Diff) -> io::Result<()> {
@@ -468,8 +358,9 @@ fn trust(out: &mut Remarks<'_>, diff: &Diff) -> io::Result<()> {
     writeln!(out, "{said}")?;
     writeln!(
         out,
-        "± is the 95% confidence interval of the sampling error.\nWithin noise: sampling alone explains the difference (corrected \
-         for the number of rows); this excludes variation between runs, so compare several recordings."
+        "± is the 95% confidence interval of the sampling error.\nWithin noise: sampling alone explains the difference (p is \
+         {LEVEL} or more, corrected for the number of rows); this excludes variation between runs, so compare \
+         several recordings."
     )?;
     for file in &diff.files {
         writeln!(out, "Trust: {}: {}.", clean(&file.path), clean(&file.trust))?;
@@ -484,7 +375,9 @@ fn trust(out: &mut Remarks<'_>, diff: &Diff) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::view::report::ReportFormat;
-    use pmc_analysis::profile::diff::{DiffFile, tree::DiffTree};
+    use pmc_analysis::profile::diff::tree::{DiffNode, DiffTree};
+    use pmc_analysis::profile::diff::{DiffChange, DiffFile};
+    use pmc_analysis::profile::sampled::SampleValue;
     use pmc_analysis::profile::statistics::proportions::ShareDifference;
     use pmc_sys::abi::CpuMode;
 
@@ -522,14 +415,15 @@ mod tests {
     /// names. Its call tree is one chain of 60 functions, in which every six consecutive functions have equal
     /// numbers.
     fn compared(files: usize, programs: &[&str]) -> Diff {
-        let mut diff = Diff { keys: vec![SortKey::Dso, SortKey::Symbol], ..Diff::default() };
+        let mut diff = Diff::default();
         let value = |samples: u64| SampleValue { samples, period: samples, ..SampleValue::default() };
         for file in 0..files {
             let path = format!("/some/folder/{file}.data");
             diff.files.push(DiffFile { path, samples: 1000, ..DiffFile::default() });
         }
         let mut tree = DiffTree { roots: vec![0], ..DiffTree::default() };
-        let mut event = DiffEvent { name: "cycles".repeat(9), ..DiffEvent::default() };
+        let keys = vec![SortKey::Dso, SortKey::Symbol];
+        let mut event = DiffEvent { name: "cycles".repeat(9), keys, ..DiffEvent::default() };
         event.totals = vec![Some(value(1000)); files];
         for at in 0..60 {
             let (dso, symbol) = (programs[at % programs.len()], NAMES[at % 2]);

@@ -334,6 +334,21 @@ impl Analysis {
         named.trust.notes.extend(self.symbols.symbolizer.server_failure().map(str::to_owned));
     }
 
+    /// Answers queries in order and consumes the names. Only the last answer has the string table, which is
+    /// that of all answers.
+    pub(crate) fn answer_all(&self, mut named: NamedSamples, queries: &[Query]) -> Vec<QueryAnswer> {
+        let mut texts = std::mem::take(&mut named.texts);
+        let names = named.words().with_symbols(&self.symbols);
+        let mut answers: Vec<QueryAnswer> = Vec::new();
+        for query in queries {
+            if let Some(last) = answers.last_mut() {
+                texts = std::mem::take(&mut last.profile.texts);
+            }
+            answers.push(named.answer_with(&names, query, std::mem::take(&mut texts)));
+        }
+        answers
+    }
+
     /// Answers a single query and consumes the names.
     pub fn answer(&self, mut named: NamedSamples, query: &Query) -> QueryAnswer {
         let texts = std::mem::take(&mut named.texts);

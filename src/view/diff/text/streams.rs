@@ -26,7 +26,8 @@ pub(super) fn write(
         words: Vec::new(),
         cells: &[],
     });
-    let table = DiffTable { titles: titles(diff, layout, false), keys: Vec::new(), rows: rows.collect() };
+    let table =
+        DiffTable { titles: titles(diff, event, layout, false), keys: Vec::new(), rows: rows.collect() };
     let mut texts = table.lines(diff, layout, &[]).into_iter();
     let heading = texts.next().unwrap_or_default();
     let with_numbers: Vec<(&DiffRow, String)> = all.into_iter().zip(texts).collect();
@@ -45,27 +46,33 @@ pub(super) fn write(
         for (at, (line, text)) in with_numbers.iter().filter(|(line, _)| section(line) == number).enumerate()
         {
             writeln!(out.out, "\n{what} {}:\n{heading}\n{text}", at + 1)?;
-            frames(out.out, diff, line, layout)?;
+            frames(out.out, diff, event, line, layout)?;
         }
     }
     claims(out, diff, event, "streams")
 }
 
 /// Writes a call chain, one frame per line, innermost first.
-fn frames(out: &mut dyn Write, diff: &Diff, line: &DiffRow, layout: &DiffLayout) -> io::Result<()> {
+fn frames(
+    out: &mut dyn Write,
+    diff: &Diff,
+    event: &DiffEvent,
+    line: &DiffRow,
+    layout: &DiffLayout,
+) -> io::Result<()> {
     let cycles = |value: &SampleValue| value.weights()[0].checked_div(value.samples);
     if line.values.iter().any(|value| value.weights()[0] > 0) {
         let all = line.values.iter().map(|value| cycles(value).map_or("-".to_owned(), thousands));
         writeln!(out, "    cycles: {}", all.collect::<Vec<_>>().join(", "))?;
     }
     let frame = |cells: &'_ [RowCell]| cells.iter().map(|cell| word(diff, cell, layout)).collect();
-    let rows = line.frames(&diff.keys).map(|cells| DiffTableRow {
+    let rows = line.frames(&event.keys).map(|cells| DiffTableRow {
         is_noise: false,
         numbers: Vec::new(),
         words: frame(cells),
         cells,
     });
-    let keys = diff.keys.iter().map(|key| (*key, String::new())).collect();
+    let keys = event.keys.iter().map(|key| (*key, String::new())).collect();
     let table = DiffTable { titles: Vec::new(), keys, rows: rows.collect() };
     let fitted = table.fitted(layout.width.map(|columns| columns.saturating_sub(4)), false);
     for text in table.lines(diff, layout, &fitted.widths).iter().skip(1) {

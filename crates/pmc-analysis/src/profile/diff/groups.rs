@@ -13,11 +13,12 @@
 //!
 //! The variance of a function's cost is at least its variance from sampling: a run with the share `s` of
 //! samples whose squared periods sum to `q` has the variance `s (1 − s) q` (binomial). Runs that are equal by
-//! chance would otherwise make any difference significant.
+//! chance would otherwise make any difference significant. Waits are measured, not sampled (a census), so only
+//! the runs tell how much they vary, even if there are few of them. Their costs are not divided by the slowness.
 
-use super::{Diff, DiffEvent, DiffFile, part};
+use super::{CostSource, Diff, DiffEvent, DiffFile, part};
 use crate::profile::gate::{GateLocation, GateSubject, LEAST_RUNS, MeanChange, UnusableReason, corrected};
-use crate::profile::sampled::{RowCell, SampleValue, StringId};
+use crate::profile::sampled::{RowCell, SampleValue, SortKey, StringId};
 use crate::profile::statistics::{MeasurementSummary, SIGNIFICANCE, welch};
 
 /// Minimum number of samples of a function per recording, on average. With fewer samples, costs are far from
@@ -56,6 +57,17 @@ pub struct GroupComparison {
 pub struct GroupEvent {
     /// The event's name; untrusted text.
     pub name: String,
+    /// The event's name for readers; untrusted text.
+    pub title: String,
+    /// Whether the costs are nanoseconds.
+    pub is_time: bool,
+    /// Whether the costs are measured, not sampled.
+    pub is_census: bool,
+    /// The sort keys of the rows' cells.
+    pub keys: Vec<SortKey>,
+    /// Mean time that the threads of a recording waited for a CPU, in nanoseconds, in each group. `None` for
+    /// recordings without waits.
+    pub runnable: Option<[f64; 2]>,
     /// The cost of all functions together.
     pub total: GroupChange,
     /// The functions, or the rows of other sort keys; largest difference first.
@@ -136,6 +148,8 @@ pub struct GroupRequest {
 
 /// Compares the base's recordings with the others.
 pub fn compare_groups(diff: &Diff, request: GroupRequest) -> GroupComparison {
+    // Costs with different units cannot be compared.
+    let request = GroupRequest { by_share: request.by_share || diff.has_mixed_units, ..request };
     let GroupRequest { base, by_share, merges_lines } = request;
     let is_complete = |event: &&DiffEvent| event.totals.iter().all(Option::is_some);
     let mut events: Vec<GroupEvent> = diff
@@ -150,18 +164,36 @@ pub fn compare_groups(diff: &Diff, request: GroupRequest) -> GroupComparison {
                     event.lines.iter().map(|row| (row.cells.clone(), row.values.clone(), None)).collect()
                 }
             };
-            let slowness = match by_share {
+            let source = event.source();
+            let slowness = match by_share || source == CostSource::Census {
                 true => vec![1.0; totals.len()],
                 false => slowness(&rows, totals.len(), base),
             };
             let rows = rows.into_iter().map(|(cells, values, line)| GroupRow {
                 cells,
                 line,
-                change: change(&totals, &values, &slowness, request),
+                change: change(&totals, &values, &slowness, request, source),
             });
+            let exact = (0..totals.len()).map(|run| event.exact_running(run));
+            let exact: Option<Vec<u64>> = exact.collect();
+            let all = match exact {
+                Some(exact) => {
+                    let of = |(total, period): (&SampleValue, u64)| SampleValue { period, ..total.clone() };
+                    totals.iter().zip(exact).map(of).collect()
+                }
+                None => totals.clone(),
+            };
+            let total = change(&all, &all, &vec![1.0; totals.len()], request, source);
+            let keys = event.keys[..event.keys.len() - usize::from(merges_lines)].to_vec();
+            let runnable = runnable(event, base);
             GroupEvent {
                 name: event.name.clone(),
-                total: change(&totals, &totals, &vec![1.0; totals.len()], request),
+                title: event.title(),
+                is_time: event.is_time(),
+                is_census: source == CostSource::Census,
+                keys,
+                runnable,
+                total,
                 rows: rows.collect(),
             }
         })
@@ -264,6 +296,15 @@ fn order_note(files: &[DiffFile], base: usize) -> Option<String> {
     })
 }
 
+/// Returns the mean time that the threads waited for a CPU, in each group.
+fn runnable(event: &DiffEvent, base: usize) -> Option<[f64; 2]> {
+    let times: Option<Vec<u64>> =
+        event.thread_times.iter().map(|times| times.map(|times| times.runnable)).collect();
+    let times = times.filter(|times| times.len() > base && base > 0)?;
+    let (old, new) = times.split_at(base);
+    Some([old, new].map(|times| times.iter().sum::<u64>() as f64 / times.len() as f64))
+}
+
 /// A row's cells and values, and its hottest line.
 type MergedRow = (Box<[RowCell]>, Vec<SampleValue>, Option<(StringId, u64)>);
 
@@ -336,6 +377,7 @@ fn change(
     values: &[SampleValue],
     slowness: &[f64],
     request: GroupRequest,
+    source: CostSource,
 ) -> GroupChange {
     let GroupRequest { base, by_share, .. } = request;
     let share = |run: usize| part(&totals[run], &values[run]).share;
@@ -360,7 +402,11 @@ fn change(
     let per_run = (old.2 + new.2) as f64 / totals.len() as f64;
     let verdict = match (old.2, new.2) {
         _ if base.min(totals.len() - base) < LEAST_RUNS => GroupVerdict::FewRuns,
-        _ if per_run < LEAST_SAMPLES => GroupVerdict::Rare,
+        _ if source == CostSource::Sampled && per_run < LEAST_SAMPLES => GroupVerdict::Rare,
+        // A wait that some of the new runs do not have is not a property of the program.
+        (0, _) if source == CostSource::Census && values[base..].iter().any(|value| value.samples == 0) => {
+            GroupVerdict::Noise
+        }
         (0, _) => GroupVerdict::New,
         (_, 0) => GroupVerdict::Gone,
         _ => GroupVerdict::Noise,

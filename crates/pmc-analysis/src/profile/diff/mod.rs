@@ -15,9 +15,9 @@ pub(crate) mod rows;
 pub mod streams;
 pub mod tree;
 
-use super::sampled::{RowCell, SampleValue, ShareOf, SortKey, StringTable};
-use super::statistics::SIGNIFICANCE;
+use super::sampled::{RowCell, SampleValue, ShareOf, SortKey, StringTable, is_clock};
 use super::statistics::proportions::{self, SampledShare, ShareDifference};
+use crate::session::thread_time::ThreadState;
 
 pub(crate) use rows::compare;
 pub(crate) use tree::DiffTree;
@@ -26,9 +26,12 @@ pub(crate) use tree::DiffTree;
 pub const VERSION: u32 = 1;
 /// The normal distribution's 97.5 % quantile.
 const Z: f64 = 1.959_964;
+/// Significance level for two recordings. Stricter than between groups of recordings, because two recordings
+/// do not show how much runs vary.
+pub const LEVEL: f64 = 0.01;
 /// Minimum number of samples on both sides together for a test. With fewer samples, no difference would be
 /// significant.
-const LEAST: f64 = 6.0;
+pub const LEAST_SAMPLES: u64 = 6;
 
 /// The quantity that is computed from two values and used for sorting.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -51,8 +54,6 @@ pub enum Compute {
 pub struct Diff {
     /// The string table for all recordings.
     pub texts: StringTable,
-    /// The sort keys: one per cell of a line.
-    pub keys: Vec<SortKey>,
     /// Whether each line is a whole call chain. If so, a line has the cells of all frames, innermost first.
     pub by_stream: bool,
     /// The recordings, the base first.
@@ -61,8 +62,14 @@ pub struct Diff {
     pub compute: Compute,
     /// Events of the base that at least one other recording contains.
     pub events: Vec<DiffEvent>,
-    /// Notes to the reader.
+    /// Whether an event's costs have different units in different recordings, so that only shares are
+    /// comparable.
+    pub has_mixed_units: bool,
+    /// Notes to the reader; untrusted text.
     pub notes: Vec<String>,
+    /// What the recordings have in common, if that is not everything: sentences without text from the
+    /// recordings.
+    pub scope: Vec<&'static str>,
 }
 
 /// A recording.
@@ -90,12 +97,38 @@ pub struct DiffFile {
 pub struct DiffEvent {
     /// The event's name.
     pub name: String,
+    /// The states of threads whose time the event covers, for recordings with waits; empty for other events.
+    pub states: &'static [ThreadState],
+    /// The threads' time in each recording. `None` for recordings without waits, and for other events.
+    pub thread_times: Vec<Option<ThreadTimes>>,
+    /// The sort keys: one per cell of a line.
+    pub keys: Vec<SortKey>,
     /// The event's total in each recording; `None` for recordings without the event.
     pub totals: Vec<Option<SampleValue>>,
     /// The rows, sorted.
     pub lines: Vec<DiffRow>,
     /// The merged call trees.
     pub tree: Option<DiffTree>,
+}
+
+/// The time of a recording's threads, in nanoseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ThreadTimes {
+    /// How long the threads ran, according to the context switches; `None` if not known exactly.
+    pub running: Option<u64>,
+    /// How long the threads waited for a CPU.
+    pub runnable: u64,
+    /// Number of idle threads, whose waits are not counted.
+    pub idle: usize,
+}
+
+/// How the costs of an event were measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CostSource {
+    /// By sampling, so that each cost has a sampling error.
+    Sampled,
+    /// Each occurrence was measured, so that only the variation between runs is noise.
+    Census,
 }
 
 /// A row, with its costs in all recordings.
@@ -117,7 +150,7 @@ pub struct DiffChange {
     pub share: ShareDifference,
     /// The computed quantity; `None` if the ratio's denominator is zero.
     pub value: Option<f64>,
-    /// The 95 % confidence interval of the quantity.
+    /// The 95 % confidence interval of the quantity. Both ends are the quantity itself for a census.
     pub interval: (f64, f64),
     /// The p-value that determines the verdict, corrected for the number of tests.
     pub adjusted: f64,
@@ -138,6 +171,10 @@ pub enum ChangeVerdict {
     New,
     /// Only the base contains the row.
     Gone,
+    /// There are too few samples to test.
+    Rare,
+    /// The costs are a census, so two recordings cannot tell.
+    NotJudged,
 }
 
 impl ChangeVerdict {
@@ -149,18 +186,65 @@ impl ChangeVerdict {
             Self::Less => "less",
             Self::New => "new",
             Self::Gone => "gone",
+            Self::Rare => "too few samples",
+            Self::NotJudged => "not judged",
+        }
+    }
+
+    /// Whether the change is significant.
+    pub fn is_claim(self) -> bool {
+        matches!(self, Self::More | Self::Less | Self::New | Self::Gone)
+    }
+}
+
+impl DiffChange {
+    /// Whether the change has a sampling error.
+    pub fn has_error(&self) -> bool {
+        self.verdict != ChangeVerdict::NotJudged
+    }
+
+    /// Returns the magnitude by which branches of the tree are ordered: nanoseconds if times are compared,
+    /// otherwise the difference between the shares.
+    pub fn size(&self, compute: Compute) -> f64 {
+        match (compute, self.value) {
+            (Compute::Time, Some(value)) => value.abs(),
+            _ => self.share.value.abs(),
         }
     }
 }
 
 impl DiffRow {
-    /// Returns the frames of a call chain. Each frame has one cell per key of the comparison.
+    /// Returns the frames of a call chain. Each frame has one cell per key of the event.
     pub fn frames(&self, keys: &[SortKey]) -> impl Iterator<Item = &[RowCell]> {
         self.cells.chunks(keys.len().max(1))
     }
 }
 
 impl DiffEvent {
+    /// Returns how the event's costs were measured.
+    pub fn source(&self) -> CostSource {
+        source(self.states)
+    }
+
+    /// Returns the event's name for readers; untrusted text.
+    pub fn title(&self) -> String {
+        match self.states {
+            [ThreadState::Running] => format!("running ({})", self.name),
+            _ => self.name.clone(),
+        }
+    }
+
+    /// Whether the event's costs are nanoseconds.
+    pub fn is_time(&self) -> bool {
+        !self.states.is_empty() || is_clock(&self.name)
+    }
+
+    /// Returns the exact running time in a recording, for the event of running time.
+    pub fn exact_running(&self, file: usize) -> Option<u64> {
+        let is_running = self.states == [ThreadState::Running];
+        self.thread_times.get(file).copied().flatten().filter(|_| is_running)?.running
+    }
+
     /// Returns a value's share of the total in a recording (0 to 1), with the number of draws from which the
     /// share was estimated.
     pub fn part(&self, file: usize, value: &SampleValue) -> SampledShare {
@@ -171,6 +255,12 @@ impl DiffEvent {
     }
 }
 
+/// Returns how the time of threads in these states was measured; `states` is empty for other events.
+pub(crate) fn source(states: &[ThreadState]) -> CostSource {
+    let is_census = !states.is_empty() && states.iter().all(|state| state.is_off_cpu());
+    if is_census { CostSource::Census } else { CostSource::Sampled }
+}
+
 fn part(total: &SampleValue, value: &SampleValue) -> SampledShare {
     let share = if total.period == 0 { 0.0 } else { value.period as f64 / total.period as f64 };
     SampledShare { share: share.min(1.0), draws: ShareOf::Period.draws(total) }
@@ -179,7 +269,7 @@ fn part(total: &SampleValue, value: &SampleValue) -> SampledShare {
 /// The test of one change, before the correction for the number of tests.
 #[derive(Debug, Clone)]
 struct ChangeTest {
-    /// The p-value; `None` if there are too few samples to test.
+    /// The p-value; `None` if the change cannot be tested.
     p: Option<f64>,
     /// Whether the change is an increase.
     rises: bool,
@@ -189,7 +279,7 @@ struct ChangeTest {
 
 /// Computes a change before the number of tests is known.
 fn change(
-    compute: Compute,
+    (compute, source): (Compute, CostSource),
     totals: (&SampleValue, &SampleValue),
     values: (&SampleValue, &SampleValue),
 ) -> (DiffChange, ChangeTest) {
@@ -226,12 +316,22 @@ fn change(
             (Some(value), (value - Z * error, value + Z * error), test((value, error)), value > 0.0)
         }
     };
+    let (old, new) = (values.0.clone(), values.1.clone());
+    if source == CostSource::Census {
+        let share = ShareDifference { low: share.value, high: share.value, p: 1.0, ..share };
+        let interval = value.map_or((0.0, 0.0), |value| (value, value));
+        let verdict = ChangeVerdict::NotJudged;
+        return (
+            DiffChange { share, value, interval, adjusted: 1.0, verdict },
+            ChangeTest { p: None, rises, old, new },
+        );
+    }
+    // Samples with unequal periods are worth fewer samples.
     let hits = first.share * first.draws + second.share * second.draws;
-    let change = DiffChange { share, value, interval, adjusted: 1.0, verdict: ChangeVerdict::Noise };
-    (
-        change,
-        ChangeTest { p: (hits >= LEAST).then_some(p), rises, old: values.0.clone(), new: values.1.clone() },
-    )
+    let is_tested = old.samples + new.samples >= LEAST_SAMPLES && hits >= LEAST_SAMPLES as f64 * (1.0 - 1e-9);
+    let verdict = if is_tested { ChangeVerdict::Noise } else { ChangeVerdict::Rare };
+    let change = DiffChange { share, value, interval, adjusted: 1.0, verdict };
+    (change, ChangeTest { p: is_tested.then_some(p), rises, old, new })
 }
 
 /// Sets the corrected p-value and the verdict of each change in a family of tests.
@@ -241,7 +341,7 @@ fn set_verdicts(family: &mut [(&mut DiffChange, ChangeTest)]) {
     for (change, test) in family {
         let Some(adjusted) = test.p.and_then(|_| adjusted.next()) else { continue };
         change.adjusted = adjusted;
-        if adjusted < SIGNIFICANCE {
+        if adjusted < LEVEL {
             change.verdict = match (test.old.samples, test.new.samples) {
                 (0, _) => ChangeVerdict::New,
                 (_, 0) => ChangeVerdict::Gone,

@@ -2,7 +2,9 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{ChangeTest, ChangeVerdict, Compute, DiffChange, DiffEvent, DiffRow, change, set_verdicts};
+use super::{
+    ChangeTest, ChangeVerdict, Compute, CostSource, DiffChange, DiffEvent, DiffRow, change, set_verdicts,
+};
 use crate::profile::sampled::{RowCell, SampleValue, StringTable, TableRow, table};
 
 /// Compares the rows of one event. `sides` contains the total and the rows of each recording, the base first,
@@ -12,7 +14,7 @@ use crate::profile::sampled::{RowCell, SampleValue, StringTable, TableRow, table
 pub(crate) fn compare(
     name: &str,
     sides: &[Option<(SampleValue, Vec<TableRow>)>],
-    compute: Compute,
+    (compute, source): (Compute, CostSource),
     order: usize,
     texts: &StringTable,
 ) -> DiffEvent {
@@ -30,7 +32,7 @@ pub(crate) fn compare(
     }
     let totals: Vec<Option<SampleValue>> =
         sides.iter().map(|side| side.as_ref().map(|(total, _)| total.clone())).collect();
-    changes(compute, &totals, lines.iter_mut().map(|line| (&line.values[..], &mut line.changes)));
+    changes((compute, source), &totals, lines.iter_mut().map(|line| (&line.values[..], &mut line.changes)));
     lines.sort_by(|a, b| {
         let share = |line: &DiffRow, side: usize| {
             totals[side].as_ref().map_or(0.0, |total| super::part(total, &line.values[side]).share)
@@ -46,7 +48,7 @@ pub(crate) fn compare(
             .then_with(|| biggest(b).total_cmp(&biggest(a)))
             .then_with(|| table::compare(&a.cells, &b.cells, texts))
     });
-    DiffEvent { name: name.to_owned(), totals, lines, tree: None }
+    DiffEvent { name: name.to_owned(), totals, lines, ..DiffEvent::default() }
 }
 
 /// Returns the value by which a change is sorted.
@@ -54,7 +56,7 @@ fn weight(compute: Compute, change: Option<&DiffChange>) -> f64 {
     let value = |change: &DiffChange| match (compute, change.value) {
         // Sort insignificant ratios last. Rows with few samples often have the largest ratios, but these mean
         // nothing.
-        (Compute::Ratio, _) if change.verdict == ChangeVerdict::Noise => -1.0,
+        (Compute::Ratio, _) if matches!(change.verdict, ChangeVerdict::Noise | ChangeVerdict::Rare) => -1.0,
         (Compute::DeltaAbs | Compute::Time, Some(value)) => value.abs(),
         (_, Some(value)) => value,
         // A ratio whose denominator is zero counts as infinite.
@@ -65,7 +67,7 @@ fn weight(compute: Compute, change: Option<&DiffChange>) -> f64 {
 
 /// Computes the changes of all lines or nodes together. Each recording is one family of tests.
 pub(super) fn changes<'a>(
-    compute: Compute,
+    how: (Compute, CostSource),
     totals: &[Option<SampleValue>],
     all: impl Iterator<Item = (&'a [SampleValue], &'a mut Vec<Option<DiffChange>>)>,
 ) {
@@ -77,7 +79,7 @@ pub(super) fn changes<'a>(
         into.clear();
         for (side, total) in others.iter().enumerate() {
             let both = total.as_ref();
-            let both = both.map(|total| change(compute, (base, total), (&values[0], &values[side + 1])));
+            let both = both.map(|total| change(how, (base, total), (&values[0], &values[side + 1])));
             let (change, test) = both.unzip();
             into.push(change);
             tests[side].push(test);
@@ -116,7 +118,7 @@ mod tests {
         for word in 0..9 {
             texts.add(&word.to_string());
         }
-        compare("cycles", sides, compute, order, &texts)
+        compare("cycles", sides, (compute, CostSource::Sampled), order, &texts)
     }
 
     fn seen(event: &DiffEvent) -> Vec<(u32, ChangeVerdict)> {
@@ -138,8 +140,8 @@ mod tests {
             (3, ChangeVerdict::Noise),
             (4, ChangeVerdict::New),
             (5, ChangeVerdict::Gone),
-            (7, ChangeVerdict::Noise),
-            (8, ChangeVerdict::Noise),
+            (7, ChangeVerdict::Rare),
+            (8, ChangeVerdict::Rare),
         ] {
             assert!(rows.contains(&want), "{want:?} is not in {rows:?}");
         }
@@ -148,12 +150,48 @@ mod tests {
     }
 
     #[test]
+    fn few_samples_are_never_judged() {
+        // Two samples of a long time each against one: a large change of a cost without any evidence.
+        let one = |samples: u64, period: u64| {
+            let own = SampleValue { samples, period, squares: 0.0, ..SampleValue::default() };
+            let mut total = own.clone();
+            let row = TableRow { cells: [RowCell::Number(1)].into(), own, ..TableRow::default() };
+            total += value(1000);
+            Some((total, vec![row]))
+        };
+        for compute in [Compute::Time, Compute::DeltaAbs, Compute::Ratio, Compute::Weighted(1.0, 1.0)] {
+            let event = compared(&[one(2, 900_000), one(1, 400_000)], compute, 1);
+            assert_eq!(event.lines[0].changes[0].unwrap().verdict, ChangeVerdict::Rare, "{compute:?}");
+        }
+        // The stated minimum.
+        let base = side(&[(1, 1000)]);
+        for (samples, verdict) in [(5, ChangeVerdict::Rare), (6, ChangeVerdict::Noise)] {
+            let event = compared(&[base.clone(), side(&[(1, 1000), (2, samples)])], Compute::Time, 1);
+            let line = event.lines.iter().find(|line| line.values[0].samples == 0).unwrap();
+            assert_eq!(line.changes[0].unwrap().verdict, verdict, "{samples}");
+        }
+    }
+
+    #[test]
+    fn census_is_not_judged_and_has_no_error() {
+        let sides = [side(&[(1, 100), (2, 5)]), side(&[(1, 300)])];
+        for compute in [Compute::Time, Compute::DeltaAbs, Compute::Ratio] {
+            let event = compare("waiting", &sides, (compute, CostSource::Census), 1, &StringTable::default());
+            for change in event.lines.iter().map(|line| line.changes[0].unwrap()) {
+                assert_eq!(change.verdict, ChangeVerdict::NotJudged);
+                assert_eq!((change.share.error(), change.interval.0), (0.0, change.interval.1), "{change:?}");
+            }
+        }
+    }
+
+    #[test]
     fn equal_changes_are_sorted_by_name() {
         // A string's number depends on which thread found it first, so it must not affect the order.
         for words in [["b", "a", "c"], ["c", "b", "a"]] {
             let mut texts = StringTable::default();
             let rows: Vec<(u32, u64)> = words.iter().map(|word| (texts.add(word).0, 10)).collect();
-            let event = compare("cycles", &[side(&rows), side(&rows)], Compute::DeltaAbs, 1, &texts);
+            let how = (Compute::DeltaAbs, CostSource::Sampled);
+            let event = compare("cycles", &[side(&rows), side(&rows)], how, 1, &texts);
             let names = event.lines.iter().map(|line| match line.cells[0] {
                 RowCell::Text(id) => texts.get(id),
                 _ => "",

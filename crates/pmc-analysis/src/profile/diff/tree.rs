@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::rows::changes;
-use super::{Compute, DiffChange};
+use super::{Compute, CostSource, DiffChange};
 use crate::profile::sampled::{self, SampleValue, StringId};
 use pmc_sys::abi::CpuMode;
 
@@ -39,21 +39,24 @@ pub struct DiffTree {
     pub roots: Vec<u32>,
 }
 
-/// Merges the trees of all recordings, the base first. A recording without the event has no tree.
+/// Merges the trees of all recordings, the base first. A recording without the event has no tree. Functions
+/// with the same name in different modules are the same node unless `by_dso` is set.
 pub(crate) fn overlay(
     trees: &[Option<sampled::CallTree>],
     totals: &[Option<SampleValue>],
-    compute: Compute,
+    how: (Compute, CostSource),
+    by_dso: bool,
 ) -> DiffTree {
     let mut out = DiffTree::default();
-    let mut known: FxHashMap<(Option<u32>, StringId, StringId, CpuMode, bool), u32> = FxHashMap::default();
+    let mut known: FxHashMap<(Option<u32>, StringId, Option<StringId>, CpuMode, bool), u32> =
+        FxHashMap::default();
     for (side, tree) in trees.iter().enumerate() {
         let Some(tree) = tree else { continue };
         // Each entry is a node of this tree and the parent node in the merged tree.
         let mut open: Vec<(u32, Option<u32>)> = tree.roots.iter().rev().map(|root| (*root, None)).collect();
         while let Some((number, parent)) = open.pop() {
             let node = &tree.nodes[number as usize];
-            let key = (parent, node.symbol, node.dso, node.level, node.inlined);
+            let key = (parent, node.symbol, by_dso.then_some(node.dso), node.level, node.inlined);
             let ours = *known.entry(key).or_insert_with(|| {
                 let ours = out.nodes.len() as u32;
                 out.nodes.push(DiffNode {
@@ -77,17 +80,20 @@ pub(crate) fn overlay(
             open.extend(node.children.iter().rev().map(|child| (*child, Some(ours))));
         }
     }
-    changes(compute, totals, out.nodes.iter_mut().map(|node| (&node.values[..], &mut node.changes)));
-    sort(&mut out);
+    changes(how, totals, out.nodes.iter_mut().map(|node| (&node.values[..], &mut node.changes)));
+    sort(&mut out, how.0);
     out
 }
 
-fn sort(tree: &mut DiffTree) {
-    let weights: Vec<f64> = tree
-        .nodes
-        .iter()
-        .map(|node| node.changes.iter().flatten().map(|change| change.share.value.abs()).fold(0.0, f64::max))
-        .collect();
+impl DiffNode {
+    /// Returns the magnitude of the node's largest change (see [`DiffChange::size`]).
+    pub fn size(&self, compute: Compute) -> f64 {
+        self.changes.iter().flatten().map(|change| change.size(compute)).fold(0.0, f64::max)
+    }
+}
+
+fn sort(tree: &mut DiffTree, compute: Compute) {
+    let weights: Vec<f64> = tree.nodes.iter().map(|node| node.size(compute)).collect();
     let sort = |list: &mut Vec<u32>| {
         list.sort_by(|a, b| weights[*b as usize].total_cmp(&weights[*a as usize]).then_with(|| a.cmp(b)));
     };
@@ -139,7 +145,8 @@ mod tests {
             ..sampled::CallTree::default()
         };
         let totals = [Some(value(1000)), Some(value(1000))];
-        let tree = overlay(&[Some(base), Some(new)], &totals, Compute::DeltaAbs);
+        let how = (Compute::DeltaAbs, CostSource::Sampled);
+        let tree = overlay(&[Some(base), Some(new)], &totals, how, true);
         assert_eq!(tree.nodes.len(), 5);
         let seen: Vec<_> = tree
             .nodes
@@ -153,5 +160,38 @@ mod tests {
         assert!(seen.contains(&(4, 2, 700, 400, ChangeVerdict::Less)), "{seen:?}");
         assert!(seen.contains(&(4, 2, 0, 600, ChangeVerdict::New)), "{seen:?}");
         assert!(tree.nodes.iter().enumerate().all(|(at, n)| n.parent.is_none_or(|p| (p as usize) < at)));
+    }
+
+    #[test]
+    fn modules_distinguish_nodes_on_request() {
+        let tree = |dso| sampled::CallTree {
+            nodes: vec![CallNode { dso: StringId(dso), ..node(1, 1000, &[]) }],
+            roots: vec![0],
+            ..sampled::CallTree::default()
+        };
+        let nodes = |by_dso| {
+            let totals = [Some(value(1000)), Some(value(1000))];
+            let trees = [Some(tree(7)), Some(tree(8))];
+            overlay(&trees, &totals, (Compute::Time, CostSource::Sampled), by_dso).nodes.len()
+        };
+        assert_eq!((nodes(true), nodes(false)), (2, 1));
+    }
+
+    #[test]
+    fn branches_are_sorted_by_the_compared_quantity() {
+        // The second branch tripled; the share of the third changed more, but its time changed less.
+        let tree = |times: [u64; 3]| sampled::CallTree {
+            nodes: vec![node(1, times[0], &[]), node(2, times[1], &[]), node(3, times[2], &[])],
+            roots: vec![0, 1, 2],
+            ..sampled::CallTree::default()
+        };
+        let trees = [Some(tree([900, 50, 50])), Some(tree([3800, 160, 40]))];
+        let totals = [Some(value(1000)), Some(value(4000))];
+        let roots = |compute| {
+            let tree = overlay(&trees, &totals, (compute, CostSource::Census), true);
+            tree.roots.iter().map(|root| tree.nodes[*root as usize].symbol.0).collect::<Vec<_>>()
+        };
+        assert_eq!(roots(Compute::Time), [1, 2, 3]);
+        assert_eq!(roots(Compute::DeltaAbs), [1, 3, 2]);
     }
 }

@@ -87,7 +87,7 @@ fn changed_recordings(
         }
         totals.push(Some(value(sum)));
     }
-    let event = DiffEvent { name: "cpu-clock".to_owned(), totals, lines: rows, tree: None };
+    let event = DiffEvent { name: "cpu-clock".to_owned(), totals, lines: rows, ..DiffEvent::default() };
     Diff { files: vec![DiffFile::default(); 2 * runs], events: vec![event], ..Diff::default() }
 }
 
