@@ -24,10 +24,10 @@ pub struct LockArgs {
 pub(crate) enum LockCommand {
     /// Record waits for locks into a file
     Record(Box<LockRecordArgs>),
-    /// Show waits for kernel locks
-    Contention(Box<LockContentionArgs>),
     /// Show waits for user-space locks, and which threads hold them
     User(Box<LockUserArgs>),
+    /// Show waits for kernel locks
+    Contention(Box<LockContentionArgs>),
 }
 
 /// The threads or CPUs to record.

@@ -13,6 +13,8 @@ pub(super) enum CommandWarning {
     MetricLeftOut { why: String },
     TargetOverridden { option: &'static str, by: &'static str },
     WholeMachine,
+    DurationIsFilter { text: String },
+    PresetNeedsAllCpus { preset: String, other: String },
     SwitchesOnly { why: String, remedy: &'static str },
     OwnProcessesOnly,
     NoHardware { why: String },
@@ -58,6 +60,14 @@ impl From<CommandWarning> for Warning {
                 Self::note("no command, process or CPU given: measuring the whole machine until Ctrl-C")
                     .advise("-a measures the same without this note; use -- COMMAND or -p PID for less")
             }
+            DurationIsFilter { text } => Self::note(format!(
+                "--duration {text} shows only calls of at least {text} ms, as in perf; the trace continues until Ctrl-C"
+            ))
+            .advise(format!("--duration {text}s ends it after {text} s; --min-duration {text} omits this note")),
+            PresetNeedsAllCpus { preset, other } => Self::note(format!(
+                "measuring {other} on all CPUs too, because {preset} can be measured only there"
+            ))
+            .advise(format!("pmc latency {other} -- COMMAND measures only COMMAND")),
             OwnProcessesOnly => {
                 Self::note_once("sampling only your own processes: system-wide sampling requires privileges")
                     .advise("see kernel.perf_event_paranoid; CAP_PERFMON also allows it")

@@ -189,15 +189,22 @@ impl AnalysisRequest {
                 let mut names: Vec<&str> = SortKey::names().collect();
                 let of_formats = formats.iter().flat_map(|format| &format.fields);
                 names.extend(of_formats.map(|field| field.name.as_str()));
-                let near = text::nearest(&typed.field, names, 3).join(" or ");
+                let near = text::nearest(&typed.field, names.iter().copied(), 3).join(" or ");
                 let error = Error::usage(format!(
                     "{:?} is neither a sort key nor a tracepoint field in the recording",
                     typed.field
                 ));
-                return Err(if near.is_empty() {
-                    error
-                } else {
-                    error.try_this(format!("did you mean {near}?"))
+                if !near.is_empty() {
+                    return Err(error.try_this(format!("did you mean {near}?")));
+                }
+                let keys: Vec<&str> = SortKey::names().collect();
+                let error = error.try_this(format!("a sort key: {}", keys.join(", ")));
+                let mut fields: Vec<&str> = names.split_off(keys.len());
+                fields.sort_unstable();
+                fields.dedup();
+                return Err(match fields.is_empty() {
+                    true => error,
+                    false => error.try_this(format!("a field: {}", fields.join(", "))),
                 });
             }
             for field in found {
