@@ -180,11 +180,6 @@ pub struct Totals {
 /// Default maximum length of a call chain: the kernel's default for `kernel.perf_event_max_stack`.
 const LONGEST: u16 = 127;
 
-fn samples_in(path: &Path) -> u64 {
-    let index = perfdata::Reader::open(path).and_then(|reader| reader.scan(|_| {}));
-    index.map_or(0, |index| index.count(kind::SAMPLE))
-}
-
 /// Counts truncated traces and collects their rings. Also collects rings that lost records, because a lost
 /// record may have reported a truncation.
 fn note_cut(record: &RawRecord<'_>, ring: usize, truncated: &mut u64, cut: &mut Vec<usize>) {
@@ -637,7 +632,10 @@ impl<'a> RecordOutput<'a> {
         let mut totals = self.totals();
         totals.bytes = self.before.bytes + *finished.as_ref().unwrap_or(&records);
         if is_cut {
-            let missing = self.tally.samples.saturating_sub(samples_in(&self.plan.path));
+            let missing = self
+                .tally
+                .samples
+                .saturating_sub(perfdata::Reader::count_samples(&self.plan.path).unwrap_or(0));
             totals.samples -= missing;
             totals.unwritten += missing;
         }
