@@ -104,6 +104,8 @@ impl ReportPlan {
             show_samples: typed.show_nr_samples,
             show_period: typed.show_total_period,
             rows: plan::rows(typed.limit, !parseable && !is_piped, usual.rows),
+            height: (typed.limit.is_none() && !parseable && !is_piped)
+                .then(|| stream.size().map_or(usize::MAX, |(_, lines)| lines.into())),
             row_limit: typed.percent_limit.unwrap_or(0.0),
             branch_limit: typed.percent_limit.or(limit).unwrap_or(if typed.json {
                 plan::BRANCH_IN_JSON

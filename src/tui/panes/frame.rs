@@ -57,8 +57,10 @@ pub(super) fn header(buffer: &mut Buffer, area: Rect, state: &ScreenState, theme
                 format!("  running {running:.0}, runnable {runnable:.0}, blocked {blocked:.0} ms/s")
             }
             Some(sums) => {
-                let [running, waiting] =
-                    [ThreadState::Running, ThreadState::Blocked].map(|of| sums.time_in(of));
+                let [running, waiting] = match event.state {
+                    Some(_) => [ThreadState::Running, ThreadState::Blocked].map(|state| sums.time_in(state)),
+                    None => [event.total.ran(), event.total.waited()],
+                };
                 let [elapsed, running, waiting] =
                     [sums.elapsed_ns, running, waiting].map(|ns| units::duration(ns as f64));
                 format!("  {elapsed} elapsed, {running} running, {waiting} waiting")

@@ -163,6 +163,9 @@ pub(crate) struct ReportLayout {
     pub(crate) show_period: bool,
     /// Maximum number of rows.
     pub(crate) rows: usize,
+    /// Number of lines in which the tables of running and waiting time must fit together; `None` if the number of
+    /// rows was specified, or for a program.
+    pub(crate) height: Option<usize>,
     /// Minimum percentage of the rows to show.
     pub(crate) row_limit: f64,
     /// Minimum percentage of the tree branches to show.
@@ -228,6 +231,7 @@ impl Default for ReportLayout {
             show_samples: false,
             show_period: false,
             rows: 20,
+            height: None,
             row_limit: 0.0,
             branch_limit: 0.5,
             tree_lines: None,

@@ -50,6 +50,10 @@ pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &ReportLayou
 pub(super) fn tables(out: &mut dyn Write, profile: &Profile, layout: &ReportLayout) -> io::Result<()> {
     let mut first = true;
     let mut with_trees = Vec::new();
+    let measures_state = |event: &&ProfileEvent| event.state.is_some() && event.total.samples > 0;
+    let has_both =
+        profile.shown_events().iter().map(|at| &profile.events[*at]).filter(measures_state).count() > 1;
+    let fitted = thread_time::fitted_to_screen(layout);
     for index in profile.shown_events() {
         let events = side_by_side(profile, layout, index);
         let samples: u64 = events.iter().map(|event| event.total.samples).sum();
@@ -64,6 +68,10 @@ pub(super) fn tables(out: &mut dyn Write, profile: &Profile, layout: &ReportLayo
         } else if !is_first {
             writeln!(out)?;
         }
+        let layout = match events[0].state {
+            Some(_) if has_both => &fitted[usize::from(!is_first)],
+            _ => layout,
+        };
         match &events[..] {
             [event] if thread_time::has_wait_rows(profile, event) => {
                 thread_time::write_waits(out, profile, event, layout)?;

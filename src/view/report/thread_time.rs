@@ -128,6 +128,17 @@ impl WaitLine<'_> {
     }
 }
 
+/// Returns the layouts of the first and the second table, whose rows fit on one screen together.
+pub(super) fn fitted_to_screen(layout: &ReportLayout) -> [ReportLayout; 2] {
+    /// Lines other than rows: the first line, titles, headings, omitted rows, idle threads, data quality.
+    const OTHERS: usize = 16;
+    /// Minimum number of rows in both tables.
+    const LEAST: usize = 8;
+    let all = layout.height.map_or(usize::MAX, |height| height.saturating_sub(OTHERS).max(LEAST));
+    let second = all / 5 * 2;
+    [all - second, second].map(|rows| ReportLayout { rows: layout.rows.min(rows), ..layout.clone() })
+}
+
 /// Writes the table of waits.
 pub(super) fn write_waits(
     out: &mut dyn Write,
@@ -197,8 +208,9 @@ pub(super) fn write_waits(
 
 /// Writes the groups of idle threads whose waits are folded.
 fn write_idle(out: &mut dyn Write, sums: &ThreadTimeSums, layout: &ReportLayout) -> io::Result<()> {
-    /// Maximum number of groups.
-    const GROUPS: usize = 3;
+    /// Height of a screen on which there is room for several groups.
+    const TALL: usize = 30;
+    let most = if layout.height.is_some_and(|height| height < TALL) { 1 } else { 3 };
     let (threads, waited) = sums.idle;
     if threads == 0 {
         return Ok(());
@@ -215,7 +227,7 @@ fn write_idle(out: &mut dyn Write, sums: &ThreadTimeSums, layout: &ReportLayout)
             names.join(", "),
         ]
     };
-    let rows: Vec<Vec<String>> = sums.idle_groups.iter().take(GROUPS).map(row).collect();
+    let rows: Vec<Vec<String>> = sums.idle_groups.iter().take(most).map(row).collect();
     let shapes = table::fitted(
         &[right(2, 0), right(2, 0), left(2, 0), left(2, 0), left(2, 0)],
         rows.iter().map(Vec::as_slice),
@@ -227,7 +239,7 @@ fn write_idle(out: &mut dyn Write, sums: &ThreadTimeSums, layout: &ReportLayout)
         }
         writeln!(out, "{}", table::line(&shapes[..5], row).trim_end())?;
     }
-    match sums.idle_groups.len().saturating_sub(GROUPS) {
+    match sums.idle_groups.len().saturating_sub(most) {
         0 => Ok(()),
         more => writeln!(out, "  … and {}", counted(more as u64, "more group")),
     }
