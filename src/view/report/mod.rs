@@ -163,8 +163,8 @@ pub(crate) struct ReportLayout {
     pub(crate) show_period: bool,
     /// Maximum number of rows.
     pub(crate) rows: usize,
-    /// Number of lines in which the tables of running and waiting time must fit together; `None` if the number of
-    /// rows was specified, or for a program.
+    /// Number of lines in which the tables of running and waiting time must fit together; `None` if the
+    /// number of rows was specified, or for a program.
     pub(crate) height: Option<usize>,
     /// Minimum percentage of the rows to show.
     pub(crate) row_limit: f64,

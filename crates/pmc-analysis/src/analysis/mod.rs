@@ -507,8 +507,8 @@ impl NamedSamples {
         visit(&StackProfile::new(&self.input(&rows, &words), modules, &totals, query, &self.texts))
     }
 
-    /// Returns the events that measure one state of threads each, for queries in which states are apart: index
-    /// and total time in nanoseconds.
+    /// Returns the events that measure one state of threads each, for queries in which states are apart:
+    /// index and total time in nanoseconds.
     pub fn state_events(&self) -> Vec<(ThreadState, usize, u64)> {
         let events = self.samples.events_totals(&Query { states_apart: true, ..Query::default() });
         let events = events.iter().enumerate();

@@ -3,9 +3,9 @@
 //!
 //! Determines which event of a recording measures which state. Samples of the clock event measure running
 //! time, and samples of the off-CPU events measure waiting time ([`ThreadState`]). All periods are in
-//! nanoseconds, so their sum is the total lifetime of the threads. Reports show the states as separate events,
-//! because running time is sampled and waiting time is not. Exports and the live view show them as one event
-//! ([`ThreadTime::joint`]).
+//! nanoseconds, so their sum is the total lifetime of the threads. Reports show the states as separate
+//! events, because running time is sampled and waiting time is not. Exports and the live view show them as
+//! one event ([`ThreadTime::joint`]).
 
 use super::parallelism::RunningTime;
 use pmc_perfdata::perfdata::{BLOCKED_EVENT, RUNNABLE_EVENT, RecordedEvent};

@@ -106,9 +106,9 @@ impl OffCpuWriter {
         }
     }
 
-    /// Returns at most this number of waiting threads whose stack is unknown, either because they waited before the
-    /// recording began, or because the kernel does not record their stacks. Repeated calls return all of them
-    /// in turn.
+    /// Returns at most this number of waiting threads whose stack is unknown, either because they waited
+    /// before the recording began, or because the kernel does not record their stacks. Repeated calls return
+    /// all of them in turn.
     pub(super) fn unexplained(&mut self, most: usize) -> Vec<Thread> {
         // A stack that was read before the wait began belongs to an earlier wait.
         let is_unknown = |wait: &&Wait| {

@@ -13,8 +13,9 @@
 //!
 //! The variance of a function's cost is at least its variance from sampling: a run with the share `s` of
 //! samples whose squared periods sum to `q` has the variance `s (1 − s) q` (binomial). Runs that are equal by
-//! chance would otherwise make any difference significant. Waits are measured, not sampled (a census), so only
-//! the runs tell how much they vary, even if there are few of them. Their costs are not divided by the slowness.
+//! chance would otherwise make any difference significant. Waits are measured, not sampled (a census), so
+//! only the runs tell how much they vary, even if there are few of them. Their costs are not divided by the
+//! slowness.
 
 use super::{CostSource, Diff, DiffEvent, DiffFile, part};
 use crate::profile::gate::{GateLocation, GateSubject, LEAST_RUNS, MeanChange, UnusableReason, corrected};

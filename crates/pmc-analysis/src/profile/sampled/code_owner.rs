@@ -1,8 +1,8 @@
 //! Who wrote the code of a function: the program's authors, or those of a library that all programs of its
 //! language use.
 //!
-//! Receives the modules and names of functions. Finds the program's own function in the stack of a wait, which
-//! tells users more than the function that waits:
+//! Receives the modules and names of functions. Finds the program's own function in the stack of a wait,
+//! which tells users more than the function that waits:
 //!
 //! ```text
 //!   futex_do_wait ◄ __lll_lock_wait ◄ pthread_mutex_lock ◄ std::mutex::lock ◄ Cache::get ◄ main
@@ -199,7 +199,8 @@ impl CodeOwner {
     }
 }
 
-/// Whether the function belongs to Python's standard library: `py::Thread.run:/usr/lib/python3.12/threading.py`.
+/// Whether the function belongs to Python's standard library:
+/// `py::Thread.run:/usr/lib/python3.12/threading.py`.
 fn is_python_library(symbol: &str) -> bool {
     let Some((_, file)) = symbol.strip_prefix("py::").and_then(|name| name.rsplit_once(':')) else {
         return false;
@@ -263,8 +264,8 @@ impl CodeOwners {
         Self(marked(code, texts, CodeOwner::of))
     }
 
-    /// Returns the location to name for a wait, given the locations of its stack, innermost first: that of the
-    /// program's own function, or else of the innermost function outside the kernel and the C library.
+    /// Returns the location to name for a wait, given the locations of its stack, innermost first: that of
+    /// the program's own function, or else of the innermost function outside the kernel and the C library.
     pub(super) fn waiting_location(&self, stack: &[u32], code: &LocationCalls) -> Option<u32> {
         let find = |wanted: fn(CodeOwner) -> bool| {
             let has = |location: &&u32| code.range(**location).any(|call| wanted(self.0[call]));

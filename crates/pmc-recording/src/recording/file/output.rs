@@ -288,8 +288,8 @@ impl<'a> RecordOutput<'a> {
         self.take(&[records])
     }
 
-    /// Begins the measurement, after the events have been switched on. If off-CPU time is measured, the window
-    /// begins later, at the time that the receiver returns.
+    /// Begins the measurement, after the events have been switched on. If off-CPU time is measured, the
+    /// window begins later, at the time that the receiver returns.
     pub(crate) fn begin_window(&mut self) -> Option<Receiver<u64>> {
         self.events.off_cpu?;
         self.unwinding.as_mut().map(UnwindWorker::begin_window)

@@ -217,8 +217,8 @@ impl UnwindWorker {
         self.order(WorkerMessage::Known(records.to_vec()));
     }
 
-    /// Begins the measurement, after the events have been switched on. Measures waits, and writes samples, from
-    /// the time that the worker sends when it knows the state of all threads.
+    /// Begins the measurement, after the events have been switched on. Measures waits, and writes samples,
+    /// from the time that the worker sends when it knows the state of all threads.
     pub(crate) fn begin_window(&mut self) -> Receiver<u64> {
         let (answer, begun) = channel();
         self.order(WorkerMessage::Begin(answer));

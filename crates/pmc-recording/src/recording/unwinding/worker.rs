@@ -36,7 +36,8 @@ const BUDGET: Duration = Duration::from_millis(250);
 const LONGEST: Duration = Duration::from_secs(60);
 /// Maximum number of cached address spaces.
 const MOST_SPACES: usize = 256;
-/// Maximum number of waiting threads whose stacks are read after each round. Reading a stack takes about 10 µs.
+/// Maximum number of waiting threads whose stacks are read after each round. Reading a stack takes about 10
+/// µs.
 const MOST_READ: usize = 256;
 /// Maximum number of these threads when the measurement begins, because it waits for their stacks.
 const MOST_READ_FIRST: usize = 8192;
@@ -56,8 +57,8 @@ pub(crate) struct RoundUnwinder {
     /// Records that are too new for the current round.
     held: Vec<u8>,
     off_cpu: Option<OffCpuWriter>,
-    /// Time at which the measurement begins, if off-CPU time is measured. Until then, some threads' events may
-    /// be off.
+    /// Time at which the measurement begins, if off-CPU time is measured. Until then, some threads' events
+    /// may be off.
     begins_at: u64,
     /// Whether a reader can unwind samples that keep their copies.
     pub(super) defers: bool,
