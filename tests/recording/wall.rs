@@ -4,6 +4,7 @@
 //! The programs print a line per thread: name, thread id, and nanoseconds elapsed and on the CPU. A thread's
 //! waits must add up to the difference, on an idle machine as on a busy one.
 
+mod idle;
 mod live;
 mod wakers;
 
@@ -386,8 +387,7 @@ fn waits_of_python_threads_are_measured() {
     let (file, ran) = lab.record(&["--wall", "-m", "8M"], &["python3", "modes.py"]);
     let threads = measured(&ran.stdout);
     check_sums(&file, &threads);
-    // Python makes its locks of semaphores.
-    check_sites(&file, &threads, &[("sleep", "sleep"), ("lock", "semaphore"), ("pipe", "pipe")]);
+    check_sites(&file, &threads, &[("sleep", "sleep"), ("lock", "mutex"), ("pipe", "pipe")]);
     // Older versions have no names of functions.
     let asks = "import sys; sys.exit(sys.version_info < (3, 12))";
     if Command::new("python3").args(["-c", asks]).status().expect("python3 starts").success() {

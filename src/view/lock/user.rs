@@ -284,6 +284,7 @@ fn lock_json(locks: &UserLocks, lock: &UserLock, limit: usize) -> Json {
     let kind = match lock.is {
         FutexUse::Mutex => "mutex",
         FutexUse::RwLock => "rwlock",
+        FutexUse::SemaphoreLock => "semaphore",
         _ => "runtime",
     };
     let field = match lock.owner_field {

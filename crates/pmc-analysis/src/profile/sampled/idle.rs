@@ -21,6 +21,7 @@ use super::strings::{StringId, StringTable};
 use super::wait_site::WaitSite;
 use crate::session::intern::{Interner, words};
 use crate::session::samples::{RowKey, SampleAttribute};
+use crate::session::thread_time::ThreadState;
 use crate::session::{ResolvedStacks, SampleValue};
 use pmc_perfdata::record::WaitPartner;
 
@@ -158,7 +159,7 @@ pub(crate) fn remove_idle(resolved: &mut ResolvedStacks, input: IdleInput<'_>) -
         return IdleWaits::default();
     };
     let partner_at = at(SampleAttribute::WaitPartner);
-    let owners = CodeOwners::new(input.code, input.texts);
+    let mut owners = CodeOwners::new(input.code, input.texts);
     let mut stacks: FxHashMap<u32, StackOwners> = FxHashMap::default();
     let mut census = WaitCensus::default();
     for (key, value) in &resolved.rows {
@@ -167,10 +168,12 @@ pub(crate) fn remove_idle(resolved: &mut ResolvedStacks, input: IdleInput<'_>) -
         let site = WaitSite::of_word(list.get(site_at).unwrap_or(0));
         let partner =
             partner_at.and_then(|at| list.get(at)).map_or(WaitPartner::Unknown, WaitPartner::of_word);
-        let owners = *stacks.entry(key.stack).or_insert_with(|| {
-            let calls = resolved.stack(key.stack).flat_map(|location| input.code.range(location));
-            owners.of_stack(calls)
-        });
+        let owners = match site.state() {
+            ThreadState::Blocked => {
+                *stacks.entry(key.stack).or_insert_with(|| owners.of_stack(resolved.stack(key.stack)))
+            }
+            ThreadState::Running | ThreadState::Runnable => StackOwners::default(),
+        };
         census.add(tid, key.stack, ObservedWait { site, owners, time: value.period, partner }, input.thread);
     }
     let idle = census.idle();
@@ -200,10 +203,27 @@ type PlaceKey = (i32, u32);
 /// What the threads of a group have in common: the reason, the site, and the program's own function.
 type GroupKey = (IdleReason, WaitSite, Option<StringId>);
 
+/// A thread, and how it spent its time, in nanoseconds.
+#[derive(Debug, Default)]
+struct ThreadSums {
+    thread: MeasuredThread,
+    all: u64,
+    /// Waits for events, in any place: those of a main loop need no stack to be recognized.
+    events: u64,
+}
+
+impl ThreadSums {
+    /// Whether the thread spent most of its time in a wait or several waits. Otherwise, a thread whose times
+    /// are all 0 would be idle in each of its places.
+    fn is_most(&self, time: u64) -> bool {
+        time > 0 && time as f64 >= MOST * self.all as f64
+    }
+}
+
 /// What all threads did.
 #[derive(Debug, Default)]
 struct WaitCensus {
-    threads: FxHashMap<i32, (MeasuredThread, u64)>,
+    threads: FxHashMap<i32, ThreadSums>,
     /// The waits by thread and stack. `partner` is not used.
     places: FxHashMap<PlaceKey, ObservedWait>,
     /// The threads that ended the waits.
@@ -212,9 +232,13 @@ struct WaitCensus {
 
 impl WaitCensus {
     fn add(&mut self, tid: i32, stack: u32, wait: ObservedWait, thread: &dyn Fn(i32) -> MeasuredThread) {
-        let (_, all) = self.threads.entry(tid).or_insert_with(|| (thread(tid), 0));
-        *all = all.saturating_add(wait.time);
-        if matches!(wait.site, WaitSite::Running | WaitSite::Cpu) {
+        let new = || ThreadSums { thread: thread(tid), ..ThreadSums::default() };
+        let sums = self.threads.entry(tid).or_insert_with(new);
+        sums.all = sums.all.saturating_add(wait.time);
+        if wait.site == WaitSite::Epoll {
+            sums.events = sums.events.saturating_add(wait.time);
+        }
+        if wait.site.state() != ThreadState::Blocked {
             return;
         }
         let place = self.places.entry((tid, stack)).or_insert(ObservedWait { time: 0, ..wait });
@@ -228,22 +252,22 @@ impl WaitCensus {
     fn idle(&self) -> FxHashMap<PlaceKey, IdleReason> {
         let mut threads_of: FxHashMap<i32, usize> = FxHashMap::default();
         let mut parents: FxHashSet<i32> = FxHashSet::default();
-        for (thread, _) in self.threads.values() {
+        for ThreadSums { thread, .. } in self.threads.values() {
             *threads_of.entry(thread.process).or_default() += 1;
             parents.extend(thread.parent.filter(|parent| *parent != thread.process));
         }
         let pools = self.pools();
         let reason = |(&(tid, stack), wait): (&PlaceKey, &ObservedWait)| {
-            let (thread, all) = &self.threads[&tid];
+            let sums = &self.threads[&tid];
+            let thread = &sums.thread;
             let is_service = wait.owners.is_service && (wait.owners.is_go || tid != thread.process)
                 || JVM_THREADS.iter().any(|start| thread.name.starts_with(start));
-            // Otherwise, a thread whose times are all 0 would be idle in each of its places.
-            let is_most = wait.time > 0 && wait.time as f64 >= MOST * *all as f64;
+            let is_most = sums.is_most(wait.time);
             let reason = match wait.site {
                 WaitSite::Join if threads_of[&thread.process] > 1 => IdleReason::Threads,
                 WaitSite::Child if parents.contains(&thread.process) => IdleReason::Children,
                 site if is_service && site.is_for_work() => IdleReason::Service,
-                WaitSite::Epoll if is_most => IdleReason::Events,
+                WaitSite::Epoll if sums.is_most(sums.events) => IdleReason::Events,
                 WaitSite::Poll | WaitSite::Pipe if is_most && parents.contains(&thread.process) => {
                     IdleReason::Children
                 }
@@ -261,14 +285,15 @@ impl WaitCensus {
         // No record shows which semaphore a thread waits for.
         let mut semaphore_waiters: FxHashMap<i32, FxHashSet<i32>> = FxHashMap::default();
         for (&(tid, stack), wait) in &self.places {
-            let (thread, all) = &self.threads[&tid];
+            let sums = &self.threads[&tid];
+            let thread = &sums.thread;
             if wait.site == WaitSite::Semaphore {
                 semaphore_waiters.entry(thread.process).or_default().insert(tid);
             }
             // Without the program's own function, threads with the same stack may wait in different places.
             let is_work =
                 matches!(wait.site, WaitSite::Condition | WaitSite::Notification | WaitSite::Semaphore);
-            if is_work && wait.owners.own.is_some() && wait.time as f64 >= MOST * *all as f64 {
+            if is_work && wait.owners.own.is_some() && sums.is_most(wait.time) {
                 members.entry((thread.process, stack)).or_default().push(tid);
             }
         }
@@ -304,7 +329,7 @@ impl WaitCensus {
         let group = |((reason, site, function), times): (GroupKey, FxHashMap<i32, u64>)| {
             let mut by_name: FxHashMap<&str, u64> = FxHashMap::default();
             for (tid, time) in &times {
-                *by_name.entry(&self.threads[tid].0.name).or_default() += *time;
+                *by_name.entry(&self.threads[tid].thread.name).or_default() += *time;
             }
             let mut names: Vec<(&str, u64)> = by_name.into_iter().collect();
             names.sort_by_key(|(name, time)| (Reverse(*time), *name));
@@ -366,6 +391,9 @@ mod tests {
         let events = [(7, 1, Epoll, 90, 0), (7, 2, Running, 10, 0)];
         assert_eq!(idle(PROGRAM, &events), [(7, 1, IdleReason::Events)]);
         assert_eq!(idle(PROGRAM, &[(7, 1, Epoll, 70, 0), (7, 2, Running, 30, 0)]), []);
+        // Some stacks were cut.
+        let both = [(7, 1, IdleReason::Events), (7, 2, IdleReason::Events)];
+        assert_eq!(idle(UNKNOWN, &[(7, 1, Epoll, 70, 0), (7, 2, Epoll, 30, 0)]), both);
         let pool = [(8, 3, Condition, 50, 0), (9, 3, Condition, 50, 0)];
         assert_eq!(idle(PROGRAM, &pool), [(8, 3, IdleReason::Pool), (9, 3, IdleReason::Pool)]);
         // A single thread is no pool, nor are threads of two processes.

@@ -1,7 +1,7 @@
 //! The cost of each thread, for lists of threads.
 //!
-//! Receives sums by sample attributes and thread name. Returns one sum for each thread, and the names of their
-//! processes.
+//! Receives sums by sample attributes and thread name. Returns one sum for each thread, and the names of
+//! their processes.
 
 use std::cmp::Reverse;
 
