@@ -60,9 +60,9 @@ fn shown(readme: &str) -> (Vec<(String, String)>, Vec<Shown>) {
 fn skeleton(line: &str) -> String {
     let is_bar = |word: &str| word.chars().all(|c| ('\u{2500}'..='\u{259f}').contains(&c));
     let is_sign = |word: &str| ["(+-", "(", "±", "<", "="].contains(&word);
-    // Samples in a stripped library have no symbol, which changes the rest of the line. On a busy machine,
+    // Samples in a stripped library have no name, which changes the rest of the line. On a busy machine,
     // threads spend their time differently. Kernels have different functions.
-    let line = [" reach a root,", " elapsed, ", "◆"]
+    let line = [" of stacks complete,", " elapsed, ", "◆"]
         .into_iter()
         .find_map(|end| Some(line.split_once(end)?.0))
         .unwrap_or(line);

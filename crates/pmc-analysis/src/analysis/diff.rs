@@ -12,7 +12,7 @@ use super::request::AnalysisRequest;
 use super::{Analysis, ProgressSink, has_chains, header, recording_quality};
 use crate::import;
 use crate::profile::diff::{self, Compute, Diff, DiffEvent, streams};
-use crate::profile::sampled::trust;
+use crate::profile::sampled::trust::{self, TrustDetail};
 use crate::profile::sampled::{
     self, Query, RowCell, SortKey, StackDirection, StackProfile, StringId, StringTable,
 };
@@ -170,7 +170,7 @@ fn read(
             path: label,
             samples: analysis.sample_count(),
             lost: recording_quality::lost(&session),
-            trust: trust::statement(&quality.trust, &quality.modules).summary,
+            trust: trust::statement(&quality.trust, &[], TrustDetail::Brief).summary,
             machine: machine(session.reader.features()),
             loses_samples: notes.iter().any(RecordingNote::loses_samples),
             sampled_ns: sampled_ns(&session.reader),
