@@ -83,7 +83,8 @@ complete -c pmc -n "__fish_pmc_using_subcommand profile" -l wall -d 'Include wai
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -l wakers -d 'Record who wakes the waiting threads, and who runs while they wait for a CPU'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -l stdio -d 'Print plain text even on a terminal'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -l no-runtime-env -d 'Do not set environment variables that make runtimes (Python, Node.js, JVM, .NET) report the names of generated code'
-complete -c pmc -n "__fish_pmc_using_subcommand profile" -s q -l quiet -d 'Print only errors and losses'
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -s v -l verbose -d 'Print all remarks about data quality'
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -s q -l quiet -d 'Print errors only'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -l filter -d 'Filter expression for the preceding event (tracepoints only) or both events of the preceding preset' -r
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -s k -l key -d 'What pairs a begin event with its end event: tid, process, cpu, or tracepoint fields; BEGIN=END if the fields have different names [default: tid]' -r
@@ -520,9 +521,9 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -s j -l json -d 'Print o
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l csv -d 'Print the table as CSV'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-cache -d 'Do not cache symbol lookups for later runs'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-debuginfod -d 'Use neither debuginfod servers nor files fetched from them earlier'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s v -l verbose -d 'Print all remarks about data quality, each module without symbols, and its remedy'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s q -l quiet -d 'Print rows without headings, and no messages except errors'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s f -l force
-complete -c pmc -n "__fish_pmc_using_subcommand report" -s v -l verbose
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s m -l modules
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l demangle-kernel
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l show-on-off-events

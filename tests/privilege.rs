@@ -70,7 +70,7 @@ const STRICT: [Cell; 8] = [
     Fails(2, NO_TRACEFS),
     Partly(USER_MODE),
     Partly(USER_MODE),
-    Partly("the reasons for waiting are unknown: no permission to record kernel stacks"),
+    Partly("only waits in known library functions have a reason: no permission to record kernel stacks"),
     Fails(1, WHOLE_CPU),
     Works,
 ];

@@ -16,7 +16,7 @@ fn words(line: &str) -> Vec<Word<'_>> {
     let is_sign = |word: &str| ["(+-", "(", "±", "<", "="].contains(&word);
     // Samples in a stripped library have no symbol, which changes the rest of the line. On a busy machine,
     // threads spend their time differently. Kernels have different functions.
-    let line = [" reach a root,", " elapsed, ", "◆"]
+    let line = [" of stacks complete", " elapsed, ", "◆"]
         .into_iter()
         .find_map(|end| Some(line.split_once(end)?.0))
         .unwrap_or(line);

@@ -65,6 +65,23 @@ fn renamed_thread_is_one_firefox_thread() {
 }
 
 #[test]
+fn renamed_thread_is_one_thread_of_the_page() {
+    let Some(lab) = Lab::new() else { return };
+    if !kit::need_program("chromium") {
+        return;
+    }
+    let program = lab.build("first", &[CHAIN, RENAMED].concat(), &["-O1"]);
+    let file = lab.record("perf.data", &["-e", "cpu-clock", "-F", "2000"], &program);
+    let page = export(&lab, &file, "a.html", &[]);
+    let script = "const results = [...$('thread').options].map((option) => option.textContent);";
+    let results = in_browser(&lab, &page, script, &[]);
+    let [all, thread] = &results.as_array().unwrap()[..] else { panic!("{results}") };
+    assert_eq!(all, "All threads");
+    let thread = thread.as_str().unwrap();
+    assert!(thread.starts_with("third (") && thread.ends_with(", earlier second, first"), "{thread}");
+}
+
+#[test]
 fn folded_stacks_match_perf_script_and_inferno() {
     let Some(lab) = Lab::new() else { return };
     let file = recorded(&lab);
@@ -533,6 +550,12 @@ fn svg_supports_search_and_zoom_without_network() {
         const whole = wide();
         zoom(twice);
         results.push(`wider: ${wide() > whole * 1.2}`, `back: ${!unzoombtn.classList.contains('hide')}`);
+        const shown = (button) => getComputedStyle(button).display !== 'none' && Number(getComputedStyle(button).opacity);
+        results.push(`buttons: ${shown(searchbtn)} ${shown(unzoombtn)}`);
+        unzoom();
+        results.push(`before: ${shown(unzoombtn) > 0}`);
+        const top = (name) => [...frames.children].find((one) => one.querySelector('title').textContent.startsWith(name)).getBoundingClientRect().top;
+        results.push(`down: ${top('all ') < top('main ') && top('main ') < top('twice ')}`);
         results.push(`requests: ${performance.getEntriesByType('resource').length}`);
         document.documentElement.setAttribute('data-results', results.join(', '));
     }, 100)); ]]></script></svg>";
@@ -542,7 +565,8 @@ fn svg_supports_search_and_zoom_without_network() {
     let results = results.split('"').next().unwrap();
     let (_, total) = shares(&file, "twice");
     assert!((percent(results.split(',').next().unwrap(), 0) - total).abs() < 0.2, "{results} {total}");
-    assert!(results.ends_with("wider: true, back: true, requests: 0"), "{results}");
+    let want = "wider: true, back: true, buttons: 1 1, before: true, down: true, requests: 0";
+    assert!(results.ends_with(want), "{results}");
 }
 
 #[test]
@@ -591,11 +615,16 @@ fn html_supports_search_and_zoom_without_network() {
         show('functions');
         const named = [...document.querySelectorAll('#functions td.name')].find((cell) => cell.title === long).textContent;
         const middle = [shortened('abcdefghijklmnop', 9), shortened('abc', 9)];
+        $('listing').style.maxHeight = '80px';
         show('code');
-        const code = $('listing').textContent;
+        const code = $('listing').textContent, hottest = document.querySelector('#listing .hottest');
+        const { top, bottom } = $('listing').getBoundingClientRect();
+        const isVisible = hottest.getBoundingClientRect().top >= top && hottest.getBoundingClientRect().bottom <= bottom;
+        const shares = [...document.querySelectorAll('#listing tr.s')].map((row) => parseFloat(row.children[0].textContent) || 0);
+        const isHottest = parseFloat(hottest.children[0].textContent) === Math.max(...shares);
         const wraps = [...document.querySelectorAll('#listed strong')].map((name) => getComputedStyle(name).whiteSpace);
         show('recording');
-        const results = { all, matched, tip, zoomed, wide, link, first, part, rows, code, tree, closed, named, middle, wraps,
+        const results = { all, matched, tip, zoomed, wide, link, first, part, rows, code, tree, closed, named, middle, wraps, isVisible, isHottest,
             facts: $('recording').textContent, about: $('about').textContent, span: $('span').textContent,
             requests: performance.getEntriesByType('resource').length };
     ";
@@ -621,7 +650,10 @@ fn html_supports_search_and_zoom_without_network() {
     assert!(results["wraps"].as_array().unwrap().iter().all(|of| of == "nowrap"), "{results}");
     assert!(text("code").contains("leaf") && text("code").contains("imul"), "{results}");
     assert!(text("facts").contains("Trust: ") && text("facts").contains("hostname"), "{results}");
-    assert!(text("about").contains("samples of cpu-clock"), "{results}");
+    assert!(results["isVisible"] == true && results["isHottest"] == true, "{results}");
+    let about = text("about");
+    assert!(about.starts_with("Recorded on ") && about.contains(" samples of cpu-clock, "), "{results}");
+    assert!(about.contains(" of CPU time.") && about.contains("record "), "{results}");
     assert_eq!(results["requests"], 0);
 }
 

@@ -13,6 +13,7 @@ use pmc_analysis::analysis::AnalysisRequest;
 use pmc_analysis::analysis::request::{CostMeasure, LatencyMode, TraceField, WaitRows};
 use pmc_analysis::profile::sampled::chains::ChainRequest;
 use pmc_analysis::profile::sampled::table::RowSelection;
+use pmc_analysis::profile::sampled::trust::TrustDetail;
 use pmc_analysis::profile::sampled::{Filter, Query, ShareOf, SortKey, StackDirection};
 use pmc_perfdata::perfdata::Reader;
 use pmc_symbols::symbol::Depth;
@@ -135,6 +136,7 @@ impl ReportPlan {
             paint: if is_piped { Paint::default() } else { terminal::paint(stream, colour, background) },
             tree_lines: (!is_piped && typed.percent_limit.or(limit).is_none()).then_some(plan::TREE_LINES),
             is_piped,
+            trust: if typed.verbose > 0 { TrustDetail::Full } else { TrustDetail::Brief },
             is_quiet: typed.quiet,
             single_values: if has_perfs_form { single_values(typed) } else { Vec::new() },
         };

@@ -19,7 +19,8 @@ use pmc_analysis::profile::diff::{Diff, DiffChange, LEVEL};
 use pmc_analysis::profile::machine::{MachineReport, MissingReason};
 use pmc_analysis::profile::sampled::{
     ModuleQuality, Profile, ProfileEvent, ProfileQuality, RowCell, SampleValue, ShareOf, SortKey,
-    StackDirection, TableRow, trust,
+    StackDirection, TableRow,
+    trust::{self, TrustDetail},
 };
 use pmc_analysis::profile::statistics::SIGNIFICANCE;
 use pmc_analysis::profile::versus::{CommandComparison, ComparedSide};
@@ -75,7 +76,7 @@ fn quality(quality: &ProfileQuality, modules: &[ModuleQuality], event: Option<&P
         "complete_stacks_percent": of(quality.rooted, quality.stacks),
         "largest_error_percent": error,
         "modules_without_symbols": (!nameless.is_empty()).then_some(nameless),
-        "summary": trust::statement(quality, &[]).summary,
+        "summary": trust::statement(quality, &[], TrustDetail::Brief).summary,
     })
 }
 

@@ -9,7 +9,7 @@
 
 use std::io::{self, Write};
 
-use super::key_widths::FittedWidths;
+use super::key_widths::{FittedWidths, omitted_columns};
 use super::name::StyledWords;
 use super::under_rows::ChainWriter;
 use super::{
@@ -18,12 +18,12 @@ use super::{
 };
 use crate::view::remarks::Remarks;
 use crate::view::table::{self, ColumnShape};
-use pmc_analysis::profile::sampled::trust::{self, TrustRemark, TrustStatement};
+use pmc_analysis::profile::sampled::trust::{self, TrustDetail, TrustStatement};
 use pmc_analysis::profile::sampled::{
     CodeKind, Profile, ProfileEvent, RowCell, SortKey, TableRow, ThreadState, is_clock,
 };
 use pmc_sys::terminal::theme::TextRole;
-use pmc_sys::text::{clean, cut, width};
+use pmc_sys::text::{clean, cut, width, wrap_remark};
 use pmc_sys::units::{counted, duration, thousands};
 
 /// Maximum width of each text column except the last, if the line width is unlimited.
@@ -31,6 +31,8 @@ const WIDEST: usize = 40;
 /// Width to which names are padded in a pipe. Longer names are not truncated; they only shift the rest of
 /// their own line.
 const PADDED: usize = 80;
+/// Maximum number of lines about data quality, unless the full statement is requested.
+const TRUST_LINES: usize = 4;
 
 pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &ReportLayout) -> io::Result<()> {
     if layout.is_piped && !layout.is_quiet {
@@ -275,11 +277,13 @@ fn table(
         })
     }));
     let widths = widths(&columns, &lines, layout);
-    for (at, width) in widths.iter().enumerate() {
-        // Print the value of an omitted column once, because it is the same in all rows.
-        if *width == 0 && lines.len() > 1 && !layout.is_quiet && !lines[1][at].is_empty() {
-            writeln!(out, "  {} of all rows: {}", lines[0][at], lines[1][at])?;
-        }
+    if let [headings, first, ..] = &lines[..]
+        && !layout.is_quiet
+    {
+        let columns = headings.iter().zip(first).zip(&widths);
+        let omitted = columns.filter(|((_, value), width)| **width == 0 && !value.is_empty());
+        let omitted = omitted.map(|((heading, value), _)| (heading.as_str(), value.as_str()));
+        omitted_columns(omitted).iter().try_for_each(|line| writeln!(out, "{line}"))?;
     }
     let last = columns.len() - 1;
     let rule = layout.is_piped.then(|| widths.iter().map(|width| ".".repeat(*width)).collect());
@@ -350,19 +354,48 @@ fn table(
     Ok(())
 }
 
+/// Writes the data quality, by default in at most [`TRUST_LINES`] lines.
 pub(super) fn trust(out: &mut dyn Write, profile: &Profile, layout: &ReportLayout) -> io::Result<()> {
-    let TrustStatement { summary, remarks } = trust::statement(&profile.trust, &profile.modules);
-    writeln!(out, "Trust: {summary}.")?;
-    if profile.trust.samples > 0 && !layout.is_piped {
-        writeln!(out, "       ± is the sampling error at 95% confidence.")?;
+    let TrustStatement { summary, remarks } =
+        trust::statement(&profile.trust, &profile.modules, layout.trust);
+    let columns = layout.width().unwrap_or(usize::MAX);
+    let wrapped = |line: String| wrap_remark(&line, columns);
+    let summary = wrapped(format!("Trust: {summary}."));
+    let mut remarks: Vec<Vec<String>> =
+        remarks.iter().map(|remark| wrapped(format!("       {remark}."))).collect();
+    let most = if layout.trust == TrustDetail::Full { usize::MAX } else { TRUST_LINES };
+    let height = summary.len() + remarks.iter().map(Vec::len).sum::<usize>();
+    if profile.trust.samples > 0 && !layout.is_piped && height < most {
+        remarks.insert(0, vec!["       ± is the sampling error at 95% confidence.".to_owned()]);
     }
-    for TrustRemark { text, remedy } in remarks {
-        writeln!(out, "       {text}.")?;
-        if let Some(remedy) = remedy {
-            writeln!(out, "         try: {remedy}")?;
+    let lines = fitted(summary, remarks, most, columns);
+    lines.iter().try_for_each(|line| writeln!(out, "{line}"))
+}
+
+/// Returns the summary and those remarks that fit into `most` lines, and how to see the others. The most
+/// important remark is cut if it does not fit.
+fn fitted(summary: Vec<String>, remarks: Vec<Vec<String>>, most: usize, columns: usize) -> Vec<String> {
+    let last = summary.len() - 1;
+    let mut lines = summary;
+    let mut omitted = 0;
+    for remark in remarks {
+        match most.saturating_sub(lines.len()) {
+            room if omitted == 0 && remark.len() <= room => lines.extend(remark),
+            room if omitted == 0 && lines.len() == last + 1 && room > 0 => {
+                lines.extend(remark.into_iter().take(room));
+                omitted += 1;
+            }
+            _ => omitted += 1,
         }
     }
-    Ok(())
+    if omitted > 0 {
+        let note = format!(" (-v: {omitted} more)");
+        let has_room = |line: &String| width(line).saturating_add(note.len()) <= columns;
+        let end = lines.len() - 1;
+        let at = [end, last].into_iter().find(|at| has_room(&lines[*at])).unwrap_or(end);
+        lines[at] = cut(&lines[at], columns.saturating_sub(note.len())) + &note;
+    }
+    lines
 }
 
 #[cfg(test)]
@@ -543,7 +576,7 @@ mod tests {
             let text = String::from_utf8(out).unwrap();
             let wide: Vec<&str> = text.lines().filter(|line| width(line) > columns).collect();
             assert!(wide.is_empty(), "{columns}: {wide:#?}");
-            assert!(hierarchy || text.contains("Command of all rows: a program\n"), "{text}");
+            assert!(hierarchy || text.contains("Same in all rows: Command = a program"), "{text}");
             assert!(
                 text.contains("_M_emplace_hint_unique") && text.contains("price_of_all_of_them"),
                 "{text}"
@@ -554,5 +587,35 @@ mod tests {
         let mut out = Vec::new();
         write(&mut out, &profile, &layout).unwrap();
         assert!(String::from_utf8(out).unwrap().contains(names[0]));
+    }
+
+    #[test]
+    fn data_quality_takes_four_lines_unless_all_of_it_is_requested() {
+        let words = |count: usize| vec!["a remark"; count].join(" ");
+        let written = |notes: Vec<String>, width, trust| {
+            let trusted = ProfileQuality { samples: 900, notes, ..ProfileQuality::default() };
+            let profile = Profile { trust: trusted, ..Profile::default() };
+            let layout = ReportLayout { width, trust, ..ReportLayout::default() };
+            let mut out = Vec::new();
+            let mut remarks = Remarks::new(&mut out, layout.width(), false);
+            super::trust(&mut remarks, &profile, &layout).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        for width in [Some(80), Some(120), None] {
+            let brief = written(vec![words(12), words(6), words(5), words(4)], width, TrustDetail::Brief);
+            assert!(brief.lines().count() <= TRUST_LINES, "{width:?}: {brief}");
+            let omitted: usize = 4 - brief.lines().filter(|line| line.contains("remark.")).count();
+            let count = format!(" (-v: {omitted} more)");
+            assert!(brief.starts_with("Trust: 900 samples, none lost"), "{brief}");
+            assert!(omitted == 0 || brief.contains(&count), "{width:?}: {count} {brief}");
+            let full = written(vec![words(12), words(6), words(5), words(4)], width, TrustDetail::Full);
+            assert!(full.lines().count() > TRUST_LINES && !full.contains("-v"), "{full}");
+        }
+        // The most important remark is cut, if it is too long.
+        let long = written(vec![words(60), words(1)], Some(80), TrustDetail::Brief);
+        assert!(long.lines().count() == TRUST_LINES && long.contains(" (-v: 2 more)"), "{long}");
+        assert!(long.lines().all(|line| width(line) <= 80), "{long}");
+        let short = written(vec![words(1)], Some(80), TrustDetail::Brief);
+        assert!(short.lines().count() == 3 && short.contains("± is"), "{short}");
     }
 }

@@ -19,7 +19,8 @@ pub struct ThreadInfo {
 /// The system call and the registers of a blocked thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockedAt {
-    /// Number and arguments of the system call; `None` if the thread is blocked elsewhere, as in a page fault.
+    /// Number and arguments of the system call; `None` if the thread is blocked elsewhere, as in a page
+    /// fault.
     pub call: Option<(u64, [u64; 6])>,
     /// Stack pointer.
     pub sp: u64,

@@ -499,8 +499,8 @@ mod tests {
         now.sort_unstable();
         assert_eq!(now, [1, 2, 3, 4, 5, 6]);
         assert_eq!(exit(&mut tracer, thread(1, 1), 30, READ, 0).unwrap().duration(), 20);
-        // Thread 2 was in another call when the call was known, thread 3 has ended it before, and thread 4 has
-        // begun it after its events were on.
+        // Thread 2 was in another call when the call was known, thread 3 has ended it before, and thread 4
+        // has begun it after its events were on.
         assert_eq!(exit(&mut tracer, thread(1, 2), 30, FUTEX, 0), None);
         assert_eq!(exit(&mut tracer, thread(1, 3), 9, READ, 0), None);
         enter(&mut tracer, thread(1, 4), 9, READ);
