@@ -12,7 +12,14 @@ use serde_json::Value as Json;
 
 use super::groups;
 use crate::export::in_browser;
-use crate::kit::{self, ProcessGuard, lab::Lab};
+use crate::kit::{self, ProcessGuard, lab, lab::Lab};
+
+const THREE_FUNCTIONS: &str = r"
+__attribute__((noinline)) void parse(long n) { sink += chain(sink, n); }
+__attribute__((noinline)) void render(long n) { sink += chain(sink, n + n * MORE / 100); sink++; }
+__attribute__((noinline)) void store(long n) { sink += chain(sink, n); sink += 2; }
+int main(void) { for (int i = 0; i < 4000; i++) { long n = uneven() * 40; parse(n); render(n); store(n); } return 0; }
+";
 
 /// User mode, because the kernel may not be measured by every user.
 const EVENTS: [&str; 6] = ["-e", "task-clock:u", "--sample", "cpu-clock:u", "-F", "9973"];
@@ -31,6 +38,7 @@ fn slower_function_is_named_in_all_formats() {
     let options = ["-r", "4", "--fail-if", groups::SLOWER, "-o", page.to_str().unwrap()];
     let text = compare(&old, &new, &options).expect(1).says(&["page.html is written"]);
     let text = text.prints(&[
+        " B is slower: changed +",
         " 2 commands, 4 runs each, in turn:",
         " task-clock:u",
         "  A     4 recordings, ",
@@ -44,7 +52,14 @@ fn slower_function_is_named_in_all_formats() {
     );
 
     let page = fs::read_to_string(page).unwrap();
-    for words in ["<code>", "task-clock:u", "<tr class=\"more\">", "[.] changed", " regression: "] {
+    for words in [
+        "<code>",
+        "B is slower: changed +",
+        "task-clock:u",
+        "<tr class=\"more\">",
+        "[.] changed",
+        " regression: ",
+    ] {
         assert!(page.contains(words), "{words}");
     }
     // Nothing is loaded.
@@ -59,6 +74,8 @@ fn slower_function_is_named_in_all_formats() {
     let ran = compare(&old, &new, &["-r", "4", "--fail-if", groups::SLOWER, "--json"]).expect(1);
     let document: Json = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(document["gate"]["verdict"], "regression");
+    assert_eq!(document["verdicts"][0]["direction"], "slower");
+    assert!(document["verdicts"][0]["headline"].as_str().unwrap().starts_with("B is slower: changed +"));
     assert_eq!(document["counts"]["measures"][1]["name"], "task-clock:u");
     let rows = document["profiles"]["events"][0]["rows"].as_array().unwrap();
     let changed = rows.iter().find(|row| row["sym"] == "changed").unwrap();
@@ -118,6 +135,22 @@ fn page_shows_the_difference(lab: &Lab, page: &str) {
     assert_eq!(results["requests"], 0);
 }
 
+/// Three functions, each with a third of the time. One of them is 30 % slower.
+#[test]
+fn slower_function_is_in_the_headline() {
+    let Some(lab) = Lab::new() else { return };
+    let build = |more: u32| {
+        let define = format!("-DMORE={more}");
+        lab.build(&format!("render-{more}"), &[lab::CHAIN, THREE_FUNCTIONS].concat(), &["-O1", "-g", &define])
+    };
+    let ran = compare(&build(0), &build(30), &["-r", "12", "--json"]).expect(0);
+    let document: Json = serde_json::from_str(&ran.stdout).unwrap();
+    let verdict = &document["verdicts"][0];
+    let headline = verdict["headline"].as_str().unwrap();
+    assert!(headline.starts_with("B is slower: ") && headline.contains("render +"), "{headline}");
+    assert_eq!(verdict["direction"], "slower");
+}
+
 #[test]
 fn equal_programs_pass() {
     let Some(lab) = Lab::new() else { return };
@@ -161,11 +194,25 @@ fn failing_commands_determine_the_status() {
     // The output of the first run is shown, but not on standard output.
     let failing = run(&["echo out; echo error >&2; exit 3", "true"]).expect(3);
     let failing = failing.says(&["out\n", "error\n", "ended with status 3"]);
-    let failing = failing.prints(&[" 2 commands, 3 runs each"]);
-    assert!(!failing.stdout.contains("\nout\n"));
-    run(&["./no-such-program", "true"]).expect(127).says(&["./no-such-program"]);
+    let failing = failing.prints(&[
+        " A failed with status 3 in 6 of 6 runs, so that their times cannot be compared.",
+        " 2 commands, 3 runs each",
+        "  command failed",
+    ]);
+    assert!(!failing.stdout.contains("\nout\n") && !failing.stdout.contains("er\n"), "{}", failing.stdout);
+    let missing = ["./no-such-program", "true"];
+    run(&missing).expect(127).says(&["./no-such-program"]);
+    // Not a pass, and not a regression.
+    run(&[&missing[..], &["--fail-if", "worse > 3%"]].concat()).expect(2).says(&["./no-such-program"]);
     let gate = run(&["exit 3;", "true", "--fail-if", "worse > 3%"]).expect(2);
-    gate.prints(&[" unusable: ", "`exit 3;` failed with status 3"]);
+    gate.prints(&[" unusable: ", "`exit 3;` failed with status 3 in 6 of 6 runs"]);
+    // A command that fails only while it is profiled.
+    let dir = tempfile::tempdir().unwrap();
+    let runs = dir.path().join("runs");
+    let late = format!("echo >>{0}; [ $(wc -l <{0}) -le 3 ] || exit 4", runs.display());
+    run(&["true", &late, "--fail-if", "total > 300%"])
+        .expect(2)
+        .prints(&[" B failed with status 4 in 3 of 6 runs", " failed with status 4 in 3 of 6 runs"]);
 }
 
 #[test]

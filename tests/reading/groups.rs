@@ -53,6 +53,7 @@ fn slower_function_is_found_between_groups() {
     let [old, new] = recordings(&lab, 4);
     let ran = diff(&old, &new, &["--fail-if", SLOWER]).expect(1);
     ran.prints(&[
+        " The new version is slower: changed in prog +",
         "base  4 recordings, ",
         "[.] changed",
         " more ",
@@ -106,6 +107,8 @@ fn unusable_recordings_exit_with_status_2() {
     let [old, new] = recordings(&lab, 3);
     let few = diff(&old[..1], &new[..1], &["--fail-if", SLOWER]).expect(2);
     few.prints(&["[.] changed", " unusable: ", "too few recordings: 1 old, 1 new; the minimum is 3 of each"]);
+    // A recording that cannot be read is no regression.
+    diff(&old[..1], &["/no-such-file".into()], &["--fail-if", SLOWER]).expect(2).says(&["/no-such-file"]);
     // Without --vs, two recordings are one old and one new.
     let two = kit::pmc().args(["diff", "--no-cache", "--fail-if", SLOWER]).args([&old[0], &new[0]]).output();
     kit::Ran::from(two.unwrap()).expect(2).prints(&["too few recordings: 1 old, 1 new"]);

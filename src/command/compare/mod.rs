@@ -25,7 +25,8 @@ pub(super) use plan::{ComparePlan, CompareSteps, PROFILED};
 use pmc_analysis::analysis::ProgressSink as _;
 use pmc_analysis::profile::diff::Diff;
 use pmc_analysis::profile::diff::groups::GroupComparison;
-use pmc_analysis::profile::gate::{GateReport, UnusableReason, judge};
+use pmc_analysis::profile::gate::{ComparisonVerdict, RunFailures, UnusableReason, judge};
+use pmc_analysis::profile::versus::command_letter;
 use pmc_recording::recording::launch;
 use pmc_sys::error::{AdvisedOption, Error, Exit, Result, say};
 use pmc_sys::sys::signal::{self, Signals};
@@ -41,7 +42,7 @@ pub(super) fn run(plan: &ComparePlan, steps: &CompareSteps<'_>) -> Result<Exit> 
     // Block the signals before any thread starts. A thread with unblocked signals would take SIGCHLD from the
     // measurement that waits for it.
     let signals = launch::signals(&[signal::USR1, signal::USR2])?;
-    let ((counts, mut problems), mut exit) = (steps.count)(plan.stat(), words.clone())?;
+    let ((mut counts, mut problems), mut exit) = (steps.count)(plan.stat(), words.clone())?;
     let mut runs = ProfiledRuns::default();
     let profiled = if exit.is_interruption() { Ok(()) } else { runs.profile(plan, steps, &words, &signals) };
     drop(signals);
@@ -50,35 +51,34 @@ pub(super) fn run(plan: &ComparePlan, steps: &CompareSteps<'_>) -> Result<Exit> 
         exit = failed;
     }
     let profiles = runs.compare(plan, steps, &mut problems)?;
+    // A run that fails while it is profiled counts like any other.
+    counts.failures.iter_mut().zip(runs.failures).for_each(|(all, profiled)| *all = all.and(profiled));
+    problems.retain(|problem| !matches!(problem, UnusableReason::CommandFailed { .. }));
+    problems.extend(counts.failed_commands());
+    let mut subjects = counts.gate_subjects();
+    subjects.extend(profiles.iter().flat_map(|(diff, of)| groups::gate_subjects(diff, of)));
     // The counts are valid even if profiling failed.
     let report = match (&plan.gate, &profiled) {
-        (Some(condition), Ok(())) if !exit.is_interruption() => {
-            let mut subjects = counts.gate_subjects();
-            subjects.extend(profiles.iter().flat_map(|(diff, of)| groups::gate_subjects(diff, of)));
-            Some(judge(condition, &subjects, problems))
-        }
+        (Some(condition), Ok(())) if !exit.is_interruption() => Some(judge(condition, &subjects, problems)),
         _ => None,
     };
+    let names = [0, 1].map(command_letter);
+    let verdict = ComparisonVerdict::new(&names, &counts.failures, &subjects, report);
     let answer = CompareAnswer {
         counts: &counts,
         profiles: profiles.as_ref().map(|(diff, compared)| (diff, compared)),
-        gate: report.as_ref(),
+        verdict: &verdict,
         style: &plan.style,
         layout: &plan.layout,
     };
-    show(plan, &answer, report.as_ref())?;
+    show(plan, &answer)?;
     profiled?;
-    match report {
-        Some(report) => {
-            gate::append_summary(&report, plan.ci)?;
-            Ok(gate::exit_of(&report))
-        }
-        None => Ok(exit),
-    }
+    gate::append_summary(&verdict, plan.ci)?;
+    Ok(verdict.gate.as_ref().map_or(exit, gate::exit_of))
 }
 
 /// Writes the page and the answer.
-fn show(plan: &ComparePlan, answer: &CompareAnswer<'_>, report: Option<&GateReport>) -> Result<()> {
+fn show(plan: &ComparePlan, answer: &CompareAnswer<'_>) -> Result<()> {
     if let Some(path) = &plan.page {
         let to = Destination { path, option: AdvisedOption::ExportFile, keeps: false };
         to.write(|out| answer.page(out).map_err(|error| Error::output(path.display(), error)))?;
@@ -89,16 +89,15 @@ fn show(plan: &ComparePlan, answer: &CompareAnswer<'_>, report: Option<&GateRepo
     }
     let failed = |error| Error::output("the comparison", error);
     let mut out = PagedOutput::new();
-    match report {
-        Some(report) if plan.ci == Some(CiFormat::JUnit) => view::gate::junit(&mut out, report),
+    match &answer.verdict.gate {
+        Some(report) if plan.ci == Some(CiFormat::JUnit) => {
+            view::gate::junit(&mut out, answer.verdict, report)
+        }
         _ if plan.layout.form == ReportFormat::Json => answer.json(&mut out),
         _ => answer.text(&mut out),
     }
     .map_err(failed)?;
-    report
-        .map_or(Ok(()), |report| gate::write_annotations(&mut out, report, plan.ci))
-        .and_then(|()| out.finish())
-        .map_err(failed)
+    gate::write_annotations(&mut out, answer.verdict, plan.ci).and_then(|()| out.finish()).map_err(failed)
 }
 
 /// The complete recordings of both commands.
@@ -107,6 +106,8 @@ struct ProfiledRuns {
     sides: [Vec<TemporaryRecording>; 2],
     /// The status of the last run that failed, if any did.
     exit: Option<Exit>,
+    /// The failed runs of both commands.
+    failures: [RunFailures; 2],
 }
 
 impl ProfiledRuns {
@@ -137,6 +138,7 @@ impl ProfiledRuns {
                 if exit.is_interruption() {
                     return Ok(());
                 }
+                self.failures[side].count(exit.code());
                 self.sides[side].push(file);
                 progress.more(1);
             }

@@ -49,18 +49,16 @@ pub(super) fn run(plan: &DiffPlan) -> Result<Exit> {
         let subjects = view::diff::groups::gate_subjects(&comparison, &compared);
         judge(condition, &subjects, problems(&comparison.files, groups.request.base))
     });
+    let verdict = view::diff::groups::verdict(&comparison, &compared, report);
     let mut out = PagedOutput::new();
-    match &report {
-        Some(report) if plan.ci == Some(CiFormat::JUnit) => view::gate::junit(&mut out, report),
-        _ => view::diff::groups::write(&mut out, &comparison, &compared, report.as_ref(), &plan.layout),
+    match &verdict.gate {
+        Some(report) if plan.ci == Some(CiFormat::JUnit) => view::gate::junit(&mut out, &verdict, report),
+        _ => view::diff::groups::write(&mut out, &comparison, &compared, &verdict, &plan.layout),
     }
     .map_err(failed)?;
-    let Some(report) = report else {
-        return out.finish().map(|()| exit).map_err(failed);
-    };
-    gate::write_annotations(&mut out, &report, plan.ci).and_then(|()| out.finish()).map_err(failed)?;
-    gate::append_summary(&report, plan.ci)?;
-    Ok(gate::exit_of(&report))
+    gate::write_annotations(&mut out, &verdict, plan.ci).and_then(|()| out.finish()).map_err(failed)?;
+    gate::append_summary(&verdict, plan.ci)?;
+    Ok(verdict.gate.as_ref().map_or(exit, gate::exit_of))
 }
 
 /// Compares groups of recordings without printing the comparison. `labels` are the names of the recordings in

@@ -15,11 +15,11 @@ use std::io::{self, Write};
 
 use super::diff::{DiffLayout, groups};
 use super::export::{escaped, write_page};
-use super::gate::{self, GateJson};
+use super::gate::{self, GateJson, VerdictJson};
 use super::stat::{StatStyle, versus};
 use pmc_analysis::profile::diff::Diff;
 use pmc_analysis::profile::diff::groups::{GroupComparison, GroupEvent, GroupVerdict};
-use pmc_analysis::profile::gate::GateReport;
+use pmc_analysis::profile::gate::ComparisonVerdict;
 use pmc_analysis::profile::versus::CommandComparison;
 use pmc_sys::text::{as_json, clean};
 
@@ -37,7 +37,7 @@ pub(crate) struct CompareAnswer<'a> {
     pub(crate) counts: &'a CommandComparison,
     /// The profiles; `None` if the commands were interrupted before both had been profiled.
     pub(crate) profiles: Option<(&'a Diff, &'a GroupComparison)>,
-    pub(crate) gate: Option<&'a GateReport>,
+    pub(crate) verdict: &'a ComparisonVerdict,
     pub(crate) style: &'a StatStyle,
     pub(crate) layout: &'a DiffLayout,
 }
@@ -48,11 +48,14 @@ impl CompareAnswer<'_> {
     /// # Errors
     /// Fails if writing to `out` fails.
     pub(crate) fn text(&self, out: &mut dyn Write) -> io::Result<()> {
-        versus::text(out, self.counts, self.style)?;
+        gate::headline_text(out, self.verdict, self.layout.width)?;
+        versus::table(out, self.counts, self.style)?;
+        versus::remarks(out, self.counts, self.style)?;
+        writeln!(out)?;
         if let Some((diff, compared)) = self.profiles {
             groups::write_changed(out, diff, compared, self.layout)?;
         }
-        let Some(report) = self.gate else { return Ok(()) };
+        let Some(report) = &self.verdict.gate else { return Ok(()) };
         writeln!(out)?;
         gate::text(out, report, self.layout.width)
     }
@@ -69,7 +72,8 @@ impl CompareAnswer<'_> {
             Some((diff, compared)) => groups::json(out, diff, compared, None, self.layout)?,
             None => writeln!(out, "null")?,
         }
-        if let Some(report) = self.gate {
+        writeln!(out, ",\n\"verdicts\": {}", as_json(&VerdictJson::all(self.verdict)))?;
+        if let Some(report) = &self.verdict.gate {
             writeln!(out, ",\n\"gate\": {}", as_json(&GateJson::from(report)))?;
         }
         writeln!(out, "}}")
@@ -91,10 +95,10 @@ impl CompareAnswer<'_> {
         for (letter, command) in SIDES.iter().zip(&self.counts.commands) {
             writeln!(out, "<p>{letter} <code>{}</code></p>", html(command))?;
         }
-        let mut answer = Vec::new();
-        versus::answer(&mut answer, self.counts)?;
-        writeln!(out, "<p class=\"answer\">{}</p>", html(String::from_utf8_lossy(&answer).trim()))?;
-        if let Some(report) = self.gate {
+        for line in gate::headlines(self.verdict) {
+            writeln!(out, "<p class=\"answer\">{}</p>", html(&line))?;
+        }
+        if let Some(report) = &self.verdict.gate {
             let mut text = Vec::new();
             gate::text(&mut text, report, None)?;
             let lines: Vec<String> = String::from_utf8_lossy(&text).lines().map(html).collect();

@@ -40,7 +40,14 @@ fn exit_status_states_the_answer() {
     let tiny = ["--vs", BUSY, "--vs", "true", "-r", "3", "--fail-if", "worse > 0.0001% and p < 0.000001"];
     gate(&tiny).expect(2).says(&[" unusable: ", "too noisy: elapsed", "times as many runs"]);
     let failed = gate(&["--vs", "true", "--vs", "sh -c 'exit 3'", "-r", "3", "--fail-if", SLOWER]).expect(2);
-    failed.says(&["2 commands, 3 runs each", "`sh -c 'exit 3'` failed with status 3"]);
+    failed.says(&["2 commands, 3 runs each", "`sh -c 'exit 3'` failed with status 3 in 3 of 3 runs"]);
+    // Far less time, but nothing was done.
+    let fails = gate(&["--vs", BUSY, "--vs", "sh -c 'exit 3'", "-r", "3"]).expect(3);
+    let fails = fails.says(&[" B failed with status 3 in 3 of 3 runs", "  command failed"]);
+    assert!(!fails.stderr.contains("faster"), "{}", fails.stderr);
+    let missing = ["--vs", "true", "--vs", "./no-such-program", "-r", "3"];
+    gate(&missing).expect(127);
+    gate(&[&missing[..], &["--fail-if", SLOWER]].concat()).expect(2).says(&["./no-such-program"]);
 }
 
 #[test]

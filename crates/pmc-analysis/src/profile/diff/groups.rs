@@ -18,7 +18,9 @@
 //! slowness.
 
 use super::{CostSource, Diff, DiffEvent, DiffFile, part};
-use crate::profile::gate::{GateLocation, GateSubject, LEAST_RUNS, MeanChange, UnusableReason, corrected};
+use crate::profile::gate::{
+    GateLocation, GateSubject, LEAST_RUNS, MeanChange, UnusableReason, corrected, headline_name,
+};
 use crate::profile::sampled::{RowCell, SampleValue, SortKey, StringId};
 use crate::profile::statistics::{MeasurementSummary, SIGNIFICANCE, welch};
 
@@ -228,19 +230,27 @@ impl GroupComparison {
                 subjects.push(GateSubject {
                     name: with_event(TOTAL.to_owned()),
                     selectors: vec![event.name.clone(), TOTAL.to_owned()],
+                    side: 1,
                     is_cost: true,
+                    headline: Some(
+                        headline_name(&event.name).unwrap_or_else(|| format!("{TOTAL} {}", event.name)),
+                    ),
                     share: None,
                     location: None,
                     change: change(&event.total),
+                    p: event.total.adjusted,
                 });
             }
             subjects.extend(event.rows.iter().map(|row| GateSubject {
                 name: with_event(name(row)),
                 selectors: vec![event.name.clone()],
+                side: 1,
                 is_cost: true,
+                headline: None,
                 share: Some(row.change.shares[0]),
                 location: row.line.map(|(file, line)| GateLocation { file: text(file), line }),
                 change: change(&row.change),
+                p: row.change.adjusted,
             }));
         }
         subjects

@@ -27,11 +27,14 @@
 //!   noisy comparisons would always pass.
 
 mod condition;
+mod verdict;
 
 use super::statistics::distribution::{t_quantile, t_two_sided};
 use super::statistics::{MeasurementSummary, holm, welch};
 use condition::ConditionSubject;
 pub use condition::{GateCondition, selects_name};
+pub(crate) use verdict::headline_name;
+pub use verdict::{ComparisonVerdict, RunFailures, SideVerdict, VerdictDirection, VerdictFinding};
 
 /// Minimum number of runs on each side.
 pub const LEAST_RUNS: usize = 3;
@@ -88,14 +91,20 @@ pub struct GateSubject {
     pub name: String,
     /// The names by which a condition can select it.
     pub selectors: Vec<String>,
+    /// Index of the command or group whose measure it is; 0 is the base, with which it is compared.
+    pub side: usize,
     /// Whether `worse` and `better` refer to it.
     pub is_cost: bool,
+    /// For a whole measure of time or cost, its name in the headline, such as `CPU time`.
+    pub headline: Option<String>,
     /// For a function, its fraction of the base's cost. `None` for a whole measure.
     pub share: Option<f64>,
     /// Where the function is, if known.
     pub location: Option<GateLocation>,
     /// The change, or the reason for which it is unknown.
     pub change: Result<MeanChange, String>,
+    /// The p-value in the table that shows this measure, corrected for the number of tests there.
+    pub p: f64,
 }
 
 /// A source line; untrusted text.
@@ -174,8 +183,8 @@ pub enum UnusableReason {
     CommandFailed {
         /// The command.
         command: String,
-        /// Its exit status.
-        status: u8,
+        /// Its failed runs.
+        failures: RunFailures,
     },
     /// The recordings are from different machines.
     OtherMachine {
@@ -265,7 +274,7 @@ pub fn judge(
     let covered = rows.iter().any(|row| row.share.is_some()).then(|| {
         // Shares do not sum to 1 if filters or rare functions leave some out.
         rows.iter()
-            .filter(|row| row.hidden.is_none())
+            .filter(|row| row.fails || row.hidden.is_none())
             .filter_map(|row| row.share)
             .fold(0.0, |sum, share| sum + share)
     });

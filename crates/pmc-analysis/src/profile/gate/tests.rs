@@ -199,10 +199,13 @@ fn measured(name: &str, percent: f64, error: f64, is_cost: bool) -> GateSubject 
     GateSubject {
         name: name.to_owned(),
         selectors: vec![name.to_owned()],
+        side: 1,
         is_cost,
+        headline: None,
         share: None,
         location: None,
         change: Ok(MeanChange { percent, error, df: 18.0 }),
+        p: 1.0,
     }
 }
 
