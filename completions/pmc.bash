@@ -1382,7 +1382,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__lock)
-            opts="-h --no-pager --help record contention user"
+            opts="-h --no-pager --help record user contention"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -4282,7 +4282,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__trace)
-            opts="-e -s -S -c -T -g -p -t -u -a -C -G -i -o -D -m -r -v -q -f -F -h --no-pager --event --expr --failure --duration --summary --with-summary --summary-only --time --string-limit --max-events --summary-mode --limit --max-summary --errno-summary --call-graph --max-stack --pid --tid --uid --all-cpus --cpu --cgroup --filter-pids --no-inherit --input --output --delay --timeout --mmap-pages --realtime --json --verbose --quiet --force --comm --syscalls --sort-events --force-btf --libtraceevent_print --min-stack --proc-map-timeout --tool_stats --show-cpu --print-sample --bpf-summary --filter --kernel-syscall-graph --pf --sched --switch-on --switch-off --show-on-off-events --help"
+            opts="-e -s -S -c -T -g -p -t -u -a -C -G -i -o -D -m -r -v -q -f -F -h --no-pager --event --expr --failure --min-duration --summary --with-summary --summary-only --time --string-limit --max-events --summary-mode --limit --max-summary --errno-summary --call-graph --max-stack --pid --tid --uid --all-cpus --cpu --cgroup --filter-pids --no-inherit --input --output --delay --timeout --duration --mmap-pages --realtime --json --verbose --quiet --force --comm --syscalls --sort-events --force-btf --libtraceevent_print --min-stack --proc-map-timeout --tool_stats --show-cpu --print-sample --bpf-summary --filter --kernel-syscall-graph --pf --sched --switch-on --switch-off --show-on-off-events --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -4300,7 +4300,7 @@ _pmc() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --duration)
+                --min-duration)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -4401,6 +4401,10 @@ _pmc() {
                     return 0
                     ;;
                 --timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --duration)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

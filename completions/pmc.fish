@@ -83,9 +83,9 @@ complete -c pmc -n "__fish_pmc_using_subcommand profile" -l wall -d 'Include wai
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -l wakers -d 'Record who wakes the waiting threads, and who runs while they wait for a CPU'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -l stdio -d 'Print plain text even on a terminal'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -l no-runtime-env -d 'Do not set environment variables that make runtimes (Python, Node.js, JVM, .NET) report the names of generated code'
-complete -c pmc -n "__fish_pmc_using_subcommand profile" -s q -l quiet -d 'Print errors only'
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -s q -l quiet -d 'Print only errors and losses'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand latency" -l filter -d 'Filter expression for the preceding event (tracepoints only), or for both events of a preset' -r
+complete -c pmc -n "__fish_pmc_using_subcommand latency" -l filter -d 'Filter expression for the preceding event (tracepoints only), or for both events of the preceding preset' -r
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -s k -l key -d 'What pairs a begin event with its end event: tid, process, cpu, or tracepoint fields; BEGIN=END if the fields have different names [default: tid]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -s i -l input -d 'Read a pmc or perf recording that contains both events; `-` is stdin' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -l time -d 'Include only this time range: FROM,TO in seconds of the recording\'s clock, or 10%-20%' -r
@@ -112,7 +112,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand latency" -l heatmap -d 'Show the
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -s g -d 'Sample call chains of begin events (--call-graph auto); the slowest intervals show them'
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -l json -d 'Print JSON: one object for the whole measurement; with -I, also one per period, each on its own line'
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -s v -l verbose -d 'Print details about the opened events'
-complete -c pmc -n "__fish_pmc_using_subcommand latency" -s q -l quiet -d 'Print errors only'
+complete -c pmc -n "__fish_pmc_using_subcommand latency" -s q -l quiet -d 'Print only durations, errors and losses'
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s e -l event -d 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l pfm-events -d 'Events by libpfm4 name, such as inst_retired:any_p:u (repeatable)' -r
@@ -391,7 +391,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l buildid-all -d 'Recor
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l timestamp-filename -d 'Append the date and time to the file name'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s v -l verbose -d 'Print details about the opened events'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l json -d 'Print a JSON summary to stdout when done'
-complete -c pmc -n "__fish_pmc_using_subcommand record" -s q -l quiet -d 'Print errors only'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -s q -l quiet -d 'Print only errors and losses'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l no-buffering -d 'Read each record immediately after it is written'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l off-cpu -d 'Also record where threads wait: off-CPU time, with the stack of each wait'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l wakers -d 'Record who wakes the waiting threads, and who runs while they wait for a CPU (requires --off-cpu or --wall)'
@@ -627,7 +627,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand top" -s D -l dump-symtab
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l ignore-vmlinux
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -s e -l expr -l event -d 'Trace only these calls: names, %CLASS as in strace, /REGEX/, NAME*; a leading ! excludes them' -r
-complete -c pmc -n "__fish_pmc_using_subcommand trace" -l duration -d 'Show only calls that take at least this long, in milliseconds or with a unit (50us)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -l min-duration -d 'Show only calls that take at least this long, in milliseconds or with a unit (50us)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -l string-limit -d 'Maximum number of bytes to print of a string or buffer; paths are printed in full' -r
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -l max-events -d 'Stop after this many calls' -r
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -l summary-mode -d 'Tables that -s prints: one per thread plus one for all threads, or only the latter' -r -f -a "thread\t''
@@ -645,6 +645,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand trace" -s i -l input -d 'Read th
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -s o -l output -d 'Write to this file instead of stderr (stdout if no command is run)' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -s D -l delay -d 'Delay before tracing, in milliseconds or with a unit (2s)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -l timeout -d 'Stop after this time, in milliseconds or with a unit (10s, 2m)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -l duration -d 'With a unit (10s), the same as --timeout; a bare number is perf\'s option and means --min-duration' -r
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -s m -l mmap-pages -d 'Size of each ring buffer: pages, or bytes with B, K, M or G (a power of two) [default: 8M]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -s r -l realtime -d 'Real-time priority of pmc, which avoids losing calls on a busy machine; 0: none [default: 1, if permitted]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -l min-stack -r
@@ -665,7 +666,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand trace" -s a -l all-cpus -d 'Trac
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -l no-inherit -d 'Do not trace child processes'
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -l json -d 'Print one JSON object per call; with -s or -c, one document'
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -s v -l verbose -d 'Print details about the opened events'
-complete -c pmc -n "__fish_pmc_using_subcommand trace" -s q -l quiet -d 'Print only calls and errors'
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -s q -l quiet -d 'Print only calls, errors and losses'
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -s f -l force
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -l comm
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -l syscalls
@@ -888,11 +889,11 @@ complete -c pmc -n "__fish_pmc_using_subcommand script" -l call-trace
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l call-ret-trace
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l xed
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand lock; and not __fish_seen_subcommand_from record contention user" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
-complete -c pmc -n "__fish_pmc_using_subcommand lock; and not __fish_seen_subcommand_from record contention user" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand lock; and not __fish_seen_subcommand_from record contention user" -f -a "record" -d 'Record waits for locks into a file'
-complete -c pmc -n "__fish_pmc_using_subcommand lock; and not __fish_seen_subcommand_from record contention user" -f -a "contention" -d 'Show waits for kernel locks'
-complete -c pmc -n "__fish_pmc_using_subcommand lock; and not __fish_seen_subcommand_from record contention user" -f -a "user" -d 'Show waits for user-space locks, and which threads hold them'
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and not __fish_seen_subcommand_from record user contention" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and not __fish_seen_subcommand_from record user contention" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and not __fish_seen_subcommand_from record user contention" -f -a "record" -d 'Record waits for locks into a file'
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and not __fish_seen_subcommand_from record user contention" -f -a "user" -d 'Show waits for user-space locks, and which threads hold them'
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and not __fish_seen_subcommand_from record user contention" -f -a "contention" -d 'Show waits for kernel locks'
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from record" -s o -l output -d 'Output file; `-` writes a stream to stdout' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from record" -l max-stack -d 'Maximum number of frames in the call chains of kernel locks' -r
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from record" -s p -l pid -d 'Record these running processes, by pid or name, with all their threads' -r
@@ -901,10 +902,28 @@ complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from record" -l duration -l timeout -d 'Stop recording after this time, in milliseconds or with a unit (10s, 2m)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from record" -s m -l mmap-pages -d 'Size of each ring buffer: pages, or bytes with B, K, M or G (a power of two)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from record" -l user -d 'Record user-space locks instead of kernel locks'
-complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from record" -s q -l quiet -d 'Print errors only'
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from record" -s q -l quiet -d 'Print only errors and losses'
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from record" -s a -l all-cpus -d 'Record system-wide, on all CPUs'
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from record" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from record" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -s i -l input -d 'Recording to read instead of making one [default: stdin if it is a pipe or file, else perf.data]' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -s o -l output -d 'Recording to write' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -s E -l entries -l limit -d 'Maximum number of locks to print; 0 prints all [default: 10; all with --json]' -r
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -l max-stack -d 'Maximum number of frames in a call chain' -r
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -l symfs -d 'Root directory of the recorded machine, for programs and sources' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -l kallsyms -d 'Copy of the recorded machine\'s /proc/kallsyms' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -l vmlinux -d 'Recorded kernel\'s image with symbols' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -s p -l pid -d 'Record these running processes, by pid or name, with all their threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -l tid -d 'Record these running threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -s C -l cpu -d 'Record system-wide on these CPUs, such as 0-3,8' -r
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -l duration -l timeout -d 'Stop recording after this time, in milliseconds or with a unit (10s, 2m)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -s m -l mmap-pages -d 'Size of each ring buffer: pages, or bytes with B, K, M or G (a power of two)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -s v -l verbose -d 'Print all waiting and holding functions, not only the three with the longest times'
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -l json -d 'Print one JSON document'
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -s q -l quiet -d 'Print errors only'
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -s a -l all-cpus -d 'Record system-wide, on all CPUs'
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s i -l input -d 'Recording to read instead of making one [default: stdin if it is a pipe or file, else perf.data]' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s k -l key -d 'Sort by: contended, wait_total, wait_max, wait_min or avg_wait' -r
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s F -l field -d 'Columns, from the same names [default: contended,wait_total,wait_max,avg_wait]' -r
@@ -932,28 +951,10 @@ complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s f -l force -d 'Read recordings of other users (accepted; pmc always does)'
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s v -l verbose -d 'Print the stacks'
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -l json -d 'Print one JSON document'
-complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s q -l quiet -d 'Print errors only'
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s q -l quiet -d 'Print only errors and losses'
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s a -l all-cpus -d 'Record system-wide, on all CPUs'
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -s i -l input -d 'Recording to read instead of making one [default: stdin if it is a pipe or file, else perf.data]' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -s o -l output -d 'Recording to write' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -s E -l entries -l limit -d 'Maximum number of locks to print; 0 prints all [default: 10; all with --json]' -r
-complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -l max-stack -d 'Maximum number of frames in a call chain' -r
-complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -l symfs -d 'Root directory of the recorded machine, for programs and sources' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -l kallsyms -d 'Copy of the recorded machine\'s /proc/kallsyms' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -l vmlinux -d 'Recorded kernel\'s image with symbols' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -s p -l pid -d 'Record these running processes, by pid or name, with all their threads' -r
-complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -l tid -d 'Record these running threads' -r
-complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -s C -l cpu -d 'Record system-wide on these CPUs, such as 0-3,8' -r
-complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -l duration -l timeout -d 'Stop recording after this time, in milliseconds or with a unit (10s, 2m)' -r
-complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -s m -l mmap-pages -d 'Size of each ring buffer: pages, or bytes with B, K, M or G (a power of two)' -r
-complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -s v -l verbose -d 'Print all waiting and holding functions, not only the three with the longest times'
-complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -l json -d 'Print one JSON document'
-complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -s q -l quiet -d 'Print errors only'
-complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -s a -l all-cpus -d 'Record system-wide, on all CPUs'
-complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
-complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand probe" -s x -l exec -d 'Program or library to probe; without it, the kernel' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand probe" -s m -l module -d 'Kernel module to probe' -r
 complete -c pmc -n "__fish_pmc_using_subcommand probe" -s a -l add -d 'Add a probe: [[GROUP:]EVENT=]PLACE [[NAME=]VALUE[:TYPE] …]' -r
@@ -1052,7 +1053,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcomman
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l timestamp-filename -d 'Append the date and time to the file name'
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s v -l verbose -d 'Print details about the opened events'
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l json -d 'Print a JSON summary to stdout when done'
-complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s q -l quiet -d 'Print errors only'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -s q -l quiet -d 'Print only errors and losses'
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l no-buffering -d 'Read each record immediately after it is written'
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l off-cpu -d 'Also record where threads wait: off-CPU time, with the stack of each wait'
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l wakers -d 'Record who wakes the waiting threads, and who runs while they wait for a CPU (requires --off-cpu or --wall)'
@@ -1471,7 +1472,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcomm
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -l timestamp-filename -d 'Append the date and time to the file name'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -s v -l verbose -d 'Print details about the opened events'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -l json -d 'Print a JSON summary to stdout when done'
-complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -s q -l quiet -d 'Print errors only'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -s q -l quiet -d 'Print only errors and losses'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand start" -l profile -d 'Also sample this event and keep the newest samples [default: cycles, or cpu-clock without hardware counters]' -r

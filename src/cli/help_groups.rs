@@ -372,7 +372,7 @@ const HELPS: &[HelpLayout] = &[
         usual: &[
             "expr",
             "failure",
-            "duration",
+            "min-duration",
             "summary",
             "with-summary",
             "summary-only",
@@ -390,7 +390,7 @@ const HELPS: &[HelpLayout] = &[
         groups: &[
             (
                 "Calls",
-                &["expr", "failure", "duration", "g", "call-graph", "max-stack", "time", "string-limit"],
+                &["expr", "failure", "min-duration", "g", "call-graph", "max-stack", "time", "string-limit"],
             ),
             (
                 "Tables",
@@ -400,7 +400,7 @@ const HELPS: &[HelpLayout] = &[
                 "Targets",
                 &["pid", "tid", "uid", "all-cpus", "cpu", "cgroup", "filter-pids", "no-inherit", "input"],
             ),
-            ("Duration", &["delay", "timeout", "max-events"]),
+            ("Duration", &["delay", "timeout", "duration", "max-events"]),
             ("Output", &["output", "json", "verbose", "quiet"]),
             ("Resources", &["mmap-pages", "realtime"]),
         ],

@@ -14,6 +14,7 @@ Examples:
                                                  calls of a function, from entry to return
   pmc latency runq --timeout 10s                 how long threads wait for a CPU
   pmc latency block --heatmap --timeout 10s      disk requests, with durations over time
+  pmc latency runq block --timeout 10s           both
   pmc latency irq:softirq_raise irq:softirq_entry -k cpu,vec -a --timeout 5s
   pmc latency sched:sched_waking sched:sched_switch -k pid=next_pid -a -- make
   pmc latency syscall:read -g --flamegraph reads.svg -- ./program
@@ -21,11 +22,11 @@ Examples:
 Presets: block, runq, irq, softirq, fault, syscall:NAME, func:PATH:NAME.
 docs/latency.md explains keys, columns and numbers.")]
 pub struct LatencyArgs {
-    /// The begin event and the end event (as in pmc record -e, including lists and patterns), or a preset
-    #[arg(id = "events", value_name = "EVENT", required = true, num_args = 1..=2)]
+    /// The begin event and the end event (as in pmc record -e, including lists and patterns), or presets
+    #[arg(id = "events", value_name = "EVENT")]
     pub(crate) events: Vec<String>,
 
-    /// Filter expression for the preceding event (tracepoints only), or for both events of a preset
+    /// Filter expression for the preceding event (tracepoints only) or both events of the preceding preset
     #[arg(long, value_name = "EXPR", action = ArgAction::Append, allow_hyphen_values = true)]
     pub(crate) filter: Vec<String>,
 
@@ -141,7 +142,7 @@ pub struct LatencyArgs {
     #[arg(short = 'v', long, action = ArgAction::Count)]
     pub(crate) verbose: u8,
 
-    /// Print errors only
+    /// Print only durations, errors and losses
     #[arg(short = 'q', long)]
     pub(crate) quiet: bool,
 

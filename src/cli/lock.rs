@@ -24,10 +24,10 @@ pub struct LockArgs {
 pub(crate) enum LockCommand {
     /// Record waits for locks into a file
     Record(Box<LockRecordArgs>),
-    /// Show waits for kernel locks
-    Contention(Box<LockContentionArgs>),
     /// Show waits for user-space locks, and which threads hold them
     User(Box<LockUserArgs>),
+    /// Show waits for kernel locks
+    Contention(Box<LockContentionArgs>),
 }
 
 /// The threads or CPUs to record.
@@ -71,7 +71,7 @@ pub(crate) struct LockTargets {
 /// Sources of symbols, and settings of the recording that is made first.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct LockSources {
-    /// Print errors only
+    /// Print only errors and losses
     #[arg(short = 'q', long)]
     pub(crate) quiet: bool,
 
@@ -107,7 +107,7 @@ pub(crate) struct LockRecordArgs {
     #[arg(long, value_name = "N", default_value_t = 8)]
     pub(crate) max_stack: u16,
 
-    /// Print errors only
+    /// Print only errors and losses
     #[arg(short = 'q', long)]
     pub(crate) quiet: bool,
 

@@ -139,18 +139,6 @@ fn filled<A: Args>(command: clap::Command) -> clap::Command {
     }
 }
 
-/// Whether the options of `A` include this one, which the user typed as `-F` or `--freq`, for example.
-pub(crate) fn has_option<A: Args>(typed: &str) -> bool {
-    let command = A::augment_args(clap::Command::new("pmc"));
-    let is_it = |arg: &clap::Arg| match typed.strip_prefix("--") {
-        Some(long) => arg.get_long_and_visible_aliases().is_some_and(|all| all.contains(&long)),
-        None => {
-            arg.get_short().is_some_and(|short| typed.strip_prefix('-') == Some(short.to_string().as_str()))
-        }
-    };
-    command.get_arguments().any(is_it)
-}
-
 /// Inserts `=` before the value of a short option with an optional value: perf accepts `-z3`, but clap
 /// requires `-z=3`. `words` are the words after the command's name. Stops at the first word that is not an
 /// option, which starts the command to run.

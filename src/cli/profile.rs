@@ -85,7 +85,7 @@ pub struct ProfileArgs {
     #[arg(long)]
     pub(crate) no_runtime_env: bool,
 
-    /// Print errors only
+    /// Print only errors and losses
     #[arg(short = 'q', long)]
     pub(crate) quiet: bool,
 

@@ -93,7 +93,7 @@ pub(crate) struct RecordingOptions {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Print errors only
+    /// Print only errors and losses
     #[arg(short = 'q', long)]
     pub(crate) quiet: bool,
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args};
 
 /// Show the system calls of a command, running processes or the whole machine.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(
     args_override_self = true,
     after_help = "\
@@ -16,7 +16,7 @@ Examples:
   pmc trace -c -p 1234 --timeout 10s    one table for a running process, like strace -c
   pmc trace -e %file --failure -- sh    failed calls that take a path
   pmc trace -e '!futex' -a              all calls of the machine except futex
-  pmc trace --duration 10 -p nginx      calls that take 10 ms or longer
+  pmc trace --min-duration 10ms -p nginx  calls that take 10 ms or longer
   pmc trace -s -i perf.data             calls in a recording (pmc trace record, perf trace record)
 docs/trace.md explains the lines and the columns."
 )]
@@ -31,7 +31,7 @@ pub struct TraceArgs {
 
     /// Show only calls that take at least this long, in milliseconds or with a unit (50us)
     #[arg(long, value_name = "TIME")]
-    pub(crate) duration: Option<String>,
+    pub(crate) min_duration: Option<String>,
 
     /// Print only tables: one of each thread's calls, and one of all calls
     #[arg(short = 's', long, conflicts_with_all = ["with_summary", "summary_only"])]
@@ -130,6 +130,10 @@ pub struct TraceArgs {
     #[arg(long, value_name = "TIME")]
     pub(crate) timeout: Option<String>,
 
+    /// With a unit (10s), the same as --timeout; a bare number is perf's option and means --min-duration
+    #[arg(long, value_name = "TIME")]
+    pub(crate) duration: Option<String>,
+
     /// Size of each ring buffer: pages, or bytes with B, K, M or G (a power of two) [default: 8M]
     #[arg(short = 'm', long, value_name = "SIZE")]
     pub(crate) mmap_pages: Option<String>,
@@ -147,7 +151,7 @@ pub struct TraceArgs {
     #[arg(short = 'v', long, action = ArgAction::Count)]
     pub(crate) verbose: u8,
 
-    /// Print only calls and errors
+    /// Print only calls, errors and losses
     #[arg(short = 'q', long)]
     pub(crate) quiet: bool,
 

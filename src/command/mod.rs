@@ -68,7 +68,7 @@ use crate::cli::perf_options::{self, OptionTreatment};
 use crate::cli::persist::PersistCommand;
 use crate::cli::record::RecordArgs;
 use crate::cli::sched::SchedCommand;
-use crate::cli::{Cli, Command, has_option, part_glued_values};
+use crate::cli::{Cli, Command, part_glued_values};
 use crate::config::{Config, ConfigFiles};
 use pmc_symbols::symbol::disassemble;
 use pmc_sys::error::{Error, Exit, Result, say};
@@ -199,7 +199,7 @@ fn show(answer: &clap::Error) -> Exit {
         }
         return ended(printed.map(|()| Exit::Done).map_err(|error| Error::output("the help", error)));
     }
-    say::error(&usage::error(answer, [PERF_ONLY, FREEBSD_ONLY], has_option::<RecordArgs>));
+    say::error(&usage::error(answer, [PERF_ONLY, FREEBSD_ONLY], parser()));
     Exit::Usage
 }
 
@@ -228,11 +228,14 @@ fn parse(words: Vec<OsString>) -> std::result::Result<(Cli, ArgMatches), clap::E
     if let Some(at) = record.filter(|at| words.get(*at).is_some_and(|word| word == "record")) {
         part_glued_values::<RecordArgs>(&mut words[at + 1..]);
     }
-    let mut matches = parser().try_get_matches_from(&words)?;
+    let matches_of = |words: &[OsString]| {
+        parser().try_get_matches_from(words).map_err(|error| usage::with_command(error, words, parser()))
+    };
+    let mut matches = matches_of(&words)?;
     if let Some(at) = mode_behind_g(&words, &matches) {
         let mode = std::mem::replace(&mut words[at], "--call-graph=".into());
         words[at].push(mode);
-        matches = parser().try_get_matches_from(&words)?;
+        matches = matches_of(&words)?;
     }
     let mut cli = Cli::from_arg_matches(&matches)?;
     let places = |matches: &ArgMatches| -> Vec<usize> {
@@ -384,8 +387,7 @@ fn run(cli: Cli, settings: &Config, columns: Option<&pmcstat::PmcstatColumns>) -
             let mut plan = trace::TraceCommandPlan::new(&typed, &Host::live())?;
             let Some((record, _file)) = plan.take_recording() else { return trace::run(&plan) };
             say::be_quiet(true);
-            let recorded = record::RecordPlan::new(record, &Host::live())
-                .and_then(|recorded| record::run(recorded, None));
+            let recorded = record::RecordPlan::new(record, &Host::live()).and_then(record::run_unseen);
             say::be_quiet(typed.quiet);
             signal::release();
             recorded.and_then(|exit| trace::run(&plan).map(|_| exit))

@@ -171,7 +171,7 @@ pub(super) fn states(words: &[String]) -> Result<Option<Vec<ThreadState>>> {
     for word in words {
         let named = ThreadState::named(word.trim()).ok_or_else(|| {
             Error::usage(format!("--state {word:?} is not a thread state"))
-                .try_this("one of running, runnable, blocked, waiting")
+                .try_this("one of running, runnable, blocked, waiting (the last two), all")
         })?;
         all.extend(named);
     }

@@ -1,7 +1,9 @@
 //! Formats usage errors in pmc's own style.
 //!
-//! Converts a clap error to an [`Error`]. Suggests the most similar word, or the pmc equivalent of a command
-//! that pmc does not have.
+//! Converts a clap error to an [`Error`]. Suggests the most similar word, the pmc equivalent of a command
+//! that pmc does not have, or the subcommands that accept an option or a command to run.
+
+use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
@@ -13,13 +15,35 @@ type MissingCommands = (&'static [&'static str], &'static str, &'static str);
 /// The command for recording events that are already open.
 const ATTACH: &str = "pmc persist attach";
 
+/// Adds the command that `words` run to a clap error that does not name it. clap names the command only in
+/// some errors, for example not if an option's value is invalid.
+pub(super) fn with_command(
+    mut complaint: clap::Error,
+    words: &[OsString],
+    mut parser: clap::Command,
+) -> clap::Error {
+    if complaint.get(ContextKind::Usage).is_none() {
+        parser.build();
+        let mut command = &parser;
+        for word in words.iter().skip(1).take_while(|word| *word != "--") {
+            command = command.find_subcommand(word).unwrap_or(command);
+        }
+        let name = command.get_bin_name().unwrap_or("pmc").replace("stat-", "stat ");
+        complaint.insert(ContextKind::Usage, ContextValue::String(name));
+    }
+    complaint
+}
+
 /// Converts a clap error. `of_perf` and `of_freebsd` list commands of perf and of FreeBSD's pmc that pmc does
-/// not have. `is_of_record` checks whether a word is an option of `pmc record`.
+/// not have. `parser` is pmc's parser.
 pub(super) fn error(
     complaint: &clap::Error,
     [of_perf, of_freebsd]: [&[MissingCommands]; 2],
-    is_of_record: impl FnOnce(&str) -> bool,
+    mut parser: clap::Command,
 ) -> Error {
+    parser.build();
+    let is_of_record =
+        |name: &str| parser.find_subcommand("record").is_some_and(|record| has_option(record, name));
     let texts = |kind| match complaint.get(kind) {
         Some(ContextValue::String(text)) => vec![text.as_str()],
         Some(ContextValue::Strings(texts)) => texts.iter().map(String::as_str).collect(),
@@ -38,7 +62,13 @@ pub(super) fn error(
                     .why(format!("FreeBSD's pmc {name} {what}; this pmc uses a different command for that"))
                     .try_this(*instead);
             }
-            (None, None) => Error::usage(format!("pmc has no command {name}")),
+            (None, None) if command == "pmc" => Error::usage(format!("pmc has no command {name}")),
+            (None, None) => {
+                let accepts =
+                    |sub: &clap::Command| sub.get_positionals().any(clap::Arg::is_trailing_var_arg_set);
+                let error = Error::usage(format!("{command} has no subcommand {name}"));
+                suggest(error, &parser, &command, &format!("-- {name}"), accepts)
+            }
         },
         (_, [name]) if command == ATTACH && is_of_record(name) => {
             return Error::usage(format!("{command} has no option {name}"))
@@ -46,7 +76,8 @@ pub(super) fn error(
                 .try_this(format!("pmc record {name} first, then pmc persist adopt; or pmc persist add"));
         }
         (_, [name]) if complaint.kind() == ErrorKind::UnknownArgument => {
-            Error::usage(format!("{command} has no option {name}"))
+            let error = Error::usage(format!("{command} has no option {name}"));
+            suggest(error, &parser, &command, name, |sub| has_option(sub, name))
         }
         // Keep only the first paragraph, which states the error. The tips and the usage after it are also in
         // --help.
@@ -61,6 +92,40 @@ pub(super) fn error(
     let error =
         if near.is_empty() { error } else { error.try_this(format!("did you mean {}?", near.join(" or "))) };
     error.try_this(format!("{command} --help"))
+}
+
+/// Adds the subcommands of `command` that accept the rest of the command line. A subcommand that only records
+/// comes last if others show a result.
+fn suggest(
+    error: Error,
+    parser: &clap::Command,
+    command: &str,
+    rest: &str,
+    accepts: impl Fn(&clap::Command) -> bool,
+) -> Error {
+    let words = command.split(' ').skip(1);
+    let Some(command) = words.clone().try_fold(parser, |parser, word| parser.find_subcommand(word)) else {
+        return error;
+    };
+    let is_group = words.count() > 0 && command.has_subcommands();
+    let mut accepting: Vec<_> = command.get_subcommands().filter(|sub| is_group && accepts(sub)).collect();
+    accepting.sort_by_key(|sub| sub.get_name() == "record");
+    accepting.iter().fold(error, |error, sub| {
+        let name = sub.get_bin_name().unwrap_or(sub.get_name());
+        let about = sub.get_about().map(|about| format!(": {about}")).unwrap_or_default();
+        error.try_this(format!("{name} {rest}{about}"))
+    })
+}
+
+/// Whether a command has this option, which the user typed as `-F` or `--freq`, for example.
+fn has_option(command: &clap::Command, typed: &str) -> bool {
+    command.get_arguments().any(|option| match typed.strip_prefix("--") {
+        Some(long) => option.get_long_and_visible_aliases().is_some_and(|all| all.contains(&long)),
+        None => {
+            let letters = option.get_short_and_visible_aliases().unwrap_or_default();
+            letters.iter().any(|letter| typed.strip_prefix('-') == Some(letter.to_string().as_str()))
+        }
+    })
 }
 
 fn find<'a>(list: &'a [MissingCommands], name: &&str) -> Option<&'a MissingCommands> {

@@ -1,6 +1,7 @@
 //! Warnings about options, and about the results of commands.
 
 use pmc_sys::error::Warning;
+use pmc_sys::units::{counted, thousands};
 
 /// A problem to warn about.
 #[derive(Debug, Clone)]
@@ -12,6 +13,8 @@ pub(super) enum CommandWarning {
     MetricLeftOut { why: String },
     TargetOverridden { option: &'static str, by: &'static str },
     WholeMachine,
+    DurationIsFilter { text: String },
+    PresetNeedsAllCpus { preset: String, other: String },
     SwitchesOnly { why: String, remedy: &'static str },
     OwnProcessesOnly,
     NoHardware { why: String },
@@ -23,8 +26,9 @@ pub(super) enum CommandWarning {
     SizeReached,
     CopiesKept { samples: String },
     StacksCut { percent: f64, are_largest: bool },
-    RecordsLost,
+    RecordsLost { records: u64 },
     CallsLost { records: u64 },
+    IntervalsLost { records: u64 },
     TraceCutOff,
     CommandFailed { name: String, status: u8 },
     TimesEstimated,
@@ -56,6 +60,14 @@ impl From<CommandWarning> for Warning {
                 Self::note("no command, process or CPU given: measuring the whole machine until Ctrl-C")
                     .advise("-a measures the same without this note; use -- COMMAND or -p PID for less")
             }
+            DurationIsFilter { text } => Self::note(format!(
+                "--duration {text} shows only calls of at least {text} ms, as in perf; the trace continues until Ctrl-C"
+            ))
+            .advise(format!("--duration {text}s ends it after {text} s; --min-duration {text} omits this note")),
+            PresetNeedsAllCpus { preset, other } => Self::note(format!(
+                "measuring {other} on all CPUs too, because {preset} can be measured only there"
+            ))
+            .advise(format!("pmc latency {other} -- COMMAND measures only COMMAND")),
             OwnProcessesOnly => {
                 Self::note_once("sampling only your own processes: system-wide sampling requires privileges")
                     .advise("see kernel.perf_event_paranoid; CAP_PERFMON also allows it")
@@ -88,14 +100,16 @@ impl From<CommandWarning> for Warning {
                         true => "stack copies cannot be larger; the report shows the code where the stacks end",
                     })
             }
-            CallsLost { records } => Self::new(format!(
-                "{records} records were lost because the ring buffers were full: about {} calls are missing",
-                records.div_ceil(2)
+            CallsLost { records } => Self::loss(format!(
+                "{}: about {} calls are missing",
+                lost(records),
+                thousands(records.div_ceil(2))
             ))
             .advise("trace fewer calls (-e), or use larger ring buffers (-m)"),
-            RecordsLost => Self::new("records were lost because the ring buffers were full")
-                .advise("lower the frequency (-F), or use larger ring buffers (-m)"),
-            TraceCutOff => Self::new("trace data was lost: the AUX buffer overflowed")
+            IntervalsLost { records } => Self::loss(format!("{}: intervals are missing", lost(records)))
+                .advise("measure fewer events, or use larger ring buffers (-m)"),
+            RecordsLost { records } => Self::loss(lost(records)).advise("lower the frequency (-F), or use larger ring buffers (-m)"),
+            TraceCutOff => Self::loss("trace data was lost: the AUX buffer overflowed")
                 .advise("use a larger AUX buffer (-m RING,AREA), a longer period (-c), or -S"),
             TimesEstimated => Self::new(
                 "the times are estimated from the recording's modification time, because it has no clock",
@@ -105,4 +119,9 @@ impl From<CommandWarning> for Warning {
                 .advise("check that this is the command you want to compare"),
         }
     }
+}
+
+fn lost(records: u64) -> String {
+    let were = if records == 1 { "was" } else { "were" };
+    format!("{} {were} lost because the ring buffers were full", counted(records, "record"))
 }

@@ -285,7 +285,7 @@ pub const CHAPTERS: &[HelpChapter] = &[
             row(&[Char('t')], KeyAction::InThread, "", "only samples of threads with this name"),
             row(&[Char('K')], KeyAction::HideKernel, "", "hide or show kernel samples"),
             row(&[Char('U')], KeyAction::HideUser, "", "hide or show user samples"),
-            row(&[Char('W')], KeyAction::States, "", "all time, only running, or only waiting"),
+            row(&[Char('W')], KeyAction::States, "", "running, waiting, waiting for a CPU, or all time"),
             row(&[Char('I')], KeyAction::Idle, "", "show or fold the waits of idle threads"),
             row(
                 &[Char('T')],

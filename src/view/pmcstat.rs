@@ -198,7 +198,10 @@ impl<'a> LogWriter<'a> {
                 writeln!(out, "{:<9} {}", "exit", task.thread.pid)
             }
             Record::Lost(lost) => writeln!(out, "{:<9} {}", "drop", lost.lost),
-            Record::LostSamples(lost) => writeln!(out, "{:<9} {lost}", "drop"),
+            // The kernel's records have a time. Those that a recorder writes at the end repeat other losses.
+            Record::LostSamples(lost) if entry.time.is_some_and(|time| time > 0) => {
+                writeln!(out, "{:<9} {lost}", "drop")
+            }
             Record::Read(_) if number == kind::READ => self.count(out, "cswval", entry),
             _ => Ok(()),
         }

@@ -21,6 +21,69 @@ fn unknown_command_is_a_usage_error() {
 }
 
 #[test]
+fn errors_name_the_subcommand_that_accepts_the_words() {
+    let lock = &[
+        "pmc lock has no subcommand ./x",
+        "try: pmc lock user -- ./x: Show waits for user-space locks",
+        "try: pmc lock contention -- ./x: ",
+        "try: pmc lock record -- ./x: ",
+    ][..];
+    for (words, said) in [
+        (&["lock", "--", "./x"][..], lock),
+        (&["lock", "./x"], lock),
+        (&["lock", "-p", "1"], &["pmc lock has no option -p", "try: pmc lock user -p: "]),
+        (&["lock", "usr"], &["pmc lock has no subcommand usr", "did you mean user?"]),
+        (&["sched", "--", "./x"], &["pmc sched has no subcommand ./x", "try: pmc sched record -- ./x: "]),
+        (&["sched", "-a"], &["pmc sched has no option -a", "try: pmc sched record -a: "]),
+        (&["persist", "-e"], &["pmc persist has no option -e", "try: pmc persist add -e: "]),
+    ] {
+        let run = kit::run(words).expect(2).says(said);
+        // A subcommand that cannot do it is not named.
+        assert!(
+            !run.stderr.contains("sched latency -") && !run.stderr.contains("persist list -"),
+            "{words:?}"
+        );
+    }
+}
+
+#[test]
+fn errors_in_values_name_the_help_of_the_subcommand() {
+    for (words, help) in [
+        (&["lock", "user", "-E", "x"][..], "try: pmc lock user --help"),
+        (&["sched", "latency", "-i"], "try: pmc sched latency --help"),
+        (&["persist", "add", "-e"], "try: pmc persist add --help"),
+        (&["stat", "record", "--limit"], "try: pmc stat record --help"),
+        (&["report", "--limit", "x"], "try: pmc report --help"),
+        (&["stat", "-r", "x", "report"], "try: pmc stat --help"),
+        (&["record", "-F", "--", "report"], "try: pmc record --help"),
+    ] {
+        kit::run(words).expect(2).says(&[help]);
+    }
+}
+
+#[test]
+fn latency_without_events_names_presets() {
+    for (words, target) in [
+        (&["latency", "-p", "4711"][..], "-p 4711"),
+        (&["latency", "--", "./x", "arg"], "-- ./x"),
+        (&["latency"], "-- COMMAND"),
+    ] {
+        let system_call = format!("try: pmc latency syscall:read {target}: ");
+        kit::run(words).expect(2).says(&["no events given", &system_call, "pmc latency runq block"]);
+    }
+    for (words, said) in [
+        (&["latency", "runq", "sched:x"][..], &["runq is a preset, but sched:x is not"][..]),
+        (&["latency", "runq", "block", "runq"], &["runq is given twice"]),
+        (&["latency", "a:b", "c:d", "e:f"], &["3 events, but an interval has two"]),
+        (&["latency", "runq", "block", "-k", "tid"], &["-k: the preset runq has its own key"]),
+        (&["latency", "runq", "block", "-I", "1s"], &["-I shows one kind of interval, not 2"]),
+        (&["latency", "syscall:read", "block", "-p", "1"], &["block cannot be measured for individual"]),
+    ] {
+        kit::run(words).expect(2).says(said);
+    }
+}
+
+#[test]
 fn perf_only_commands_suggest_the_nearest_one() {
     for name in ["kwork", "mem", "c2c", "kmem", "kvm", "ftrace", "bench", "timechart"] {
         let why = format!("why: perf {name} ");

@@ -124,6 +124,8 @@ static double now(void) {
 
 static int is_child(pid_t task) {
     char path[64];
+    /* The program may make its first calls before vfork has returned its number. */
+    while (!launched) sched_yield();
     snprintf(path, sizeof path, "/proc/%d/task/%d", program, task);
     return access(path, F_OK) != 0;
 }

@@ -131,7 +131,10 @@ fn disassembler_that_cannot_give_up_its_privileges_is_reported() {
         for call in ["seccomp", "capset", "close_range"] {
             let fault = Fault { call: call.to_owned(), nth: 1, in_child: true, error: ("EIO", 5) };
             let (verdict, run) = scene.try_fault(&case, &fault);
-            assert!(matches!(verdict, Verdict::Reported), "{} {fault}: {verdict:?} {run:?}", case.name);
+            // pmc tries again, so only the first code lacks its instructions. In the kernel it may have none
+            // in any case.
+            let is_said = matches!(verdict, Verdict::Reported | Verdict::Whole);
+            assert!(is_said, "{} {fault}: {verdict:?} {run:?}", case.name);
             let said = "instructions are missing: the disassembler cannot be set up: cannot ";
             assert!(run.stderr.contains(said), "{} {fault}: {run:?}", case.name);
         }

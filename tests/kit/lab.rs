@@ -4,15 +4,18 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::kit::burn::burn_flags;
 use crate::kit::{self, oracle};
 
 /// C source for programs whose functions take known shares of the time.
 ///
 /// In `chain` each iteration depends on the one before it, so the cost does not depend on code alignment.
 /// `uneven` returns a different length for each turn of a program, from 50 to 149 percent. Without it the
-/// turns could run in step with the samples, which would then always hit the same function.
+/// turns could run in step with the samples, which would then always hit the same function. Programs repeat
+/// their turns for a stated CPU time (`burn.h`).
 pub const CHAIN: &str = r#"
 static inline __attribute__((always_inline)) unsigned long chain(unsigned long x, long n) {
+    n = loops(n);
     for (long i = 0; i < n; i++)
         __asm__ volatile("imul %0, %0\n\timul %0, %0\n\timul %0, %0\n\timul %0, %0" : "+r"(x));
     return x;
@@ -51,12 +54,13 @@ impl Lab {
         self.0.path().join(name)
     }
 
-    /// Compiles a C program.
+    /// Compiles a C program, which may use `burn.h`.
     #[track_caller]
     pub fn build(&self, name: &str, source: &str, flags: &[&str]) -> PathBuf {
         let (file, program) = (self.path(&format!("{name}.c")), self.path(name));
         std::fs::write(&file, source).expect("the source is written");
-        let gcc = Command::new("gcc").args(flags).arg("-o").arg(&program).arg(&file).status();
+        let gcc =
+            Command::new("gcc").args(burn_flags()).args(flags).arg("-o").arg(&program).arg(&file).status();
         assert!(gcc.expect("gcc starts").success());
         program
     }

@@ -5,6 +5,7 @@
 //! variable `PMC_TEST_REQUIRE` names the requirement (comma-separated, as `.ci/run` sets it).
 #![allow(dead_code, unreachable_pub, reason = "each test program uses its own part of the kit")]
 
+pub mod burn;
 pub mod lab;
 pub mod oracle;
 pub mod schema;

@@ -25,13 +25,14 @@ fn recorded(lab: &Lab) -> (PathBuf, BTreeMap<String, u64>) {
     let file = lab.path("wall.data");
     let record = ["record", "-q", "--wall", "--call-graph", "dwarf", "-o", file.to_str().unwrap(), "--"];
     kit::run(&[&record[..], &[program.to_str().unwrap()]].concat()).expect(0);
-    let words = ["report", "--json", "--no-cache", "-s", "state", file.to_str().unwrap()];
+    let words = ["report", "--json", "--no-cache", "-s", "state", "--state", "all", file.to_str().unwrap()];
     let report: serde_json::Value = serde_json::from_str(&kit::run(&words).expect(0).stdout).unwrap();
-    let rows = report["events"][0]["rows"].as_array().unwrap();
+    let rows =
+        report["events"].as_array().unwrap().iter().flat_map(|event| event["rows"].as_array().unwrap());
     let sum = |row: &serde_json::Value| {
         (row["state"].as_str().unwrap().to_owned(), row["self"]["period"].as_u64().unwrap())
     };
-    let sums: BTreeMap<String, u64> = rows.iter().map(sum).collect();
+    let sums: BTreeMap<String, u64> = rows.map(sum).collect();
     assert!(sums["running"] > 0 && sums["blocked"] >= 400_000_000, "{sums:?}");
     (file, sums)
 }
@@ -126,23 +127,25 @@ fn html_switches_between_running_and_waiting() {
     let page = export(&lab, &file, "a.html", &[]);
     let script = "
         const choose = (state) => { $('state').value = state; $('state').dispatchEvent(new Event('change')); return sums.whole; };
-        const all = ['', 'running', 'waiting'].map(choose), link = location.hash;
+        const first = chosen.state, all = ['', 'running', 'waiting', 'runnable'].map(choose), link = location.hash;
         choose('');
         const colourAt = (name) => drawn.filter((place) => data.names[place.block.fn] === name)
             .map(({ block }) => COLOURS[colourOf(block.fn, block.total, block.waits)][0])[0];
         const colours = ['nap', 'spin'].map(colourAt);
         $('inverted').click();
         const inverted = root.children().reduce((sum, block) => sum + block.waits[0] + block.waits[1], 0);
-        const results = { all, link, colours, inverted, legend: $('legend').textContent };
+        const results = { first, all, link, colours, inverted, legend: $('legend').textContent };
     ";
     let results = in_browser(&lab, &page, script, &[]);
     let (running, waiting) = (sums["running"], waiting(&sums));
-    assert_eq!(results["all"], serde_json::json!([running + waiting, running, waiting]));
+    let (runnable, blocked) = (sums["runnable"], sums["blocked"]);
+    assert_eq!(results["all"], serde_json::json!([running + waiting, running, blocked, runnable]));
+    assert_eq!(results["first"], if blocked > running { "waiting" } else { "running" });
     assert_eq!(results["colours"][0], "blocked", "{results}");
     // On a busy machine, it mostly waits for a CPU.
     assert!(["program", "runnable"].contains(&results["colours"][1].as_str().unwrap()), "{results}");
     assert_eq!(results["inverted"], waiting, "{results}");
-    assert!(results["link"].as_str().unwrap().contains("state=waiting"), "{results}");
+    assert!(results["link"].as_str().unwrap().contains("state=runnable"), "{results}");
     assert!(results["legend"].as_str().unwrap().contains("waiting for a CPU"), "{results}");
     // Without waits, the page has no such choice.
     let plain = without_waits(&lab);

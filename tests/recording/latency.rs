@@ -86,6 +86,40 @@ fn has_naps(document: &Value) {
 }
 
 #[test]
+fn presets_can_be_measured_together() {
+    let Some((lab, program)) = ready() else { return };
+    let presets = ["syscall:clock_nanosleep", "syscall:exit_group", "--"];
+    let ran = kit::run(&[&["latency", "--json"], &presets[..], &[&program]].concat()).expect(0);
+    let documents: Vec<Value> =
+        ran.stdout.lines().map(|line| kit::schema::document("latency", line)).collect();
+    let [naps, exits] = &documents[..] else { panic!("{documents:?}") };
+    has_naps(naps);
+    // A call that does not return has no end.
+    assert_eq!((number(exits, "/counts/begins"), number(exits, "/counts/ends")), (1, 0));
+    assert_eq!(exits["begin"][0], "syscalls:sys_enter_exit_group");
+    let text = kit::run(&[&["latency"], &presets[..], &[&program]].concat()).expect(0).stdout;
+    assert_eq!(text.matches("\n\nTime from syscalls:sys_enter_exit_group").count(), 1, "{text}");
+    // A filter belongs to the preset before it.
+    let filtered =
+        ["latency", "--json", "syscall:clock_nanosleep", "--filter", "common_pid == 1", presets[1], "--"];
+    let ran = kit::run(&[&filtered[..], &[&program]].concat()).expect(0);
+    let begins = |line| number(&kit::schema::document("latency", line), "/counts/begins");
+    assert_eq!(ran.stdout.lines().map(begins).collect::<Vec<_>>(), [0, 1]);
+    // The same from a recording.
+    let file = lab.path("both.data");
+    let file = file.to_str().expect("a name");
+    let events = format!("{ENTER},{EXIT},syscalls:sys_enter_exit_group,syscalls:sys_exit_exit_group");
+    kit::run(&["record", "-q", "-c", "1", "-e", &events, "-o", file, "--", &program]).expect(0);
+    let ran = kit::run(&["latency", "--json", presets[0], presets[1], "-i", file]).expect(0);
+    let documents: Vec<Value> =
+        ran.stdout.lines().map(|line| kit::schema::document("latency", line)).collect();
+    has_naps(&documents[0]);
+    assert_eq!((documents.len(), number(&documents[1], "/counts/begins")), (2, 1));
+    let mixed = kit::run(&["latency", "syscall:clock_nanosleep", "runq", "--", &program]).expect(0);
+    assert!(mixed.stderr.contains("measuring syscall:clock_nanosleep on all CPUs too"), "{}", mixed.stderr);
+}
+
+#[test]
 fn system_calls_are_measured_exactly() {
     let Some((_lab, program)) = ready() else { return };
     has_naps(&json(&["syscall:clock_nanosleep", "--", &program]));
@@ -272,6 +306,14 @@ fn lost_records_are_counted() {
     let count = |name: &str| number(&document, &format!("/counts/{name}"));
     let all = count("begins") + count("ends") + count("lost");
     assert!(count("lost") > 0 && all >= 2 * 200_060, "{document}");
+    // The table is not printed, so only the warning reports the losses.
+    let quiet =
+        [&["latency", "-q", "--folded", "-", "-m", "4K"], &pair[..], &["--", &program, "calls"]].concat();
+    kit::run(&quiet).expect(0).says(&[
+        "pmc: warning: ",
+        " records were lost because",
+        "intervals are missing",
+    ]);
 }
 
 #[test]

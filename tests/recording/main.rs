@@ -21,7 +21,6 @@ mod perfdata;
 mod perfdata_hostile;
 mod probe;
 mod profile;
-mod readme;
 mod record;
 mod top;
 mod trace;

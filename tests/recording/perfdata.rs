@@ -1,8 +1,8 @@
 //! Recordings made by the installed perf, read by pmc and compared with perf's output.
 
 use crate::Lab;
-use crate::kit;
 use crate::kit::oracle::{self, Recording};
+use crate::kit::{self, burn::busy_shell_with};
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,14 +13,13 @@ use pmc_perfdata::perfdata::{
 };
 use pmc_perfdata::record::kind;
 
-/// Work that maps files, starts processes and takes about 50 ms of CPU time.
-const WORK: &[&str] = &["sh", "-c", "for i in 1 2 3 4 5; do ls -R /usr/share/doc /etc >/dev/null 2>&1; done"];
-
-/// Records [`WORK`] with perf.
+/// Records a shell with perf that maps files, starts processes and takes 50 ms of CPU time.
 #[track_caller]
 fn record(file: &Path, options: &[&str]) {
     let folder = file.parent().expect("a folder");
-    Recording { file, options, work: WORK, folder, is_stream: false }.make();
+    let list = "ls -R /usr/share/doc /etc >/dev/null 2>&1";
+    let work = ["sh", "-c", busy_shell_with(50, list)];
+    Recording { file, options, work: &work, folder, is_stream: false }.make();
 }
 
 #[track_caller]
@@ -202,6 +201,7 @@ fn rewritten_recordings_are_identical() {
             assert_eq!(header_text(&copy), header);
             assert!(!perf(&["report", "--stdio"], &copy).is_empty());
             assert_eq!(second_opinion(&copy) as u64, counts["SAMPLE"]);
+            assert_eq!(Reader::count_samples(&copy).expect("pmc reads it"), counts["SAMPLE"]);
         }
     }
 }

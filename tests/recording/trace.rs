@@ -248,11 +248,53 @@ fn calls_are_selected_by_name_class_failure_and_duration() {
     assert!(!others.contains(&"openat".to_owned()) && !others.contains(&"mmap".to_owned()), "{others:?}");
     let failed = names(&["--failure", "-e", "openat,read,close"]);
     assert_eq!(failed, ["openat"]);
-    let slow = names(&["--duration", "5"]);
+    // A bare number is perf's spelling.
+    for long in [["--min-duration", "5"], ["--min-duration", "5ms"], ["--duration", "5"]] {
+        let slow = names(&long);
+        let has_sleep = slow.iter().any(|name| name.contains("nanosleep"));
+        assert!(has_sleep && !slow.contains(&"close".to_owned()), "{long:?}: {slow:?}");
+    }
+}
+
+#[test]
+fn duration_is_the_run_time_and_a_bare_number_selects_calls() {
+    for (words, said) in [
+        (
+            &["--duration", "5", "--min-duration", "3", "--", "true"][..],
+            "--duration 5 cannot be used with --min-duration",
+        ),
+        (
+            &["--duration", "5s", "--timeout", "3s", "--", "true"],
+            "--duration 5s cannot be used with --timeout",
+        ),
+        (&["--duration", "5s", "-i", "no.data"], "a recording (-i) has no run time"),
+        (&["--duration", "5x", "--", "true"], "--timeout 5x: must be a time"),
+    ] {
+        kit::run(&[&["trace"], words].concat()).expect(2).says(&[said]);
+    }
+    let Some(lab) = lab() else { return };
+    let file = lab.path("timed");
+    let traced = |words: &[&str]| kit::run(&[&["trace", "-o", name_of(&file)], words].concat());
+    let timed = traced(&["--duration", "100ms", "--", "sleep", "3600"]).expect(0);
+    assert!(!timed.stderr.contains("--duration"), "{}", timed.stderr);
+    // perf's option does not end a trace. A process that has ended ends it.
+    let mut sleeper = Command::new("sleep").arg("3600").spawn().expect("sleep starts");
+    let pid = sleeper.id().to_string();
+    let mut pmc = kit::pmc();
+    pmc.args(["trace", "-p", &pid, "--duration", "10", "-o", name_of(&file)]).stderr(Stdio::piped());
+    let pmc = pmc.spawn().expect("pmc starts");
+    kit::wait_for("the trace", || file.exists());
+    sleeper.kill().and_then(|()| sleeper.wait()).expect("sleep ends");
+    let said = String::from_utf8(pmc.wait_with_output().expect("pmc ends").stderr).expect("text");
     assert!(
-        slow.iter().any(|name| name.contains("nanosleep")) && !slow.contains(&"close".to_owned()),
-        "{slow:?}"
+        said.contains("as in perf; the trace continues") && said.contains("--duration 10s ends it"),
+        "{said}"
     );
+    for ends in [&["--max-events", "1"][..], &["--timeout", "100ms"]] {
+        let own = std::process::id().to_string();
+        let ended = traced(&[&["-p", &own, "--duration", "0"], ends].concat()).expect(0);
+        assert!(!ended.stderr.contains("as in perf"), "{}", ended.stderr);
+    }
 }
 
 #[test]
@@ -337,6 +379,8 @@ fn losses_are_counted_and_shown() {
         kit::run(&["trace", "-s", "-r", "0", "-m", "1", "--", name_of(&reader), "50000", "2"]).expect(0);
     let ran = ran.says(&["records lost", "were lost because the ring buffers were full"]);
     assert!(!ran.stderr.contains("none lost"), "{}", ran.stderr);
+    let quiet = ["trace", "-q", "-s", "-r", "0", "-m", "1", "--", name_of(&reader), "50000", "2"];
+    kit::run(&quiet).expect(0).says(&["pmc: warning: ", "were lost because the ring buffers were full"]);
 }
 
 #[test]

@@ -170,15 +170,23 @@ fn check_functions(file: &Path, threads: &[Measured]) {
     }
 }
 
+/// Returns the rows of running, waiting and runnable time by these sort keys, including idle threads.
+#[track_caller]
+fn rows_of_all_states(file: &str, keys: &str) -> Vec<serde_json::Value> {
+    let words = ["report", "--json", "-i", file, "-s", keys, "-g", "none", "--no-children", "--idle"];
+    let words = [&words[..], &["--state", "all"]].concat();
+    let json: serde_json::Value = serde_json::from_str(&kit::run(&words).expect(0).stdout).expect("JSON");
+    let events = json["events"].as_array().expect("events");
+    let known = ["running", "waiting", "runnable"];
+    assert!(events.iter().all(|event| known.contains(&event["name"].as_str().expect("a name"))), "{json}");
+    events.iter().flat_map(|event| event["rows"].as_array().expect("rows").clone()).collect()
+}
+
 /// Checks that each thread waits mostly at its site, apart from waits for a CPU.
 #[track_caller]
 fn check_sites(file: &Path, threads: &[Measured], sites: &[(&str, &str)]) {
     let file = file.to_str().expect("UTF-8");
-    let words =
-        ["report", "--json", "-i", file, "-s", "tid,wait_site", "-g", "none", "--no-children", "--idle"];
-    let json: serde_json::Value = serde_json::from_str(&kit::run(&words).expect(0).stdout).expect("JSON");
-    let rows = json["events"][0]["rows"].as_array().expect("rows");
-    assert_eq!(json["events"][0]["name"], "wall-clock");
+    let rows = &rows_of_all_states(file, "tid,wait_site");
     for Measured { name, tid, .. } in threads {
         let site = sites.iter().find(|(mode, _)| mode == name).expect("a known mode").1;
         let (mut here, mut all) = (0, 0);
@@ -446,6 +454,43 @@ fn threads_that_wait_before_and_after_the_recording_are_measured() {
     let all = samples(&file);
     assert!(all.len() == 1 && all[0].event == "offcpu-time" && all[0].tid.to_string() == pid, "{all:?}");
     agree("blocked", all[0].period, told["elapsed_ns"].as_f64().expect("a time"), 0.05);
+}
+
+/// Threads that sleep 10 ms again and again.
+const SLEEPERS: &str = r#"
+#include <pthread.h>
+#include <unistd.h>
+static void *sleeps(void *none) { for (;;) usleep(10000); return none; }
+int main(void) {
+    pthread_t thread;
+    for (int i = 0; i < 60; i++) pthread_create(&thread, 0, sleeps, 0);
+    pause();
+}
+"#;
+
+#[test]
+fn waits_of_attached_threads_are_known_from_the_start() {
+    let lab = Lab::new();
+    let Some(program) = lab.build(C, SLEEPERS) else { return };
+    if !kit::need_root() || !kit::need_kernel_mode() {
+        return;
+    }
+    let sleepers = kit::ProcessGuard::start(&mut Command::new(program));
+    let threads = || std::fs::read_dir(format!("/proc/{}/task", sleepers.id())).map_or(0, Iterator::count);
+    kit::wait_for("its threads", || threads() == 61);
+    let pid = sleepers.id().to_string();
+    let file = lab.path("perf.data");
+    let mut pmc = kit::pmc();
+    pmc.args(["record", "--wall", "--duration", "0.2s", "-p", &pid, "-o"]).arg(&file);
+    kit::Ran::from(pmc.output().expect("pmc starts")).expect(0);
+    let all = samples(&file);
+    let blocked = || all.iter().filter(|sample| sample.event == "offcpu-time");
+    let threads: std::collections::BTreeSet<i32> = blocked().map(|sample| sample.tid).collect();
+    assert_eq!(threads.len(), 61);
+    let total: f64 = blocked().map(|sample| sample.period).sum();
+    let unknown = blocked().filter(|sample| sample.functions.is_empty());
+    let unknown: f64 = unknown.map(|sample| sample.period).sum();
+    assert!(unknown <= 0.01 * total, "{unknown} of {total}");
 }
 
 #[test]

@@ -22,7 +22,7 @@ use crate::view::export::{self, ExportContents, ExportFormat, RecordingCircumsta
 pub(super) use plan::ExportPlan;
 use pmc_analysis::analysis::{Analysis, NamedSamples, header, recording_quality};
 use pmc_analysis::import;
-use pmc_analysis::profile::sampled::{Profile, Query, StackProfile, StringTable};
+use pmc_analysis::profile::sampled::{Profile, Query, StackProfile, StringTable, ThreadState};
 use pmc_analysis::session::samples::SampleAttribute;
 use pmc_analysis::session::{CodeLocation, Session};
 use pmc_symbols::symbol::MissingDataReason;
@@ -242,12 +242,28 @@ impl LoadedRecording {
         // Without timestamps, all samples would seem to be simultaneous.
         request.apart.retain(|one| session.has_time || !matches!(one, SampleAttribute::Time(_)));
         let question = request.question(&plan.query, &session.reader);
-        let query = Query { event: plan.event(&session.reader)?, ..question };
+        let mut query = Query { event: plan.event(&session.reader)?, ..question };
         let depth = plan.depth.unwrap_or(request.depth(&session.reader));
         let mut analysis = Analysis::load(session, &request, &Bars)?;
         let named = analysis.name(depth, StringTable::default(), &Bars);
+        if plan.format == ExportFormat::Svg
+            && plan.request.selection.states.is_none()
+            && query.event.is_none()
+            && let Some(event) = pictured_state(&named, plan.before.is_some())
+        {
+            (query.states_apart, query.event) = (true, Some(event));
+        }
         Ok(Self { analysis, named, query })
     }
+}
+
+/// Returns the event with the time that a picture shows: the same as the first table of a report. Pictures of
+/// differences show running time, because waiting time depends on the machine's load.
+fn pictured_state(named: &NamedSamples, compares: bool) -> Option<usize> {
+    let events = named.state_events();
+    let is_shown = |state| state == ThreadState::Running || state == ThreadState::Blocked && !compares;
+    let shown = events.into_iter().filter(|(state, ..)| is_shown(*state));
+    shown.max_by_key(|(_, _, time)| *time).map(|(_, event, _)| event)
 }
 
 /// Returns the event to export if the format can contain only one.

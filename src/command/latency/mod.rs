@@ -16,6 +16,7 @@ use std::sync::Arc;
 pub(super) use self::plan::LatencyPlan;
 use self::plan::LatencySource;
 use super::destination::{Destination, is_standard};
+use super::warning::CommandWarning;
 use crate::view;
 use crate::view::export::{ExportContents, ExportFormat, RecordingCircumstances};
 use crate::view::report::ReportLayout;
@@ -38,7 +39,8 @@ pub(super) fn run(plan: &LatencyPlan) -> Result<Exit> {
     let sample = match &plan.source {
         LatencySource::Recording(path) => {
             let session = Arc::new(Session::open(import::open(path)?)?);
-            return latency::of_recording(&session, &plan.request, |named| show(plan, named));
+            let mut is_first = true;
+            return latency::of_recording(&session, &plan.request, |named| show(plan, named, &mut is_first));
         }
         LatencySource::Live(sample) => sample,
     };
@@ -49,8 +51,8 @@ pub(super) fn run(plan: &LatencyPlan) -> Result<Exit> {
         false => Streams::Shared,
     };
     let (mut groups, mut text_of) = stream::groups_by_text(sample, &host)?;
-    let rules = &plan.request.rules.rules;
-    let is_begin = |text| rules.iter().any(|rule| rule.role == PairRole::Begin && rule.text == text);
+    let rules = || plan.request.intervals.iter().flat_map(|interval| &interval.rules.rules);
+    let is_begin = |text| rules().any(|rule| rule.role == PairRole::Begin && rule.text == text);
     let events = groups.iter_mut().flat_map(|(group, _)| &mut group.events);
     for (event, text) in events.zip(&text_of) {
         // Only the stacks of begin events are shown, and it takes time to copy the others.
@@ -72,17 +74,23 @@ pub(super) fn run(plan: &LatencyPlan) -> Result<Exit> {
     stream.print_slice(end - start)?;
     let mut measured = stream.measured;
     measured.lost_at_least(run.lost);
-    measured.finish(end, end - start, |named| show(plan, named))?;
+    let mut is_first = true;
+    measured.finish(end, end - start, |named| show(plan, named, &mut is_first))?;
+    if run.lost > 0 {
+        say::warn(CommandWarning::IntervalsLost { records: run.lost });
+    }
     Ok(run.exit())
 }
 
-/// Prints the result, and writes the requested files.
-fn show(plan: &LatencyPlan, named: &NamedLatency<'_>) -> Result<()> {
+/// Prints the result for one kind of interval, and writes the requested files.
+fn show(plan: &LatencyPlan, named: &NamedLatency<'_>, is_first: &mut bool) -> Result<()> {
     let is_stdout_taken = plan.folded.as_deref().is_some_and(is_standard);
+    let is_first = std::mem::replace(is_first, false);
     if !is_stdout_taken {
         print(|out| match plan.json {
             true => view::latency::write_json(out, &named.report),
-            false => view::latency::write(out, &named.report, plan.layout),
+            false if is_first => view::latency::write(out, &named.report, plan.layout),
+            false => writeln!(out).and_then(|()| view::latency::write(out, &named.report, plan.layout)),
         })?;
     }
     let files = [(&plan.flamegraph, ExportFormat::Svg), (&plan.folded, ExportFormat::Folded)];
@@ -136,11 +144,12 @@ impl LatencyStream<'_> {
         if self.plan.interval.is_none() {
             return Ok(());
         }
-        let slice = self.measured.slice(since);
-        let is_first = !std::mem::replace(&mut self.has_heading, true);
-        print(|out| match self.plan.json {
-            true => view::latency::write_slice_json(out, &slice),
-            false => view::latency::write_slice(out, &slice, is_first),
+        self.measured.slices(since).iter().try_for_each(|slice| {
+            let is_first = !std::mem::replace(&mut self.has_heading, true);
+            print(|out| match self.plan.json {
+                true => view::latency::write_slice_json(out, slice),
+                false => view::latency::write_slice(out, slice, is_first),
+            })
         })
     }
 }

@@ -12,7 +12,7 @@ use crate::command::sampling_options::{
 use crate::command::time_span::time_span;
 use crate::command::warning::CommandWarning;
 use crate::view::latency::LatencyLayout;
-use pmc_analysis::analysis::latency::{KeySource, LatencyRequest, PairRules};
+use pmc_analysis::analysis::latency::{IntervalRequest, KeySource, LatencyRequest, PairRules};
 use pmc_analysis::analysis::request::SampleSelection;
 use pmc_events::counter::request::sampling::{CallGraph, Rate, SampleOptions};
 use pmc_recording::recording::filters;
@@ -49,17 +49,40 @@ const RING: u64 = 8 << 20;
 impl LatencyPlan {
     pub(in crate::command) fn new(typed: LatencyArgs, host: &Host) -> Result<Self> {
         let is_live = typed.input.is_none();
-        let LatencyPreset { mut rules, nests, needs_all_cpus } = preset(&typed, is_live.then_some(host))?;
-        add_filters(&mut rules, &typed)?;
+        let chosen = chosen(&typed, is_live.then_some(host))?;
+        let machine_wide = chosen.iter().position(|preset| preset.needs_all_cpus);
+        let of_target = chosen.iter().position(|preset| !preset.needs_all_cpus);
+        let are_presets = typed.events.len() != 2 || chosen.len() == 2;
+        let mut intervals = presets::merged(chosen);
+        add_filters(&mut intervals, &typed, are_presets)?;
         let stacks = typed.stacks
             || typed.call_graph.is_some()
             || typed.flamegraph.is_some()
             || typed.folded.is_some();
+        if intervals.len() > 1 {
+            let options = [
+                ("-I", typed.interval_print.is_some()),
+                ("--flamegraph", typed.flamegraph.is_some()),
+                ("--folded", typed.folded.is_some()),
+            ];
+            if let Some((option, _)) = options.iter().find(|(_, is_given)| *is_given) {
+                return Err(Error::usage(format!(
+                    "{option} shows one kind of interval, not {}",
+                    intervals.len()
+                ))
+                .try_this(format!("pmc latency {} {option} …", typed.events[0])));
+            }
+        }
         let mut warnings = Vec::new();
+        if let (Some(wide), Some(other), false) = (machine_wide, of_target, typed.command.is_empty()) {
+            let [preset, other] = [wide, other].map(|at| typed.events[at].clone());
+            warnings.push(CommandWarning::PresetNeedsAllCpus { preset, other });
+        }
         let source = match &typed.input {
             Some(input) => LatencySource::Recording(input.clone()),
             None => {
-                let plan = sampling(&typed, &mut rules, needs_all_cpus, stacks, host, &mut warnings)?;
+                let machine_wide = machine_wide.map(|at| typed.events[at].as_str());
+                let plan = sampling(&typed, &mut intervals, machine_wide, stacks, host, &mut warnings)?;
                 LatencySource::Live(Box::new(plan))
             }
         };
@@ -69,9 +92,9 @@ impl LatencyPlan {
             vmlinux: typed.vmlinux.clone(),
             ..SymbolFiles::default()
         };
+        intervals.iter_mut().for_each(|interval| interval.nests |= typed.nest);
         let request = LatencyRequest {
-            rules,
-            nests: nests || typed.nest,
+            intervals,
             slowest: typed.slowest,
             stacks,
             heat: typed.heatmap,
@@ -93,31 +116,63 @@ impl LatencyPlan {
     }
 }
 
-fn preset(typed: &LatencyArgs, live: Option<&Host>) -> Result<LatencyPreset> {
-    let (begin, end) = match typed.events.as_slice() {
-        [begin, end] => (begin, end),
-        [name] => {
-            let Some(preset) = LatencyPreset::named(name, live)? else {
-                return Err(Error::usage(format!("latency {name}: the end event is missing"))
-                    .why(format!("a single word must be a preset: {}", presets::NAMES))
-                    .try_this(format!("pmc latency {name} END_EVENT")));
-            };
-            if typed.key.is_empty() {
-                return Ok(preset);
-            }
-            return Err(Error::usage(format!("-k: the preset {name} has its own key"))
-                .try_this("specify both events to choose another key"));
+/// Returns the presets on the command line, or the pair of its two events.
+fn chosen(typed: &LatencyArgs, live: Option<&Host>) -> Result<Vec<LatencyPreset>> {
+    let presets = typed.events.iter().map(|name| LatencyPreset::named(name, live));
+    let presets = presets.collect::<Result<Vec<_>>>()?;
+    let names = || typed.events.iter().zip(&presets);
+    let is_repeated = |at: usize| typed.events[..at].contains(&typed.events[at]);
+    match (names().find(|(_, preset)| preset.is_some()), names().find(|(_, preset)| preset.is_none())) {
+        (None, None) => Err(no_events(typed)),
+        (None, Some(_)) => match typed.events.as_slice() {
+            [begin, end] => Ok(vec![LatencyPreset::of_events(begin, end, &typed.key)?]),
+            [name] => Err(Error::usage(format!("latency {name}: the end event is missing"))
+                .why(format!("a single word must be a preset: {}", presets::NAMES))
+                .try_this(format!("pmc latency {name} END_EVENT"))),
+            more => Err(Error::usage(format!("latency: {} events, but an interval has two", more.len()))
+                .why("only presets can be listed: each is an interval")
+                .try_this("commas between alternative events: pmc latency BEGIN,BEGIN END")),
+        },
+        (Some((preset, _)), Some((event, _))) => {
+            Err(Error::usage(format!("latency: {preset} is a preset, but {event} is not"))
+                .why(format!("the presets are {}", presets::NAMES))
+                .try_this("either presets or two events"))
         }
-        _ => return Err(Error::usage("latency requires a begin event and an end event, or a preset")),
-    };
-    LatencyPreset::of_events(begin, end, &typed.key)
+        (Some((name, _)), None) if !typed.key.is_empty() => {
+            Err(Error::usage(format!("-k: the preset {name} has its own key"))
+                .try_this("specify both events to choose another key"))
+        }
+        (Some(_), None) => match (0..typed.events.len()).find(|&at| is_repeated(at)) {
+            Some(at) => Err(Error::usage(format!("latency: {} is given twice", typed.events[at]))
+                .try_this("list each preset once")),
+            None => Ok(presets.into_iter().flatten().collect()),
+        },
+    }
 }
 
-/// Adds each `--filter` to the rules of the preceding event, or to all rules of a preset.
-fn add_filters(rules: &mut PairRules, typed: &LatencyArgs) -> Result<()> {
+/// The error for a command line without events.
+fn no_events(typed: &LatencyArgs) -> Error {
+    let ids = [("-p", &typed.pids), ("-t", &typed.tids)];
+    let ids = ids.iter().find(|(_, ids)| !ids.is_empty());
+    let target = match (ids, typed.command.is_empty()) {
+        (Some((option, ids)), _) => format!("{option} {}", ids.join(",")),
+        (None, false) => format!("-- {}", typed.command[0].to_string_lossy()),
+        (None, true) => "-- COMMAND".to_owned(),
+    };
+    Error::usage("latency: no events given")
+        .why("pmc measures the time from one event to another, or that of a preset")
+        .try_this(format!("pmc latency syscall:read {target}: how long a system call takes"))
+        .try_this(format!("pmc latency func:PATH:NAME {target}: how long a function runs"))
+        .try_this("pmc latency runq block: waits for a CPU, and disk requests, on all CPUs")
+}
+
+/// Adds each `--filter` to the rules of the preceding event, or to all rules of the preceding preset.
+fn add_filters(intervals: &mut [IntervalRequest], typed: &LatencyArgs, are_presets: bool) -> Result<()> {
     for (place, filter) in tracepoint_filters(typed.filter_places.clone(), typed.filter.clone())? {
-        let text = (typed.events.len() > 1).then(|| place.min(rules.texts.len() - 1));
-        for rule in rules.rules.iter_mut().filter(|rule| text.is_none_or(|text| rule.text == text)) {
+        let interval = if are_presets { place.min(intervals.len() - 1) } else { 0 };
+        let PairRules { texts, rules } = &mut intervals[interval].rules;
+        let text = (!are_presets).then(|| place.min(texts.len() - 1));
+        for rule in rules.iter_mut().filter(|rule| text.is_none_or(|text| rule.text == text)) {
             rule.filter = Some(filters::both(rule.filter.take(), &filter));
         }
     }
@@ -142,20 +197,21 @@ fn selection(typed: &LatencyArgs) -> Result<SampleSelection> {
     })
 }
 
-/// Returns the plan for a live measurement. If an event occurs in only one rule, the kernel applies the
-/// rule's filter.
+/// Returns the plan for a live measurement. `machine_wide` is a preset that can only be measured on all CPUs.
+/// If an event occurs in only one rule, the kernel applies the rule's filter.
 fn sampling(
     typed: &LatencyArgs,
-    rules: &mut PairRules,
-    needs_all_cpus: bool,
+    intervals: &mut [IntervalRequest],
+    machine_wide: Option<&str>,
     stacks: bool,
     host: &Host,
     warnings: &mut Vec<CommandWarning>,
 ) -> Result<SamplePlan> {
+    let texts = intervals[0].rules.texts.clone();
     let mode = typed.call_graph.as_deref().unwrap_or("auto");
     let call_graph = call_graph(Some(mode), true)?;
     if matches!(call_graph, Some(CallGraph::FpDeferred | CallGraph::Lbr)) {
-        let events = rules.texts.iter().map(|text| format!(" -e {text}")).collect::<String>();
+        let events = texts.iter().map(|text| format!(" -e {text}")).collect::<String>();
         return Err(Error::usage(format!("--call-graph {mode} is not supported by a live measurement"))
             .why("only recordings have such call chains")
             .try_this(format!(
@@ -163,8 +219,8 @@ fn sampling(
             )));
     }
     let has_tasks = !typed.pids.is_empty() || !typed.tids.is_empty() || typed.uid.is_some();
-    if needs_all_cpus && has_tasks {
-        return Err(Error::usage(format!("{} cannot be measured for individual processes", typed.events[0]))
+    if let (Some(preset), true) = (machine_wide, has_tasks) {
+        return Err(Error::usage(format!("{preset} cannot be measured for individual processes"))
             .why("its events are charged to whichever thread is running")
             .try_this("omit -p, -t and -u: this is measured on all CPUs"));
     }
@@ -173,7 +229,7 @@ fn sampling(
         tids: &typed.tids,
         user: typed.uid.as_deref(),
         cpus: typed.cpus.as_deref(),
-        all_cpus: typed.all_cpus || needs_all_cpus && typed.cpus.is_none(),
+        all_cpus: typed.all_cpus || machine_wide.is_some() && typed.cpus.is_none(),
     };
     let typed_targets = TargetArgs { all_cpus: typed.all_cpus, ..targets };
     warnings.extend(overridden(typed_targets));
@@ -183,13 +239,15 @@ fn sampling(
         warnings.push(CommandWarning::WholeMachine);
     }
     let mut filters = Vec::new();
-    for text in 0..rules.texts.len() {
-        let mut of_text = rules.rules.iter_mut().filter(|rule| rule.text == text);
+    for text in 0..texts.len() {
+        let rules = intervals.iter_mut().flat_map(|interval| &mut interval.rules.rules);
+        let mut of_text = rules.filter(|rule| rule.text == text);
         if let (Some(rule), None) = (of_text.next(), of_text.next()) {
             filters.extend(rule.filter.take().map(|filter| (text, filter)));
         }
     }
-    let is_by_thread = rules.rules.iter().all(|rule| rule.key == [KeySource::Thread]);
+    let mut rules = intervals.iter().flat_map(|interval| &interval.rules.rules);
+    let is_by_thread = rules.all(|rule| rule.key == [KeySource::Thread]);
     let options = SampleOptions {
         // By default, some probes would be sampled at a frequency.
         rate: Rate::Period(1),
@@ -202,7 +260,7 @@ fn sampling(
         ..SampleOptions::default()
     };
     Ok(SamplePlan {
-        events: rules.texts.clone(),
+        events: texts,
         filters,
         // Exclude pmc itself, except for pairs that span several threads, which need the events of all
         // threads.

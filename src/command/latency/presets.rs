@@ -7,7 +7,7 @@
 //!   func:PATH:F    uprobe:PATH:F → uprobe:PATH:F%return                       thread, nested
 //! ```
 
-use pmc_analysis::analysis::latency::{EventRule, KeySource, PairRole, PairRules};
+use pmc_analysis::analysis::latency::{EventRule, IntervalRequest, KeySource, PairRole, PairRules};
 use pmc_sys::error::{Error, Result};
 use pmc_sys::host::Host;
 
@@ -114,6 +114,19 @@ impl LatencyPreset {
     }
 }
 
+/// Returns the intervals of all presets, with one list of events.
+pub(super) fn merged(presets: Vec<LatencyPreset>) -> Vec<IntervalRequest> {
+    let mut texts: Vec<String> = Vec::new();
+    let mut intervals = Vec::new();
+    for LatencyPreset { rules: mut own, nests, .. } in presets {
+        own.rules.iter_mut().for_each(|rule| rule.text += texts.len());
+        texts.append(&mut own.texts);
+        intervals.push(IntervalRequest { rules: own, nests });
+    }
+    intervals.iter_mut().for_each(|interval| interval.rules.texts.clone_from(&texts));
+    intervals
+}
+
 /// Returns the pair that measures how long a thread waits for a CPU, from its wake-up or preemption until it
 /// runs.
 fn run_queue(is_live: bool) -> LatencyPreset {
@@ -158,6 +171,17 @@ mod tests {
         for none in ["syscall:", "func:x", "sched:sched_switch", "nothing"] {
             assert!(texts(none).is_none(), "{none}");
         }
+    }
+
+    #[test]
+    fn merged_presets_have_one_list_of_events() {
+        let preset = |name| LatencyPreset::named(name, None).unwrap().unwrap();
+        let [read, runq] = &merged(vec![preset("syscall:read"), preset("runq")])[..] else { panic!() };
+        assert_eq!((&read.rules.texts, read.rules.texts.len()), (&runq.rules.texts, 5));
+        let of = |interval: &IntervalRequest| {
+            interval.rules.rules.iter().map(|rule| rule.text).collect::<Vec<_>>()
+        };
+        assert_eq!((of(read), of(runq)), (vec![0, 1], vec![2, 3, 4, 4]));
     }
 
     #[test]

@@ -70,6 +70,7 @@ pub(super) fn check_events(plan: &RecordPlan) -> Result<()> {
 pub(super) fn run_unseen(mut plan: RecordPlan) -> Result<Exit> {
     let Some((_, run)) = measure(&mut plan, None)? else { return Ok(Exit::Done) };
     let exit = run.exit(!plan.sample.run_schedule.command.is_empty());
+    keep_files(&run);
     run.failed.map_or(Ok(exit), Err)
 }
 
@@ -206,7 +207,7 @@ fn report(plan: &RecordPlan, events: &[RecordedEvent], run: RecordingResult) -> 
         say::warn(CommandWarning::CountersYielded { off, of });
     }
     if lost > 0 {
-        say::warn(CommandWarning::RecordsLost);
+        say::warn(CommandWarning::RecordsLost { records: lost });
     }
     if run.totals.truncated > 0 {
         say::warn(CommandWarning::TraceCutOff);

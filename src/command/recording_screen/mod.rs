@@ -63,6 +63,7 @@ impl ScreenPlan {
             query: Query {
                 totals: true,
                 innermost: true,
+                states_apart: true,
                 tree: Some(StackDirection::Caller),
                 ..Query::default()
             },

@@ -10,7 +10,7 @@ use crate::view::report::{
     ChainPosition, ChainShape, ChainUnit, EventGrouping, ReportColumn, ReportFormat, ReportLayout,
 };
 use pmc_analysis::analysis::AnalysisRequest;
-use pmc_analysis::analysis::request::{CostMeasure, LatencyMode, TraceField};
+use pmc_analysis::analysis::request::{CostMeasure, LatencyMode, TraceField, WaitRows};
 use pmc_analysis::profile::sampled::chains::ChainRequest;
 use pmc_analysis::profile::sampled::table::RowSelection;
 use pmc_analysis::profile::sampled::{Filter, Query, ShareOf, SortKey, StackDirection};
@@ -161,6 +161,7 @@ impl ReportPlan {
             // Show them only on terminals, because rows in a pipe must match perf's.
             language_functions: !parseable && !is_piped && !typed.quiet && request.callers,
             // As in perf, percentages then exclude samples without names.
+            states_apart: true,
             relative: typed.percentage == "relative" || typed.stacks.hide_unresolved,
             filter: Filter { only: RowSelection { part, ..plan::only(&typed.stacks) }, ..Filter::default() },
             ..Query::default()
@@ -241,6 +242,14 @@ fn request(
         max_stack: typed.stacks.max_stack,
         joins: !typed.filter.no_join,
         idle: typed.filter.idle,
+        // perf's rows, for programs that read perf's columns and for chains below rows.
+        wait_rows: match &layout.form {
+            ReportFormat::Json => WaitRows::Functions,
+            ReportFormat::Text if !layout.is_piped && layout.chains == ChainPosition::Below => {
+                WaitRows::Functions
+            }
+            _ => WaitRows::KernelFunctions,
+        },
         stitches: typed.stacks.stitch_lbr,
         stack_changes,
         raw_names: typed.stacks.no_demangle,

@@ -143,7 +143,7 @@ pub(super) fn run(
         printer.whole(&counts)?;
     }
     if run.totals.lost > 0 {
-        say::warn(CommandWarning::RecordsLost);
+        say::warn(CommandWarning::RecordsLost { records: run.totals.lost });
     }
     if let Some(error) = run.failed {
         return Err(error);

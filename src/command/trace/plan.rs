@@ -9,6 +9,7 @@ use crate::cli::trace::TraceArgs;
 use crate::command::plan;
 use crate::command::sampling_options::{self, TargetArgs};
 use crate::command::temporary::TemporaryRecording;
+use crate::command::warning::CommandWarning;
 use crate::view::trace::SummaryLayout;
 use pmc_analysis::analysis::trace::{CallFilter, CallSelection, UnknownCall};
 use pmc_analysis::profile::syscalls::SyscallDecoder;
@@ -97,12 +98,13 @@ fn events_with_texts(host: &Host, selection: &CallSelection) -> Vec<String> {
 
 impl TraceCommandPlan {
     pub(in crate::command) fn new(typed: &TraceArgs, host: &Host) -> Result<Self> {
+        let typed = &with_duration_applied(typed.clone())?;
         let filter = CallFilter {
             selection: CallSelection::parse(&typed.calls).map_err(unknown)?,
             least_ns: typed
-                .duration
+                .min_duration
                 .as_deref()
-                .map(|text| plan::duration("--duration", text, MS, 0))
+                .map(|text| plan::duration("--min-duration", text, MS, 0))
                 .transpose()?
                 .unwrap_or(0),
             only_failed: typed.failure,
@@ -160,6 +162,33 @@ impl TraceCommandPlan {
     pub(in crate::command) fn take_recording(&mut self) -> Option<(RecordArgs, TemporaryRecording)> {
         self.recording.take().map(|both| *both)
     }
+}
+
+/// Replaces `--duration` by `--timeout`, or by `--min-duration` if its value is a bare number, as in perf.
+///
+/// # Errors
+/// Fails if both options of such a pair are given, or if a recording is to end after a time.
+fn with_duration_applied(mut typed: TraceArgs) -> Result<TraceArgs> {
+    let Some(text) = typed.duration.take() else { return Ok(typed) };
+    let is_filter = text.parse::<f64>().is_ok();
+    let (option, same) = match is_filter {
+        true => ("--min-duration", &mut typed.min_duration),
+        false => ("--timeout", &mut typed.timeout),
+    };
+    if same.replace(text.clone()).is_some() {
+        return Err(Error::usage(format!("--duration {text} cannot be used with {option}"))
+            .why(format!("with this value, it means {option}"))
+            .try_this("--duration 10s for the run time, and --min-duration 10ms for the calls to show"));
+    }
+    if !is_filter && typed.input.is_some() {
+        return Err(Error::usage(format!("--duration {text}: a recording (-i) has no run time"))
+            .try_this(format!("--min-duration {text}, to show only calls that take this long")));
+    }
+    let can_end = typed.timeout.is_some() || typed.max_events.is_some();
+    if is_filter && !can_end && typed.input.is_none() && typed.command.is_empty() {
+        say::warn(CommandWarning::DurationIsFilter { text });
+    }
+    Ok(typed)
 }
 
 fn unknown(unknown: UnknownCall) -> Error {

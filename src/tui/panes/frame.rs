@@ -57,8 +57,10 @@ pub(super) fn header(buffer: &mut Buffer, area: Rect, state: &ScreenState, theme
                 format!("  running {running:.0}, runnable {runnable:.0}, blocked {blocked:.0} ms/s")
             }
             Some(sums) => {
-                let [elapsed, running, waiting] = [sums.elapsed_ns, event.total.ran(), event.total.waited()]
-                    .map(|ns| units::duration(ns as f64));
+                let [running, waiting] =
+                    [ThreadState::Running, ThreadState::Blocked].map(|of| sums.time_in(of));
+                let [elapsed, running, waiting] =
+                    [sums.elapsed_ns, running, waiting].map(|ns| units::duration(ns as f64));
                 format!("  {elapsed} elapsed, {running} running, {waiting} waiting")
             }
             None => format!("  {} samples", units::thousands(event.total.samples)),

@@ -102,7 +102,7 @@ fn heading(
     if widths.bar > 0 {
         line += &" ".repeat(widths.bar + 1);
     }
-    for (at, (key, width)) in profile.keys.iter().zip(&widths.keys).enumerate() {
+    for (at, (key, width)) in profile.keys_of(event).iter().zip(&widths.keys).enumerate() {
         if *width == 0 {
             continue;
         }
@@ -162,8 +162,10 @@ fn spans(
                 vec![(text::cut(&words, *width), theme.dim())]
             }
             RowCell::Symbol(letter, id) if !is_moved => {
-                let kind =
-                    CodeKind::of_row(*letter, &table::named(profile, row, SortKey::Dso).unwrap_or_default());
+                let kind = CodeKind::of_row(
+                    *letter,
+                    &table::named(profile, event, row, SortKey::Dso).unwrap_or_default(),
+                );
                 let mut words = vec![(text::left(mark(kind, false), 2), theme.function(kind))];
                 words.extend(name(profile.texts.get(*id), kind, width.saturating_sub(2), theme));
                 words
@@ -208,8 +210,8 @@ pub(super) fn thread_time(
 }
 
 /// Returns a row's text, with the function name in full.
-fn in_full(profile: &Profile, row: &TableRow) -> String {
-    let module = table::named(profile, row, SortKey::Dso).unwrap_or_default();
+fn in_full(profile: &Profile, event: &ProfileEvent, row: &TableRow) -> String {
+    let module = table::named(profile, event, row, SortKey::Dso).unwrap_or_default();
     let words = row.cells.iter().map(|cell| match *cell {
         RowCell::Symbol(letter, id) => {
             let mark = mark(CodeKind::of_row(letter, &module), false);
@@ -238,7 +240,7 @@ fn detail(
         left += &format!("{count} start-up frames hidden (b to show)");
     } else if state.table.marks.is_empty() {
         let own = row.own.samples;
-        left += &format!("{own} sample{}, {}", if own == 1 { "" } else { "s" }, in_full(profile, row));
+        left += &format!("{own} sample{}, {}", if own == 1 { "" } else { "s" }, in_full(profile, event, row));
     } else {
         let is_marked = |row: &&TableRow| state.table.marks.contains(&table::identity(profile, row));
         let marked: Vec<&TableRow> = event.rows.iter().filter(is_marked).collect();
@@ -247,7 +249,7 @@ fn detail(
         let (share, error) = (numbers::percent(share), numbers::error(error));
         left += &format!("{} marked, {} {} themselves", marked.len(), share.trim(), error.trim());
     }
-    let function = table::function(profile, row);
+    let function = table::function(profile, event, row);
     let history = state.history.as_ref().filter(|(of, _)| Some(of) == function.as_ref());
     // If space is short, omit the history and show only the row's text.
     let sparks = history.filter(|_| width >= 90).map(|(_, sums)| {

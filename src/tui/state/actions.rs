@@ -12,7 +12,7 @@ use super::{Overlay, ScreenEffect, ScreenState};
 use crate::tui::engine::LiveCommand;
 use crate::tui::keys::{self, KeyAction, Pane};
 use pmc_analysis::profile::sampled::{
-    FunctionRef, ProfileEvent, ShareOf, SortKey, StackDirection, ThreadState,
+    FunctionRef, Profile, ProfileEvent, ShareOf, SortKey, StackDirection, ThreadState,
 };
 
 /// The sort keys through which the user can cycle, in addition to those requested on the command line.
@@ -430,12 +430,12 @@ impl ScreenState {
 
     /// Returns the columns by which the table can be sorted.
     pub(crate) fn columns(&self) -> Vec<FunctionColumn> {
-        let Some((profile, _)) = self.event() else { return Vec::new() };
+        let Some((profile, event)) = self.event() else { return Vec::new() };
         let mut columns = vec![FunctionColumn::Own];
         if profile.has_totals {
             columns.insert(0, FunctionColumn::Total);
         }
-        columns.extend((0..profile.keys.len()).map(FunctionColumn::Key));
+        columns.extend((0..profile.keys_of(event).len()).map(FunctionColumn::Key));
         columns
     }
 
@@ -488,17 +488,50 @@ impl ScreenState {
         self.ask(effects);
     }
 
-    /// Cycles between all time, running time only and waiting time only.
+    /// Shows the next of running time, waiting time, time spent waiting for a CPU, and all of a thread's time.
+    /// In the live view, the states are not separate events, so this changes the filter.
     fn switch_states(&mut self, effects: &mut Vec<ScreenEffect>) {
         if !self.has_waits() {
             return;
         }
-        let next = match self.query.filter.states {
-            None => Some("running"),
-            Some([ThreadState::Running]) => Some("waiting"),
-            Some(_) => None,
+        if self.state_events.is_empty() {
+            let next = match self.query.filter.states {
+                None => Some("running"),
+                Some([ThreadState::Running]) => Some("waiting"),
+                Some(_) => None,
+            };
+            return self.narrow(|filter| filter.states = next.and_then(ThreadState::named), effects);
+        }
+        self.leave_crumb();
+        let joint = self.state_events.iter().map(|(_, event)| *event).min();
+        let at = self.state_events.iter().position(|(_, event)| Some(*event) == self.query.event);
+        let next = match at.filter(|_| self.query.states_apart) {
+            Some(at) => self.state_events.get(at + 1),
+            None => self.state_events.first(),
         };
-        self.narrow(|filter| filter.states = next.and_then(ThreadState::named), effects);
+        self.query.states_apart = next.is_some();
+        self.query.event = next.map(|(_, event)| *event).or(joint);
+        self.said = Some(match next {
+            Some((ThreadState::Running, _)) => "running time".to_owned(),
+            Some((ThreadState::Runnable, _)) => "time spent waiting for a CPU".to_owned(),
+            Some((ThreadState::Blocked, _)) => "waiting time".to_owned(),
+            None => "all time of the threads: running and waiting".to_owned(),
+        });
+        self.ask(effects);
+    }
+
+    /// Notes which events measure states of threads. Returns the event to show first if it is another one than
+    /// the one shown.
+    pub(super) fn note_states(&mut self, profile: &Profile) -> Option<usize> {
+        if !self.query.states_apart || !self.state_events.is_empty() {
+            return None;
+        }
+        let state = |(event, of): (usize, &ProfileEvent)| of.state.map(|state| (state, event));
+        self.state_events = profile.events.iter().enumerate().filter_map(state).collect();
+        // Waiting for a CPU comes last, because it says the least about the program.
+        self.state_events.sort_by_key(|(state, _)| (*state == ThreadState::Runnable, *state));
+        let first = *profile.shown_events().first()?;
+        (!self.state_events.is_empty() && Some(first) != self.query.event).then_some(first)
     }
 
     /// Shows or folds the waits of idle threads.
@@ -517,7 +550,9 @@ impl ScreenState {
     /// Whether waiting time was measured. If not, shows a message that explains how to measure it.
     fn has_waits(&mut self) -> bool {
         let is_measured = |event: &ProfileEvent| {
-            event.has_waits() || event.thread_time.as_ref().is_some_and(|of| of.idle.0 > 0)
+            event.has_waits()
+                || event.state.is_some()
+                || event.thread_time.as_ref().is_some_and(|of| of.idle.0 > 0)
         };
         let has_waits = self.event().is_some_and(|(_, event)| is_measured(event));
         if !has_waits {
@@ -534,7 +569,7 @@ impl ScreenState {
             KeyAction::InThread => {
                 let comm = match self.pane {
                     Pane::Functions => self.event().and_then(|(profile, event)| {
-                        table::named(profile, self.table.row(event)?, SortKey::Comm)
+                        table::named(profile, event, self.table.row(event)?, SortKey::Comm)
                     }),
                     Pane::Threads => self.threads.lines.get(self.threads.scroll.cursor).and_then(|line| {
                         self.event().map(|(profile, _)| profile.texts.get(line.comm).to_owned())
@@ -547,9 +582,9 @@ impl ScreenState {
                 }
             }
             KeyAction::InDso => {
-                let of_row = self
-                    .event()
-                    .and_then(|(profile, event)| table::named(profile, self.table.row(event)?, SortKey::Dso));
+                let of_row = self.event().and_then(|(profile, event)| {
+                    table::named(profile, event, self.table.row(event)?, SortKey::Dso)
+                });
                 let dso = match self.pane {
                     Pane::Functions => of_row,
                     _ => function.map(|function| function.dso),

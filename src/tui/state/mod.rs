@@ -32,7 +32,7 @@ use code::CodePane;
 use flame::FlamePane;
 use pmc_analysis::profile::sampled::{
     CallTree, Filter, FunctionRef, PENDING, Profile, ProfileEvent, Query, QueryAnswer, SortKey,
-    StackDirection,
+    StackDirection, ThreadState,
 };
 use prompt::Prompt;
 use scroll::Scroll;
@@ -139,6 +139,9 @@ pub struct ScreenState {
     asked_history: Option<FunctionRef>,
     /// The line of the last click. A second click on it acts as Enter.
     clicked: Option<(Pane, usize)>,
+    /// The events that measure one state of threads each, in the order of the key that switches between them.
+    /// Empty until the first answer, and in the live view.
+    state_events: Vec<(ThreadState, usize)>,
     /// The sort keys of the first query, which are the first ones in the cycle of sort keys.
     first_keys: Vec<SortKey>,
     /// Whether callers or callees are at the root of the tree.
@@ -159,6 +162,7 @@ impl ScreenState {
             home: Pane::Functions,
             over: None,
             first_keys: query.keys.clone(),
+            state_events: Vec::new(),
             order,
             query,
             answer: None,
@@ -219,7 +223,7 @@ impl ScreenState {
                 self.size = (width, height);
                 self.refit();
             }
-            ScreenInput::Poll(poll) => self.take(*poll),
+            ScreenInput::Poll(poll) => self.take(*poll, &mut effects),
             ScreenInput::Key(key) => self.key(&key, &mut effects),
             ScreenInput::Mouse(mouse) => self.mouse(mouse, &mut effects),
             ScreenInput::Paste(text) => self.paste(&text),
@@ -242,7 +246,7 @@ impl ScreenState {
         self.threads.scroll.by(0, self.threads.lines.len(), height);
     }
 
-    fn take(&mut self, poll: EngineUpdates) {
+    fn take(&mut self, poll: EngineUpdates, effects: &mut Vec<ScreenEffect>) {
         if let Some(status) = poll.status {
             self.status = status;
         }
@@ -259,11 +263,19 @@ impl ScreenState {
             self.code.set(function, listing, event, height);
         }
         if let Some(answer) = poll.answer {
-            self.is_waiting = answer.query != self.query;
-            // The history may be outdated, because names may have been resolved or samples added.
-            self.asked_history = None;
-            self.answer = Some(answer);
-            self.rebuild();
+            match self.note_states(&answer.profile) {
+                Some(first) => {
+                    self.query.event = Some(first);
+                    self.ask(effects);
+                }
+                None => {
+                    self.is_waiting = answer.query != self.query;
+                    // The history may be outdated, because names may have been resolved or samples added.
+                    self.asked_history = None;
+                    self.answer = Some(answer);
+                    self.rebuild();
+                }
+            }
         }
         if let Some((function, history)) = poll.history {
             self.history = Some((function, history));
@@ -314,7 +326,7 @@ impl ScreenState {
             Some(FunctionRef { dso: text(node.dso), symbol: text(node.symbol) })
         };
         match self.pane {
-            Pane::Functions => table::function(profile, self.table.row(event)?),
+            Pane::Functions => table::function(profile, event, self.table.row(event)?),
             Pane::Tree => of_node(self.stacks.node()?),
             Pane::Flame => of_node(self.flame_node(self.flame.cursor)?),
             Pane::Code => self.code.function.clone(),
@@ -328,7 +340,7 @@ impl ScreenState {
         let rows = event.rows.iter().filter(|row| row.own.samples > 0);
         let mut rows: Vec<_> = rows.collect();
         rows.sort_by_key(|row| std::cmp::Reverse(event.cost(&row.own)));
-        rows.into_iter().find_map(|row| table::function(profile, row))
+        rows.into_iter().find_map(|row| table::function(profile, event, row))
     }
 
     /// Returns the function whose code contains the cursor's line. For an inlined function, this is the

@@ -100,19 +100,24 @@ pub(crate) fn words(profile: &Profile, row: &TableRow) -> String {
     row.cells.iter().map(|cell| cell_words(profile, cell)).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the function of a row, if it has one.
-pub(crate) fn function(profile: &Profile, row: &TableRow) -> Option<FunctionRef> {
-    let at = |wanted: SortKey| profile.keys.iter().position(|key| *key == wanted);
-    let symbol = match row.cells.get(at(SortKey::Symbol)?)? {
+/// Returns the function of an event's row, if it has one. For a wait, this is the function of the program that
+/// waits, in any module.
+pub(crate) fn function(profile: &Profile, event: &ProfileEvent, row: &TableRow) -> Option<FunctionRef> {
+    let keys = profile.keys_of(event);
+    let at = |wanted: SortKey| keys.iter().position(|key| *key == wanted);
+    let symbol = match row.cells.get(at(SortKey::Symbol).or_else(|| at(SortKey::WaitFunction))?)? {
         RowCell::Symbol(_, id) | RowCell::Text(id) => profile.texts.get(*id).to_owned(),
         _ => return None,
     };
-    Some(FunctionRef { dso: named(profile, row, SortKey::Dso).unwrap_or_default(), symbol })
+    if symbol.is_empty() {
+        return None;
+    }
+    Some(FunctionRef { dso: named(profile, event, row, SortKey::Dso).unwrap_or_default(), symbol })
 }
 
-/// Returns a row's value for a sort key, if the value is text.
-pub(crate) fn named(profile: &Profile, row: &TableRow, key: SortKey) -> Option<String> {
-    let at = profile.keys.iter().position(|other| *other == key)?;
+/// Returns the value of an event's row for a sort key, if the value is text.
+pub(crate) fn named(profile: &Profile, event: &ProfileEvent, row: &TableRow, key: SortKey) -> Option<String> {
+    let at = profile.keys_of(event).iter().position(|other| *other == key)?;
     match row.cells.get(at)? {
         RowCell::Text(id) => Some(profile.texts.get(*id).to_owned()),
         _ => None,

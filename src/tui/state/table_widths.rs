@@ -75,7 +75,7 @@ impl TableWidths {
         let numbers = numbers + if bar > 0 { bar + 1 } else { 0 };
         let room = width.saturating_sub(numbers);
         let mut keys: Vec<usize> =
-            profile.keys.iter().map(|key| text::width(profile.heading(*key))).collect();
+            profile.keys_of(event).iter().map(|key| text::width(profile.heading(*key))).collect();
         for at in state.table.shown.iter().take(MEASURED) {
             for (width, cell) in keys.iter_mut().zip(&event.rows[*at as usize].cells) {
                 let words = match cell {
@@ -87,7 +87,7 @@ impl TableWidths {
                 *width = (*width).max(words);
             }
         }
-        fit_keys(&mut keys, &profile.keys, (room, width / 2, 1), |at| {
+        fit_keys(&mut keys, profile.keys_of(event), (room, width / 2, 1), |at| {
             let mut cells = state.table.shown.iter().map(|row| event.rows[*row as usize].cells.get(at));
             let first = cells.next();
             state.table.sort != FunctionColumn::Key(at) && cells.all(|cell| Some(cell) == first)

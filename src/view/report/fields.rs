@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 
 use super::{
-    ReportLayout, fields, heading, lines, names, number, side_by_side, spread, under_rows::ChainWriter,
+    ReportLayout, fields, heading, keys_of, lines, names, number, side_by_side, spread,
+    under_rows::ChainWriter,
 };
 use pmc_analysis::profile::sampled::{Profile, ProfileEvent};
 use pmc_sys::text::clean;
@@ -35,16 +36,16 @@ pub(super) fn separated(
     layout: &ReportLayout,
     separator: &str,
 ) -> io::Result<()> {
-    let columns = layout.columns(profile);
     if !layout.is_quiet {
         lost(out, profile)?;
         single_values(out, profile, layout)?;
     }
-    for index in 0..profile.events.len() {
+    for index in profile.shown_events() {
         let events = side_by_side(profile, layout, index);
         if events.is_empty() {
             continue;
         }
+        let columns = layout.columns(profile, keys_of(profile, &events));
         if !layout.is_quiet {
             headline(out, &events)?;
             let headings = spread(&columns, events.len());
@@ -70,11 +71,19 @@ pub(super) fn separated(
 /// Writes one table for all events, with the event in the first column. The events of a group are not shown
 /// side by side, because all lines must have the same fields.
 pub(super) fn csv(out: &mut dyn Write, profile: &Profile, layout: &ReportLayout) -> io::Result<()> {
-    let columns = layout.columns(profile);
+    let mut keys = Vec::new();
+    for key in
+        profile.events.iter().filter_map(|event| event.keys.as_deref()).chain([&profile.keys[..]]).flatten()
+    {
+        if !keys.contains(key) {
+            keys.push(*key);
+        }
+    }
+    let columns = layout.columns(profile, &keys);
     let mut writer = csv::Writer::from_writer(out);
     let headings = columns.iter().map(|column| heading(*column, profile));
     writer.write_record(std::iter::once("Event").chain(headings))?;
-    for event in &profile.events {
+    for event in profile.shown_events().into_iter().map(|index| &profile.events[index]) {
         let name = names(&[event]);
         for line in lines(profile, &[event], layout).0 {
             let fields = fields(profile, layout, &[event], &line, &columns, |event, row, column| {

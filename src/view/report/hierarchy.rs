@@ -14,7 +14,7 @@ use std::io::{self, Write};
 use rustc_hash::FxHashMap;
 
 use super::key_widths::NARROWEST_LAST;
-use super::{ReportColumn, ReportLayout, cell, heading, number, share_of};
+use super::{ReportColumn, ReportLayout, cell, heading, keys_of, number, share_of};
 use crate::view::table::{self, right};
 use pmc_analysis::profile::sampled::{Profile, ProfileEvent, RowCell, ShareOf, TableRow};
 use pmc_sys::text::{cut, width};
@@ -52,7 +52,7 @@ impl HierarchyBranch {
 
 /// Returns the numeric columns of the flat table, except columns that include callees.
 fn columns(profile: &Profile, layout: &ReportLayout) -> Vec<ReportColumn> {
-    let mut columns = layout.columns(profile);
+    let mut columns = layout.columns(profile, &[]);
     columns.retain(|column| {
         !matches!(column, ReportColumn::Key(_) | ReportColumn::Total | ReportColumn::TotalLatency)
     });
@@ -96,7 +96,8 @@ pub(super) fn write(
     events: &[&ProfileEvent],
     layout: &ReportLayout,
 ) -> io::Result<()> {
-    let headings: Vec<&str> = profile.keys.iter().map(|key| profile.heading(*key)).collect();
+    let keys = keys_of(profile, events);
+    let headings: Vec<&str> = keys.iter().map(|key| profile.heading(*key)).collect();
     let columns = columns(profile, layout);
     let title = |column: &ReportColumn| match column {
         // In a hierarchy, perf uses this title with and without call chains.
@@ -113,7 +114,7 @@ pub(super) fn write(
             let titles = table::line(&shapes, columns.iter().map(title));
             writeln!(out, "{start}{titles}  {}", headings.join(" / "))?;
         }
-        let all = branches(&event.rows, profile.keys.len(), columns[0]);
+        let all = branches(&event.rows, keys.len(), columns[0]);
         let mut open: Vec<(usize, usize)> = all[0].below.iter().rev().map(|number| (*number, 0)).collect();
         let mut shown = 0;
         while let Some((at, depth)) = open.pop() {

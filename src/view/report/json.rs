@@ -11,13 +11,19 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{IN_MODES, ReportColumn, ReportLayout, cell};
 use crate::view::json_document::{list_up_to, list_with, percent, tree_up_to};
+use pmc_analysis::profile::sampled::idle::IdleGroup;
+use pmc_analysis::profile::sampled::waits::ThreadTimeSums;
 use pmc_analysis::profile::sampled::{
-    CallTree, ModuleQuality, Profile, ProfileEvent, RowCell, SampleValue, ShareOf, TableRow,
+    CallTree, ModuleQuality, Profile, ProfileEvent, RowCell, SampleValue, ShareOf, TableRow, ThreadState,
 };
 use pmc_sys::text::as_json;
 
 pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &ReportLayout) -> io::Result<()> {
-    write!(out, "{{\n\"version\": {},\n\"events\": ", pmc_analysis::profile::sampled::VERSION)?;
+    write!(out, "{{\n\"version\": {},\n", pmc_analysis::profile::sampled::VERSION)?;
+    if let Some(sums) = profile.events.iter().find_map(|event| event.thread_time.as_ref()) {
+        writeln!(out, "\"thread_time\": {},", as_json(&thread_time(sums)))?;
+    }
+    write!(out, "\"events\": ")?;
     events(out, profile, layout)?;
     write!(out, ",\n\"modules\": ")?;
     let modules = list_up_to(out, &profile.modules, layout.rows, |of| module(profile, of))?;
@@ -42,6 +48,23 @@ pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &ReportLayou
     writeln!(out, ",\n\"trust\": {},\n\"omitted\": {{\"modules\": {modules}}}\n}}", as_json(&trust))
 }
 
+/// Returns the object with the sums of all threads.
+fn thread_time(sums: &ThreadTimeSums) -> Json {
+    let group = |group: &IdleGroup| {
+        json!({
+            "names": group.names, "threads": group.threads, "site": group.site.name(),
+            "reason": group.reason.name(), "function": group.function, "waited_ns": group.waited_ns,
+        })
+    };
+    let groups: Vec<Json> = sums.idle_groups.iter().map(group).collect();
+    json!({
+        "elapsed_ns": sums.elapsed_ns, "threads": sums.threads,
+        "running_ns": sums.time_in(ThreadState::Running), "runnable_ns": sums.time_in(ThreadState::Runnable),
+        "waiting_ns": sums.time_in(ThreadState::Blocked),
+        "idle": {"threads": sums.idle.0, "waited_ns": sums.idle.1, "groups": groups},
+    })
+}
+
 /// Returns the object for a module: its files, its frames, and which data is missing.
 fn module(profile: &Profile, module: &ModuleQuality) -> Json {
     let found = module.data.found();
@@ -57,8 +80,12 @@ fn module(profile: &Profile, module: &ModuleQuality) -> Json {
 
 /// Writes the list of events.
 pub(super) fn events(out: &mut dyn Write, profile: &Profile, layout: &ReportLayout) -> io::Result<()> {
-    list_with(out, &profile.events, |out, event| {
-        write!(out, "{{\"name\": {},\n\"leader\": {}, ", as_json(&event.name), event.leader)?;
+    let shown = profile.shown_events();
+    list_with(out, &shown, |out, index| {
+        let event = &profile.events[*index];
+        // A leader's index among the shown events.
+        let leader = shown.iter().position(|index| *index == event.leader).unwrap_or(0);
+        write!(out, "{{\"name\": {},\n\"leader\": {leader}, ", as_json(&event.name))?;
         let (total, filtered) = (&event.total, &event.filtered);
         write!(out, "\"samples\": {}, \"period\": {}, ", total.samples, total.period)?;
         let filtered = json!({"samples": filtered.samples, "period": filtered.period});
@@ -135,12 +162,12 @@ fn rows(
 ) -> io::Result<usize> {
     let limit = layout.row_limit;
     let shown = event.rows.iter().filter(|row| event.share(event.cost(&row.total)) * 100.0 >= limit);
-    let columns = layout.columns(profile);
+    let columns = layout.columns(profile, profile.keys_of(event));
     let is_shown = |mode: &usize| columns.contains(&ReportColumn::InMode(*mode));
     let modes: Vec<usize> = (0..IN_MODES.len()).filter(is_shown).collect();
     let object = |row: &TableRow| {
         let mut object = Map::new();
-        for (key, value) in profile.keys.iter().zip(&row.cells) {
+        for (key, value) in profile.keys_of(event).iter().zip(&row.cells) {
             let value = match *value {
                 RowCell::Text(id) => Json::from(profile.texts.get(id)),
                 RowCell::Symbol(letter, id) => {

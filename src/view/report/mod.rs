@@ -11,6 +11,7 @@ mod key_widths;
 mod language;
 mod name;
 mod text;
+mod thread_time;
 mod tree;
 mod under_rows;
 
@@ -278,9 +279,9 @@ impl ReportLayout {
         self.form == ReportFormat::Text && !self.full_names && !self.is_piped
     }
 
-    /// Returns the columns except those in [`Self::elided`].
-    fn columns(&self, profile: &Profile) -> Vec<ReportColumn> {
-        let mut columns = self.all_columns(profile);
+    /// Returns the columns of a table whose rows have these sort keys, except those in [`Self::elided`].
+    fn columns(&self, profile: &Profile, keys: &[SortKey]) -> Vec<ReportColumn> {
+        let mut columns = self.all_columns(profile, keys);
         let elided = self.elided(profile);
         columns.retain(|column| !elided.iter().any(|(key, _)| *column == ReportColumn::Key(*key)));
         columns
@@ -288,13 +289,15 @@ impl ReportLayout {
 
     /// Returns the sort keys that a filter restricts to one value; empty if that would omit all keys.
     fn elided(&self, profile: &Profile) -> Vec<&(SortKey, String)> {
-        let columns = self.all_columns(profile);
+        let columns = self.all_columns(profile, &profile.keys);
         let is_same = |key: SortKey| {
-            let at = profile.keys.iter().position(|other| *other == key);
-            let cells = |at: usize| {
-                profile.events.iter().flat_map(|event| &event.rows).map(move |row| &row.cells[at])
+            let cells = || {
+                profile.events.iter().flat_map(move |event| {
+                    let at = profile.keys_of(event).iter().position(|other| *other == key);
+                    event.rows.iter().map(move |row| at.map(|at| &row.cells[at]))
+                })
             };
-            at.is_some_and(|at| cells(at).all(|cell| Some(cell) == cells(at).next()))
+            profile.keys.contains(&key) && cells().all(|cell| Some(cell) == cells().next())
         };
         let is_column = |key: SortKey| columns.contains(&ReportColumn::Key(key));
         let elided = self.single_values.iter().filter(|(key, _)| is_column(*key) && is_same(*key));
@@ -303,7 +306,7 @@ impl ReportLayout {
         if elided.len() < keys { elided } else { Vec::new() }
     }
 
-    fn all_columns(&self, profile: &Profile) -> Vec<ReportColumn> {
+    fn all_columns(&self, profile: &Profile, keys: &[SortKey]) -> Vec<ReportColumn> {
         if let Some(columns) = &self.columns {
             return columns.clone();
         }
@@ -331,7 +334,7 @@ impl ReportLayout {
         columns.extend(
             self.added.iter().filter(|column| !columns.contains(column)).copied().collect::<Vec<_>>(),
         );
-        let keys = profile.keys.iter().copied().map(ReportColumn::Key);
+        let keys = keys.iter().copied().map(ReportColumn::Key);
         columns.extend(keys.filter(|key| !self.added.contains(key)));
         columns
     }
@@ -400,6 +403,11 @@ fn side_by_side<'a>(profile: &'a Profile, layout: &ReportLayout, index: usize) -
     (0..events.len()).filter(|&at| leader(at) == index).map(|at| &events[at]).collect()
 }
 
+/// Returns the sort keys of events that share a table.
+fn keys_of<'a>(profile: &'a Profile, events: &[&'a ProfileEvent]) -> &'a [SortKey] {
+    events.first().map_or(&profile.keys, |event| profile.keys_of(event))
+}
+
 /// Returns up to `layout.rows` lines whose share reaches the limit, and the total number of such lines. The
 /// group leader's lines come first. For a human reader, start-up functions are combined into one line.
 fn lines<'a>(
@@ -454,11 +462,12 @@ fn fields(
     number: impl Fn(&ProfileEvent, &TableRow, ReportColumn) -> String,
 ) -> Vec<String> {
     let nothing = TableRow::default();
+    let keys = keys_of(profile, events);
     let mut fields = Vec::new();
     for column in columns {
         match column {
             ReportColumn::Key(key) => {
-                let at = profile.keys.iter().position(|other| other == key);
+                let at = keys.iter().position(|other| other == key);
                 let value = at.and_then(|at| line.cells.get(at));
                 fields.push(value.map(|value| cell(profile, layout, value)).unwrap_or_default());
             }

@@ -13,18 +13,18 @@ use super::key_widths::FittedWidths;
 use super::name::StyledWords;
 use super::under_rows::ChainWriter;
 use super::{
-    ChainShape, ReportColumn, ReportLayout, cell_words, chains, fields, heading, hierarchy, language, lines,
-    number, side_by_side, spread, tree,
+    ChainShape, ReportColumn, ReportLayout, cell_words, chains, fields, heading, hierarchy, keys_of,
+    language, lines, number, side_by_side, spread, thread_time, tree,
 };
 use crate::view::remarks::Remarks;
 use crate::view::table::{self, ColumnShape};
 use pmc_analysis::profile::sampled::trust::{self, TrustRemark, TrustStatement};
-use pmc_analysis::profile::sampled::wait_site::WaitSite;
-use pmc_analysis::profile::sampled::waits::ThreadTimeSums;
-use pmc_analysis::profile::sampled::{CodeKind, Profile, ProfileEvent, RowCell, SortKey, TableRow, is_clock};
+use pmc_analysis::profile::sampled::{
+    CodeKind, Profile, ProfileEvent, RowCell, SortKey, TableRow, ThreadState, is_clock,
+};
 use pmc_sys::terminal::theme::TextRole;
 use pmc_sys::text::{clean, cut, width};
-use pmc_sys::units::{duration, thousands};
+use pmc_sys::units::{counted, duration, thousands};
 
 /// Maximum width of each text column except the last, if the line width is unlimited.
 const WIDEST: usize = 40;
@@ -45,10 +45,12 @@ pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &ReportLayou
     trust(&mut out, profile, layout)
 }
 
-/// Writes the headline, table and tree of each event.
+/// Writes the headline and table of each event, and its tree. The trees of running and waiting time follow
+/// both tables, so that the tables stay together.
 pub(super) fn tables(out: &mut dyn Write, profile: &Profile, layout: &ReportLayout) -> io::Result<()> {
     let mut first = true;
-    for index in 0..profile.events.len() {
+    let mut with_trees = Vec::new();
+    for index in profile.shown_events() {
         let events = side_by_side(profile, layout, index);
         let samples: u64 = events.iter().map(|event| event.total.samples).sum();
         let is_dummy = events.iter().all(|event| event.name.starts_with("dummy"));
@@ -56,50 +58,29 @@ pub(super) fn tables(out: &mut dyn Write, profile: &Profile, layout: &ReportLayo
         if events.is_empty() || samples == 0 && (is_dummy || profile.events.len() > 1) {
             continue;
         }
-        let mut remarks = Remarks::new(out, layout.width(), layout.is_piped);
         let is_first = std::mem::take(&mut first);
-        if layout.is_quiet {
-            if !is_first {
-                writeln!(remarks.out)?;
-            }
-        } else {
-            match (is_first, layout.is_piped) {
-                (true, true) => fields::single_values(remarks.out, profile, layout)?,
-                (true, false) => {}
-                (false, _) => writeln!(remarks)?,
-            }
-            if layout.is_piped {
-                fields::headline(remarks.out, &events)?;
-                for sums in events.iter().filter_map(|event| event.thread_time.as_ref()) {
-                    writeln!(remarks, "{}", thread_time(sums))?;
-                }
-            } else {
-                for event in &events {
-                    headline(&mut remarks, event)?;
-                }
-            }
-            writeln!(remarks)?;
+        if !layout.is_quiet {
+            above_table(out, profile, &events, layout, is_first)?;
+        } else if !is_first {
+            writeln!(out)?;
         }
-        if layout.hierarchy {
-            hierarchy::write(out, profile, &events, layout)?;
-        } else {
-            table(out, profile, &events, layout)?;
+        match &events[..] {
+            [event] if thread_time::has_wait_rows(profile, event) => {
+                thread_time::write_waits(out, profile, event, layout)?;
+            }
+            _ if layout.hierarchy => hierarchy::write(out, profile, &events, layout)?,
+            _ => table(out, profile, &events, layout)?,
         }
         for event in events {
             language::write(out, profile, event, layout)?;
-            if let Some(of_event) = &event.tree {
-                let mut remarks = Remarks::new(out, layout.width(), layout.is_piped);
-                writeln!(remarks)?;
-                match layout.shape {
-                    ChainShape::Tree | ChainShape::Fractal => {
-                        tree::write(&mut remarks, profile, event, of_event, layout)?
-                    }
-                    ChainShape::Flat | ChainShape::Folded => {
-                        chains::write(out, profile, event, of_event, layout)?
-                    }
-                }
+            match event.state {
+                Some(_) => with_trees.push(event),
+                None => event_tree(out, profile, event, layout)?,
             }
         }
+    }
+    for event in with_trees {
+        event_tree(out, profile, event, layout)?;
     }
     if first && !layout.is_quiet {
         writeln!(Remarks::new(out, layout.width(), layout.is_piped), "No samples.")?;
@@ -107,55 +88,76 @@ pub(super) fn tables(out: &mut dyn Write, profile: &Profile, layout: &ReportLayo
     Ok(())
 }
 
-/// Returns a sentence about how threads spent their time: `2.60 s elapsed, 4 threads: 31.0 ms running, …`.
-/// Lists the states in which threads spent at least 0.1% of their time, and the sum of all other states.
-pub(in crate::view) fn thread_time(sums: &ThreadTimeSums) -> String {
-    const LEAST: u64 = 1000;
-    let sum =
-        |sites: &[(WaitSite, u64)]| sites.iter().fold(0u64, |sum, (_, period)| sum.saturating_add(*period));
-    let mut most: Vec<_> = sums.sites.iter().map(|(site, value)| (*site, value.period)).collect();
-    if let Some(exact) = sums.running_ns {
-        most.retain(|(site, _)| *site != WaitSite::Running);
-        most.push((WaitSite::Running, exact));
+/// Writes the lines above the table of events.
+fn above_table(
+    out: &mut dyn Write,
+    profile: &Profile,
+    events: &[&ProfileEvent],
+    layout: &ReportLayout,
+    is_first: bool,
+) -> io::Result<()> {
+    let mut remarks = Remarks::new(out, layout.width(), layout.is_piped);
+    let sums =
+        events.iter().filter(|event| event.state.is_some()).find_map(|event| event.thread_time.as_ref());
+    match (is_first, layout.is_piped) {
+        (true, true) => fields::single_values(remarks.out, profile, layout)?,
+        (true, false) => {}
+        (false, _) => writeln!(remarks)?,
     }
-    let all = sum(&most);
-    let least: Vec<_> = most.extract_if(.., |(_, period)| *period < all / LEAST).collect();
-    most.sort_by_key(|(site, _)| *site != WaitSite::Running);
-    let mut parts: Vec<String> = most
-        .iter()
-        .map(|(site, period)| format!("{} {}", duration(*period as f64), site.activity()))
-        .collect();
-    let (idle, waited) = sums.idle;
-    if idle > 0 {
-        let threads = if idle == 1 { "thread" } else { "threads" };
-        parts.push(format!("{} by {idle} idle {threads} (--idle shows them)", duration(waited as f64)));
+    if let Some(sums) = sums.filter(|_| is_first) {
+        writeln!(remarks, "{}", thread_time::headline(sums))?;
+        writeln!(remarks)?;
     }
-    let rest = sum(&least);
-    if rest > 0 {
-        parts.push(format!("{} in other states", duration(rest as f64)));
-    }
-    let threads = match sums.threads {
-        1 => "1 thread".to_owned(),
-        count => format!("{} threads", thousands(count as u64)),
-    };
-    let elapsed = duration(sums.elapsed_ns as f64);
-    let coverage = match sums.coverage {
-        Some(share) if !(0.95..=1.05).contains(&share) => {
-            let why = match sums.running_ns {
-                Some(_) => "context-switch records are missing",
-                None => "running time is incomplete",
-            };
-            format!(". This is {:.0}% of the threads' time: {why}", share * 100.0)
+    if layout.is_piped {
+        fields::headline(remarks.out, events)?;
+        for sums in
+            events.iter().filter(|event| event.state.is_none()).filter_map(|event| event.thread_time.as_ref())
+        {
+            writeln!(remarks, "{}", thread_time::headline(sums))?;
         }
-        _ => String::new(),
-    };
-    let parts = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
-    format!("{elapsed} elapsed, {threads}{parts}{coverage}")
+        return writeln!(remarks);
+    }
+    let (titled, others): (Vec<&ProfileEvent>, Vec<_>) =
+        events.iter().partition(|event| thread_time::has_wait_rows(profile, event));
+    for event in others {
+        headline(&mut remarks, event)?;
+    }
+    // The table of waits has its own title, and two tables must fit on a screen.
+    if titled.is_empty() && sums.is_none() { writeln!(remarks) } else { Ok(()) }
+}
+
+fn event_tree(
+    out: &mut dyn Write,
+    profile: &Profile,
+    event: &ProfileEvent,
+    layout: &ReportLayout,
+) -> io::Result<()> {
+    let Some(tree) = &event.tree else { return Ok(()) };
+    let mut remarks = Remarks::new(out, layout.width(), layout.is_piped);
+    writeln!(remarks)?;
+    match layout.shape {
+        ChainShape::Tree | ChainShape::Fractal => tree::write(&mut remarks, profile, event, tree, layout),
+        ChainShape::Flat | ChainShape::Folded => chains::write(out, profile, event, tree, layout),
+    }
 }
 
 fn headline(out: &mut dyn Write, event: &ProfileEvent) -> io::Result<()> {
-    if let Some(sums) = &event.thread_time {
-        return writeln!(out, "{}", thread_time(sums));
+    if let (Some(sums), None) = (&event.thread_time, event.state) {
+        return writeln!(out, "{}", thread_time::headline(sums));
+    }
+    if let Some(state) = event.state {
+        let title = match state {
+            ThreadState::Running => "Running",
+            ThreadState::Runnable => "Waiting for a CPU",
+            ThreadState::Blocked => "Waiting",
+        };
+        write!(
+            out,
+            "{title} {}, {}",
+            duration(event.total.period as f64),
+            counted(event.total.samples, if state.is_off_cpu() { "wait" } else { "sample" })
+        )?;
+        return excluded(out, event);
     }
     let name = clean(&event.name);
     let amount = if is_clock(&name) {
@@ -164,6 +166,11 @@ fn headline(out: &mut dyn Write, event: &ProfileEvent) -> io::Result<()> {
         format!("about {} occurrences", thousands(event.total.period))
     };
     write!(out, "{} samples of {name} ({amount})", thousands(event.total.samples))?;
+    excluded(out, event)
+}
+
+/// Ends a headline with the number of samples that filters excluded.
+fn excluded(out: &mut dyn Write, event: &ProfileEvent) -> io::Result<()> {
     if event.filtered.samples > 0 {
         write!(out, ", {} excluded by filters", thousands(event.filtered.samples))?;
     }
@@ -175,15 +182,15 @@ fn is_number(column: ReportColumn) -> bool {
 }
 
 /// Returns the position of a sort key in a row's cells.
-fn key_at(profile: &Profile, key: SortKey) -> usize {
-    profile.keys.iter().position(|other| *other == key).unwrap_or(usize::MAX)
+fn key_at(keys: &[SortKey], key: SortKey) -> usize {
+    keys.iter().position(|other| *other == key).unwrap_or(usize::MAX)
 }
 
 /// Returns a function's name shortened to `columns`.
-fn symbol(profile: &Profile, cells: &[RowCell], columns: usize) -> StyledWords {
-    match cells.get(key_at(profile, SortKey::Symbol)) {
+fn symbol(profile: &Profile, keys: &[SortKey], cells: &[RowCell], columns: usize) -> StyledWords {
+    match cells.get(key_at(keys, SortKey::Symbol)) {
         Some(RowCell::Symbol(letter, id)) => {
-            let module = match cells.get(key_at(profile, SortKey::Dso)) {
+            let module = match cells.get(key_at(keys, SortKey::Dso)) {
                 Some(RowCell::Text(id)) => profile.texts.get(*id),
                 _ => "",
             };
@@ -249,7 +256,8 @@ fn table(
     events: &[&ProfileEvent],
     layout: &ReportLayout,
 ) -> io::Result<()> {
-    let typed = layout.columns(profile);
+    let keys = keys_of(profile, events);
+    let typed = layout.columns(profile, keys);
     let columns = spread(&typed, events.len());
     let (shown, all) = lines(profile, events, layout);
     let mut lines: Vec<Vec<String>> = vec![columns.iter().map(|c| heading(*c, profile).to_owned()).collect()];
@@ -294,7 +302,7 @@ fn table(
                 }
                 ReportColumn::Key(SortKey::Symbol) if layout.width().is_some() => {
                     match shown[number - 1].callers {
-                        0 => symbol(profile, shown[number - 1].cells, widths[at]),
+                        0 => symbol(profile, keys, shown[number - 1].cells, widths[at]),
                         callers => StyledWords::new(TextRole::Quiet, format!("  {callers} callers")),
                     }
                 }
@@ -383,27 +391,6 @@ mod tests {
         let mut out = Vec::new();
         write(&mut out, &profile, &layout).unwrap();
         String::from_utf8(out).unwrap()
-    }
-
-    #[test]
-    fn exact_running_time_replaces_that_of_the_samples() {
-        let value = |period: u64| SampleValue { samples: 1, period, ..SampleValue::default() };
-        let sums = ThreadTimeSums {
-            elapsed_ns: 2_000_000_000,
-            threads: 1,
-            idle: (0, 0),
-            is_live: false,
-            coverage: Some(0.5),
-            running_ns: Some(31_000_000),
-            sites: vec![(WaitSite::Sleep, value(969_000_000)), (WaitSite::Running, value(25_000_000))],
-        };
-        assert_eq!(
-            thread_time(&sums),
-            "2.00 s elapsed, 1 thread: 31.0 ms running, 969 ms sleeping. This is 50% of the threads' time: \
-             context-switch records are missing"
-        );
-        let sums = ThreadTimeSums { running_ns: None, coverage: None, ..sums };
-        assert_eq!(thread_time(&sums), "2.00 s elapsed, 1 thread: 25.0 ms running, 969 ms sleeping");
     }
 
     #[test]

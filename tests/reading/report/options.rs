@@ -308,6 +308,11 @@ fn tracepoint_fields_are_sort_keys() {
     kit::run(&["report", "-i", path, "-s", "sched_switch.next_pit"])
         .expect(2)
         .says(&["neither a sort key nor a tracepoint field", "did you mean next_pid"]);
+    kit::run(&["report", "-i", path, "-s", "foo"]).expect(2).says(&[
+        "try: a sort key: comm, pid, tid, dso, sym,",
+        "try: a field: common_flags, ",
+        "next_pid, ",
+    ]);
     kit::run(&["report", "-i", path, "-F", "overhead,sched_switch.*"]).expect(2).says(&["list tracepoint \
                                                                                          fields \
                                                                                          individually"]);

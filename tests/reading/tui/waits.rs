@@ -24,15 +24,7 @@ pub(super) fn waited(query: &Query) -> QueryAnswer {
     (memcpy.own, memcpy.total) = (value(200).waiting(Blocked), value(200).waiting(Blocked));
     event.rows[4].total = value(150).waiting(Runnable);
     let idle = if query.idle { (0, 0) } else { (2, 2 * S) };
-    event.thread_time = Some(ThreadTimeSums {
-        elapsed_ns: S,
-        threads: 5,
-        idle,
-        running_ns: None,
-        coverage: None,
-        is_live: false,
-        sites: Vec::new(),
-    });
+    event.thread_time = Some(ThreadTimeSums { elapsed_ns: S, threads: 5, idle, ..ThreadTimeSums::default() });
     // The time strip shows the second from 5 s to 6 s.
     let run =
         |from: u64, until: u64, state| StateRun { from: 5 * S + from * MS, until: 5 * S + until * MS, state };

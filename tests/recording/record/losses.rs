@@ -3,6 +3,10 @@
 use super::*;
 use pmc_perfdata::record::Record;
 
+fn name_of(path: &Path) -> &str {
+    path.to_str().expect("a plain path")
+}
+
 /// Pseudo-random numbers with a fixed seed.
 struct Dice(u64);
 
@@ -220,20 +224,96 @@ fn lost_records_are_counted() {
     let file = lab.path("lossy");
     // One page for copies of 32 KiB: none of them fits.
     let options = ["-e", "cpu-clock", "-m", "1", "--call-graph", "dwarf,32768"];
-    let run =
-        record(&file, &options, &["sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"]).expect(0);
+    let work = ["sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"];
+    record(&file, &[&["-q"], &options[..]].concat(), &work)
+        .expect(0)
+        .says(&["pmc: warning: ", "lost because the ring buffers were full"]);
+    let run = record(&file, &options, &work).expect(0);
     let lost = told(&run.stderr, " records lost");
     assert!(lost > 0, "{}", run.stderr);
-    let mut in_file = 0;
-    let reader = Reader::open(&file).expect("pmc reads it");
+    assert_eq!(losses_in(&file), (lost, lost));
+}
+
+#[test]
+fn reports_print_the_losses_of_a_recording() {
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    let file = lab.path("lossy");
+    // Two pages for copies of 4 KiB: only one of them fits.
+    let options = ["-e", "cpu-clock", "-F", "20000", "-m", "2", "--call-graph", "dwarf,4096"];
+    let run = record(&file, &options, WORK).expect(0);
+    let lost = told(&run.stderr, " records lost");
+    let total = format!("# Total Lost Samples: {lost}\n");
+    for perf in oracle::perfs() {
+        let report = ask_perf(&perf, &["report", "--stdio"], &file);
+        assert!(report.contains(&total), "{}: {total}{report}", perf.display());
+    }
+    kit::run(&["report", "--stdio", "-i", name_of(&file)]).expect(0).prints(&[&total]);
+    let report = kit::run(&["report", "-i", name_of(&file)]).expect(0);
+    assert!(digits(&report.stdout).contains(&format!(" {lost} lost")), "{}", report.stdout);
+}
+
+/// A text with its numbers without separators.
+fn digits(text: &str) -> String {
+    text.replace(',', "")
+}
+
+/// Losses in the `LOST` and the `LOST_SAMPLES` records of a file.
+fn losses_in(file: &Path) -> (usize, usize) {
+    let (mut records, mut samples) = (0, 0);
+    let reader = Reader::open(file).expect("pmc reads it");
     reader
-        .scan(|raw| {
-            if let Some(Record::Lost(record)) = raw.parse() {
-                in_file += record.lost as usize;
-            }
+        .scan(|raw| match raw.parse() {
+            Some(Record::Lost(record)) => records += record.lost as usize,
+            Some(Record::LostSamples(lost)) => samples += lost as usize,
+            _ => {}
         })
         .expect("the scan reads");
-    assert_eq!(in_file, lost);
+    (records, samples)
+}
+
+#[test]
+fn each_file_of_a_series_reports_its_losses_once() {
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    let options = ["-e", "cpu-clock,page-faults", "-c", "10000", "-m", "2", "--switch-output=100K"];
+    let options = [&options[..], &["--call-graph", "dwarf,4096", "--unwind", "deferred"]].concat();
+    let run = record(&lab.path("series"), &options, WORK).expect(0);
+    let files = std::fs::read_dir(lab.0.path()).expect("a folder").map(|file| file.expect("a file").path());
+    let losses: Vec<(usize, usize)> = files.map(|file| losses_in(&file)).collect();
+    assert!(losses.len() > 2 && losses.iter().all(|(records, samples)| records == samples), "{losses:?}");
+    let lost = told(&run.stderr, " records lost");
+    assert!(lost > 0, "{}", run.stderr);
+    assert_eq!(losses.iter().map(|(_, samples)| samples).sum::<usize>(), lost);
+}
+
+#[test]
+fn commands_count_each_loss_once() {
+    if !ready() || !kit::need_tracefs("raw_syscalls") {
+        return;
+    }
+    let lab = Lab::new();
+    let file = lab.path("lossy");
+    let events = "raw_syscalls:sys_enter,raw_syscalls:sys_exit,sched:sched_switch";
+    let options = ["-e", events, "-R", "-c", "1", "-a", "-m", "1"];
+    let command = ["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=100000"];
+    let run = record(&file, &options, &command).expect(0);
+    let lost = told(&run.stderr, " records lost");
+    assert!(lost > 0, "{}", run.stderr);
+    let [begin, end] = ["raw_syscalls:sys_enter", "raw_syscalls:sys_exit"];
+    for (command, words) in [
+        (&["trace", "-s"][..], format!(" {lost} records lost")),
+        (&["latency", begin, end], format!(" {lost} lost ")),
+        (&["sched", "latency", "--json"], format!("\"lost_records\":{lost}")),
+    ] {
+        let ran = kit::run(&[command, &["-i", name_of(&file)]].concat()).expect(0);
+        let said = digits(&(ran.stdout + &ran.stderr)).replace("\": ", "\":");
+        assert!(said.contains(&words), "{words}: {said}");
+    }
 }
 
 #[test]

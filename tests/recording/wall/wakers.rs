@@ -59,8 +59,6 @@ struct Row {
 fn rows(file: &Path) -> Vec<Row> {
     let keys = "tid,state,wait_site,waker,ran_instead";
     let file = file.to_str().expect("UTF-8");
-    let words = ["report", "--json", "-i", file, "-s", keys, "-g", "none", "--no-children", "--idle"];
-    let json: serde_json::Value = serde_json::from_str(&kit::run(&words).expect(0).stdout).expect("JSON");
     let row = |row: &serde_json::Value| {
         let text = |key: &str| row[key].as_str().expect("a text").to_owned();
         Row {
@@ -72,7 +70,7 @@ fn rows(file: &Path) -> Vec<Row> {
             samples: row["self"]["samples"].as_u64().expect("a count"),
         }
     };
-    json["events"][0]["rows"].as_array().expect("rows").iter().map(row).collect()
+    super::rows_of_all_states(file, keys).iter().map(row).collect()
 }
 
 /// Checks that nearly all of the wake-ups, by default one per row's sample, have one of these wakers. A busy

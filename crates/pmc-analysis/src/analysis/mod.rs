@@ -43,17 +43,19 @@ use unwinding::RecordingUnwinder;
 use warning::AnalysisWarning;
 
 use crate::profile::sampled::event_totals::EventTotals;
+use crate::profile::sampled::idle::{self, IdleInput, IdleWaits, MeasuredThread};
 use crate::profile::sampled::profile_quality::UnwindEnds;
 use crate::profile::sampled::query;
 use crate::profile::sampled::table_input::TableInput;
 use crate::profile::sampled::time_sums::TimeSums;
-use crate::profile::sampled::waits::{IdleWaits, ThreadTimeSums};
+use crate::profile::sampled::waits::ThreadTimeSums;
 use crate::profile::sampled::{
     LocationCalls, ModuleQuality, Profile, ProfileQuality, Query, QueryAnswer, StackProfile, StringTable,
     callers, waits,
 };
+use crate::session::History;
 use crate::session::samples::{self, RowKey, SampleAttribute};
-use crate::session::thread_time::ThreadTime;
+use crate::session::thread_time::{ThreadState, ThreadTime};
 use crate::session::{CodeLocation, ModuleKind, ResolvedStacks, SampleValue, Samples, Session, resolver};
 use pmc_perfdata::perfdata::Reader;
 use pmc_perfdata::perfdata::feature::DeviceFile;
@@ -173,8 +175,10 @@ struct AggregatedSamples {
     raw_traces: bool,
     /// Tracepoint fields used as sort keys.
     trace_fields: Vec<TraceField>,
-    /// If the recording has off-CPU time, the events that are shown as a single event.
+    /// If the recording has off-CPU time, the states that its events measure.
     thread_time: Option<ThreadTime>,
+    /// The states to include; `None` for all.
+    states: Option<Vec<ThreadState>>,
     /// Whether the rows include the waits of idle threads.
     shows_idle: bool,
     /// Removed waits of idle threads.
@@ -222,6 +226,7 @@ impl Analysis {
             raw_traces,
             trace_fields,
             thread_time: wanted.thread_time,
+            states: request.selection.states.clone(),
             shows_idle: request.idle,
             idle: IdleWaits::default(),
         };
@@ -285,6 +290,7 @@ impl Analysis {
         // Until the first call, this is the only reference to the samples.
         if let (Some(changes), Some(samples)) = (self.changes.take(), Arc::get_mut(&mut self.samples)) {
             samples.change_stacks(&changes, &code, &texts);
+            samples.select_states();
         }
         let samples = self.samples.clone();
         NamedSamples { samples, code, texts, modules: Vec::new(), trust: ProfileQuality::default() }
@@ -362,7 +368,10 @@ impl AggregatedSamples {
                 samples.attributes = marked;
             }
             if !self.shows_idle {
-                self.idle = waits::remove_idle(resolved, &samples.attributes, kinds);
+                let thread = |tid: i32| measured_thread(&self.session.history, tid);
+                let attributes = &samples.attributes;
+                let input = IdleInput { attributes, kinds, code, texts, thread: &thread };
+                self.idle = idle::remove_idle(resolved, input);
                 for (key, value) in &self.idle.rows {
                     let total = &mut samples.totals[key.event as usize];
                     *total = total.without(value);
@@ -385,38 +394,74 @@ impl AggregatedSamples {
         }
     }
 
+    /// Drops the samples of all states except the selected ones. Shares then refer to the selected states.
+    fn select_states(&mut self) {
+        let (Some(states), Some(thread_time)) = (&self.states, &self.thread_time) else { return };
+        let is_kept = |event: usize| thread_time.state(event).is_none_or(|state| states.contains(&state));
+        self.resolved.rows.retain(|(key, _)| is_kept(key.event as usize));
+        self.idle.rows.retain(|(key, _)| is_kept(key.event as usize));
+        let Samples { totals, filtered, .. } = &mut self.samples;
+        for (event, (total, filtered)) in totals.iter_mut().zip(filtered).enumerate() {
+            if !is_kept(event) {
+                (*total, *filtered) = (SampleValue::default(), SampleValue::default());
+            }
+        }
+    }
+
     fn trace_field_names(&self) -> Vec<String> {
         self.trace_fields.iter().map(|field| field.field.clone()).collect()
     }
 
-    /// Returns the rows, with or without the waits of idle threads.
-    fn rows(&self, with_idle: bool) -> Cow<'_, [(RowKey, SampleValue)]> {
-        self.idle.select(&self.resolved.rows, with_idle)
+    /// Returns the rows that a query refers to, sorted by key.
+    fn rows(&self, query: &Query) -> Cow<'_, [(RowKey, SampleValue)]> {
+        let rows = self.idle.select(&self.resolved.rows, query.idle);
+        let Some(thread_time) = self.thread_time.as_ref().filter(|_| !query.states_apart) else {
+            return rows;
+        };
+        let mut rows = rows.into_owned();
+        rows.iter_mut().for_each(|(key, _)| key.event = thread_time.joint(key.event as usize).0 as u32);
+        rows.sort_unstable_by_key(|(key, _)| *key);
+        rows.into()
     }
 
-    /// Returns the events with their totals, with or without the waits of idle threads.
-    fn events_totals(&self, with_idle: bool) -> Vec<EventTotals> {
+    /// Returns the events that a query refers to, with their totals.
+    fn events_totals(&self, query: &Query) -> Vec<EventTotals> {
         let reader = &self.session.reader;
+        let thread_time = self.thread_time.as_ref();
+        let sums = thread_time.map(|_| {
+            let (first, last) = self.samples.span.unwrap_or_default();
+            let sums = ThreadTimeSums::new(last - first, &self.idle, self.samples.threads.values());
+            // The selected states are only a part of the threads' time.
+            if self.states.is_some() { ThreadTimeSums { coverage: None, ..sums } } else { sums }
+        });
         let source = |(index, event): (usize, &pmc_perfdata::perfdata::RecordedEvent)| {
-            let joint_name = self.thread_time.as_ref().and_then(|of| of.name(index));
+            let state = thread_time.and_then(|of| of.state(index));
             EventTotals {
-                name: joint_name.map_or_else(|| event.name(), str::to_owned),
-                leader: reader.features().group_leader(index),
-                thread_time: joint_name.map(|_| {
-                    let (first, last) = self.samples.span.unwrap_or_default();
-                    let spans = self.samples.threads.values();
-                    ThreadTimeSums::new(last - first, self.idle.sums(), spans)
-                }),
+                name: state.map_or_else(|| event.name(), |state| state.event_name().to_owned()),
+                leader: state.map_or_else(|| reader.features().group_leader(index), |_| index),
+                state,
+                is_only_sum: state == Some(ThreadState::Runnable) && self.states.is_none(),
+                thread_time: sums.clone().filter(|_| state.is_some()),
                 total: self.samples.totals[index].clone(),
                 filtered: self.samples.filtered[index].clone(),
             }
         };
         let mut totals: Vec<EventTotals> = reader.events().iter().enumerate().map(source).collect();
-        if with_idle {
+        if query.idle {
             EventTotals::add_idle(&mut totals, &self.idle);
+        }
+        if let Some(thread_time) = thread_time.filter(|_| !query.states_apart) {
+            EventTotals::join(&mut totals, thread_time, |index| reader.events()[index].name());
         }
         totals
     }
+}
+
+/// Returns the process and name of a thread.
+fn measured_thread(history: &History, tid: i32) -> MeasuredThread {
+    let process = history.process_of(tid).unwrap_or(tid);
+    let name = history.task_name(tid).map(|name| String::from_utf8_lossy(name).into_owned());
+    MeasuredThread { process, parent: history.parent_of(process), name: name.unwrap_or_default() }
 }
 
 /// Symbolized samples, which answer queries without reading files again.
@@ -458,8 +503,16 @@ impl NamedSamples {
     pub fn with_stacks<R>(&self, query: &Query, visit: impl FnOnce(&StackProfile<'_>) -> R) -> R {
         let (words, of) = (self.words(), &*self.samples);
         let modules = of.session.history.modules();
-        let (rows, totals) = (of.rows(query.idle), of.events_totals(query.idle));
+        let (rows, totals) = (of.rows(query), of.events_totals(query));
         visit(&StackProfile::new(&self.input(&rows, &words), modules, &totals, query, &self.texts))
+    }
+
+    /// Returns the events that measure one state of threads each, for queries in which states are apart: index
+    /// and total time in nanoseconds.
+    pub fn state_events(&self) -> Vec<(ThreadState, usize, u64)> {
+        let events = self.samples.events_totals(&Query { states_apart: true, ..Query::default() });
+        let events = events.iter().enumerate();
+        events.filter_map(|(index, event)| Some((event.state?, index, event.total.period))).collect()
     }
 
     /// Returns a profile that contains only the quality of the data and the modules. Valid after
@@ -471,13 +524,13 @@ impl NamedSamples {
     /// Returns the sum of a function's periods in each time slice, counting only samples that match the
     /// query.
     pub fn history(&self, query: &Query, (dso, symbol): (&str, &str), times: &TimeSums) -> Vec<u64> {
-        let rows = self.samples.rows(query.idle);
+        let rows = self.samples.rows(query);
         query::history(&self.input(&rows, &self.words()), query, (dso, symbol), times, &self.texts)
     }
 
     fn answer_with(&self, words: &RecordingNames<'_>, query: &Query, texts: StringTable) -> QueryAnswer {
-        let rows = self.samples.rows(query.idle);
-        query::answer(&self.input(&rows, words), &self.samples.events_totals(query.idle), query, texts)
+        let rows = self.samples.rows(query);
+        query::answer(&self.input(&rows, words), &self.samples.events_totals(query), query, texts)
     }
 
     fn input<'a>(

@@ -41,6 +41,8 @@ pub struct AnalysisRequest {
     pub trace_fields: Vec<TraceField>,
     /// Whether [`AnalysisRequest::resolve`] inserts the measure's default sort keys before `keys`.
     pub usual_keys: bool,
+    /// The sort keys for waits, if they differ from `keys`; set by [`AnalysisRequest::resolve`].
+    pub waiting_keys: Option<Vec<SortKey>>,
     /// Length of a time slice for the sort key `time`, in nanoseconds.
     pub slice: u64,
     /// The quantity to sum up.
@@ -64,6 +66,8 @@ pub struct AnalysisRequest {
     pub apart: Vec<SampleAttribute>,
     /// Whether to include the waits of idle threads.
     pub idle: bool,
+    /// The rows of a table of waits, if no sort keys were requested.
+    pub wait_rows: WaitRows,
     /// Changes to stacks that depend on names.
     pub stack_changes: StackChanges,
     /// Whether to show names as the compiler wrote them.
@@ -82,6 +86,7 @@ impl AnalysisRequest {
             keys: Vec::new(),
             trace_fields: Vec::new(),
             usual_keys: false,
+            waiting_keys: None,
             slice: SLICE,
             measure: CostMeasure::Period,
             latency: LatencyMode::No,
@@ -93,6 +98,7 @@ impl AnalysisRequest {
             facets: false,
             apart: Vec::new(),
             idle: false,
+            wait_rows: WaitRows::Functions,
             stack_changes: StackChanges::default(),
             raw_names: false,
             raw_traces: false,
@@ -146,14 +152,19 @@ impl AnalysisRequest {
             resolved => resolved,
         };
         if std::mem::take(&mut self.usual_keys) {
-            let mut usual = self.measure.usual_keys().to_vec();
             if self.measure == CostMeasure::Period && ThreadTime::of(reader.events()).is_some() {
-                usual.insert(0, SortKey::WaitSite);
+                let mut waiting = self.keys.clone();
+                insert_keys(&mut waiting, self.wait_rows.keys(ThreadTime::has_partners(reader.events())));
+                self.waiting_keys = Some(waiting);
             }
-            self.keys.retain(|key| !usual.contains(key));
-            self.keys.splice(0..0, usual);
+            insert_keys(&mut self.keys, self.measure.usual_keys());
         }
         Ok(())
+    }
+
+    /// Returns all sort keys.
+    fn all_keys(&self) -> impl Iterator<Item = &SortKey> {
+        self.keys.iter().chain(self.waiting_keys.iter().flatten())
     }
 
     /// Looks up the tracepoint fields used as sort keys.
@@ -178,15 +189,22 @@ impl AnalysisRequest {
                 let mut names: Vec<&str> = SortKey::names().collect();
                 let of_formats = formats.iter().flat_map(|format| &format.fields);
                 names.extend(of_formats.map(|field| field.name.as_str()));
-                let near = text::nearest(&typed.field, names, 3).join(" or ");
+                let near = text::nearest(&typed.field, names.iter().copied(), 3).join(" or ");
                 let error = Error::usage(format!(
                     "{:?} is neither a sort key nor a tracepoint field in the recording",
                     typed.field
                 ));
-                return Err(if near.is_empty() {
-                    error
-                } else {
-                    error.try_this(format!("did you mean {near}?"))
+                if !near.is_empty() {
+                    return Err(error.try_this(format!("did you mean {near}?")));
+                }
+                let keys: Vec<&str> = SortKey::names().collect();
+                let error = error.try_this(format!("a sort key: {}", keys.join(", ")));
+                let mut fields: Vec<&str> = names.split_off(keys.len());
+                fields.sort_unstable();
+                fields.dedup();
+                return Err(match fields.is_empty() {
+                    true => error,
+                    false => error.try_this(format!("a field: {}", fields.join(", "))),
                 });
             }
             for field in found {
@@ -201,7 +219,7 @@ impl AnalysisRequest {
     /// Whether the first symbolization pass must already include inlined functions, because rows show lines
     /// or stacks are changed.
     pub fn needs_deep_names(&self) -> bool {
-        self.stack_changes.changes_any() || self.keys.iter().any(|key| key.needs_lines())
+        self.stack_changes.changes_any() || self.all_keys().any(|key| key.needs_lines())
     }
 
     /// Whether rows count branches instead of samples. Valid after [`Self::resolve`].
@@ -217,7 +235,7 @@ impl AnalysisRequest {
     /// Returns the default level of detail for names, which includes inlined functions if callers or lines
     /// are shown.
     pub fn depth(&self, reader: &Reader) -> Depth {
-        let lines = self.keys.iter().any(|key| key.needs_lines());
+        let lines = self.all_keys().any(|key| key.needs_lines());
         if lines || self.has_chains(reader) { Depth::Inlines } else { Depth::Names }
     }
 
@@ -225,8 +243,13 @@ impl AnalysisRequest {
     /// costs, tree or call chains under rows.
     pub fn question(&self, query: &Query, reader: &Reader) -> Query {
         let has_chains = self.has_chains(reader);
+        let mut keys = self.keys.clone();
+        if self.waiting_keys.is_some() && !query.states_apart {
+            insert_keys(&mut keys, &[SortKey::WaitSite]);
+        }
         Query {
-            keys: self.keys.clone(),
+            keys,
+            waiting_keys: self.waiting_keys.clone().filter(|_| query.states_apart),
             totals: query.totals && has_chains,
             tree: query.tree.filter(|_| has_chains),
             chains: query.chains.filter(|_| has_chains),
@@ -239,7 +262,7 @@ impl AnalysisRequest {
     /// # Errors
     /// Fails if the recording lacks data that the selection needs.
     pub(super) fn sample_query(&self, session: &Session) -> Result<SampleQuery> {
-        let mut attributes = sort::attributes(&self.keys, self.slice);
+        let mut attributes = sort::attributes(self.all_keys(), self.slice);
         let parent = self.stack_changes.parent.as_ref().map(|_| SampleAttribute::Parent);
         sort::add_attributes(&mut attributes, parent.into_iter().chain(self.apart.iter().copied()));
         if let Some(key) = self.keys.iter().find(|key| matches!(key, SortKey::Waker | SortKey::RanInstead))
@@ -255,6 +278,9 @@ impl AnalysisRequest {
         }
         if thread_time.is_some() {
             sort::add_attributes(&mut attributes, waits::ATTRIBUTES);
+            // Wakers show whether a wait is for a lock or for work.
+            let partner = ThreadTime::has_partners(session.reader.events());
+            sort::add_attributes(&mut attributes, partner.then_some(SampleAttribute::WaitPartner));
         }
         let parallelism = (self.latency == LatencyMode::Wanted).then(|| {
             let cpus = session.reader.features().nr_cpus.as_ref().map(|cpus| cpus.available);
@@ -265,13 +291,41 @@ impl AnalysisRequest {
             branches: self.counts_branches(),
             branch_history: self.branch_history,
             by_weight: self.measure == CostMeasure::Weight,
-            ignore_comms: !self.facets && !self.keys.iter().any(|key| key.is_of_name()),
+            ignore_comms: !self.facets && !self.all_keys().any(|key| key.is_of_name()),
             // The stack shows what a thread waits for.
             ignore_stacks: !self.callers && thread_time.is_none(),
             thread_time,
             parallelism,
             ..self.selection.sample_query(session)?
         })
+    }
+}
+
+/// Inserts keys at the front, and removes them elsewhere.
+fn insert_keys(keys: &mut Vec<SortKey>, first: &[SortKey]) {
+    keys.retain(|key| !first.contains(key));
+    keys.splice(0..0, first.iter().copied());
+}
+
+/// The rows of a table of waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WaitRows {
+    /// A row for each wait site and function of the program that waits there, with the wakers if they were
+    /// recorded.
+    Functions,
+    /// perf's rows: thread name, module, and the kernel function that waits; also the wait site.
+    KernelFunctions,
+}
+
+impl WaitRows {
+    fn keys(self, has_wakers: bool) -> &'static [SortKey] {
+        match self {
+            Self::Functions if has_wakers => {
+                &[SortKey::WaitSite, SortKey::WaitFunction, SortKey::WaitLine, SortKey::Waker]
+            }
+            Self::Functions => &[SortKey::WaitSite, SortKey::WaitFunction, SortKey::WaitLine],
+            Self::KernelFunctions => &[SortKey::WaitSite, SortKey::Comm, SortKey::Dso, SortKey::Symbol],
+        }
     }
 }
 
@@ -433,7 +487,8 @@ pub struct SampleSelection {
 }
 
 impl SampleSelection {
-    /// Returns the selection as a query for pass 2, with defaults for everything else.
+    /// Returns the selection as a query for pass 2, with defaults for everything else. The states are selected
+    /// after pass 2, because which threads are idle depends on all of their time.
     ///
     /// # Errors
     /// Fails if the recording lacks data that a filter needs: a field, the sockets, or the first and last
@@ -453,7 +508,6 @@ impl SampleSelection {
             tids: set(&self.tids),
             comms: comms(&self.comms, session),
             levels: self.parallelism.clone(),
-            states: self.states.clone(),
             ..SampleQuery::default()
         })
     }

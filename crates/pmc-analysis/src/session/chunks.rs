@@ -93,7 +93,7 @@ impl Session {
             for raw in self.reader.load(chunk, &mut buffer).ok()? {
                 let Some((event, sample)) = self.reader.layouts().sample(&raw) else { continue };
                 if let Some(time) = sample.time().map(|time| time.0) {
-                    let state = thread_time.as_ref().and_then(|of| of.joint(event).1);
+                    let state = thread_time.as_ref().and_then(|of| of.state(event));
                     let begin = state.map_or(time, |state| state.since(time, sample.period().unwrap_or(0)));
                     let (first, last) = span.unwrap_or((begin, time));
                     span = Some((first.min(begin), last.max(time)));

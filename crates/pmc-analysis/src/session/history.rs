@@ -487,6 +487,11 @@ impl History {
         self.threads.get(&tid).map(|thread| thread.about.pid)
     }
 
+    /// Returns the process that started a process, if recorded.
+    pub(crate) fn parent_of(&self, pid: i32) -> Option<i32> {
+        self.threads.get(&pid).and_then(|thread| thread.about.parent)
+    }
+
     /// Iterates over all threads in the records, in no particular order.
     pub(crate) fn tasks(&self) -> impl Iterator<Item = (i32, TaskInfo)> + '_ {
         self.threads.iter().map(|(tid, thread)| (*tid, thread.about))

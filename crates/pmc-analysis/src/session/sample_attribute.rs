@@ -67,6 +67,8 @@ pub enum SampleAttribute {
     /// The number of the [`WaitSite`](crate::profile::sampled::wait_site::WaitSite). Filled in by `profile`,
     /// not from the sample.
     WaitSite,
+    /// Where the program's own function waits: a location number. Filled in by `profile`, not from the sample.
+    WaitFunction,
     /// The [`WaitPartner`](pmc_perfdata::record::WaitPartner) of a wait, as a word; 0 if the thread ran.
     WaitPartner,
     /// The function that `--parent` searches for. Filled in by `profile`, not from the sample.
@@ -183,7 +185,7 @@ pub(super) fn attribute_words(
         SampleAttribute::State => occurrence.state as u64,
         SampleAttribute::WaitPartner if occurrence.state.is_off_cpu() => sample.addr().unwrap_or(0),
         SampleAttribute::WaitPartner => 0,
-        SampleAttribute::WaitSite | SampleAttribute::Parent => u64::MAX,
+        SampleAttribute::WaitSite | SampleAttribute::WaitFunction | SampleAttribute::Parent => u64::MAX,
     }));
 }
 

@@ -51,12 +51,10 @@ pub struct SampleQuery {
     pub by_weight: bool,
     /// Number of running threads over time, which determines the wall-clock cost of a sample.
     pub parallelism: Option<Arc<Parallelism>>,
-    /// If the recording has off-CPU time, the events that are counted as a single event.
+    /// If the recording has off-CPU time, the states that its events measure.
     pub thread_time: Option<ThreadTime>,
     /// Include only samples with one of these numbers of running threads; others count as filtered.
     pub levels: Option<FxHashSet<u32>>,
-    /// Include only samples of threads in these states; others count as filtered.
-    pub states: Option<Vec<ThreadState>>,
     /// Include only samples in these time spans (in nanoseconds, both ends inclusive); empty for all.
     pub times: Vec<(u64, u64)>,
     /// Include only samples on these CPUs.
@@ -88,8 +86,8 @@ impl SampleQuery {
     /// Whether the recording has off-CPU time, and the filters accept either all or none of a thread's
     /// samples.
     fn takes_whole_threads(&self) -> bool {
-        let Self { thread_time, levels, states, cpus, comms, .. } = self;
-        let has_filter = levels.is_some() || states.is_some() || cpus.is_some() || comms.is_some();
+        let Self { thread_time, levels, cpus, comms, .. } = self;
+        let has_filter = levels.is_some() || cpus.is_some() || comms.is_some();
         thread_time.is_some() && !has_filter && self.times.is_empty()
     }
 
@@ -471,7 +469,7 @@ impl<'a> Worker<'a> {
             return;
         }
         if let Some(time) = time {
-            let state = self.query.thread_time.as_ref().and_then(|of| of.joint(event).1);
+            let state = self.query.thread_time.as_ref().and_then(|of| of.state(event));
             let begin = state.map_or(time, |state| state.since(time, sample.period().unwrap_or(0)));
             let (first, last) = self.out.span.unwrap_or((begin, time));
             self.out.span = Some((first.min(begin), last.max(time)));
@@ -512,8 +510,7 @@ impl<'a> Worker<'a> {
         let time = sample.time().map(|time| time.0);
         let timestamp = self.session.timestamp(time, position);
         let running = self.query.parallelism.as_ref().map(|parallelism| parallelism.at(timestamp));
-        let joint = self.query.thread_time.as_ref().map(|of| of.joint(event));
-        let (event, state) = joint.unwrap_or((event, None));
+        let state = self.query.thread_time.as_ref().and_then(|of| of.state(event));
         SampleContext { event, time, timestamp, position, running, state }
     }
 
@@ -548,9 +545,7 @@ impl<'a> Worker<'a> {
         };
         let levels = self.query.levels.as_ref().zip(about.running);
         let has_level = levels.is_none_or(|(levels, running)| levels.contains(&running));
-        let states = self.query.states.as_ref().zip(about.state);
-        let has_state = states.is_none_or(|(states, state)| states.contains(&state));
-        if !(has_level && has_state && self.query.takes_thread(thread, comm)) {
+        if !(has_level && self.query.takes_thread(thread, comm)) {
             self.out.filtered[about.event] += value;
             return None;
         }

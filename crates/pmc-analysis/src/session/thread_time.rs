@@ -1,9 +1,11 @@
 //! Recordings of each thread's whole time, in which several events together measure how long threads ran and
 //! waited.
 //!
-//! Determines which events of a recording are counted as a single event. Samples of the clock event measure
-//! running time, and samples of the off-CPU events measure waiting time ([`ThreadState`]). All periods are in
-//! nanoseconds, so their sum is the total lifetime of the threads, and one profile shows all of it.
+//! Determines which event of a recording measures which state. Samples of the clock event measure running
+//! time, and samples of the off-CPU events measure waiting time ([`ThreadState`]). All periods are in
+//! nanoseconds, so their sum is the total lifetime of the threads. Reports show the states as separate events,
+//! because running time is sampled and waiting time is not. Exports and the live view show them as one event
+//! ([`ThreadTime::joint`]).
 
 use super::parallelism::RunningTime;
 use pmc_perfdata::perfdata::{BLOCKED_EVENT, RUNNABLE_EVENT, RecordedEvent};
@@ -57,7 +59,17 @@ impl ThreadState {
             "runnable" => Some(&[Self::Runnable]),
             "blocked" => Some(&[Self::Blocked]),
             "waiting" => Some(&[Self::Runnable, Self::Blocked]),
+            "all" => Some(&[Self::Running, Self::Runnable, Self::Blocked]),
             _ => None,
+        }
+    }
+
+    /// Returns the name of the event that shows only this state.
+    pub fn event_name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Runnable => "runnable",
+            Self::Blocked => "waiting",
         }
     }
 
@@ -83,7 +95,7 @@ impl ThreadState {
     }
 }
 
-/// The events that are counted as a single event.
+/// The events that together measure the threads' time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadTime {
     /// The state that each event of the recording measures; `None` for other events.
@@ -116,10 +128,17 @@ impl ThreadTime {
         events.iter().filter(is_wait).any(|event| event.attr.sample_type() & sample_type::ADDR != 0)
     }
 
-    /// Returns the event under which samples of this event are counted, and the state of their threads.
+    /// Returns the state that an event measures; `None` for an event that does not measure threads' time.
+    #[inline]
+    pub(crate) fn state(&self, event: usize) -> Option<ThreadState> {
+        self.states.get(event).copied().flatten()
+    }
+
+    /// Returns the event under which the live view counts samples of this event, and the state of their
+    /// threads.
     #[inline]
     pub(crate) fn joint(&self, event: usize) -> (usize, Option<ThreadState>) {
-        match self.states.get(event).copied().flatten() {
+        match self.state(event) {
             Some(state) => (self.event, Some(state)),
             None => (event, None),
         }

@@ -83,16 +83,45 @@ fn skipped(kind: u32, record: &[u8], is_foreign: bool) -> u64 {
     }
 }
 
-/// Unpacks a segment. Drops AUX data together with its records. Adds the kind of each compressed record to
-/// `kinds`.
+/// Unpacks a segment into a temporary file. Drops AUX data together with its records. Adds the kind of each
+/// compressed record to `kinds`.
 pub(super) fn expand(
     segment: &Segment,
     is_foreign: bool,
     notes: &mut Vec<RecordingNote>,
     kinds: &mut Vec<u32>,
 ) -> Result<Segment, PerfdataError> {
+    let mut temp_file = TempFile::new(segment.source.path())?;
+    unpack(segment, is_foreign, notes, kinds, |records| temp_file.write(records))?;
+    let source = temp_file.finish()?;
+    let end = source.len();
+    Ok(Segment { source: Arc::new(source), start: 0, end })
+}
+
+/// Returns the number of records of a kind in a segment, without a temporary file.
+pub(super) fn count(segment: &Segment, is_foreign: bool, wanted: u32) -> Result<u64, PerfdataError> {
+    let mut count = 0;
+    unpack(segment, is_foreign, &mut Vec::new(), &mut Vec::new(), |mut records| {
+        while let Some((kind, size)) = header_at(records, is_foreign) {
+            let Some((record, rest)) = records.split_at_checked(size) else { break };
+            count += u64::from(kind == wanted);
+            let skip = usize::try_from(skipped(kind, record, is_foreign)).unwrap_or(usize::MAX);
+            records = rest.get(skip..).unwrap_or_default();
+        }
+        Ok(())
+    })?;
+    Ok(count)
+}
+
+/// Unpacks a segment, and passes complete records to `write`, each with its payload.
+fn unpack(
+    segment: &Segment,
+    is_foreign: bool,
+    notes: &mut Vec<RecordingNote>,
+    kinds: &mut Vec<u32>,
+    mut write: impl FnMut(&[u8]) -> Result<(), PerfdataError>,
+) -> Result<(), PerfdataError> {
     let path = segment.source.path();
-    let mut temp_file = TempFile::new(path)?;
     let mut decoder = Decoder::new().map_err(PerfdataError::io("starting to unpack", path))?;
     // Unpacked bytes that do not form a complete record yet.
     let mut pending: Vec<u8> = Vec::new();
@@ -113,13 +142,12 @@ pub(super) fn expand(
             kind::HEADER_TRACING_DATA => {
                 let behind = at + record.len() as u64;
                 if let Some(payload) = segment.source.section(behind, skipped(kind, record, is_foreign))? {
-                    temp_file.write(record)?;
-                    temp_file.write(&payload)?;
+                    write(&[record, &payload].concat())?;
                 }
                 return Ok(true);
             }
             _ => {
-                temp_file.write(record)?;
+                write(record)?;
                 return Ok(true);
             }
         };
@@ -141,7 +169,7 @@ pub(super) fn expand(
             }
             pending.extend_from_slice(&unpacked[..status.bytes_written]);
             let whole = whole_records(&pending, is_foreign);
-            temp_file.write(&pending[..whole])?;
+            write(&pending[..whole])?;
             pending.drain(..whole);
             if pending.len() > usize::from(u16::MAX) {
                 // The pending bytes are not a record, because the size in their header is less than the size
@@ -173,9 +201,7 @@ pub(super) fn expand(
     if aux > 0 {
         notes.push(RecordingNote::Aux { bytes: aux });
     }
-    let source = temp_file.finish()?;
-    let end = source.len();
-    Ok(Segment { source: Arc::new(source), start: 0, end })
+    Ok(())
 }
 
 /// Returns the data of a `COMPRESSED2` record without its padding.

@@ -111,7 +111,33 @@ impl Reader {
         Ok(Self { is_converted: true, ..reader })
     }
 
+    /// Returns the number of samples in a file. Unlike [`Reader::open`], needs no temporary file for compressed
+    /// records, so it works on a full disk.
+    ///
+    /// # Errors
+    /// Fails like [`Reader::open`].
+    pub fn count_samples(path: &Path) -> Result<u64, PerfdataError> {
+        let (reader, _) = Self::packed(ByteSource::open(path, |_| None)?, path, false)?;
+        let counts = reader.segments.iter().map(|one| expand::count(one, reader.is_foreign, kind::SAMPLE));
+        counts.sum()
+    }
+
     fn of_source(source: ByteSource, path: &Path, is_directory: bool) -> Result<Self, PerfdataError> {
+        let (mut reader, header) = Self::packed(source, path, is_directory)?;
+        reader.unpack()?;
+        if header.form == RecordingLayout::File && header.feature_numbers().next().is_none() {
+            reader.recover_features()?;
+        }
+        reader.name_events();
+        Ok(reader)
+    }
+
+    /// Opens a recording without unpacking its compressed records.
+    fn packed(
+        source: ByteSource,
+        path: &Path,
+        is_directory: bool,
+    ) -> Result<(Self, PerfdataHeader), PerfdataError> {
         let source = Arc::new(source);
         let header = PerfdataHeader::read(&source)?;
         let mut reader = Self {
@@ -136,12 +162,7 @@ impl Reader {
             reader.form = RecordingLayout::Directory;
             reader.add_directory(path);
         }
-        reader.unpack()?;
-        if header.form == RecordingLayout::File && header.feature_numbers().next().is_none() {
-            reader.recover_features()?;
-        }
-        reader.name_events();
-        Ok(reader)
+        Ok((reader, header))
     }
 
     fn open_file(&mut self, source: &Arc<ByteSource>, header: &PerfdataHeader) -> Result<(), PerfdataError> {

@@ -39,8 +39,10 @@ const KERNEL: u64 = 1 << 63;
 pub struct RecordTally {
     /// Number of samples.
     pub samples: u64,
-    /// Number of records lost because a ring buffer was full, from `LOST` records.
+    /// Number of lost records and samples, from the kernel's `LOST` and `LOST_SAMPLES` records.
     pub lost: u64,
+    /// The part of `lost` that `LOST_SAMPLES` records report.
+    pub lost_samples: u64,
     /// Number of times that the kernel throttled an event.
     pub throttled: u64,
     /// Number of samples whose id does not belong to a known event.
@@ -94,6 +96,7 @@ impl RecordTally {
         Self {
             samples: 0,
             lost: 0,
+            lost_samples: 0,
             throttled: 0,
             strangers: 0,
             reads: FxHashMap::default(),
@@ -114,7 +117,10 @@ impl RecordTally {
             kind::SAMPLE => self.sample(raw, layouts),
             kind::LOST | kind::LOST_SAMPLES => match raw.parse() {
                 Some(Record::Lost(lost)) => self.lost = self.lost.saturating_add(lost.lost),
-                Some(Record::LostSamples(lost)) => self.lost = self.lost.saturating_add(lost),
+                Some(Record::LostSamples(lost)) => {
+                    self.lost = self.lost.saturating_add(lost);
+                    self.lost_samples = self.lost_samples.saturating_add(lost);
+                }
                 _ => {}
             },
             kind::THROTTLE => match raw.parse() {

@@ -198,6 +198,14 @@ impl Encoder {
         self.end(true);
     }
 
+    /// Writes the number of samples that an event lost in total, as perf does at the end of a recording.
+    /// `identifier` is the event's id, if the trailer ends with it.
+    pub fn lost_samples(&mut self, lost: u64, identifier: Option<u64>) {
+        self.begin(kind::LOST_SAMPLES, 0);
+        self.word(lost);
+        self.end_with(identifier);
+    }
+
     /// Writes a record that an event was paused or resumed. The time is on the recording's clock.
     pub fn throttle(&mut self, throttle: &Throttle, is_off: bool) {
         self.begin(if is_off { kind::THROTTLE } else { kind::UNTHROTTLE }, 0);
@@ -211,6 +219,11 @@ impl Encoder {
         self.begin(kind::READ, 0);
         self.thread(thread);
         words.iter().for_each(|&word| self.word(word));
+        self.end_with(identifier);
+    }
+
+    /// Ends a record whose trailer ends with this event id, if any.
+    fn end_with(&mut self, identifier: Option<u64>) {
         self.end(true);
         if let Some(id) = identifier.filter(|_| self.trailer >= size_of::<u64>()) {
             let at = self.out.len() - size_of::<u64>();

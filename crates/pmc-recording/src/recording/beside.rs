@@ -85,6 +85,11 @@ impl<A: MeasurementHandler, B: MeasurementHandler> MeasurementHandler for Combin
         self.counting.prepare()
     }
 
+    fn begin_window(&mut self) -> Result<u64> {
+        self.counting.begin_window()?;
+        self.recording.begin_window()
+    }
+
     fn started(&mut self, measurement: &mut Measurement) -> Result<()> {
         self.recording.started(measurement)?;
         self.counting.started(measurement)

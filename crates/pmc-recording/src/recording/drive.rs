@@ -65,6 +65,12 @@ pub(super) trait MeasurementHandler: EventSwitch {
         Ok(())
     }
 
+    /// Called when the events have been switched on for the first time. Returns the time at which the
+    /// measurement begins.
+    fn begin_window(&mut self) -> Result<u64> {
+        Ok(monotonic_ns())
+    }
+
     /// Called when the measurement has begun and the command runs.
     fn started(&mut self, measurement: &mut Measurement) -> Result<()>;
 
@@ -154,7 +160,7 @@ pub(super) fn drive(handler: &mut impl MeasurementHandler, context: LoopContext<
     let mut measurement = Measurement::default();
     let at_once = run_schedule.delay == Delay::None;
     measurement.activity.begin(handler, at_once, reserved == Some(true), monotonic_ns())?;
-    let start = monotonic_ns();
+    let start = if at_once { handler.begin_window()? } else { monotonic_ns() };
     (measurement.start, measurement.now) = (start, start);
     measurement.activity.begins_at(start);
     let _others_terminal = held.as_ref().and_then(|_| say::hold());
@@ -310,7 +316,7 @@ impl Measurement {
             Some(name) => self.activity.switch_named(handler, name, on)?,
         }
         if begins {
-            self.start = monotonic_ns();
+            self.start = handler.begin_window()?;
             self.now = self.start;
             self.activity.begins_at(self.start);
         }

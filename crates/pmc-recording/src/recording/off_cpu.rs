@@ -20,6 +20,7 @@ mod shares;
 pub(super) mod thinning;
 pub(super) mod wait;
 pub(super) mod wakers;
+mod window;
 
 use events::{BLOCKED_ID, OffCpuSource, RUNNABLE_ID};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -61,6 +62,8 @@ pub(super) struct OffCpuWriter {
     sampling: SamplingHistory,
     /// Waits that began while not all stacks were sampled.
     shares: WaitShares,
+    /// Time at which the measurement begins.
+    begins_at: u64,
     /// Latest time of a record.
     now: u64,
     /// Wake-ups, and the threads that ran on each CPU, if wake-ups are recorded.
@@ -80,6 +83,7 @@ impl OffCpuWriter {
             short: FxHashMap::default(),
             sampling: SamplingHistory::new(),
             shares: WaitShares::default(),
+            begins_at: 0,
             now: 0,
             wakers: source.wakeups.and_then(|_| WakeTracker::new(Host::live())),
         }
@@ -102,23 +106,24 @@ impl OffCpuWriter {
         }
     }
 
-    /// Returns some of the waiting threads whose stack is unknown, either because they waited before the
+    /// Returns at most this number of waiting threads whose stack is unknown, either because they waited before the
     /// recording began, or because the kernel does not record their stacks. Repeated calls return all of them
     /// in turn.
-    pub(super) fn unexplained(&mut self) -> Vec<Thread> {
-        /// Reading a stack takes about 10 µs.
-        const MOST: usize = 256;
-        let is_unknown =
-            |thread: &Thread| self.seen.get(&thread.tid).is_none_or(|(_, stack)| stack.chain.len() <= SHORT);
+    pub(super) fn unexplained(&mut self, most: usize) -> Vec<Thread> {
+        // A stack that was read before the wait began belongs to an earlier wait.
+        let is_unknown = |wait: &&Wait| {
+            let seen = self.seen.get(&wait.thread.tid);
+            seen.is_none_or(|(time, stack)| *time < wait.since || stack.chain.len() <= SHORT)
+        };
         // Most waits that began during a pause are short, and their stacks would not be used.
         let is_long = |wait: &&Wait| {
             wait.sampling != StackSampling::Pause || self.now.saturating_sub(wait.since) > LONG_NS / 2
         };
         let waits = self.initial.values().chain(self.waits.open());
         let waits = waits.filter(|wait| wait.has_short_stack() && !wait.is_runnable).filter(is_long);
-        let mut all: Vec<Thread> = waits.map(|wait| wait.thread).filter(is_unknown).collect();
+        let mut all: Vec<Thread> = waits.filter(is_unknown).map(|wait| wait.thread).collect();
         all.sort_unstable_by_key(|thread| (thread.tid <= self.last_asked, thread.tid));
-        all.truncate(MOST);
+        all.truncate(most);
         self.last_asked = all.last().map_or(0, |thread| thread.tid);
         all
     }
@@ -306,7 +311,15 @@ impl OffCpuWriter {
     }
 
     fn write_part(&mut self, wait: &Wait, part: &WaitPart, out: &mut Vec<u8>) {
-        let period = part.end - part.begin;
+        if part.end < self.begins_at {
+            // A later wait whose stack is not sampled is probably like this one.
+            let stack = wait.stack.as_ref().filter(|_| self.source.has_stacks);
+            let shares = stack.map(|stack| {
+                self.shares.add(wait.owner(part), stack, part.end - part.begin, StackSampling::All)
+            });
+            return self.write_shares(shares.unwrap_or_default(), self.now, out);
+        }
+        let period = part.end - part.begin.max(self.begins_at);
         if period < self.source.threshold_ns {
             let (_, sums) = self.short.entry(wait.thread.tid).or_insert((wait.thread, [0; 2]));
             let sum = &mut sums[usize::from(part.is_runnable)];
@@ -387,12 +400,12 @@ mod tests {
     use pmc_sys::abi::{Attr, misc};
     use proptest::prelude::*;
 
-    const SWITCH_ID: u64 = 5;
+    pub(super) const SWITCH_ID: u64 = 5;
     /// A thread that exists, and one that does not.
-    const ALIVE: i32 = 1;
+    pub(super) const ALIVE: i32 = 1;
     const DEAD: i32 = i32::MAX;
 
-    fn switch_attr() -> Attr {
+    pub(super) fn switch_attr() -> Attr {
         let mut attr = Attr::new(attr::kind::SOFTWARE, CONTEXT_SWITCHES);
         attr.set_period(1);
         attr.set_sample_type(FIELDS);
@@ -402,7 +415,7 @@ mod tests {
 
     /// What happens to a thread.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    enum Happening {
+    pub(super) enum Happening {
         Blocks,
         IsPreempted,
         Returns,
@@ -411,10 +424,10 @@ mod tests {
         /// Records are lost.
         Loses,
     }
-    use Happening::{Blocks, Ends, IsBorn, IsPreempted, Loses, Returns};
+    pub(super) use Happening::{Blocks, Ends, IsBorn, IsPreempted, Loses, Returns};
 
     /// Encodes a record as the kernel writes it, with a `sample_id`.
-    fn record(happening: Happening, tid: i32, time: u64, is_cpu_wide: bool) -> Vec<u8> {
+    pub(super) fn record(happening: Happening, tid: i32, time: u64, is_cpu_wide: bool) -> Vec<u8> {
         let pair = |low: i32, high: i32| u64::from(low as u32) | u64::from(high as u32) << 32;
         let task = [pair(tid, 77), pair(tid, 77), time];
         let (kind, misc, body) = match happening {
@@ -443,7 +456,7 @@ mod tests {
 
     /// A written sample.
     #[derive(Debug, Clone, PartialEq, Eq)]
-    struct Written {
+    pub(super) struct Written {
         event: &'static str,
         tid: i32,
         time: u64,
@@ -451,7 +464,7 @@ mod tests {
         frames: usize,
     }
 
-    fn written(bytes: &[u8]) -> Vec<Written> {
+    pub(super) fn written(bytes: &[u8]) -> Vec<Written> {
         let attr = written_attr(&switch_attr(), false);
         let layouts = Layouts::new([(&attr, &[BLOCKED_ID][..]), (&attr, &[RUNNABLE_ID][..])]);
         let read = |raw: RawRecord<'_>| {
@@ -467,7 +480,7 @@ mod tests {
         Records::new(bytes).map(read).collect()
     }
 
-    fn writer(threshold_ns: u64) -> OffCpuWriter {
+    pub(super) fn writer(threshold_ns: u64) -> OffCpuWriter {
         let source =
             OffCpuSource { event: 0, has_stacks: true, is_system_wide: false, threshold_ns, wakeups: None };
         OffCpuWriter::new(source)
@@ -503,7 +516,7 @@ mod tests {
         sums
     }
 
-    fn sample(event: &'static str, tid: i32, time: u64, period: u64, frames: usize) -> Written {
+    pub(super) fn sample(event: &'static str, tid: i32, time: u64, period: u64, frames: usize) -> Written {
         Written { event, tid, time, period, frames }
     }
 
@@ -594,7 +607,7 @@ mod tests {
         writer.exist(encoder.bytes());
         // None of the stacks can be read.
         let rounds: Vec<Vec<i32>> =
-            (0..3).map(|_| writer.unexplained().iter().map(|thread| thread.tid).collect()).collect();
+            (0..3).map(|_| writer.unexplained(256).iter().map(|thread| thread.tid).collect()).collect();
         let asked: FxHashSet<i32> = rounds.iter().flatten().copied().collect();
         assert_eq!((rounds[0].len(), asked.len()), (256, 600));
     }

@@ -58,7 +58,7 @@ impl From<RecordingWarning> for Warning {
             OrderRefused { order, why } => Self::new(format!("--control: `{order}`: {why}")),
             NotHandedOver { why } => Self::new(format!("cannot hand over the events (SIGUSR1): {why}")),
             HeldEventGone { event, why } => {
-                Self::new(format!("pmc no longer records {event}, and its last records are missing: {why}"))
+                Self::loss(format!("pmc no longer records {event}, and its last records are missing: {why}"))
             }
             CountersLeftAlone => Self::note_once(
                 "another process has reserved the hardware counters: pmc will not use them until the reservation is released",
@@ -153,7 +153,7 @@ impl From<RecordingWarning> for Warning {
                 Self::note(format!("{count} {what} before their counters were open; skipped"))
             }
             NoSamples { why, remedy } => Self::new(format!("no samples: {why}")).advise(remedy),
-            RecordsTorn => Self::new(
+            RecordsTorn => Self::loss(
                 "counts of some threads are missing: threads that ended at the same time on several CPUs \
                  overwrote each other's records (a kernel bug)",
             )

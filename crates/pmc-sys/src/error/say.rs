@@ -34,7 +34,7 @@ fn spelled(advice: &Advice) -> String {
     LETTERS.get().map_or_else(|| advice.to_string(), |letters| advice.spelled(letters))
 }
 
-/// Silences [`note`] and [`warn`]; errors are still printed.
+/// Silences [`note`] and [`warn`]; errors and losses are still printed.
 pub fn be_quiet(quiet: bool) {
     QUIET.store(quiet, Ordering::Relaxed);
 }
@@ -51,6 +51,7 @@ pub fn warn(warning: impl Into<Warning>) {
     let warning = warning.into();
     let text = warning.text(spelled);
     match warning.severity {
+        Severity::Loss => print("warning: ", &text),
         Severity::Warning if QUIET.load(Ordering::Relaxed) => {}
         Severity::Warning => print("warning: ", &text),
         Severity::Note => note(text),

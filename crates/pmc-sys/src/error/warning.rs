@@ -10,6 +10,8 @@ use super::advice::Advice;
 /// Severity of a [`Warning`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Severity {
+    /// Measured data is missing. Printed even with `--quiet`.
+    Loss,
     /// The result may be incomplete.
     Warning,
     /// Useful information.
@@ -35,6 +37,11 @@ impl Warning {
     /// Creates a warning: the result may be incomplete.
     pub fn new(what: impl Into<String>) -> Self {
         Self::with(Severity::Warning, what)
+    }
+
+    /// Creates a warning that measured data is missing, which `--quiet` does not silence.
+    pub fn loss(what: impl Into<String>) -> Self {
+        Self::with(Severity::Loss, what)
     }
 
     /// Creates a note.
@@ -85,8 +92,8 @@ mod tests {
 
     #[test]
     fn warnings_end_with_a_remedy() {
-        let lost = Warning::new("records were lost");
-        assert_eq!((lost.to_string().as_str(), lost.severity), ("records were lost", Severity::Warning));
+        let lost = Warning::loss("records were lost");
+        assert_eq!((lost.to_string().as_str(), lost.severity), ("records were lost", Severity::Loss));
         assert_eq!(lost.advise("lower the frequency").to_string(), "records were lost (lower the frequency)");
     }
 }

@@ -73,10 +73,22 @@ function threadChosen() {
 
 /** The state of a cell's thread: 0 if it ran. */
 const stateOf = (cell) => (data.cellState ? data.cellState[cell] : 0);
+/** The number of the state that each choice selects; other choices select all states. */
+const STATES = { running: 0, runnable: 1, waiting: 2 };
 /** Whether a cell's state is chosen. */
 function stateChosen() {
-  const wanted = chosen.state;
-  return (cell) => wanted === "" || (wanted === "waiting") === stateOf(cell) > 0;
+  const wanted = STATES[chosen.state];
+  return (cell) => wanted === undefined || stateOf(cell) === wanted;
+}
+/** Running or waiting, whichever the threads spent more time on: the first choice. */
+function firstState() {
+  if (!data.cellState) return "";
+  if (data.firstState) return data.firstState;
+  const sums = [0, 0, 0];
+  for (let cell = 0; cell < data.cellNode.length; cell++) {
+    if (data.cellEvent[cell] === data.event) sums[stateOf(cell)] += data.cellPeriod[cell];
+  }
+  return (data.firstState = sums[STATES.waiting] > sums[STATES.running] ? "waiting" : "running");
 }
 
 function addUp() {
@@ -566,7 +578,7 @@ function remember() {
   if (chosen.view !== "flame") words.set("view", chosen.view);
   if (chosen.search) words.set("search", chosen.search);
   if (chosen.thread) words.set("thread", chosen.thread);
-  if (chosen.state) words.set("state", chosen.state);
+  if (chosen.state !== firstState()) words.set("state", chosen.state || "all");
   if (chosen.inverted) words.set("inverted", "1");
   if (chosen.event !== data.event) words.set("event", chosen.event);
   if (chosen.from > 0 || chosen.to < data.slices) words.set("time", `${chosen.from}-${chosen.to}`);
@@ -581,7 +593,8 @@ function recall() {
   chosen.event = data.events[Number(words.get("event") ?? data.event)] ? Number(words.get("event") ?? data.event) : data.event;
   chosen.thread = words.get("thread") || "";
   chosen.search = words.get("search") || "";
-  chosen.state = data.cellState && ["running", "waiting"].includes(words.get("state")) ? words.get("state") : "";
+  const state = words.get("state");
+  chosen.state = data.cellState && (state === "all" || state in STATES) ? state.replace("all", "") : firstState();
   chosen.inverted = words.has("inverted");
   chosen.from = from >= 0 && from < data.slices ? from : 0;
   chosen.to = to > chosen.from && to <= data.slices ? to : data.slices;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::meter::LatencyMeter;
+use super::meter::LatencyMeters;
 use super::named::NamedLatency;
-use super::{LatencyRequest, lose};
+use super::{IntervalRequest, LatencyRequest, lose};
 use crate::analysis::symbols::RecordingSymbols;
 use crate::profile::latency::LatencySlice;
 use crate::session::History;
@@ -21,7 +21,7 @@ pub struct LiveLatency {
     request: LatencyRequest,
     layouts: Arc<Layouts>,
     history: LiveHistory,
-    meter: LatencyMeter,
+    meters: LatencyMeters,
     completer: ChainCompleter<'static>,
     /// Time of the last sample, used for samples without a time.
     last_time: u64,
@@ -40,9 +40,12 @@ impl LiveLatency {
         tracing: Option<&[u8]>,
         layouts: Arc<Layouts>,
     ) -> Result<Self> {
-        let rules = request.rules.bind(events, text_of, tracing.and_then(TracingData::parse))?;
+        let bind = |interval: &IntervalRequest| {
+            interval.rules.bind(events, text_of, tracing.and_then(TracingData::parse))
+        };
+        let bound = request.intervals.iter().map(bind).collect::<Result<_>>()?;
         Ok(Self {
-            meter: LatencyMeter::new(rules, &request),
+            meters: LatencyMeters::new(bound, &request),
             completer: ChainCompleter::new(!request.stacks),
             history: LiveHistory::default(),
             layouts,
@@ -70,19 +73,19 @@ impl LiveLatency {
             let time = self.layouts.sample_id(raw).time.map_or(0, |time| time.0);
             let Some(record) = raw.parse() else { return };
             if matches!(record, Record::Lost(_) | Record::LostSamples(_)) {
-                lose(&mut self.meter, &record, time);
+                lose(&mut self.meters, &record, time);
             } else {
                 self.history.take(time, raw, &record);
             }
             return;
         }
-        let Self { layouts, meter, history, completer, last_time, .. } = self;
+        let Self { layouts, meters, history, completer, last_time, .. } = self;
         let Some((event, sample)) = layouts.sample_of(raw, owner) else { return };
         let time = sample.time().map_or(*last_time, |time| time.0);
         *last_time = time;
         // A sample that still has its stack copy was not unwound, because samples arrived too fast.
         let is_unwound = !unwound::has_copy(sample.layout().sample_type());
-        meter.sample(history.get(), event, &sample, time, || {
+        meters.sample(history.get(), event, &sample, time, || {
             is_unwound.then(|| completer.chain(&sample, &[]).words)
         });
     }
@@ -91,37 +94,40 @@ impl LiveLatency {
     /// added. `lives` returns whether a process or thread still exists.
     pub fn settle(&mut self, before: u64, lives: impl Fn(i32) -> bool) {
         if self.history.is_burdened() {
-            self.meter.follow(&self.history.forget(before, lives));
+            self.meters.follow(&self.history.forget(before, lives));
         }
     }
 
     /// Raises the number of lost records to at least `count`, for losses that no record reports.
     pub fn lost_at_least(&mut self, count: u64) {
-        self.meter.lost_at_least(count);
+        self.meters.lost_at_least(count);
     }
 
-    /// Returns the durations since the previous call. `until` is the time since the start, in nanoseconds.
-    pub fn slice(&mut self, until: u64) -> LatencySlice {
-        self.meter.slice(until)
+    /// Returns the durations of each kind of interval since the previous call. `until` is the time since the
+    /// start, in nanoseconds.
+    pub fn slices(&mut self, until: u64) -> Vec<LatencySlice> {
+        self.meters.slices(until)
     }
 
-    /// Ends the measurement at this time, after `elapsed` nanoseconds, and calls `visit` with the result.
+    /// Ends the measurement at this time, after `elapsed` nanoseconds, and calls `visit` with the result of
+    /// each kind of interval.
     ///
     /// # Errors
     /// Fails if the symbolizer cannot be started, or `visit` fails.
-    pub fn finish<R>(
+    pub fn finish(
         self,
         end: u64,
         elapsed: u64,
-        visit: impl FnOnce(&NamedLatency<'_>) -> Result<R>,
-    ) -> Result<R> {
-        let Self { request, history, meter, .. } = self;
+        mut visit: impl FnMut(&NamedLatency<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let Self { request, history, meters, .. } = self;
         let history: &History = history.get();
         let options = SymbolOptions { live: true, ..request.symbols };
         let mut symbols = RecordingSymbols::new(history, options)?;
-        let mut named =
-            NamedLatency::new(history, meter.finish(Some(end)), &request.rules, request.nests, &mut symbols);
-        named.report.elapsed = elapsed;
-        visit(&named)
+        meters.finish(Some(end)).into_iter().zip(&request.intervals).try_for_each(|(metered, interval)| {
+            let mut named = NamedLatency::new(history, metered, interval, &mut symbols);
+            named.report.elapsed = elapsed;
+            visit(&named)
+        })
     }
 }

@@ -70,9 +70,61 @@ impl Ord for SlowCandidate {
     }
 }
 
-/// Measures the time between events.
+/// Measures several kinds of intervals. Each event belongs to at most one of them.
 #[derive(Debug)]
-pub(super) struct LatencyMeter {
+pub(super) struct LatencyMeters(Vec<LatencyMeter>);
+
+impl LatencyMeters {
+    /// `bound` contains the rules of each kind.
+    pub(super) fn new(bound: Vec<BoundRules>, request: &LatencyRequest) -> Self {
+        let kinds = bound.into_iter().zip(&request.intervals);
+        Self(kinds.map(|(rules, interval)| LatencyMeter::new(rules, interval.nests, request)).collect())
+    }
+
+    /// Adds a sample. Samples must be added in time order. `chain` is its call chain; `timestamp` is its time
+    /// in the history.
+    pub(super) fn sample<'c>(
+        &mut self,
+        history: &History,
+        event: usize,
+        sample: &Sample<'_>,
+        timestamp: Timestamp,
+        chain: impl FnOnce() -> Option<RecordWords<'c>>,
+    ) {
+        if let Some(meter) = self.0.iter_mut().find(|meter| meter.rules.has(event)) {
+            meter.sample(history, event, sample, timestamp, chain);
+        }
+    }
+
+    /// Records that `count` records were lost, and marks the intervals in progress as affected.
+    pub(super) fn lose(&mut self, time: u64, count: u64) {
+        self.0.iter_mut().for_each(|meter| meter.lose(time, count));
+    }
+
+    /// Sets the number of lost records to at least this, for losses that no record reports.
+    pub(super) fn lost_at_least(&mut self, count: u64) {
+        self.0.iter_mut().for_each(|meter| meter.counts.lost = meter.counts.lost.max(count));
+    }
+
+    /// Applies new epoch numbers; see [`History::forget`].
+    pub(super) fn follow(&mut self, moved: &FxHashMap<crate::session::Epoch, crate::session::Epoch>) {
+        self.0.iter_mut().for_each(|meter| meter.resolver.follow(moved));
+    }
+
+    /// Returns the durations of each kind since the previous call.
+    pub(super) fn slices(&mut self, until: u64) -> Vec<LatencySlice> {
+        self.0.iter_mut().map(|meter| meter.slice(until)).collect()
+    }
+
+    /// Ends the measurement at this time; `None` ends it at the last event. Returns the result of each kind.
+    pub(super) fn finish(self, end: Option<u64>) -> Vec<MeteredLatency> {
+        self.0.into_iter().map(|meter| meter.finish(end)).collect()
+    }
+}
+
+/// Measures one kind of interval.
+#[derive(Debug)]
+struct LatencyMeter {
     rules: BoundRules,
     engine: IntervalEngine<PairKey, IntervalBegin>,
     overlap: Overlap,
@@ -92,8 +144,8 @@ pub(super) struct LatencyMeter {
 }
 
 impl LatencyMeter {
-    pub(super) fn new(rules: BoundRules, request: &LatencyRequest) -> Self {
-        let overlap = if request.nests { Overlap::Nest } else { Overlap::Replace };
+    fn new(rules: BoundRules, nests: bool, request: &LatencyRequest) -> Self {
+        let overlap = if nests { Overlap::Nest } else { Overlap::Replace };
         Self {
             rules,
             engine: IntervalEngine::new(overlap),
@@ -111,14 +163,7 @@ impl LatencyMeter {
         }
     }
 
-    /// Whether stacks are needed.
-    pub(super) fn wants_stacks(&self) -> bool {
-        self.sums.is_some()
-    }
-
-    /// Adds a sample. Samples must be added in time order. `chain` is its call chain; `timestamp` is its time
-    /// in the history.
-    pub(super) fn sample<'c>(
+    fn sample<'c>(
         &mut self,
         history: &History,
         event: usize,
@@ -141,7 +186,7 @@ impl LatencyMeter {
             thread,
             comm: history.comm(thread.pid, thread.tid, timestamp),
             cpu: sample.cpu(),
-            stack: if self.wants_stacks() { chain() } else { None }
+            stack: if self.sums.is_some() { chain() } else { None }
                 .and_then(|chain| self.stack(history, thread, timestamp, chain)),
         });
         for (role, key) in meanings {
@@ -216,24 +261,12 @@ impl LatencyMeter {
         self.slowest.push(Reverse(candidate));
     }
 
-    /// Records that `count` records were lost, and marks the intervals in progress as affected.
-    pub(super) fn lose(&mut self, time: u64, count: u64) {
+    fn lose(&mut self, time: u64, count: u64) {
         self.counts.lost = self.counts.lost.saturating_add(count);
         self.engine.lose(time);
     }
 
-    /// Sets the number of lost records to at least this, for losses that no record reports.
-    pub(super) fn lost_at_least(&mut self, count: u64) {
-        self.counts.lost = self.counts.lost.max(count);
-    }
-
-    /// Applies new epoch numbers; see [`History::forget`].
-    pub(super) fn follow(&mut self, moved: &FxHashMap<crate::session::Epoch, crate::session::Epoch>) {
-        self.resolver.follow(moved);
-    }
-
-    /// Returns the counts so far.
-    pub(super) fn counts(&self) -> LatencyCounts {
+    fn counts(&self) -> LatencyCounts {
         LatencyCounts {
             pairing: self.engine.counts(),
             in_progress: self.engine.in_progress() as u64,
@@ -241,13 +274,11 @@ impl LatencyMeter {
         }
     }
 
-    /// Returns the durations since the previous call.
-    pub(super) fn slice(&mut self, until: u64) -> LatencySlice {
+    fn slice(&mut self, until: u64) -> LatencySlice {
         LatencySlice { until, durations: std::mem::take(&mut self.slice), counts: self.counts() }
     }
 
-    /// Ends the measurement at this time; `None` ends it at the last event.
-    pub(super) fn finish(mut self, end: Option<u64>) -> MeteredLatency {
+    fn finish(mut self, end: Option<u64>) -> MeteredLatency {
         let counts = self.counts();
         let (first, last) = self.span.unwrap_or_default();
         let oldest = self.engine.finish(end.unwrap_or(last)).first().map(|(_, open)| open.duration());

@@ -28,19 +28,26 @@ use super::{recording_quality, symbols_of};
 use crate::session::Session;
 use crate::session::order::{self, SampleUnwinding};
 use crate::session::samples::ChainCompleter;
-use meter::LatencyMeter;
+use meter::LatencyMeters;
 use pmc_perfdata::record::tracepoint::TracingData;
 use pmc_perfdata::record::{Record, Sample, kind};
 use pmc_symbols::symbol::SymbolOptions;
 use pmc_sys::error::{Error, Exit, Result};
 
-/// What to measure.
+/// A kind of interval to measure.
 #[derive(Debug, Clone)]
-pub struct LatencyRequest {
+pub struct IntervalRequest {
     /// The events.
     pub rules: PairRules,
     /// Whether intervals with the same key nest, as calls of a recursive function do.
     pub nests: bool,
+}
+
+/// What to measure.
+#[derive(Debug, Clone)]
+pub struct LatencyRequest {
+    /// The kinds of intervals; none share an event. All their rules have the same [texts](PairRules::texts).
+    pub intervals: Vec<IntervalRequest>,
     /// Number of slowest intervals to keep.
     pub slowest: usize,
     /// Whether to add up times by the stacks of the begin events.
@@ -55,32 +62,33 @@ pub struct LatencyRequest {
     pub symbols: SymbolOptions,
 }
 
-/// Measures the intervals in a recording, and calls `visit` with the result. Warns about problems with the
-/// recording, and returns the exit status.
+/// Measures the intervals in a recording, and calls `visit` with the result of each kind. Warns about
+/// problems with the recording, and returns the exit status.
 ///
 /// # Errors
 /// Fails if the recording cannot be read, or lacks the events, their times or their fields.
 pub fn of_recording(
     session: &Arc<Session>,
     request: &LatencyRequest,
-    visit: impl FnOnce(&NamedLatency<'_>) -> Result<()>,
+    visit: impl FnMut(&NamedLatency<'_>) -> Result<()>,
 ) -> Result<Exit> {
     let reader = &session.reader;
     let file = reader.path().display().to_string();
-    let found = request.rules.find(reader.events(), &file)?;
+    let rules = || request.intervals.iter().map(|interval| &interval.rules);
+    let found = rules().map(|rules| rules.find(reader.events(), &file)).collect::<Result<Vec<_>>>()?;
     if !session.has_time {
         return Err(Error::new(format!("{file}: samples have no timestamps"))
             .why("the time between two events is computed from them")
             .try_this("record without -T- or time=0"));
     }
-    let tracing = reader.features().tracing_data.as_ref().and_then(|raw| TracingData::parse(&raw.0));
-    let rules = request.rules.bind(reader.events(), &found, tracing)?;
-    let mut meter = LatencyMeter::new(rules, request);
+    let tracing = || reader.features().tracing_data.as_ref().and_then(|raw| TracingData::parse(&raw.0));
+    let bound = rules().zip(&found).map(|(rules, found)| rules.bind(reader.events(), found, tracing()));
+    let mut meters = LatencyMeters::new(bound.collect::<Result<_>>()?, request);
     let wanted = request.selection.sample_query(session)?;
     let mut symbols = symbols_of(session, &request.symbols)?;
     let mut unwinder = RecordingUnwinder::new(session, &symbols, request.max_stack, true);
     let wants = |sample: &Sample<'_>, timestamp| wanted.takes_of(session, sample, timestamp);
-    let unwinder = unwinder.if_needed().filter(|_| meter.wants_stacks());
+    let unwinder = unwinder.if_needed().filter(|_| request.stacks);
     let unwinding = unwinder.map(|unwinder| SampleUnwinding { unwinder, wants: &wants });
     let mut completer = ChainCompleter::new(!request.stacks).joining(&session.deferred);
     let layouts = reader.layouts();
@@ -93,29 +101,37 @@ pub fn of_recording(
             if let Some((event, sample)) = layouts.sample(raw) {
                 let timestamp = session.timestamp(sample.time().map(|time| time.0), place.position);
                 if wants(&sample, timestamp) {
-                    meter.sample(&session.history, event, &sample, timestamp, || {
+                    meters.sample(&session.history, event, &sample, timestamp, || {
                         Some(completer.chain(&sample, unwound).words)
                     });
                 }
             } else if let Some(record) = raw.parse() {
-                lose(&mut meter, &record, layouts.sample_id(raw).time.map_or(0, |time| time.0));
+                let time = layouts.sample_id(raw).time.map_or(0, |time| time.0);
+                match record {
+                    // The losses that `LOST` records report, again.
+                    Record::LostSamples(_) => meters.lose(time, 0),
+                    _ => lose(&mut meters, &record, time),
+                }
             }
             Ok::<(), Error>(())
         },
     )?;
-    meter.lost_at_least(session.facts.lost_samples.max(session.facts.lost_by_events));
-    let named =
-        NamedLatency::new(&session.history, meter.finish(None), &request.rules, request.nests, &mut symbols);
-    visit(&named)?;
+    meters.lost_at_least(session.facts.lost_samples.max(session.facts.lost_by_events));
+    let named = meters
+        .finish(None)
+        .into_iter()
+        .zip(&request.intervals)
+        .map(|(metered, interval)| NamedLatency::new(&session.history, metered, interval, &mut symbols));
+    named.collect::<Vec<_>>().iter().try_for_each(visit)?;
     recording_quality::warn_of_names(symbols.failures());
     Ok(recording_quality::warn(session))
 }
 
 /// Counts the losses that a record reports.
-fn lose(meter: &mut LatencyMeter, record: &Record<'_>, time: u64) {
+fn lose(meters: &mut LatencyMeters, record: &Record<'_>, time: u64) {
     match record {
-        Record::Lost(lost) => meter.lose(time, lost.lost),
-        Record::LostSamples(lost) => meter.lose(time, *lost),
+        Record::Lost(lost) => meters.lose(time, lost.lost),
+        Record::LostSamples(lost) => meters.lose(time, *lost),
         _ => {}
     }
 }

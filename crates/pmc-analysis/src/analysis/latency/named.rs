@@ -1,7 +1,8 @@
 //! A finished and symbolized measurement: the report, and the time by stack for flame graphs.
 
+use super::IntervalRequest;
 use super::meter::{MeteredLatency, SlowCandidate};
-use super::rules::{PairRole, PairRules};
+use super::rules::PairRole;
 use crate::analysis::symbols::RecordingSymbols;
 use crate::profile::latency::{LatencyReport, SlowInterval};
 use crate::profile::sampled::event_totals::EventTotals;
@@ -28,8 +29,7 @@ impl<'a> NamedLatency<'a> {
     pub(super) fn new(
         history: &'a History,
         metered: MeteredLatency,
-        rules: &PairRules,
-        nests: bool,
+        request: &IntervalRequest,
         symbols: &mut RecordingSymbols,
     ) -> Self {
         let mut texts = StringTable::default();
@@ -43,9 +43,9 @@ impl<'a> NamedLatency<'a> {
         let mut named = Self { report: LatencyReport::default(), history, metered, code, texts };
         let metered = &named.metered;
         named.report = LatencyReport {
-            events: [PairRole::Begin, PairRole::End].map(|role| rules.events(role)),
-            key: rules.key(),
-            nests,
+            events: [PairRole::Begin, PairRole::End].map(|role| request.rules.events(role)),
+            key: request.rules.key(),
+            nests: request.nests,
             elapsed: metered.elapsed,
             counts: metered.counts,
             durations: metered.durations.clone(),
@@ -97,6 +97,8 @@ impl<'a> NamedLatency<'a> {
             leader: 0,
             total,
             filtered: SampleValue::default(),
+            state: None,
+            is_only_sum: false,
             thread_time: None,
         }];
         let (names, attributes) = (LatencyNames(self.history), Interner::default());

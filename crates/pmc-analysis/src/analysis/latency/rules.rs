@@ -261,6 +261,11 @@ pub(super) type PairKey = SmallVec<[u8; 16]>;
 const LONGEST_TEXT: usize = 255;
 
 impl BoundRules {
+    /// Whether there is a rule for this event.
+    pub(super) fn has(&self, event: usize) -> bool {
+        self.rules.get(event).is_some_and(|rules| !rules.is_empty())
+    }
+
     /// Calls `visit` with each rule whose filter the sample passes, and with the sample's key, if it has all
     /// parts.
     pub(super) fn each(

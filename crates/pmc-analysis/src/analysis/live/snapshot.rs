@@ -11,12 +11,14 @@ use std::time::{Duration, Instant};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::names::{CopiedNames, NameLookup};
+use crate::analysis::measured_thread;
 use crate::analysis::request::NamePattern;
 use crate::profile::sampled::callers;
 use crate::profile::sampled::event_totals::EventTotals;
+use crate::profile::sampled::idle::{self, IdleInput, IdleWaits, MeasuredThread};
 use crate::profile::sampled::query;
 use crate::profile::sampled::table_input::{RowStrings, TableInput};
-use crate::profile::sampled::waits::{self, IdleWaits, ThreadTimeSums};
+use crate::profile::sampled::waits::{self, ThreadTimeSums};
 use crate::profile::sampled::{
     FunctionRef, LiveHeader, LocationCalls, Query, QueryAnswer, SampleValue, StackProfile, StringId,
     StringTable,
@@ -160,7 +162,7 @@ impl SnapshotMaker {
             matches!(kind, SampleAttribute::Pid | SampleAttribute::Tid)
         };
         let ids_at: Vec<usize> = kinds.filter(is_id).map(|(at, _)| at).collect();
-        let (mut look, comms, task_names, cgroups, thread_time) = {
+        let (mut look, comms, task_names, measured, cgroups, thread_time) = {
             let live = self.shared.live();
             let comms = live.history().comms().map(|comm| String::from_utf8_lossy(comm).into_owned());
             let comms = comms.collect();
@@ -170,6 +172,10 @@ impl SnapshotMaker {
                 let all = words(rows.attributes.get(list).1);
                 ids.extend(ids_at.iter().filter_map(|at| Some(all.get(*at)? as i32)));
             }
+            let measured: FxHashMap<i32, MeasuredThread> = match live.thread_time() {
+                Some(_) => ids.iter().map(|id| (*id, measured_thread(live.history(), *id))).collect(),
+                None => FxHashMap::default(),
+            };
             // A task that has exited keeps its last name.
             let names = ids.into_iter().filter_map(|id| {
                 let name = live.history().task_name(id);
@@ -177,7 +183,7 @@ impl SnapshotMaker {
                 Some((id, name.or_else(|| known.remove(&id))?))
             });
             let task_names = names.collect();
-            (rows, comms, task_names, live.cgroups().clone(), live.thread_time().cloned())
+            (rows, comms, task_names, measured, live.cgroups().clone(), live.thread_time().cloned())
         };
         let texts = {
             let mut named = self.names.table();
@@ -192,7 +198,10 @@ impl SnapshotMaker {
             {
                 look.attributes = marked.into();
             }
-            idle_waits = waits::remove_idle(&mut look.resolved, &look.attributes, kinds);
+            let thread = |tid: i32| measured.get(&tid).cloned().unwrap_or_default();
+            let (attributes, texts) = (&look.attributes, &texts);
+            let input = IdleInput { attributes, kinds, code: &code, texts, thread: &thread };
+            idle_waits = idle::remove_idle(&mut look.resolved, input);
         }
         let idle: FxHashSet<StringId> = IDLE.iter().filter_map(|name| texts.find(name)).collect();
         let mut events_totals: Vec<EventTotals> = self
@@ -208,7 +217,7 @@ impl SnapshotMaker {
                     thread_time: joint_name.map(|_| {
                         let rows = look.resolved.rows.iter().chain(&idle_waits.rows);
                         let threads = waits::threads(rows, &look.attributes, kinds);
-                        ThreadTimeSums::live(look.elapsed_ns, threads, idle_waits.sums())
+                        ThreadTimeSums::live(look.elapsed_ns, threads, &idle_waits)
                     }),
                     ..EventTotals::default()
                 }

@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 use std::hash::Hash;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::events::{LockTracepoints, TracepointRole};
 use super::futex::{self, FutexAction, WaitEnd};
@@ -222,6 +222,13 @@ impl LockSums {
         }
     }
 
+    /// Whether a thread that waited for this semaphore also posted it. Posts while no thread waits need no
+    /// system call, so they are not recorded.
+    fn is_posted_by_waiters(&self) -> bool {
+        let waiters: FxHashSet<i32> = self.waiters.0.keys().map(|(tid, ..)| *tid).collect();
+        self.holders.0.keys().any(|(tid, ..)| waiters.contains(tid))
+    }
+
     fn add(&mut self, other: &Self) {
         self.waits.merge(&other.waits);
         self.timed_out += other.timed_out;
@@ -414,7 +421,8 @@ impl FutexEngine<'_> {
         }
         match how {
             WaitEnd::DidNotWait => self.result.did_not_wait += 1,
-            _ if !is.is.is_lock() => {
+            // Only the threads that wait for it and post it show what a semaphore is used for.
+            _ if !is.is.is_lock() && is.is != FutexUse::Semaphore => {
                 let awaited = Awaited::Other(is.is);
                 let span = WaitSpan { awaited, holder: None, from: call.begin, to: call.end, stack };
                 self.spans.add(tid, span);
@@ -426,9 +434,13 @@ impl FutexEngine<'_> {
     }
 
     fn count_other(&mut self, what: FutexUse, duration: u64) {
+        self.count_others(what, duration, 1);
+    }
+
+    fn count_others(&mut self, what: FutexUse, time: u64, waits: u64) {
         let sum = self.others.entry(what).or_insert(OtherWaits { what, time: 0, waits: 0 });
-        sum.time = sum.time.saturating_add(duration);
-        sum.waits += 1;
+        sum.time = sum.time.saturating_add(time);
+        sum.waits += waits;
     }
 
     fn count_lock(&mut self, tid: i32, call: &Interval<FutexCall>, how: WaitEnd, is: StackUse, is_pi: bool) {
@@ -510,11 +522,29 @@ impl FutexEngine<'_> {
         found
     }
 
+    /// Decides which semaphores are locks, and counts the waits for the others separately.
+    fn classify_semaphores(&mut self) {
+        let (mut sums, mut others) = (std::mem::take(&mut self.sums), FxHashSet::default());
+        for (key, of) in sums.iter_mut().filter(|(_, of)| of.is.is == FutexUse::Semaphore) {
+            if of.is_posted_by_waiters() {
+                of.is.is = FutexUse::SemaphoreLock;
+            } else {
+                others.insert(*key);
+            }
+        }
+        for (_, of) in sums.extract_if(|key, _| others.contains(key)) {
+            self.count_others(FutexUse::Semaphore, of.waits.sum(), of.waits.count());
+        }
+        self.sums = sums;
+        self.spans.release(&others, FutexUse::Semaphore);
+    }
+
     fn finish(mut self, end: u64) -> UserLocks {
         let counts = self.calls.counts();
         for (tid, call) in self.calls.finish(end) {
             self.count(tid, &call, WaitEnd::Unfinished);
         }
+        self.classify_semaphores();
         // Threads that waited during the whole recording made no call.
         let mut waiting: Vec<i32> =
             self.readings.keys().filter(|tid| !self.last_call.contains_key(tid)).copied().collect();

@@ -9,11 +9,8 @@
 
 use crate::profile::lock::futex_functions::{FutexFunction, stack_use};
 use crate::profile::lock::user::{FutexUse, LockSite, OwnerField};
+use crate::profile::sampled::code_owner::CodeOwner;
 use crate::profile::script::{AddressFunction, AddressFunctions};
-
-/// File names of libraries whose functions do not belong to the program itself.
-const LIBRARY_FILES: &[&str] =
-    &["libc.", "libc-", "libpthread", "libstdc++", "libc++", "ld-musl", "libgcc_s"];
 
 /// The use of the futex that a stack implies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,28 +37,27 @@ pub(super) fn functions<'a>(
     stack.iter().flat_map(|place| places.at(*place))
 }
 
-/// Returns the innermost function that is not part of a lock implementation.
+/// Returns the program's own function, or else the innermost function that is not part of a lock
+/// implementation.
 pub(super) fn site<'a>(stack: impl Iterator<Item = &'a AddressFunction>) -> LockSite {
-    let mut last = None;
-    for function in stack {
-        last = Some(function);
-        if !is_library(function) {
-            break;
-        }
-    }
+    let stack: Vec<&AddressFunction> = stack.collect();
+    let find = |wanted: fn(CodeOwner, FutexFunction) -> bool| {
+        let is_wanted = |function: &&&AddressFunction| {
+            let name = function.symbol.as_deref();
+            let file = function.dso.as_deref().unwrap_or("");
+            let owner = CodeOwner::of_user(file.rsplit('/').next().unwrap_or(file), name);
+            wanted(owner, FutexFunction::of(name.unwrap_or("")))
+        };
+        stack.iter().find(is_wanted).copied()
+    };
+    let found = find(|owner, _| owner == CodeOwner::Program)
+        .or_else(|| find(|owner, is| owner != CodeOwner::Libc && is == FutexFunction::Unknown))
+        .or(stack.last().copied());
     let site = |function: &AddressFunction| LockSite {
         function: function.symbol.clone(),
         source: function.source.clone(),
     };
-    last.map(site).unwrap_or_default()
-}
-
-fn is_library(function: &AddressFunction) -> bool {
-    let name = function.symbol.as_deref().unwrap_or("");
-    let file = function.dso.as_deref().unwrap_or("");
-    let file = file.rsplit('/').next().unwrap_or(file);
-    FutexFunction::of(name) != FutexFunction::Unknown
-        || LIBRARY_FILES.iter().any(|start| file.starts_with(start))
+    found.map(site).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -90,6 +86,39 @@ mod tests {
         assert_eq!(is(&[parks, "pool::sleep", "pthread_once"]), FutexUse::Park);
         assert_eq!(is(&["__lll_lock_wait_private", "malloc", "table", "pthread_once"]), FutexUse::Mutex);
         assert_eq!(is(&["syscall", "own_queue_wait"]), FutexUse::Other);
+        let semaphore = ["__futex_abstimed_wait_common64", "__new_sem_wait_slow64", "sem_wait@@GLIBC_2.34"];
+        assert_eq!(is(&[&semaphore[..], &["lock", "pthread_once"]].concat()), FutexUse::Semaphore);
+    }
+
+    #[test]
+    fn functions_of_the_language_decide_what_its_locks_are() {
+        let python = |callers: &[&str]| {
+            let lock =
+                ["sem_clockwait@@GLIBC_2.34", "PyThread_acquire_lock_timed", "lock_PyThread_acquire_lock"];
+            is(&[&lock[..], &["_PyEval_EvalFrameDefault"], callers].concat())
+        };
+        assert_eq!(python(&[]), FutexUse::Mutex);
+        let threading = |function: &str| format!("py::{function}:/usr/lib/python3.12/threading.py");
+        let [wait, start, join] = ["Condition.wait", "Thread.start", "Thread.join"].map(threading);
+        assert_eq!(python(&["py::work:/srv/shop.py", &join]), FutexUse::Mutex);
+        assert_eq!(python(&[&wait, "py::work:/srv/shop.py"]), FutexUse::Condition);
+        assert_eq!(python(&[&start, &wait]), FutexUse::Mutex);
+        assert_eq!(python(&[&join]), FutexUse::Join);
+        assert_eq!(python(&["_queue_SimpleQueue_get_impl", "py::_worker:/x.py"]), FutexUse::Condition);
+        let parks = ["sem_wait@@GLIBC_2.34", "_PySemaphore_Wait", "_PyParkingLot_Park", "PyEvent_WaitTimed"];
+        assert_eq!(is(&[&parks[..], &["ThreadHandle_join"]].concat()), FutexUse::Join);
+        let event = ["pthread_cond_wait@@GLIBC_2.3.2", "os::PlatformEvent::park()"];
+        let java = |callers: &[&str]| is(&[&event[..], callers].concat());
+        assert_eq!(java(&["ObjectMonitor::EnterI(JavaThread*)", "Interpreter"]), FutexUse::Mutex);
+        assert_eq!(java(&["ObjectMonitor::wait(long, bool, JavaThread*)"]), FutexUse::Condition);
+        let parks = |class: &str| {
+            let method = format!("void java.util.concurrent.locks.AbstractQueuedSynchronizer{class}");
+            is(&["pthread_cond_wait@@GLIBC_2.3.2", "Unsafe_Park", "Interpreter", &method])
+        };
+        assert_eq!(parks(".acquire(int)"), FutexUse::Mutex);
+        assert_eq!(parks(".acquireSharedInterruptibly(int)"), FutexUse::Semaphore);
+        assert_eq!(parks("$ConditionObject.await()"), FutexUse::Condition);
+        assert_eq!(is(&["pthread_cond_wait@@GLIBC_2.3.2", "Unsafe_Park", "Interpreter"]), FutexUse::Park);
         assert_eq!(is(&[]), FutexUse::Other);
     }
 
@@ -119,5 +148,12 @@ mod tests {
         assert_eq!(site(stack.iter()).function.as_deref(), Some("Cache::get"));
         assert_eq!(site(stack[..2].iter()).function.as_deref(), Some("pthread_mutex_lock"));
         assert_eq!(site([].iter()), LockSite::default());
+        let lock = [
+            function("PyThread_acquire_lock_timed", "/lib/libpython3.12.so.1.0"),
+            function("method_vectorcall_NOARGS", "/lib/libpython3.12.so.1.0"),
+        ];
+        let python = [&lock[..], &[function("py::waiter:/srv/shop.py", "/tmp/perf-7.map")]].concat();
+        assert_eq!(site(python.iter()).function.as_deref(), Some("py::waiter:/srv/shop.py"));
+        assert_eq!(site(lock.iter()).function.as_deref(), Some("method_vectorcall_NOARGS"));
     }
 }

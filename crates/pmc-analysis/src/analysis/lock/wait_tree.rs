@@ -14,7 +14,7 @@
 
 use std::collections::hash_map::Entry;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::profile::lock::user::FutexUse;
 
@@ -84,6 +84,17 @@ impl WaitSpans {
         if span.from < span.to && self.count < MOST_SPANS {
             self.threads.entry(tid).or_default().push(span);
             self.count += 1;
+        }
+    }
+
+    /// Turns waits for these locks, given by process and address, into waits for another resource.
+    pub(super) fn release(&mut self, locks: &FxHashSet<(i32, u64)>, what: FutexUse) {
+        for span in self.threads.values_mut().flatten() {
+            if let Awaited::Lock(pid, address) = span.awaited
+                && locks.contains(&(pid, address))
+            {
+                (span.awaited, span.holder) = (Awaited::Other(what), None);
+            }
         }
     }
 

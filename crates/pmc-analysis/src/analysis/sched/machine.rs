@@ -192,6 +192,11 @@ impl SchedMachine {
         self.delays.lose(time);
     }
 
+    /// Raises the number of lost records to `count`, for losses that only other records report.
+    pub(super) fn lost_at_least(&mut self, count: u64) {
+        self.counts.lost = self.counts.lost.max(count);
+    }
+
     fn remember(&mut self, cpu: u32, stretch: CpuStretch) {
         let history = slot(&mut self.cpus, cpu as usize);
         if history.len() == HISTORY {

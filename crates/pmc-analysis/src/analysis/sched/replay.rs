@@ -6,6 +6,7 @@ use pmc_sys::error::Result;
 
 use super::events::{EventContext, SchedDecoder, SchedEvent, SwitchSide};
 use super::machine::{SchedMachine, SwitchedIn, SwitchedOut};
+use crate::analysis::recording_quality;
 use crate::profile::sched::SchedTaskId;
 use crate::session::order::{self, SampleUnwinding};
 use crate::session::{Session, Timestamp};
@@ -69,7 +70,8 @@ pub(super) fn replay(
         }
         if is_loss(raw.kind) {
             let Some((context, count)) = loss(session, raw) else { return Ok(()) };
-            machine.lose(context.time, count);
+            // `LOST_SAMPLES` records contain the same losses again.
+            machine.lose(context.time, if raw.kind == kind::LOST { count } else { 0 });
             return match raw.kind {
                 kind::LOST => visit(&mut machine, &context, SchedStep::Lost(count), &record),
                 _ => Ok(()),
@@ -84,6 +86,7 @@ pub(super) fn replay(
             None => Ok(()),
         }
     })?;
+    machine.lost_at_least(recording_quality::lost(session));
     Ok(machine)
 }
 

@@ -4,6 +4,8 @@
 //!   __lll_lock_wait ◄ pthread_mutex_lock ◄ std::mutex::lock ◄ Cache::get
 //!   passes it on      uses it              library            unknown
 //! ```
+//! A lock of Python or Java waits in a semaphore or a condition variable of the C library. What it is used for
+//! is only visible in the innermost functions of the language, if their names are known.
 
 use super::user::{FutexUse, OwnerField};
 
@@ -16,25 +18,49 @@ const GLIBC: &[(&str, FutexUse)] = &[
 ];
 
 /// Parts of the names of functions that wait on behalf of their callers: libc's low-level locks (also used by
-/// malloc and stdio), and parking_lot's thread parking. The purpose in this table applies if no caller
-/// indicates another one.
-const PASSING: &[(&str, FutexUse)] =
-    &[("lll_lock", FutexUse::Mutex), ("lll_timedlock", FutexUse::Mutex), ("thread_parker", FutexUse::Park)];
-
-/// Parts of the names of other functions. If several match one name, the first one applies.
-const OTHERS: &[(&str, FutexUse)] = &[
+/// malloc and stdio), its semaphores and condition variables, of which other locks consist, and parking_lot's
+/// thread parking. The purpose in this table applies if no caller indicates another one.
+const PASSING: &[(&str, FutexUse)] = &[
+    ("lll_lock", FutexUse::Mutex),
+    ("lll_timedlock", FutexUse::Mutex),
+    ("thread_parker", FutexUse::Park),
+    ("sem_wait", FutexUse::Semaphore),
+    ("sem_timedwait", FutexUse::Semaphore),
+    ("sem_clockwait", FutexUse::Semaphore),
     ("pthread_cond", FutexUse::Condition),
     ("cnd_wait", FutexUse::Condition),
     ("cnd_timedwait", FutexUse::Condition),
+];
+
+/// Parts of the names of functions that wait on behalf of functions of a language, with the purpose that
+/// applies if these have no names: Python's locks, and parked threads of the JVM.
+const OF_LANGUAGE: &[(&str, FutexUse)] = &[
+    ("PyThread_acquire_lock", FutexUse::Mutex),
+    ("Unsafe_Park", FutexUse::Park),
+    ("Parker::park", FutexUse::Park),
+];
+
+/// Parts of the names of functions of languages that wait. In the recorded names, Python functions begin with
+/// `py::`. The first match applies.
+const LANGUAGE: &[(&str, FutexUse)] = &[
+    ("py::Thread.join:", FutexUse::Join),
+    ("py::Thread._wait_for_tstate_lock:", FutexUse::Join),
+    ("py::Condition.wait:", FutexUse::Condition),
+    ("AbstractQueuedSynchronizer$ConditionObject", FutexUse::Condition),
+    ("AbstractQueuedSynchronizer.acquireShared", FutexUse::Semaphore),
+    ("AbstractQueuedSynchronizer.acquire", FutexUse::Mutex),
+    ("AbstractQueuedSynchronizer;::acquireShared", FutexUse::Semaphore),
+    ("AbstractQueuedSynchronizer;::acquire", FutexUse::Mutex),
+];
+
+/// Parts of the names of other functions. If several match one name, the first one applies.
+const OTHERS: &[(&str, FutexUse)] = &[
     ("pthread_join", FutexUse::Join),
     ("pthread_clockjoin", FutexUse::Join),
     ("pthread_timedjoin", FutexUse::Join),
     ("thrd_join", FutexUse::Join),
     ("pthread_barrier", FutexUse::Barrier),
     ("pthread_once", FutexUse::Once),
-    ("sem_wait", FutexUse::Semaphore),
-    ("sem_timedwait", FutexUse::Semaphore),
-    ("sem_clockwait", FutexUse::Semaphore),
     // C++: waiting for atomics, semaphores, latches and barriers.
     ("__atomic_wait", FutexUse::Other),
     ("__cxa_guard_acquire", FutexUse::Once),
@@ -50,9 +76,15 @@ const OTHERS: &[(&str, FutexUse)] = &[
     ("raw_rwlock", FutexUse::RwLock),
     ("RawRwLock", FutexUse::RwLock),
     ("sync::once", FutexUse::Once),
-    // Python's locks.
-    ("PyThread_acquire_lock", FutexUse::Mutex),
+    // Python's other locks, and its queue and its threads in C.
+    ("ThreadHandle_join", FutexUse::Join),
     ("_PyMutex_Lock", FutexUse::Mutex),
+    ("_queue_SimpleQueue_get", FutexUse::Condition),
+    // The JVM's monitors: `synchronized`, and `Object.wait`.
+    ("ObjectMonitor::enter", FutexUse::Mutex),
+    ("ObjectMonitor::EnterI", FutexUse::Mutex),
+    ("ObjectMonitor::ReenterI", FutexUse::Mutex),
+    ("ObjectMonitor::wait", FutexUse::Condition),
     // The Go runtime. A thread is idle if it has no goroutine to run.
     ("runtime.lock", FutexUse::RuntimeLock),
     ("runtime.notesleep", FutexUse::Park),
@@ -88,6 +120,11 @@ const LIBRARIES: &[&str] = &[
     "__lll_",
     "lll_",
     "syscall",
+    "os::PlatformEvent",
+    "PlatformEvent",
+    "_PySemaphore",
+    "_PyParkingLot",
+    "PyEvent_Wait",
 ];
 
 /// What a function's name indicates about a futex.
@@ -97,6 +134,12 @@ pub(crate) enum FutexFunction {
     Uses(FutexUse, OwnerField),
     /// The function waits on a futex on behalf of its caller, or else for this purpose.
     PassesOn(FutexUse),
+    /// The function waits on a futex on behalf of a function of a language, or else for this purpose.
+    PassesOnToLanguage(FutexUse),
+    /// The function of a language waits for this purpose.
+    Language(FutexUse),
+    /// Another function of Python, which ends the search for the purpose.
+    OtherLanguage,
     /// Another function of a library.
     Library,
     /// The name indicates nothing.
@@ -111,6 +154,15 @@ impl FutexFunction {
         };
         if let Some(is) = found(GLIBC) {
             return Self::Uses(is, OwnerField::Glibc);
+        }
+        if let Some(is) = found(LANGUAGE) {
+            return Self::Language(is);
+        }
+        if name.starts_with("py::") {
+            return Self::OtherLanguage;
+        }
+        if let Some(is) = found(OF_LANGUAGE) {
+            return Self::PassesOnToLanguage(is);
         }
         if let Some(is) = found(OTHERS) {
             return Self::Uses(is, OwnerField::Nowhere);
@@ -129,13 +181,21 @@ impl FutexFunction {
 /// Receives the functions of the stack, innermost first. If a function waits on behalf of its caller, only
 /// callers in libraries indicate the purpose, because `malloc` waits for its own lock no matter who calls it.
 pub(crate) fn stack_use(stack: impl IntoIterator<Item = FutexFunction>) -> Option<(FutexUse, OwnerField)> {
-    let mut passed = None;
+    let (mut passed, mut is_of_language) = (None, false);
     for function in stack {
         match function {
             FutexFunction::Uses(is, owner_field) => return Some((is, owner_field)),
             FutexFunction::PassesOn(is) => passed = passed.or(Some((is, OwnerField::Nowhere))),
-            FutexFunction::Unknown if passed.is_some() => break,
-            FutexFunction::Library | FutexFunction::Unknown => {}
+            FutexFunction::PassesOnToLanguage(is) => {
+                (passed, is_of_language) = (Some((is, OwnerField::Nowhere)), true);
+            }
+            FutexFunction::Language(is) if is_of_language => return Some((is, OwnerField::Nowhere)),
+            FutexFunction::Unknown if passed.is_some() && !is_of_language => break,
+            FutexFunction::OtherLanguage if passed.is_some() => break,
+            FutexFunction::Library
+            | FutexFunction::Unknown
+            | FutexFunction::Language(_)
+            | FutexFunction::OtherLanguage => {}
         }
     }
     passed

@@ -19,6 +19,8 @@ pub enum FutexUse {
     Join,
     /// A semaphore.
     Semaphore,
+    /// A semaphore used as a lock: threads that wait for it also post it.
+    SemaphoreLock,
     /// A barrier.
     Barrier,
     /// Code that runs once.
@@ -34,7 +36,7 @@ pub enum FutexUse {
 impl FutexUse {
     /// Whether threads wait here until another thread releases a lock.
     pub fn is_lock(self) -> bool {
-        matches!(self, Self::Mutex | Self::RwLock | Self::RuntimeLock)
+        matches!(self, Self::Mutex | Self::RwLock | Self::RuntimeLock | Self::SemaphoreLock)
     }
 
     /// Returns the name shown to users.
@@ -46,6 +48,7 @@ impl FutexUse {
             Self::Condition => "condition variables",
             Self::Join => "thread ends",
             Self::Semaphore => "semaphores",
+            Self::SemaphoreLock => "semaphore",
             Self::Barrier => "barriers",
             Self::Once => "one-time initialization",
             Self::Park => "parked threads",

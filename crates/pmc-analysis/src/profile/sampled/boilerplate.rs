@@ -52,7 +52,7 @@ const BEGINNINGS: &[&str] = &[
 ];
 
 /// Whether the name belongs to a start-up function.
-fn is_boilerplate(symbol: &str) -> bool {
+pub(super) fn is_boilerplate(symbol: &str) -> bool {
     let name = symbol.split('@').next().unwrap_or(symbol);
     NAMES.contains(&name) || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
 }

@@ -59,6 +59,11 @@ const INTERPRETERS: &[Interpreter] = &[
     },
 ];
 
+/// Whether a function is an interpreter's evaluator.
+pub(super) fn is_evaluator(symbol: &str) -> bool {
+    INTERPRETERS.iter().any(|interpreter| interpreter.evaluators.contains(&symbol))
+}
+
 /// Returns the minor version from the name of a Python file (`python3.11`, `libpython3.11.so.1.0`), or 0 for
 /// Python 2.
 fn python_minor(module: &str) -> Option<u32> {

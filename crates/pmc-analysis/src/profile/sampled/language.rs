@@ -51,22 +51,24 @@ pub(super) fn is_generated(call: &LocationCall, texts: &StringTable) -> bool {
     call.named && CodeKind::of(call.level, texts.get(call.dso)) == CodeKind::Generated
 }
 
-fn is_function(call: &LocationCall, texts: &StringTable) -> bool {
-    let name = texts.get(call.symbol);
-    is_generated(call, texts)
-        && !RUNTIME_STARTS.iter().any(|start| name.starts_with(start))
-        && !RUNTIME_ENDS.iter().any(|end| name.ends_with(end))
+/// Whether a name of generated code belongs to a runtime itself instead of its language.
+pub(super) fn is_runtime_name(name: &str) -> bool {
+    RUNTIME_STARTS.iter().any(|start| name.starts_with(start))
+        || RUNTIME_ENDS.iter().any(|end| name.ends_with(end))
 }
 
-/// Returns, for each call, whether the predicate is true. Checks each pair of module and function only once.
-pub(super) fn marked(
+fn is_function(call: &LocationCall, texts: &StringTable) -> bool {
+    is_generated(call, texts) && !is_runtime_name(texts.get(call.symbol))
+}
+
+/// Returns a property of each call. Determines it only once for each pair of module and function.
+pub(super) fn marked<T: Copy>(
     code: &LocationCalls,
     texts: &StringTable,
-    holds: fn(&LocationCall, &StringTable) -> bool,
-) -> Vec<bool> {
-    let mut known: FxHashMap<(StringId, StringId), bool> = FxHashMap::default();
-    let ask =
-        |call: &LocationCall| *known.entry((call.dso, call.symbol)).or_insert_with(|| holds(call, texts));
+    of: fn(&LocationCall, &StringTable) -> T,
+) -> Vec<T> {
+    let mut known: FxHashMap<(StringId, StringId), T> = FxHashMap::default();
+    let ask = |call: &LocationCall| *known.entry((call.dso, call.symbol)).or_insert_with(|| of(call, texts));
     code.calls().iter().map(ask).collect()
 }
 

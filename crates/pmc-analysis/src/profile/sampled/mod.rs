@@ -15,8 +15,10 @@ pub(crate) mod callers;
 pub mod chain_tree;
 pub mod chains;
 pub mod code;
+pub(crate) mod code_owner;
 pub(crate) mod event_totals;
 mod filter;
+pub mod idle;
 pub(crate) mod interpreters;
 pub(crate) mod language;
 mod live;
@@ -82,6 +84,23 @@ pub struct Profile {
 }
 
 impl Profile {
+    /// Returns the indices of the events to show, in the order in which views show them. Of the events that
+    /// measure times of threads, the one with the most time comes first.
+    pub fn shown_events(&self) -> Vec<usize> {
+        let is_shown = |index: &usize| !self.events[*index].is_only_sum;
+        let mut shown: Vec<usize> = (0..self.events.len()).filter(is_shown).collect();
+        let at: Vec<usize> = (0..shown.len()).filter(|at| self.events[shown[*at]].state.is_some()).collect();
+        let mut of_threads: Vec<usize> = at.iter().map(|at| shown[*at]).collect();
+        of_threads.sort_by_key(|index| std::cmp::Reverse(self.events[*index].total.period));
+        at.into_iter().zip(of_threads).for_each(|(at, index)| shown[at] = index);
+        shown
+    }
+
+    /// Returns the sort keys of an event's rows.
+    pub fn keys_of<'a>(&'a self, event: &'a ProfileEvent) -> &'a [SortKey] {
+        event.keys.as_deref().unwrap_or(&self.keys)
+    }
+
     /// Returns the heading of a sort key.
     pub fn heading(&self, key: SortKey) -> &str {
         self.trace_field(key).unwrap_or_else(|| key.heading())
@@ -117,7 +136,15 @@ pub struct ProfileEvent {
     pub language_functions: Vec<LanguageFunction>,
     /// Index of the group's leader; the event's own index if it does not belong to a group.
     pub leader: usize,
-    /// Running and waiting time, if the event measures both.
+    /// The state of threads that the event measures; `None` if it measures all states, or no times of threads.
+    pub state: Option<ThreadState>,
+    /// Whether views show only the sum of the event, in the first line. This is the case for the time in which
+    /// threads waited for a CPU, which says more about the machine than about the code, unless the user
+    /// selected this state.
+    pub is_only_sum: bool,
+    /// The sort keys of the rows, if they differ from [`Profile::keys`].
+    pub keys: Option<Vec<SortKey>>,
+    /// How threads spent their time, if the event measures times of threads.
     pub thread_time: Option<ThreadTimeSums>,
 }
 

@@ -23,16 +23,18 @@ use super::language;
 use super::share::ShareOf;
 use super::sort::SortKey;
 use super::strings::{StringId, StringTable};
-use super::table::{RowRank, TableRequest, tables};
+use super::table::{self, RowRank, TableRequest, tables};
 use super::table_input::{ENDED_NAME, TableInput};
 use super::thread_states::{StateRun, StateSums};
 use super::time_sums::{TimeSums, times};
 use super::tree::CallTree;
 use super::tree::{StackDirection, TreeOptions, trees};
+use super::waits::SiteSums;
 use super::{Profile, ProfileEvent};
 use crate::session::SampleValue;
 use crate::session::live::ENDED;
 use crate::session::samples::{ANY_COMM, RowKey};
+use crate::session::thread_time::ThreadState;
 
 /// A query.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,6 +73,11 @@ pub struct Query {
     pub relative: bool,
     /// Whether to include the waits of idle threads.
     pub idle: bool,
+    /// Whether each state of threads is an event of its own, with its own total, instead of a part of one event
+    /// with the threads' whole time.
+    pub states_apart: bool,
+    /// The sort keys for the event of blocked threads; `None` for [`Self::keys`]. Its rows have no totals.
+    pub waiting_keys: Option<Vec<SortKey>>,
     /// Selects the samples to include.
     pub filter: Filter,
 }
@@ -94,6 +101,8 @@ impl Default for Query {
             language_functions: false,
             relative: false,
             idle: false,
+            states_apart: false,
+            waiting_keys: None,
             filter: Filter::default(),
         }
     }
@@ -143,55 +152,70 @@ pub(crate) fn answer(
     let mut rows = Vec::new();
     let mut left_out = vec![SampleValue::default(); events_totals.len()];
     let mut by_slice: FxHashMap<u64, u64> = FxHashMap::default();
-    let has_states = events_totals.iter().any(|source| source.thread_time.is_some());
+    let measures_threads =
+        |event: usize| events_totals.get(event).is_some_and(|source| source.thread_time.is_some());
     let (mut state_sums, mut state_threads) = (StateSums::default(), FxHashSet::default());
     let mut by_attributes: FxHashMap<(u32, u32), SampleValue> = FxHashMap::default();
     let shown = query.event.unwrap_or(0);
     let has_all = (query.event.is_none() || query.event == Some(0) && events_totals.len() == 1)
         && query.filter == Filter { only: query.filter.only.clone(), ..Filter::default() };
     let looks = !has_all || filter_state.pid.is_some() || filter_state.time.is_some();
+    let mut site_sums = SiteSums::new(input);
     for (key, value) in if looks { input.rows } else { &[] } {
         let event = key.event as usize;
-        if query.event.is_some_and(|wanted| wanted != event) {
+        let is_wanted = query.event.is_none_or(|wanted| wanted == event);
+        // Timelines and sums of threads contain all states.
+        if !is_wanted && !(measures_threads(event) && measures_threads(shown)) {
             continue;
         }
         let verdict = filter_state.look(key);
-        if event == shown {
-            if verdict.other
-                && has_states
-                && let Some(state) = filter_state.state(key)
-                && let Some(slice) = filter_state.word(key, filter_state.time)
-                && let Some(tid) = filter_state.word(key, filter_state.tid)
-            {
-                state_sums.add(tid as i32, slice, state, value.period);
-                state_threads.extend(verdict.thread.then_some(tid as i32));
-            } else if verdict.other
-                && verdict.thread
-                && let Some(slice) = filter_state.word(key, filter_state.time)
-            {
-                let sum: &mut u64 = by_slice.entry(slice).or_default();
-                *sum = sum.saturating_add(query.share_of.cost(value));
-            }
-            if verdict.other && verdict.time && filter_state.pid.is_some() {
-                *by_attributes.entry((key.attributes, key.comm)).or_default() += value;
+        if measures_threads(event)
+            && verdict.other
+            && let Some(state) = filter_state.state(key)
+            && let Some(slice) = filter_state.word(key, filter_state.time)
+            && let Some(tid) = filter_state.word(key, filter_state.tid)
+        {
+            state_sums.add(tid as i32, slice, state, value.period);
+            state_threads.extend(verdict.thread.then_some(tid as i32));
+        } else if event == shown
+            && verdict.other
+            && verdict.thread
+            && let Some(slice) = filter_state.word(key, filter_state.time)
+        {
+            let sum: &mut u64 = by_slice.entry(slice).or_default();
+            *sum = sum.saturating_add(query.share_of.cost(value));
+        }
+        if (event == shown || measures_threads(event) && measures_threads(shown))
+            && verdict.other
+            && verdict.time
+            && filter_state.pid.is_some()
+        {
+            let sum: &mut SampleValue = by_attributes.entry((key.attributes, key.comm)).or_default();
+            // A thread without cost in this event has a timeline too.
+            if event == shown {
+                *sum += value;
             }
         }
         if verdict.other && verdict.thread && verdict.time {
-            if !has_all {
+            if !has_all && is_wanted {
                 rows.push((*key, value.clone()));
             }
-        } else if let Some(sum) = left_out.get_mut(event) {
+            if !has_all && measures_threads(event) {
+                site_sums.add(key, value);
+            }
+        } else if is_wanted && let Some(sum) = left_out.get_mut(event) {
             *sum += value;
         }
     }
     let rows: Cow<'_, [(RowKey, SampleValue)]> = if has_all { input.rows.into() } else { rows.into() };
+    if has_all {
+        let of_threads = |(key, _): &&(RowKey, SampleValue)| measures_threads(key.event as usize);
+        rows.iter().filter(of_threads).for_each(|(key, value)| site_sums.add(key, value));
+    }
+    let sites = site_sums.largest_first();
     // Joined rows keep only those attributes that are sort keys.
-    let unjoined = TableInput { rows: &rows, ..*input };
-    let times_of = |(index, source): (usize, &EventTotals)| {
-        source.thread_time.as_ref().map(|of| of.with_sites(&unjoined, index))
-    };
-    let thread_times: Vec<_> = events_totals.iter().enumerate().map(times_of).collect();
-    let rows = joined(rows, &query.keys);
+    let all_keys = [&query.keys[..], query.waiting_keys.as_deref().unwrap_or_default()].concat();
+    let rows = joined(rows, &all_keys);
     let input = TableInput { rows: &rows, ..*input };
     let kept = by_name(&input, &query.filter, query.totals, &texts, &mut left_out);
     let totals: Vec<SampleValue> = events_totals.iter().map(|source| source.total.clone()).collect();
@@ -204,7 +228,23 @@ pub(crate) fn answer(
         ranks: &query.ranks,
         share_of: query.share_of,
     };
-    let mut tables = tables(&input, request, events_totals.len(), &mut texts);
+    let mut tables = match &query.waiting_keys {
+        None => tables(&input, request, events_totals.len(), &mut texts),
+        Some(keys) => {
+            let is_wait = |(key, _): &(RowKey, SampleValue)| {
+                let source = events_totals.get(key.event as usize);
+                source.is_some_and(|source| source.state == Some(ThreadState::Blocked))
+            };
+            let (waits, others): (Vec<_>, Vec<_>) = input.rows.iter().cloned().partition(is_wait);
+            let others = TableInput { rows: &others, ..input };
+            let mut all = tables(&others, request, events_totals.len(), &mut texts);
+            let request = TableRequest { keys, with_totals: false, ranks: &[], ..request };
+            let waits = TableInput { rows: &waits, ..input };
+            let of_waits = table::tables(&waits, request, events_totals.len(), &mut texts);
+            all.iter_mut().zip(of_waits).for_each(|(rows, waits)| rows.extend(waits));
+            all
+        }
+    };
     if let Some(chains) = query.chains {
         add_chains(&input, request, chains, &totals, &mut tables, &mut texts);
     }
@@ -215,7 +255,6 @@ pub(crate) fn answer(
     }
     .into_iter();
     let mut grown = grown(&kept, query, &totals, &texts).into_iter();
-    let mut thread_times = thread_times.into_iter();
     let events = events_totals.iter().zip(tables).zip(left_out).map(|((source, rows), left_out)| {
         let mut filtered = source.filtered.clone();
         filtered += left_out;
@@ -229,17 +268,25 @@ pub(crate) fn answer(
             tree: grown.next(),
             language_functions: of_languages.next().unwrap_or_default(),
             leader: source.leader,
-            thread_time: thread_times.next().flatten(),
+            state: source.state,
+            is_only_sum: source.is_only_sum,
+            keys: query.waiting_keys.clone().filter(|_| source.state == Some(ThreadState::Blocked)),
+            thread_time: source.thread_time.as_ref().map(|of| of.with_sites(&sites)),
         };
         let mut rows = std::mem::take(&mut event.rows);
         rows.retain(|row| event.share(event.cost(&row.total)) >= query.row_limit);
         ProfileEvent { rows, ..event }
     });
     let events = events.collect();
-    let thread_states = state_sums.runs(filter_state.slice.unwrap_or(1), |tid, slice, sum| {
-        if state_threads.contains(&tid) {
+    let shown_state = events_totals.get(shown).and_then(|source| source.state);
+    let shows_threads = measures_threads(shown);
+    let thread_states = state_sums.runs(filter_state.slice.unwrap_or(1), |tid, slice, sums| {
+        if shows_threads && state_threads.contains(&tid) {
             let all = by_slice.entry(slice).or_default();
-            *all = all.saturating_add(sum);
+            *all = match shown_state {
+                Some(state) => all.saturating_add(sums[state as usize]),
+                None => sums.iter().fold(*all, |sum, part| sum.saturating_add(*part)),
+            };
         }
     });
     let times = filter_state.slice.map(|slice| times(&by_slice, slice));

@@ -4,6 +4,7 @@
 //! finds the code and data at the other addresses of a sample.
 
 use super::code::LocationCall;
+use super::code_owner;
 use super::place;
 use super::sort::{RowCell, SortKey};
 use super::strings::{StringId, StringTable};
@@ -151,6 +152,16 @@ pub(super) fn sample_cells(
             SortKey::WaitSite => {
                 let site = word(|e| *e == SampleAttribute::WaitSite).map(WaitSite::of_word);
                 RowCell::Text(texts.add(site.map_or("", WaitSite::name)))
+            }
+            SortKey::WaitFunction | SortKey::WaitLine => {
+                let location = word(|e| *e == SampleAttribute::WaitFunction);
+                match (code_owner::waiting_call(input.code, location, texts), sort_key) {
+                    (Some(LocationCall { file: Some(file), line, .. }), SortKey::WaitLine) => {
+                        RowCell::Line(*file, *line)
+                    }
+                    (None, _) | (_, SortKey::WaitLine) => RowCell::Text(texts.add("")),
+                    (found, _) => symbol(found),
+                }
             }
             SortKey::Waker | SortKey::RanInstead => {
                 let wanted = match sort_key {

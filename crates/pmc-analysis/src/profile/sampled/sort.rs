@@ -66,6 +66,8 @@ pub enum SortKey {
     Parent,
     State,
     WaitSite,
+    WaitFunction,
+    WaitLine,
     Waker,
     RanInstead,
     Parallelism,
@@ -133,6 +135,8 @@ const KEYS: &[(&str, SortKey, &str)] = &[
     ("parent", SortKey::Parent, "Parent symbol"),
     ("state", SortKey::State, "State"),
     ("wait_site", SortKey::WaitSite, "Waits for"),
+    ("wait_func", SortKey::WaitFunction, "In function"),
+    ("wait_line", SortKey::WaitLine, "At line"),
     ("waker", SortKey::Waker, "Woken by"),
     ("ran_instead", SortKey::RanInstead, "Ran instead"),
     ("parallelism", SortKey::Parallelism, "Parallelism"),
@@ -220,7 +224,7 @@ impl SortKey {
 
     /// Whether the key needs source lines.
     pub fn needs_lines(self) -> bool {
-        matches!(self, Self::SrcLine | Self::SrcFile | Self::SrcLineFrom | Self::SrcLineTo)
+        matches!(self, Self::SrcLine | Self::SrcFile | Self::SrcLineFrom | Self::SrcLineTo | Self::WaitLine)
     }
 
     /// Returns the sample attribute that pass 2 over the recording must keep for this key. Returns `None` if
@@ -256,6 +260,7 @@ impl SortKey {
             Self::Parent => SampleAttribute::Parent,
             Self::State => SampleAttribute::State,
             Self::WaitSite => SampleAttribute::WaitSite,
+            Self::WaitFunction | Self::WaitLine => SampleAttribute::WaitFunction,
             Self::Waker | Self::RanInstead => SampleAttribute::WaitPartner,
             Self::Parallelism => SampleAttribute::Parallelism,
             Self::Period => SampleAttribute::Period,
@@ -264,9 +269,9 @@ impl SortKey {
 }
 
 /// Returns the sample attributes that pass 2 over the recording must keep for these keys, without duplicates.
-pub fn attributes(keys: &[SortKey], slice: u64) -> Vec<SampleAttribute> {
+pub fn attributes<'a>(keys: impl IntoIterator<Item = &'a SortKey>, slice: u64) -> Vec<SampleAttribute> {
     let mut attributes = Vec::new();
-    add_attributes(&mut attributes, keys.iter().filter_map(|key| key.attribute(slice)));
+    add_attributes(&mut attributes, keys.into_iter().filter_map(|key| key.attribute(slice)));
     attributes
 }
 

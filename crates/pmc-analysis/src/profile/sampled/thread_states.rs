@@ -42,19 +42,19 @@ impl StateSums {
         *sum = sum.saturating_add(period);
     }
 
-    /// Returns the state runs of each thread, in time order. `visit` receives each thread, slice and total
-    /// time.
+    /// Returns the state runs of each thread, in time order. `visit` receives each thread, slice and time in
+    /// each state.
     pub(super) fn runs(
         self,
         length: u64,
-        mut visit: impl FnMut(i32, u64, u64),
+        mut visit: impl FnMut(i32, u64, [u64; 3]),
     ) -> FxHashMap<i32, Vec<StateRun>> {
         let of_thread = |(tid, sums): (i32, FxHashMap<u64, [u64; 3]>)| {
             let mut sums: Vec<SliceSums> = sums.into_iter().collect();
             sums.sort_unstable();
             let mut runs: Vec<StateRun> = Vec::new();
             spread(&sums, length, |slice, sums| {
-                visit(tid, slice, sums.iter().fold(0, |sum, part| sum.saturating_add(*part)));
+                visit(tid, slice, sums);
                 let Some(state) = ThreadState::longest(sums) else { return };
                 let (from, until) =
                     (slice.saturating_mul(length), slice.saturating_add(1).saturating_mul(length));
@@ -109,7 +109,7 @@ mod tests {
         let mut sums = StateSums::default();
         rows.iter().for_each(|(slice, state, period)| sums.add(7, *slice, *state, *period));
         let mut total = 0u128;
-        let mut runs = sums.runs(10, |_, _, sum| total += u128::from(sum));
+        let mut runs = sums.runs(10, |_, _, sums| total += sums.map(u128::from).iter().sum::<u128>());
         let all: u128 = rows.iter().map(|(.., period)| u128::from(*period)).sum();
         assert!(total <= all);
         let runs = runs.remove(&7).unwrap_or_default();

@@ -176,13 +176,13 @@ impl WaitSite {
             FutexUse::RwLock => Some(Self::RwLock),
             FutexUse::Condition | FutexUse::Park => Some(Self::Condition),
             FutexUse::Join => Some(Self::Join),
-            FutexUse::Semaphore => Some(Self::Semaphore),
+            FutexUse::Semaphore | FutexUse::SemaphoreLock => Some(Self::Semaphore),
             FutexUse::Barrier => Some(Self::Barrier),
             FutexUse::Once | FutexUse::Several | FutexUse::Other => None,
         }
     }
 
-    /// Whether threads at this site may be waiting for work.
+    /// Whether threads at this site may be waiting for work: not for a lock, a disk, or code that runs.
     pub(super) fn is_for_work(self) -> bool {
         matches!(
             self,
@@ -190,9 +190,11 @@ impl WaitSite {
                 | Self::Semaphore
                 | Self::Futex
                 | Self::Sleep
-                | Self::Epoll
+                | Self::Pipe
                 | Self::Poll
+                | Self::Epoll
                 | Self::Socket
+                | Self::Signal
                 | Self::AsyncIo
                 | Self::Notification
         )

@@ -10,12 +10,13 @@
 //! The kernel function shows the mechanism. For a futex, the library function shows the purpose. A page fault
 //! counts as a page fault, regardless of the file or device that it waits for.
 
-use std::borrow::Cow;
 use std::cmp::Reverse;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::code::LocationCalls;
+use super::code_owner::CodeOwners;
+use super::idle::{IdleGroup, IdleWaits};
 use super::strings::{StringId, StringTable};
 use super::table_input::TableInput;
 use super::wait_site::{NameFacts, WaitSite, site};
@@ -39,6 +40,8 @@ pub struct ThreadTimeSums {
     /// Number of idle threads, and how long they waited for work. `sites` does not include these waits,
     /// unless requested.
     pub idle: (usize, u64),
+    /// The idle threads by group, longest wait first; empty if they are shown.
+    pub idle_groups: Vec<IdleGroup>,
     /// Fraction of the threads' lifetime that running and waiting time account for. Near 1, unless records
     /// are missing or running time was sampled incompletely. `None` if the threads existed too briefly to
     /// tell.
@@ -56,12 +59,13 @@ impl ThreadTimeSums {
     /// Creates the sums without sites.
     pub(crate) fn new<'a>(
         elapsed_ns: u64,
-        idle: (usize, u64),
+        idle: &IdleWaits,
         threads: impl Iterator<Item = &'a ThreadSpan>,
     ) -> Self {
         // With less time than this, in nanoseconds, there are too few clock samples.
         const LEAST: u64 = 100_000_000;
-        let mut sums = Self { elapsed_ns, idle, ..Self::default() };
+        let (idle, idle_groups) = (idle.sums(), idle.groups.clone());
+        let mut sums = Self { elapsed_ns, idle, idle_groups, ..Self::default() };
         let (mut existed, mut waited, mut ran) = (0u64, 0u64, 0u64);
         let mut is_exact = true;
         for span in threads {
@@ -79,27 +83,52 @@ impl ThreadTimeSums {
     }
 
     /// Creates the sums of one interval of a live view, without sites.
-    pub(crate) fn live(elapsed_ns: u64, threads: usize, idle: (usize, u64)) -> Self {
-        Self { elapsed_ns, threads, idle, is_live: true, ..Self::default() }
+    pub(crate) fn live(elapsed_ns: u64, threads: usize, idle: &IdleWaits) -> Self {
+        let (idle, idle_groups) = (idle.sums(), idle.groups.clone());
+        Self { elapsed_ns, threads, idle, idle_groups, is_live: true, ..Self::default() }
     }
 
-    /// Adds the sites of an event's rows.
-    pub(super) fn with_sites(&self, input: &TableInput<'_>, event: usize) -> Self {
-        Self { sites: sites(input, event), ..*self }
+    /// Returns these sums with the sites.
+    pub(super) fn with_sites(&self, sites: &[(WaitSite, SampleValue)]) -> Self {
+        Self { sites: sites.to_vec(), ..self.clone() }
+    }
+
+    /// Returns the time that threads spent in a state, in nanoseconds.
+    pub fn time_in(&self, state: ThreadState) -> u64 {
+        match self.running_ns {
+            Some(exact) if state == ThreadState::Running => exact,
+            _ => {
+                let in_state = self.sites.iter().filter(|(site, _)| site.state() == state);
+                in_state.fold(0, |sum, (_, value)| sum.saturating_add(value.period))
+            }
+        }
     }
 }
 
-/// Returns the sum of each site for an event, largest first.
-fn sites(input: &TableInput<'_>, event: usize) -> Vec<(WaitSite, SampleValue)> {
-    let at = input.attribute_kinds.iter().position(|kind| *kind == SampleAttribute::WaitSite);
-    let mut sums: FxHashMap<WaitSite, SampleValue> = FxHashMap::default();
-    for (key, value) in input.rows.iter().filter(|(key, _)| key.event as usize == event) {
-        let word = at.and_then(|at| words(input.attributes.get(key.attributes).1).get(at));
-        *sums.entry(word.map_or(WaitSite::Unknown, WaitSite::of_word)).or_default() += value;
+/// Sums of rows by wait site.
+pub(super) struct SiteSums<'a> {
+    attributes: &'a Interner,
+    /// Index of the site in a row's list of attributes.
+    at: Option<usize>,
+    sums: FxHashMap<WaitSite, SampleValue>,
+}
+
+impl<'a> SiteSums<'a> {
+    pub(super) fn new(input: &TableInput<'a>) -> Self {
+        let at = input.attribute_kinds.iter().position(|kind| *kind == SampleAttribute::WaitSite);
+        Self { attributes: input.attributes, at, sums: FxHashMap::default() }
     }
-    let mut sums: Vec<_> = sums.into_iter().collect();
-    sums.sort_by_key(|(site, value)| (Reverse(value.period), *site));
-    sums
+
+    pub(super) fn add(&mut self, key: &RowKey, value: &SampleValue) {
+        let word = self.at.and_then(|at| words(self.attributes.get(key.attributes).1).get(at));
+        *self.sums.entry(word.map_or(WaitSite::Unknown, WaitSite::of_word)).or_default() += value;
+    }
+
+    pub(super) fn largest_first(self) -> Vec<(WaitSite, SampleValue)> {
+        let mut sums: Vec<_> = self.sums.into_iter().collect();
+        sums.sort_by_key(|(site, value)| (Reverse(value.period), *site));
+        sums
+    }
 }
 
 /// Marks the values of waiting rows as waits, according to the rows' states.
@@ -137,7 +166,9 @@ pub(crate) fn classify(
     let (state_at, site_at) = (at(SampleAttribute::State)?, at(SampleAttribute::WaitSite)?);
     let mut known: FxHashMap<StringId, NameFacts> = FxHashMap::default();
     let facts = |id: StringId| *known.entry(id).or_insert_with(|| NameFacts::of(texts.get(id)));
-    let mut classifier = Classifier { code, facts, stacks: FxHashMap::default(), cut: None };
+    let function_at = at(SampleAttribute::WaitFunction);
+    let owners = function_at.map(|_| CodeOwners::new(code, texts));
+    let mut classifier = Classifier { code, facts, owners, stacks: FxHashMap::default(), cut: None };
     if let StackStore::Interned(lists) = &resolved.stacks {
         classifier.cut = Some(Interner::clone(lists));
     }
@@ -147,15 +178,18 @@ pub(crate) fn classify(
     for (key, _) in &mut rows {
         let mut list: Vec<u64> = words(attributes.get(key.attributes).1).iter().collect();
         let state = list.get(state_at).and_then(|word| ThreadState::of_number(*word));
-        let mut site = WaitSite::Running;
+        let (mut site, mut function) = (WaitSite::Running, None);
         if let Some(state) = state.filter(|state| state.is_off_cpu()) {
-            (site, key.stack) = classifier.wait(resolved, key.stack);
+            (site, key.stack, function) = classifier.wait(resolved, key.stack);
             if state == ThreadState::Runnable {
                 site = WaitSite::Cpu;
             }
         }
         if let Some(word) = list.get_mut(site_at) {
             *word = site.word();
+        }
+        if let Some(word) = function_at.and_then(|at| list.get_mut(at)) {
+            *word = function.map_or(u64::MAX, u64::from);
         }
         bytes(&list, &mut scratch);
         key.attributes = marked.add(0, &scratch);
@@ -168,91 +202,21 @@ pub(crate) fn classify(
     Some(marked)
 }
 
-/// The waits of idle threads.
-#[derive(Debug, Default)]
-pub(crate) struct IdleWaits {
-    /// Number of idle threads.
-    pub(crate) threads: usize,
-    /// The rows of their waits.
-    pub(crate) rows: Vec<(RowKey, SampleValue)>,
-}
-
-impl IdleWaits {
-    /// Returns the other rows and, if `with_idle` is set, these rows, sorted by key.
-    pub(crate) fn select<'a>(
-        &self,
-        others: &'a [(RowKey, SampleValue)],
-        with_idle: bool,
-    ) -> Cow<'a, [(RowKey, SampleValue)]> {
-        if !with_idle || self.rows.is_empty() {
-            return others.into();
-        }
-        let mut rows = [others, &self.rows].concat();
-        rows.sort_by_key(|(key, _)| *key);
-        rows.into()
-    }
-
-    /// Returns the number of idle threads, and their total waiting time.
-    pub(crate) fn sums(&self) -> (usize, u64) {
-        let waited = self.rows.iter().fold(0u64, |sum, (_, value)| sum.saturating_add(value.period));
-        (self.threads, waited)
-    }
-}
-
-/// Removes the waits of idle threads, and returns them.
-///
-/// A thread is idle if it spends most of its time waiting for work in a single place: in `epoll_wait`, or
-/// with the same stack as another thread, as in a thread pool.
-///
-/// ```text
-///   worker 1   condition ▓▓▓▓▓▓▓▓▓▓▓ run ▓▓▓▓▓▓     the same stack: a pool
-///   worker 2   condition ▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓
-/// ```
-pub(crate) fn remove_idle(
-    resolved: &mut ResolvedStacks,
-    attributes: &Interner,
-    kinds: &[SampleAttribute],
-) -> IdleWaits {
-    /// Minimum share of its time that an idle thread waits in one place.
-    const MOST: f64 = 0.8;
-    let at = |wanted| kinds.iter().position(|attribute| *attribute == wanted);
-    let (Some(site_at), Some(tid_at)) = (at(SampleAttribute::WaitSite), at(SampleAttribute::Tid)) else {
-        return IdleWaits::default();
-    };
-    let word = |key: &RowKey, at: usize| words(attributes.get(key.attributes).1).get(at).unwrap_or(0);
-    let mut all: FxHashMap<u64, u64> = FxHashMap::default();
-    let mut places: FxHashMap<(u64, u32), (WaitSite, u64)> = FxHashMap::default();
-    for (key, value) in &resolved.rows {
-        let (tid, site) = (word(key, tid_at), WaitSite::of_word(word(key, site_at)));
-        let sum = all.entry(tid).or_default();
-        *sum = sum.saturating_add(value.period);
-        if site.is_for_work() {
-            let (_, sum) = places.entry((tid, key.stack)).or_insert((site, 0));
-            *sum = sum.saturating_add(value.period);
-        }
-    }
-    // Otherwise, a thread whose times are all 0 would be idle in each of its places.
-    places.retain(|(tid, _), (_, period)| *period > 0 && *period as f64 >= MOST * all[tid] as f64);
-    let mut pools: FxHashMap<u32, usize> = FxHashMap::default();
-    places.keys().for_each(|(_, stack)| *pools.entry(*stack).or_default() += 1);
-    places.retain(|(_, stack), (site, _)| *site == WaitSite::Epoll || pools[stack] > 1);
-    let is_idle = |(key, _): &mut (RowKey, _)| places.contains_key(&(word(key, tid_at), key.stack));
-    let rows = resolved.rows.extract_if(.., is_idle).collect();
-    IdleWaits { threads: places.len(), rows }
-}
-
 struct Classifier<'a, F> {
     code: &'a LocationCalls,
     facts: F,
-    /// The site of each stack, and the number of the same stack without the scheduler's frames.
-    stacks: FxHashMap<u32, (WaitSite, u32)>,
+    /// The owners of the functions, if the locations of waiting functions are wanted.
+    owners: Option<CodeOwners>,
+    /// The site of each stack, the number of the same stack without the scheduler's frames, and the location of
+    /// the function that waits.
+    stacks: FxHashMap<u32, (WaitSite, u32, Option<u32>)>,
     /// The recording's stacks, and the same stacks without the scheduler's frames; `None` if no callers were
     /// recorded.
     cut: Option<Interner>,
 }
 
 impl<F: FnMut(StringId) -> NameFacts> Classifier<'_, F> {
-    fn wait(&mut self, resolved: &ResolvedStacks, number: u32) -> (WaitSite, u32) {
+    fn wait(&mut self, resolved: &ResolvedStacks, number: u32) -> (WaitSite, u32, Option<u32>) {
         if let Some(known) = self.stacks.get(&number) {
             return *known;
         }
@@ -264,7 +228,8 @@ impl<F: FnMut(StringId) -> NameFacts> Classifier<'_, F> {
             .collect();
         let facts: Vec<NameFacts> = calls.iter().map(|call| (self.facts)(*call)).collect();
         let site = site(&facts);
-        let mut found = (site, number);
+        let function = self.owners.as_ref().and_then(|owners| owners.waiting_location(&stack, self.code));
+        let mut found = (site, number, function);
         // Remove the innermost locations whose calls all belong to the scheduler.
         let is_scheduler = |location: &&u32| {
             let mut range = self.code.range(**location);
@@ -281,41 +246,5 @@ impl<F: FnMut(StringId) -> NameFacts> Classifier<'_, F> {
         }
         self.stacks.insert(number, found);
         found
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Removes the idle threads from `rows` (thread, stack, site and period). Returns the number of idle
-    /// threads, and the number of remaining rows.
-    fn without_idle(rows: &[(u64, u32, WaitSite, u64)]) -> (usize, usize) {
-        let kinds = [SampleAttribute::Tid, SampleAttribute::WaitSite];
-        let mut attributes = Interner::default();
-        let mut list = Vec::new();
-        let mut row = |(tid, stack, site, period): &(u64, u32, WaitSite, u64)| {
-            bytes(&[*tid, site.word()], &mut list);
-            let key = RowKey { event: 0, stack: *stack, comm: 0, attributes: attributes.add(0, &list) };
-            (key, SampleValue { samples: 1, period: *period, ..SampleValue::default() })
-        };
-        let rows = rows.iter().map(&mut row).collect();
-        let mut resolved = ResolvedStacks { rows, ..ResolvedStacks::default() };
-        let idle = remove_idle(&mut resolved, &attributes, &kinds);
-        (idle.threads, resolved.rows.len())
-    }
-
-    #[test]
-    fn threads_that_wait_in_one_place_are_idle() {
-        let idle = [(7, 1, WaitSite::Epoll, 90), (7, 2, WaitSite::Running, 10)];
-        let pool = [(8, 3, WaitSite::Condition, 50), (9, 3, WaitSite::Condition, 50)];
-        assert_eq!(without_idle(&[&idle[..], &pool].concat()), (3, 1));
-        // A single thread is not a pool.
-        assert_eq!(without_idle(&pool[..1]), (0, 1));
-    }
-
-    #[test]
-    fn threads_without_time_are_not_idle() {
-        assert_eq!(without_idle(&[(7, 1, WaitSite::Epoll, 0), (7, 2, WaitSite::Epoll, 0)]), (0, 2));
     }
 }

@@ -227,7 +227,8 @@ impl SyscallTracer {
                 self.starting = None;
             }
             Record::Lost(lost) => self.lose(time, lost.lost),
-            Record::LostSamples(lost) => self.lose(time, *lost),
+            // The recorder writes it at the end, with losses that `LOST` records also contain.
+            Record::LostSamples(_) => self.lose(time, 0),
             Record::Exit(exit) => {
                 let tid = exit.thread.tid;
                 // If a thread executes a program, its call may return in another thread.

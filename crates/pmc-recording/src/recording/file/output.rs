@@ -7,11 +7,13 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 
 use super::finished_files::FileCommands;
+use super::losses::LossReport;
 use super::other_roots::OtherRoots;
 use super::{features, rotation};
 use crate::recording::ended_at_exec::ExecEnds;
@@ -118,6 +120,8 @@ pub struct RecordOutput<'a> {
     unwinding: Option<UnwindWorker>,
     /// Limits the number of stacks of switches, if they are sampled.
     thinning: Option<StackThinning>,
+    /// Records about losses, at the end of each file.
+    pub(super) losses: LossReport,
     /// Misattributed samples that were dropped before unwinding.
     left_out: u64,
     /// Bytes of trace data in all files, and number of truncations.
@@ -176,11 +180,6 @@ pub struct Totals {
 /// Default maximum length of a call chain: the kernel's default for `kernel.perf_event_max_stack`.
 const LONGEST: u16 = 127;
 
-fn samples_in(path: &Path) -> u64 {
-    let index = perfdata::Reader::open(path).and_then(|reader| reader.scan(|_| {}));
-    index.map_or(0, |index| index.count(kind::SAMPLE))
-}
-
 /// Counts truncated traces and collects their rings. Also collects rings that lost records, because a lost
 /// record may have reported a truncation.
 fn note_cut(record: &RawRecord<'_>, ring: usize, truncated: &mut u64, cut: &mut Vec<usize>) {
@@ -234,6 +233,7 @@ impl<'a> RecordOutput<'a> {
             commands: plan.switch_exec.as_deref().map(FileCommands::start).transpose()?,
             unwinding,
             thinning,
+            losses: LossReport::default(),
             left_out: 0,
             traced: 0,
             truncated: 0,
@@ -286,6 +286,13 @@ impl<'a> RecordOutput<'a> {
             unwinding.tell(records);
         }
         self.take(&[records])
+    }
+
+    /// Begins the measurement, after the events have been switched on. If off-CPU time is measured, the window
+    /// begins later, at the time that the receiver returns.
+    pub(crate) fn begin_window(&mut self) -> Option<Receiver<u64>> {
+        self.events.off_cpu?;
+        self.unwinding.as_mut().map(UnwindWorker::begin_window)
     }
 
     /// Writes whole records from one or two slices. A record may span both slices.
@@ -580,7 +587,27 @@ impl<'a> RecordOutput<'a> {
         settled.and(self.finish_file())
     }
 
+    /// Writes a `LOST` record for losses that the kernel could not report, because the ring had no room for a
+    /// record until the end.
+    pub(super) fn write_lost(&mut self) -> Result<(), perfdata::PerfdataError> {
+        let Some((id, lost)) = self.losses.unwritten(self.totals().lost) else { return Ok(()) };
+        let mut record = Encoder::new(self.trailer());
+        record.lost(id, lost);
+        self.take(&[record.bytes()])
+    }
+
+    /// Writes `LOST_SAMPLES` records. The tally already contains their losses.
+    fn write_lost_samples(&mut self) -> Result<(), perfdata::PerfdataError> {
+        let has_id = |event: &RecordedEvent| event.attr.sample_type() & sample_type::IDENTIFIER != 0;
+        let has_id = self.events.written.first().is_some_and(has_id);
+        let mut records = Encoder::new(self.trailer());
+        let lost = self.totals().lost;
+        self.losses.write_samples(lost, self.tally.lost_samples, has_id, &mut records);
+        self.writer.as_mut().map_or(Ok(()), |writer| writer.append(&[records.bytes()]))
+    }
+
     fn finish_file(&mut self) -> Result<()> {
+        let written = self.write_lost_samples();
         let Some(writer) = self.writer.take() else { return Ok(()) };
         let mut features = self.features.clone();
         if let (true, Some(list)) = (self.kept.0 > 0, &mut features.event_desc) {
@@ -605,12 +632,16 @@ impl<'a> RecordOutput<'a> {
         let mut totals = self.totals();
         totals.bytes = self.before.bytes + *finished.as_ref().unwrap_or(&records);
         if is_cut {
-            let missing = self.tally.samples.saturating_sub(samples_in(&self.plan.path));
+            let missing = self
+                .tally
+                .samples
+                .saturating_sub(perfdata::Reader::count_samples(&self.plan.path).unwrap_or(0));
             totals.samples -= missing;
             totals.unwritten += missing;
         }
         self.before = Totals { lost: totals.lost - self.left_out, ..totals };
         self.tally = RecordTally::new(false);
+        written?;
         finished?;
         if self.plan.rotation.is_some() || self.plan.snapshots || self.plan.is_stamped {
             self.rename()?;

@@ -8,6 +8,8 @@
 //!   prepare: synthesized records ─► work: drain, FINISHED_ROUND; rotate; status ─► stop ─► drain, finish
 //! ```
 
+mod window;
+
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::os::fd::BorrowedFd;
@@ -251,6 +253,10 @@ impl MeasurementHandler for Recorder<'_> {
         Ok(())
     }
 
+    fn begin_window(&mut self) -> Result<u64> {
+        self.wait_for_window()
+    }
+
     fn started(&mut self, measurement: &mut Measurement) -> Result<()> {
         // The command is running, so the recording no longer needs the holder's entry.
         self.attached.take().map_or(Ok(()), HandedOverEntry::remove_entry)?;
@@ -322,12 +328,13 @@ impl MeasurementHandler for Recorder<'_> {
             self.failed = self.take_rest().err();
         }
         self.handle_gone_holders();
-        self.readings = self.sources.read();
+        self.readings = self.output.losses.since_begin(self.sources.read());
         for InstanceReading { instance, count, .. } in &mut self.readings {
             // For child threads, the kernel adds only the time that they spent on this CPU.
             let told = self.output.tally.reads.get(&instance.id).map_or(0, |told| told.enabled_ns);
             count.enabled_ns = count.enabled_ns.max(told);
         }
+        self.output.losses.count(&self.readings, self.sources.lost_elsewhere());
         let is_whole = !(self.is_detached || self.failed.is_some() || self.is_full);
         let rings = &self.sources.rings;
         let has_gaps = rings.has_backward() || rings.is_torn();
@@ -340,7 +347,7 @@ impl MeasurementHandler for Recorder<'_> {
         }
         if self.failed.is_none() {
             let elapsed_ns = measurement.now - measurement.start;
-            let written = self.write_own_counts().and_then(|()| self.write_lost());
+            let written = self.write_own_counts().and_then(|()| Ok(self.output.write_lost()?));
             self.failed = written.and_then(|()| self.write_totals(elapsed_ns)).err();
         }
         let finished = self.output.finish();
@@ -417,14 +424,22 @@ impl Recorder<'_> {
     }
 
     fn drain(&mut self) -> Result<()> {
+        self.drain_with(|output, rings, stage| output.thin_stacks(rings, stage))
+    }
+
+    /// Drains all sources. Calls `thin` at each stage.
+    fn drain_with(
+        &mut self,
+        thin: impl Fn(&mut RecordOutput<'_>, &Rings, DrainStage) -> Result<()>,
+    ) -> Result<()> {
         self.write_gaps()?;
         let Self { sources, output, .. } = self;
-        output.thin_stacks(&sources.rings, DrainStage::Before)?;
+        thin(output, &sources.rings, DrainStage::Before)?;
         let bytes = sources.drain(|ring, slices| output.take_ring(ring, slices))?;
         self.drains += u64::from(bytes > 0);
         if bytes > 0 && output.begin_second_pass() {
             // At the start of a recording, the number of switches is not known before this point.
-            output.thin_stacks(&sources.rings, DrainStage::Between)?;
+            thin(output, &sources.rings, DrainStage::Between)?;
             sources.drain(|ring, slices| output.take_ring(ring, slices))?;
         }
         let cut = output.cut_traces();
@@ -434,7 +449,7 @@ impl Recorder<'_> {
             output.end_round()?;
         }
         output.tick()?;
-        output.thin_stacks(&sources.rings, DrainStage::After)
+        thin(output, &sources.rings, DrainStage::After)
     }
 
     fn take_rest(&mut self) -> Result<()> {
@@ -574,22 +589,6 @@ impl Recorder<'_> {
         Ok(self.output.take(&[record.bytes()])?)
     }
 
-    /// Writes a `LOST` record for losses that the kernel could not report, because the ring had no room for a
-    /// record until the end.
-    fn write_lost(&mut self) -> Result<()> {
-        let own = self.readings.iter().map(|reading| (reading.instance.id, reading.lost));
-        let lost: Vec<(u64, u64)> = own.chain(self.sources.lost_elsewhere()).collect();
-        let all: u64 = lost.iter().map(|(_, lost)| lost).sum();
-        let unwritten = all.saturating_sub(self.output.totals().lost);
-        let most = lost.iter().max_by_key(|(_, lost)| lost).filter(|_| unwritten > 0);
-        if let Some((id, _)) = most {
-            let mut record = Encoder::new(self.output.trailer());
-            record.lost(*id, unwritten);
-            self.output.take(&[record.bytes()])?;
-        }
-        Ok(())
-    }
-
     /// Requests another file if a trigger event has occurred.
     fn apply_triggers(&mut self) {
         let Self { triggers: Some(triggers), schedule, .. } = self else { return };
@@ -632,6 +631,11 @@ impl Recorder<'_> {
         sources.drain(|ring, slices| output.take_ring(ring, slices))?;
         sources.rings.snapshot(|ring, slices| output.take_snapshot(ring, slices))?;
         output.end_round()?;
+        output.finish_unwinding(false)?;
+        if output.totals().lost > 0 {
+            let readings = output.losses.since_begin(sources.read());
+            output.losses.count(&readings, sources.lost_elsewhere());
+        }
         output.switch()?;
         out.clear();
         self.synthesize_machine(&mut out)?;

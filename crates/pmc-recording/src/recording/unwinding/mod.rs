@@ -78,6 +78,8 @@ const LARGEST_SPARE: usize = 8 << 20;
 enum WorkerMessage {
     /// Synthesized records, which are already in the file.
     Known(Vec<u8>),
+    /// The events have been switched on. Answers with the time at which the measurement begins.
+    Begin(Sender<u64>),
     /// From this time on, stacks of switches are sampled in this way.
     StackSampling(u64, StackSampling),
     /// The contents of the rings.
@@ -213,6 +215,14 @@ impl UnwindWorker {
     /// Passes synthesized records to the worker.
     pub(crate) fn tell(&mut self, records: &[u8]) {
         self.order(WorkerMessage::Known(records.to_vec()));
+    }
+
+    /// Begins the measurement, after the events have been switched on. Measures waits, and writes samples, from
+    /// the time that the worker sends when it knows the state of all threads.
+    pub(crate) fn begin_window(&mut self) -> Receiver<u64> {
+        let (answer, begun) = channel();
+        self.order(WorkerMessage::Begin(answer));
+        begun
     }
 
     /// Adds the contents of a ring to the round. `owner` is the id of the event to which misattributed
@@ -376,6 +386,6 @@ impl UnwindWorker {
     }
 }
 
-fn gone() -> Error {
+pub(crate) fn gone() -> Error {
     Error::new("the stack-unwinding thread has exited").try_this("--unwind deferred")
 }

@@ -36,6 +36,10 @@ const BUDGET: Duration = Duration::from_millis(250);
 const LONGEST: Duration = Duration::from_secs(60);
 /// Maximum number of cached address spaces.
 const MOST_SPACES: usize = 256;
+/// Maximum number of waiting threads whose stacks are read after each round. Reading a stack takes about 10 µs.
+const MOST_READ: usize = 256;
+/// Maximum number of these threads when the measurement begins, because it waits for their stacks.
+const MOST_READ_FIRST: usize = 8192;
 /// Number of samples below which one thread is faster than several.
 const WORTHWHILE: usize = 400;
 
@@ -52,6 +56,9 @@ pub(crate) struct RoundUnwinder {
     /// Records that are too new for the current round.
     held: Vec<u8>,
     off_cpu: Option<OffCpuWriter>,
+    /// Time at which the measurement begins, if off-CPU time is measured. Until then, some threads' events may
+    /// be off.
+    begins_at: u64,
     /// Whether a reader can unwind samples that keep their copies.
     pub(super) defers: bool,
     host: Host,
@@ -138,6 +145,7 @@ impl RoundUnwinder {
             spaces: FxHashMap::default(),
             held: Vec::new(),
             off_cpu: off_cpu.map(OffCpuWriter::new),
+            begins_at: 0,
             defers: true,
             host: Host::live(),
         }
@@ -150,7 +158,21 @@ impl RoundUnwinder {
                 if let Some(off_cpu) = &mut self.off_cpu {
                     off_cpu.exist(&records);
                 }
-                self.look_at_waits();
+                self.look_at_waits(MOST_READ);
+                None
+            }
+            WorkerMessage::Begin(answer) => {
+                if let Some(off_cpu) = &mut self.off_cpu {
+                    off_cpu.forget_seen();
+                    self.look_at_waits(MOST_READ_FIRST);
+                }
+                let now = clock::monotonic_ns();
+                if let Some(off_cpu) = &mut self.off_cpu {
+                    off_cpu.begin_at(now);
+                    self.begins_at = now;
+                }
+                // Sending fails only if the recorder has ended.
+                let _ = answer.send(now);
                 None
             }
             WorkerMessage::StackSampling(time, sampling) => {
@@ -162,13 +184,13 @@ impl RoundUnwinder {
             WorkerMessage::Round(round) => {
                 let done = self.round(round, false);
                 if !self.hurry.load(Ordering::Relaxed) {
-                    self.look_at_waits();
+                    self.look_at_waits(MOST_READ);
                 }
                 Some(done)
             }
             WorkerMessage::End(round, time) => {
                 let mut done = self.round(round, true);
-                self.look_at_waits();
+                self.look_at_waits(MOST_READ);
                 if let Some(off_cpu) = &mut self.off_cpu {
                     off_cpu.finish(time, &mut done.records);
                 }
@@ -177,10 +199,11 @@ impl RoundUnwinder {
         }
     }
 
-    /// Reads the stacks of waiting threads from their memory, if the kernel has not recorded them.
-    fn look_at_waits(&mut self) {
+    /// Reads the stacks of at most this number of waiting threads from their memory, if the kernel has not
+    /// recorded them.
+    fn look_at_waits(&mut self, most: usize) {
         let Some(off_cpu) = &mut self.off_cpu else { return };
-        let threads = off_cpu.unexplained();
+        let threads = off_cpu.unexplained(most);
         if threads.is_empty() {
             return;
         }
@@ -273,7 +296,8 @@ impl RoundUnwinder {
             }
             _ => {}
         });
-        for (index, RoundRecord { raw, sample, event, disposition, .. }) in entries.iter().enumerate() {
+        for (index, RoundRecord { time, raw, sample, event, disposition, .. }) in entries.iter().enumerate() {
+            let is_early = *time > 0 && *time < self.begins_at;
             let unwound = self.unwinder.stack(index);
             if let (Some(off_cpu), Some(sample)) = (&mut self.off_cpu, sample) {
                 let thread = sample.thread().unwrap_or_default();
@@ -288,6 +312,9 @@ impl RoundUnwinder {
                     continue;
                 }
                 off_cpu.runs(thread);
+                if is_early {
+                    continue;
+                }
             }
             match (disposition, sample, unwound) {
                 (Disposition::Goes, ..) => {}
@@ -304,7 +331,13 @@ impl RoundUnwinder {
                     done.kept += u64::from(unwound::write_with_fallback_id(raw, sample, &mut done.records));
                 }
                 _ => {
-                    done.records.extend_from_slice(raw.bytes);
+                    let measures = matches!(
+                        raw.kind,
+                        kind::SWITCH | kind::SWITCH_CPU_WIDE | kind::LOST | kind::LOST_SAMPLES
+                    );
+                    if !is_early || !measures {
+                        done.records.extend_from_slice(raw.bytes);
+                    }
                     if let Some(off_cpu) = &mut self.off_cpu {
                         off_cpu.follow(raw, layouts, &mut done.records);
                     }

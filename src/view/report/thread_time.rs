@@ -1,0 +1,248 @@
+//! How threads spent their time, for human readers: the first line, and the table of waits.
+//!
+//! ```text
+//! 13.9 s elapsed, 37 threads: 3.21 s running, 1.92 s waiting for a CPU, 6.40 s waiting. …
+//!
+//!  Waiting 6.40 s     waits  what   where                        woken by
+//!   3.10 s    48.4%     120  mutex  Cache::put (cache.cpp:40)    812:writer 92%
+//! ```
+//! Running time has the same table as any other event. Waits have a table of their own, because they are
+//! measured, not sampled: a row has a time, a number of waits and no error.
+
+use std::io::{self, Write};
+
+use rustc_hash::FxHashMap;
+
+use super::name::StyledWords;
+use super::{ReportLayout, cell_words};
+use crate::view::table::{self, ColumnShape, left, right};
+use pmc_analysis::profile::sampled::idle::IdleGroup;
+use pmc_analysis::profile::sampled::waits::ThreadTimeSums;
+use pmc_analysis::profile::sampled::{
+    CodeKind, Profile, ProfileEvent, RowCell, SampleValue, SortKey, TableRow, ThreadState,
+};
+use pmc_sys::terminal::Paint;
+use pmc_sys::terminal::theme::TextRole;
+use pmc_sys::text::{clean, cut, width};
+use pmc_sys::units::{counted, duration, thousands};
+
+/// Returns a sentence about how threads spent their time. Times of other views of the same recording refer to
+/// the same sums.
+pub(in crate::view) fn headline(sums: &ThreadTimeSums) -> String {
+    let states = [
+        (ThreadState::Running, "running"),
+        (ThreadState::Runnable, "waiting for a CPU"),
+        (ThreadState::Blocked, "waiting"),
+    ];
+    let time_in = |(state, words): (ThreadState, &str)| {
+        let time = sums.time_in(state);
+        (time > 0).then(|| format!("{} {words}", duration(time as f64)))
+    };
+    let parts: Vec<String> = states.into_iter().filter_map(time_in).collect();
+    let parts = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
+    let (elapsed, threads) = (duration(sums.elapsed_ns as f64), counted(sums.threads as u64, "thread"));
+    let idle = match sums.idle.0 {
+        0 => String::new(),
+        idle => format!(". {} folded (--idle)", counted(idle as u64, "idle thread")),
+    };
+    let coverage = match sums.coverage {
+        Some(share) if !(0.95..=1.05).contains(&share) => {
+            let why = match sums.running_ns {
+                Some(_) => "context-switch records are missing",
+                None => "running time is incomplete",
+            };
+            format!(". This is {:.0}% of the threads' time: {why}", share * 100.0)
+        }
+        _ => String::new(),
+    };
+    format!("{elapsed} elapsed, {threads}{parts}{idle}{coverage}")
+}
+
+/// The sort keys whose rows this table shows.
+const KEYS: [SortKey; 4] = [SortKey::WaitSite, SortKey::WaitFunction, SortKey::WaitLine, SortKey::Waker];
+
+/// Whether an event's rows are waits by site and function.
+pub(super) fn has_wait_rows(profile: &Profile, event: &ProfileEvent) -> bool {
+    let keys = profile.keys_of(event);
+    event.state == Some(ThreadState::Blocked)
+        && keys.contains(&SortKey::WaitFunction)
+        && keys.iter().all(|key| KEYS.contains(key))
+}
+
+/// The waits at one site, in one function.
+struct WaitLine<'a> {
+    site: &'a str,
+    function: &'a str,
+    /// The file and line, such as `cache.cpp:40`; empty if unknown.
+    line: String,
+    value: SampleValue,
+    /// The wakers with the time of the waits that they ended.
+    wakers: Vec<(String, u64)>,
+}
+
+/// Joins the rows that differ only in the waker. Returns the lines, longest time first.
+fn wait_lines<'a>(profile: &'a Profile, event: &'a ProfileEvent) -> Vec<WaitLine<'a>> {
+    let keys = profile.keys_of(event);
+    let cell =
+        |row: &'a TableRow, key| keys.iter().position(|other| *other == key).and_then(|at| row.cells.get(at));
+    let text = |cell: Option<&RowCell>| match cell {
+        Some(RowCell::Text(id) | RowCell::Symbol(_, id)) => profile.texts.get(*id),
+        _ => "",
+    };
+    let mut lines: Vec<WaitLine<'a>> = Vec::new();
+    let mut known: FxHashMap<(&str, &str, String), usize> = FxHashMap::default();
+    for row in &event.rows {
+        let site = text(cell(row, SortKey::WaitSite));
+        let function = text(cell(row, SortKey::WaitFunction));
+        let line = cell(row, SortKey::WaitLine).map(|cell| cell_words(profile, cell)).unwrap_or_default();
+        let at = *known.entry((site, function, line.clone())).or_insert_with(|| {
+            lines.push(WaitLine { site, function, line, value: SampleValue::default(), wakers: Vec::new() });
+            lines.len() - 1
+        });
+        lines[at].value += &row.own;
+        let waker = cell(row, SortKey::Waker).map(|cell| cell_words(profile, cell)).unwrap_or_default();
+        if !waker.is_empty() {
+            lines[at].wakers.push((waker, event.cost(&row.own)));
+        }
+    }
+    lines.sort_by_key(|line| std::cmp::Reverse(event.cost(&line.value)));
+    lines
+}
+
+/// Returns the waker that ended most of the time, with its share.
+fn main_waker(line: &WaitLine<'_>, event: &ProfileEvent) -> String {
+    let Some((waker, time)) = line.wakers.iter().max_by_key(|(_, time)| *time) else { return String::new() };
+    let share = *time as f64 / event.cost(&line.value).max(1) as f64;
+    format!("{waker} {:.0}%", share * 100.0)
+}
+
+impl WaitLine<'_> {
+    /// Returns the function with its line, such as `Cache::put (cache.cpp:40)`, in at most `columns` columns.
+    fn place(&self, columns: usize) -> StyledWords {
+        let line = if self.line.is_empty() { String::new() } else { format!(" ({})", self.line) };
+        let line = if width(&line) > columns / 2 { String::new() } else { line };
+        let room = columns.saturating_sub(width(&line));
+        let mut words = StyledWords::of_function(self.function, (CodeKind::Program, false), "", room);
+        words.push(&StyledWords::new(TextRole::Quiet, line));
+        words
+    }
+}
+
+/// Writes the table of waits.
+pub(super) fn write_waits(
+    out: &mut dyn Write,
+    profile: &Profile,
+    event: &ProfileEvent,
+    layout: &ReportLayout,
+) -> io::Result<()> {
+    let mut lines = wait_lines(profile, event);
+    lines.retain(|line| event.share(event.cost(&line.value)) * 100.0 >= layout.row_limit);
+    let all = lines.len();
+    let left_out: u64 = lines.iter().skip(layout.rows).map(|line| event.cost(&line.value)).sum();
+    lines.truncate(layout.rows);
+    let title = format!("Waiting {}", duration(event.cost(&event.total) as f64));
+    let has_wakers = lines.iter().any(|line| !line.wakers.is_empty());
+    let mut rows = vec![[String::new(), String::new(), "waits".into(), "what".into(), "where".into(), {
+        if has_wakers { "woken by".into() } else { String::new() }
+    }]];
+    rows.extend(lines.iter().map(|line| {
+        let cost = event.cost(&line.value);
+        [
+            duration(cost as f64),
+            format!("{:.1}%", event.share(cost) * 100.0),
+            thousands(line.value.samples),
+            clean(line.site).into_owned(),
+            line.place(usize::MAX).painted(Paint::default()),
+            main_waker(line, event),
+        ]
+    }));
+    let mut shapes = table::fitted(
+        &[right(2, 0), right(2, 0), right(2, 0), left(2, 0), left(2, 0), left(2, 0)],
+        rows.iter().map(|row| &row[..]),
+    );
+    // The title covers the first two columns.
+    let titled = shapes[0].gap + shapes[0].least + shapes[1].gap + shapes[1].least;
+    shapes[1].gap += (1 + width(&title)).saturating_sub(titled);
+    fit(&mut shapes, layout.width());
+    for (number, row) in rows.iter().enumerate() {
+        let cells: Vec<String> = match number {
+            0 => row.iter().map(|heading| layout.paint.words(TextRole::Heading, heading)).collect(),
+            _ => {
+                let mut cells = row.clone();
+                cells[4] = lines[number - 1].place(shapes[4].least).painted(layout.paint);
+                cells[5] = cut(&row[5], shapes[5].least);
+                cells.to_vec()
+            }
+        };
+        let mut text = table::line(&shapes, cells);
+        if number == 0 && !layout.is_quiet {
+            let covered = table::width(&shapes[..2]);
+            let title = layout.paint.words(TextRole::Heading, &format!("{title:<0$}", covered));
+            text = format!("{title}{}", &text[covered.min(text.len())..]);
+        } else if number == 0 {
+            continue;
+        }
+        writeln!(out, "{}", text.trim_end())?;
+    }
+    if lines.len() < all && !layout.is_quiet {
+        let more = thousands((all - lines.len()) as u64);
+        let share = event.share(left_out) * 100.0;
+        writeln!(out, "  … and {more} more rows, {share:.1}% in total (--limit 0 shows all)")?;
+    }
+    match &event.thread_time {
+        Some(sums) if !layout.is_quiet => write_idle(out, sums, layout),
+        _ => Ok(()),
+    }
+}
+
+/// Writes the groups of idle threads whose waits are folded.
+fn write_idle(out: &mut dyn Write, sums: &ThreadTimeSums, layout: &ReportLayout) -> io::Result<()> {
+    /// Maximum number of groups.
+    const GROUPS: usize = 3;
+    let (threads, waited) = sums.idle;
+    if threads == 0 {
+        return Ok(());
+    }
+    let title = format!("Idle {}, {}", duration(waited as f64), counted(threads as u64, "thread"));
+    writeln!(out, "\n {} (--idle shows them)", layout.paint.words(TextRole::Heading, &title))?;
+    let row = |group: &IdleGroup| {
+        let names: Vec<_> = group.names.iter().map(|name| clean(name)).collect();
+        vec![
+            duration(group.waited_ns as f64),
+            format!("{}×", thousands(group.threads as u64)),
+            group.site.name().to_owned(),
+            group.reason.name().to_owned(),
+            names.join(", "),
+        ]
+    };
+    let rows: Vec<Vec<String>> = sums.idle_groups.iter().take(GROUPS).map(row).collect();
+    let shapes = table::fitted(
+        &[right(2, 0), right(2, 0), left(2, 0), left(2, 0), left(2, 0)],
+        rows.iter().map(Vec::as_slice),
+    );
+    let room = layout.width().map(|most| most.saturating_sub(table::width(&shapes[..4]) + 2));
+    for mut row in rows {
+        if let Some(room) = room {
+            row[4] = cut(&row[4], room.max(NARROWEST));
+        }
+        writeln!(out, "{}", table::line(&shapes[..5], row).trim_end())?;
+    }
+    match sums.idle_groups.len().saturating_sub(GROUPS) {
+        0 => Ok(()),
+        more => writeln!(out, "  … and {}", counted(more as u64, "more group")),
+    }
+}
+
+/// Minimum width of a shortened column.
+const NARROWEST: usize = 16;
+
+/// Narrows the columns of functions and wakers to fit a line.
+fn fit(shapes: &mut [ColumnShape], most: Option<usize>) {
+    let Some(most) = most else { return };
+    let excess = |shapes: &[ColumnShape]| table::width(shapes).saturating_sub(most);
+    // The function matters most, so the waker gives way first.
+    for at in [5, 4] {
+        let narrowest = NARROWEST.min(shapes[at].least);
+        shapes[at].least = shapes[at].least.saturating_sub(excess(shapes)).max(narrowest);
+    }
+}
