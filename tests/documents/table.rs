@@ -50,7 +50,11 @@ pub(crate) const PAGES: &[PageRun] = &[
         setup:
             "cp $PROGRAMS/shares.c .; sed s,/src,$PWD, $PROGRAMS/shares.s >shares.s; gcc shares.s -o shares
             pmc record -q -g -F 4000 -o old.data -- ./shares 50 30
-            pmc record -q -g -F 4000 -o new.data -- ./shares 20 60",
+            pmc record -q -g -F 4000 -o new.data -- ./shares 20 60
+            gcc -O1 -g -fno-omit-frame-pointer -pthread -DWRITE_US=3000 $PROGRAMS/queue.c -o queue
+            pmc profile -q -o before.data -- ./queue
+            gcc -O1 -g -fno-omit-frame-pointer -pthread -DWRITE_US=9000 $PROGRAMS/queue.c -o queue
+            pmc profile -q -o after.data -- ./queue",
         ..PLAIN
     },
     PageRun { path: "docs/first-report.md", is_ordered: false, programs: &["g++"], ..PLAIN },

@@ -11,6 +11,7 @@ mod ci_examples;
 mod compare;
 mod contents;
 mod diff;
+mod diff_waits;
 mod export;
 mod fleet;
 mod groups;

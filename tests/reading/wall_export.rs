@@ -50,6 +50,28 @@ fn waiting(sums: &BTreeMap<String, u64>) -> u64 {
 }
 
 #[test]
+fn diff_uses_the_exact_running_time() {
+    let Some(lab) = Lab::new() else { return };
+    let (wall, _) = recorded(&lab);
+    let plain = without_waits(&lab);
+    let [wall, plain] = [&wall, &plain].map(|path| path.to_str().unwrap());
+    let diff = |files: [&str; 2]| {
+        let ran = kit::run(&[&["diff", "--json", "--no-cache"][..], &files].concat()).expect(0);
+        kit::schema::document("diff", &ran.stdout)
+    };
+    let times = |document: &serde_json::Value| document["events"][0]["thread_times"].clone();
+    let both = times(&diff([wall, wall]));
+    let running = both[0]["running_ns"].as_u64().unwrap();
+    assert!(running > 0 && both[0] == both[1], "{both}");
+    // The head shows it instead of the sum of the samples.
+    let text = kit::run(&["diff", "--no-cache", wall, wall]).expect(0);
+    let shown = pmc_sys::units::duration(running as f64);
+    text.prints(&["Event 'running (cpu-clock)'", &format!(" samples, {shown}"), "(+0.0%)"]);
+    let mixed = times(&diff([wall, plain]));
+    assert!(mixed[0].is_object() && mixed[1].is_null(), "{mixed}");
+}
+
+#[test]
 fn state_selects_running_or_waiting_time() {
     let Some(lab) = Lab::new() else { return };
     let (file, sums) = recorded(&lab);

@@ -6,7 +6,7 @@ use crate::command::plan::{self, listed, sort_key};
 use crate::view::diff::{DiffLayout, ReportFormat};
 use crate::view::gate::CiFormat;
 use pmc_analysis::analysis::AnalysisRequest;
-use pmc_analysis::analysis::diff::DiffRequest;
+use pmc_analysis::analysis::diff::{DiffRequest, WAIT_KEYS};
 use pmc_analysis::analysis::request::SampleSelection;
 use pmc_analysis::profile::diff::groups::GroupRequest;
 use pmc_analysis::profile::diff::{Compute, streams};
@@ -115,9 +115,7 @@ impl DiffPlan {
             ..SampleFilter::default()
         };
         let selection = SampleSelection { states: plan::states(&typed.state)?, ..plan::selection(&filter)? };
-        // What a thread waits for says more about a wait than the kernel's function.
-        let wait_keys = (typed.sort.is_empty() && !typed.stream)
-            .then(|| [&[SortKey::WaitSite], keys.as_slice()].concat());
+        let wait_keys = (typed.sort.is_empty() && !typed.stream).then(|| WAIT_KEYS.to_vec());
         let only = RowSelection {
             dsos: listed(&typed.dsos),
             symbols: listed(&typed.symbols),

@@ -11,7 +11,7 @@ use super::tools::{KEYS, ToolArguments};
 use crate::view::agent::{self, AgentAnswer, AnswerLimit, CodeRows};
 use pmc_analysis::analysis::annotate::AnnotationRequest;
 use pmc_analysis::analysis::annotate::listing::ListingOptions;
-use pmc_analysis::analysis::diff::{DiffRequest, DiffSides};
+use pmc_analysis::analysis::diff::{DiffRequest, DiffSides, WAIT_KEYS};
 use pmc_analysis::analysis::request::SampleSelection;
 use pmc_analysis::analysis::{Analysis, AnalysisRequest, NamedSamples, header};
 use pmc_analysis::import;
@@ -205,7 +205,7 @@ impl RecordingCall<'_> {
         let mut wait_keys = None;
         if keys.is_empty() {
             keys = vec![SortKey::Dso, SortKey::Symbol];
-            wait_keys = Some(vec![SortKey::WaitSite, SortKey::Dso, SortKey::Symbol]);
+            wait_keys = Some(WAIT_KEYS.to_vec());
         }
         let request = DiffRequest {
             labels: Vec::new(),

@@ -82,14 +82,17 @@ pub(super) fn read(
             .why("--stream compares call chains")
             .try_this("record both with -g"));
     }
+    let has_waits = ThreadTime::of(session.reader.events()).is_some();
     let mut asked = AnalysisRequest {
+        waiting_keys: request.wait_keys.clone().filter(|_| has_waits),
         callers: has_tree || by_stream,
         branch_history: by_stream,
         ..request.analysis.clone()
     };
     let parts = parts(&session.reader, &label, asked.selection.states.take().as_deref())?;
     let mut analysis = Analysis::load(session.clone(), &asked, progress)?;
-    let is_deep = has_tree || by_stream || asked.needs_deep_names();
+    // The function that waits may be inlined.
+    let is_deep = has_tree || by_stream || has_waits || asked.needs_deep_names();
     let depth = if is_deep { Depth::Inlines } else { Depth::Names };
     let mut named = analysis.name(depth, std::mem::take(texts), progress);
     analysis.assess(&mut named, false);
