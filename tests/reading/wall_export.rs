@@ -97,8 +97,8 @@ fn state_selects_running_or_waiting_time() {
 #[test]
 fn flame_graph_colours_waiting_time() {
     let Some(lab) = Lab::new() else { return };
-    let (file, _) = recorded(&lab);
-    let svg = export(&lab, &file, "a.svg", &[]);
+    let (file, sums) = recorded(&lab);
+    let svg = export(&lab, &file, "a.svg", &["--state", "all"]);
     // The red, green and blue of a function's box.
     let colour = |svg: &str, name: &str| -> [u8; 3] {
         let of_box = svg.split("<title>").find(|of| of.starts_with(&format!("{name} (")));
@@ -110,11 +110,18 @@ fn flame_graph_colours_waiting_time() {
     let is_blue = |[red, _, blue]: [u8; 3]| blue > red.saturating_add(50);
     assert!(is_blue(colour(&svg, "nap")) && !is_blue(colour(&svg, "spin")), "{svg}");
     assert!(svg.contains("id=\"legend\"") && svg.contains("waiting for a CPU") && !svg.contains("_[w]"));
+    // Otherwise, the picture shows the state with more time.
+    let first = export(&lab, &file, "d.svg", &[]);
+    let has = |name: &str| first.contains(&format!("<title>{name} ("));
+    let waits = sums["blocked"] > sums["running"];
+    assert!(has(if waits { "nap" } else { "spin" }) && !has(if waits { "spin" } else { "nap" }), "{first}");
     let running = export(&lab, &file, "b.svg", &["--state", "running"]);
     assert!(!is_blue(colour(&running, "spin")), "{running}");
     // Colours of a difference mean the difference.
+    // Pictures of differences show running time.
     let diff = export(&lab, &file, "c.svg", &["--diff", file.to_str().unwrap()]);
-    assert!(!diff.contains("id=\"legend\"") && !is_blue(colour(&diff, "nap")));
+    assert!(!diff.contains("id=\"legend\"") && !is_blue(colour(&diff, "spin")), "{diff}");
+    assert!(!diff.contains("<title>nap ("), "{diff}");
 }
 
 #[test]

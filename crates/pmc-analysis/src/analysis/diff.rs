@@ -25,8 +25,8 @@ use side::{DiffSide, SideEvent};
 /// recording. Below it, pmc looks for the same functions under different program names.
 const MATCHED: f64 = 0.5;
 
-/// Default sort keys for waits: what a thread waits for, and the program's function. Not the line, because lines
-/// of two versions of a program differ.
+/// Default sort keys for waits: what a thread waits for, and the program's function. Not the line, because
+/// lines of two versions of a program differ.
 pub const WAIT_KEYS: [SortKey; 2] = [SortKey::WaitSite, SortKey::WaitFunction];
 
 /// Which recordings to compare, and how.
