@@ -1,6 +1,7 @@
 //! No recorded data is lost: killed recorders, full disks, thousands of processes and threads.
 
 use super::*;
+use crate::kit::burn::busy_shell;
 use pmc_perfdata::record::Record;
 
 /// Pseudo-random numbers with a fixed seed.
@@ -220,8 +221,7 @@ fn lost_records_are_counted() {
     let file = lab.path("lossy");
     // One page for copies of 32 KiB: none of them fits.
     let options = ["-e", "cpu-clock", "-m", "1", "--call-graph", "dwarf,32768"];
-    let run =
-        record(&file, &options, &["sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"]).expect(0);
+    let run = record(&file, &options, &["sh", "-c", busy_shell(100)]).expect(0);
     let lost = told(&run.stderr, " records lost");
     assert!(lost > 0, "{}", run.stderr);
     let mut in_file = 0;
