@@ -12,8 +12,7 @@ use crate::kit::lab::{CHAIN, Lab};
 
 /// A program that runs in one function and waits in another.
 const PROGRAM: &str = r#"
-#include <time.h>
-__attribute__((noinline)) void spin(void) { for (int i = 0; i < 200; i++) sink = chain(i, 20000); }
+__attribute__((noinline)) void spin(void) { for_cpu_ms(16) sink = chain(sink, 20000); }
 __attribute__((noinline)) void nap(void) { struct timespec t = {0, 20000000}; nanosleep(&t, 0); sink++; }
 int main(void) { for (int i = 0; i < 20; i++) { spin(); nap(); } return 0; }
 "#;
