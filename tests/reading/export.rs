@@ -17,7 +17,7 @@ const PROGRAM: &str = r#"
 static __attribute__((noinline)) unsigned long leaf(unsigned long x, long n) { return chain(x, n); }
 static __attribute__((noinline)) unsigned long twice(unsigned long x) { return leaf(x, 100 * uneven()) + 1; }
 static __attribute__((noinline)) unsigned long once(unsigned long x) { return leaf(x, 50 * uneven()) + 2; }
-static void *work(void *arg) { for (int i = 0; i < 3000; i++) sink = once(twice(i)); return arg; }
+static void *work(void *arg) { for_cpu_ms(200) sink = once(twice(sink)); return arg; }
 "#;
 
 /// A recording of the program, with call chains.
@@ -47,7 +47,7 @@ fn counts(lines: &str) -> BTreeMap<String, u64> {
 /// A thread that changes its name while it runs.
 const RENAMED: &str = r#"
 #include <sys/prctl.h>
-static void spin(void) { for (int i = 0; i < 300; i++) sink = chain(i, 20000); }
+static void spin(void) { for_cpu_ms(100) sink = chain(sink, 20000); }
 int main(void) { spin(); prctl(PR_SET_NAME, "second"); spin(); prctl(PR_SET_NAME, "third"); spin(); return 0; }
 "#;
 
@@ -166,8 +166,7 @@ fn flame_graph_contains_functions_and_differences() {
         same.iter().filter(|title| title.contains("; ")).all(|title| title.contains("; 0.00%)")),
         "{same:?}"
     );
-    let source =
-        format!("{CHAIN}\nint main(void) {{ for (int i = 0; i < 3000; i++) sink = chain(i, 5000); }}");
+    let source = format!("{CHAIN}\nint main(void) {{ for_cpu_ms(200) sink = chain(sink, 5000); }}");
     let fresh = lab.build("fresh", &source, &["-O0", "-fno-omit-frame-pointer"]);
     let fresh = lab.record("fresh.data", &["-e", "cpu-clock", "-F", "2000", "-g"], &fresh);
     let grown = titles(&export(&lab, &fresh, "c.svg", &["--diff", file.to_str().unwrap()]));
@@ -224,8 +223,7 @@ fn export_writes_to_the_chosen_destination() {
 #[test]
 fn markup_in_names_is_inert_in_svg() {
     let Some(lab) = Lab::new() else { return };
-    let source =
-        format!("{CHAIN}\nint main(void) {{ for (int i = 0; i < 3000; i++) sink = chain(i, 5000); }}");
+    let source = format!("{CHAIN}\nint main(void) {{ for_cpu_ms(200) sink = chain(sink, 5000); }}");
     let program = lab.build("<script>alert(", &source, &["-O1"]);
     let file = lab.record("]]><b>&.data", &["-e", "cpu-clock", "-F", "2000", "-g"], &program);
     let svg = export(&lab, &file, "a.svg", &[]);
@@ -665,8 +663,7 @@ fn markup_in_names_is_inert_in_html() {
     }
     // The thread and the module have the program's name. The page's title is the recording's name.
     let name = "<img src=x onerror='document.title=1'>";
-    let source =
-        format!("{CHAIN}\nint main(void) {{ for (int i = 0; i < 3000; i++) sink = chain(i, 5000); }}");
+    let source = format!("{CHAIN}\nint main(void) {{ for_cpu_ms(200) sink = chain(sink, 5000); }}");
     let program = lab.build(name, &source, &["-O0", "-fno-omit-frame-pointer"]);
     let file = lab.record("<b>&\"' .data", &["-e", "cpu-clock", "-F", "2000", "-g"], &program);
     let page = export(&lab, &file, "a.html", &[]);

@@ -1,6 +1,7 @@
 //! No recorded data is lost: killed recorders, full disks, thousands of processes and threads.
 
 use super::*;
+use crate::kit::burn::busy_shell;
 use pmc_perfdata::record::Record;
 
 fn name_of(path: &Path) -> &str {
@@ -224,7 +225,7 @@ fn lost_records_are_counted() {
     let file = lab.path("lossy");
     // One page for copies of 32 KiB: none of them fits.
     let options = ["-e", "cpu-clock", "-m", "1", "--call-graph", "dwarf,32768"];
-    let work = ["sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"];
+    let work = ["sh", "-c", busy_shell(100)];
     record(&file, &[&["-q"], &options[..]].concat(), &work)
         .expect(0)
         .says(&["pmc: warning: ", "lost because the ring buffers were full"]);
