@@ -183,8 +183,8 @@ struct Classifier<'a, F> {
     facts: F,
     /// The owners of the functions, if the locations of waiting functions are wanted.
     owners: Option<CodeOwners<'a>>,
-    /// The site of each stack, the number of the same stack without the scheduler's frames, and the location of
-    /// the function that waits.
+    /// The site of each stack, the number of the same stack without the scheduler's frames, and the location
+    /// of the function that waits.
     stacks: FxHashMap<u32, (WaitSite, u32, Option<u32>)>,
     /// The recording's stacks, and the same stacks without the scheduler's frames; `None` if no callers were
     /// recorded.
