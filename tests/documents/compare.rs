@@ -20,6 +20,9 @@ fn words(line: &str) -> Vec<Word<'_>> {
         .into_iter()
         .find_map(|end| Some(line.split_once(end)?.0))
         .unwrap_or(line);
+    // The names of libc's own functions depend on whether its debug symbols are installed.
+    let libc = "libc.so.6";
+    let line = line.find(libc).map_or(line, |at| &line[..at + libc.len()]);
     // The columns of a busy machine: waits for a CPU. The command's name, if it is the same in all rows.
     let is_optional = |word: &str| ["CPU", "words"].contains(&word);
     let kept = line.split_whitespace().filter(|word| !is_bar(word) && !is_sign(word) && !is_optional(word));

@@ -53,7 +53,6 @@ use crate::profile::sampled::{
     LocationCalls, ModuleQuality, Profile, ProfileQuality, Query, QueryAnswer, StackProfile, StringTable,
     callers, waits,
 };
-use crate::session::History;
 use crate::session::samples::{self, RowKey, SampleAttribute};
 use crate::session::thread_time::{ThreadState, ThreadTime};
 use crate::session::{CodeLocation, ModuleKind, ResolvedStacks, SampleValue, Samples, Session, resolver};
@@ -368,7 +367,7 @@ impl AggregatedSamples {
                 samples.attributes = marked;
             }
             if !self.shows_idle {
-                let thread = |tid: i32| measured_thread(&self.session.history, tid);
+                let thread = |tid: i32| MeasuredThread::of(&self.session.history, tid);
                 let attributes = &samples.attributes;
                 let input = IdleInput { attributes, kinds, code, texts, thread: &thread };
                 self.idle = idle::remove_idle(resolved, input);
@@ -455,13 +454,6 @@ impl AggregatedSamples {
         }
         totals
     }
-}
-
-/// Returns the process and name of a thread.
-fn measured_thread(history: &History, tid: i32) -> MeasuredThread {
-    let process = history.process_of(tid).unwrap_or(tid);
-    let name = history.task_name(tid).map(|name| String::from_utf8_lossy(name).into_owned());
-    MeasuredThread { process, parent: history.parent_of(process), name: name.unwrap_or_default() }
 }
 
 /// Symbolized samples, which answer queries without reading files again.

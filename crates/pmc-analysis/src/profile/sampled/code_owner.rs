@@ -13,7 +13,6 @@
 
 use rustc_hash::FxHashMap;
 
-use super::boilerplate::is_boilerplate;
 use super::code::{CodeKind, LocationCall, LocationCalls, is_generated_module};
 use super::interpreters::is_evaluator;
 use super::language::is_runtime_name;
@@ -180,7 +179,7 @@ impl CodeOwner {
             _ if is_file(INTERPRETER_FILES) || is_program(INTERPRETERS) => Self::Interpreter,
             _ if GO_SCHEDULER.contains(&symbol) => Self::GoScheduler,
             _ if symbol.starts_with("runtime.") => Self::GoRuntime,
-            _ if is_boilerplate(symbol) => Self::ThreadStart,
+            _ if is_start_up(symbol) => Self::ThreadStart,
             _ if is_runtime() => Self::Runtime,
             _ => Self::Program,
         }
@@ -199,7 +198,7 @@ impl CodeOwner {
         }
     }
 
-    pub(crate) fn of(call: &LocationCall, texts: &StringTable) -> Self {
+    fn of(call: &LocationCall, texts: &StringTable) -> Self {
         let (module, symbol) = (texts.get(call.dso), texts.get(call.symbol));
         match CodeKind::of(call.level, module) {
             CodeKind::Kernel => Self::Kernel,
@@ -210,7 +209,53 @@ impl CodeOwner {
     }
 }
 
-/// Whether the function belongs to Python's standard library:
+/// Functions of the C library, the loader and Go's runtime that start programs and threads.
+const START_NAMES: &[&str] = &[
+    "_start",
+    "__libc_start_main",
+    "__libc_start_main_impl",
+    "__libc_start_call_main",
+    "_dl_start_user",
+    "start_thread",
+    "thread_start",
+    "clone",
+    "clone3",
+    "__clone",
+    "__clone3",
+    "__GI___clone3",
+    "execute_native_thread_routine",
+    "runtime.goexit",
+    "runtime.goexit.abi0",
+    "runtime.main",
+];
+
+/// Prefixes of the names of other such functions: Rust's runtime and threads, C++ threads, the workers of
+/// tokio and rayon.
+const START_BEGINNINGS: &[&str] = &[
+    "std::rt::",
+    "std::panic::",
+    "std::panicking::",
+    "std::thread::",
+    "std::sys::backtrace::",
+    "std::sys::pal::unix::thread::",
+    "std::sys::thread::",
+    "std::sys_common::backtrace::",
+    "core::ops::function::",
+    "<alloc::boxed::Box<",
+    "<core::panic::unwind_safe::AssertUnwindSafe",
+    "rayon_core::",
+    "<rayon_core::",
+    "tokio::runtime::",
+    "<tokio::runtime::",
+];
+
+/// Whether the name belongs to a function that starts a program, its threads or their workers.
+pub(super) fn is_start_up(symbol: &str) -> bool {
+    let name = symbol.split('@').next().unwrap_or(symbol);
+    START_NAMES.contains(&name) || START_BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
+}
+
+/// Whether the function belongs to Python's standard library, such as
 /// `py::Thread.run:/usr/lib/python3.12/threading.py`.
 fn is_python_library(symbol: &str) -> bool {
     let Some((_, file)) = symbol.strip_prefix("py::").and_then(|name| name.rsplit_once(':')) else {

@@ -22,7 +22,7 @@ use super::wait_site::WaitSite;
 use crate::session::intern::{Interner, words};
 use crate::session::samples::{RowKey, SampleAttribute};
 use crate::session::thread_time::ThreadState;
-use crate::session::{ResolvedStacks, SampleValue};
+use crate::session::{History, ResolvedStacks, SampleValue};
 use pmc_perfdata::record::WaitPartner;
 
 /// Minimum share of its time that an idle thread waits in one place, unless the place shows that it works for
@@ -106,6 +106,14 @@ pub(crate) struct MeasuredThread {
     pub(crate) parent: Option<i32>,
     /// The thread's name.
     pub(crate) name: String,
+}
+
+impl MeasuredThread {
+    pub(crate) fn of(history: &History, tid: i32) -> Self {
+        let process = history.process_of(tid).unwrap_or(tid);
+        let name = history.task_name(tid).map(|name| String::from_utf8_lossy(name).into_owned());
+        Self { process, parent: history.parent_of(process), name: name.unwrap_or_default() }
+    }
 }
 
 /// The waits of idle threads.
@@ -203,7 +211,7 @@ type PlaceKey = (i32, u32);
 /// What the threads of a group have in common: the reason, the site, and the program's own function.
 type GroupKey = (IdleReason, WaitSite, Option<StringId>);
 
-/// A thread, and how it spent its time, in nanoseconds.
+/// A thread, and how it spent its time except runnable, in nanoseconds.
 #[derive(Debug, Default)]
 struct ThreadSums {
     thread: MeasuredThread,
@@ -213,8 +221,8 @@ struct ThreadSums {
 }
 
 impl ThreadSums {
-    /// Whether the thread spent most of its time in a wait or several waits. Otherwise, a thread whose times
-    /// are all 0 would be idle in each of its places.
+    /// Whether the thread spent most of its time in waits of this length. False for a length of 0, which a
+    /// thread may have in several places.
     fn is_most(&self, time: u64) -> bool {
         time > 0 && time as f64 >= MOST * self.all as f64
     }
@@ -234,7 +242,10 @@ impl WaitCensus {
     fn add(&mut self, tid: i32, stack: u32, wait: ObservedWait, thread: &dyn Fn(i32) -> MeasuredThread) {
         let new = || ThreadSums { thread: thread(tid), ..ThreadSums::default() };
         let sums = self.threads.entry(tid).or_insert_with(new);
-        sums.all = sums.all.saturating_add(wait.time);
+        // A busy machine does not make a thread less idle.
+        if wait.site != WaitSite::Cpu {
+            sums.all = sums.all.saturating_add(wait.time);
+        }
         if wait.site == WaitSite::Epoll {
             sums.events = sums.events.saturating_add(wait.time);
         }
@@ -396,6 +407,8 @@ mod tests {
         assert_eq!(idle(UNKNOWN, &[(7, 1, Epoll, 70, 0), (7, 2, Epoll, 30, 0)]), both);
         let pool = [(8, 3, Condition, 50, 0), (9, 3, Condition, 50, 0)];
         assert_eq!(idle(PROGRAM, &pool), [(8, 3, IdleReason::Pool), (9, 3, IdleReason::Pool)]);
+        let runnable = [&pool[..], &[(8, 4, Cpu, 500, 0)]].concat();
+        assert_eq!(idle(PROGRAM, &runnable).len(), 2);
         // A single thread is no pool, nor are threads of two processes.
         assert_eq!(idle(PROGRAM, &pool[..1]), []);
         assert_eq!(idle(PROGRAM, &[(8, 3, Condition, 50, 0), (20, 3, Condition, 50, 0)]), []);
@@ -433,7 +446,7 @@ mod tests {
 
     #[test]
     fn waits_that_other_waiting_threads_end_are_shown() {
-        // Threads 8 and 9 wake each other, so they exclude each other. Without their wakers, nobody knows.
+        // Threads 8 and 9 wake each other, so they may exclude each other.
         for site in [Semaphore, Condition, Notification] {
             let lock = [(8, 3, site, 50, 9), (9, 3, site, 50, 8)];
             assert_eq!(idle(PROGRAM, &lock), [], "{site:?}");
