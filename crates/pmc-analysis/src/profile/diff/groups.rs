@@ -134,11 +134,13 @@ pub struct GroupRequest {
     pub by_share: bool,
     /// Whether to add up rows that differ only in their source line, which is the last sort key.
     pub merges_lines: bool,
+    /// Whether recordings of the same number in both groups are a pair: they were made one after the other.
+    pub in_pairs: bool,
 }
 
 /// Compares the base's recordings with the others.
 pub fn compare_groups(diff: &Diff, request: GroupRequest) -> GroupComparison {
-    let GroupRequest { base, by_share, merges_lines } = request;
+    let GroupRequest { base, by_share, merges_lines, .. } = request;
     let is_complete = |event: &&DiffEvent| event.totals.iter().all(Option::is_some);
     let mut events: Vec<GroupEvent> = diff
         .events
@@ -199,6 +201,7 @@ impl GroupComparison {
                     selectors: vec![event.name.clone(), TOTAL.to_owned()],
                     side: 1,
                     is_cost: true,
+                    is_optional: false,
                     headline: Some(
                         headline_name(&event.name).unwrap_or_else(|| format!("{TOTAL} {}", event.name)),
                     ),
@@ -213,6 +216,7 @@ impl GroupComparison {
                 selectors: vec![event.name.clone()],
                 side: 1,
                 is_cost: true,
+                is_optional: false,
                 headline: None,
                 share: Some(row.change.shares[0]),
                 location: row.line.map(|(file, line)| GateLocation { file: text(file), line }),
@@ -347,7 +351,7 @@ fn change(
     slowness: &[f64],
     request: GroupRequest,
 ) -> GroupChange {
-    let GroupRequest { base, by_share, .. } = request;
+    let GroupRequest { base, by_share, in_pairs, .. } = request;
     let share = |run: usize| part(&totals[run], &values[run]).share;
     let cost = |run: usize| match by_share {
         true => share(run),
@@ -365,7 +369,7 @@ fn change(
         let (costs, shares, least) = (of(&cost), of(&share), mean(&of(&sampling)).sqrt());
         let samples: u64 = values[range.clone()].iter().map(|value| value.samples).sum();
         let summary = MeasurementSummary::of(&costs).unwrap_or_default();
-        (summary.with_least_stdev(least), mean(&shares), samples)
+        (summary.with_least_stdev(least), mean(&shares), samples, costs, least)
     });
     let per_run = (old.2 + new.2) as f64 / totals.len() as f64;
     let verdict = match (old.2, new.2) {
@@ -376,7 +380,10 @@ fn change(
         _ => GroupVerdict::Noise,
     };
     let change = match verdict {
-        GroupVerdict::Noise | GroupVerdict::Gone => MeanChange::between(&old.0, &new.0),
+        GroupVerdict::Noise | GroupVerdict::Gone => {
+            let paired = in_pairs.then(|| MeanChange::paired(&old.3, &new.3, old.4.hypot(new.4))).flatten();
+            paired.or_else(|| MeanChange::between(&old.0, &new.0))
+        }
         _ => None,
     };
     GroupChange { sides: [old.0, new.0], shares: [old.1, new.1], change, adjusted: 1.0, verdict }
