@@ -1069,15 +1069,16 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             break
         }
         'pmc;compare' {
-            [CompletionResult]::new('-r', '-r', [CompletionResultType]::ParameterName, 'Number of counted runs, and of profiled runs, of each command')
-            [CompletionResult]::new('--repeat', '--repeat', [CompletionResultType]::ParameterName, 'Number of counted runs, and of profiled runs, of each command')
+            [CompletionResult]::new('-r', '-r', [CompletionResultType]::ParameterName, 'Number of counted runs, and of profiled runs, of each command [default: 10; with --fail-if, as many profiled runs as the condition needs]')
+            [CompletionResult]::new('--repeat', '--repeat', [CompletionResultType]::ParameterName, 'Number of counted runs, and of profiled runs, of each command [default: 10; with --fail-if, as many profiled runs as the condition needs]')
+            [CompletionResult]::new('--budget', '--budget', [CompletionResultType]::ParameterName, 'Time after which pmc adds no more runs for --fail-if')
             [CompletionResult]::new('--warmup', '--warmup', [CompletionResultType]::ParameterName, 'Run each command N times without counting first')
             [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)')
             [CompletionResult]::new('--event', '--event', [CompletionResultType]::ParameterName, 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)')
             [CompletionResult]::new('--sample', '--sample', [CompletionResultType]::ParameterName, 'Event to sample [default: cycles, or cpu-clock]')
-            [CompletionResult]::new('-F', '-F ', [CompletionResultType]::ParameterName, 'Sample frequency in Hz, or `max`')
-            [CompletionResult]::new('--freq', '--freq', [CompletionResultType]::ParameterName, 'Sample frequency in Hz, or `max`')
-            [CompletionResult]::new('--call-graph', '--call-graph', [CompletionResultType]::ParameterName, 'How to record call stacks: auto, fp, dwarf or lbr')
+            [CompletionResult]::new('-F', '-F ', [CompletionResultType]::ParameterName, 'Sample frequency in Hz, or `max` [default: 4000 to 25000, more for shorter runs; with stacks 4000]')
+            [CompletionResult]::new('--freq', '--freq', [CompletionResultType]::ParameterName, 'Sample frequency in Hz, or `max` [default: 4000 to 25000, more for shorter runs; with stacks 4000]')
+            [CompletionResult]::new('--call-graph', '--call-graph', [CompletionResultType]::ParameterName, 'How to record call stacks: auto, fp, dwarf or lbr [default: auto with -o; otherwise none]')
             [CompletionResult]::new('-s', '-s', [CompletionResultType]::ParameterName, 'What distinguishes rows: sym, dso, srcline, comm and the other keys of pmc diff')
             [CompletionResult]::new('--sort', '--sort', [CompletionResultType]::ParameterName, 'What distinguishes rows: sym, dso, srcline, comm and the other keys of pmc diff')
             [CompletionResult]::new('--limit', '--limit', [CompletionResultType]::ParameterName, 'Maximum number of changed rows to print; 0 prints all [default: 10; all with --json]')

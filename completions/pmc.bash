@@ -502,7 +502,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__compare)
-            opts="-r -e -F -s -o -j -h --no-pager --repeat --warmup --event --sample --freq --call-graph --sort --max-rows --limit --output --fail-if --format --json --help"
+            opts="-r -e -F -s -o -j -h --no-pager --repeat --budget --warmup --event --sample --freq --call-graph --sort --max-rows --limit --output --fail-if --format --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -513,6 +513,10 @@ _pmc() {
                     return 0
                     ;;
                 -r)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --budget)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

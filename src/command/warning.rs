@@ -31,6 +31,8 @@ pub(super) enum CommandWarning {
     IntervalsLost { records: u64 },
     TraceCutOff,
     CommandFailed { name: String, status: u8 },
+    MoreRuns { runs: usize, limit: f64, time: String },
+    TooManyRuns { runs: usize, limit: f64, time: String, most: usize, budget: String },
     TimesEstimated,
     SecretUnencrypted,
 }
@@ -125,6 +127,14 @@ impl From<CommandWarning> for Warning {
                 "the times are estimated from the recording's modification time, because it has no clock",
             )
             .advise("pmc record stores the clock; with perf, record with -k CLOCK_MONOTONIC"),
+            MoreRuns { runs, limit, time } => Self::note(format!(
+                "to show a change of {limit}%, each command is profiled {runs} more times, which takes about {time}"
+            )),
+            TooManyRuns { runs, limit, time, most, budget } => Self::new(format!(
+                "to show a change of {limit}%, each command would have to be profiled {runs} more times, which takes \
+                 about {time}; there is time for {most}"
+            ))
+            .advise(format!("--budget {budget}, a quieter machine, or a larger limit in the condition")),
             CommandFailed { name, status } => Self::new(format!("`{name}` ended with status {status}"))
                 .advise("check that this is the command you want to compare"),
         }

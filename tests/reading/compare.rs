@@ -18,7 +18,7 @@ const THREE_FUNCTIONS: &str = r"
 __attribute__((noinline)) void parse(long n) { sink += chain(sink, n); }
 __attribute__((noinline)) void render(long n) { sink += chain(sink, n + n * MORE / 100); sink++; }
 __attribute__((noinline)) void store(long n) { sink += chain(sink, n); sink += 2; }
-int main(void) { for (int i = 0; i < 4000; i++) { long n = uneven() * 40; parse(n); render(n); store(n); } return 0; }
+int main(void) { for (int i = 0; i < 2000; i++) { long n = uneven() * 30; parse(n); render(n); store(n); } return 0; }
 ";
 
 /// User mode, because the kernel may not be measured by every user.
@@ -143,7 +143,7 @@ fn slower_function_is_in_the_headline() {
         let define = format!("-DMORE={more}");
         lab.build(&format!("render-{more}"), &[lab::CHAIN, THREE_FUNCTIONS].concat(), &["-O1", "-g", &define])
     };
-    let ran = compare(&build(0), &build(30), &["-r", "12", "--json"]).expect(0);
+    let ran = compare(&build(0), &build(30), &["-r", "10", "--json"]).expect(0);
     let document: Json = serde_json::from_str(&ran.stdout).unwrap();
     let verdict = &document["verdicts"][0];
     let headline = verdict["headline"].as_str().unwrap();
@@ -177,7 +177,9 @@ fn invalid_options_are_rejected_before_the_commands_run() {
         (&["--fail-if", "colour > 3%"], "`colour` is not measured"),
         (&["--format", "junit"], "--fail-if"),
         (&["--json", "-o", "-"], "standard output is used for the answer"),
-        (&["-r", "2"], "3..=200"),
+        (&["-r", "2"], "3..=1000"),
+        (&["--budget", "9s"], "--fail-if"),
+        (&["--budget", "x", "--fail-if", "worse > 3%"], "--budget x: must be a time"),
     ] {
         kit::run(&[&["compare", &touch, "true"], options].concat()).expect(2).says(&[words]);
     }

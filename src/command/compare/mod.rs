@@ -11,12 +11,14 @@ mod plan;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use super::destination::Destination;
 use super::gate;
 use super::pager::PagedOutput;
 use super::progress::Bars;
 use super::temporary::TemporaryRecording;
+use super::warning::CommandWarning;
 use crate::view;
 use crate::view::compare::CompareAnswer;
 use crate::view::diff::{ReportFormat, groups};
@@ -25,11 +27,21 @@ pub(super) use plan::{ComparePlan, CompareSteps, PROFILED};
 use pmc_analysis::analysis::ProgressSink as _;
 use pmc_analysis::profile::diff::Diff;
 use pmc_analysis::profile::diff::groups::GroupComparison;
-use pmc_analysis::profile::gate::{ComparisonVerdict, RunFailures, UnusableReason, judge};
+use pmc_analysis::profile::gate::{ComparisonVerdict, GateGoal, RunFailures, UnusableReason, judge};
 use pmc_analysis::profile::versus::command_letter;
 use pmc_recording::recording::launch;
 use pmc_sys::error::{AdvisedOption, Error, Exit, Result, say};
+use pmc_sys::host::Host;
+use pmc_sys::sys::limits;
 use pmc_sys::sys::signal::{self, Signals};
+use pmc_sys::units;
+
+/// The measure of elapsed time.
+const ELAPSED: &str = "elapsed";
+
+/// Number of runs of each command whose recordings, which stay open, fit into the usual limit of 1024 files. Only
+/// for more runs, the limit is raised, because the commands inherit it.
+const MANY_RUNS: u64 = 200;
 
 /// Runs the command.
 ///
@@ -38,13 +50,27 @@ use pmc_sys::sys::signal::{self, Signals};
 pub(super) fn run(plan: &ComparePlan, steps: &CompareSteps<'_>) -> Result<Exit> {
     let words = (steps.words)(&plan.commands);
     // Report invalid options before the commands run.
-    (steps.check)(plan.record(words[0].clone(), PathBuf::from("perf.data")))?;
+    (steps.check)(plan.record(
+        words[0].clone(),
+        PathBuf::from("perf.data"),
+        plan.frequency(None, None, None),
+    ))?;
+    let (began, goal) = (Instant::now(), plan.goal());
     // Block the signals before any thread starts. A thread with unblocked signals would take SIGCHLD from the
     // measurement that waits for it.
     let signals = launch::signals(&[signal::USR1, signal::USR2])?;
     let ((mut counts, mut problems), mut exit) = (steps.count)(plan.stat(), words.clone())?;
-    let mut runs = ProfiledRuns::default();
-    let profiled = if exit.is_interruption() { Ok(()) } else { runs.profile(plan, steps, &words, &signals) };
+    let most = Host::live().number("/proc/sys/kernel/perf_event_max_sample_rate");
+    let frequency = plan.frequency(goal, counts.cpu_seconds.iter().flatten().copied().reduce(f64::min), most);
+    let mut runs = ProfiledRuns { frequency, ..ProfiledRuns::default() };
+    let mut profiled = match exit.is_interruption() {
+        true => Ok(()),
+        false => runs.profile(plan, steps, &words, &signals, plan.runs() as usize),
+    };
+    if let Some(goal) = goal.filter(|_| profiled.is_ok() && runs.exit.is_none() && exit == Exit::Done) {
+        let more = runs.wanted(plan, steps, goal, began)?;
+        profiled = runs.profile(plan, steps, &words, &signals, more);
+    }
     drop(signals);
     signal::release();
     if let Some(failed) = runs.exit {
@@ -56,6 +82,12 @@ pub(super) fn run(plan: &ComparePlan, steps: &CompareSteps<'_>) -> Result<Exit> 
     problems.retain(|problem| !matches!(problem, UnusableReason::CommandFailed { .. }));
     problems.extend(counts.failed_commands());
     let mut subjects = counts.gate_subjects();
+    if let Some(condition) = plan.gate.as_ref().filter(|_| profiles.is_some()) {
+        // The elapsed time contains that of other programs on the same CPUs, and the profiles measure the CPU time
+        // more precisely.
+        let is_named = condition.names().contains(&ELAPSED);
+        subjects.iter_mut().filter(|of| of.name == ELAPSED).for_each(|of| of.is_optional = !is_named);
+    }
     subjects.extend(profiles.iter().flat_map(|(diff, of)| groups::gate_subjects(diff, of)));
     // The counts are valid even if profiling failed.
     let report = match (&plan.gate, &profiled) {
@@ -108,19 +140,29 @@ struct ProfiledRuns {
     exit: Option<Exit>,
     /// The failed runs of both commands.
     failures: [RunFailures; 2],
+    /// The sampling frequency; `None` for the default.
+    frequency: Option<String>,
+    /// The time that the recordings took.
+    spent: Duration,
 }
 
 impl ProfiledRuns {
-    /// Records the commands alternately.
+    /// Records each command `count` times, alternately.
     fn profile(
         &mut self,
         plan: &ComparePlan,
         steps: &CompareSteps<'_>,
         words: &[Vec<OsString>],
         signals: &Signals,
+        count: usize,
     ) -> Result<()> {
-        let progress = Bars.begin("profiled runs", u64::from(plan.repeat) * 2);
-        for _ in 0..plan.repeat {
+        let (began, progress) = (Instant::now(), Bars.begin("profiled runs", count as u64 * 2));
+        let all = (self.sides[0].len() + count) as u64;
+        if all > MANY_RUNS {
+            // If this fails, so does the creation of a file, with the kernel's reason.
+            let _ = limits::raise_open_files(4 * all + 256);
+        }
+        for _ in 0..count {
             for (side, command) in words.iter().enumerate().take(2) {
                 if let Some(caught) = interruption(signals) {
                     self.exit = Some(Exit::Interrupted(caught));
@@ -128,7 +170,8 @@ impl ProfiledRuns {
                 }
                 let file = TemporaryRecording::new()
                     .map_err(|error| Error::io("creating a temporary recording", error))?;
-                let ready = (steps.record)(plan.record(command.clone(), file.path()))?;
+                let ready =
+                    (steps.record)(plan.record(command.clone(), file.path(), self.frequency.clone()))?;
                 // A recorder gives up capabilities of its thread, which the next recording needs again.
                 let ran = std::thread::scope(|scope| scope.spawn(ready).join());
                 let exit = ran.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
@@ -143,7 +186,38 @@ impl ProfiledRuns {
                 progress.more(1);
             }
         }
+        self.spent += began.elapsed();
         Ok(())
+    }
+
+    /// Returns how many more runs of each command the goal needs, according to the noise of the runs so far, but
+    /// not more than there is time for.
+    fn wanted(
+        &self,
+        plan: &ComparePlan,
+        steps: &CompareSteps<'_>,
+        goal: GateGoal,
+        began: Instant,
+    ) -> Result<usize> {
+        let pilot = self.sides[0].len();
+        let compares = Instant::now();
+        let Some((diff, compared)) = self.compare(plan, steps, &mut Vec::new())? else { return Ok(0) };
+        let wanted = goal.runs(&groups::gate_subjects(&diff, &compared), pilot).saturating_sub(pilot);
+        // Each pair is recorded, and then read once more.
+        let pair = (self.spent + compares.elapsed()).as_secs_f64() / pilot as f64;
+        let reading_pilot = compares.elapsed();
+        let left = plan.budget.saturating_sub(began.elapsed() + reading_pilot).as_secs_f64();
+        let most = (left / pair) as usize;
+        let time = |runs: usize| units::duration(runs as f64 * pair * 1e9);
+        let limit = (goal.limit * 10.0).round() / 10.0;
+        if wanted > most {
+            let all = began.elapsed().as_secs_f64() + wanted as f64 * pair * 1.1;
+            let budget = format!("{:.0}s", (all / 10.0).ceil() * 10.0);
+            say::warn(CommandWarning::TooManyRuns { runs: wanted, limit, time: time(wanted), most, budget });
+        } else if wanted > 0 {
+            say::warn(CommandWarning::MoreRuns { runs: wanted, limit, time: time(wanted) });
+        }
+        Ok(wanted.min(most))
     }
 
     /// Compares the recordings, if both commands were recorded.

@@ -20,7 +20,7 @@ fn sentence(base: &str, of: &SideVerdict) -> String {
     let beginning = match of.direction {
         VerdictDirection::Failed => return failed(base, of),
         VerdictDirection::Untested => {
-            return format!("Too few runs to compare {side} with {base}: use -r 5 or more.");
+            return format!("Too few runs to compare {side} with {base}: make at least 5 of each.");
         }
         VerdictDirection::Slower => format!("{side} is slower"),
         VerdictDirection::Faster => format!("{side} is faster"),
@@ -37,12 +37,14 @@ fn sentence(base: &str, of: &SideVerdict) -> String {
     }
     parts.extend(of.measures.iter().map(with_p));
     let is_unclear = of.direction == VerdictDirection::Unclear;
+    // Without findings, the errors of the times state which differences are unlikely.
+    let has_findings = !parts.is_empty();
     let others = || of.others.iter();
     let mut remarks: Vec<String> = Vec::new();
     for (one, _) in others().filter(|(_, is_clear)| *is_clear || is_unclear) {
-        match parts.is_empty() || is_unclear {
-            true => parts.push(with_change(one)),
-            false => remarks.push(format!("{} unchanged within {:.1}%", one.name, one.change.half_width())),
+        match has_findings {
+            true => remarks.push(format!("no change of {} shown ({})", one.name, change(&one.change))),
+            false => parts.push(with_change(one)),
         }
     }
     let unclear: Vec<&str> =

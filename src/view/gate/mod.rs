@@ -132,6 +132,12 @@ fn coverage(report: &GateReport) -> Option<String> {
     })
 }
 
+/// Returns how many more runs would show a change of `limit`, if the runs so far show one of `shown`.
+fn more_runs(shown: f64, limit: f64) -> String {
+    let times = (shown / limit).powi(2).ceil();
+    format!("about {times:.0} times as many runs (-r, or --budget of pmc compare), or a quieter machine")
+}
+
 /// Returns the text of a reason, and a remedy.
 fn explain(reason: &UnusableReason) -> (String, String) {
     match reason {
@@ -150,7 +156,13 @@ fn explain(reason: &UnusableReason) -> (String, String) {
                 limit.abs()
             ),
             // The error decreases with the square root of the number of runs.
-            format!("about {:.0} times as many runs, or a quieter machine", (shown / limit).powi(2).ceil()),
+            match name == "elapsed" {
+                // Other programs on the same CPUs affect the CPU time least.
+                true => {
+                    format!("a measure of CPU time, such as task-clock, or {}", more_runs(*shown, *limit))
+                }
+                false => more_runs(*shown, *limit),
+            },
         ),
         UnusableReason::TooNoisy { name, limit, shown: None } => (
             format!("too noisy: no change of {name} would be noticed, but the limit is {:.1}%", limit.abs()),

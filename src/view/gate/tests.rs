@@ -12,6 +12,7 @@ fn verdict(percent: f64, error: f64) -> ComparisonVerdict {
         selectors: vec!["cpu-clock".to_owned()],
         side: 1,
         is_cost: true,
+        is_optional: false,
         headline: None,
         share: Some(0.25),
         location: Some(GateLocation { file: "/work/repo/src/a,b:c.rs".to_owned(), line: 7 }),
@@ -171,6 +172,7 @@ fn subject(name: &str, share: Option<f64>, percent: f64, error: f64, p: f64) -> 
         selectors: vec![name.to_owned()],
         side: 1,
         is_cost: true,
+        is_optional: false,
         headline: share.is_none().then(|| name.to_owned()),
         share,
         location: None,
@@ -208,6 +210,11 @@ fn headline_is_the_strongest_finding() {
         of(&[&elapsed]),
         "These runs cannot tell whether B is slower or faster: elapsed time +2.0% ±10.5."
     );
+    let precise = subject("elapsed time", None, 0.3, 0.4, 0.6);
+    assert_eq!(
+        of(&[&precise, &render]),
+        "B is slower: render +32.0% ±9.0 (p < 0.001); no change of elapsed time shown (+0.3% ±0.8)."
+    );
     // A slower function counts, even if the total hides it. One that is gone may have another name.
     let gone = subject("old", Some(0.3), -100.0, 0.1, 1e-9);
     assert_eq!(
@@ -236,7 +243,7 @@ fn headline_and_gate_agree() {
     let noisy = subject("CPU time", None, 0.5, 2.0, 0.9);
     let text = headline(&[noisy], &[], Some("worse > 3% and p < 0.01"));
     assert_eq!(text, "These runs cannot tell whether B is slower or faster: CPU time +0.5% ±4.2.");
-    assert_eq!(headline(&[], &[], None), "Too few runs to compare B with A: use -r 5 or more.");
+    assert_eq!(headline(&[], &[], None), "Too few runs to compare B with A: make at least 5 of each.");
 }
 
 #[test]

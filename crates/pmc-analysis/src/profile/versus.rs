@@ -22,6 +22,8 @@ pub struct CommandComparison {
     pub lines: Vec<ComparedMeasure>,
     /// The failed runs of each command.
     pub failures: Vec<RunFailures>,
+    /// Mean CPU time of a run of each command, in seconds, if it is known.
+    pub cpu_seconds: Vec<Option<f64>>,
 }
 
 /// The measurements of one command.
@@ -144,6 +146,7 @@ impl CommandComparison {
                     selectors: vec![line.name.clone()],
                     side: number,
                     is_cost: at == 0,
+                    is_optional: false,
                     headline: (line.measure == MeasureKind::Time)
                         .then(|| headline_name(&line.name).unwrap_or_else(|| line.name.clone())),
                     share: None,
@@ -196,7 +199,12 @@ pub fn command_letter(at: usize) -> String {
 /// Compares commands that were measured with the same events. Ignores all rows except the first.
 pub fn compare(commands: &[CommandMeasurements]) -> CommandComparison {
     let Some(base) = commands.first() else {
-        return CommandComparison { commands: Vec::new(), lines: Vec::new(), failures: Vec::new() };
+        return CommandComparison {
+            commands: Vec::new(),
+            lines: Vec::new(),
+            failures: Vec::new(),
+            cpu_seconds: Vec::new(),
+        };
     };
     let elapsed = |counts: &StatCounts| match counts.runs.as_slice() {
         [] => vec![counts.elapsed_seconds()],
@@ -234,8 +242,13 @@ pub fn compare(commands: &[CommandMeasurements]) -> CommandComparison {
         let has_failed = failures[0].failed > 0 || failures[side].failed > 0;
         set_verdicts(&mut lines, side, has_failed);
     }
-    let commands = commands.iter().map(|command| command.command.clone()).collect();
-    CommandComparison { commands, lines, failures }
+    let cpu_seconds = |command: &CommandMeasurements| {
+        let time = command.counts.cpu_time.as_ref()?;
+        Some(seconds(time.user_ns + time.system_ns))
+    };
+    let cpu_seconds = commands.iter().map(cpu_seconds).collect();
+    let names = commands.iter().map(|command| command.command.clone()).collect();
+    CommandComparison { commands: names, lines, failures, cpu_seconds }
 }
 
 /// Summarizes the values of each command's runs and compares them with the values of the first command.
