@@ -44,7 +44,7 @@ fn exit_status_states_the_answer() {
     let failed = gate(&["--vs", "true", "--vs", "sh -c 'exit 3'", "-r", "3", "--fail-if", SLOWER]).expect(2);
     failed.says(&["2 commands, 3 runs each", "`sh -c 'exit 3'` failed with status 3 in 3 of 3 runs"]);
     // Far less time, but nothing was done.
-    let fails = gate(&["--vs", BUSY, "--vs", "sh -c 'exit 3'", "-r", "3"]).expect(3);
+    let fails = gate(&["--vs", &BUSY, "--vs", "sh -c 'exit 3'", "-r", "3"]).expect(3);
     let fails = fails.says(&[" B failed with status 3 in 3 of 3 runs", "  command failed"]);
     assert!(!fails.stderr.contains("faster"), "{}", fails.stderr);
     let missing = ["--vs", "true", "--vs", "./no-such-program", "-r", "3"];
