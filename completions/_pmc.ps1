@@ -132,8 +132,8 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--no-runtime-env', '--no-runtime-env', [CompletionResultType]::ParameterName, 'Do not set environment variables that make runtimes (Python, Node.js, JVM, .NET) report the names of generated code')
             [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Print all remarks about data quality')
             [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Print all remarks about data quality')
-            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Print errors only')
-            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Print errors only')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Print only errors and losses')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Print only errors and losses')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break

@@ -88,8 +88,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --no-runtime-env 'Do not set environment variables that make runtimes (Python, Node.js, JVM, .NET) report the names of generated code'
             cand -v 'Print all remarks about data quality'
             cand --verbose 'Print all remarks about data quality'
-            cand -q 'Print errors only'
-            cand --quiet 'Print errors only'
+            cand -q 'Print only errors and losses'
+            cand --quiet 'Print only errors and losses'
             cand -h 'Print help'
             cand --help 'Print help'
         }
