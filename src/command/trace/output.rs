@@ -70,7 +70,7 @@ impl TraceOutput {
         })
     }
 
-    /// Whether the calls to print or to count include this one, whatever its result.
+    /// Whether the calls to print or to count include this one, regardless of its result.
     pub(super) fn selects(&self, call: &EnteredCall) -> bool {
         self.filter.selects(call)
     }

@@ -21,7 +21,7 @@ use pmc_sys::text::{as_json, clean, without_version};
 /// The nodes of all events. Parents come before their children.
 #[derive(Default)]
 struct NodeLists {
-    /// Distance to the parent; 0 if there is none.
+    /// Distance to the parent; 0 for a root.
     back: Vec<u32>,
     function: Vec<u32>,
     event: Vec<usize>,

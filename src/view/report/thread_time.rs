@@ -347,7 +347,7 @@ mod tests {
             words(&written(120, 20, false)),
             [
                 "Waiting 1.00 s waits what where woken by",
-                "750 ms 75.0% 5 mutex shop::Cache<…>::put (cache.cpp:40) 7:main 67%",
+                "750 ms 75.0% 5 mutex shop::Cache<…>::put(int) (cache.cpp:40) 7:main 67%",
                 "250 ms 25.0% 5 sleep nap"
             ]
         );

@@ -22,7 +22,7 @@ pub struct CallFilter {
 }
 
 impl CallFilter {
-    /// Whether the call is among those to keep, whatever its duration and result.
+    /// Whether the call is among those to keep, regardless of its duration and result.
     pub fn selects(&self, call: &EnteredCall) -> bool {
         self.selection.is_all() || self.selection.has(call.call().map(|call| call.name))
     }

@@ -72,7 +72,7 @@ pub struct Query {
     pub relative: bool,
     /// Whether to include the waits of idle threads.
     pub idle: bool,
-    /// Whether each state of threads is an event of its own, with its own total, instead of a part of one
+    /// Whether each state of threads is a separate event, with a separate total, instead of a part of one
     /// event with the threads' whole time.
     pub states_apart: bool,
     /// The sort keys for the event of blocked threads; `None` for [`Self::keys`]. Its rows have no totals.
