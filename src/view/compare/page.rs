@@ -1,6 +1,6 @@
 //! The data of the page: the merged call tree of all profiled runs, with the mean cost per run of A and of B.
 //!
-//! It is the data of the page of `pmc export`, with a second cost for each node, which the page's script draws
+//! It is the data of the page of `pmc export`, with a second cost for each node. The page's script draws it
 //! as a differential flame graph.
 
 use std::io::{self, Write};
@@ -21,7 +21,7 @@ use pmc_sys::text::{as_json, clean, without_version};
 /// The nodes of all events. Parents come before their children.
 #[derive(Default)]
 struct NodeLists {
-    /// Distance to the parent; 0 if there is none.
+    /// Distance to the parent; 0 for a root.
     back: Vec<u32>,
     function: Vec<u32>,
     event: Vec<usize>,

@@ -126,7 +126,8 @@ fn data(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::Result<()> {
 
 /// The threads of a page. A thread that changed its name is one thread.
 struct PageThreads {
-    /// For each thread of the page, the indexes of its names in [`StackProfile::threads`], the last name first.
+    /// For each thread of the page, the indexes of its names in [`StackProfile::threads`], the last name
+    /// first.
     threads: Vec<Vec<u32>>,
     /// The thread of the page, by index in [`StackProfile::threads`].
     of: Vec<u32>,
