@@ -1,7 +1,7 @@
 //! The data of the page: the merged call tree of all profiled runs, with the mean cost per run of A and of B.
 //!
-//! It is the data of the page of `pmc export`, with a second cost for each node, which the page's script
-//! draws as a differential flame graph.
+//! It is the data of the page of `pmc export`, with a second cost for each node. The page's script draws it
+//! as a differential flame graph.
 
 use std::io::{self, Write};
 

@@ -36,8 +36,8 @@ impl FittedWidths {
     }
 }
 
-/// Returns the line above a table with the omitted columns, as pairs of heading and value.
-/// `None` if no column is omitted.
+/// Returns the line above a table with its omitted columns, which are pairs of heading and value. Returns
+/// `None` without such columns.
 pub(in crate::view) fn omitted_columns<'a>(
     columns: impl Iterator<Item = (&'a str, &'a str)>,
 ) -> Option<String> {

@@ -347,9 +347,9 @@ fn table(
             _ => 0.0,
         };
         let own = if left > 0.0 { format!(", {:.1}% self in total", left * 100.0) } else { String::new() };
-        let more = thousands((all - shown.len()) as u64);
+        let more = counted((all - shown.len()) as u64, "more row");
         let start = if layout.is_piped { '#' } else { ' ' };
-        writeln!(out, "{start} … and {more} more rows{own} (--limit 0 shows all)")?;
+        writeln!(out, "{start} … and {more}{own} (--limit 0 shows all)")?;
     }
     Ok(())
 }
@@ -511,7 +511,7 @@ mod tests {
             text.contains("  3 callers\n") && !text.contains("_start") && text.contains("work"),
             "{text}"
         );
-        assert!(text.contains("… and 1 more rows, 40.0% self in total"), "{text}");
+        assert!(text.contains("… and 1 more row, 40.0% self in total"), "{text}");
         for whole in [
             ReportLayout { full_names: true, ..ReportLayout::default() },
             ReportLayout { is_piped: true, ..ReportLayout::default() },
