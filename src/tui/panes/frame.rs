@@ -204,7 +204,7 @@ fn span(state: &ScreenState, from: u64, to: u64) -> String {
 /// For each column of the strip, the time that all threads spent in each state. `None` without waiting time.
 fn thread_time(state: &ScreenState, times: &TimeSums, width: u16) -> Option<Vec<[u64; 3]>> {
     let threads = &state.answer.as_ref()?.thread_states;
-    let has_waits = state.event().is_some_and(|(_, event)| event.has_waits());
+    let has_waits = state.event().is_some_and(|(_, event)| event.thread_time.is_some());
     if threads.is_empty() || !has_waits {
         return None;
     }

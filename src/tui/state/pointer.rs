@@ -48,7 +48,7 @@ impl ScreenState {
     /// Whether there is anything that an action with a hint can change now.
     fn has_effect(&self, action: KeyAction) -> bool {
         match action {
-            KeyAction::States => self.event().is_some_and(|(_, event)| event.has_waits()),
+            KeyAction::States => self.event().is_some_and(|(_, event)| event.thread_time.is_some()),
             KeyAction::ShowCallers => {
                 let is_hidden = match self.pane {
                     Pane::Functions => self.table.callers.is_some(),
