@@ -391,11 +391,10 @@ mod tests {
         let sums = ThreadTimeSums {
             elapsed_ns: 2_000_000_000,
             threads: 1,
-            idle: (0, 0),
-            is_live: false,
             coverage: Some(0.5),
             running_ns: Some(31_000_000),
             sites: vec![(WaitSite::Sleep, value(969_000_000)), (WaitSite::Running, value(25_000_000))],
+            ..ThreadTimeSums::default()
         };
         assert_eq!(
             thread_time(&sums),
