@@ -110,9 +110,13 @@ pub(crate) struct MeasuredThread {
 
 impl MeasuredThread {
     pub(crate) fn of(history: &History, tid: i32) -> Self {
-        let process = history.process_of(tid).unwrap_or(tid);
+        let process = history.task(tid).map_or(tid, |task| task.pid);
         let name = history.task_name(tid).map(|name| String::from_utf8_lossy(name).into_owned());
-        Self { process, parent: history.parent_of(process), name: name.unwrap_or_default() }
+        Self {
+            process,
+            parent: history.task(process).and_then(|task| task.parent),
+            name: name.unwrap_or_default(),
+        }
     }
 }
 
