@@ -39,8 +39,8 @@ use pmc_sys::units;
 /// The measure of elapsed time.
 const ELAPSED: &str = "elapsed";
 
-/// Number of runs of each command whose recordings, which stay open, fit into the usual limit of 1024 files. Only
-/// for more runs, the limit is raised, because the commands inherit it.
+/// Number of runs of each command whose recordings, which stay open, fit into the usual limit of 1024 files.
+/// Only for more runs, the limit is raised, because the commands inherit it.
 const MANY_RUNS: u64 = 200;
 
 /// Runs the command.
@@ -83,8 +83,8 @@ pub(super) fn run(plan: &ComparePlan, steps: &CompareSteps<'_>) -> Result<Exit> 
     problems.extend(counts.failed_commands());
     let mut subjects = counts.gate_subjects();
     if let Some(condition) = plan.gate.as_ref().filter(|_| profiles.is_some()) {
-        // The elapsed time contains that of other programs on the same CPUs, and the profiles measure the CPU time
-        // more precisely.
+        // The elapsed time contains that of other programs on the same CPUs, and the profiles measure the CPU
+        // time more precisely.
         let is_named = condition.names().contains(&ELAPSED);
         subjects.iter_mut().filter(|of| of.name == ELAPSED).for_each(|of| of.is_optional = !is_named);
     }
@@ -190,8 +190,8 @@ impl ProfiledRuns {
         Ok(())
     }
 
-    /// Returns how many more runs of each command the goal needs, according to the noise of the runs so far, but
-    /// not more than there is time for.
+    /// Returns how many more runs of each command the goal needs, according to the noise of the runs so far,
+    /// but not more than there is time for.
     fn wanted(
         &self,
         plan: &ComparePlan,

@@ -131,8 +131,8 @@ impl ComparePlan {
         })
     }
 
-    /// Returns the number of counted runs of each command, and of profiled runs before it is known how many the
-    /// condition needs.
+    /// Returns the number of counted runs of each command, and of profiled runs before it is known how many
+    /// the condition needs.
     pub(super) fn runs(&self) -> u32 {
         self.repeat.unwrap_or(RUNS)
     }
@@ -143,8 +143,9 @@ impl ComparePlan {
         GateGoal::of(condition, &PROFILED.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())
     }
 
-    /// Returns the sampling frequency: the typed one, or the one with which the pilot runs have enough samples.
-    /// Returns `None` for the default, which leaves enough time to copy stacks. `seconds` is the CPU time of a run, and `most` the maximum that the kernel permits.
+    /// Returns the sampling frequency: the typed one, or the one with which the pilot runs have enough
+    /// samples. Returns `None` for the default, which leaves enough time to copy stacks. `seconds` is the CPU
+    /// time of a run, and `most` the maximum that the kernel permits.
     pub(super) fn frequency(
         &self,
         goal: Option<GateGoal>,

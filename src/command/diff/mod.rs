@@ -61,8 +61,8 @@ pub(super) fn run(plan: &DiffPlan) -> Result<Exit> {
     Ok(verdict.gate.as_ref().map_or(exit, gate::exit_of))
 }
 
-/// Compares groups of recordings that were made alternately, without printing the comparison. `labels` are the names of the recordings in
-/// messages. Also returns why the comparison is unusable for a gate.
+/// Compares groups of recordings that were made alternately, without printing the comparison. `labels` are
+/// the names of the recordings in messages. Also returns why the comparison is unusable for a gate.
 ///
 /// # Errors
 /// Fails if a recording cannot be read, or the recordings have no event in common.

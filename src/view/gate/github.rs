@@ -7,7 +7,8 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use super::{answer, coverage, explain, failing, headlines, more_failing, statement};
+use super::headline::headlines;
+use super::{answer, coverage, explain, failing, more_failing, statement};
 use pmc_analysis::profile::gate::{ComparisonVerdict, GateReport, GateVerdict};
 use pmc_sys::text::clean;
 

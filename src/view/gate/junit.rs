@@ -5,7 +5,8 @@
 
 use std::io::{self, Write};
 
-use super::{answer, explain, failing, headlines, statement};
+use super::headline::headlines;
+use super::{answer, explain, failing, statement};
 use crate::view::export::escaped;
 use pmc_analysis::profile::gate::{ComparisonVerdict, GateReport, GateRow};
 use pmc_sys::text::clean;

@@ -139,8 +139,8 @@ fn text_explains_each_answer() {
         "{regression}"
     );
     assert!(text(&report(0.0, 0.1)).contains("Functions with 75% of the cost are measured precisely enough"));
-    // Both functions change by far more than the noise, which would still hide a change of 3 %. What else might
-    // have been missed is no matter then.
+    // Both functions change by far more than the noise, which would still hide a change of 3 %. What else
+    // might have been missed is no matter then.
     let noisy = report(50.0, 5.0);
     assert_eq!((noisy.verdict, noisy.covered), (GateVerdict::Regression, Some(0.75)));
     assert!(!text(&noisy).contains("precisely enough"), "{}", text(&noisy));

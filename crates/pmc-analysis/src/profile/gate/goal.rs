@@ -8,8 +8,8 @@
 //! ```
 //! The number of runs follows from the *noise* of the pilot runs only, never from the change between them
 //! (Stein, *A two-sample test for a linear hypothesis whose power is independent of the variance*, Annals of
-//! Mathematical Statistics 16, 1945). A change that looks large by chance therefore cannot end the runs early,
-//! and the probability of a false alarm stays as stated.
+//! Mathematical Statistics 16, 1945). A change that looks large by chance therefore cannot end the runs
+//! early, and the probability of a false alarm stays as stated.
 
 use super::condition::{ConditionSubject, GateCondition};
 use super::{GateSubject, MeanChange};
@@ -62,8 +62,8 @@ impl GateGoal {
         Some(Self { limit: limit.abs(), level })
     }
 
-    /// Returns the change, in percent, that is to be found in a function with this share of the cost (0 to 1).
-    /// For a limit of 3 %: 10 % of a fiftieth, and 5 % of a fifth or more.
+    /// Returns the change, in percent, that is to be found in a function with this share of the cost (0 to
+    /// 1). For a limit of 3 %: 10 % of a fiftieth, and 5 % of a fifth or more.
     pub fn change_to_find(&self, share: f64) -> f64 {
         let by_share = 10.0 / 3.0 * (SMALL_SHARE / share.max(1e-9)).sqrt();
         self.limit * by_share.max(5.0 / 3.0)

@@ -19,8 +19,8 @@
 //!   design.
 //! - The cost of a function in a run is an estimate from a number of samples. Few runs can be equal by
 //!   chance, so the variance is at least the variance from sampling (`diff/groups.rs`).
-//! - Runs in pairs of A and B, one after the other, meet the same load. With enough pairs, their differences are
-//!   compared instead, without the most extreme ones ([`MeanChange::paired`]).
+//! - Runs in pairs of A and B, one after the other, meet the same load. With enough pairs, their differences
+//!   are compared instead, without the most extreme ones ([`MeanChange::paired`]).
 //! - [`GateGoal`] chooses the number of runs by the noise of pilot runs, never by the change between them.
 //! - Every measure that the condition selects is one test. Holm's correction ([`holm`]) limits the
 //!   probability of any false alarm. Benjamini and Hochberg's correction does not: many real improvements
@@ -44,8 +44,8 @@ pub use verdict::{ComparisonVerdict, RunFailures, SideVerdict, VerdictDirection,
 /// Minimum number of runs on each side.
 pub const LEAST_RUNS: usize = 3;
 
-/// Minimum number of pairs for [`MeanChange::paired`]. With fewer pairs, the loss of degrees of freedom outweighs
-/// the smaller noise.
+/// Minimum number of pairs for [`MeanChange::paired`]. With fewer pairs, the loss of degrees of freedom
+/// outweighs the smaller noise.
 const LEAST_PAIRS: usize = 20;
 
 /// Fraction of the differences between the runs of pairs that is omitted at each end.
@@ -70,12 +70,12 @@ impl MeanChange {
         Some(Self { percent: percent(new.mean - base.mean), error: percent(test.error), df: test.df })
     }
 
-    /// Compares runs that were made in pairs, one of each side after the other, so that both runs of a pair meet
-    /// the same load. The change is the mean of the differences without the [`TRIMMED`] smallest and largest,
-    /// which a disturbance of a single run cannot affect (Yuen, *The two-sample trimmed t for unequal population
-    /// variances*, Biometrika 61, 1974). If the sides do not differ, the differences are symmetric, and so the
-    /// trimmed mean is unbiased. `least_stdev` is the least standard deviation of a difference. Returns `None`
-    /// if there are fewer than [`LEAST_PAIRS`] pairs, or the base's mean is 0.
+    /// Compares runs that were made in pairs, one of each side after the other, so that both runs of a pair
+    /// meet the same load. The change is the mean of the differences without the [`TRIMMED`] smallest and
+    /// largest, which a disturbance of a single run cannot affect (Yuen, *The two-sample trimmed t for
+    /// unequal population variances*, Biometrika 61, 1974). If the sides do not differ, the differences are
+    /// symmetric, and so the trimmed mean is unbiased. `least_stdev` is the least standard deviation of a
+    /// difference. Returns `None` if there are fewer than [`LEAST_PAIRS`] pairs, or the base's mean is 0.
     pub(crate) fn paired(base: &[f64], new: &[f64], least_stdev: f64) -> Option<Self> {
         let mean = base.iter().sum::<f64>() / base.len() as f64;
         if base.len() != new.len() || base.len() < LEAST_PAIRS || mean == 0.0 {

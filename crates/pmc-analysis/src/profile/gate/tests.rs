@@ -299,8 +299,8 @@ fn planned_runs_raise_few_alarms_and_are_usable() {
 fn planned_runs_find_small_functions() {
     let mut random = RandomSource(0x0dd_ba11);
     let noise = Noise { run: 0.02, function: 0.005, drift: 0.05, bursts: 0.0 };
-    // The shares of the functions are 0.2, then 0.8 / 4.48 / rank: about a tenth for the second, a fiftieth for
-    // the ninth.
+    // The shares of the functions are 0.2, then 0.8 / 4.48 / rank: about a tenth for the second, a fiftieth
+    // for the ninth.
     for (function, slower) in [(2, 1.05), (9, 1.10)] {
         let factor = |at: usize| if at == function { slower } else { 1.0 };
         let name = format!("f{function}");
@@ -310,8 +310,8 @@ fn planned_runs_find_small_functions() {
             found += usize::from(report.rows.iter().any(|row| row.fails && row.name == name));
             longest = longest.max(runs);
         }
-        // At a probability of 95 %, fewer than 34 of 40 are an accident of one in 1000. At 0.2 s a run, 150 pairs
-        // take 60 s.
+        // At a probability of 95 %, fewer than 34 of 40 are an accident of one in 1000. At 0.2 s a run, 150
+        // pairs take 60 s.
         assert!(found >= 34 && longest <= 150, "{found} of 40 found {name}, at most {longest} runs");
     }
 }

@@ -1,7 +1,7 @@
 //! The verdict on a comparison: its strongest findings, from which every format takes its headline.
 //!
-//! Receives the same [`GateSubject`]s as the gate, and the gate's answer if there is a condition. A finding is
-//! a change that the tables show as significant, or one that makes the condition hold, so that headline,
+//! Receives the same [`GateSubject`]s as the gate, and the gate's answer if there is a condition. A finding
+//! is a change that the tables show as significant, or one that makes the condition hold, so that headline,
 //! tables and exit status never contradict each other.
 
 use super::{GateReport, GateSubject, MeanChange};
