@@ -18,7 +18,9 @@ const THREE_FUNCTIONS: &str = r"
 __attribute__((noinline)) void parse(long n) { sink += chain(sink, n); }
 __attribute__((noinline)) void render(long n) { sink += chain(sink, n + n * MORE / 100); sink++; }
 __attribute__((noinline)) void store(long n) { sink += chain(sink, n); sink += 2; }
-int main(void) { for (int i = 0; i < 2000; i++) { long n = uneven() * 30; parse(n); render(n); store(n); } return 0; }
+int main(void) {
+    for (int i = 0; i < 2000; i++) { long n = uneven() * 30; parse(n); render(n); store(n); }
+}
 ";
 
 /// User mode, because the kernel may not be measured by every user.

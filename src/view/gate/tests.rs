@@ -236,7 +236,7 @@ fn headline_is_the_strongest_finding() {
 
 #[test]
 fn headline_and_gate_agree() {
-    // Without other measures, the measure of the condition is significant; in its table, it is not.
+    // The measure is significant as the only one of the condition, but not among all in its table.
     let cpu = subject("CPU time", None, 5.0, 1.0, 0.2);
     let text = headline(std::slice::from_ref(&cpu), &[], Some("worse > 3% and p < 0.01"));
     assert_eq!(text, "B is slower: CPU time +5.0% ±2.1 (p < 0.001).");

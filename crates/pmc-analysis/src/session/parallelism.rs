@@ -189,8 +189,8 @@ mod tests {
     fn switching_is_running_time_of_the_next_thread() {
         let mut switches = Switches::default();
         let list = [
-            // Threads 7 and 8 take turns on CPU 1, whose switches take 900 ns. Then thread 7 moves to CPU 2, which
-            // was idle until just before it left CPU 1.
+            // Threads 7 and 8 take turns on CPU 1, whose switches take 900 ns. Then thread 7 moves to CPU 2,
+            // which was idle until just before it left CPU 1.
             (0, 1, 7, true),
             (2000, 1, 7, false),
             (2900, 1, 8, true),
