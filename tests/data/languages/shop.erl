@@ -11,7 +11,7 @@ pack(Parcels, Goods, Size) -> pack(Parcels - 1, Goods, Size + byte_size(term_to_
 % CPU time of the process in milliseconds.
 cpu() -> element(1, erlang:statistics(runtime)).
 
-% Calls a function for so many milliseconds of CPU time.
+% Calls a function until this CPU time in milliseconds.
 until(End, Call) -> until(End, Call, cpu()).
 until(End, _, Now) when Now >= End -> ok;
 until(End, Call, _) -> Call(), until(End, Call, cpu()).
