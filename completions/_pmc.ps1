@@ -137,7 +137,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             break
         }
         'pmc;latency' {
-            [CompletionResult]::new('--filter', '--filter', [CompletionResultType]::ParameterName, 'Filter expression for the preceding event (tracepoints only), or for both events of the preceding preset')
+            [CompletionResult]::new('--filter', '--filter', [CompletionResultType]::ParameterName, 'Filter expression for the preceding event (tracepoints only) or both events of the preceding preset')
             [CompletionResult]::new('-k', '-k', [CompletionResultType]::ParameterName, 'What pairs a begin event with its end event: tid, process, cpu, or tracepoint fields; BEGIN=END if the fields have different names [default: tid]')
             [CompletionResult]::new('--key', '--key', [CompletionResultType]::ParameterName, 'What pairs a begin event with its end event: tid, process, cpu, or tracepoint fields; BEGIN=END if the fields have different names [default: tid]')
             [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'Read a pmc or perf recording that contains both events; `-` is stdin')

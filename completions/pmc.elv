@@ -92,7 +92,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --help 'Print help'
         }
         &'pmc;latency'= {
-            cand --filter 'Filter expression for the preceding event (tracepoints only), or for both events of the preceding preset'
+            cand --filter 'Filter expression for the preceding event (tracepoints only) or both events of the preceding preset'
             cand -k 'What pairs a begin event with its end event: tid, process, cpu, or tracepoint fields; BEGIN=END if the fields have different names [default: tid]'
             cand --key 'What pairs a begin event with its end event: tid, process, cpu, or tracepoint fields; BEGIN=END if the fields have different names [default: tid]'
             cand -i 'Read a pmc or perf recording that contains both events; `-` is stdin'
