@@ -13,8 +13,8 @@ use super::key_widths::FittedWidths;
 use super::name::StyledWords;
 use super::under_rows::ChainWriter;
 use super::{
-    ChainShape, ReportColumn, ReportLayout, cell_words, chains, fields, heading, hierarchy, language, lines,
-    number, side_by_side, spread, tree,
+    ChainShape, ReportColumn, ReportLayout, cell_words, chains, empty, fields, heading, hierarchy, language,
+    lines, number, side_by_side, spread, tree,
 };
 use crate::view::remarks::Remarks;
 use crate::view::table::{self, ColumnShape};
@@ -84,6 +84,9 @@ pub(super) fn tables(out: &mut dyn Write, profile: &Profile, layout: &ReportLayo
             hierarchy::write(out, profile, &events, layout)?;
         } else {
             table(out, profile, &events, layout)?;
+        }
+        if let (Some(reason), false) = (empty::reason(&events, layout), layout.is_quiet) {
+            writeln!(Remarks::new(out, layout.width(), layout.is_piped), "{reason}")?;
         }
         for event in events {
             language::write(out, profile, event, layout)?;
