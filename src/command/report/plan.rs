@@ -139,6 +139,7 @@ impl ReportPlan {
             trust: if typed.verbose > 0 { TrustDetail::Full } else { TrustDetail::Brief },
             is_quiet: typed.quiet,
             single_values: if has_perfs_form { single_values(typed) } else { Vec::new() },
+            filters: filters(typed),
         };
         let has_stacks = order.is_some() || children;
         let request = request(typed, &layout, (keys, trace_fields, are_usual), has_stacks)?;
@@ -314,6 +315,30 @@ fn positional(typed: &ReportArgs) -> PositionalMeaning<'_> {
         }
         _ => PositionalMeaning::Input(Some(word)),
     }
+}
+
+/// Returns the options that select samples, as typed.
+fn filters(typed: &ReportArgs) -> Vec<String> {
+    let numbers = |all: &[i32]| all.iter().map(i32::to_string).collect::<Vec<_>>().join(",");
+    let (filter, stacks) = (&typed.filter, &typed.stacks);
+    let part = match positional(typed) {
+        PositionalMeaning::Input(_) => stacks.symbol_filter.clone(),
+        PositionalMeaning::Symbol(part) => Some(part),
+    };
+    let options = [
+        ("--comms", filter.comms.join(",")),
+        ("--pid", numbers(&filter.pid)),
+        ("--tid", numbers(&filter.tid)),
+        ("--cpu", filter.cpu.clone().unwrap_or_default()),
+        ("--time", filter.time.clone().unwrap_or_default()),
+        ("--dsos", stacks.dsos.join(",")),
+        ("--symbols", stacks.symbols.join(",")),
+        ("--symbol-filter", part.unwrap_or_default()),
+        ("--state", stacks.state.join(",")),
+        ("--parallelism", typed.parallelism.clone().unwrap_or_default()),
+    ];
+    let given = options.into_iter().filter(|(_, value)| !value.is_empty());
+    given.map(|(option, value)| format!("{option} {value}")).collect()
 }
 
 /// Returns the sort keys that a filter restricts to a single value.

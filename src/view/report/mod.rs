@@ -4,6 +4,7 @@
 //! shares come from the profile.
 
 mod chains;
+mod empty;
 mod fields;
 mod hierarchy;
 mod json;
@@ -211,6 +212,8 @@ pub(crate) struct ReportLayout {
     /// Sort keys that a filter restricts to one value. As in perf, a line above the table shows the value,
     /// and the table omits the column.
     pub(crate) single_values: Vec<(SortKey, String)>,
+    /// The options that select samples, as typed. An empty table names them.
+    pub(crate) filters: Vec<String>,
 }
 
 /// Which events share a table.
@@ -256,6 +259,7 @@ impl Default for ReportLayout {
             trust: TrustDetail::Brief,
             is_quiet: false,
             single_values: Vec::new(),
+            filters: Vec::new(),
         }
     }
 }

@@ -13,7 +13,7 @@ use super::key_widths::{FittedWidths, omitted_columns};
 use super::name::StyledWords;
 use super::under_rows::ChainWriter;
 use super::{
-    ChainShape, ReportColumn, ReportLayout, cell_words, chains, fields, heading, hierarchy, keys_of,
+    ChainShape, ReportColumn, ReportLayout, cell_words, chains, empty, fields, heading, hierarchy, keys_of,
     language, lines, number, side_by_side, spread, thread_time, tree,
 };
 use crate::view::remarks::Remarks;
@@ -80,6 +80,9 @@ pub(super) fn tables(out: &mut dyn Write, profile: &Profile, layout: &ReportLayo
             }
             _ if layout.hierarchy => hierarchy::write(out, profile, &events, layout)?,
             _ => table(out, profile, &events, layout)?,
+        }
+        if let (Some(reason), false) = (empty::reason(&events, layout), layout.is_quiet) {
+            writeln!(Remarks::new(out, layout.width(), layout.is_piped), "{reason}")?;
         }
         for event in events {
             language::write(out, profile, event, layout)?;
