@@ -96,7 +96,13 @@ pub(super) fn tables(out: &mut dyn Write, profile: &Profile, layout: &ReportLayo
         event_tree(out, profile, event, layout)?;
     }
     if first && !layout.is_quiet {
-        writeln!(Remarks::new(out, layout.width(), layout.is_piped), "No samples.")?;
+        let mut remarks = Remarks::new(out, layout.width(), layout.is_piped);
+        let of_threads = profile.events.iter().find_map(|event| Some((event, event.thread_time.as_ref()?)));
+        let Some((event, sums)) = of_threads else { return writeln!(remarks, "No samples.") };
+        writeln!(remarks, "{}", thread_time::headline(sums))?;
+        if let Some(reason) = empty::reason(&[event], layout) {
+            writeln!(remarks, "{reason}")?;
+        }
     }
     Ok(())
 }

@@ -28,6 +28,9 @@ pub enum ThreadState {
 }
 
 impl ThreadState {
+    /// All states.
+    pub const ALL: [Self; 3] = [Self::Running, Self::Runnable, Self::Blocked];
+
     /// Returns the state for events whose periods are nanoseconds of a thread's time; `None` for other
     /// events.
     pub fn of(event: &RecordedEvent) -> Option<Self> {
@@ -42,7 +45,7 @@ impl ThreadState {
 
     /// Returns the state with this number (`self as u64`).
     pub fn of_number(number: u64) -> Option<Self> {
-        [Self::Running, Self::Runnable, Self::Blocked].into_iter().find(|state| *state as u64 == number)
+        Self::ALL.into_iter().find(|state| *state as u64 == number)
     }
 
     /// Returns the state with the most time; `None` if all sums are 0. `sums` is indexed by `self as usize`.
@@ -59,7 +62,7 @@ impl ThreadState {
             "runnable" => Some(&[Self::Runnable]),
             "blocked" => Some(&[Self::Blocked]),
             "waiting" => Some(&[Self::Runnable, Self::Blocked]),
-            "all" => Some(&[Self::Running, Self::Runnable, Self::Blocked]),
+            "all" => Some(&Self::ALL),
             _ => None,
         }
     }
