@@ -2,9 +2,9 @@
 //!
 //! Receives the context switches of all CPUs in time order; returns the time from which on a thread has its
 //! CPU. The kernel reports that a thread gets the CPU only after it has started the thread's events, about a
-//! microsecond after it has reported that the previous thread leaves. Nobody else uses the CPU in between.
-//! The kernel's clocks count this time as CPU time of the next thread, so it is no waiting time. With 150,000
-//! switches per second, it would otherwise be more than a tenth of all time.
+//! microsecond after it has reported that the previous thread leaves. No other thread uses the CPU in
+//! between. The kernel's clocks count this time as CPU time of the next thread, so it is no waiting time.
+//! With 150,000 switches per second, it would otherwise be more than a tenth of all time.
 //!
 //! ```text
 //!   CPU 0    thread 7 ──── out │ switch, events of thread 8 │ in ──── thread 8
