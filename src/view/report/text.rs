@@ -75,7 +75,7 @@ pub(super) fn tables(out: &mut dyn Write, profile: &Profile, layout: &ReportLayo
             _ => layout,
         };
         match &events[..] {
-            [event] if thread_time::has_wait_rows(profile, event) => {
+            [event] if thread_time::has_wait_rows(profile, event, layout) => {
                 thread_time::write_waits(out, profile, event, layout)?;
             }
             _ if layout.hierarchy => hierarchy::write(out, profile, &events, layout)?,
@@ -137,7 +137,7 @@ fn above_table(
         return writeln!(remarks);
     }
     let (titled, others): (Vec<&ProfileEvent>, Vec<_>) =
-        events.iter().partition(|event| thread_time::has_wait_rows(profile, event));
+        events.iter().partition(|event| thread_time::has_wait_rows(profile, event, layout));
     for event in others {
         headline(&mut remarks, event)?;
     }
@@ -392,6 +392,8 @@ fn fitted(summary: Vec<String>, remarks: Vec<Vec<String>>, most: usize, columns:
             room if omitted == 0 && remark.len() <= room => lines.extend(remark),
             room if omitted == 0 && lines.len() == last + 1 && room > 0 => {
                 lines.extend(remark.into_iter().take(room));
+                let end = lines.len() - 1;
+                lines[end] = cut(&format!("{} …", lines[end]), columns);
                 omitted += 1;
             }
             _ => omitted += 1,

@@ -61,10 +61,13 @@ pub(in crate::view) fn headline(sums: &ThreadTimeSums) -> String {
 /// The sort keys whose rows this table shows.
 const KEYS: [SortKey; 4] = [SortKey::WaitSite, SortKey::WaitFunction, SortKey::WaitLine, SortKey::Waker];
 
-/// Whether an event's rows are waits by site and function.
-pub(super) fn has_wait_rows(profile: &Profile, event: &ProfileEvent) -> bool {
+/// Whether an event's rows are waits by site and function, for a human reader.
+pub(super) fn has_wait_rows(profile: &Profile, event: &ProfileEvent, layout: &ReportLayout) -> bool {
     let keys = profile.keys_of(event);
-    event.state == Some(ThreadState::Blocked)
+    !layout.is_piped
+        && layout.columns.is_none()
+        && layout.added.is_empty()
+        && event.state == Some(ThreadState::Blocked)
         && keys.contains(&SortKey::WaitFunction)
         && keys.iter().all(|key| KEYS.contains(key))
 }
@@ -119,8 +122,12 @@ fn main_waker(line: &WaitLine<'_>, event: &ProfileEvent) -> String {
 impl WaitLine<'_> {
     /// Returns the function with its line, such as `Cache::put (cache.cpp:40)`, in at most `columns` columns.
     fn place(&self, columns: usize) -> StyledWords {
-        let line = if self.line.is_empty() { String::new() } else { format!(" ({})", self.line) };
-        let line = if width(&line) > columns / 2 { String::new() } else { line };
+        /// Minimum width of a name next to which its line is shown.
+        const NAME: usize = 12;
+        let mut line = if self.line.is_empty() { String::new() } else { format!(" ({})", self.line) };
+        if columns.saturating_sub(width(&line)) < NAME.min(width(self.function)) {
+            line.clear();
+        }
         let room = columns.saturating_sub(width(&line));
         let mut words = StyledWords::of_function(self.function, (CodeKind::Program, false), "", room);
         words.push(&StyledWords::new(TextRole::Quiet, line));
@@ -131,7 +138,7 @@ impl WaitLine<'_> {
 /// Returns the layouts of the first and the second table, whose rows fit on one screen together.
 pub(super) fn fitted_to_screen(layout: &ReportLayout) -> [ReportLayout; 2] {
     /// Lines other than rows: the first line, titles, headings, omitted rows, idle threads, data quality.
-    const OTHERS: usize = 16;
+    const OTHERS: usize = 17;
     /// Minimum number of rows in both tables.
     const LEAST: usize = 8;
     let all = layout.height.map_or(usize::MAX, |height| height.saturating_sub(OTHERS).max(LEAST));
@@ -333,7 +340,7 @@ mod tests {
         });
         let layout = ReportLayout { width: Some(width), rows, ..ReportLayout::default() };
         let mut out = Vec::new();
-        assert!(has_wait_rows(&profile, &profile.events[0]));
+        assert!(has_wait_rows(&profile, &profile.events[0], &layout));
         write_waits(&mut out, &profile, &profile.events[0], &layout).expect("memory");
         String::from_utf8(out).expect("UTF-8")
     }
@@ -374,6 +381,6 @@ mod tests {
             let layout = ReportLayout { height, ..ReportLayout::default() };
             fitted_to_screen(&layout).map(|layout| layout.rows)
         };
-        assert_eq!((rows(Some(24)), rows(Some(40)), rows(None)), ([6, 2], [16, 8], [20, 20]));
+        assert_eq!((rows(Some(24)), rows(Some(40)), rows(None)), ([6, 2], [15, 8], [20, 20]));
     }
 }
