@@ -13,8 +13,8 @@ const COUNT_EVENTS: &[&str] = &["recording/latency.rs", "recording/record/stacks
 const OTHERS: &[&str] = &["pmu", "perf-suite", "kit", "architecture"];
 
 fn counts_iterations(line: &str) -> bool {
-    let long_loop =
-        Regex::new(r"-lt [0-9]{5,}|for \([^;]*;[^;]*< ?[0-9]{5,};|while ?\(i < [0-9]{5,}\)").unwrap();
+    let long_loop = Regex::new(r"-lt [0-9]{5,}|for \([^;]*;[^;]*< ?[0-9]{5,};|while ?\(i < [0-9]{5,}\)")
+        .expect("a pattern");
     long_loop.is_match(line)
 }
 

@@ -257,7 +257,7 @@ fn recordings_contain_the_date() {
     record(&selected, &["-e", "cpu-clock", "-k", "boottime"], &*WORK).expect(0);
     let stream = lab.path("stream.data");
     let words = ["record", "-q", "-e", "cpu-clock", "-o", "-", "--"];
-    let piped = kit::pmc().args(words).args(&*WORK).output().expect("pmc starts");
+    let piped = kit::pmc().args(words).args(*WORK).output().expect("pmc starts");
     std::fs::write(&stream, piped.stdout).expect("the stream is written");
     // Each file of a series relates its clock to the date anew.
     switch(&lab, 2, "[ $(cat log 2>/dev/null | wc -l) -ge $i ]", "echo \"$1\" >>log", &[]).expect(0);

@@ -39,6 +39,9 @@ pub struct DiffTree {
     pub roots: Vec<u32>,
 }
 
+/// Parent, function, module if it distinguishes nodes, CPU mode, and whether the function is inlined.
+type NodeKey = (Option<u32>, StringId, Option<StringId>, CpuMode, bool);
+
 /// Merges the trees of all recordings, the base first. A recording without the event has no tree. Functions
 /// with the same name in different modules are the same node unless `by_dso` is set.
 pub(crate) fn overlay(
@@ -48,8 +51,7 @@ pub(crate) fn overlay(
     by_dso: bool,
 ) -> DiffTree {
     let mut out = DiffTree::default();
-    let mut known: FxHashMap<(Option<u32>, StringId, Option<StringId>, CpuMode, bool), u32> =
-        FxHashMap::default();
+    let mut known: FxHashMap<NodeKey, u32> = FxHashMap::default();
     for (side, tree) in trees.iter().enumerate() {
         let Some(tree) = tree else { continue };
         // Each entry is a node of this tree and the parent node in the merged tree.

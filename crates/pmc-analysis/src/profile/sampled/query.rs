@@ -151,7 +151,7 @@ pub(crate) fn answer(
         let event = key.event as usize;
         let is_wanted = query.event.is_none_or(|wanted| wanted == event);
         // Timelines and sums of threads contain all states.
-        if !is_wanted && !(measures_threads(event) && measures_threads(shown)) {
+        if !(is_wanted || measures_threads(event) && measures_threads(shown)) {
             continue;
         }
         let verdict = filter_state.look(key);
