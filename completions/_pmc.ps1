@@ -137,7 +137,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             break
         }
         'pmc;latency' {
-            [CompletionResult]::new('--filter', '--filter', [CompletionResultType]::ParameterName, 'Filter expression for the preceding event (tracepoints only), or for both events of the preceding preset')
+            [CompletionResult]::new('--filter', '--filter', [CompletionResultType]::ParameterName, 'Filter expression for the preceding event (tracepoints only) or both events of the preceding preset')
             [CompletionResult]::new('-k', '-k', [CompletionResultType]::ParameterName, 'What pairs a begin event with its end event: tid, process, cpu, or tracepoint fields; BEGIN=END if the fields have different names [default: tid]')
             [CompletionResult]::new('--key', '--key', [CompletionResultType]::ParameterName, 'What pairs a begin event with its end event: tid, process, cpu, or tracepoint fields; BEGIN=END if the fields have different names [default: tid]')
             [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'Read a pmc or perf recording that contains both events; `-` is stdin')
@@ -1026,6 +1026,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--tid', '--tid', [CompletionResultType]::ParameterName, 'Include only these threads')
             [CompletionResult]::new('--cpu', '--cpu', [CompletionResultType]::ParameterName, 'Include only samples on these CPUs, such as 0-3,8')
             [CompletionResult]::new('--time', '--time', [CompletionResultType]::ParameterName, 'Include only this part of each recording, such as 10%-20%, or FROM,TO in seconds of its clock')
+            [CompletionResult]::new('--state', '--state', [CompletionResultType]::ParameterName, 'Compare only time in these thread states: running, runnable (waiting for a CPU), blocked, or waiting (both) [default: running and blocked, each in its own table]')
             [CompletionResult]::new('-t', '-t', [CompletionResultType]::ParameterName, 'Separate fields with this string')
             [CompletionResult]::new('--field-separator', '--field-separator', [CompletionResultType]::ParameterName, 'Separate fields with this string')
             [CompletionResult]::new('--symfs', '--symfs', [CompletionResultType]::ParameterName, 'Root directory of the recorded machine, for programs and sources')
@@ -1042,6 +1043,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--formula', '--formula', [CompletionResultType]::ParameterName, 'Show how each value was computed')
             [CompletionResult]::new('--tree', '--tree', [CompletionResultType]::ParameterName, 'Compare the call trees')
             [CompletionResult]::new('--stream', '--stream', [CompletionResultType]::ParameterName, 'Compare the hottest call chains frame by frame, by function and source line (or by the keys of -s)')
+            [CompletionResult]::new('--idle', '--idle', [CompletionResultType]::ParameterName, 'Include the waiting time of idle threads, such as the workers of a pool')
             [CompletionResult]::new('--stdio', '--stdio', [CompletionResultType]::ParameterName, 'Print plain text (the default)')
             [CompletionResult]::new('-j', '-j', [CompletionResultType]::ParameterName, 'Print one JSON document')
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print one JSON document')
@@ -1246,8 +1248,8 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Print all waiting and holding functions, not only the three with the longest times')
             [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Print all waiting and holding functions, not only the three with the longest times')
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print one JSON document')
-            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Print errors only')
-            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Print errors only')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Print only errors and losses')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Print only errors and losses')
             [CompletionResult]::new('-a', '-a', [CompletionResultType]::ParameterName, 'Record system-wide, on all CPUs')
             [CompletionResult]::new('--all-cpus', '--all-cpus', [CompletionResultType]::ParameterName, 'Record system-wide, on all CPUs')
             [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')

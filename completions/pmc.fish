@@ -85,7 +85,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand profile" -l stdio -d 'Print plai
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -l no-runtime-env -d 'Do not set environment variables that make runtimes (Python, Node.js, JVM, .NET) report the names of generated code'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -s q -l quiet -d 'Print only errors and losses'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand latency" -l filter -d 'Filter expression for the preceding event (tracepoints only), or for both events of the preceding preset' -r
+complete -c pmc -n "__fish_pmc_using_subcommand latency" -l filter -d 'Filter expression for the preceding event (tracepoints only) or both events of the preceding preset' -r
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -s k -l key -d 'What pairs a begin event with its end event: tid, process, cpu, or tracepoint fields; BEGIN=END if the fields have different names [default: tid]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -s i -l input -d 'Read a pmc or perf recording that contains both events; `-` is stdin' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -l time -d 'Include only this time range: FROM,TO in seconds of the recording\'s clock, or 10%-20%' -r
@@ -771,6 +771,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand diff" -l pid -d 'Include only th
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l tid -d 'Include only these threads' -r
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l cpu -d 'Include only samples on these CPUs, such as 0-3,8' -r
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l time -d 'Include only this part of each recording, such as 10%-20%, or FROM,TO in seconds of its clock' -r
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -l state -d 'Compare only time in these thread states: running, runnable (waiting for a CPU), blocked, or waiting (both) [default: running and blocked, each in its own table]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s t -l field-separator -d 'Separate fields with this string' -r
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l symfs -d 'Root directory of the recorded machine, for programs and sources' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l kallsyms -d 'Copy of the recorded machine\'s /proc/kallsyms' -r -F
@@ -782,6 +783,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand diff" -s p -l period -d 'Show th
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s F -l formula -d 'Show how each value was computed'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l tree -d 'Compare the call trees'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l stream -d 'Compare the hottest call chains frame by frame, by function and source line (or by the keys of -s)'
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -l idle -d 'Include the waiting time of idle threads, such as the workers of a pool'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l stdio -d 'Print plain text (the default)'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s j -l json -d 'Print one JSON document'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l csv -d 'Print the rows as CSV'
@@ -920,7 +922,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -s m -l mmap-pages -d 'Size of each ring buffer: pages, or bytes with B, K, M or G (a power of two)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -s v -l verbose -d 'Print all waiting and holding functions, not only the three with the longest times'
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -l json -d 'Print one JSON document'
-complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -s q -l quiet -d 'Print errors only'
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -s q -l quiet -d 'Print only errors and losses'
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -s a -l all-cpus -d 'Record system-wide, on all CPUs'
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -s h -l help -d 'Print help'
