@@ -83,6 +83,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand profile" -l wall -d 'Include wai
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -l wakers -d 'Record who wakes the waiting threads, and who runs while they wait for a CPU'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -l stdio -d 'Print plain text even on a terminal'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -l no-runtime-env -d 'Do not set environment variables that make runtimes (Python, Node.js, JVM, .NET) report the names of generated code'
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -s v -l verbose -d 'Print all remarks about data quality'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -s q -l quiet -d 'Print only errors and losses'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -l filter -d 'Filter expression for the preceding event (tracepoints only) or both events of the preceding preset' -r
@@ -520,9 +521,9 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -s j -l json -d 'Print o
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l csv -d 'Print the table as CSV'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-cache -d 'Do not cache symbol lookups for later runs'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-debuginfod -d 'Use neither debuginfod servers nor files fetched from them earlier'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s v -l verbose -d 'Print all remarks about data quality, each module without symbols, and its remedy'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s q -l quiet -d 'Print rows without headings, and no messages except errors'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s f -l force
-complete -c pmc -n "__fish_pmc_using_subcommand report" -s v -l verbose
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s m -l modules
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l demangle-kernel
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l show-on-off-events
@@ -797,12 +798,13 @@ complete -c pmc -n "__fish_pmc_using_subcommand diff" -s m -l modules
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s D -l dump-raw-trace
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l cycles-hist
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand compare" -s r -l repeat -d 'Number of counted runs, and of profiled runs, of each command' -r
+complete -c pmc -n "__fish_pmc_using_subcommand compare" -s r -l repeat -d 'Number of counted runs, and of profiled runs, of each command [default: 10; with --fail-if, as many profiled runs as the condition needs]' -r
+complete -c pmc -n "__fish_pmc_using_subcommand compare" -l budget -d 'Time after which pmc adds no more runs for --fail-if' -r
 complete -c pmc -n "__fish_pmc_using_subcommand compare" -l warmup -d 'Run each command N times without counting first' -r
 complete -c pmc -n "__fish_pmc_using_subcommand compare" -s e -l event -d 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand compare" -l sample -d 'Event to sample [default: cycles, or cpu-clock]' -r
-complete -c pmc -n "__fish_pmc_using_subcommand compare" -s F -l freq -d 'Sample frequency in Hz, or `max`' -r
-complete -c pmc -n "__fish_pmc_using_subcommand compare" -l call-graph -d 'How to record call stacks: auto, fp, dwarf or lbr' -r
+complete -c pmc -n "__fish_pmc_using_subcommand compare" -s F -l freq -d 'Sample frequency in Hz, or `max` [default: 4000 to 25000, more for shorter runs; with stacks 4000]' -r
+complete -c pmc -n "__fish_pmc_using_subcommand compare" -l call-graph -d 'How to record call stacks: auto, fp, dwarf or lbr [default: auto with -o; otherwise none]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand compare" -s s -l sort -d 'What distinguishes rows: sym, dso, srcline, comm and the other keys of pmc diff' -r
 complete -c pmc -n "__fish_pmc_using_subcommand compare" -l limit -l max-rows -d 'Maximum number of changed rows to print; 0 prints all [default: 10; all with --json]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand compare" -s o -l output -d 'Write an HTML page with all functions and a differential flame graph; `-` writes it to stdout instead of the text' -r -F

@@ -73,7 +73,7 @@ fn users_measure_waits_at_each_level() {
         std::os::unix::fs::chown(file.path(), Some(65534), Some(65534)).expect("root may");
         let name = file.path().to_str().expect("UTF-8");
         let ran = kit::run_as_nobody(&["record", "--wall", "-o", name, "--", "sleep", "0.5"]).expect(0);
-        let note = "the reasons for waiting are unknown";
+        let note = "only waits in known library functions have a reason";
         assert_eq!(ran.stderr.contains(note), !has_stacks, "{level}: {}", ran.stderr);
         let words = [
             "report",

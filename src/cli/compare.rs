@@ -21,9 +21,14 @@ pub struct CompareArgs {
     #[arg(value_names = ["COMMAND A", "COMMAND B"], num_args = 2, required = true)]
     pub(crate) commands: Vec<String>,
 
-    /// Number of counted runs, and of profiled runs, of each command
-    #[arg(short, long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(3..=200))]
-    pub(crate) repeat: u32,
+    /// Number of counted runs, and of profiled runs, of each command [default: 10; with --fail-if, as many
+    /// profiled runs as the condition needs]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(3..=1000))]
+    pub(crate) repeat: Option<u32>,
+
+    /// Time after which pmc adds no more runs for --fail-if
+    #[arg(long, value_name = "TIME", default_value = "60s", requires = "fail_if", conflicts_with = "repeat")]
+    pub(crate) budget: String,
 
     /// Run each command N times without counting first
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
@@ -37,13 +42,13 @@ pub struct CompareArgs {
     #[arg(long, value_name = "EVENT")]
     pub(crate) sample: Option<String>,
 
-    /// Sample frequency in Hz, or `max`
+    /// Sample frequency in Hz, or `max` [default: 4000 to 25000, more for shorter runs; with stacks 4000]
     #[arg(short = 'F', long = "freq", value_name = "HZ")]
     pub(crate) freq: Option<String>,
 
-    /// How to record call stacks: auto, fp, dwarf or lbr
-    #[arg(long, value_name = "MODE", default_value = "auto")]
-    pub(crate) call_graph: String,
+    /// How to record call stacks: auto, fp, dwarf or lbr [default: auto with -o; otherwise none]
+    #[arg(long, value_name = "MODE")]
+    pub(crate) call_graph: Option<String>,
 
     /// What distinguishes rows: sym, dso, srcline, comm and the other keys of pmc diff
     #[arg(short, long, value_name = "KEY,…", value_delimiter = ',', default_value = "sym")]

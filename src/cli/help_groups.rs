@@ -362,6 +362,7 @@ const HELPS: &[HelpLayout] = &[
                     "column-widths",
                     "ns",
                     "raw-trace",
+                    "verbose",
                     "quiet",
                 ],
             ),

@@ -217,8 +217,8 @@ Examples:
   pmc lock user -- ./program                record a command, then show its locks
   pmc lock user -p 4711 --duration 10s      a running process
   pmc lock record --user -- ./program; pmc lock user -i perf.data
-Only waits are seen, never locks that were free. Condition variables, joins, semaphores, barriers and idle pools are
-no locks, and are summed in one line.")]
+Only waits are seen, never locks that were free. Condition variables, joins, barriers and idle pools are no locks,
+and are summed in one line. Semaphores are locks if threads that wait for them also post them.")]
 pub(crate) struct LockUserArgs {
     /// Recording to read instead of making one [default: stdin if it is a pipe or file, else perf.data]
     #[arg(short = 'i', long, value_name = "FILE")]

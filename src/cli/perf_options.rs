@@ -141,7 +141,7 @@ pub const OPTIONS: &[PerfOption] = &[
         IsSo("pmc reads recordings of any owner"),
     ),
     row(
-        "annotate, buildid-list, diff, inject, report, script",
+        "annotate, buildid-list, diff, inject, script",
         "-v, --verbose",
         IsSo("damage in a recording is always reported"),
     ),

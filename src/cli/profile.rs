@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{ArgAction, Args};
 
 use super::screen_options::ScreenOptions;
 
@@ -84,6 +84,10 @@ pub struct ProfileArgs {
     /// generated code
     #[arg(long)]
     pub(crate) no_runtime_env: bool,
+
+    /// Print all remarks about data quality
+    #[arg(short = 'v', long, action = ArgAction::Count)]
+    pub(crate) verbose: u8,
 
     /// Print only errors and losses
     #[arg(short = 'q', long)]

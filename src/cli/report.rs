@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{ArgAction, Args};
 
 use super::sample_filter::SampleFilter;
 use super::screen_options::ScreenOptions;
@@ -227,6 +227,10 @@ pub struct ReportArgs {
     #[command(flatten)]
     #[allow(missing_docs, reason = "explained there")]
     pub(crate) symbol_files: SymbolFiles,
+
+    /// Print all remarks about data quality, each module without symbols, and its remedy
+    #[arg(short = 'v', long, action = ArgAction::Count)]
+    pub(crate) verbose: u8,
 
     /// Print rows without headings, and no messages except errors
     #[arg(short, long)]

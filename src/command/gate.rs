@@ -4,7 +4,7 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 
 use crate::view::gate::{CiFormat, annotations, step_summary};
-use pmc_analysis::profile::gate::{GateReport, GateVerdict};
+use pmc_analysis::profile::gate::{ComparisonVerdict, GateReport, GateVerdict};
 use pmc_sys::error::{Error, Exit, Result};
 
 /// Returns the exit status: 0 for a pass, 1 for a regression, 2 if the runs cannot tell. Status 2 is also the
@@ -17,31 +17,41 @@ pub(super) fn exit_of(report: &GateReport) -> Exit {
     }
 }
 
+/// Gives an error the exit status 2 if there is a condition: a command that cannot be started, or a recording
+/// that cannot be read, is neither a pass nor a regression.
+pub(super) fn unusable_if_failed(has_condition: bool, result: Result<Exit>) -> Result<Exit> {
+    result.map_err(|error| {
+        match has_condition && !error.is_quiet() && !error.exit_status().is_interruption() {
+            true => error.exit(Exit::Usage),
+            false => error,
+        }
+    })
+}
+
 /// Writes GitHub's workflow commands, if the CI system is GitHub.
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
 pub(super) fn write_annotations(
     out: &mut dyn Write,
-    report: &GateReport,
+    verdict: &ComparisonVerdict,
     ci: Option<CiFormat>,
 ) -> io::Result<()> {
-    if ci != Some(CiFormat::GitHub) {
-        return Ok(());
-    }
+    let Some(report) = verdict.gate.as_ref().filter(|_| ci == Some(CiFormat::GitHub)) else { return Ok(()) };
     let workspace = std::env::var("GITHUB_WORKSPACE").ok();
     let here = || std::env::current_dir().map(|folder| folder.display().to_string()).unwrap_or_default();
-    annotations(out, report, &workspace.unwrap_or_else(here))
+    annotations(out, verdict, report, &workspace.unwrap_or_else(here))
 }
 
 /// Appends the answer to the step summary of GitHub Actions, if there is one.
 ///
 /// # Errors
 /// Fails if the file of the summary cannot be written.
-pub(super) fn append_summary(report: &GateReport, ci: Option<CiFormat>) -> Result<()> {
+pub(super) fn append_summary(verdict: &ComparisonVerdict, ci: Option<CiFormat>) -> Result<()> {
+    let Some(report) = verdict.gate.as_ref().filter(|_| ci == Some(CiFormat::GitHub)) else { return Ok(()) };
     let path = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty());
-    let Some(path) = path.filter(|_| ci == Some(CiFormat::GitHub)) else { return Ok(()) };
+    let Some(path) = path else { return Ok(()) };
     let opened = OpenOptions::new().append(true).create(true).open(&path);
-    let written = opened.and_then(|mut file| file.write_all(step_summary(report).as_bytes()));
+    let written = opened.and_then(|mut file| file.write_all(step_summary(verdict, report).as_bytes()));
     written.map_err(|error| Error::output(format_args!("the step summary to {}", path.display()), error))
 }

@@ -361,7 +361,11 @@ fn load_settings(cli: &mut Cli, matches: Option<&ArgMatches>) -> Result<Config> 
 
 fn run(cli: Cli, settings: &Config, columns: Option<&pmcstat::PmcstatColumns>) -> Result<Exit> {
     match cli.command {
-        Command::Stat(typed) => stat::run(stat::StatPlan::new(*typed, &Host::live())?, None),
+        Command::Stat(typed) => {
+            let has_condition = typed.counted.fail_if.is_some();
+            let ran = stat::StatPlan::new(*typed, &Host::live()).and_then(|plan| stat::run(plan, None));
+            gate::unusable_if_failed(has_condition, ran)
+        }
         Command::StatRecord(typed) => {
             let plan = stat::StatPlan::recording(*typed, &Host::live())?;
             match columns {
@@ -393,7 +397,10 @@ fn run(cli: Cli, settings: &Config, columns: Option<&pmcstat::PmcstatColumns>) -
             recorded.and_then(|exit| trace::run(&plan).map(|_| exit))
         }
         Command::Annotate(typed) => annotate::run(annotate::AnnotatePlan::new(&typed)?),
-        Command::Diff(typed) => diff::run(&diff::DiffPlan::new(&typed)?),
+        Command::Diff(typed) => {
+            let ran = diff::DiffPlan::new(&typed).and_then(|plan| diff::run(&plan));
+            gate::unusable_if_failed(typed.fail_if.is_some(), ran)
+        }
         Command::Compare(typed) => {
             let recording = |mut typed| {
                 config::apply_recording(settings, &mut typed)?;
@@ -416,7 +423,9 @@ fn run(cli: Cli, settings: &Config, columns: Option<&pmcstat::PmcstatColumns>) -
                 },
                 diff: &|typed, labels| diff::compare(diff::DiffPlan::new(typed)?, labels),
             };
-            compare::run(&compare::ComparePlan::new(*typed)?, &steps)
+            let has_condition = typed.fail_if.is_some();
+            let ran = compare::ComparePlan::new(*typed).and_then(|plan| compare::run(&plan, &steps));
+            gate::unusable_if_failed(has_condition, ran)
         }
         Command::Latency(typed) => latency::run(&latency::LatencyPlan::new(*typed, &Host::live())?),
         Command::Sched(typed) => match sched::SchedPlan::new(*typed, &Host::live())? {

@@ -24,13 +24,15 @@ pub(super) enum CommandWarning {
     RuntimeNameless { language: &'static str, why: &'static str, remedy: &'static str },
     TargetsEnded,
     SizeReached,
-    CopiesKept { samples: String },
+    CopiesKept { samples: u64, compat: u64 },
     StacksCut { percent: f64, are_largest: bool },
     RecordsLost { records: u64 },
     CallsLost { records: u64 },
     IntervalsLost { records: u64 },
     TraceCutOff,
     CommandFailed { name: String, status: u8 },
+    MoreRuns { runs: usize, limit: f64, time: String },
+    TooManyRuns { runs: usize, limit: f64, time: String, most: usize, budget: String },
     TimesEstimated,
     SecretUnencrypted,
 }
@@ -88,11 +90,21 @@ impl From<CommandWarning> for Warning {
             }
             TargetsEnded => Self::note("all sampled processes have ended"),
             SizeReached => Self::note("the recording has reached --max-size and ends here"),
-            CopiesKept { samples } => Self::note(format!(
-                "{samples} samples were saved with a copy of the stack, and will be unwound when the file is read: pmc fell \
-                 behind, or the process is 32-bit Arm"
-            ))
-            .advise("a lower -F avoids this"),
+            CopiesKept { samples, compat } => {
+                let late = samples - compat;
+                let why = match (late, compat) {
+                    (_, 0) => "they will be unwound when the file is read, because pmc fell behind".to_owned(),
+                    (0, _) => "their process is 32-bit Arm, which pmc does not unwind".to_owned(),
+                    (..) => format!(
+                        "{} will be unwound when the file is read, because pmc fell behind; \
+                         the others are from a 32-bit Arm process, which pmc does not unwind",
+                        thousands(late)
+                    ),
+                };
+                let samples = counted(samples, "sample");
+                let note = Self::note(format!("{samples} saved with a copy of the stack: {why}"));
+                if late > 0 { note.advise("a lower -F avoids this") } else { note }
+            }
             StacksCut { percent, are_largest } => {
                 Self::note(format!("{percent:.1}% of the stacks are truncated at the end of the stack copy"))
                     .advise(match are_largest {
@@ -115,6 +127,14 @@ impl From<CommandWarning> for Warning {
                 "the times are estimated from the recording's modification time, because it has no clock",
             )
             .advise("pmc record stores the clock; with perf, record with -k CLOCK_MONOTONIC"),
+            MoreRuns { runs, limit, time } => Self::note(format!(
+                "to show a change of {limit}%, each command is profiled {runs} more times, which takes about {time}"
+            )),
+            TooManyRuns { runs, limit, time, most, budget } => Self::new(format!(
+                "to show a change of {limit}%, each command would have to be profiled {runs} more times, which takes \
+                 about {time}; there is time for {most}"
+            ))
+            .advise(format!("--budget {budget}, a quieter machine, or a larger limit in the condition")),
             CommandFailed { name, status } => Self::new(format!("`{name}` ended with status {status}"))
                 .advise("check that this is the command you want to compare"),
         }
@@ -124,4 +144,27 @@ impl From<CommandWarning> for Warning {
 fn lost(records: u64) -> String {
     let were = if records == 1 { "was" } else { "were" };
     format!("{} {were} lost because the ring buffers were full", counted(records, "record"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stack_copies_are_attributed_to_32_bit_arm_only_if_such_a_process_was_recorded() {
+        let said = |samples, compat| {
+            let warning = Warning::from(CommandWarning::CopiesKept { samples, compat });
+            format!("{warning:?}")
+        };
+        let late = said(7, 0);
+        assert!(
+            late.contains("7 samples saved") && late.contains("fell behind") && !late.contains("Arm"),
+            "{late}"
+        );
+        let compat = said(7, 7);
+        assert!(compat.contains("32-bit Arm") && !compat.contains("fell behind"), "{compat}");
+        assert!(!compat.contains("lower -F"), "{compat}");
+        let both = said(7, 5);
+        assert!(both.contains("2 will be unwound") && both.contains("32-bit Arm"), "{both}");
+    }
 }

@@ -285,7 +285,7 @@ pub const CHAPTERS: &[HelpChapter] = &[
             row(&[Char('t')], KeyAction::InThread, "", "only samples of threads with this name"),
             row(&[Char('K')], KeyAction::HideKernel, "", "hide or show kernel samples"),
             row(&[Char('U')], KeyAction::HideUser, "", "hide or show user samples"),
-            row(&[Char('W')], KeyAction::States, "", "running, waiting, waiting for a CPU, or all time"),
+            row(&[Char('W')], KeyAction::States, "waits", "running, waiting, waiting for a CPU, or all time"),
             row(&[Char('I')], KeyAction::Idle, "", "show or fold the waits of idle threads"),
             row(
                 &[Char('T')],
@@ -365,7 +365,7 @@ pub const CHAPTERS: &[HelpChapter] = &[
                 "callers first, or sampled functions first",
             ),
             only(STACKS, &[Char('R')], KeyAction::Recursion, "", "fold or unfold direct recursion"),
-            only(NAMED, &[Char('b')], KeyAction::ShowCallers, "", "show or hide start-up frames"),
+            only(NAMED, &[Char('b')], KeyAction::ShowCallers, "start-up", "show or hide start-up frames"),
             only(&[Pane::Tree], &[Char('+'), Char('=')], KeyAction::Expand, "", "open the branch"),
             only(&[Pane::Tree], &[Char('-')], KeyAction::Collapse, "", "close the branch"),
             only(&[Pane::Tree], &[Char('E')], KeyAction::ExpandAll, "", "open all branches"),

@@ -13,7 +13,7 @@ use super::report::{self, ReportLayout};
 use pmc_analysis::profile::sampled::trust::losses;
 use pmc_analysis::profile::sampled::{LiveHeader, Profile};
 use pmc_sys::text::{as_json, clean};
-use pmc_sys::units::{bytes, seconds, thousands};
+use pmc_sys::units::{bytes, counted, seconds, thousands};
 
 /// Version of the JSON format; increases when the meaning of a field changes.
 const VERSION: u32 = 1;
@@ -64,7 +64,7 @@ pub(crate) fn write(
     )?;
     write!(out, "{}", losses(head.samples, head.lost, false))?;
     if head.throttled > 0 {
-        write!(out, ", throttled {} times", thousands(head.throttled))?;
+        write!(out, ", throttled {}", counted(head.throttled, "time"))?;
     }
     if head.unknown > 0 {
         write!(out, ", {} of unknown events", thousands(head.unknown))?;

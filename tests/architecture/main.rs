@@ -6,13 +6,14 @@
 //! edge here when you need it, and remove an edge with its last use. `planted` breaks each rule in every way
 //! we thought of and checks that the break is found. An offence is printed as `file:line: what is wrong`.
 //!
-//! `heritage`, `links` and `examples` check the documentation, `words` checks prose and names, and
-//! `dependencies` checks the external crates.
+//! `heritage`, `links` and `examples` check the documentation, `words` checks prose and names, `loops` checks test
+//! programs, and `dependencies` checks the external crates.
 
 mod dependencies;
 mod examples;
 mod heritage;
 mod links;
+mod loops;
 mod planted;
 mod resolve;
 mod rules;

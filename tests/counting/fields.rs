@@ -4,13 +4,15 @@
 //! Both tools run the same command lines. A parser written for perf's output (perf-stat(1), CSV FORMAT)
 //! accepts both.
 
-use crate::kit;
+use std::sync::LazyLock;
+
+use crate::kit::{self, burn::busy_shell};
 
 use kit::{need_perf_events, need_program, need_root};
 use serde_json::Value;
 
-/// A command that stays busy for some hundred milliseconds, so that every interval has a count.
-const COMMAND: [&str; 3] = ["sh", "-c", "i=0; while [ $i -lt 60000 ]; do i=$((i + 1)); done"];
+/// A command that stays busy for 200 milliseconds, so that every interval has a count.
+static COMMAND: LazyLock<[&str; 3]> = LazyLock::new(|| ["sh", "-c", busy_shell(200)]);
 
 /// Options whose output is compared.
 const CSV: &[&str] = &[
@@ -66,7 +68,7 @@ fn distinct<T: PartialEq>(lines: Vec<T>, options: &str) -> Vec<T> {
 #[track_caller]
 fn output(tool: &str, options: &str) -> String {
     let all: Vec<&str> =
-        ["stat"].into_iter().chain(options.split(' ')).chain(["--"]).chain(COMMAND).collect();
+        ["stat"].into_iter().chain(options.split(' ')).chain(["--"]).chain(*COMMAND).collect();
     let ran = match tool {
         "perf" => kit::Ran::from(kit::oracle::ask(tool, &all)),
         _ => kit::run(&all),

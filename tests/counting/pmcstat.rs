@@ -6,6 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use crate::kit::burn::busy_shell;
 use crate::kit::{self, Ran, oracle};
 
 struct Place(tempfile::TempDir);
@@ -518,8 +519,10 @@ fn cpus_are_measured_while_a_command_runs() {
     let (names, rows) = place.table(&["-s", "page_fault.all", "sh", "-c", "/bin/true; exit 0"]);
     assert!(names.iter().all(|name| name.starts_with("s/")), "{names:?}");
     assert!(rows.len() == 1 && rows[0].iter().sum::<u64>() > 0, "{rows:?}");
-    let until = "i=0; while [ $i -lt 30000 ]; do i=$((i + 1)); done";
-    place.run(&["-S", "clock.hard", "-O", "f", "sh", "-c", until]).expect(0).says(&["samples, none lost"]);
+    place
+        .run(&["-S", "clock.hard", "-O", "f", "sh", "-c", busy_shell(50)])
+        .expect(0)
+        .says(&["samples, none lost"]);
     place.run(&["-R", "f", "-m", "-"]).expect(0).prints(&["0x"]);
 }
 
@@ -543,8 +546,7 @@ fn clocks_count_ticks() {
     }
     let place = Place::new();
     let line = ["-p", "clock.hard", "-p", "clock.stat", "-p", "clock.prof", "-p", "task-clock", "sh", "-c"];
-    let (_, rows) =
-        place.table(&[&line[..], &["i=0; while [ $i -lt 50000 ]; do i=$((i + 1)); done"]].concat());
+    let (_, rows) = place.table(&[&line[..], &[busy_shell(200)]].concat());
     let [hard, stat, prof, ns] = rows[0][..] else { panic!("{rows:?}") };
     // All cover the same time, except for the moments at which each starts.
     for (ticks, rate) in [(hard, 1000), (stat, 127), (prof, 8128)] {

@@ -65,7 +65,8 @@ pub(crate) fn code(page: &str) -> PageCode {
             block.push((at, ""));
             continue;
         }
-        let indent = if line.starts_with("```") { "" } else { "    " };
+        // Only the end of a fence follows a fenced block; its start may follow an indented one.
+        let indent = if line.starts_with("```") && !is_fenced { "" } else { "    " };
         add(&mut found, &file, std::mem::take(&mut block), indent);
         paragraph.push_str(line);
         if let Some(name) =

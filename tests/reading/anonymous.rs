@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use pmc_perfdata::perfdata::Reader;
 use pmc_perfdata::record::{MappedFileId, Mmap2, Record};
 
+use crate::kit::burn::busy_shell_with;
 use crate::kit::lab::{self, Lab};
 use crate::kit::{self, oracle};
 
@@ -23,7 +24,7 @@ int main(void) {
     strncpy(copy, getenv("SECRET"), sizeof copy - 1);
     __asm__ volatile("" : : "r"(copy) : "memory");
     prctl(PR_SET_NAME, "qzxthread");
-    for (int i = 0; i < 3000; i++) { long n = uneven(); hot(n); warm(n); }
+    for_cpu_ms(150) { long n = uneven(); hot(n); warm(n); }
     __asm__ volatile("" : : "r"(copy) : "memory");
     return 0;
 }
@@ -195,7 +196,7 @@ fn kernel_moves_to_where_it_is_without_randomization() {
         return;
     }
     let file = lab.path("perf.data");
-    let work = ["sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); echo $i >/dev/null; done"];
+    let work = ["sh", "-c", busy_shell_with(200, "head -c 1000000 /dev/zero >/dev/null")];
     let mut command = kit::pmc();
     command.args(["record", "-q", "-e", "cpu-clock:k", "-F", "5000", "-g", "-o"]).arg(&file).args(work);
     kit::Ran::from(command.output().unwrap()).expect(0);

@@ -28,7 +28,7 @@ __attribute__((noinline)) long hot(long n) {
 /* The name is not in the source text. */
 long unused[8] __asm__("never_" "used");
 int main(void) {
-    for (int i = 0; i < 3000; i++) {
+    for_cpu_ms(300) {
         long n = uneven();
         sink += hot(n);
         sink += weigh(sink, n * 20);

@@ -4,12 +4,14 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::kit::burn::{BURN_H, loops};
 use crate::kit::{self, lab, lab::Lab};
 
+/// 200 turns of `MICROSECONDS` and of 100 microseconds of CPU time.
 const SHOP: &str = r#"
-__attribute__((noinline)) void find(long n) { sink += chain(sink, FACTOR * n / 100); }
-__attribute__((noinline)) void pay(long n) { sink += chain(sink, 1000 * n / 100); sink++; }
-int main(void) { for (int i = 0; i < 3000; i++) { long n = uneven(); find(n); pay(n); } return 0; }
+__attribute__((noinline)) void find(long n) { for_cpu_us(MICROSECONDS * n / 100) sink += chain(sink, 2000); }
+__attribute__((noinline)) void pay(long n) { for_cpu_us(n) sink += chain(sink, 2000); sink++; }
+int main(void) { for (int i = 0; i < 200; i++) { long n = uneven(); find(n); pay(n); } return 0; }
 "#;
 
 /// A job of a CI system: a repository with two commits, and the commit of the base.
@@ -25,13 +27,15 @@ impl Job {
         std::fs::write(job.repository.join("Makefile"), "shop: shop.c\n\tgcc -O1 -g -o shop shop.c\n")
             .unwrap();
         job.run("git init -q", &[]).expect(0);
-        let commit = |factor: u32| {
-            let source = format!("#define FACTOR {factor}\n{}{SHOP}", lab::CHAIN);
+        let commit = |microseconds: u32| {
+            let constants =
+                format!("#define MICROSECONDS {microseconds}\n#define LOOP_PERCENT {}", loops(100));
+            let source = format!("{constants}\n#include \"{BURN_H}\"\n{}{SHOP}", lab::CHAIN);
             std::fs::write(job.repository.join("shop.c"), source).unwrap();
             job.run("git add Makefile shop.c && git commit -qm change && git rev-parse HEAD", &[]).expect(0)
         };
-        let base = commit(1000).stdout.trim().to_owned();
-        commit(6000);
+        let base = commit(100).stdout.trim().to_owned();
+        commit(600);
         Self { base, ..job }
     }
 

@@ -7,13 +7,21 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Stdio;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use rustix::process::Signal;
 use serde_json::Value as Json;
 
 use super::groups;
-use crate::kit::{self, ProcessGuard, lab::Lab};
+use crate::export::in_browser;
+use crate::kit::{self, ProcessGuard, lab, lab::Lab};
+
+const THREE_FUNCTIONS: &str = r"
+__attribute__((noinline)) void parse(long n) { sink += chain(sink, n); }
+__attribute__((noinline)) void render(long n) { sink += chain(sink, n + n * MORE / 100); sink++; }
+__attribute__((noinline)) void store(long n) { sink += chain(sink, n); sink += 2; }
+int main(void) {
+    for (int i = 0; i < 2000; i++) { long n = uneven() * 30; parse(n); render(n); store(n); }
+}
+";
 
 /// User mode, because the kernel may not be measured by every user.
 const EVENTS: [&str; 6] = ["-e", "task-clock:u", "--sample", "cpu-clock:u", "-F", "9973"];
@@ -32,6 +40,7 @@ fn slower_function_is_named_in_all_formats() {
     let options = ["-r", "4", "--fail-if", groups::SLOWER, "-o", page.to_str().unwrap()];
     let text = compare(&old, &new, &options).expect(1).says(&["page.html is written"]);
     let text = text.prints(&[
+        " B is slower: changed +",
         " 2 commands, 4 runs each, in turn:",
         " task-clock:u",
         "  A     4 recordings, ",
@@ -45,7 +54,14 @@ fn slower_function_is_named_in_all_formats() {
     );
 
     let page = fs::read_to_string(page).unwrap();
-    for words in ["<code>", "task-clock:u", "<tr class=\"more\">", "[.] changed", " regression: "] {
+    for words in [
+        "<code>",
+        "B is slower: changed +",
+        "task-clock:u",
+        "<tr class=\"more\">",
+        "[.] changed",
+        " regression: ",
+    ] {
         assert!(page.contains(words), "{words}");
     }
     // Nothing is loaded.
@@ -53,22 +69,15 @@ fn slower_function_is_named_in_all_formats() {
         page.contains("default-src 'none'") && !page.contains("http:") && !page.contains("https:"),
         "the page refers to the network"
     );
-    let image = page.split("src=\"data:image/svg+xml;base64,").nth(1).unwrap().split('"').next().unwrap();
-    let image = String::from_utf8(STANDARD.decode(image).unwrap()).unwrap();
-    // How much redder than grey the function's reddest box is.
-    let redness = |function: &str| -> i32 {
-        let boxes = image.split("<title>").filter(|title| title.starts_with(function));
-        let colours =
-            boxes.map(|title| title.split("fill=\"rgb(").nth(1).unwrap().split(')').next().unwrap());
-        let parts = colours.map(|colour| colour.split(',').map(|part| part.parse().unwrap()).collect());
-        parts.map(|parts: Vec<i32>| parts[0] - parts[1]).max().unwrap()
-    };
-    // `chain` is inlined into `changed`.
-    assert!(redness("chain ") > 100 && redness("unchanged ") < 50, "{image}");
+    if kit::need_program("chromium") {
+        page_shows_the_difference(&lab, &page);
+    }
 
     let ran = compare(&old, &new, &["-r", "4", "--fail-if", groups::SLOWER, "--json"]).expect(1);
     let document: Json = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(document["gate"]["verdict"], "regression");
+    assert_eq!(document["verdicts"][0]["direction"], "slower");
+    assert!(document["verdicts"][0]["headline"].as_str().unwrap().starts_with("B is slower: changed +"));
     assert_eq!(document["counts"]["measures"][1]["name"], "task-clock:u");
     let rows = document["profiles"]["events"][0]["rows"].as_array().unwrap();
     let changed = rows.iter().find(|row| row["sym"] == "changed").unwrap();
@@ -86,6 +95,62 @@ fn slower_function_is_named_in_all_formats() {
     github.args([&old, &new]).env("GITHUB_WORKSPACE", lab.path("new"));
     let github: kit::Ran = github.output().unwrap().into();
     github.expect(1).prints(&["\n::error file=prog.c,line="]);
+}
+
+/// The page has the design of an exported page: dark mode, search, and a differential flame graph.
+#[track_caller]
+fn page_shows_the_difference(lab: &Lab, page: &str) {
+    let script = "
+        const first = chosen.view, changes = {};
+        const walk = (block) => block.children().forEach((below) => {
+            const name = data.names[below.fn];
+            changes[name] = Math.max(changes[name] || 0, below.change / sums.mostChange);
+            walk(below);
+        });
+        walk(root);
+        const colours = ['light', 'dark'].map((which) => { theme(which); return getComputedStyle(document.documentElement).backgroundColor; });
+        $('search').value = 'unchanged';
+        $('search').dispatchEvent(new Event('input'));
+        const visible = [...document.querySelectorAll('#result .functions tr')]
+            .filter((row) => row.querySelector('td') && !row.hidden).map((row) => row.textContent);
+        show('flame');
+        const boxes = drawn.length;
+        show('functions');
+        const results = { first, changes, colours, visible, boxes, about: $('about').textContent,
+            columns: $('functions').textContent, legend: $('legend').textContent,
+            tabs: [...document.querySelectorAll('nav [data-view]')].filter((tab) => !tab.hidden).map((tab) => tab.dataset.view),
+            requests: performance.getEntriesByType('resource').length };
+    ";
+    let results = in_browser(lab, page, script, &[]);
+    assert_eq!(results["first"], "result", "{results}");
+    assert_eq!(results["tabs"], serde_json::json!(["result", "flame", "tree", "functions"]), "{results}");
+    // `chain` is inlined into `changed`.
+    let change = |name: &str| results["changes"][name].as_f64().unwrap();
+    assert!(change("chain") > 0.9 && change("unchanged") == 0.0, "{results}");
+    assert_ne!(results["colours"][0], results["colours"][1]);
+    let visible = results["visible"].as_array().unwrap();
+    assert!(!visible.is_empty(), "{results}");
+    assert!(visible.iter().all(|row| row.as_str().unwrap().contains("unchanged")), "{results}");
+    let text = |name: &str| results[name].as_str().unwrap();
+    assert!(results["boxes"].as_u64().unwrap() > 2 && text("columns").contains("B − A"), "{results}");
+    assert!(text("about").contains("4 runs of A and 4 of B") && text("legend").contains("costs more in B"));
+    assert_eq!(results["requests"], 0);
+}
+
+/// Three functions, each with a third of the time. One of them is 30 % slower.
+#[test]
+fn slower_function_is_in_the_headline() {
+    let Some(lab) = Lab::new() else { return };
+    let build = |more: u32| {
+        let define = format!("-DMORE={more}");
+        lab.build(&format!("render-{more}"), &[lab::CHAIN, THREE_FUNCTIONS].concat(), &["-O1", "-g", &define])
+    };
+    let ran = compare(&build(0), &build(30), &["-r", "10", "--json"]).expect(0);
+    let document: Json = serde_json::from_str(&ran.stdout).unwrap();
+    let verdict = &document["verdicts"][0];
+    let headline = verdict["headline"].as_str().unwrap();
+    assert!(headline.starts_with("B is slower: ") && headline.contains("render +"), "{headline}");
+    assert_eq!(verdict["direction"], "slower");
 }
 
 #[test]
@@ -114,7 +179,9 @@ fn invalid_options_are_rejected_before_the_commands_run() {
         (&["--fail-if", "colour > 3%"], "`colour` is not measured"),
         (&["--format", "junit"], "--fail-if"),
         (&["--json", "-o", "-"], "standard output is used for the answer"),
-        (&["-r", "2"], "3..=200"),
+        (&["-r", "2"], "3..=1000"),
+        (&["--budget", "9s"], "--fail-if"),
+        (&["--budget", "x", "--fail-if", "worse > 3%"], "--budget x: must be a time"),
     ] {
         kit::run(&[&["compare", &touch, "true"], options].concat()).expect(2).says(&[words]);
     }
@@ -131,11 +198,25 @@ fn failing_commands_determine_the_status() {
     // The output of the first run is shown, but not on standard output.
     let failing = run(&["echo out; echo error >&2; exit 3", "true"]).expect(3);
     let failing = failing.says(&["out\n", "error\n", "ended with status 3"]);
-    let failing = failing.prints(&[" 2 commands, 3 runs each"]);
-    assert!(!failing.stdout.contains("\nout\n"));
-    run(&["./no-such-program", "true"]).expect(127).says(&["./no-such-program"]);
+    let failing = failing.prints(&[
+        " A failed with status 3 in 6 of 6 runs, so that their times cannot be compared.",
+        " 2 commands, 3 runs each",
+        "  command failed",
+    ]);
+    assert!(!failing.stdout.contains("\nout\n") && !failing.stdout.contains("er\n"), "{}", failing.stdout);
+    let missing = ["./no-such-program", "true"];
+    run(&missing).expect(127).says(&["./no-such-program"]);
+    // Not a pass, and not a regression.
+    run(&[&missing[..], &["--fail-if", "worse > 3%"]].concat()).expect(2).says(&["./no-such-program"]);
     let gate = run(&["exit 3;", "true", "--fail-if", "worse > 3%"]).expect(2);
-    gate.prints(&[" unusable: ", "`exit 3;` failed with status 3"]);
+    gate.prints(&[" unusable: ", "`exit 3;` failed with status 3 in 6 of 6 runs"]);
+    // A command that fails only while it is profiled.
+    let dir = tempfile::tempdir().unwrap();
+    let runs = dir.path().join("runs");
+    let late = format!("echo >>{0}; [ $(wc -l <{0}) -le 3 ] || exit 4", runs.display());
+    run(&["true", &late, "--fail-if", "total > 300%"])
+        .expect(2)
+        .prints(&[" B failed with status 4 in 3 of 6 runs", " failed with status 4 in 3 of 6 runs"]);
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn kallsyms_lookup_matches_perf() {
 #[test]
 fn recording_is_read_from_stdin_by_default() {
     let Some(lab) = Lab::new() else { return };
-    let program = lab.build("spin", "int main(void) { for (volatile long i = 0; i < 100000000; i++); }", &[]);
+    let program = lab.build("spin", "int main(void) { burn_ms(200); }", &[]);
     let file = lab.record("perf.data", &["-e", "cpu-clock"], &program);
     let run = |line: &str, folder: &Path| -> kit::Ran {
         let pmc = kit::pmc().get_program().to_owned();

@@ -17,7 +17,7 @@ const PROGRAM: &str = r#"
 static __attribute__((noinline)) unsigned long leaf(unsigned long x, long n) { return chain(x, n); }
 static __attribute__((noinline)) unsigned long twice(unsigned long x) { return leaf(x, 100 * uneven()) + 1; }
 static __attribute__((noinline)) unsigned long once(unsigned long x) { return leaf(x, 50 * uneven()) + 2; }
-static void *work(void *arg) { for (int i = 0; i < 3000; i++) sink = once(twice(i)); return arg; }
+static void *work(void *arg) { for_cpu_ms(200) sink = once(twice(sink)); return arg; }
 "#;
 
 /// A recording of the program, with call chains.
@@ -47,7 +47,7 @@ fn counts(lines: &str) -> BTreeMap<String, u64> {
 /// A thread that changes its name while it runs.
 const RENAMED: &str = r#"
 #include <sys/prctl.h>
-static void spin(void) { for (int i = 0; i < 300; i++) sink = chain(i, 20000); }
+static void spin(void) { for_cpu_ms(100) sink = chain(sink, 20000); }
 int main(void) { spin(); prctl(PR_SET_NAME, "second"); spin(); prctl(PR_SET_NAME, "third"); spin(); return 0; }
 "#;
 
@@ -62,6 +62,23 @@ fn renamed_thread_is_one_firefox_thread() {
         serde_json::from_str(&export(&lab, &file, "a.firefox.json", &[])).unwrap();
     let names = profile["threads"].as_array().unwrap().iter().map(|thread| &thread["name"]);
     assert_eq!(names.collect::<Vec<_>>(), ["third"]);
+}
+
+#[test]
+fn renamed_thread_is_one_thread_of_the_page() {
+    let Some(lab) = Lab::new() else { return };
+    if !kit::need_program("chromium") {
+        return;
+    }
+    let program = lab.build("first", &[CHAIN, RENAMED].concat(), &["-O1"]);
+    let file = lab.record("perf.data", &["-e", "cpu-clock", "-F", "2000"], &program);
+    let page = export(&lab, &file, "a.html", &[]);
+    let script = "const results = [...$('thread').options].map((option) => option.textContent);";
+    let results = in_browser(&lab, &page, script, &[]);
+    let [all, thread] = &results.as_array().unwrap()[..] else { panic!("{results}") };
+    assert_eq!(all, "All threads");
+    let thread = thread.as_str().unwrap();
+    assert!(thread.starts_with("third (") && thread.ends_with(", earlier second, first"), "{thread}");
 }
 
 #[test]
@@ -149,8 +166,7 @@ fn flame_graph_contains_functions_and_differences() {
         same.iter().filter(|title| title.contains("; ")).all(|title| title.contains("; 0.00%)")),
         "{same:?}"
     );
-    let source =
-        format!("{CHAIN}\nint main(void) {{ for (int i = 0; i < 3000; i++) sink = chain(i, 5000); }}");
+    let source = format!("{CHAIN}\nint main(void) {{ for_cpu_ms(200) sink = chain(sink, 5000); }}");
     let fresh = lab.build("fresh", &source, &["-O0", "-fno-omit-frame-pointer"]);
     let fresh = lab.record("fresh.data", &["-e", "cpu-clock", "-F", "2000", "-g"], &fresh);
     let grown = titles(&export(&lab, &fresh, "c.svg", &["--diff", file.to_str().unwrap()]));
@@ -207,8 +223,7 @@ fn export_writes_to_the_chosen_destination() {
 #[test]
 fn markup_in_names_is_inert_in_svg() {
     let Some(lab) = Lab::new() else { return };
-    let source =
-        format!("{CHAIN}\nint main(void) {{ for (int i = 0; i < 3000; i++) sink = chain(i, 5000); }}");
+    let source = format!("{CHAIN}\nint main(void) {{ for_cpu_ms(200) sink = chain(sink, 5000); }}");
     let program = lab.build("<script>alert(", &source, &["-O1"]);
     let file = lab.record("]]><b>&.data", &["-e", "cpu-clock", "-F", "2000", "-g"], &program);
     let svg = export(&lab, &file, "a.svg", &[]);
@@ -533,6 +548,12 @@ fn svg_supports_search_and_zoom_without_network() {
         const whole = wide();
         zoom(twice);
         results.push(`wider: ${wide() > whole * 1.2}`, `back: ${!unzoombtn.classList.contains('hide')}`);
+        const shown = (button) => getComputedStyle(button).display !== 'none' && Number(getComputedStyle(button).opacity);
+        results.push(`buttons: ${shown(searchbtn)} ${shown(unzoombtn)}`);
+        unzoom();
+        results.push(`before: ${shown(unzoombtn) > 0}`);
+        const top = (name) => [...frames.children].find((one) => one.querySelector('title').textContent.startsWith(name)).getBoundingClientRect().top;
+        results.push(`down: ${top('all ') < top('main ') && top('main ') < top('twice ')}`);
         results.push(`requests: ${performance.getEntriesByType('resource').length}`);
         document.documentElement.setAttribute('data-results', results.join(', '));
     }, 100)); ]]></script></svg>";
@@ -542,7 +563,8 @@ fn svg_supports_search_and_zoom_without_network() {
     let results = results.split('"').next().unwrap();
     let (_, total) = shares(&file, "twice");
     assert!((percent(results.split(',').next().unwrap(), 0) - total).abs() < 0.2, "{results} {total}");
-    assert!(results.ends_with("wider: true, back: true, requests: 0"), "{results}");
+    let want = "wider: true, back: true, buttons: 1 1, before: true, down: true, requests: 0";
+    assert!(results.ends_with(want), "{results}");
 }
 
 #[test]
@@ -591,11 +613,16 @@ fn html_supports_search_and_zoom_without_network() {
         show('functions');
         const named = [...document.querySelectorAll('#functions td.name')].find((cell) => cell.title === long).textContent;
         const middle = [shortened('abcdefghijklmnop', 9), shortened('abc', 9)];
+        $('listing').style.maxHeight = '80px';
         show('code');
-        const code = $('listing').textContent;
+        const code = $('listing').textContent, hottest = document.querySelector('#listing .hottest');
+        const { top, bottom } = $('listing').getBoundingClientRect();
+        const isVisible = hottest.getBoundingClientRect().top >= top && hottest.getBoundingClientRect().bottom <= bottom;
+        const shares = [...document.querySelectorAll('#listing tr.s')].map((row) => parseFloat(row.children[0].textContent) || 0);
+        const isHottest = parseFloat(hottest.children[0].textContent) === Math.max(...shares);
         const wraps = [...document.querySelectorAll('#listed strong')].map((name) => getComputedStyle(name).whiteSpace);
         show('recording');
-        const results = { all, matched, tip, zoomed, wide, link, first, part, rows, code, tree, closed, named, middle, wraps,
+        const results = { all, matched, tip, zoomed, wide, link, first, part, rows, code, tree, closed, named, middle, wraps, isVisible, isHottest,
             facts: $('recording').textContent, about: $('about').textContent, span: $('span').textContent,
             requests: performance.getEntriesByType('resource').length };
     ";
@@ -621,7 +648,10 @@ fn html_supports_search_and_zoom_without_network() {
     assert!(results["wraps"].as_array().unwrap().iter().all(|of| of == "nowrap"), "{results}");
     assert!(text("code").contains("leaf") && text("code").contains("imul"), "{results}");
     assert!(text("facts").contains("Trust: ") && text("facts").contains("hostname"), "{results}");
-    assert!(text("about").contains("samples of cpu-clock"), "{results}");
+    assert!(results["isVisible"] == true && results["isHottest"] == true, "{results}");
+    let about = text("about");
+    assert!(about.starts_with("Recorded on ") && about.contains(" samples of cpu-clock, "), "{results}");
+    assert!(about.contains(" of CPU time.") && about.contains("record "), "{results}");
     assert_eq!(results["requests"], 0);
 }
 
@@ -633,8 +663,7 @@ fn markup_in_names_is_inert_in_html() {
     }
     // The thread and the module have the program's name. The page's title is the recording's name.
     let name = "<img src=x onerror='document.title=1'>";
-    let source =
-        format!("{CHAIN}\nint main(void) {{ for (int i = 0; i < 3000; i++) sink = chain(i, 5000); }}");
+    let source = format!("{CHAIN}\nint main(void) {{ for_cpu_ms(200) sink = chain(sink, 5000); }}");
     let program = lab.build(name, &source, &["-O0", "-fno-omit-frame-pointer"]);
     let file = lab.record("<b>&\"' .data", &["-e", "cpu-clock", "-F", "2000", "-g"], &program);
     let page = export(&lab, &file, "a.html", &[]);

@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value as Json, json};
 
 use crate::kit;
+use crate::kit::burn::busy_shell;
 use crate::kit::lab::{CHAIN, Lab};
 
 /// A program with inlined and other functions, at addresses that differ in each run.
@@ -16,7 +17,7 @@ const PROGRAM: &str = r#"
 static inline __attribute__((always_inline)) unsigned long tiny(unsigned long x) { return chain(x, 50 * uneven()); }
 static __attribute__((noinline)) unsigned long fast(unsigned long x) { return tiny(x) + 1; }
 static __attribute__((noinline)) unsigned long slow(unsigned long x) { return chain(x, 150 * uneven()) + 2; }
-int main(void) { for (int i = 0; i < 3000; i++) sink = slow(fast(i)); return 0; }
+int main(void) { for_cpu_ms(250) sink = slow(fast(sink)); return 0; }
 "#;
 const FLAGS: [&str; 5] = ["-O1", "-g", "-fno-omit-frame-pointer", "-fPIE", "-pie"];
 
@@ -409,7 +410,7 @@ fn run_example(lab: &Lab, command_line: &str, variables: &[(&str, &str)]) -> Vec
     let programs = Path::new(kit::binary()).parent().unwrap();
     let line = command_line.replace("/usr/bin/", "").replace("/var/lib/pmc", state.to_str().unwrap());
     let mut shell = Command::new("sh");
-    shell.args(["-c", &format!("exec {line} -- sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'")]);
+    shell.args(["-c", &format!("exec {line} -- sh -c '{}'", busy_shell(150))]);
     shell.env("PATH", format!("{}:{}", programs.display(), std::env::var("PATH").unwrap()));
     let ran: kit::Ran = shell.envs(variables.iter().copied()).output().unwrap().into();
     let ran = ran.expect(0);

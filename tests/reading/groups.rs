@@ -7,10 +7,11 @@ use serde_json::Value;
 
 use crate::kit::{self, lab, lab::Lab};
 
+/// 200 turns of `CHANGED` and of 200 microseconds of CPU time.
 const SOURCE: &str = r#"
-__attribute__((noinline)) void changed(long n) { sink += chain(sink, CHANGED * n / 100); }
-__attribute__((noinline)) void unchanged(long n) { sink += chain(sink, 2000 * n / 100); sink++; }
-int main(void) { for (int i = 0; i < 3000; i++) { long n = uneven(); changed(n); unchanged(n); } return 0; }
+__attribute__((noinline)) void changed(long n) { for_cpu_us(CHANGED * n / 100) sink += chain(sink, 2000); }
+__attribute__((noinline)) void unchanged(long n) { for_cpu_us(2 * n) sink += chain(sink, 2000); sink++; }
+int main(void) { for (int i = 0; i < 200; i++) { long n = uneven(); changed(n); unchanged(n); } return 0; }
 "#;
 
 /// Other load on the machine cannot hide the factor of `changed`, which is 4.
@@ -20,7 +21,7 @@ pub(super) const SLOWER: &str = "worse > 50% and p < 0.01";
 pub(super) fn programs(lab: &Lab) -> [PathBuf; 2] {
     ["old", "new"].map(|version| {
         std::fs::create_dir_all(lab.path(version)).unwrap();
-        let changed = if version == "old" { "-DCHANGED=1000" } else { "-DCHANGED=4000" };
+        let changed = if version == "old" { "-DCHANGED=100" } else { "-DCHANGED=400" };
         lab.build(&format!("{version}/prog"), &[lab::CHAIN, SOURCE].concat(), &["-O1", "-g", changed])
     })
 }
@@ -53,6 +54,7 @@ fn slower_function_is_found_between_groups() {
     let [old, new] = recordings(&lab, 4);
     let ran = diff(&old, &new, &["--fail-if", SLOWER]).expect(1);
     ran.prints(&[
+        " The new version is slower: changed in prog +",
         "base  4 recordings, ",
         "[.] changed",
         " more ",
@@ -106,6 +108,8 @@ fn unusable_recordings_exit_with_status_2() {
     let [old, new] = recordings(&lab, 3);
     let few = diff(&old[..1], &new[..1], &["--fail-if", SLOWER]).expect(2);
     few.prints(&["[.] changed", " unusable: ", "too few recordings: 1 old, 1 new; the minimum is 3 of each"]);
+    // A recording that cannot be read is no regression.
+    diff(&old[..1], &["/no-such-file".into()], &["--fail-if", SLOWER]).expect(2).says(&["/no-such-file"]);
     // Without --vs, two recordings are one old and one new.
     let two = kit::pmc().args(["diff", "--no-cache", "--fail-if", SLOWER]).args([&old[0], &new[0]]).output();
     kit::Ran::from(two.unwrap()).expect(2).prints(&["too few recordings: 1 old, 1 new"]);

@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
 
 use crate::kit;
+use crate::kit::burn::{burn_flags, least_samples};
 
 mod compiled;
 mod debuginfod;
@@ -17,6 +18,7 @@ mod system;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::LazyLock;
 
 use serde_json::Value;
 
@@ -39,7 +41,9 @@ impl Lab {
     /// Runs a compiler or similar program in the folder.
     #[track_caller]
     fn run(&self, program: &str, args: &[&str]) {
+        let is_c = ["gcc", "g++"].contains(&program);
         let output = Command::new(program)
+            .args(is_c.then(burn_flags).into_iter().flatten())
             .args(args)
             .current_dir(self.0.path())
             .env("HOME", self.0.path())
@@ -68,6 +72,9 @@ impl Lab {
         file
     }
 }
+
+/// Number of samples that every recording of a program has.
+static LEAST: LazyLock<usize> = LazyLock::new(|| least_samples(250, 2000));
 
 fn rustup_home() -> PathBuf {
     let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".rustup"));
@@ -182,7 +189,7 @@ fn expect_stack(file: &Path, source: &Path, wanted: &[Wanted]) {
     };
     let good = hot.iter().filter(whole).count();
     let other = hot.iter().find(|stack| !whole(stack)).copied().or(stacks.last().map(|stack| &stack[..]));
-    assert!(stacks.len() >= 50, "only {} samples", stacks.len());
+    assert!(stacks.len() >= *LEAST, "only {} samples", stacks.len());
     assert!(
         hot.len() * 10 >= stacks.len() * 6 && good * 100 >= hot.len() * 90,
         "{} samples, {} in {}, {good} with the whole stack {wanted:?}; one is {other:#?}",

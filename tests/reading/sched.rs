@@ -18,7 +18,7 @@ const WORK: &str = r#"
         char ball;
         if (pipe(ping) || pipe(pong)) return 1;
         for (int i = 0; i < 3; i++)
-            if (!fork()) { for (volatile long n = 0; n < 60000000; n++); _exit(0); }
+            if (!fork()) { burn_ms(100); _exit(0); }
         for (int i = 0; i < 3; i++)
             if (!fork()) { for (int n = 0; n < 20; n++) usleep(2000); _exit(0); }
         if (!fork()) {
@@ -311,7 +311,7 @@ fn ordinary_user_records_the_switches_of_own_tasks() {
 #[test]
 fn recording_without_scheduler_events_is_refused() {
     let Some(lab) = Lab::new() else { return };
-    let program = lab.build("spin", "int main(void) { for (volatile long i = 0; i < 90000000; i++); }", &[]);
+    let program = lab.build("spin", "int main(void) { burn_ms(100); }", &[]);
     let file = lab.record("perf.data", &["-e", "cpu-clock"], &program);
     for command in ["latency", "timehist", "map"] {
         let words = ["sched", command, "-i", file.to_str().unwrap()];

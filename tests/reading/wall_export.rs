@@ -12,8 +12,7 @@ use crate::kit::lab::{CHAIN, Lab};
 
 /// A program that runs in one function and waits in another.
 const PROGRAM: &str = r#"
-#include <time.h>
-__attribute__((noinline)) void spin(void) { for (int i = 0; i < 200; i++) sink = chain(i, 20000); }
+__attribute__((noinline)) void spin(void) { for_cpu_ms(16) sink = chain(sink, 20000); }
 __attribute__((noinline)) void nap(void) { struct timespec t = {0, 20000000}; nanosleep(&t, 0); sink++; }
 int main(void) { for (int i = 0; i < 20; i++) { spin(); nap(); } return 0; }
 "#;
@@ -97,8 +96,8 @@ fn state_selects_running_or_waiting_time() {
 #[test]
 fn flame_graph_colours_waiting_time() {
     let Some(lab) = Lab::new() else { return };
-    let (file, _) = recorded(&lab);
-    let svg = export(&lab, &file, "a.svg", &[]);
+    let (file, sums) = recorded(&lab);
+    let svg = export(&lab, &file, "a.svg", &["--state", "all"]);
     // The red, green and blue of a function's box.
     let colour = |svg: &str, name: &str| -> [u8; 3] {
         let of_box = svg.split("<title>").find(|of| of.starts_with(&format!("{name} (")));
@@ -110,11 +109,17 @@ fn flame_graph_colours_waiting_time() {
     let is_blue = |[red, _, blue]: [u8; 3]| blue > red.saturating_add(50);
     assert!(is_blue(colour(&svg, "nap")) && !is_blue(colour(&svg, "spin")), "{svg}");
     assert!(svg.contains("id=\"legend\"") && svg.contains("waiting for a CPU") && !svg.contains("_[w]"));
+    // Otherwise, the picture shows the state with more time.
+    let first = export(&lab, &file, "d.svg", &[]);
+    let is_of = |svg: &str, state: &str| svg.contains(&format!(" of {state}"));
+    assert!(is_of(&first, if sums["blocked"] > sums["running"] { "waiting" } else { "running" }), "{first}");
     let running = export(&lab, &file, "b.svg", &["--state", "running"]);
     assert!(!is_blue(colour(&running, "spin")), "{running}");
     // Colours of a difference mean the difference.
+    // Pictures of differences show running time.
     let diff = export(&lab, &file, "c.svg", &["--diff", file.to_str().unwrap()]);
-    assert!(!diff.contains("id=\"legend\"") && !is_blue(colour(&diff, "nap")));
+    assert!(!diff.contains("id=\"legend\"") && !is_blue(colour(&diff, "spin")), "{diff}");
+    assert!(is_of(&diff, "running"), "{diff}");
 }
 
 #[test]

@@ -9,11 +9,10 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use crate::kit::burn::busy_shell;
 use crate::kit::{self, Ran};
 
 const OTHER_USER: u32 = 65534;
-/// A shell script that runs long enough for a few samples.
-const BUSY: &str = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
 
 /// A folder owned by the user `nobody`, and a file of root outside it.
 struct Scene {
@@ -109,8 +108,7 @@ fn shrinking_library_does_not_crash_pmc() {
     {
         let _busy = scene.spawn_as_nobody(begun);
         let words = ["record", "-a", "-g", "-e", "cpu-clock", "-o", data, "--", "sh", "-c"];
-        let until = "i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done";
-        scene.pmc(&[&words[..], &[until]].concat()).expect(0);
+        scene.pmc(&[&words[..], &[busy_shell(100)]].concat()).expect(0);
     }
     let _attacker = scene.spawn_as_nobody("while :; do cp whole libc.so.6; : > libc.so.6; done");
     for command in ["report", "script", "annotate"] {
@@ -222,8 +220,20 @@ fn traps_in_the_current_folder_are_not_used() {
     }
     fs::write(scene.at(".perfconfig"), "[report]\n\tpercent-limit = 200\n").unwrap();
     // `pmc` runs the command that the user typed, as a shell would.
-    run(&["record", "-e", "cpu-clock:u", "-F", "2000", "-o", "own.data", "--", "/bin/sh", "-c", BUSY])
-        .expect(0);
+    run(&[
+        "record",
+        "-e",
+        "cpu-clock:u",
+        "-F",
+        "2000",
+        "-o",
+        "own.data",
+        "--",
+        "/bin/sh",
+        "-c",
+        busy_shell(100),
+    ])
+    .expect(0);
     run(&["report", "--stdio", "--debuginfod", "-i", "own.data"]).expect(0).prints(&["%"]);
     run(&["archive", "own.data"]).expect(0);
     if kit::need_program("bzip2") && kit::need_program("tar") {
@@ -264,7 +274,7 @@ fn root_trusts_nothing_in_the_home_of_another_user() {
     for name in [".debug", ".cache"] {
         scene.link_to(&taken, name);
     }
-    let record = ["record", "-e", "cpu-clock", "-F", "2000", "--", "/bin/sh", "-c", BUSY];
+    let record = ["record", "-e", "cpu-clock", "-F", "2000", "--", "/bin/sh", "-c", busy_shell(100)];
     for settings in ["/dev/zero", "/dev/full", "fifo"] {
         let _ = fs::remove_file(scene.at(".perfconfig"));
         match settings {
@@ -338,8 +348,7 @@ fn capabilities_are_dropped_after_opening() {
     // The samples of another user's program, in a folder that only that user can enter, get names.
     kit::copy_program("/bin/sh", scene.at("shell"));
     fs::set_permissions(scene.folder.path(), PermissionsExt::from_mode(0o700)).unwrap();
-    let _busy = scene
-        .spawn_as_nobody("while :; do ./shell -c 'i=0; while [ $i -lt 9000 ]; do i=$((i+1)); done'; done");
+    let _busy = scene.spawn_as_nobody(&format!("while :; do ./shell -c '{}'; done", busy_shell(10)));
     let data = scene.root.path().join("all.data");
     let data = data.to_str().unwrap();
     scene.pmc(&["record", "-a", "-e", "cpu-clock:u", "-o", data, "--", "sleep", "1"]).expect(0);
@@ -385,8 +394,7 @@ fn file_size_limit_is_reported() {
         command.arg("--fsize=8192").arg(kit::binary()).args(words).current_dir(folder.path());
         command.output().unwrap()
     };
-    let busy = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
-    let ran = run(&["record", "-e", "cpu-clock", "-F", "5000", "--", "sh", "-c", busy]);
+    let ran = run(&["record", "-e", "cpu-clock", "-F", "5000", "--", "sh", "-c", busy_shell(200)]);
     assert_eq!(ran.status.signal(), None, "{ran:?}");
     Ran::from(ran).expect(1).says(&["EFBIG"]);
     // The command still receives SIGXFSZ.
@@ -471,16 +479,7 @@ fn archive_is_private() {
         command.current_dir(folder.path()).env_remove("PERF_BUILDID_DIR").env("HOME", folder.path());
         Ran::from(command.args(words).output().unwrap())
     };
-    run(&[
-        "record",
-        "-e",
-        "cpu-clock:u",
-        "--",
-        "sh",
-        "-c",
-        "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done",
-    ])
-    .expect(0);
+    run(&["record", "-e", "cpu-clock:u", "--", "sh", "-c", busy_shell(100)]).expect(0);
     run(&["archive"]).expect(0);
     run(&["archive", "--perf"]).expect(0);
     let mode = |name: &str| fs::metadata(folder.path().join(name)).unwrap().mode() & 0o777;

@@ -8,7 +8,9 @@ use std::process::Command;
 use crate::kit::lab::Lab;
 use crate::kit::{self, Ran, oracle};
 
-const SPIN: &str = "int spin(void) { for (volatile long i = 0; i < 200000000; i++); return 0; } int main(void) { return spin(); }";
+const SPIN: &str =
+    "int spin(void) { for_cpu_ms(100) for (volatile long i = loops(20000); i > 0; i--); return 0; }
+    int main(void) { return spin(); }";
 
 struct Cache<'a> {
     lab: &'a Lab,
@@ -179,7 +181,7 @@ fn archive_contains_what_another_machine_needs() {
 const STATIC: &[&str] = &["-static", "-Wl,--build-id=sha1"];
 /// Spins until the file `go` is in its folder.
 const WAITING: &str = "#include <unistd.h>
-    int spin(void) { for (volatile long i = 0; i < 10000000; i++); return 0; }
+    int spin(void) { for_cpu_ms(20) for (volatile long i = loops(20000); i > 0; i--); return 0; }
     int main(void) { while (access(\"go\", F_OK)) spin(); return spin(); }";
 
 /// Records a command. Once a file with this name is in the cache, calls `release_command`, which lets the

@@ -10,7 +10,7 @@ use crate::kit::lab::Lab;
 use crate::kit::{self, oracle};
 use pmc_sys::host::Host;
 
-/// Threads that contend for the locks of one file, of a pipe and of an address space.
+/// Threads that contend for the locks of one file, of a pipe and of an address space, for 50 ms each.
 const KERNEL: &str = r"
 #include <pthread.h>
 #include <fcntl.h>
@@ -18,11 +18,11 @@ const KERNEL: &str = r"
 #include <sys/mman.h>
 static int file, ends[2];
 static char data[65536];
-static void *writer(void *a) { for (int i = 0; i < 1500; i++) pwrite(file, data, sizeof data, 0); return 0; }
-static void *piper(void *a) { for (int i = 0; i < 40000; i++) write(ends[1], data, 64); return 0; }
+static void *writer(void *a) { for_cpu_ms(50) pwrite(file, data, sizeof data, 0); return 0; }
+static void *piper(void *a) { for_cpu_ms(50) for (int i = 0; i < 20; i++) write(ends[1], data, 64); return 0; }
 static void *drain(void *a) { while (read(ends[0], data + 32768, 4096) > 0); return 0; }
 static void *mapper(void *a) {
-    for (int i = 0; i < 15000; i++) {
+    for_cpu_ms(50) for (int i = 0; i < 10; i++) {
         char *p = mmap(0, 8192, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         *p = 1;
         munmap(p, 8192);

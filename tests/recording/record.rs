@@ -13,13 +13,16 @@ mod targets;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::LazyLock;
 
+use crate::kit::burn::busy_shell_with;
 use crate::kit::oracle;
 use pmc_perfdata::perfdata::Reader;
 use pmc_perfdata::record::kind;
 
-/// Work that maps files, starts processes and takes about 50 ms of CPU time.
-const WORK: &[&str] = &["sh", "-c", "for i in 1 2 3 4 5; do ls -R /usr/share/doc /etc >/dev/null 2>&1; done"];
+/// Shell command that maps files, starts processes and takes 50 ms of CPU time.
+static WORK: LazyLock<[&str; 3]> =
+    LazyLock::new(|| ["sh", "-c", busy_shell_with(50, "ls -R /usr/share/doc /etc >/dev/null 2>&1")]);
 
 /// Shell loop that keeps a CPU busy.
 const SPIN: &str = "while :; do :; done";

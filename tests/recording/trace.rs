@@ -312,7 +312,7 @@ fn whole_machine_leaves_out_pmc_itself() {
 }
 
 #[test]
-fn running_processes_are_traced_with_the_call_in_progress() {
+fn running_processes_are_traced() {
     let Some(lab) = lab() else { return };
     let mut sleeper =
         Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("cat starts");
@@ -331,7 +331,6 @@ fn running_processes_are_traced_with_the_call_in_progress() {
     assert!(sleeper.wait().expect("cat ends").success());
     assert!(pmc.wait().expect("pmc ends").success());
     let text = std::fs::read_to_string(&file).expect("lines");
-    assert!(text.contains("1 began before tracing"), "{text}");
     assert!(calls(&text).iter().any(|call| call.starts_with("write(1</dev/null>, ")), "{text}");
 }
 
@@ -369,6 +368,44 @@ fn a_command_keeps_its_output_exit_status_and_signals() {
     let ran = kit::run(&["trace", "-o", name_of(&file), "--", "sh", "-c", "kill -TERM $$"]);
     assert_eq!(ran.status, Some(128 + 15), "{}", ran.stderr);
     kit::run(&["trace", "--", "/nosuch/program"]).expect(127).says(&["running `/nosuch/program`"]);
+}
+
+#[test]
+fn calls_in_progress_are_shown_when_tracing_begins() {
+    let Some(lab) = lab() else { return };
+    if !kit::need_program("cat") {
+        return;
+    }
+    let mut cat = Command::new("cat");
+    let mut cat = kit::ProcessGuard::start(cat.stdin(Stdio::piped()).stdout(Stdio::null()));
+    kit::wait_until_idle(cat.id());
+    let (file, pid) = (lab.path("calls"), cat.id().to_string());
+    let mut pmc = kit::pmc();
+    let mut pmc = kit::ProcessGuard::start(pmc.args(["trace", "-S", "-p", &pid, "-o"]).arg(&file));
+    let calls = || std::fs::read_to_string(&file).unwrap_or_default();
+    kit::wait_for("the call in progress", || calls().contains("read(0"));
+    let first = calls();
+    let first = first.lines().next().expect("a line");
+    assert!(
+        first.contains(&format!("cat/{pid} read(0<pipe:")) && first.contains("<unfinished ...>"),
+        "{first}"
+    );
+    // A trace that ends now counts the call, too.
+    let table = kit::run(&["trace", "-s", "--json", "--timeout", "10ms", "-p", &pid]).expect(0).stdout;
+    let table: Value = serde_json::from_str(&table).expect("JSON");
+    let call = &table["total"][0];
+    assert_eq!((&call["name"], &call["unfinished"]), (&"read".into(), &1.into()), "{table}");
+    // The filter leaves the call out.
+    let others = kit::run(&["trace", "-e", "write", "--timeout", "10ms", "-p", &pid]).expect(0);
+    assert_eq!(others.stdout, "");
+    cat.0.stdin.as_mut().expect("a pipe").write_all(b"hello\n").expect("cat reads");
+    kit::wait_for("its return", || calls().contains("<... read resumed>~\"hello\\n\", 131072) = 6"));
+    drop(cat);
+    kit::wait_for_end("the trace", &mut pmc.0);
+    let end = calls();
+    assert!(!end.contains("began before tracing"), "{end}");
+    let row = end.lines().find(|line| line.trim_start().starts_with("read ")).expect("a row");
+    assert!(row.split_whitespace().nth(1).is_some_and(|calls| calls != "0"), "{end}");
 }
 
 #[test]

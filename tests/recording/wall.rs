@@ -4,6 +4,7 @@
 //! The programs print a line per thread: name, thread id, and nanoseconds elapsed and on the CPU. A thread's
 //! waits must add up to the difference, on an idle machine as on a busy one.
 
+mod idle;
 mod live;
 mod wakers;
 
@@ -274,31 +275,17 @@ fn eleven_ways_to_wait_are_measured_and_named() {
     // In reports, each thread has a row of them.
     let report = kit::run(&["report", "--stdio", "-g", "none", "-i", file.to_str().expect("UTF-8")]);
     let report = report.expect(0).stdout;
-    assert!(report.contains("[short waits]") && report.contains(" in short waits"), "{report}");
+    let is_sum = |line: &str| line.contains(" short waits ") && line.contains("[short waits]");
+    assert!(report.lines().any(is_sum), "{report}");
 }
 
-/// Returns the times between `SWITCH` records of each thread, and the number of switches.
+/// Number of times that threads have left a CPU.
 #[track_caller]
-fn switch_sums(file: &Path) -> (HashMap<i32, f64>, usize) {
+fn switches_of(file: &Path) -> usize {
     let file = file.to_str().expect("UTF-8");
-    let words = ["script", "--ns", "--show-switch-events", "-F", "tid,time,event", "-i", file];
-    let text = kit::run(&words).expect(0).stdout;
-    let (mut out, mut sums, mut switches): (HashMap<i32, f64>, HashMap<i32, f64>, usize) = Default::default();
-    for line in text.lines() {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let [tid, time, "PERF_RECORD_SWITCH", way, ..] = words[..] else { continue };
-        let tid: i32 = tid.parse().expect("a thread");
-        let time = time.trim_end_matches(':').parse::<f64>().expect("a time") * 1e9;
-        match (way, out.remove(&tid)) {
-            ("IN", Some(before)) => *sums.entry(tid).or_default() += time - before,
-            ("IN", None) => {}
-            _ => {
-                switches += 1;
-                out.insert(tid, time);
-            }
-        }
-    }
-    (sums, switches)
+    let text =
+        kit::run(&["script", "--show-switch-events", "-F", "tid,time,event", "-i", file]).expect(0).stdout;
+    text.lines().filter(|line| line.contains("PERF_RECORD_SWITCH OUT")).count()
 }
 
 #[test]
@@ -308,14 +295,19 @@ fn frequent_waits_are_exact_and_named_although_few_stacks_are_sampled() {
     if !kit::need_root() || !kit::need_kernel_mode() {
         return;
     }
-    let (file, ran) = lab.record(&["--wall", "-m", "32M"], &[program.to_str().expect("UTF-8")]);
-    let (sums, switches) = switch_sums(&file);
+    // On a busy machine, the recorder may read the rings too late.
+    let record = |_| lab.record(&["--wall", "-m", "64M", "-r", "1"], &[program.to_str().expect("UTF-8")]);
+    let mut recordings = (0..5).map(record);
+    let whole = recordings.find(|(_, ran)| ran.stderr.contains("none lost"));
+    let (file, ran) = whole.expect("a recording without losses");
+    let switches = switches_of(&file);
     let all = samples(&file);
     let threads = measured(&ran.stdout);
     assert!(threads.len() == 2 && switches >= 100_000, "{switches} switches of {threads:?}");
-    for Measured { name, tid, elapsed, .. } in &threads {
+    for Measured { name, tid, elapsed, wait } in &threads {
         let waits = || all.iter().filter(|sample| sample.tid == *tid && is_wait(sample));
-        agree(name, waits().map(|wait| wait.period).sum(), sums[tid], 0.01);
+        // The kernel counts the time of a switch as CPU time, and it is no waiting time.
+        agree(name, waits().map(|wait| wait.period).sum(), *wait, 0.03);
         let function = format!("f_{name}");
         let (mut blocked, mut named) = (0.0, 0.0);
         for wait in waits().filter(|wait| wait.event == "offcpu-time") {
@@ -323,7 +315,7 @@ fn frequent_waits_are_exact_and_named_although_few_stacks_are_sampled() {
             let is_named = wait.functions.iter().any(|name| name.contains(&function));
             named += if is_named { wait.period } else { 0.0 };
         }
-        assert!(named >= 0.9 * blocked || ran.stderr.contains("lost"), "{function}: {named} of {blocked}");
+        assert!(named >= 0.9 * blocked, "{function}: {named} of {blocked}");
         // On a slow machine, threads may switch too rarely for the limit.
         if switches as f64 / elapsed * 1e9 > 50_000.0 {
             assert!(ran.stderr.contains("more than 20,000 context switches per second"), "{}", ran.stderr);
@@ -385,8 +377,7 @@ fn waits_of_python_threads_are_measured() {
     let (file, ran) = lab.record(&["--wall", "-m", "8M"], &["python3", "modes.py"]);
     let threads = measured(&ran.stdout);
     check_sums(&file, &threads);
-    // Python makes its locks of semaphores.
-    check_sites(&file, &threads, &[("sleep", "sleep"), ("lock", "semaphore"), ("pipe", "pipe")]);
+    check_sites(&file, &threads, &[("sleep", "sleep"), ("lock", "mutex"), ("pipe", "pipe")]);
     // Older versions have no names of functions.
     let asks = "import sys; sys.exit(sys.version_info < (3, 12))";
     if Command::new("python3").args(["-c", asks]).status().expect("python3 starts").success() {

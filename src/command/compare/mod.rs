@@ -11,12 +11,14 @@ mod plan;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use super::destination::Destination;
 use super::gate;
 use super::pager::PagedOutput;
 use super::progress::Bars;
 use super::temporary::TemporaryRecording;
+use super::warning::CommandWarning;
 use crate::view;
 use crate::view::compare::CompareAnswer;
 use crate::view::diff::{ReportFormat, groups};
@@ -25,10 +27,21 @@ pub(super) use plan::{ComparePlan, CompareSteps, PROFILED};
 use pmc_analysis::analysis::ProgressSink as _;
 use pmc_analysis::profile::diff::Diff;
 use pmc_analysis::profile::diff::groups::GroupComparison;
-use pmc_analysis::profile::gate::{GateReport, UnusableReason, judge};
+use pmc_analysis::profile::gate::{ComparisonVerdict, GateGoal, RunFailures, UnusableReason, judge};
+use pmc_analysis::profile::versus::command_letter;
 use pmc_recording::recording::launch;
 use pmc_sys::error::{AdvisedOption, Error, Exit, Result, say};
+use pmc_sys::host::Host;
+use pmc_sys::sys::limits;
 use pmc_sys::sys::signal::{self, Signals};
+use pmc_sys::units;
+
+/// The measure of elapsed time.
+const ELAPSED: &str = "elapsed";
+
+/// Number of runs of each command whose recordings, which stay open, fit into the usual limit of 1024 files.
+/// Only for more runs, the limit is raised, because the commands inherit it.
+const MANY_RUNS: u64 = 200;
 
 /// Runs the command.
 ///
@@ -37,48 +50,67 @@ use pmc_sys::sys::signal::{self, Signals};
 pub(super) fn run(plan: &ComparePlan, steps: &CompareSteps<'_>) -> Result<Exit> {
     let words = (steps.words)(&plan.commands);
     // Report invalid options before the commands run.
-    (steps.check)(plan.record(words[0].clone(), PathBuf::from("perf.data")))?;
+    (steps.check)(plan.record(
+        words[0].clone(),
+        PathBuf::from("perf.data"),
+        plan.frequency(None, None, None),
+    ))?;
+    let (began, goal) = (Instant::now(), plan.goal());
     // Block the signals before any thread starts. A thread with unblocked signals would take SIGCHLD from the
     // measurement that waits for it.
     let signals = launch::signals(&[signal::USR1, signal::USR2])?;
-    let ((counts, mut problems), mut exit) = (steps.count)(plan.stat(), words.clone())?;
-    let mut runs = ProfiledRuns::default();
-    let profiled = if exit.is_interruption() { Ok(()) } else { runs.profile(plan, steps, &words, &signals) };
+    let ((mut counts, mut problems), mut exit) = (steps.count)(plan.stat(), words.clone())?;
+    let most = Host::live().number("/proc/sys/kernel/perf_event_max_sample_rate");
+    let frequency = plan.frequency(goal, counts.cpu_seconds.iter().flatten().copied().reduce(f64::min), most);
+    let mut runs = ProfiledRuns { frequency, ..ProfiledRuns::default() };
+    let mut profiled = match exit.is_interruption() {
+        true => Ok(()),
+        false => runs.profile(plan, steps, &words, &signals, plan.runs() as usize),
+    };
+    if let Some(goal) = goal.filter(|_| profiled.is_ok() && runs.exit.is_none() && exit == Exit::Done) {
+        let more = runs.wanted(plan, steps, goal, began)?;
+        profiled = runs.profile(plan, steps, &words, &signals, more);
+    }
     drop(signals);
     signal::release();
     if let Some(failed) = runs.exit {
         exit = failed;
     }
     let profiles = runs.compare(plan, steps, &mut problems)?;
+    // A run that fails while it is profiled counts like any other.
+    counts.failures.iter_mut().zip(runs.failures).for_each(|(all, profiled)| *all = all.and(profiled));
+    problems.retain(|problem| !matches!(problem, UnusableReason::CommandFailed { .. }));
+    problems.extend(counts.failed_commands());
+    let mut subjects = counts.gate_subjects();
+    if let Some(condition) = plan.gate.as_ref().filter(|_| profiles.is_some()) {
+        // The elapsed time contains that of other programs on the same CPUs, and the profiles measure the CPU
+        // time more precisely.
+        let is_named = condition.names().contains(&ELAPSED);
+        subjects.iter_mut().filter(|of| of.name == ELAPSED).for_each(|of| of.is_optional = !is_named);
+    }
+    subjects.extend(profiles.iter().flat_map(|(diff, of)| groups::gate_subjects(diff, of)));
     // The counts are valid even if profiling failed.
     let report = match (&plan.gate, &profiled) {
-        (Some(condition), Ok(())) if !exit.is_interruption() => {
-            let mut subjects = counts.gate_subjects();
-            subjects.extend(profiles.iter().flat_map(|(diff, of)| groups::gate_subjects(diff, of)));
-            Some(judge(condition, &subjects, problems))
-        }
+        (Some(condition), Ok(())) if !exit.is_interruption() => Some(judge(condition, &subjects, problems)),
         _ => None,
     };
+    let names = [0, 1].map(command_letter);
+    let verdict = ComparisonVerdict::new(&names, &counts.failures, &subjects, report);
     let answer = CompareAnswer {
         counts: &counts,
         profiles: profiles.as_ref().map(|(diff, compared)| (diff, compared)),
-        gate: report.as_ref(),
+        verdict: &verdict,
         style: &plan.style,
         layout: &plan.layout,
     };
-    show(plan, &answer, report.as_ref())?;
+    show(plan, &answer)?;
     profiled?;
-    match report {
-        Some(report) => {
-            gate::append_summary(&report, plan.ci)?;
-            Ok(gate::exit_of(&report))
-        }
-        None => Ok(exit),
-    }
+    gate::append_summary(&verdict, plan.ci)?;
+    Ok(verdict.gate.as_ref().map_or(exit, gate::exit_of))
 }
 
 /// Writes the page and the answer.
-fn show(plan: &ComparePlan, answer: &CompareAnswer<'_>, report: Option<&GateReport>) -> Result<()> {
+fn show(plan: &ComparePlan, answer: &CompareAnswer<'_>) -> Result<()> {
     if let Some(path) = &plan.page {
         let to = Destination { path, option: AdvisedOption::ExportFile, keeps: false };
         to.write(|out| answer.page(out).map_err(|error| Error::output(path.display(), error)))?;
@@ -89,16 +121,15 @@ fn show(plan: &ComparePlan, answer: &CompareAnswer<'_>, report: Option<&GateRepo
     }
     let failed = |error| Error::output("the comparison", error);
     let mut out = PagedOutput::new();
-    match report {
-        Some(report) if plan.ci == Some(CiFormat::JUnit) => view::gate::junit(&mut out, report),
+    match &answer.verdict.gate {
+        Some(report) if plan.ci == Some(CiFormat::JUnit) => {
+            view::gate::junit(&mut out, answer.verdict, report)
+        }
         _ if plan.layout.form == ReportFormat::Json => answer.json(&mut out),
         _ => answer.text(&mut out),
     }
     .map_err(failed)?;
-    report
-        .map_or(Ok(()), |report| gate::write_annotations(&mut out, report, plan.ci))
-        .and_then(|()| out.finish())
-        .map_err(failed)
+    gate::write_annotations(&mut out, answer.verdict, plan.ci).and_then(|()| out.finish()).map_err(failed)
 }
 
 /// The complete recordings of both commands.
@@ -107,19 +138,31 @@ struct ProfiledRuns {
     sides: [Vec<TemporaryRecording>; 2],
     /// The status of the last run that failed, if any did.
     exit: Option<Exit>,
+    /// The failed runs of both commands.
+    failures: [RunFailures; 2],
+    /// The sampling frequency; `None` for the default.
+    frequency: Option<String>,
+    /// The time that the recordings took.
+    spent: Duration,
 }
 
 impl ProfiledRuns {
-    /// Records the commands alternately.
+    /// Records each command `count` times, alternately.
     fn profile(
         &mut self,
         plan: &ComparePlan,
         steps: &CompareSteps<'_>,
         words: &[Vec<OsString>],
         signals: &Signals,
+        count: usize,
     ) -> Result<()> {
-        let progress = Bars.begin("profiled runs", u64::from(plan.repeat) * 2);
-        for _ in 0..plan.repeat {
+        let (began, progress) = (Instant::now(), Bars.begin("profiled runs", count as u64 * 2));
+        let all = (self.sides[0].len() + count) as u64;
+        if all > MANY_RUNS {
+            // If this fails, so does the creation of a file, with the kernel's reason.
+            let _ = limits::raise_open_files(4 * all + 256);
+        }
+        for _ in 0..count {
             for (side, command) in words.iter().enumerate().take(2) {
                 if let Some(caught) = interruption(signals) {
                     self.exit = Some(Exit::Interrupted(caught));
@@ -127,7 +170,8 @@ impl ProfiledRuns {
                 }
                 let file = TemporaryRecording::new()
                     .map_err(|error| Error::io("creating a temporary recording", error))?;
-                let ready = (steps.record)(plan.record(command.clone(), file.path()))?;
+                let ready =
+                    (steps.record)(plan.record(command.clone(), file.path(), self.frequency.clone()))?;
                 // A recorder gives up capabilities of its thread, which the next recording needs again.
                 let ran = std::thread::scope(|scope| scope.spawn(ready).join());
                 let exit = ran.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
@@ -137,11 +181,43 @@ impl ProfiledRuns {
                 if exit.is_interruption() {
                     return Ok(());
                 }
+                self.failures[side].count(exit.code());
                 self.sides[side].push(file);
                 progress.more(1);
             }
         }
+        self.spent += began.elapsed();
         Ok(())
+    }
+
+    /// Returns how many more runs of each command the goal needs, according to the noise of the runs so far,
+    /// but not more than there is time for.
+    fn wanted(
+        &self,
+        plan: &ComparePlan,
+        steps: &CompareSteps<'_>,
+        goal: GateGoal,
+        began: Instant,
+    ) -> Result<usize> {
+        let pilot = self.sides[0].len();
+        let compares = Instant::now();
+        let Some((diff, compared)) = self.compare(plan, steps, &mut Vec::new())? else { return Ok(0) };
+        let wanted = goal.runs(&groups::gate_subjects(&diff, &compared), pilot).saturating_sub(pilot);
+        // Each pair is recorded, and then read once more.
+        let pair = (self.spent + compares.elapsed()).as_secs_f64() / pilot as f64;
+        let reading_pilot = compares.elapsed();
+        let left = plan.budget.saturating_sub(began.elapsed() + reading_pilot).as_secs_f64();
+        let most = (left / pair) as usize;
+        let time = |runs: usize| units::duration(runs as f64 * pair * 1e9);
+        let limit = (goal.limit * 10.0).round() / 10.0;
+        if wanted > most {
+            let all = began.elapsed().as_secs_f64() + wanted as f64 * pair * 1.1;
+            let budget = format!("{:.0}s", (all / 10.0).ceil() * 10.0);
+            say::warn(CommandWarning::TooManyRuns { runs: wanted, limit, time: time(wanted), most, budget });
+        } else if wanted > 0 {
+            say::warn(CommandWarning::MoreRuns { runs: wanted, limit, time: time(wanted) });
+        }
+        Ok(wanted.min(most))
     }
 
     /// Compares the recordings, if both commands were recorded.

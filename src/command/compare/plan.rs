@@ -2,7 +2,9 @@
 //! commands.
 
 use std::ffi::OsString;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::cli::compare::CompareArgs;
 use crate::cli::defaults;
@@ -17,10 +19,11 @@ use crate::view::gate::CiFormat;
 use crate::view::stat::StatStyle;
 use pmc_analysis::profile::diff::Diff;
 use pmc_analysis::profile::diff::groups::GroupComparison;
-use pmc_analysis::profile::gate::{GateCondition, UnusableReason};
+use pmc_analysis::profile::gate::{GateCondition, GateGoal, UnusableReason};
 use pmc_analysis::profile::versus::CommandComparison;
 use pmc_sys::error::{Error, Exit, Result};
 use pmc_sys::terminal::{self, Stream};
+use pmc_sys::units::S;
 
 /// The names by which a condition selects what only the profiles measure.
 pub(in crate::command) const PROFILED: &[&str] = &["total", "cycles", "cpu-clock"];
@@ -50,14 +53,17 @@ pub(in crate::command) struct CompareSteps<'a> {
 pub(in crate::command) struct ComparePlan {
     /// The two commands as typed.
     pub(super) commands: Vec<String>,
-    pub(super) repeat: u32,
+    /// The number of runs of each command, as typed.
+    repeat: Option<u32>,
+    /// Time after which no more runs are added.
+    pub(super) budget: Duration,
     events: Vec<String>,
     warmup: u32,
     /// Sort keys of the rows.
     sort: Vec<String>,
     event: Option<String>,
     freq: Option<String>,
-    call_graph: String,
+    call_graph: Option<String>,
     /// The condition under which the comparison fails, as typed.
     fail_if: Option<String>,
     pub(super) gate: Option<GateCondition>,
@@ -71,6 +77,13 @@ pub(in crate::command) struct ComparePlan {
 
 /// Default number of rows in text output.
 const ROWS: usize = 10;
+
+/// Default number of runs of each command, after which pmc determines how many more a condition needs.
+const RUNS: u32 = 10;
+
+/// Limits of the sampling frequency that pmc chooses. Above the upper one, the samples themselves slow the
+/// program down noticeably.
+const FREQUENCIES: RangeInclusive<u64> = 4000..=25_000;
 
 impl ComparePlan {
     /// # Errors
@@ -86,15 +99,19 @@ impl ComparePlan {
         let is_read = Stream::Output.is_terminal();
         let paint = terminal::paint(Stream::Output, None, plan::background(None)?);
         let width = is_read.then(|| terminal::columns(Stream::Output));
+        let budget = Duration::from_nanos(plan::duration("--budget", &typed.budget, S, S)?);
+        // Stacks are only needed for the flame graph, and for keys that are about callers.
+        let is_flat = typed.output.is_none() && typed.sort == ["sym"];
         Ok(Self {
             commands: typed.commands,
             repeat: typed.repeat,
+            budget,
             events: typed.events,
             warmup: typed.warmup,
             sort: typed.sort,
             event: typed.sample,
             freq: typed.freq,
-            call_graph: typed.call_graph,
+            call_graph: typed.call_graph.or_else(|| (!is_flat).then(|| "auto".to_owned())),
             gate: typed.fail_if.as_deref().map(GateCondition::parse).transpose()?,
             fail_if: typed.fail_if,
             ci: typed.format.as_deref().and_then(CiFormat::named),
@@ -114,13 +131,43 @@ impl ComparePlan {
         })
     }
 
+    /// Returns the number of counted runs of each command, and of profiled runs before it is known how many
+    /// the condition needs.
+    pub(super) fn runs(&self) -> u32 {
+        self.repeat.unwrap_or(RUNS)
+    }
+
+    /// Returns what the profiles must show, if pmc chooses the number of runs.
+    pub(super) fn goal(&self) -> Option<GateGoal> {
+        let condition = self.gate.as_ref().filter(|_| self.repeat.is_none())?;
+        GateGoal::of(condition, &PROFILED.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())
+    }
+
+    /// Returns the sampling frequency: the typed one, or the one with which the pilot runs have enough
+    /// samples. Returns `None` for the default, which leaves enough time to copy stacks. `seconds` is the CPU
+    /// time of a run, and `most` the maximum that the kernel permits.
+    pub(super) fn frequency(
+        &self,
+        goal: Option<GateGoal>,
+        seconds: Option<f64>,
+        most: Option<u64>,
+    ) -> Option<String> {
+        let chosen = || {
+            let seconds = seconds.filter(|seconds| *seconds > 0.0 && self.call_graph.is_none())?;
+            let wanted = goal.unwrap_or(GateGoal::USUAL).samples() / (f64::from(RUNS) * seconds);
+            let wanted = (wanted as u64).clamp(*FREQUENCIES.start(), *FREQUENCIES.end());
+            Some(most.map_or(wanted, |most| wanted.min(most)).to_string())
+        };
+        self.freq.clone().or_else(chosen)
+    }
+
     /// Returns the options of `stat --vs` to count the commands.
     pub(super) fn stat(&self) -> StatArgs {
         let stat: StatArgs = defaults();
         let counted = CountArgs {
             events: self.events.clone(),
             warmup: self.warmup,
-            repeat: Some(self.repeat),
+            repeat: Some(self.runs()),
             vs: self.commands.clone(),
             // The names in the condition are checked before the commands run.
             fail_if: self.fail_if.clone(),
@@ -130,11 +177,16 @@ impl ComparePlan {
     }
 
     /// Returns the options to record a run of a command.
-    pub(super) fn record(&self, command: Vec<OsString>, output: PathBuf) -> RecordArgs {
+    pub(super) fn record(
+        &self,
+        command: Vec<OsString>,
+        output: PathBuf,
+        frequency: Option<String>,
+    ) -> RecordArgs {
         RecordArgs {
             events: self.event.iter().cloned().collect(),
-            freq: self.freq.clone(),
-            call_graph: Some(self.call_graph.clone()),
+            freq: frequency,
+            call_graph: self.call_graph.clone(),
             recording: RecordingOptions { output, quiet: true, no_buildid_cache: true, ..defaults() },
             command,
             ..defaults()
@@ -146,7 +198,8 @@ impl ComparePlan {
         DiffArgs {
             files,
             vs,
-            tree: true,
+            // Only the page shows stacks.
+            tree: self.page.is_some(),
             sort: self.sort.clone(),
             // Annotations show the line of a function.
             format: self.ci.map(|_| "github".to_owned()),

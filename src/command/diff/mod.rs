@@ -12,7 +12,7 @@ use pmc_analysis::analysis::diff::DiffSides;
 use pmc_analysis::analysis::recording_quality;
 use pmc_analysis::analysis::warning::AnalysisWarning;
 use pmc_analysis::profile::diff::Diff;
-use pmc_analysis::profile::diff::groups::{GroupComparison, compare_groups, problems};
+use pmc_analysis::profile::diff::groups::{GroupComparison, GroupRequest, compare_groups, problems};
 use pmc_analysis::profile::gate::{UnusableReason, judge};
 use pmc_sys::error::{Error, Exit, Result, say};
 
@@ -49,22 +49,20 @@ pub(super) fn run(plan: &DiffPlan) -> Result<Exit> {
         let subjects = view::diff::groups::gate_subjects(&comparison, &compared);
         judge(condition, &subjects, problems(&comparison.files, groups.request.base))
     });
+    let verdict = view::diff::groups::verdict(&comparison, &compared, report);
     let mut out = PagedOutput::new();
-    match &report {
-        Some(report) if plan.ci == Some(CiFormat::JUnit) => view::gate::junit(&mut out, report),
-        _ => view::diff::groups::write(&mut out, &comparison, &compared, report.as_ref(), &plan.layout),
+    match &verdict.gate {
+        Some(report) if plan.ci == Some(CiFormat::JUnit) => view::gate::junit(&mut out, &verdict, report),
+        _ => view::diff::groups::write(&mut out, &comparison, &compared, &verdict, &plan.layout),
     }
     .map_err(failed)?;
-    let Some(report) = report else {
-        return out.finish().map(|()| exit).map_err(failed);
-    };
-    gate::write_annotations(&mut out, &report, plan.ci).and_then(|()| out.finish()).map_err(failed)?;
-    gate::append_summary(&report, plan.ci)?;
-    Ok(gate::exit_of(&report))
+    gate::write_annotations(&mut out, &verdict, plan.ci).and_then(|()| out.finish()).map_err(failed)?;
+    gate::append_summary(&verdict, plan.ci)?;
+    Ok(verdict.gate.as_ref().map_or(exit, gate::exit_of))
 }
 
-/// Compares groups of recordings without printing the comparison. `labels` are the names of the recordings in
-/// messages. Also returns why the comparison is unusable for a gate.
+/// Compares groups of recordings that were made alternately, without printing the comparison. `labels` are
+/// the names of the recordings in messages. Also returns why the comparison is unusable for a gate.
 ///
 /// # Errors
 /// Fails if a recording cannot be read, or the recordings have no event in common.
@@ -77,6 +75,7 @@ pub(super) fn compare(
     recording_quality::warn_of_names(sides.name_failures());
     let comparison = sides.compare(&plan.request)?;
     let request = plan.groups.map(|groups| groups.request).ok_or_else(|| Error::usage("no groups"))?;
+    let request = GroupRequest { in_pairs: true, ..request };
     let compared = compare_groups(&comparison, request);
     let problems = problems(&comparison.files, request.base);
     Ok((comparison, compared, problems))

@@ -189,7 +189,10 @@ fn groups(typed: &DiffArgs) -> Result<Option<GroupPlan>> {
     };
     let gate = typed.fail_if.as_deref().map(GateCondition::parse).transpose()?;
     let base = if typed.vs.is_empty() { 1 } else { typed.files.len() };
-    Ok(Some(GroupPlan { request: GroupRequest { base, by_share, merges_lines: false }, gate }))
+    Ok(Some(GroupPlan {
+        request: GroupRequest { base, by_share, merges_lines: false, in_pairs: false },
+        gate,
+    }))
 }
 
 fn compute(text: &str) -> Result<Compute> {

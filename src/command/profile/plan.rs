@@ -80,6 +80,7 @@ impl ProfilePlan {
             stdio: asked.stdio,
             screen: asked.screen,
             quiet: asked.quiet,
+            verbose: asked.verbose,
             is_page,
             // If standard output is a pipe or a file, leave it to the command.
             to_stderr: has_command && !Stream::Output.is_terminal(),

@@ -194,8 +194,8 @@ fn report(plan: &RecordPlan, events: &[RecordedEvent], run: RecordingResult) -> 
     if let Some(reason) = reason {
         say::warn(reason);
     }
-    if run.kept > 0 {
-        say::warn(CommandWarning::CopiesKept { samples: units::thousands(run.kept) });
+    if run.kept.samples > 0 {
+        say::warn(CommandWarning::CopiesKept { samples: run.kept.samples, compat: run.kept.compat });
     }
     if run.ends.cut * 100 >= run.ends.walked.max(1) {
         let percent = run.ends.cut as f64 / run.ends.walked as f64 * 100.0;

@@ -89,7 +89,7 @@ pub(super) fn document(
         "throttled": totals.throttled, "bytes": totals.bytes, "elapsed_ns": run.elapsed_ns,
         "traced": totals.traced, "truncated": totals.truncated, "own_cpu_ns": own_cpu_ns, "samples_cpu_ns": totals.cpu_ns,
         "events": events.iter().enumerate().map(event).collect::<Vec<_>>(),
-        "copies_kept": run.kept, "stacks_unwound": run.ends.walked, "stacks_cut": run.ends.cut,
+        "copies_kept": run.kept.samples, "stacks_unwound": run.ends.walked, "stacks_cut": run.ends.cut,
         "stacks_joined": run.ends.joined,
         "ended_at_exec": run.ended_at_exec.as_ref().map(|ends| {
             ends.iter().map(|end| json!({"pid": end.pid, "name": end.name})).collect::<Vec<_>>()

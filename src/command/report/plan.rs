@@ -13,6 +13,7 @@ use pmc_analysis::analysis::AnalysisRequest;
 use pmc_analysis::analysis::request::{CostMeasure, LatencyMode, TraceField, WaitRows};
 use pmc_analysis::profile::sampled::chains::ChainRequest;
 use pmc_analysis::profile::sampled::table::RowSelection;
+use pmc_analysis::profile::sampled::trust::TrustDetail;
 use pmc_analysis::profile::sampled::{Filter, Query, ShareOf, SortKey, StackDirection};
 use pmc_perfdata::perfdata::Reader;
 use pmc_symbols::symbol::Depth;
@@ -104,6 +105,8 @@ impl ReportPlan {
             show_samples: typed.show_nr_samples,
             show_period: typed.show_total_period,
             rows: plan::rows(typed.limit, !parseable && !is_piped, usual.rows),
+            height: (typed.limit.is_none() && !parseable && !is_piped)
+                .then(|| stream.size().map_or(usize::MAX, |(_, lines)| lines.into())),
             row_limit: typed.percent_limit.unwrap_or(0.0),
             branch_limit: typed.percent_limit.or(limit).unwrap_or(if typed.json {
                 plan::BRANCH_IN_JSON
@@ -133,8 +136,10 @@ impl ReportPlan {
             paint: if is_piped { Paint::default() } else { terminal::paint(stream, colour, background) },
             tree_lines: (!is_piped && typed.percent_limit.or(limit).is_none()).then_some(plan::TREE_LINES),
             is_piped,
+            trust: if typed.verbose > 0 { TrustDetail::Full } else { TrustDetail::Brief },
             is_quiet: typed.quiet,
             single_values: if has_perfs_form { single_values(typed) } else { Vec::new() },
+            filters: filters(typed),
         };
         let has_stacks = order.is_some() || children;
         let request = request(typed, &layout, (keys, trace_fields, are_usual), has_stacks)?;
@@ -310,6 +315,30 @@ fn positional(typed: &ReportArgs) -> PositionalMeaning<'_> {
         }
         _ => PositionalMeaning::Input(Some(word)),
     }
+}
+
+/// Returns the options that select samples, as typed.
+fn filters(typed: &ReportArgs) -> Vec<String> {
+    let numbers = |all: &[i32]| all.iter().map(i32::to_string).collect::<Vec<_>>().join(",");
+    let (filter, stacks) = (&typed.filter, &typed.stacks);
+    let part = match positional(typed) {
+        PositionalMeaning::Input(_) => stacks.symbol_filter.clone(),
+        PositionalMeaning::Symbol(part) => Some(part),
+    };
+    let options = [
+        ("--comms", filter.comms.join(",")),
+        ("--pid", numbers(&filter.pid)),
+        ("--tid", numbers(&filter.tid)),
+        ("--cpu", filter.cpu.clone().unwrap_or_default()),
+        ("--time", filter.time.clone().unwrap_or_default()),
+        ("--dsos", stacks.dsos.join(",")),
+        ("--symbols", stacks.symbols.join(",")),
+        ("--symbol-filter", part.unwrap_or_default()),
+        ("--state", stacks.state.join(",")),
+        ("--parallelism", typed.parallelism.clone().unwrap_or_default()),
+    ];
+    let given = options.into_iter().filter(|(_, value)| !value.is_empty());
+    given.map(|(option, value)| format!("{option} {value}")).collect()
 }
 
 /// Returns the sort keys that a filter restricts to a single value.

@@ -32,7 +32,7 @@ use super::progress::Bars;
 use super::warning::CommandWarning;
 use pmc_analysis::analysis::{ProgressMeter, ProgressSink as _, counts};
 use pmc_analysis::profile::counts::{CpuTime, StatCounts};
-use pmc_analysis::profile::gate::{GateCondition, UnusableReason, judge, selects_name};
+use pmc_analysis::profile::gate::{GateCondition, RunFailures, UnusableReason, judge, selects_name};
 use pmc_analysis::profile::repeats;
 use pmc_analysis::profile::versus::{CommandComparison, CommandMeasurements, MeasureKind, compare};
 use pmc_events::counter::counter_set::{CounterReading, CounterSet};
@@ -266,24 +266,25 @@ impl StatSession<'_> {
             (false, None) => 3,
         };
         let mut runs: Vec<Vec<StatCounts>> = commands.iter().map(|_| Vec::new()).collect();
+        let mut failures = vec![RunFailures::default(); commands.len()];
         let mut exit = Exit::Done;
-        let mut problems = Vec::new();
         commands.iter().try_for_each(|command| self.warm_up(command))?;
         let progress = self.progress(rounds.saturating_mul(commands.len() as u32));
         'rounds: for round in 1..=rounds {
-            for ((command, text), runs) in commands.iter().zip(&texts).zip(&mut runs) {
+            for ((command, failures), runs) in commands.iter().zip(&mut failures).zip(&mut runs) {
                 let ran = self.run_passes(command, round)?;
                 progress.iter().for_each(|progress| progress.more(1));
                 let is_interrupted = ran.exit.is_interruption();
-                if ran.exit.code() != 0 && exit == Exit::Done && !is_interrupted {
+                if ran.exit.code() != 0 && failures.failed == 0 && !is_interrupted {
                     let words: Vec<_> = command.iter().map(|w| w.to_string_lossy()).collect();
                     let name = words.last().map(|w| w.as_ref()).unwrap_or_default();
                     say::warn(CommandWarning::CommandFailed {
                         name: name.to_owned(),
                         status: ran.exit.code(),
                     });
-                    let status = ran.exit.code();
-                    problems.push(UnusableReason::CommandFailed { command: text.clone(), status });
+                }
+                if !is_interrupted {
+                    failures.count(ran.exit.code());
                 }
                 exit = if ran.exit.code() == 0 { exit } else { ran.exit };
                 // A run that the user interrupted is not comparable with complete runs.
@@ -297,15 +298,17 @@ impl StatSession<'_> {
         }
         drop(progress);
         let mut sides = Vec::new();
-        for (command, mut runs) in texts.into_iter().zip(runs).filter(|(_, runs)| !runs.is_empty()) {
+        let counted = texts.into_iter().zip(runs).zip(failures).filter(|((_, runs), _)| !runs.is_empty());
+        for ((command, mut runs), failures) in counted {
             runs.iter_mut().for_each(|counts| self.wanted.metrics.derive(counts));
             let metrics = runs.iter().filter_map(|counts| counts.derived.first().cloned()).collect();
-            sides.push(CommandMeasurements { command, metrics, counts: repeats::join(runs) });
+            sides.push(CommandMeasurements { command, metrics, counts: repeats::join(runs), failures });
         }
         let mut comparison = compare(&sides);
         if self.plan.output.metric_only {
             comparison.lines.retain(|line| line.measure != MeasureKind::Count);
         }
+        let mut problems = comparison.failed_commands();
         if self.plan.repeat.gate.is_some() {
             problems.extend(comparison.too_few_runs());
         }
@@ -315,9 +318,10 @@ impl StatSession<'_> {
         let condition = self.plan.repeat.gate.as_ref();
         let report =
             condition.map(|condition| judge(condition, &comparison.gate_subjects(), problems.clone()));
-        self.printer.comparison(&comparison, report.as_ref())?;
-        if let Some(report) = &report {
-            gate::append_summary(report, self.plan.output.ci)?;
+        let verdict = comparison.verdict(report);
+        self.printer.comparison(&comparison, &verdict)?;
+        gate::append_summary(&verdict, self.plan.output.ci)?;
+        if let Some(report) = &verdict.gate {
             exit = if matches!(exit, Exit::Interrupted(_)) { exit } else { gate::exit_of(report) };
         }
         Ok((exit, (comparison, problems)))

@@ -9,7 +9,7 @@ use crate::view::gate::CiFormat;
 use crate::view::openmetrics;
 use crate::view::stat::{StatStyle, StatSubject, TopdownTree, csv, document, json, text, versus};
 use pmc_analysis::profile::counts::StatCounts;
-use pmc_analysis::profile::gate::GateReport;
+use pmc_analysis::profile::gate::ComparisonVerdict;
 use pmc_analysis::profile::versus::CommandComparison;
 use pmc_recording::recording::plan::MeasurementScope;
 use pmc_sys::error::{Result, Warning, say};
@@ -146,21 +146,21 @@ impl StatPrinter {
     pub(super) fn comparison(
         &mut self,
         comparison: &CommandComparison,
-        gate: Option<&GateReport>,
+        verdict: &ComparisonVerdict,
     ) -> Result<()> {
         let Self { output, style, sink, .. } = self;
-        match (&output.form, gate) {
+        match (&output.form, &verdict.gate) {
             (StatFormat::Text, Some(report)) if output.ci == Some(CiFormat::JUnit) => {
-                sink.print(|out| view::gate::junit(out, report))
+                sink.print(|out| view::gate::junit(out, verdict, report))
             }
             (StatFormat::Text | StatFormat::Csv(_), _) => sink.print(|out| {
-                versus::text(out, comparison, style)?;
-                let Some(report) = gate else { return Ok(()) };
+                versus::text(out, comparison, verdict, style)?;
+                let Some(report) = &verdict.gate else { return Ok(()) };
                 view::gate::text(out, report, style.width)?;
-                gate::write_annotations(out, report, output.ci)
+                gate::write_annotations(out, verdict, output.ci)
             }),
             (StatFormat::JsonLines | StatFormat::Document, _) => {
-                sink.print(|out| versus::json(out, comparison, gate))
+                sink.print(|out| versus::json(out, comparison, Some(verdict)))
             }
         }
     }

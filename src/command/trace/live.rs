@@ -4,15 +4,17 @@
 use super::output::TraceOutput;
 use super::plan::TraceCommandPlan;
 use pmc_analysis::analysis::trace::{MemoryReader, SyscallFeed, check_kernel};
-use pmc_analysis::profile::syscalls::{CallMemory, SyscallDecoder, SyscallTracer};
-use pmc_perfdata::record::{RawRecord, kind};
+use pmc_analysis::profile::syscalls::{CallMemory, EnteredCall, SyscallDecoder, SyscallEvent, SyscallTracer};
+use pmc_perfdata::record::{RawRecord, Thread, kind};
 use pmc_recording::recording::open;
 use pmc_recording::recording::plan::SamplePlan;
 use pmc_recording::recording::stream::{self, DRAIN_NS, RecordHandler, StreamEvents};
 use pmc_sys::abi::syscall::SyscallAbi;
 use pmc_sys::error::{Error, Exit, Result};
 use pmc_sys::host::Host;
+use pmc_sys::host::process::ThreadInfo;
 use pmc_sys::host::tracepoint::TracepointError;
+use pmc_sys::sys::clock::monotonic_ns;
 use pmc_sys::sys::process::Streams;
 use pmc_sys::units::MS;
 
@@ -39,6 +41,8 @@ struct LiveTrace {
     memory: Option<MemoryReader>,
     /// Number of consecutive drains without records.
     idle_drains: u32,
+    /// The threads to trace that existed before, except those that the kernel's filter leaves out.
+    threads: Vec<ThreadInfo>,
     /// Time of the next search for calls that have not returned for a long time.
     next_search: u64,
 }
@@ -118,7 +122,30 @@ impl LiveTrace {
         let tracer = SyscallTracer::new(opened.command.map(|pid| pid as i32), Box::new(comm));
         let feed = SyscallFeed::new(opened.layouts.clone(), decoders, SyscallAbi::NATIVE, tracer);
         let memory = output.prints_calls().then(|| MemoryReader::new(plan.most_bytes));
-        Self { feed, output, memory, idle_drains: 0, next_search: 0 }
+        let is_traced = |thread: &&ThreadInfo| !plan.filter_pids.contains(&thread.tid);
+        let threads = opened.threads.iter().filter(is_traced).cloned().collect();
+        Self { feed, output, memory, idle_drains: 0, threads, next_search: 0 }
+    }
+
+    /// Reads the system call that a thread is in. From now on, the thread's events are recorded.
+    fn current_call(&mut self, host: &Host, ThreadInfo { pid, tid, .. }: &ThreadInfo) -> Option<EnteredCall> {
+        let at = host.blocked_at(*tid)?;
+        let begin = monotonic_ns();
+        let (number, arguments) = at.call?;
+        // The stack of a 64-bit process is at the end of its much larger address space.
+        let is_32_bit = at.sp.max(at.ip) <= u64::from(u32::MAX);
+        let abi = if is_32_bit { SyscallAbi::NATIVE.of_32_bits() } else { SyscallAbi::NATIVE };
+        let thread = Thread { pid: *pid as i32, tid: *tid as i32 };
+        let stack = Box::default();
+        let mut call =
+            EnteredCall { thread, abi, number, arguments, begin, memory: CallMemory::default(), stack };
+        if !self.output.selects(&call) {
+            return None;
+        }
+        if let Some(memory) = &mut self.memory {
+            call.memory = memory.read(thread.tid, abi, SyscallEvent::Enter(number, arguments));
+        }
+        Some(call)
     }
 
     /// Finds the descriptors that are open before the first call.
@@ -140,6 +167,17 @@ impl LiveTrace {
 
 impl RecordHandler for LiveTrace {
     type Note = CallMemory;
+
+    fn begun(&mut self) {
+        let host = Host::live();
+        for thread in std::mem::take(&mut self.threads) {
+            if let Some(call) = self.current_call(&host, &thread) {
+                self.feed.tracer.attach(call);
+            }
+        }
+        // The first search finds these calls.
+        self.next_search = monotonic_ns();
+    }
 
     fn pace(&mut self, had_records: bool) -> u64 {
         if self.memory.is_none() {

@@ -9,7 +9,7 @@ use crate::view::trace::{self, CallPart, SummaryLayout, TraceTotals};
 use pmc_analysis::analysis::trace::CallFilter;
 use pmc_analysis::profile::script::AddressFunctions;
 use pmc_analysis::profile::syscalls::{
-    CallResult, CallSummary, DescriptorLookup, DescriptorTable, TraceCounts, TracedCall,
+    CallResult, CallSummary, DescriptorLookup, DescriptorTable, EnteredCall, TraceCounts, TracedCall,
 };
 use pmc_perfdata::record::Record;
 use pmc_sys::error::{AdvisedOption, Error, Result, say};
@@ -68,6 +68,11 @@ impl TraceOutput {
             most: plan.most_calls,
             begun: HashSet::default(),
         })
+    }
+
+    /// Whether the calls to print or to count include this one, regardless of its result.
+    pub(super) fn selects(&self, call: &EnteredCall) -> bool {
+        self.filter.selects(call)
     }
 
     /// Sets the name of a descriptor that is open before the first call.

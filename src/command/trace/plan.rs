@@ -30,6 +30,8 @@ pub(in crate::command) struct TraceCommandPlan {
     /// when a recording is read.
     recording: Option<Box<(RecordArgs, TemporaryRecording)>>,
     pub(super) filter: CallFilter,
+    /// Threads to leave out.
+    pub(super) filter_pids: Vec<u32>,
     /// Whether to print each call.
     pub(super) prints_calls: bool,
     pub(super) summary: Option<SummaryStyle>,
@@ -139,6 +141,7 @@ impl TraceCommandPlan {
             source,
             recording,
             filter,
+            filter_pids: typed.filter_pids.clone(),
             prints_calls,
             summary,
             layout: SummaryLayout {

@@ -8,7 +8,7 @@ use super::{detail, nothing, put};
 use crate::tui::layout::ScreenAreas;
 use crate::tui::state::ScreenState;
 use crate::tui::theme::ScreenTheme;
-use pmc_analysis::profile::sampled::trust::{TrustRemark, TrustStatement, losses, statement};
+use pmc_analysis::profile::sampled::trust::{TrustDetail, TrustStatement, losses, statement};
 use pmc_analysis::profile::sampled::{Profile, ProfileQuality};
 use pmc_sys::text;
 use pmc_sys::units::thousands;
@@ -69,11 +69,8 @@ fn quality(profile: &Profile, state: &ScreenState, theme: ScreenTheme) -> Vec<(S
         return lines;
     }
     let trust = &profile.trust;
-    let TrustStatement { summary, remarks } = statement(trust, &profile.modules);
+    let TrustStatement { summary, remarks } = statement(trust, &profile.modules, TrustDetail::Full);
     lines.push((summary, style(trust.lost_samples.max(trust.lost_records).max(trust.throttled))));
-    lines.extend(remarks.into_iter().map(|TrustRemark { text, remedy }| {
-        let remedy = remedy.map(|remedy| format!("; try: {remedy}")).unwrap_or_default();
-        (format!("{text}{remedy}"), theme.plain())
-    }));
+    lines.extend(remarks.iter().map(|remark| (remark.to_string(), theme.plain())));
     lines
 }

@@ -8,10 +8,13 @@ use ratatui::text::Span;
 use super::put;
 use crate::tui::keys::Pane;
 use crate::tui::numbers;
+use crate::tui::state::threads::state_times;
 use crate::tui::state::time_strip;
 use crate::tui::state::{Overlay, ScreenState};
 use crate::tui::theme::ScreenTheme;
 use pmc_analysis::profile::sampled::ThreadState;
+use pmc_analysis::profile::sampled::time_sums::TimeSums;
+use pmc_analysis::profile::sampled::trust::complete_stacks;
 use pmc_sys::text;
 use pmc_sys::units;
 
@@ -57,8 +60,10 @@ pub(super) fn header(buffer: &mut Buffer, area: Rect, state: &ScreenState, theme
                 format!("  running {running:.0}, runnable {runnable:.0}, blocked {blocked:.0} ms/s")
             }
             Some(sums) => {
-                let [running, waiting] =
-                    [ThreadState::Running, ThreadState::Blocked].map(|of| sums.time_in(of));
+                let [running, waiting] = match event.state {
+                    Some(_) => [ThreadState::Running, ThreadState::Blocked].map(|state| sums.time_in(state)),
+                    None => [event.total.ran(), event.total.waited()],
+                };
                 let [elapsed, running, waiting] =
                     [sums.elapsed_ns, running, waiting].map(|ns| units::duration(ns as f64));
                 format!("  {elapsed} elapsed, {running} running, {waiting} waiting")
@@ -74,10 +79,9 @@ pub(super) fn header(buffer: &mut Buffer, area: Rect, state: &ScreenState, theme
             .map(|(profile, _)| &profile.trust)
             .filter(|trust| trust.stacks > 0 && !trust.is_imported);
         if let Some(trust) = trust {
-            let whole = trust.rooted as f64 / trust.stacks as f64;
-            let style = if whole < FEW { theme.warning() } else { theme.plain() };
-            // Round down, so that 100 % means that all stacks are complete.
-            side.add(&format!("  {:.0} % of stacks complete", (whole * 100.0).floor()), style);
+            let percent = complete_stacks(trust, 0);
+            let style = if percent < FEW * 100.0 { theme.warning() } else { theme.plain() };
+            side.add(&format!("  {percent:.0} % of stacks complete"), style);
         }
     }
     if let Some(progress) = &status.progress {
@@ -197,11 +201,49 @@ fn span(state: &ScreenState, from: u64, to: u64) -> String {
     format!("{from:.3}-{to:.3} s")
 }
 
+/// For each column of the strip, the time that all threads spent in each state. `None` without waiting time.
+fn thread_time(state: &ScreenState, times: &TimeSums, width: u16) -> Option<Vec<[u64; 3]>> {
+    let threads = &state.answer.as_ref()?.thread_states;
+    let has_waits = state.event().is_some_and(|(_, event)| event.thread_time.is_some());
+    if threads.is_empty() || !has_waits {
+        return None;
+    }
+    let until = times.from.saturating_add(times.slice.saturating_mul(times.sums.len() as u64));
+    let mut sums = vec![[0u64; 3]; usize::from(width)];
+    for runs in threads.values() {
+        for (sum, times) in sums.iter_mut().zip(state_times(runs, (times.from, until), width)) {
+            sum.iter_mut().zip(times).for_each(|(sum, time)| *sum = sum.saturating_add(time));
+        }
+    }
+    Some(sums)
+}
+
+/// Draws the running time. A column in which no thread runs has a line in the colour of the longer state.
+fn running_strip(sums: &[[u64; 3]], theme: ScreenTheme) -> Vec<Span<'static>> {
+    let running: Vec<u64> = sums.iter().map(|[running, ..]| *running).collect();
+    let cell = |(spark, [running, runnable, blocked]): (char, &[u64; 3])| match (running, runnable, blocked) {
+        (0, 0, 0) => Span::raw(" "),
+        (0, runnable, blocked) => {
+            let state = if runnable > blocked { ThreadState::Runnable } else { ThreadState::Blocked };
+            Span::styled("-", theme.state(state))
+        }
+        _ => Span::styled(spark.to_string(), theme.dim()),
+    };
+    numbers::sparks(&running).chars().zip(sums).map(cell).collect()
+}
+
 pub(super) fn strip(buffer: &mut Buffer, area: Rect, state: &ScreenState, theme: ScreenTheme) {
     let Some(times) = state.answer.as_ref().and_then(|answer| answer.times.as_ref()) else { return };
-    let columns = time_strip::columns(&times.sums, area.width);
-    let line = numbers::sparks(&columns);
-    put(buffer, area, 0, vec![Span::styled(line, theme.dim())], Style::new());
+    match thread_time(state, times, area.width) {
+        Some(columns) => {
+            let spans = running_strip(&columns, theme);
+            put(buffer, area, 0, spans, Style::new());
+        }
+        None => {
+            let line = numbers::sparks(&time_strip::columns(&times.sums, area.width));
+            put(buffer, area, 0, vec![Span::styled(line, theme.dim())], Style::new());
+        }
+    }
     let mut mark = |(from, to): (u16, u16), style: Style| {
         let part = Rect { x: area.x + from, width: to.saturating_sub(from) + 1, ..area };
         buffer.set_style(part.intersection(area), style);

@@ -172,7 +172,9 @@ fn spans(
             }
             _ => {
                 let shift = if is_moved { state.table.shift } else { 0 };
-                vec![(text::shifted(&cell_words(profile, cell), shift, *width), theme.plain())]
+                let is_state = profile.keys.get(at) == Some(&SortKey::WaitSite);
+                let style = if is_state { theme.state(value.main_state()) } else { theme.plain() };
+                vec![(text::shifted(&cell_words(profile, cell), shift, *width), style)]
             }
         };
         if is_marked {

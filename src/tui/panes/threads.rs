@@ -143,7 +143,7 @@ fn legend(theme: ScreenTheme) -> Vec<Span<'static>> {
 /// Describes the folded idle threads, if there are any.
 fn idle_words(event: &ProfileEvent, state: &ScreenState) -> Option<String> {
     if state.query.idle {
-        return Some("I folds idle threads".to_owned()).filter(|_| event.has_waits());
+        return Some("I folds idle threads".to_owned()).filter(|_| event.thread_time.is_some());
     }
     let (threads, _) = event.thread_time.as_ref()?.idle;
     let plural = if threads == 1 { "" } else { "s" };

@@ -488,8 +488,8 @@ impl ScreenState {
         self.ask(effects);
     }
 
-    /// Shows the next of running time, waiting time, time spent waiting for a CPU, and all of a thread's time.
-    /// In the live view, the states are not separate events, so this changes the filter.
+    /// Shows the next of running time, waiting time, time spent waiting for a CPU, and all of a thread's
+    /// time. In the live view, the states are not separate events, so this changes the filter.
     fn switch_states(&mut self, effects: &mut Vec<ScreenEffect>) {
         if !self.has_waits() {
             return;
@@ -520,8 +520,8 @@ impl ScreenState {
         self.ask(effects);
     }
 
-    /// Notes which events measure states of threads. Returns the event to show first if it is another one than
-    /// the one shown.
+    /// Notes which events measure states of threads. Returns the event to show first if it is another one
+    /// than the one shown.
     pub(super) fn note_states(&mut self, profile: &Profile) -> Option<usize> {
         if !self.query.states_apart || !self.state_events.is_empty() {
             return None;

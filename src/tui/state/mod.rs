@@ -449,6 +449,11 @@ impl ScreenState {
         }
     }
 
+    /// Whether there is a filter, a zoom or a search to undo.
+    fn has_undo(&self) -> bool {
+        !self.crumbs.is_empty() || !self.search.text.is_empty() || !self.filter.text.is_empty()
+    }
+
     /// Undoes the last filter or zoom. Returns false if there was none.
     fn undo(&mut self, effects: &mut Vec<ScreenEffect>) -> bool {
         // Undo searches that are newer than the filter or zoom first.

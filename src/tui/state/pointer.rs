@@ -6,7 +6,7 @@ use ratatui::crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 use super::table_widths::TableWidths;
 use super::time_strip::TimeStrip;
 use super::{Overlay, ScreenEffect, ScreenState};
-use crate::tui::keys::{self, KeyAction, Pane};
+use crate::tui::keys::{self, KeyAction, KeyBinding, Pane};
 use crate::tui::layout;
 use pmc_sys::text;
 
@@ -24,12 +24,16 @@ impl ScreenState {
     pub(crate) fn hints(&self) -> Vec<(KeyAction, String, &'static str)> {
         let mut all: Vec<_> = keys::hints(self.pane, self.status.is_live)
             .filter(|binding| self.has_chains() || !keys::needs_chains(binding.action, self.pane))
-            .filter_map(|binding| Some((binding.action, binding.keys.first()?.name(), binding.hint)))
+            .filter(|binding| self.has_effect(binding.action))
+            .filter_map(|binding| Some((binding.action, binding.keys.first()?.name(), self.hint(binding))))
             .collect();
         all.sort_by_key(|(action, ..)| match action {
             KeyAction::Help | KeyAction::Back => 0,
-            KeyAction::Search | KeyAction::Filter => 1,
-            _ => 2,
+            KeyAction::States | KeyAction::ShowCallers => 1,
+            KeyAction::Search | KeyAction::Filter => 2,
+            KeyAction::Enter => 3,
+            KeyAction::NextPane => 4,
+            _ => 5,
         });
         let mut used = 0;
         let count = all.iter().take_while(|(_, key, words)| {
@@ -39,6 +43,27 @@ impl ScreenState {
         let count = count.count();
         all.truncate(count);
         all
+    }
+
+    /// Whether there is anything that an action with a hint can change now.
+    fn has_effect(&self, action: KeyAction) -> bool {
+        match action {
+            KeyAction::States => self.event().is_some_and(|(_, event)| event.thread_time.is_some()),
+            KeyAction::ShowCallers => {
+                let is_hidden = match self.pane {
+                    Pane::Functions => self.table.callers.is_some(),
+                    _ => !self.stacks.folded.is_empty(),
+                };
+                self.shows_callers || is_hidden
+            }
+            _ => true,
+        }
+    }
+
+    /// Returns the words for a key.
+    fn hint(&self, binding: &KeyBinding) -> &'static str {
+        let is_end = binding.action == KeyAction::Back && self.pane == self.home && !self.has_undo();
+        if is_end { "quit" } else { binding.hint }
     }
 
     /// Returns the action whose hint is at a column of the last line.

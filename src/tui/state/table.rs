@@ -100,8 +100,8 @@ pub(crate) fn words(profile: &Profile, row: &TableRow) -> String {
     row.cells.iter().map(|cell| cell_words(profile, cell)).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the function of an event's row, if it has one. For a wait, this is the function of the program that
-/// waits, in any module.
+/// Returns the function of an event's row, if it has one. For a wait, this is the function of the program
+/// that waits, in any module.
 pub(crate) fn function(profile: &Profile, event: &ProfileEvent, row: &TableRow) -> Option<FunctionRef> {
     let keys = profile.keys_of(event);
     let at = |wanted: SortKey| keys.iter().position(|key| *key == wanted);

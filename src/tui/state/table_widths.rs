@@ -4,7 +4,7 @@
 use super::ScreenState;
 use super::table::FunctionColumn;
 use crate::view::report::{cell_words, fit_keys};
-use pmc_analysis::profile::sampled::{Profile, ProfileEvent, RowCell};
+use pmc_analysis::profile::sampled::{Profile, ProfileEvent, RowCell, SortKey};
 use pmc_sys::text::{self, DisplayName};
 
 /// Maximum number of rows whose widths are measured.
@@ -64,6 +64,11 @@ impl TableWidths {
         let time = ThreadTimeColumns::of(event);
         // Waits have no error, so thread-time columns take precedence over errors.
         let has_errors = width >= if time == ThreadTimeColumns::None { 72 } else { 100 };
+        // The wait sites tell the states, too.
+        let time = match time {
+            ThreadTimeColumns::State if profile.keys.contains(&SortKey::WaitSite) => ThreadTimeColumns::None,
+            time => time,
+        };
         let bar = match width {
             0..100 => 0,
             100..140 => 10,

@@ -86,13 +86,23 @@ impl ThreadsPane {
 
 /// Divides the time from `from` to `until` into `width` columns. Returns for each column the state in which
 /// the thread spent most of the time; `None` if the thread did not exist or its state is unknown.
-pub(crate) fn timeline(runs: &[StateRun], (from, until): (u64, u64), width: u16) -> Vec<Option<ThreadState>> {
+pub(crate) fn timeline(runs: &[StateRun], span: (u64, u64), width: u16) -> Vec<Option<ThreadState>> {
+    state_times(runs, span, width).map(ThreadState::longest).collect()
+}
+
+/// Divides the time from `from` to `until` into `width` columns. Returns for each column the time that the
+/// thread spent in each state.
+pub(crate) fn state_times(
+    runs: &[StateRun],
+    (from, until): (u64, u64),
+    width: u16,
+) -> impl Iterator<Item = [u64; 3]> {
     let span = until.saturating_sub(from);
-    let at = |column: u16| {
+    let at = move |column: u16| {
         from.saturating_add((u128::from(span) * u128::from(column) / u128::from(width.max(1))) as u64)
     };
     let mut runs = runs.iter().peekable();
-    let state = |column: u16| {
+    let times = move |column: u16| {
         let (begin, end) = (at(column), at(column + 1));
         let mut times = [0; 3];
         while let Some(run) = runs.peek() {
@@ -102,9 +112,9 @@ pub(crate) fn timeline(runs: &[StateRun], (from, until): (u64, u64), width: u16)
             }
             runs.next();
         }
-        ThreadState::longest(times)
+        times
     };
-    (0..width).map(state).collect()
+    (0..width).map(times)
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use serde_json::{Map, Value as Json, json};
 pub(crate) use limit::{AgentAnswer, AnswerLimit, LEAST_BYTES, cleaned, limited};
 
 use super::annotate::operands;
+use super::gate;
 use super::json_document::percent;
 use super::report::cell_words;
 use pmc_analysis::profile::annotate::{Listing, ListingRow, PercentBasis, RowContent};
@@ -19,7 +20,8 @@ use pmc_analysis::profile::diff::{Diff, DiffChange, LEVEL};
 use pmc_analysis::profile::machine::{MachineReport, MissingReason};
 use pmc_analysis::profile::sampled::{
     ModuleQuality, Profile, ProfileEvent, ProfileQuality, RowCell, SampleValue, ShareOf, SortKey,
-    StackDirection, TableRow, trust,
+    StackDirection, TableRow,
+    trust::{self, TrustDetail},
 };
 use pmc_analysis::profile::statistics::SIGNIFICANCE;
 use pmc_analysis::profile::versus::{CommandComparison, ComparedSide};
@@ -75,7 +77,7 @@ fn quality(quality: &ProfileQuality, modules: &[ModuleQuality], event: Option<&P
         "complete_stacks_percent": of(quality.rooted, quality.stacks),
         "largest_error_percent": error,
         "modules_without_symbols": (!nameless.is_empty()).then_some(nameless),
-        "summary": trust::statement(quality, &[]).summary,
+        "summary": trust::statement(quality, &[], TrustDetail::Brief).summary,
     })
 }
 
@@ -392,7 +394,7 @@ pub(crate) fn comparison(comparison: &CommandComparison, runs: u32, limit: Answe
                 "error": half,
                 "runs": summary.map(|of| of.count),
                 "difference_percent": side.difference.map(|percent| (percent * 100.0).round() / 100.0),
-                "p": side.test.map(|test| test.p),
+                "p": side.test.map(|_| side.adjusted),
                 "verdict": side.verdict.word(),
                 "outliers": summary.map(|of| of.outliers.len()).filter(|count| *count > 0),
             })
@@ -402,7 +404,10 @@ pub(crate) fn comparison(comparison: &CommandComparison, runs: u32, limit: Answe
     let uncounted =
         comparison.lines.iter().filter(|line| line.sides.iter().any(|side| side.summary.is_none()));
     AgentAnswer {
-        head: fields! {"commands": comparison.commands},
+        head: fields! {
+            "commands": comparison.commands,
+            "headlines": gate::headlines(&comparison.verdict(None)),
+        },
         all_rows: all.len(),
         rows: limit.select(all.into_iter()).collect(),
         trust: Json::Object(fields! {

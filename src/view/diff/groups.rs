@@ -14,14 +14,14 @@ use std::io::{self, Write};
 use serde_json::{Map, Value as Json, json};
 
 use super::{DiffLayout, json::words as key_words};
-use crate::view::gate::{self, GateJson};
+use crate::view::gate::{self, GateJson, VerdictJson};
 use crate::view::json_document::{list_up_to, list_with, percent};
 use crate::view::remarks::Remarks;
 use crate::view::report::{CellSpelling, ReportFormat, words};
 use crate::view::table::{self, left, right};
 use pmc_analysis::profile::diff::groups::{GroupChange, GroupComparison, GroupEvent, GroupRow, GroupVerdict};
 use pmc_analysis::profile::diff::{Diff, VERSION};
-use pmc_analysis::profile::gate::{GateReport, GateSubject};
+use pmc_analysis::profile::gate::{ComparisonVerdict, GateReport, GateSubject};
 use pmc_analysis::profile::sampled::RowCell;
 use pmc_sys::terminal::theme::TextRole;
 use pmc_sys::text::{as_json, clean};
@@ -35,12 +35,14 @@ pub(crate) fn write(
     out: &mut dyn Write,
     diff: &Diff,
     groups: &GroupComparison,
-    report: Option<&GateReport>,
+    verdict: &ComparisonVerdict,
     layout: &DiffLayout,
 ) -> io::Result<()> {
     if layout.form == ReportFormat::Json {
-        return json(out, diff, groups, report, layout);
+        return json(out, diff, groups, Some(verdict), layout);
     }
+    gate::headline_text(out, verdict, layout.width)?;
+    writeln!(out)?;
     for (number, event) in groups.events.iter().enumerate() {
         if number > 0 {
             writeln!(out)?;
@@ -53,7 +55,7 @@ pub(crate) fn write(
     for remark in self::remarks(diff, groups) {
         writeln!(remarks, "{remark}")?;
     }
-    let Some(report) = report else { return Ok(()) };
+    let Some(report) = &verdict.gate else { return Ok(()) };
     writeln!(out)?;
     gate::text(out, report, layout.width)
 }
@@ -102,6 +104,12 @@ pub(crate) fn remarks(diff: &Diff, groups: &GroupComparison) -> Vec<String> {
     let trust = lossy.map(|file| format!("Trust: {}: {}.", clean(&file.path), clean(&file.trust)));
     let notes = diff.notes.iter().chain(&groups.notes).map(|note| format!("{}.", clean(note)));
     [legend].into_iter().chain(trust).chain(notes).collect()
+}
+
+/// Returns the verdict on the new recordings.
+pub(crate) fn verdict(diff: &Diff, groups: &GroupComparison, gate: Option<GateReport>) -> ComparisonVerdict {
+    let names = ["the base", "the new version"].map(str::to_owned);
+    ComparisonVerdict::new(&names, &[], &gate_subjects(diff, groups), gate)
 }
 
 /// Returns the measures of a gate.
@@ -227,7 +235,7 @@ fn cost(groups: &GroupComparison, event: &GroupEvent, change: &GroupChange, side
     }
 }
 
-/// Writes the comparison as one JSON document.
+/// Writes the comparison as one JSON document, with the verdict if it is not part of another document.
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
@@ -235,7 +243,7 @@ pub(crate) fn json(
     out: &mut dyn Write,
     diff: &Diff,
     groups: &GroupComparison,
-    report: Option<&GateReport>,
+    verdict: Option<&ComparisonVerdict>,
     layout: &DiffLayout,
 ) -> io::Result<()> {
     let file = |(at, file): (usize, &pmc_analysis::profile::diff::DiffFile)| {
@@ -262,7 +270,10 @@ pub(crate) fn json(
     })?;
     let notes: Vec<&String> = diff.notes.iter().chain(&groups.notes).collect();
     write!(out, ",\n\"notes\": {}", as_json(&notes))?;
-    if let Some(report) = report {
+    if let Some(verdict) = verdict {
+        write!(out, ",\n\"verdicts\": {}", as_json(&VerdictJson::all(verdict)))?;
+    }
+    if let Some(report) = verdict.and_then(|verdict| verdict.gate.as_ref()) {
         write!(out, ",\n\"gate\": {}", as_json(&GateJson::from(report)))?;
     }
     writeln!(out, "\n}}")

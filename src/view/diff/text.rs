@@ -18,7 +18,7 @@ use std::io::{self, Write};
 
 use super::{DiffLayout, error, formula, heading, is_noise, part, value, wanted};
 use crate::view::remarks::Remarks;
-use crate::view::report::{CellSpelling, FittedWidths, StyledWords, words};
+use crate::view::report::{CellSpelling, FittedWidths, StyledWords, omitted_columns, words};
 use crate::view::table::{self, ColumnShape, left, right};
 use pmc_analysis::profile::diff::{
     ChangeVerdict, Compute, CostSource, Diff, DiffEvent, DiffRow, LEAST_SAMPLES, LEVEL,
@@ -174,10 +174,10 @@ impl DiffTable<'_> {
         layout: &DiffLayout,
         widths: &[usize],
     ) -> io::Result<()> {
-        for (at, (_, heading)) in self.keys.iter().enumerate().filter(|(at, _)| widths[*at] == 0) {
-            if let Some(row) = self.rows.first() {
-                writeln!(out, "  {heading} of all rows: {}", row.words[at].trim_start())?;
-            }
+        if let Some(row) = self.rows.first() {
+            let columns = self.keys.iter().zip(&row.words).zip(widths).filter(|(_, width)| **width == 0);
+            let omitted = columns.map(|(((_, heading), words), _)| (heading.as_str(), words.trim_start()));
+            omitted_columns(omitted).iter().try_for_each(|line| writeln!(out, "{line}"))?;
         }
         let lines = self.lines(diff, layout, widths);
         if let [heading, rows @ ..] = &lines[..] {
@@ -493,11 +493,11 @@ mod tests {
     fn values_common_to_all_rows_are_printed_once() {
         let diff = compared(2, &["a program"]);
         let text = written(&diff, Some(80), None);
-        assert!(text.contains("  Shared Object of all rows: a program\n"), "{text}");
+        assert!(text.contains("  Same in all rows: Shared Object = a program\n"), "{text}");
         assert_eq!(text.matches("a program").count(), 1, "{text}");
         // Output for programs must have full names in every row.
         let text = written(&diff, None, None);
-        assert!(text.matches("a program").count() == 40 && !text.contains("of all rows"), "{text}");
+        assert!(text.matches("a program").count() == 40 && !text.contains("in all rows"), "{text}");
         assert!(text.contains(&format!("[.] {}", NAMES[0])) && text.contains(NAMES[1]), "{text}");
     }
 

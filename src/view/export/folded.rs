@@ -17,7 +17,7 @@ use pmc_analysis::profile::sampled::StackProfile;
 use pmc_analysis::profile::sampled::stacks::Paths;
 use pmc_analysis::session::SampleValue;
 use pmc_analysis::session::thread_time::ThreadState;
-use pmc_sys::text::clean;
+use pmc_sys::text::{DisplayName, clean, without_version};
 
 /// Writes an event's stacks with their periods.
 ///
@@ -27,25 +27,38 @@ pub(crate) fn write(out: &mut dyn Write, stacks: &StackProfile<'_>, event: usize
     each(stacks, event, FoldedMarks::None, &mut |path, period| writeln!(out, "{path} {period}"))
 }
 
-/// Marks appended to function names, which tell flame graph tools how to colour the boxes.
+/// Marks appended to names, which tell the flame graph how to colour the boxes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FoldedMarks {
-    /// No marks.
+    /// No marks, and complete names.
     None,
-    /// Kernel, inlined and generated code.
+    /// The kind of code. Names have no symbol version, and long ones no template arguments.
     Code,
-    /// Marks for functions in which threads mostly waited ([`BLOCKED`], [`RUNNABLE`]), in addition to those
-    /// of [`Self::Code`].
+    /// The state of threads for boxes in which they mostly waited, else as [`Self::Code`].
     States,
 }
 
-/// Mark of a box in which threads were mostly blocked.
-pub(super) const BLOCKED: &str = "_[w]";
-/// Mark of a box in which threads mostly waited for a CPU. inferno supports only one mark for waiting, which
-/// it does not show, so [`RUNNABLE_SIGN`] distinguishes this mark from [`BLOCKED`].
-pub(super) const RUNNABLE: &str = "\u{1}_[w]";
-/// The part of [`RUNNABLE`] that inferno shows. Cleaned function names never contain it.
-pub(super) const RUNNABLE_SIGN: char = '\u{1}';
+/// The marks of boxes: an index of [`CodeKind`], or one of the last two for threads that waited for a CPU or
+/// were blocked. inferno does not show the ending `_[w]`. The sign before it, which cleaned names never
+/// contain, distinguishes the marks.
+pub(super) const MARKS: [&str; 7] =
+    ["\u{1}_[w]", "\u{2}_[w]", "\u{3}_[w]", "\u{4}_[w]", "\u{5}_[w]", "\u{6}_[w]", "\u{7}_[w]"];
+const RUNNABLE: &str = MARKS[5];
+const BLOCKED: &str = MARKS[6];
+
+/// Whether a character is the part of a mark that inferno shows.
+pub(super) fn is_sign(c: char) -> bool {
+    ('\u{1}'..='\u{7}').contains(&c)
+}
+
+/// Maximum length of names that the flame graph shows with their template arguments and parameters.
+const LONGEST: usize = 60;
+
+/// Returns a name for the flame graph.
+fn box_name(name: &str) -> String {
+    let name = without_version(name);
+    if name.len() <= LONGEST { name.to_owned() } else { DisplayName::new(name).text() }
+}
 
 /// Returns an event's stacks with their periods, and with marks on the function names.
 pub(crate) fn with_marks(stacks: &StackProfile<'_>, event: usize, marks: FoldedMarks) -> Vec<(String, u64)> {
@@ -70,15 +83,16 @@ fn each(
     let (names, of_code): (Vec<String>, Vec<&str>) = (0..paths.functions.len() as u32)
         .map(|function| {
             let call = paths.call(function, stacks.code());
-            let mark = match CodeKind::of(call.level, stacks.texts.get(call.dso)) {
-                _ if marks == FoldedMarks::None => "",
-                _ if call.inlined => "_[i]",
-                CodeKind::Kernel => "_[k]",
-                CodeKind::Generated => "_[j]",
-                CodeKind::Program | CodeKind::Library | CodeKind::Unknown => "",
+            let name = function_name(call, stacks.texts);
+            let (name, mark) = match marks {
+                FoldedMarks::None => (name, ""),
+                FoldedMarks::Code | FoldedMarks::States => {
+                    let kind = CodeKind::of(call.level, stacks.texts.get(call.dso));
+                    (box_name(&name), MARKS[kind as usize])
+                }
             };
             // Replace semicolons, because they separate functions.
-            (function_name(call, stacks.texts).replace(';', ":"), mark)
+            (name.replace(';', ":"), mark)
         })
         .unzip();
     // Sums of values, by thread name and by the node at which the stack ends.

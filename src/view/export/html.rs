@@ -6,11 +6,14 @@
 //!                                                         tree, ends of stacks by thread and time
 //! ```
 //!
+//! The page of `pmc compare` has the same parts, with other data.
+//!
 //! The page must not load anything; its content security policy enforces this in the browser. Untrusted text
 //! is either part of the data, which the script inserts only as text, or the title, which this module
 //! escapes.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::io::{self, BufWriter, Write};
 
 use base64::engine::general_purpose::STANDARD;
@@ -26,12 +29,13 @@ use crate::view::json_document::Streamed;
 use crate::view::{annotate, report};
 use pmc_analysis::profile::annotate::{Listing, ListingNote, ListingRow, RowContent};
 use pmc_analysis::profile::sampled::CodeKind;
-use pmc_analysis::profile::sampled::stacks::{Paths, StackEvent, StackRow};
+use pmc_analysis::profile::sampled::stacks::{Paths, StackEvent, StackRow, StackThread};
 use pmc_analysis::profile::sampled::{StackProfile, StringId};
-use pmc_sys::text::{DisplayName, as_json, clean, write_json};
+use pmc_sys::text::{DisplayName, as_json, clean, without_version, write_json};
 
 const PAGE: &str = include_str!("page/page.html");
-const STYLE: &str = include_str!("page/page.css");
+/// The style of the page, with the colours of code.
+pub(super) const STYLE: &str = include_str!("page/page.css");
 const SCRIPT: &str = include_str!("page/page.js");
 
 /// Maximum number of time slices among which all waits of a thread are divided. A thread's waits do not
@@ -39,19 +43,30 @@ const SCRIPT: &str = include_str!("page/page.js");
 const MOST_SLICES: u64 = 1000;
 
 pub(super) fn write(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::Result<()> {
-    // Each placeholder occurs once in the page, in this order.
+    write_page(out, contents.title, "", |out| data(out, contents))
+}
+
+/// Writes a page. `result` is HTML for the first tab, which is hidden if it is empty. `data` writes the JSON
+/// document that the page's script reads.
+pub(in crate::view) fn write_page(
+    out: &mut dyn Write,
+    title: &str,
+    result: &str,
+    data: impl Fn(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
     let parts = PAGE.split(['⟦', '⟧']);
     for part in parts {
         match part {
-            "title" => write!(out, "{}", escaped(&clean(contents.title)))?,
+            "title" => write!(out, "{}", escaped(&clean(title)))?,
             "style" => out.write_all(STYLE.as_bytes())?,
             "script" => out.write_all(SCRIPT.as_bytes())?,
+            "result" => out.write_all(result.as_bytes())?,
             "data" => {
                 let text = EncoderWriter::new(&mut *out, &STANDARD);
                 // Buffer the output, because numbers are written one by one, and each write to the compressor
                 // has a high fixed cost.
                 let mut zipped = BufWriter::new(GzEncoder::new(text, Compression::fast()));
-                data(&mut zipped, contents)?;
+                data(&mut zipped)?;
                 zipped.into_inner()?.finish()?.finish()?;
             }
             text => out.write_all(text.as_bytes())?,
@@ -75,9 +90,12 @@ fn data(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::Result<()> {
             "samples": event.total.samples, "period": event.total.period,
         })
     });
-    let threads = stacks.threads.iter().map(|thread| {
+    let named = PageThreads::of(stacks);
+    let threads = named.threads.iter().map(|names| {
+        let thread = &stacks.threads[names[0] as usize];
+        let comms = names.iter().map(|name| clean(&stacks.threads[*name as usize].comm));
         json!({
-            "pid": thread.pid, "tid": thread.tid, "comm": clean(&thread.comm),
+            "pid": thread.pid, "tid": thread.tid, "comms": comms.collect::<Vec<_>>(),
             "process": thread.process.as_deref().map(clean),
         })
     });
@@ -102,14 +120,59 @@ fn data(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::Result<()> {
     let back = paths.nodes.iter().zip(0u32..).map(|(node, at)| node.caller.map_or(0, |caller| at - caller));
     list(out, "back", back)?;
     list(out, "fn", paths.nodes.iter().map(|node| node.function))?;
-    cells(out, stacks, &paths)?;
+    cells(out, stacks, &paths, &named.of)?;
     write!(out, "}}")
+}
+
+/// The threads of a page. A thread that changed its name is one thread.
+struct PageThreads {
+    /// For each thread of the page, the indexes of its names in [`StackProfile::threads`], the last name
+    /// first.
+    threads: Vec<Vec<u32>>,
+    /// The thread of the page, by index in [`StackProfile::threads`].
+    of: Vec<u32>,
+}
+
+impl PageThreads {
+    fn of(stacks: &StackProfile<'_>) -> Self {
+        let mut last = vec![0; stacks.threads.len()];
+        for row in &stacks.rows {
+            let last = &mut last[row.thread as usize];
+            *last = row.time.unwrap_or(0).max(*last);
+        }
+        Self::new(&stacks.threads, &last)
+    }
+
+    /// `last` contains the time of the last sample with each name.
+    fn new(named: &[StackThread], last: &[u64]) -> Self {
+        let mut known: FxHashMap<(i32, i32), u32> = FxHashMap::default();
+        let mut threads: Vec<Vec<u32>> = Vec::new();
+        let of = named.iter().zip(0u32..).map(|(thread, name)| {
+            let new = threads.len() as u32;
+            let number = match (thread.pid, thread.tid) {
+                (Some(pid), Some(tid)) => *known.entry((pid, tid)).or_insert(new),
+                // Without numbers, names are all that distinguishes threads.
+                _ => new,
+            };
+            if number == new {
+                threads.push(Vec::new());
+            }
+            threads[number as usize].push(name);
+            number
+        });
+        let of = of.collect();
+        for names in &mut threads {
+            names.sort_by_key(|name| Reverse(last[*name as usize]));
+        }
+        Self { threads, of }
+    }
 }
 
 /// Writes the functions: name, module, index of the code kind, and whether the function is inlined.
 fn functions(out: &mut dyn Write, stacks: &StackProfile<'_>, paths: &Paths) -> io::Result<()> {
     let calls = || (0..paths.functions.len() as u32).map(|function| paths.call(function, stacks.code()));
-    let names: Vec<String> = calls().map(|call| function_name(call, stacks.texts)).collect();
+    let names = calls().map(|call| without_version(&function_name(call, stacks.texts)).to_owned());
+    let names: Vec<String> = names.collect();
     list(out, "names", names.iter())?;
     list(out, "brief", names.iter().map(|name| brief(name)))?;
     let mut modules: FxHashMap<StringId, u32> = FxHashMap::default();
@@ -129,7 +192,7 @@ fn functions(out: &mut dyn Write, stacks: &StackProfile<'_>, paths: &Paths) -> i
 
 /// Returns a name without template arguments and return type, as the full-screen view shows it; `None` if it
 /// has neither.
-fn brief(name: &str) -> Option<String> {
+pub(in crate::view) fn brief(name: &str) -> Option<String> {
     Some(DisplayName::new(name).text()).filter(|brief| brief != name)
 }
 
@@ -138,7 +201,9 @@ type CellKey = (u32, u32, u32, u64, u8);
 
 /// Writes the nodes at which stacks end, sorted by node. Each entry has an event, thread, time slice, node,
 /// number of samples and sum of periods, and a thread state if waiting was recorded.
-fn cells(out: &mut dyn Write, stacks: &StackProfile<'_>, paths: &Paths) -> io::Result<()> {
+///
+/// `threads` contains the thread of the page for each thread of `stacks`.
+fn cells(out: &mut dyn Write, stacks: &StackProfile<'_>, paths: &Paths, threads: &[u32]) -> io::Result<()> {
     let slice = stacks.slice.unwrap_or(1).max(1);
     let number = |row: &StackRow| row.time.unwrap_or(0) / slice;
     // The timestamp of a wait is the time at which it ended.
@@ -154,7 +219,8 @@ fn cells(out: &mut dyn Write, stacks: &StackProfile<'_>, paths: &Paths) -> io::R
         let Some(node) = paths.end(row.stack) else { continue };
         let state = row.state() as u8;
         let mut add = |slice: u64, samples: u64, period: u64| {
-            let sum = sums.entry((node, row.event, row.thread, slice - first, state)).or_default();
+            let thread = threads[row.thread as usize];
+            let sum = sums.entry((node, row.event, thread, slice - first, state)).or_default();
             *sum = (sum.0 + samples, sum.1.saturating_add(period));
         };
         // Divide a long wait among the slices that it covers.
@@ -203,7 +269,12 @@ impl WaitDivision {
     }
 }
 
-fn list(out: &mut dyn Write, name: &str, values: impl Iterator<Item: Serialize> + Clone) -> io::Result<()> {
+/// Writes a field that contains a list.
+pub(in crate::view) fn list(
+    out: &mut dyn Write,
+    name: &str,
+    values: impl Iterator<Item: Serialize> + Clone,
+) -> io::Result<()> {
     write!(out, ",\"{name}\":")?;
     write_json(out, &Streamed(values))
 }
@@ -299,6 +370,26 @@ mod tests {
         let sum: u64 = (0..5000).map(|_| division.slices_before(7, u64::MAX / 2)).sum();
         assert_eq!(sum, MOST_SLICES - 203);
         assert_eq!(division.slices_before(8, 5), 5, "another thread");
+    }
+
+    #[test]
+    fn renamed_thread_is_one_thread_with_its_last_name() {
+        let thread = |tid: Option<i32>, comm: &str| StackThread {
+            pid: tid.map(|_| 7),
+            tid,
+            comm: comm.to_owned(),
+            process: None,
+        };
+        let named = [
+            thread(Some(7), "java"),
+            thread(Some(8), "java"),
+            thread(Some(8), "GC Thread#0"),
+            thread(None, "java"),
+            thread(None, "java"),
+        ];
+        let PageThreads { threads, of } = PageThreads::new(&named, &[90, 10, 50, 0, 0]);
+        assert_eq!(threads, [vec![0], vec![2, 1], vec![3], vec![4]]);
+        assert_eq!(of, [0, 1, 1, 2, 3]);
     }
 
     #[test]

@@ -24,9 +24,9 @@ mod perfetto;
 mod pprof;
 pub mod push;
 mod speedscope;
-pub(crate) mod svg;
+mod svg;
 
-pub(super) use html::escaped;
+pub(super) use html::{brief, escaped, list, write_page};
 use std::io::{self, Write};
 use std::path::Path;
 

@@ -7,8 +7,9 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use super::{coverage, explain, failing, headline, more_failing, statement};
-use pmc_analysis::profile::gate::{GateReport, GateVerdict};
+use super::headline::headlines;
+use super::{answer, coverage, explain, failing, more_failing, statement};
+use pmc_analysis::profile::gate::{ComparisonVerdict, GateReport, GateVerdict};
 use pmc_sys::text::clean;
 
 /// Maximum number of rows of the step summary's table.
@@ -19,10 +20,18 @@ const MOST_ROWS: usize = 50;
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub(crate) fn annotations(out: &mut dyn Write, report: &GateReport, workspace: &str) -> io::Result<()> {
+pub(crate) fn annotations(
+    out: &mut dyn Write,
+    verdict: &ComparisonVerdict,
+    report: &GateReport,
+    workspace: &str,
+) -> io::Result<()> {
     let title = property(&format!("pmc: {}", report.verdict.word()));
     match report.verdict {
-        GateVerdict::Pass => writeln!(out, "::notice title={title}::{}", data(&headline(report))),
+        GateVerdict::Pass => {
+            let lines = [vec![answer(report)], headlines(verdict)].concat();
+            writeln!(out, "::notice title={title}::{}", data(&lines.join("\n")))
+        }
         GateVerdict::Regression => {
             for row in failing(report).take(super::MOST_SHOWN) {
                 let location = row.location.as_ref().and_then(|at| {
@@ -63,8 +72,11 @@ fn property(text: &str) -> String {
 }
 
 /// Returns the step summary.
-pub(crate) fn step_summary(report: &GateReport) -> String {
-    let mut page = format!("### pmc: {}\n\n{}\n", report.verdict.word(), markdown(&headline(report)));
+pub(crate) fn step_summary(verdict: &ComparisonVerdict, report: &GateReport) -> String {
+    let mut page = format!("### pmc: {}\n\n{}\n", report.verdict.word(), markdown(&answer(report)));
+    for line in headlines(verdict) {
+        let _ = writeln!(page, "\n**{}**", markdown(&line));
+    }
     if !report.rows.is_empty() {
         page.push_str("\n| | measure | change | ± | p | cost |\n|---|---|---:|---:|---:|---:|\n");
     }

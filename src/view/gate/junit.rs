@@ -5,16 +5,17 @@
 
 use std::io::{self, Write};
 
-use super::{explain, failing, headline, statement};
+use super::headline::headlines;
+use super::{answer, explain, failing, statement};
 use crate::view::export::escaped;
-use pmc_analysis::profile::gate::{GateReport, GateRow};
+use pmc_analysis::profile::gate::{ComparisonVerdict, GateReport, GateRow};
 use pmc_sys::text::clean;
 
 /// Writes the report.
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub(crate) fn junit(out: &mut dyn Write, report: &GateReport) -> io::Result<()> {
+pub(crate) fn junit(out: &mut dyn Write, verdict: &ComparisonVerdict, report: &GateReport) -> io::Result<()> {
     let (failures, errors) = (failing(report).count(), usize::from(!report.reasons.is_empty()));
     let skipped = report.rows.iter().filter(|row| is_skipped(row)).count();
     let tests = report.rows.len() + 1;
@@ -33,7 +34,7 @@ pub(crate) fn junit(out: &mut dyn Write, report: &GateReport) -> io::Result<()> 
                     format!("{}\ntry: {}", attribute(&why), attribute(&remedy))
                 })
                 .collect();
-            let message = attribute(&headline(report));
+            let message = attribute(&answer(report));
             writeln!(
                 out,
                 ">\n      <error type=\"unusable\" message=\"{message}\">{}</error>\n    </testcase>",
@@ -42,7 +43,8 @@ pub(crate) fn junit(out: &mut dyn Write, report: &GateReport) -> io::Result<()> 
         }
     }
     report.rows.iter().try_for_each(|row| test_case(out, row))?;
-    writeln!(out, "  </testsuite>\n</testsuites>")
+    let lines: Vec<String> = headlines(verdict).iter().map(|line| attribute(line)).collect();
+    writeln!(out, "    <system-out>{}</system-out>\n  </testsuite>\n</testsuites>", lines.join("\n"))
 }
 
 /// Whether the noise hides a change of the size in the condition.

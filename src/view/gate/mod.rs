@@ -4,6 +4,7 @@
 //! each format escapes them in its own way.
 
 mod github;
+mod headline;
 mod junit;
 
 use std::io::{self, Write};
@@ -11,10 +12,13 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::remarks::Remarks;
-use pmc_analysis::profile::gate::{GateReport, GateRow, GateVerdict, LEAST_RUNS, MeanChange, UnusableReason};
+use pmc_analysis::profile::gate::{
+    ComparisonVerdict, GateReport, GateRow, GateVerdict, LEAST_RUNS, MeanChange, UnusableReason,
+};
 use pmc_sys::text::clean;
 
 pub(crate) use github::{annotations, step_summary};
+pub(crate) use headline::{VerdictJson, headlines};
 pub(crate) use junit::junit;
 
 /// Maximum number of failing measures in text and annotations. GitHub shows at most ten annotations per step.
@@ -40,14 +44,27 @@ impl CiFormat {
     }
 }
 
-/// Writes the answer as text, wrapped to `width` columns.
+/// Writes the headline as text, wrapped to `width` columns.
+///
+/// # Errors
+/// Fails if writing to `out` fails.
+pub(crate) fn headline_text(
+    out: &mut dyn Write,
+    verdict: &ComparisonVerdict,
+    width: Option<usize>,
+) -> io::Result<()> {
+    let out = &mut Remarks::new(out, width, false);
+    headlines(verdict).iter().try_for_each(|line| writeln!(out, " {}", clean(line)))
+}
+
+/// Writes the answer of `--fail-if` as text, wrapped to `width` columns.
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
 pub(crate) fn text(out: &mut dyn Write, report: &GateReport, width: Option<usize>) -> io::Result<()> {
     let out = &mut Remarks::new(out, width, false);
     let word = report.verdict.word();
-    writeln!(out, " {word}: {}", clean(&headline(report)))?;
+    writeln!(out, " {word}: {}", clean(&answer(report)))?;
     for row in failing(report).take(MOST_SHOWN) {
         let at = row.location.as_ref().map(|at| format!("  {}:{}", at.file, at.line)).unwrap_or_default();
         writeln!(out, "   {}  {}{}", clean(&row.name), statement(row), clean(&at))?;
@@ -77,7 +94,7 @@ fn more_failing(report: &GateReport) -> Option<String> {
 }
 
 /// Returns the answer in one sentence, without the verdict.
-fn headline(report: &GateReport) -> String {
+fn answer(report: &GateReport) -> String {
     let (tested, fails) = (report.rows.len(), failing(report).count());
     match report.verdict {
         GateVerdict::Pass => format!("`{}` holds for none of {tested} measures", report.condition),
@@ -104,11 +121,21 @@ fn statement(row: &GateRow) -> String {
 
 /// Returns how much of the cost is in functions that could be tested precisely.
 fn coverage(report: &GateReport) -> Option<String> {
-    let covered = report.covered.filter(|_| report.verdict != GateVerdict::Unusable)?;
-    Some(format!(
-        "Functions with {:.0}% of the cost are measured precisely enough to find a change of that size.",
-        covered * 100.0
-    ))
+    let covered = report.covered.filter(|_| report.verdict == GateVerdict::Pass)?;
+    Some(match (covered * 100.0).round() {
+        0.0 => "No single function is measured precisely enough to find a change of that size: use a higher -F, or \
+                more runs."
+            .to_owned(),
+        percent => format!(
+            "Functions with {percent:.0}% of the cost are measured precisely enough to find a change of that size."
+        ),
+    })
+}
+
+/// Returns how many more runs would show a change of `limit`, if the runs so far show one of `shown`.
+fn more_runs(shown: f64, limit: f64) -> String {
+    let times = (shown / limit).powi(2).ceil();
+    format!("about {times:.0} times as many runs (-r, or --budget of pmc compare), or a quieter machine")
 }
 
 /// Returns the text of a reason, and a remedy.
@@ -129,7 +156,13 @@ fn explain(reason: &UnusableReason) -> (String, String) {
                 limit.abs()
             ),
             // The error decreases with the square root of the number of runs.
-            format!("about {:.0} times as many runs, or a quieter machine", (shown / limit).powi(2).ceil()),
+            match name == "elapsed" {
+                // Other programs on the same CPUs affect the CPU time least.
+                true => {
+                    format!("a measure of CPU time, such as task-clock, or {}", more_runs(*shown, *limit))
+                }
+                false => more_runs(*shown, *limit),
+            },
         ),
         UnusableReason::TooNoisy { name, limit, shown: None } => (
             format!("too noisy: no change of {name} would be noticed, but the limit is {:.1}%", limit.abs()),
@@ -152,9 +185,9 @@ fn explain(reason: &UnusableReason) -> (String, String) {
                 false => format!("one of {}", names.join(", ")),
             },
         ),
-        UnusableReason::CommandFailed { command, status } => (
-            format!("`{command}` failed with status {status}"),
-            "fix the command, so that every run does the same work".to_owned(),
+        UnusableReason::CommandFailed { command, failures } => (
+            format!("`{command}` {}", headline::failures(failures)),
+            format!("fix the command; if this status is no failure: '{command} || true'"),
         ),
         UnusableReason::OtherMachine { path, property, values: [here, first] } => (
             format!("{path} is from another machine: its {property} is {here}, not {first}"),

@@ -42,7 +42,8 @@ pub(crate) fn write(out: &mut dyn Write, locks: &UserLocks, layout: &UserLockLay
         writeln!(out, "# Too many waits: the wait trees are incomplete.")?;
     }
     if locks.locks.len() > layout.rows {
-        writeln!(out, "\n({} more locks; -E 0 shows all)", locks.locks.len() - layout.rows)?;
+        let more = counted((locks.locks.len() - layout.rows) as u64, "more lock");
+        writeln!(out, "\n({more}; -E 0 shows all)")?;
     }
     if !locks.others.is_empty() {
         let of = |other: &OtherWaits| {
@@ -68,7 +69,10 @@ fn duration(ns: u64) -> String {
 fn headline(out: &mut dyn Write, locks: &UserLocks) -> io::Result<()> {
     let waits = locks.locks.iter().map(|lock| lock.waits.count()).sum();
     if waits == 0 {
-        return writeln!(out, "no waits for locks in {}", duration(locks.elapsed));
+        return match locks.elapsed {
+            0 => writeln!(out, "no waits for locks: no thread waited in a futex call"),
+            elapsed => writeln!(out, "no waits for locks in {}", duration(elapsed)),
+        };
     }
     writeln!(
         out,
@@ -284,6 +288,7 @@ fn lock_json(locks: &UserLocks, lock: &UserLock, limit: usize) -> Json {
     let kind = match lock.is {
         FutexUse::Mutex => "mutex",
         FutexUse::RwLock => "rwlock",
+        FutexUse::SemaphoreLock => "semaphore",
         _ => "runtime",
     };
     let field = match lock.owner_field {
@@ -310,4 +315,21 @@ fn lock_json(locks: &UserLocks, lock: &UserLock, limit: usize) -> Json {
             "holders": lock.holders.len().saturating_sub(limit),
         },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recordings_without_waits_say_why() {
+        let said = |elapsed| {
+            let locks = UserLocks { elapsed, ..UserLocks::default() };
+            let mut out = Vec::new();
+            write(&mut out, &locks, &UserLockLayout { rows: 9, parties: 3, json: false }).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(said(0), "no waits for locks: no thread waited in a futex call\n");
+        assert_eq!(said(2_000_000), "no waits for locks in 2.00 ms\n");
+    }
 }

@@ -36,6 +36,15 @@ impl FittedWidths {
     }
 }
 
+/// Returns the line above a table with its omitted columns, which are pairs of heading and value. Returns
+/// `None` without such columns.
+pub(in crate::view) fn omitted_columns<'a>(
+    columns: impl Iterator<Item = (&'a str, &'a str)>,
+) -> Option<String> {
+    let words: Vec<String> = columns.map(|(heading, value)| format!("{heading} = {value}")).collect();
+    (!words.is_empty()).then(|| format!("  Same in all rows: {}", words.join(", ")))
+}
+
 /// Fits the columns for `keys` into `room`, with `gap` blanks after each column. `widths` holds the preferred
 /// widths and receives the result.
 ///

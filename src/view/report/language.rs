@@ -15,7 +15,7 @@ use crate::view::table::{self, right};
 use pmc_analysis::profile::sampled::{CodeKind, LanguageFunction, Profile, ProfileEvent, is_clock};
 use pmc_sys::terminal::theme::TextRole;
 use pmc_sys::text::width;
-use pmc_sys::units::{duration, thousands};
+use pmc_sys::units::{counted, duration};
 
 /// Maximum number of functions to list, unless all rows are shown.
 const MOST: usize = 10;
@@ -63,6 +63,6 @@ pub(super) fn write(
     }
     match functions.len() - shown.len() {
         0 => Ok(()),
-        more => writeln!(out, "  … and {} more functions (--limit 0 shows all)", thousands(more as u64)),
+        more => writeln!(out, "  … and {} (--limit 0 shows all)", counted(more as u64, "more function")),
     }
 }

@@ -4,6 +4,7 @@
 //! shares come from the profile.
 
 mod chains;
+mod empty;
 mod fields;
 mod hierarchy;
 mod json;
@@ -21,10 +22,11 @@ use std::io::{self, Write};
 use rustc_hash::FxHashMap;
 
 pub(crate) use key_widths::fit_keys;
-pub(super) use key_widths::{FittedWidths, NARROWEST_LAST};
+pub(super) use key_widths::{FittedWidths, NARROWEST_LAST, omitted_columns};
 pub(super) use name::StyledWords;
 use pmc_analysis::profile::sampled::boilerplate;
 use pmc_analysis::profile::sampled::table::MODES;
+use pmc_analysis::profile::sampled::trust::TrustDetail;
 use pmc_analysis::profile::sampled::{
     Profile, ProfileEvent, RowCell, SampleValue, ShareOf, SortKey, StringTable, TableRow, ThreadState,
 };
@@ -163,6 +165,9 @@ pub(crate) struct ReportLayout {
     pub(crate) show_period: bool,
     /// Maximum number of rows.
     pub(crate) rows: usize,
+    /// Number of lines in which the tables of running and waiting time must fit together; `None` if the
+    /// number of rows was specified, or for a program.
+    pub(crate) height: Option<usize>,
     /// Minimum percentage of the rows to show.
     pub(crate) row_limit: f64,
     /// Minimum percentage of the tree branches to show.
@@ -200,11 +205,15 @@ pub(crate) struct ReportLayout {
     /// Whether the text is written to a pipe and read by a program. If so, rows are in perf's format, and all
     /// other lines are comments.
     pub(crate) is_piped: bool,
+    /// How much to say about data quality.
+    pub(crate) trust: TrustDetail,
     /// Whether to write only rows, without headlines, headings and remarks.
     pub(crate) is_quiet: bool,
     /// Sort keys that a filter restricts to one value. As in perf, a line above the table shows the value,
     /// and the table omits the column.
     pub(crate) single_values: Vec<(SortKey, String)>,
+    /// The options that select samples, as typed. An empty table names them.
+    pub(crate) filters: Vec<String>,
 }
 
 /// Which events share a table.
@@ -228,6 +237,7 @@ impl Default for ReportLayout {
             show_samples: false,
             show_period: false,
             rows: 20,
+            height: None,
             row_limit: 0.0,
             branch_limit: 0.5,
             tree_lines: None,
@@ -246,8 +256,10 @@ impl Default for ReportLayout {
             width: None,
             paint: Paint::default(),
             is_piped: false,
+            trust: TrustDetail::Brief,
             is_quiet: false,
             single_values: Vec::new(),
+            filters: Vec::new(),
         }
     }
 }
@@ -361,12 +373,12 @@ pub(crate) fn write_tables(out: &mut dyn Write, profile: &Profile, layout: &Repo
     text::tables(out, profile, layout)
 }
 
-/// Writes the data quality: the trust line and related notes.
+/// Writes everything that is known about data quality: the trust line and all remarks.
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
 pub(crate) fn write_trust(out: &mut dyn Write, profile: &Profile) -> io::Result<()> {
-    text::trust(out, profile, &ReportLayout::default())
+    text::trust(out, profile, &ReportLayout { trust: TrustDetail::Full, ..ReportLayout::default() })
 }
 
 /// Writes the list of events with their rows, in the format of the JSON document.

@@ -9,21 +9,21 @@
 
 use std::io::{self, Write};
 
-use super::key_widths::FittedWidths;
+use super::key_widths::{FittedWidths, omitted_columns};
 use super::name::StyledWords;
 use super::under_rows::ChainWriter;
 use super::{
-    ChainShape, ReportColumn, ReportLayout, cell_words, chains, fields, heading, hierarchy, keys_of,
+    ChainShape, ReportColumn, ReportLayout, cell_words, chains, empty, fields, heading, hierarchy, keys_of,
     language, lines, number, side_by_side, spread, thread_time, tree,
 };
 use crate::view::remarks::Remarks;
 use crate::view::table::{self, ColumnShape};
-use pmc_analysis::profile::sampled::trust::{self, TrustRemark, TrustStatement};
+use pmc_analysis::profile::sampled::trust::{self, TrustDetail, TrustStatement};
 use pmc_analysis::profile::sampled::{
     CodeKind, Profile, ProfileEvent, RowCell, SortKey, TableRow, ThreadState, is_clock,
 };
 use pmc_sys::terminal::theme::TextRole;
-use pmc_sys::text::{clean, cut, width};
+use pmc_sys::text::{clean, cut, width, wrap_remark};
 use pmc_sys::units::{counted, duration, thousands};
 
 /// Maximum width of each text column except the last, if the line width is unlimited.
@@ -31,6 +31,8 @@ const WIDEST: usize = 40;
 /// Width to which names are padded in a pipe. Longer names are not truncated; they only shift the rest of
 /// their own line.
 const PADDED: usize = 80;
+/// Maximum number of lines about data quality, unless the full statement is requested.
+const TRUST_LINES: usize = 4;
 
 pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &ReportLayout) -> io::Result<()> {
     if layout.is_piped && !layout.is_quiet {
@@ -50,6 +52,10 @@ pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &ReportLayou
 pub(super) fn tables(out: &mut dyn Write, profile: &Profile, layout: &ReportLayout) -> io::Result<()> {
     let mut first = true;
     let mut with_trees = Vec::new();
+    let measures_state = |event: &&ProfileEvent| event.state.is_some() && event.total.samples > 0;
+    let has_both =
+        profile.shown_events().iter().map(|at| &profile.events[*at]).filter(measures_state).count() > 1;
+    let fitted = thread_time::fitted_to_screen(layout);
     for index in profile.shown_events() {
         let events = side_by_side(profile, layout, index);
         let samples: u64 = events.iter().map(|event| event.total.samples).sum();
@@ -64,12 +70,19 @@ pub(super) fn tables(out: &mut dyn Write, profile: &Profile, layout: &ReportLayo
         } else if !is_first {
             writeln!(out)?;
         }
+        let layout = match events[0].state {
+            Some(_) if has_both => &fitted[usize::from(!is_first)],
+            _ => layout,
+        };
         match &events[..] {
-            [event] if thread_time::has_wait_rows(profile, event) => {
+            [event] if thread_time::has_wait_rows(profile, event, layout) => {
                 thread_time::write_waits(out, profile, event, layout)?;
             }
             _ if layout.hierarchy => hierarchy::write(out, profile, &events, layout)?,
             _ => table(out, profile, &events, layout)?,
+        }
+        if let (Some(reason), false) = (empty::reason(&events, layout), layout.is_quiet) {
+            writeln!(Remarks::new(out, layout.width(), layout.is_piped), "{reason}")?;
         }
         for event in events {
             language::write(out, profile, event, layout)?;
@@ -83,7 +96,13 @@ pub(super) fn tables(out: &mut dyn Write, profile: &Profile, layout: &ReportLayo
         event_tree(out, profile, event, layout)?;
     }
     if first && !layout.is_quiet {
-        writeln!(Remarks::new(out, layout.width(), layout.is_piped), "No samples.")?;
+        let mut remarks = Remarks::new(out, layout.width(), layout.is_piped);
+        let of_threads = profile.events.iter().find_map(|event| Some((event, event.thread_time.as_ref()?)));
+        let Some((event, sums)) = of_threads else { return writeln!(remarks, "No samples.") };
+        writeln!(remarks, "{}", thread_time::headline(sums))?;
+        if let Some(reason) = empty::reason(&[event], layout) {
+            writeln!(remarks, "{reason}")?;
+        }
     }
     Ok(())
 }
@@ -118,7 +137,7 @@ fn above_table(
         return writeln!(remarks);
     }
     let (titled, others): (Vec<&ProfileEvent>, Vec<_>) =
-        events.iter().partition(|event| thread_time::has_wait_rows(profile, event));
+        events.iter().partition(|event| thread_time::has_wait_rows(profile, event, layout));
     for event in others {
         headline(&mut remarks, event)?;
     }
@@ -267,11 +286,13 @@ fn table(
         })
     }));
     let widths = widths(&columns, &lines, layout);
-    for (at, width) in widths.iter().enumerate() {
-        // Print the value of an omitted column once, because it is the same in all rows.
-        if *width == 0 && lines.len() > 1 && !layout.is_quiet && !lines[1][at].is_empty() {
-            writeln!(out, "  {} of all rows: {}", lines[0][at], lines[1][at])?;
-        }
+    if let [headings, first, ..] = &lines[..]
+        && !layout.is_quiet
+    {
+        let columns = headings.iter().zip(first).zip(&widths);
+        let omitted = columns.filter(|((_, value), width)| **width == 0 && !value.is_empty());
+        let omitted = omitted.map(|((heading, value), _)| (heading.as_str(), value.as_str()));
+        omitted_columns(omitted).iter().try_for_each(|line| writeln!(out, "{line}"))?;
     }
     let last = columns.len() - 1;
     let rule = layout.is_piped.then(|| widths.iter().map(|width| ".".repeat(*width)).collect());
@@ -335,26 +356,57 @@ fn table(
             _ => 0.0,
         };
         let own = if left > 0.0 { format!(", {:.1}% self in total", left * 100.0) } else { String::new() };
-        let more = thousands((all - shown.len()) as u64);
+        let more = counted((all - shown.len()) as u64, "more row");
         let start = if layout.is_piped { '#' } else { ' ' };
-        writeln!(out, "{start} … and {more} more rows{own} (--limit 0 shows all)")?;
+        writeln!(out, "{start} … and {more}{own} (--limit 0 shows all)")?;
     }
     Ok(())
 }
 
+/// Writes the data quality, by default in at most [`TRUST_LINES`] lines.
 pub(super) fn trust(out: &mut dyn Write, profile: &Profile, layout: &ReportLayout) -> io::Result<()> {
-    let TrustStatement { summary, remarks } = trust::statement(&profile.trust, &profile.modules);
-    writeln!(out, "Trust: {summary}.")?;
-    if profile.trust.samples > 0 && !layout.is_piped {
-        writeln!(out, "       ± is the sampling error at 95% confidence.")?;
+    let TrustStatement { summary, remarks } =
+        trust::statement(&profile.trust, &profile.modules, layout.trust);
+    let columns = layout.width().unwrap_or(usize::MAX);
+    let wrapped = |line: String| wrap_remark(&line, columns);
+    let summary = wrapped(format!("Trust: {summary}."));
+    let mut remarks: Vec<Vec<String>> =
+        remarks.iter().map(|remark| wrapped(format!("       {remark}."))).collect();
+    let most = if layout.trust == TrustDetail::Full { usize::MAX } else { TRUST_LINES };
+    let height = summary.len() + remarks.iter().map(Vec::len).sum::<usize>();
+    if profile.trust.samples > 0 && !layout.is_piped && height < most {
+        remarks.insert(0, vec!["       ± is the sampling error at 95% confidence.".to_owned()]);
     }
-    for TrustRemark { text, remedy } in remarks {
-        writeln!(out, "       {text}.")?;
-        if let Some(remedy) = remedy {
-            writeln!(out, "         try: {remedy}")?;
+    let lines = fitted(summary, remarks, most, columns);
+    lines.iter().try_for_each(|line| writeln!(out, "{line}"))
+}
+
+/// Returns the summary and those remarks that fit into `most` lines, and how to see the others. The most
+/// important remark is cut if it does not fit.
+fn fitted(summary: Vec<String>, remarks: Vec<Vec<String>>, most: usize, columns: usize) -> Vec<String> {
+    let last = summary.len() - 1;
+    let mut lines = summary;
+    let mut omitted = 0;
+    for remark in remarks {
+        match most.saturating_sub(lines.len()) {
+            room if omitted == 0 && remark.len() <= room => lines.extend(remark),
+            room if omitted == 0 && lines.len() == last + 1 && room > 0 => {
+                lines.extend(remark.into_iter().take(room));
+                let end = lines.len() - 1;
+                lines[end] = cut(&format!("{} …", lines[end]), columns);
+                omitted += 1;
+            }
+            _ => omitted += 1,
         }
     }
-    Ok(())
+    if omitted > 0 {
+        let note = format!(" (-v: {omitted} more)");
+        let has_room = |line: &String| width(line).saturating_add(note.len()) <= columns;
+        let end = lines.len() - 1;
+        let at = [end, last].into_iter().find(|at| has_room(&lines[*at])).unwrap_or(end);
+        lines[at] = cut(&lines[at], columns.saturating_sub(note.len())) + &note;
+    }
+    lines
 }
 
 #[cfg(test)]
@@ -470,7 +522,7 @@ mod tests {
             text.contains("  3 callers\n") && !text.contains("_start") && text.contains("work"),
             "{text}"
         );
-        assert!(text.contains("… and 1 more rows, 40.0% self in total"), "{text}");
+        assert!(text.contains("… and 1 more row, 40.0% self in total"), "{text}");
         for whole in [
             ReportLayout { full_names: true, ..ReportLayout::default() },
             ReportLayout { is_piped: true, ..ReportLayout::default() },
@@ -535,7 +587,7 @@ mod tests {
             let text = String::from_utf8(out).unwrap();
             let wide: Vec<&str> = text.lines().filter(|line| width(line) > columns).collect();
             assert!(wide.is_empty(), "{columns}: {wide:#?}");
-            assert!(hierarchy || text.contains("Command of all rows: a program\n"), "{text}");
+            assert!(hierarchy || text.contains("Same in all rows: Command = a program"), "{text}");
             assert!(
                 text.contains("_M_emplace_hint_unique") && text.contains("price_of_all_of_them"),
                 "{text}"
@@ -546,5 +598,35 @@ mod tests {
         let mut out = Vec::new();
         write(&mut out, &profile, &layout).unwrap();
         assert!(String::from_utf8(out).unwrap().contains(names[0]));
+    }
+
+    #[test]
+    fn data_quality_takes_four_lines_unless_all_of_it_is_requested() {
+        let words = |count: usize| vec!["a remark"; count].join(" ");
+        let written = |notes: Vec<String>, width, trust| {
+            let trusted = ProfileQuality { samples: 900, notes, ..ProfileQuality::default() };
+            let profile = Profile { trust: trusted, ..Profile::default() };
+            let layout = ReportLayout { width, trust, ..ReportLayout::default() };
+            let mut out = Vec::new();
+            let mut remarks = Remarks::new(&mut out, layout.width(), false);
+            super::trust(&mut remarks, &profile, &layout).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        for width in [Some(80), Some(120), None] {
+            let brief = written(vec![words(12), words(6), words(5), words(4)], width, TrustDetail::Brief);
+            assert!(brief.lines().count() <= TRUST_LINES, "{width:?}: {brief}");
+            let omitted: usize = 4 - brief.lines().filter(|line| line.contains("remark.")).count();
+            let count = format!(" (-v: {omitted} more)");
+            assert!(brief.starts_with("Trust: 900 samples, none lost"), "{brief}");
+            assert!(omitted == 0 || brief.contains(&count), "{width:?}: {count} {brief}");
+            let full = written(vec![words(12), words(6), words(5), words(4)], width, TrustDetail::Full);
+            assert!(full.lines().count() > TRUST_LINES && !full.contains("-v"), "{full}");
+        }
+        // The most important remark is cut, if it is too long.
+        let long = written(vec![words(60), words(1)], Some(80), TrustDetail::Brief);
+        assert!(long.lines().count() == TRUST_LINES && long.contains(" (-v: 2 more)"), "{long}");
+        assert!(long.lines().all(|line| width(line) <= 80), "{long}");
+        let short = written(vec![words(1)], Some(80), TrustDetail::Brief);
+        assert!(short.lines().count() == 3 && short.contains("± is"), "{short}");
     }
 }

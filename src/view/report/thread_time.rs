@@ -61,10 +61,13 @@ pub(in crate::view) fn headline(sums: &ThreadTimeSums) -> String {
 /// The sort keys whose rows this table shows.
 const KEYS: [SortKey; 4] = [SortKey::WaitSite, SortKey::WaitFunction, SortKey::WaitLine, SortKey::Waker];
 
-/// Whether an event's rows are waits by site and function.
-pub(super) fn has_wait_rows(profile: &Profile, event: &ProfileEvent) -> bool {
+/// Whether an event's rows are waits by site and function, for a human reader.
+pub(super) fn has_wait_rows(profile: &Profile, event: &ProfileEvent, layout: &ReportLayout) -> bool {
     let keys = profile.keys_of(event);
-    event.state == Some(ThreadState::Blocked)
+    !layout.is_piped
+        && layout.columns.is_none()
+        && layout.added.is_empty()
+        && event.state == Some(ThreadState::Blocked)
         && keys.contains(&SortKey::WaitFunction)
         && keys.iter().all(|key| KEYS.contains(key))
 }
@@ -119,13 +122,28 @@ fn main_waker(line: &WaitLine<'_>, event: &ProfileEvent) -> String {
 impl WaitLine<'_> {
     /// Returns the function with its line, such as `Cache::put (cache.cpp:40)`, in at most `columns` columns.
     fn place(&self, columns: usize) -> StyledWords {
-        let line = if self.line.is_empty() { String::new() } else { format!(" ({})", self.line) };
-        let line = if width(&line) > columns / 2 { String::new() } else { line };
+        /// Minimum width of a name next to which its line is shown.
+        const NAME: usize = 12;
+        let mut line = if self.line.is_empty() { String::new() } else { format!(" ({})", self.line) };
+        if columns.saturating_sub(width(&line)) < NAME.min(width(self.function)) {
+            line.clear();
+        }
         let room = columns.saturating_sub(width(&line));
         let mut words = StyledWords::of_function(self.function, (CodeKind::Program, false), "", room);
         words.push(&StyledWords::new(TextRole::Quiet, line));
         words
     }
+}
+
+/// Returns the layouts of the first and the second table, whose rows fit on one screen together.
+pub(super) fn fitted_to_screen(layout: &ReportLayout) -> [ReportLayout; 2] {
+    /// Lines other than rows: the first line, titles, headings, omitted rows, idle threads, data quality.
+    const OTHERS: usize = 17;
+    /// Minimum number of rows in both tables.
+    const LEAST: usize = 8;
+    let all = layout.height.map_or(usize::MAX, |height| height.saturating_sub(OTHERS).max(LEAST));
+    let second = all / 5 * 2;
+    [all - second, second].map(|rows| ReportLayout { rows: layout.rows.min(rows), ..layout.clone() })
 }
 
 /// Writes the table of waits.
@@ -197,8 +215,9 @@ pub(super) fn write_waits(
 
 /// Writes the groups of idle threads whose waits are folded.
 fn write_idle(out: &mut dyn Write, sums: &ThreadTimeSums, layout: &ReportLayout) -> io::Result<()> {
-    /// Maximum number of groups.
-    const GROUPS: usize = 3;
+    /// Height of a screen on which there is room for several groups.
+    const TALL: usize = 30;
+    let most = if layout.height.is_some_and(|height| height < TALL) { 1 } else { 3 };
     let (threads, waited) = sums.idle;
     if threads == 0 {
         return Ok(());
@@ -215,7 +234,7 @@ fn write_idle(out: &mut dyn Write, sums: &ThreadTimeSums, layout: &ReportLayout)
             names.join(", "),
         ]
     };
-    let rows: Vec<Vec<String>> = sums.idle_groups.iter().take(GROUPS).map(row).collect();
+    let rows: Vec<Vec<String>> = sums.idle_groups.iter().take(most).map(row).collect();
     let shapes = table::fitted(
         &[right(2, 0), right(2, 0), left(2, 0), left(2, 0), left(2, 0)],
         rows.iter().map(Vec::as_slice),
@@ -227,7 +246,7 @@ fn write_idle(out: &mut dyn Write, sums: &ThreadTimeSums, layout: &ReportLayout)
         }
         writeln!(out, "{}", table::line(&shapes[..5], row).trim_end())?;
     }
-    match sums.idle_groups.len().saturating_sub(GROUPS) {
+    match sums.idle_groups.len().saturating_sub(most) {
         0 => Ok(()),
         more => writeln!(out, "  … and {}", counted(more as u64, "more group")),
     }
@@ -244,5 +263,124 @@ fn fit(shapes: &mut [ColumnShape], most: Option<usize>) {
     for at in [5, 4] {
         let narrowest = NARROWEST.min(shapes[at].least);
         shapes[at].least = shapes[at].least.saturating_sub(excess(shapes)).max(narrowest);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pmc_analysis::profile::sampled::idle::IdleReason;
+    use pmc_analysis::profile::sampled::wait_site::WaitSite;
+    use pmc_sys::units::MS;
+
+    fn value(samples: u64, period: u64) -> SampleValue {
+        SampleValue { samples, period, ..SampleValue::default() }
+    }
+
+    fn sums() -> ThreadTimeSums {
+        let sites = vec![
+            (WaitSite::Mutex, value(3, 900 * MS)),
+            (WaitSite::Sleep, value(1, 69 * MS)),
+            (WaitSite::Running, value(25, 25 * MS)),
+            (WaitSite::Cpu, value(2, 7 * MS)),
+        ];
+        ThreadTimeSums { elapsed_ns: 2000 * MS, threads: 1, sites, ..ThreadTimeSums::default() }
+    }
+
+    #[test]
+    fn exact_running_time_replaces_that_of_the_samples() {
+        let incomplete =
+            ThreadTimeSums { coverage: Some(0.5), running_ns: Some(31 * MS), idle: (1, MS), ..sums() };
+        assert_eq!(
+            headline(&incomplete),
+            "2.00 s elapsed, 1 thread: 31.0 ms running, 7.00 ms waiting for a CPU, 969 ms waiting. 1 idle \
+             thread folded (--idle). This is 50% of the threads' time: context-switch records are missing"
+        );
+        let states = "25.0 ms running, 7.00 ms waiting for a CPU, 969 ms waiting";
+        assert_eq!(headline(&sums()), format!("2.00 s elapsed, 1 thread: {states}"));
+    }
+
+    /// Writes the waits of a profile in which two threads woke the waiters of one mutex.
+    fn written(width: usize, rows: usize, idle: bool) -> String {
+        let mut profile = Profile::default();
+        let mut text = |text: &str| RowCell::Text(profile.texts.add(text));
+        let [mutex, sleep, main, worker, none] = ["mutex", "sleep", "7:main", "9:worker", ""].map(&mut text);
+        let file = profile.texts.add("/src/cache.cpp");
+        let [put, nap] = ["shop::Cache<std::string, int>::put(int)", "nap"]
+            .map(|name| RowCell::Symbol('.', profile.texts.add(name)));
+        let row = |cells: [RowCell; 4], samples, period| TableRow {
+            cells: cells.into(),
+            own: value(samples, period).waiting(ThreadState::Blocked),
+            ..TableRow::default()
+        };
+        let line = |line| RowCell::Line(file, line);
+        let group = IdleGroup {
+            reason: IdleReason::Pool,
+            site: WaitSite::Condition,
+            function: None,
+            names: vec!["worker-1".to_owned(), "worker-2\u{1b}".to_owned()],
+            threads: 2,
+            waited_ns: 1500 * MS,
+        };
+        let thread_time = match idle {
+            true => ThreadTimeSums { idle: (2, 1500 * MS), idle_groups: vec![group], ..sums() },
+            false => sums(),
+        };
+        profile.events.push(ProfileEvent {
+            total: value(10, 1000 * MS).waiting(ThreadState::Blocked),
+            rows: vec![
+                row([mutex, put, line(40), main], 2, 500 * MS),
+                row([sleep, nap, none, none], 5, 250 * MS),
+                row([mutex, put, line(40), worker], 3, 250 * MS),
+            ],
+            state: Some(ThreadState::Blocked),
+            keys: Some(KEYS.to_vec()),
+            thread_time: Some(thread_time),
+            ..ProfileEvent::default()
+        });
+        let layout = ReportLayout { width: Some(width), rows, ..ReportLayout::default() };
+        let mut out = Vec::new();
+        assert!(has_wait_rows(&profile, &profile.events[0], &layout));
+        write_waits(&mut out, &profile, &profile.events[0], &layout).expect("memory");
+        String::from_utf8(out).expect("UTF-8")
+    }
+
+    #[test]
+    fn waits_are_joined_by_function_and_name_the_main_waker() {
+        let words = |text: &str| -> Vec<String> {
+            text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+        };
+        assert_eq!(
+            words(&written(120, 20, false)),
+            [
+                "Waiting 1.00 s waits what where woken by",
+                "750 ms 75.0% 5 mutex shop::Cache<…>::put(int) (cache.cpp:40) 7:main 67%",
+                "250 ms 25.0% 5 sleep nap"
+            ]
+        );
+        let cut = written(120, 1, true);
+        assert!(cut.contains("… and 1 more rows, 25.0% in total"), "{cut}");
+        assert!(cut.contains("Idle 1.50 s, 2 threads (--idle shows them)"), "{cut}");
+        let group = words(&cut).into_iter().find(|line| line.contains("worker-1")).expect("a group");
+        assert!(group.starts_with("1.50 s 2× condition thread pool worker-1, worker-2"), "{group}");
+        assert!(!cut.contains('\u{1b}'), "{cut:?}");
+    }
+
+    #[test]
+    fn waits_fit_a_narrow_terminal() {
+        for columns in [60, 80] {
+            let text = written(columns, 20, true);
+            assert!(text.lines().all(|line| width(line) <= columns), "{text}");
+            assert!(text.contains("put"), "{text}");
+        }
+    }
+
+    #[test]
+    fn both_tables_fit_on_one_screen() {
+        let rows = |height| {
+            let layout = ReportLayout { height, ..ReportLayout::default() };
+            fitted_to_screen(&layout).map(|layout| layout.rows)
+        };
+        assert_eq!((rows(Some(24)), rows(Some(40)), rows(None)), ([6, 2], [15, 8], [20, 20]));
     }
 }

@@ -7,7 +7,7 @@ use super::{runners, unmatched};
 use pmc_analysis::profile::sched::SchedTasks;
 use pmc_analysis::profile::sched::latency::{DelayKind, LatencyRow, SchedLatency};
 use pmc_sys::text::clean;
-use pmc_sys::units::{PerfTime, milliseconds};
+use pmc_sys::units::{PerfTime, counted, milliseconds};
 
 /// Number of dashes in the lines around the titles, above the totals, and below the totals.
 const LINES: [usize; 3] = [139, 113, 51];
@@ -37,7 +37,8 @@ pub(crate) fn write(out: &mut dyn Write, latency: &SchedLatency, limit: usize) -
         row(out, &latency.tasks, line)?;
     }
     if latency.rows.len() > limit {
-        writeln!(out, "  … and {} more rows (--limit 0 shows all)", latency.rows.len() - limit)?;
+        let more = counted((latency.rows.len() - limit) as u64, "more row");
+        writeln!(out, "  … and {more} (--limit 0 shows all)")?;
     }
     writeln!(out, "{middle}")?;
     writeln!(

@@ -49,6 +49,10 @@ pub(crate) fn record(out: &mut dyn Write, dumped: &DumpedRecord<'_>) -> io::Resu
         (Some(Record::Sample(_)), None) => {
             writeln!(out, "PERF_RECORD_SAMPLE: too short, or from an unknown event")
         }
+        // `perf script` prints this record differently.
+        (Some(Record::Lost(lost)), _) => {
+            writeln!(out, "PERF_RECORD_LOST: id:{}: lost:{}", lost.id, lost.lost)
+        }
         (Some(Record::Unknown(number)), _) => writeln!(out, "PERF_RECORD_{number}: unknown record type"),
         (Some(record), _) => {
             let mut text = Vec::new();

@@ -16,19 +16,41 @@ use serde::Serialize;
 
 use super::document::{HeaderJson, StatisticsJson, header};
 use super::{StatStyle, first_fitting, fitting_unit, mean_digits, noted_outliers, quantity, safe};
-use crate::view::gate::{self, GateJson};
+use crate::view::gate::{self, GateJson, VerdictJson};
 use crate::view::remarks::Remarks;
-use crate::view::table::{self, left, right};
-use pmc_analysis::profile::gate::GateReport;
+use crate::view::table::{self as columns, left, right};
+use pmc_analysis::profile::gate::ComparisonVerdict;
 use pmc_analysis::profile::statistics::{MeasurementSummary, SIGNIFICANCE};
-use pmc_analysis::profile::versus::{CommandComparison, ComparedMeasure, ComparedSide, DifferenceVerdict};
+use pmc_analysis::profile::versus::{
+    CommandComparison, ComparedMeasure, ComparedSide, DifferenceVerdict, command_letter as letter,
+};
 use pmc_sys::text as words;
 
-/// Writes the table, with the conclusion in its last lines.
+/// Writes the table, with the headline in its last lines.
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn text(out: &mut dyn Write, comparison: &CommandComparison, style: &StatStyle) -> io::Result<()> {
+pub fn text(
+    out: &mut dyn Write,
+    comparison: &CommandComparison,
+    verdict: &ComparisonVerdict,
+    style: &StatStyle,
+) -> io::Result<()> {
+    table(out, comparison, style)?;
+    gate::headline_text(out, verdict, style.width)?;
+    remarks(out, comparison, style)?;
+    writeln!(out)
+}
+
+/// Writes the table.
+///
+/// # Errors
+/// Fails if writing to `out` fails.
+pub(crate) fn table(
+    out: &mut dyn Write,
+    comparison: &CommandComparison,
+    style: &StatStyle,
+) -> io::Result<()> {
     let out = &mut Remarks::new(out, style.width, false);
     writeln!(out)?;
     let runs = comparison
@@ -53,7 +75,7 @@ pub fn text(out: &mut dyn Write, comparison: &CommandComparison, style: &StatSty
                 row.remove(5);
             }
         }
-        let lines = table::lines(if fit == 0 { &usual } else { &narrow }, rows);
+        let lines = columns::lines(if fit == 0 { &usual } else { &narrow }, rows);
         let with_own = own_lines.into_iter().zip(lines);
         with_own.flat_map(|(own, line)| own.map(|own| format!(" {own}")).into_iter().chain([line])).collect()
     });
@@ -68,10 +90,11 @@ pub fn text(out: &mut dyn Write, comparison: &CommandComparison, style: &StatSty
         .filter_map(|side| side.summary.as_ref())
         .any(|s| s.interval.is_some());
     if has_intervals {
-        writeln!(out, " ± is half of the 95% confidence interval of the mean.")?;
+        let corrected =
+            if comparison.lines.len() > 1 { " p is corrected for the number of measures." } else { "" };
+        writeln!(out, " ± is half of the 95% confidence interval of the mean.{corrected}")?;
     }
-    answer(out, comparison)?;
-    writeln!(out)
+    Ok(())
 }
 
 /// Returns the rows of the table: for each measure, one row per command. The cells are the measure's name in
@@ -103,15 +126,6 @@ fn in_fitting_unit(line: &ComparedMeasure) -> ComparedMeasure {
     ComparedMeasure { unit: unit.to_owned(), sides: line.sides.iter().map(side).collect(), ..line.clone() }
 }
 
-/// Returns `A` to `Z`, then `A1` and so on.
-fn letter(at: usize) -> String {
-    let letter = char::from(b'A' + (at % 26) as u8);
-    match at / 26 {
-        0 => letter.to_string(),
-        round => format!("{letter}{round}"),
-    }
-}
-
 /// Returns the cells for the mean, its error (half the width of its interval), the difference, p and the
 /// verdict.
 fn cells(line: &ComparedMeasure, side: &ComparedSide, style: &StatStyle) -> [String; 5] {
@@ -129,7 +143,7 @@ fn cells(line: &ComparedMeasure, side: &ComparedSide, style: &StatStyle) -> [Str
     let half = summary.interval.map(|(_, high)| high - summary.mean);
     let half = half.map(|h| format!(" ± {}", quantity(h, digits, style.big_num))).unwrap_or_default();
     let difference = side.difference.map(|d| format!("{d:+.1}%")).unwrap_or_default();
-    let p = side.test.map(|test| format!("p {}", gate::probability(test.p))).unwrap_or_default();
+    let p = side.test.map(|_| format!("p {}", gate::probability(side.adjusted))).unwrap_or_default();
     let word = if side.verdict == DifferenceVerdict::Base { "" } else { side.verdict.word() };
     let code = match side.verdict {
         DifferenceVerdict::Faster => "\x1b[32m",
@@ -156,11 +170,16 @@ fn ratio(of: &MeasurementSummary, to: &MeasurementSummary) -> String {
     }
 }
 
-/// Writes one sentence per command about elapsed time.
+/// Writes the ratios of elapsed times that differ, and the outliers.
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub(crate) fn answer(out: &mut dyn Write, comparison: &CommandComparison) -> io::Result<()> {
+pub(crate) fn remarks(
+    out: &mut dyn Write,
+    comparison: &CommandComparison,
+    style: &StatStyle,
+) -> io::Result<()> {
+    let out = &mut Remarks::new(out, style.width, false);
     let Some(elapsed) = comparison.lines.first() else { return Ok(()) };
     let Some(base) = elapsed.sides.first().and_then(|s| s.summary.as_ref()) else { return Ok(()) };
     for (at, side) in elapsed.sides.iter().enumerate().skip(1) {
@@ -173,13 +192,7 @@ pub(crate) fn answer(out: &mut dyn Write, comparison: &CommandComparison) -> io:
             DifferenceVerdict::Slower if base.mean > 0.0 => {
                 writeln!(out, " {who} takes {} times as long as A.", ratio(summary, base))?;
             }
-            DifferenceVerdict::NotShown => {
-                writeln!(
-                    out,
-                    " No difference between {who} and A detected; more runs (-r) might reveal a small one."
-                )?;
-            }
-            _ => writeln!(out, " too few runs to compare {who} and A: use -r 5 or more.")?,
+            _ => {}
         }
     }
     for (at, side) in elapsed.sides.iter().enumerate() {
@@ -202,6 +215,9 @@ struct ComparisonJson<'a> {
     commands: &'a [String],
     significance: f64,
     measures: Vec<MeasureJson<'a>>,
+    /// The verdict on each command except the base, if it is not part of another document.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdicts: Option<Vec<VerdictJson>>,
     /// The answer of `--fail-if`.
     #[serde(skip_serializing_if = "Option::is_none")]
     gate: Option<GateJson<'a>>,
@@ -224,6 +240,7 @@ struct SideJson {
     t: Option<f64>,
     df: Option<f64>,
     p: Option<f64>,
+    p_adjusted: Option<f64>,
     verdict: &'static str,
 }
 
@@ -234,14 +251,15 @@ struct SideJson {
 pub fn json(
     out: &mut dyn Write,
     comparison: &CommandComparison,
-    gate: Option<&GateReport>,
+    verdict: Option<&ComparisonVerdict>,
 ) -> io::Result<()> {
     let document = ComparisonJson {
         pmc: header(),
         commands: &comparison.commands,
         significance: SIGNIFICANCE,
         measures: comparison.lines.iter().map(measure).collect(),
-        gate: gate.map(GateJson::from),
+        verdicts: verdict.map(VerdictJson::all),
+        gate: verdict.and_then(|verdict| verdict.gate.as_ref()).map(GateJson::from),
     };
     writeln!(out, "{}", words::as_json(&document))
 }
@@ -254,6 +272,7 @@ fn measure(line: &ComparedMeasure) -> MeasureJson<'_> {
         t: side.test.map(|w| w.t).filter(|t| t.is_finite()),
         df: side.test.map(|w| w.df),
         p: side.test.map(|w| w.p),
+        p_adjusted: side.test.map(|_| side.adjusted),
         verdict: side.verdict.word(),
     };
     MeasureJson {

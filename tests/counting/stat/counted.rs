@@ -49,7 +49,7 @@ fn task_clock_matches_wait4() {
     if !crate::kit::need_kernel_mode() {
         return;
     }
-    let counts = count(&["-e", "task-clock,duration_time,user_time,system_time", "--", "sh", "-c", BUSY]);
+    let counts = count(&["-e", "task-clock,duration_time,user_time,system_time", "--", "sh", "-c", *BUSY]);
     let (clock, wall) = (counts.number("task-clock"), counts.number("duration_time") / 1e6);
     let used = (counts.number("user_time") + counts.number("system_time")) / 1e6;
     // wait4's times include the fork and the wait before the exec; the count does not.

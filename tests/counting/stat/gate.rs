@@ -2,10 +2,12 @@
 
 use serde_json::Value;
 
-use super::kit;
+use std::sync::LazyLock;
+
+use super::kit::{self, burn::busy_shell};
 
 /// A command that takes far more CPU time than `true`, so that other load cannot hide the difference.
-const BUSY: &str = "sh -c 'i=0; while [ $i -lt 40000 ]; do i=$((i+1)); done'";
+static BUSY: LazyLock<String> = LazyLock::new(|| format!("sh -c '{}'", busy_shell(100)));
 const SLOWER: &str = "task-clock > 50% and p < 0.01";
 
 fn gate(options: &[&str]) -> kit::Ran {
@@ -18,18 +20,18 @@ fn exit_status_states_the_answer() {
     if !kit::need_perf_events() {
         return;
     }
-    let slower = gate(&["--vs", "true", "--vs", BUSY, "-r", "5", "--fail-if", SLOWER]).expect(1);
+    let slower = gate(&["--vs", "true", "--vs", &BUSY, "-r", "5", "--fail-if", SLOWER]).expect(1);
     slower.says(&[
         " slower",
         " regression: `task-clock > 50% and p < 0.01` holds for 1 of 1",
         "task-clock:u  +",
     ]);
     // The commands in the other order: far from worse.
-    let faster = ["--vs", BUSY, "--vs", "true", "-r", "5", "--fail-if"];
+    let faster = ["--vs", &BUSY, "--vs", "true", "-r", "5", "--fail-if"];
     gate(&[&faster[..], &["task-clock > 500% and p < 0.01"]].concat()).expect(0).says(&[" pass: "]);
     gate(&[&faster[..], &["task-clock < -50% and p < 0.01"]].concat()).expect(1).says(&[" regression: "]);
     // Two runs are too few, even for a large difference. The comparison is still printed.
-    let few = gate(&["--vs", "true", "--vs", BUSY, "-r", "2", "--fail-if", SLOWER]).expect(2);
+    let few = gate(&["--vs", "true", "--vs", &BUSY, "-r", "2", "--fail-if", SLOWER]).expect(2);
     few.says(&[
         "2 commands, 2 runs each",
         " unusable: ",
@@ -37,10 +39,17 @@ fn exit_status_states_the_answer() {
         "try: -r 10",
     ]);
     // A change of one millionth cannot be told from noise.
-    let tiny = ["--vs", BUSY, "--vs", "true", "-r", "3", "--fail-if", "worse > 0.0001% and p < 0.000001"];
+    let tiny = ["--vs", &BUSY, "--vs", "true", "-r", "3", "--fail-if", "worse > 0.0001% and p < 0.000001"];
     gate(&tiny).expect(2).says(&[" unusable: ", "too noisy: elapsed", "times as many runs"]);
     let failed = gate(&["--vs", "true", "--vs", "sh -c 'exit 3'", "-r", "3", "--fail-if", SLOWER]).expect(2);
-    failed.says(&["2 commands, 3 runs each", "`sh -c 'exit 3'` failed with status 3"]);
+    failed.says(&["2 commands, 3 runs each", "`sh -c 'exit 3'` failed with status 3 in 3 of 3 runs"]);
+    // Far less time, but nothing was done.
+    let fails = gate(&["--vs", &BUSY, "--vs", "sh -c 'exit 3'", "-r", "3"]).expect(3);
+    let fails = fails.says(&[" B failed with status 3 in 3 of 3 runs", "  command failed"]);
+    assert!(!fails.stderr.contains("faster"), "{}", fails.stderr);
+    let missing = ["--vs", "true", "--vs", "./no-such-program", "-r", "3"];
+    gate(&missing).expect(127);
+    gate(&[&missing[..], &["--fail-if", SLOWER]].concat()).expect(2).says(&["./no-such-program"]);
 }
 
 #[test]
@@ -71,7 +80,8 @@ fn ci_formats_contain_the_answer() {
     let dir = tempfile::tempdir().unwrap();
     let summary = dir.path().join("summary.md");
     std::fs::write(&summary, "before\n").unwrap();
-    let slower = ["stat", "-e", "task-clock:u", "--vs", "true", "--vs", BUSY, "-r", "4", "--fail-if", SLOWER];
+    let slower =
+        ["stat", "-e", "task-clock:u", "--vs", "true", "--vs", &BUSY, "-r", "4", "--fail-if", SLOWER];
     let mut github = kit::pmc();
     github.args(slower).args(["--format", "github"]).env("GITHUB_STEP_SUMMARY", &summary);
     let github = kit::Ran::from(github.output().unwrap()).expect(1);

@@ -6,6 +6,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+use crate::kit::burn::busy_shell;
 use crate::kit::{self, wait_for, wait_for_counters};
 
 mod counted;
@@ -25,6 +26,7 @@ mod times;
 use std::collections::HashMap;
 use std::path::Path;
 use std::process::{Child, Stdio};
+use std::sync::LazyLock;
 
 use serde_json::Value;
 
@@ -104,5 +106,5 @@ fn fields(csv: &str, separator: &str, name_at: usize) -> HashMap<String, Vec<Str
         .collect()
 }
 
-/// Keeps a CPU busy in the shell for about 0.2 s.
-const BUSY: &str = "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done";
+/// Keeps a CPU busy in the shell for 0.2 s.
+static BUSY: LazyLock<&str> = LazyLock::new(|| busy_shell(200));

@@ -41,7 +41,7 @@ fn recorded_counts_match_the_output_and_both_perfs_read_them() {
     }
     let (_dir, file) = folder();
     for options in [
-        &["-e", EVENTS, "sh", "-c", BUSY][..],
+        &["-e", EVENTS, "sh", "-c", *BUSY][..],
         &["-e", "page-faults,duration_time", "true"],
         &["-e", EVENTS, "-I", "50", "sleep", "0.12"],
         &["-a", "-e", "cpu-clock,page-faults", "true"],

@@ -171,7 +171,7 @@ fn commands_are_compared() {
         return;
     }
     // These commands differ so much that other load on the machine cannot hide it.
-    let text = pmc(&["--vs", "true", "--vs", BUSY, "-r", "5", "-e", "task-clock"]);
+    let text = pmc(&["--vs", "true", "--vs", *BUSY, "-r", "5", "-e", "task-clock"]);
     assert!(text.contains("slower") && text.contains(" p "), "{text}");
     let ran =
         kit::run(&["stat", "--vs", "true", "-r", "3", "--json", "-e", "page-faults", "--", "true"]).expect(0);

@@ -15,6 +15,7 @@ use pmc::view::stat::{StatStyle, StatSubject, csv, document, json, text, versus}
 use pmc_analysis::profile::counts::{
     Aggregation, EventRole, MissingValueReason, PlaceLabel, RunTime, StatCounts, StatEvent, StatValue,
 };
+use pmc_analysis::profile::gate::RunFailures;
 use pmc_analysis::profile::metrics::{derive, shadow};
 use pmc_analysis::profile::versus::{CommandMeasurements, compare};
 use pmc_sys::units::Count;
@@ -263,7 +264,8 @@ fn commands_are_compared() {
             counters: 1,
             runs: times.iter().map(|t| *t as f64 / 2.0).collect(),
         };
-        CommandMeasurements { command: command.to_owned(), counts, metrics: Vec::new() }
+        let failures = RunFailures { runs: times.len(), ..RunFailures::default() };
+        CommandMeasurements { command: command.to_owned(), counts, metrics: Vec::new(), failures }
     };
     let a =
         timed("sleep 0.1", &[101_000_000, 102_000_000, 100_500_000, 101_300_000], &[49.0, 50.0, 49.0, 49.0]);
@@ -274,17 +276,18 @@ fn commands_are_compared() {
         &[99.0, 98.0, 99.0, 97.0],
     );
     let comparison = compare(&[a.clone(), b, c]);
-    kit::golden("stat/versus.txt", &written(|out| versus::text(out, &comparison, &plain())));
+    let verdict = comparison.verdict(None);
+    kit::golden("stat/versus.txt", &written(|out| versus::text(out, &comparison, &verdict, &plain())));
     for (columns, p, own_lines) in [(100, true, false), (80, true, false), (60, false, true)] {
         let style = StatStyle { width: Some(columns), colour: true, ..plain() };
-        let text = uncoloured(&written(|out| versus::text(out, &comparison, &style)));
+        let text = uncoloured(&written(|out| versus::text(out, &comparison, &verdict, &style)));
         let wide: Vec<&str> = text.lines().filter(|line| pmc_sys::text::width(line) > columns).collect();
         assert!(wide.is_empty(), "{columns}: {wide:#?}\n{text}");
         let has_own_line = text.lines().any(|line| line == " elapsed ms");
-        assert_eq!((text.contains("p < 0.001"), has_own_line), (p, own_lines), "{columns}: {text}");
+        assert_eq!((text.contains("  p < 0.001"), has_own_line), (p, own_lines), "{columns}: {text}");
         assert!(text.contains("faster") && text.contains("no difference shown"), "{text}");
     }
-    let got = written(|out| versus::json(out, &comparison, None));
+    let got = written(|out| versus::json(out, &comparison, Some(&verdict)));
     let value: serde_json::Value = serde_json::from_str(&got).unwrap();
     assert_eq!(value["measures"][0]["sides"][1]["verdict"], "faster");
     assert_eq!(value["measures"][0]["sides"][2]["verdict"], "no difference shown");
@@ -293,7 +296,7 @@ fn commands_are_compared() {
     let times = [101_000_000, 102_000_000, 900_500_000, 101_300_000, 101_600_000];
     let got = |times: &[u64]| {
         let comparison = compare(&[a.clone(), timed("disturbed", times, &[49.0; 5])]);
-        written(|out| versus::text(out, &comparison, &plain()))
+        written(|out| versus::text(out, &comparison, &comparison.verdict(None), &plain()))
     };
     let many = [times, times.map(|time| time.min(101_500_000))].concat();
     assert!(got(&many).contains(" Outliers: elapsed time of B in run 3;"), "{}", got(&many));

@@ -5,12 +5,12 @@ __attribute__((noinline)) static long add(long sum, long price) {
     return sum;
 }
 
-__attribute__((noinline)) long EVALUATOR(long customers) {
+__attribute__((noinline)) long EVALUATOR(long ms) {
     long sum = 0;
-    for (long i = 0; i < customers; i++) sum ^= add(sum, 500000);
+    for_cpu_ms(ms) sum ^= add(sum, loops(100000));
     return sum;
 }
 
 int main(void) {
-    return EVALUATOR(300) == 42;
+    return EVALUATOR(300) == 42; // milliseconds
 }

@@ -1,6 +1,5 @@
 // Time in the kernel and in the code that it lends to every process.
 #include <fcntl.h>
-#include <time.h>
 #include <unistd.h>
 
 static char bytes[1 << 20];
@@ -19,9 +18,9 @@ __attribute__((noinline)) long look(void) {
 int main(void) {
     int file = open("/dev/zero", O_RDONLY);
     long sum = 0;
-    for (int i = 0; i < 4000; i++)
+    for_cpu_ms(200)
         sum += fetch(file); // mark main fetch
-    for (int i = 0; i < 6000000; i++)
+    for_cpu_ms(400) for (long i = loops(2000); i > 0; i--)
         sum += look(); // mark main look
     return sum == 42;
 }

@@ -12,13 +12,13 @@ __attribute__((noinline)) long serve(Till<long> &till, long price) {
     return till.sum;
 }
 }
-__attribute__((noinline)) long day(long customers) {
+__attribute__((noinline)) long day(long ms) {
     shop::Till<long> till;
-    for (long i = 0; i < customers; i++)
-        till.sum ^= shop::serve(till, 500000); // mark day
+    for_cpu_ms(ms)
+        till.sum ^= shop::serve(till, loops(100000)); // mark day
     return till.sum;
 }
 int main(int count, char **words) {
-    long sum = day(count > 1 ? atol(words[1]) : 1600); // mark main
+    long sum = day(count > 1 ? atol(words[1]) : 500); // mark main
     return sum == 42;
 }

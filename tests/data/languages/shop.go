@@ -1,7 +1,11 @@
 // A spin in a method that is inlined; each frame of the stack has a line of its own.
 package main
 
-import "os"
+import (
+	"os"
+	"strconv"
+	"syscall"
+)
 
 type Till struct{ sum uint64 }
 
@@ -26,18 +30,29 @@ func serve(t *Till, price uint64) uint64 {
 	return close(t)
 }
 
+// CPU time of the process in milliseconds.
+func cpu() int64 {
+	var used syscall.Rusage
+	syscall.Getrusage(syscall.RUSAGE_SELF, &used)
+	return (used.Utime.Nano() + used.Stime.Nano()) / 1000000
+}
+
 //go:noinline
-func day(customers int) uint64 {
+func day(ms int64, price uint64) uint64 {
 	t := Till{}
-	for i := 0; i < customers; i++ {
-		t.sum ^= serve(&t, 500000) // mark day
+	for end := cpu() + ms; cpu() < end; {
+		t.sum ^= serve(&t, price) // mark day
 	}
 	return t.sum
 }
 
 func main() {
 	tick = uint64(len(os.Args))
-	if day(250) == 42 { // mark main
+	speed, err := strconv.ParseFloat(os.Getenv("PMC_TEST_LOOP_SPEED"), 64)
+	if err != nil {
+		speed = 1
+	}
+	if day(500, uint64(100000/speed)) == 42 { // mark main
 		os.Exit(1)
 	}
 }

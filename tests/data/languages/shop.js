@@ -6,10 +6,12 @@ function serve(price) {
 }
 function day(customers) {
     let total = 0;
-    for (let i = 0; i < customers; i++) total ^= serve(5000);
+    for (let i = 0; i < customers; i++) total ^= serve(price);
     return total;
 }
-// Called often, so that it is compiled; what is interpreted has no name.
+const price = Math.round(5000 / Number(process.env.PMC_TEST_LOOP_SPEED || 1));
+const cpu = () => process.cpuUsage().user + process.cpuUsage().system;
+// Called often, so that it is compiled; what is interpreted has no name. For a second of CPU time.
 let week = 0;
-for (let i = 0; i < 12000; i++) week ^= day(3);
+for (const end = cpu() + 1e6; cpu() < end;) week ^= day(3);
 process.exitCode = week === 42 ? 1 : 0;

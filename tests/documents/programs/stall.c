@@ -1,6 +1,7 @@
 /* `server` sleeps and works in turns. Two threads named `cruncher` compute. */
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <time.h>
 #include <unistd.h>
 static volatile long sink;
 static volatile int is_done;
@@ -10,12 +11,17 @@ static void *cruncher(void *none) {
         sink++;
     return none;
 }
+static long cpu_us(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return time.tv_sec * 1000000 + time.tv_nsec / 1000;
+}
 static void *server(void *none) {
     pthread_setname_np(pthread_self(), "server");
     for (int i = 0; i < 150; i++) {
         usleep(2000);
-        for (int j = 0; j < 10000; j++)
-            sink += j;
+        for (long end = cpu_us() + 30; cpu_us() < end;)
+            sink++;
     }
     is_done = 1;
     return none;

@@ -15,7 +15,7 @@ use pmc_symbols::symbol::disassemble::{
 };
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::kit;
+use crate::kit::{self, burn::busy_shell};
 
 /// A value in `/proc/PID/status`; `None` if the process has ended.
 fn status(pid: u32, name: &str) -> Option<String> {
@@ -144,8 +144,8 @@ fn recording(folder: &Path) -> Option<String> {
         return None;
     }
     let file = folder.join("perf.data").to_str().unwrap().to_owned();
-    let busy = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done";
-    kit::run(&["record", "-e", "cpu-clock:u", "-F", "5000", "-o", &file, "--", "sh", "-c", busy]).expect(0);
+    kit::run(&["record", "-e", "cpu-clock:u", "-F", "5000", "-o", &file, "--", "sh", "-c", busy_shell(100)])
+        .expect(0);
     Some(file)
 }
 

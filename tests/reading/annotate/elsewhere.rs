@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::lab::Lab;
 use super::{annotate, json, kit, list, notes, samples};
+use crate::kit::burn::least_samples;
 
 /// A program that runs code it generates. It writes a jitdump (with the argument "dump") or only a perf map.
 /// The first function's name contains an escape sequence. The code: push rbp; mov rbp,rsp; mov ecx,edi; dec
@@ -47,7 +48,7 @@ int main(void) {
   fprintf(f, "%lx %lx mapped\n", (long)p, sizeof code);
   fflush(f);
 #endif
-  for (int i = 0; i < 600; i++) ((void (*)(int))p)(300000);
+  for_cpu_ms(300) ((void (*)(int))p)(loops(100000));
   return 0;
 }
 "#;
@@ -66,7 +67,7 @@ fn generated_code_is_read_from_a_jitdump() {
     assert_eq!(code, ["push", "mov", "mov", "dec", "jne", "pop", "ret"]);
     let loops: u64 = list(function, "instructions")[3..5].iter().map(samples).sum();
     let all = function["events"][0]["function"]["samples"].as_u64().unwrap();
-    assert!(all > 50 && loops * 10 >= all * 9, "{loops} of {all}");
+    assert!(all >= least_samples(280, 4000) as u64 && loops * 10 >= all * 9, "{loops} of {all}");
     let line = list(function, "lines").iter().max_by_key(|line| samples(line)).unwrap();
     assert_eq!((&line["file"], &line["line"]), (&"app.js".into(), &4.into()));
     let text = annotate(&file, &[]).expect(0).prints(&["evil?[2Jjit", "dec "]);
@@ -120,7 +121,7 @@ fn kernel_code_is_read_from_kernel_memory() {
     if !kit::need("kallsyms", !hidden, "the kernel hides the addresses of its functions") {
         return;
     }
-    let source = "#include <unistd.h>\n#include <fcntl.h>\nint main(void) { char b[65536]; int f = open(\"/dev/zero\", O_RDONLY); for (int i = 0; i < 30000; i++) if (read(f, b, sizeof b) < 0) return 1; return 0; }\n";
+    let source = "#include <unistd.h>\n#include <fcntl.h>\nint main(void) { char b[65536]; int f = open(\"/dev/zero\", O_RDONLY); for_cpu_ms(200) if (read(f, b, sizeof b) < 0) return 1; return 0; }\n";
     let program = lab.build("reader", source, &["-O1"]);
     let file = lab.record("perf.data", &["-e", "cpu-clock:k"], &program);
     let document = json(&file, &["--functions", "1"]);
@@ -247,7 +248,7 @@ __attribute__((noipa)) long outer(long n) {
     switch (n & 7) { case 1: sum += 5; break; case 2: sink = -1; break; case 5: sum = text[sum & 255]; break; }
     return sum + (long)all;
 }
-int main(void) { for (int i = 0; i < 20000; i++) sink += outer(10000 + i); return 0; }
+int main(void) { int i = 0; for_cpu_ms(400) sink += outer(loops(10000) + i++); return 0; }
 "#;
     let Some(lab) = Lab::new() else { return };
     if !kit::need_program("objdump") {

@@ -11,7 +11,7 @@ fn is(frame: &Frame, words: &[&str]) -> bool {
 #[track_caller]
 fn expect_callers(file: &Path, wanted: &[&[&str]]) {
     let stacks = stacks(file);
-    assert!(stacks.len() >= 50, "only {} samples", stacks.len());
+    assert!(stacks.len() >= *LEAST, "only {} samples", stacks.len());
     let holds = |stack: &&Vec<Frame>| {
         let mut rest = stack.iter();
         wanted.iter().all(|words| rest.any(|frame| is(frame, words)))

@@ -10,7 +10,7 @@ use pmc_perfdata::record::{HEADER, RawRecord, kind};
 
 use super::branches::{self, Dice};
 use super::lab::{Lab, MANY};
-use crate::kit;
+use crate::kit::{self, burn::busy_shell};
 
 /// Commands that show a recording.
 const WAYS: &[&[&str]] = &[
@@ -105,7 +105,7 @@ fn json_escapes_terminal_control_sequences() {
     kit::copy_program(kit::on_path("sh").expect("a shell"), &program);
     let mut record = kit::pmc();
     record.args(["record", "-N", "-q", "-e", "task-clock:u", "-c", "100000", "-o"]).arg(&file).arg("--");
-    record.arg(&program).args(["-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"]);
+    record.arg(&program).args(["-c", busy_shell(20)]);
     assert!(record.status().expect("pmc starts").success());
     let file = file.to_str().expect("a plain path");
     for way in [

@@ -195,7 +195,7 @@ int main(void) {
   const char *names[] = {"first", "second"};
   for (int n = 0; n < 2; n++) {
     load(p, names[n], n);
-    for (int i = 0; i < 300; i++) ((void (*)(int))p)(300000);
+    for_cpu_ms(100) ((void (*)(int))p)(loops(300000));
   }
   return 0;
 }

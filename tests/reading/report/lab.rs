@@ -3,19 +3,18 @@
 use std::path::PathBuf;
 use std::process::Command;
 
+use crate::kit::burn::burn_flags;
 use crate::kit::{self, oracle};
 
 /// Recursion and inlined code: a call tree of some depth.
 pub(crate) const DEEP: &str = r#"
-#include <stdlib.h>
-#include <unistd.h>
 volatile long sink;
 __attribute__((noinline)) void leaf(int n) { for (int i = 0; i < n; i++) sink += i; }
 __attribute__((noinline)) void other(int n) { for (int i = 0; i < n; i++) sink ^= i * 3; }
 __attribute__((noinline)) void down(int d, int n) { if (d == 0) { leaf(n); return; } down(d - 1, n); sink++; }
 static inline __attribute__((always_inline)) void inlined(int n) { for (int i = 0; i < n; i++) sink += i * 5; }
-__attribute__((noinline)) void middle(int n) { down(n % 7, 2000); other(1500); inlined(700); sink++; }
-int main(void) { for (int i = 0; i < 40000; i++) middle(i); return 0; }
+__attribute__((noinline)) void middle(int n) { down(n % 7, loops(2000)); other(loops(1500)); inlined(loops(700)); sink++; }
+int main(void) { int i = 0; for_cpu_ms(300) for (int n = 0; n < 7; n++) middle(i++); return 0; }
 "#;
 
 /// Threads with different names, then processes.
@@ -25,13 +24,13 @@ pub(crate) const MANY: &str = r#"
 #include <sys/wait.h>
 #include <unistd.h>
 volatile long sink;
-__attribute__((noinline)) void spin(long n) { for (long i = 0; i < n; i++) sink += i; }
-void *work(void *n) { prctl(PR_SET_NAME, "worker"); spin((long)n); return 0; }
+__attribute__((noinline)) void spin(long ms) { for_cpu_ms(ms) for (long i = 0; i < loops(20000); i++) sink += i; }
+void *work(void *ms) { prctl(PR_SET_NAME, "worker"); spin((long)ms); return 0; }
 int main(void) {
   pthread_t t[3];
-  for (long i = 0; i < 3; i++) pthread_create(t + i, 0, work, (void *)(20000000 * (i + 1)));
+  for (long i = 0; i < 3; i++) pthread_create(t + i, 0, work, (void *)(50 * (i + 1)));
   for (int i = 0; i < 3; i++) pthread_join(t[i], 0);
-  for (int i = 0; i < 5; i++) if (fork() == 0) { spin(10000000); _exit(0); }
+  for (int i = 0; i < 5; i++) if (fork() == 0) { spin(30); _exit(0); }
   while (wait(0) > 0);
   return 0;
 }
@@ -53,7 +52,7 @@ int main(void) {
   FILE *f = fopen(name, "w");
   fprintf(f, "%lx 40 first\n%lx 40 the second one\n", (long)p, (long)p + 256);
   fclose(f);
-  for (int i = 0; i < 400; i++) { ((void (*)(int))p)(300000); ((void (*)(int))(p + 256))(150000); }
+  for_cpu_ms(200) { ((void (*)(int))p)(loops(300000)); ((void (*)(int))(p + 256))(loops(150000)); }
   return 0;
 }
 "#;
@@ -76,7 +75,13 @@ impl Lab {
         let (file, program) = (self.path(&format!("{name}.c")), self.path(name));
         std::fs::write(&file, source).expect("the source is written");
         let flags = ["-O1", "-g", "-fno-omit-frame-pointer", "-pthread", "-o"];
-        let gcc = Command::new("gcc").args(flags).arg(&program).arg(&file).status().expect("gcc starts");
+        let gcc = Command::new("gcc")
+            .args(burn_flags())
+            .args(flags)
+            .arg(&program)
+            .arg(&file)
+            .status()
+            .expect("gcc starts");
         assert!(gcc.success());
         program
     }

@@ -5,18 +5,22 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
+use crate::kit::burn::burn_flags;
 use crate::kit::{self, oracle};
 
 /// A serial part, then two threads at a time, then only one of them.
 const PARTS: &str = r#"
 #include <pthread.h>
 volatile unsigned long sink;
-__attribute__((noinline)) void serial(long n) { for (long i = 0; i < n; i++) sink++; }
-__attribute__((noinline)) void *parallel(void *n) { for (long i = 0; i < (long)n; i++) sink++; return 0; }
+__attribute__((noinline)) void serial(long ms) { for_cpu_ms(ms) for (long i = loops(20000); i > 0; i--) sink++; }
+__attribute__((noinline)) void *parallel(void *ms) {
+  for_cpu_ms((long)ms) for (long i = loops(20000); i > 0; i--) sink++;
+  return 0;
+}
 int main(void) {
-  serial(60000000);
+  serial(200);
   pthread_t t[2];
-  for (long i = 0; i < 2; i++) pthread_create(t + i, 0, parallel, (void *)(30000000 * (i + 1)));
+  for (long i = 0; i < 2; i++) pthread_create(t + i, 0, parallel, (void *)(100 * (i + 1)));
   for (int i = 0; i < 2; i++) pthread_join(t[i], 0);
   return 0;
 }
@@ -48,8 +52,11 @@ fn wall_clock_time_is_divided_among_running_threads() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     std::fs::write(path("parts.c"), PARTS).unwrap();
-    let built =
-        Command::new("gcc").args(["-O1", "-pthread", "-o"]).args([path("parts"), path("parts.c")]).status();
+    let built = Command::new("gcc")
+        .args(burn_flags())
+        .args(["-O1", "-pthread", "-o"])
+        .args([path("parts"), path("parts.c")])
+        .status();
     assert!(built.unwrap().success());
     let record = |name: &str, options: &[&str]| {
         let (file, program) = (path(name), path("parts"));

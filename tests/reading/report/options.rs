@@ -438,3 +438,22 @@ fn short_options_match_perf() {
     let named = text(&["-U", "-s", "sym"]);
     assert!((share(&named) - 100.0).abs() < 1.0, "{named}");
 }
+
+#[test]
+fn empty_tables_say_why() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/corpus/recording/simpleperf-132.data");
+    for (options, why) in [
+        (&["--comms", "other"][..], "# No rows: no samples pass --comms other."),
+        (&["--comms", "other", "--symbols", "f"], "# No rows: no samples pass --comms other --symbols f."),
+    ] {
+        let shown = kit::run(&[&["report", "-g", "none", "-i", file], options].concat());
+        assert!(
+            shown.stdout.lines().any(|line| line == why),
+            "{options:?}: {}{}",
+            shown.stdout,
+            shown.stderr
+        );
+    }
+    let full = kit::run(&["report", "-g", "none", "-i", file]);
+    assert!(!full.stdout.contains("No rows"), "{}", full.stdout);
+}

@@ -47,7 +47,7 @@ fn every_script_field_matches_perf() {
     scripts_agree(&file, &["-F", "pid", "-F", "comm,ip"]);
     scripts_agree(&file, &["-F", "comm,ip", "-F", "+pid"]);
     let source = script("pmc", &file, &["-F", "comm,srccode,ip", "-G", "-S", "leaf"]);
-    assert!(source.contains("|5        __attribute__((noinline)) void leaf(int n)"), "{source}");
+    assert!(source.contains("|3        __attribute__((noinline)) void leaf(int n)"), "{source}");
     let lines = script("pmc", &file, &["-F", "ip,sym,srcline", "--full-source-path"]);
     assert!(lines.contains("/deep.c:"), "{lines}");
 }

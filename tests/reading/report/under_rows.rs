@@ -15,9 +15,13 @@ NOINLINE void down(int d, int n) { if (d == 0) { leaf(n); return; } down(d - 1, 
 NOINLINE void first(int n) { leaf(n); sink++; }
 NOINLINE void second(int n) { leaf(n / 2); other(n); sink++; }
 NOINLINE void third(int n) { for (int i = 0; i < n / 4; i++) sink += i; first(n / 3); sink++; }
-NOINLINE void middle(int n) { down(n % 5, 2000); other(1500); sink++; }
+NOINLINE void middle(int n) { down(n % 5, loops(2000)); other(loops(1500)); sink++; }
 int main(void) {
-  for (int i = 0; i < 30000; i++) { middle(i); first(900); second(700); third(1500); }
+  int i = 0;
+  for_cpu_ms(300) {
+    middle(i++); first(loops(900)); second(loops(700)); third(loops(1500));
+    middle(i++); first(loops(900)); second(loops(700)); third(loops(1500));
+  }
   return 0;
 }
 "#;

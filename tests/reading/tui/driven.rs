@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use pmc::tui::keys::{CHAPTERS, KeyAction};
 
+use crate::kit::burn::{burn_flags, least_samples, share_error};
 use crate::kit::terminal::Tmux;
 use crate::kit::{self, in_tmux, need_perf_events, need_program, pmc, run};
 
@@ -17,12 +18,12 @@ use crate::kit::{self, in_tmux, need_perf_events, need_program, pmc, run};
 const SHARES: &str = r#"
 volatile unsigned long sink;
 #define SPIN(n) unsigned long x = (unsigned long)__builtin_frame_address(0); \
-  for (long i = 0; i < (n); i++) { x = x * 6364136223846793005ul + 1; __asm__ volatile("" : "+r"(x)); } sink = x;
+  for (long i = 0; i < loops(n); i++) { x = x * 6364136223846793005ul + 1; __asm__ volatile("" : "+r"(x)); } sink = x;
 __attribute__((noinline)) void half(long n) { SPIN(n * 50) }
 __attribute__((noinline)) void third(long n) { SPIN(n * 30) }
 __attribute__((noinline)) void fifth(long n) { SPIN(n * 20) }
 __attribute__((noinline)) void work(long n) { half(n); third(n); fifth(n); sink++; }
-int main(void) { for (int i = 0; i < 400; i++) work(1000 + i * 7919L % 5003); return 0; }
+int main(void) { long i = 0; for_cpu_ms(500) work(100 + i++ * 7919 % 503); return 0; }
 "#;
 
 /// Code under hostile symbol names, in a thread with a hostile name.
@@ -45,10 +46,15 @@ int main(void) {
   }
   fclose(f);
   prctl(PR_SET_NAME, "e\033[31mv\til\346\225\260");
-  for (int r = 0; r < 40; r++) for (int i = 0; i < 5; i++) ((void (*)(int, int))(p + 256 * i))(3000000, 3000000);
+  for (int r = 0; r < 40; r++) for (int i = 0; i < 5; i++) for_cpu_ms(2) ((void (*)(int, int))(p + 256 * i))(loops(50000), loops(50000));
   return 0;
 }
 "#;
+
+/// Error of a share, in percent, in a recording of a program that works for 500 ms.
+fn error() -> f64 {
+    100.0 * share_error(least_samples(500, 3989))
+}
 
 /// A temporary folder with programs and recordings.
 struct Lab(tempfile::TempDir);
@@ -70,6 +76,7 @@ impl Lab {
         std::fs::write(&code, source).unwrap();
         let program = self.path(name);
         let built = Command::new("gcc")
+            .args(burn_flags())
             .args(["-O1", "-g", "-fno-omit-frame-pointer", "-x", "c", "-o"])
             .args([&program, &code])
             .status()
@@ -201,7 +208,7 @@ fn recording_can_be_browsed() {
     enter(&terminal, "half");
     let screen = terminal.until_shown("match \"half\"");
     let matched = share(&screen, "match", 0);
-    assert!((matched - 50.0).abs() < 10.0, "{screen}");
+    assert!((matched - 50.0).abs() < error(), "{screen}");
     // The function's code, with a hot line.
     press(&terminal, &["a"]);
     let screen = terminal.until_shown("{ SPIN(n * 50) }");
@@ -513,12 +520,12 @@ const INLINED: &str = r#"
 volatile unsigned long sink;
 static inline __attribute__((always_inline)) void spin(long n) {
   unsigned long x = (unsigned long)__builtin_frame_address(0);
-  for (long i = 0; i < n; i++) { x = x * 6364136223846793005ul + 1; __asm__ volatile("" : "+r"(x)); }
+  for (long i = 0; i < loops(n); i++) { x = x * 6364136223846793005ul + 1; __asm__ volatile("" : "+r"(x)); }
   sink = x;
 }
 __attribute__((noinline)) void cheap(long n) { spin(n * 10); sink++; }
 __attribute__((noinline)) void dear(long n) { spin(n * 90); sink++; }
-int main(void) { for (int i = 0; i < 400; i++) { cheap(1000 + i * 7919L % 5003); dear(1000 + i); } return 0; }
+int main(void) { long i = 0; for_cpu_ms(500) { cheap(100 + i++ * 7919 % 503); dear(100); } return 0; }
 "#;
 
 #[test]
@@ -561,12 +568,12 @@ volatile unsigned long sink;
 #define ROUND __asm__ volatile("imul %0, %0\n\timul %0, %0\n\timul %0, %0\n\timul %0, %0" : "+r"(x));
 __attribute__((noinline)) void work(long n) {
   unsigned long x = (unsigned long)__builtin_frame_address(0);
-  for (long i = 0; i < n * 50; i++) { ROUND } /* half */
-  for (long i = 0; i < n * 30; i++) { ROUND } /* third */
-  for (long i = 0; i < n * 20; i++) { ROUND } /* fifth */
+  for (long i = 0; i < loops(n) * 50; i++) { ROUND } /* half */
+  for (long i = 0; i < loops(n) * 30; i++) { ROUND } /* third */
+  for (long i = 0; i < loops(n) * 20; i++) { ROUND } /* fifth */
   sink = x;
 }
-int main(void) { for (int i = 0; i < 900; i++) work(1000 + i * 7919L % 5003); return 0; }
+int main(void) { long i = 0; for_cpu_ms(500) work(100 + i++ * 7919 % 503); return 0; }
 "#;
 
 #[test]
@@ -581,8 +588,7 @@ fn source_lines_show_their_share() {
         let lines = screen.lines().filter(|line| line.contains(&format!("/* {name} */")));
         let percent = |line: &str| line.split_whitespace().next()?.strip_suffix('%')?.parse::<f64>().ok();
         let shown: f64 = lines.filter_map(percent).sum();
-        // About 2,000 samples: five points are more than four standard errors.
-        assert!((shown - wanted).abs() < 5.0, "{name}: {shown} instead of {wanted}\n{screen}");
+        assert!((shown - wanted).abs() < error(), "{name}: {shown} instead of {wanted}\n{screen}");
     }
     assert!(screen.contains("of all: work (lines)"), "{screen}");
     press(&terminal, &["q"]);

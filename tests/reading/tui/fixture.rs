@@ -7,7 +7,7 @@ use pmc::tui::state::{ScreenEffect, ScreenInput, ScreenState};
 use pmc::tui::theme::ScreenTheme;
 use pmc::tui::{EngineStatus, EngineUpdates, panes};
 use pmc_analysis::profile::annotate::{self, Instruction, Listing};
-use pmc_analysis::profile::sampled::query::ThreadSum;
+use pmc_analysis::profile::sampled::thread_sums::ThreadSum;
 use pmc_analysis::profile::sampled::time_sums::TimeSums;
 use pmc_analysis::profile::sampled::tree::CallNode;
 use pmc_analysis::profile::sampled::{

@@ -2,7 +2,7 @@
 
 use pmc_analysis::profile::sampled::thread_states::StateRun;
 use pmc_analysis::profile::sampled::waits::ThreadTimeSums;
-use pmc_analysis::profile::sampled::{Query, QueryAnswer, SampleValue, ThreadState};
+use pmc_analysis::profile::sampled::{Query, QueryAnswer, RowCell, SampleValue, SortKey, ThreadState};
 use pmc_sys::units::{MS, S};
 
 use super::fixture::{Desk, answer, value};
@@ -157,4 +157,40 @@ fn live_view_shows_rates() {
         assert!(line(&threads, "701").contains("     0.0    500.0 "), "{threads}");
         assert!(line(&threads, "700          shop").contains("   300.0    500.0 "), "{threads}");
     }
+}
+
+/// The same profile with a column for what threads wait for.
+fn sited(query: &Query) -> QueryAnswer {
+    let mut answer = waited(query);
+    let profile = &mut answer.profile;
+    profile.keys.insert(0, SortKey::WaitSite);
+    let sites = ["running", "mutex", "CPU"].map(|site| profile.texts.add(site));
+    for row in &mut profile.events[0].rows {
+        let site = match row.total.main_state() {
+            Running => sites[0],
+            Blocked => sites[1],
+            Runnable => sites[2],
+        };
+        row.cells = [RowCell::Text(site)].into_iter().chain(row.cells.iter().copied()).collect();
+    }
+    answer
+}
+
+#[test]
+fn table_shows_states_and_sites_in_one_column() {
+    for width in [60, 80, 120] {
+        let mut desk = Desk::with(sited, width, 24);
+        let screen = desk.screen();
+        let heading = line(&screen, "Symbol");
+        assert!(heading.contains("Waits") && !heading.contains("State"), "{screen}");
+        assert!(line(&screen, "memcpy").contains("mutex"), "{screen}");
+    }
+}
+
+#[test]
+fn time_strip_shows_when_threads_run_and_what_they_do_otherwise() {
+    let screen = Desk::with(waited, 100, 24).screen();
+    let strip: Vec<char> = screen.lines().nth(2).expect("a strip").chars().collect();
+    // From 0 to 0.3 s one thread runs, until 0.5 s all wait, and from 0.8 s on the first one runs again.
+    assert!(strip[2] == '█' && strip[40] == '-' && strip[75] == '-' && strip[90] == '█', "{screen}");
 }

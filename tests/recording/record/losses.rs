@@ -1,6 +1,7 @@
 //! No recorded data is lost: killed recorders, full disks, thousands of processes and threads.
 
 use super::*;
+use crate::kit::burn::busy_shell;
 use pmc_perfdata::record::Record;
 
 fn name_of(path: &Path) -> &str {
@@ -224,7 +225,7 @@ fn lost_records_are_counted() {
     let file = lab.path("lossy");
     // One page for copies of 32 KiB: none of them fits.
     let options = ["-e", "cpu-clock", "-m", "1", "--call-graph", "dwarf,32768"];
-    let work = ["sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"];
+    let work = ["sh", "-c", busy_shell(100)];
     record(&file, &[&["-q"], &options[..]].concat(), &work)
         .expect(0)
         .says(&["pmc: warning: ", "lost because the ring buffers were full"]);
@@ -243,7 +244,7 @@ fn reports_print_the_losses_of_a_recording() {
     let file = lab.path("lossy");
     // Two pages for copies of 4 KiB: only one of them fits.
     let options = ["-e", "cpu-clock", "-F", "20000", "-m", "2", "--call-graph", "dwarf,4096"];
-    let run = record(&file, &options, WORK).expect(0);
+    let run = record(&file, &options, &*WORK).expect(0);
     let lost = told(&run.stderr, " records lost");
     let total = format!("# Total Lost Samples: {lost}\n");
     for perf in oracle::perfs() {
@@ -282,7 +283,7 @@ fn each_file_of_a_series_reports_its_losses_once() {
     let lab = Lab::new();
     let options = ["-e", "cpu-clock,page-faults", "-c", "10000", "-m", "2", "--switch-output=100K"];
     let options = [&options[..], &["--call-graph", "dwarf,4096", "--unwind", "deferred"]].concat();
-    let run = record(&lab.path("series"), &options, WORK).expect(0);
+    let run = record(&lab.path("series"), &options, &*WORK).expect(0);
     let files = std::fs::read_dir(lab.0.path()).expect("a folder").map(|file| file.expect("a file").path());
     let losses: Vec<(usize, usize)> = files.map(|file| losses_in(&file)).collect();
     assert!(losses.len() > 2 && losses.iter().all(|(records, samples)| records == samples), "{losses:?}");

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use super::{Lab, SPIN, our_samples, ready, record};
-use crate::kit;
+use crate::kit::{self, burn::waiting_shell};
 use crate::top::Running;
 use pmc_perfdata::perfdata::Reader;
 use pmc_perfdata::record::kind;
@@ -24,12 +24,9 @@ fn per_thread_event_can_be_bound_to_one_cpu() {
     let spins = Running::start(Command::new("taskset").args(["-c", "1", "sh", "-c", SPIN]));
     let pid = spins.pid();
     kit::wait_for_program(spins.id(), "sh");
-    // Until the shell has used a tenth of a second of CPU time.
-    let works =
-        "t() { cut -d' ' -f14 /proc/$0/stat; }; end=$(($(t) + 10)); while [ $(t) -lt $end ]; do :; done";
     let events = "cpu-clock/cpu=0,name=zero/,cpu-clock/cpu=1,name=one/,cpu-clock/name=any/";
     let options = ["--per-thread", "-e", events, "-p", &pid];
-    record(&file, &options, &["sh", "-c", works, &pid]).expect(0);
+    record(&file, &options, &["sh", "-c", waiting_shell(spins.id(), 100)]).expect(0);
     let lines = script(&file, "event");
     let count = |name: &str| lines.lines().filter(|line| line.contains(name)).count();
     assert_eq!(count("zero"), 0, "{lines}");

@@ -8,25 +8,19 @@ use std::os::unix::process::CommandExt;
 use rustix::process::Signal;
 
 use super::*;
+use crate::kit::burn::{burn_flags, least_samples};
 
 const TARGETS: &str = r#"
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
-static void burn(double seconds) {
-    struct timespec now;
-    do clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    while (now.tv_sec + now.tv_nsec / 1e9 < seconds);
-}
-static void *burn_in_thread(void *unused) { burn(0.3); return unused; }
+static void *burn_in_thread(void *unused) { burn_ms(300); return unused; }
 static void *exec_in_thread(void *words) { execv(*(char **)words, words); return 0; }
 static pid_t start(char **words) {
     pid_t child = fork();
@@ -37,18 +31,18 @@ static pid_t start(char **words) {
 int main(int count, char **words) {
     const char *mode = words[1];
     if (!strcmp(mode, "unmap")) {
-        burn(0.1);
+        burn_ms(100);
         munmap((void *)((uintptr_t)main & ~(uintptr_t)65535), (size_t)1 << 30);
     } else if (!strcmp(mode, "names")) {
         for (int i = 0; i < 200; i++) {
             prctl(PR_SET_NAME, i % 2 ? "\033[31m\r\n\a\b" : "\302\233H\177\377");
-            burn(i * 0.001);
+            burn_ms(1);
         }
     } else if (!strcmp(mode, "privileged")) {
-        burn(0.1);
+        burn_ms(100);
         execl(words[2], words[2], "burn", (char *)0);
     } else if (!strcmp(mode, "burn")) {
-        burn(0.3);
+        burn_ms(300);
     } else if (!strcmp(mode, "comet")) {
         /* Each process starts its successor and ends. */
         for (int i = 0; i < 3000; i++) if (fork()) _exit(0);
@@ -57,11 +51,11 @@ int main(int count, char **words) {
         pthread_create(&thread, 0, burn_in_thread, 0);
         pthread_exit(0);
     } else if (!strcmp(mode, "eat")) {
-        burn(0.1);
+        burn_ms(100);
         for (;;) memset(malloc(1 << 20), 1, 1 << 20);
     } else if (!strcmp(mode, "child")) {
         waitpid(start(words + 2), 0, 0);
-        burn(0.05);
+        burn_ms(50);
     } else if (!strcmp(mode, "daemon")) {
         start(words + 2);
     } else if (!strcmp(mode, "killed")) {
@@ -89,6 +83,9 @@ int main(int count, char **words) {
 }
 "#;
 
+/// CPU time of the targets before they end or hide, in milliseconds.
+const BURNT: u64 = 100;
+
 /// Compiles the targets; `None` if something is missing.
 fn targets() -> Option<(Lab, PathBuf)> {
     if !ready() || !kit::need_program("gcc") {
@@ -97,7 +94,11 @@ fn targets() -> Option<(Lab, PathBuf)> {
     let lab = Lab::new();
     let (source, program) = (lab.path("targets.c"), lab.path("targets"));
     std::fs::write(&source, TARGETS).expect("a source");
-    let built = Command::new("gcc").args(["-O1", "-pthread", "-o"]).args([&program, &source]).status();
+    let built = Command::new("gcc")
+        .args(burn_flags())
+        .args(["-O1", "-pthread", "-o"])
+        .args([&program, &source])
+        .status();
     assert!(built.expect("gcc starts").success());
     // Other users run it, too.
     std::fs::set_permissions(lab.0.path(), PermissionsExt::from_mode(0o755)).expect("it is ours");
@@ -120,7 +121,7 @@ fn target_that_unmaps_its_code_is_recorded_until_it_dies() {
         let options = ["-e", "cpu-clock", "-F", "2000", "--call-graph", mode];
         let run = record(&file, &options, &[program.to_str().expect("a path"), "unmap"]);
         let run = run.expect(128 + Signal::SEGV.as_raw());
-        assert!(check_samples(&file, &run) > 20, "{}", run.stderr);
+        assert!(check_samples(&file, &run) >= least_samples(BURNT, 2000), "{}", run.stderr);
     }
 }
 
@@ -130,7 +131,7 @@ fn names_made_of_control_characters_are_printed_escaped() {
     let file = lab.path("names");
     let program = program.to_str().expect("a path");
     let run = record(&file, &["-v", "-e", "cpu-clock", "-F", "2000"], &[program, "names"]).expect(0);
-    assert!(our_samples(&file) > 20, "{}", run.stderr);
+    assert!(our_samples(&file) >= least_samples(2 * BURNT, 2000), "{}", run.stderr);
     let file = file.to_str().expect("a path");
     let commands: &[&[&str]] = &[
         &["report", "--stdio", "-s", "comm,sym", "-i", file],
@@ -203,7 +204,7 @@ fn change_of_privileges_that_ends_the_measurement_is_reported() {
     assert!(!run.stderr.contains(NOT_MEASURED), "{}", run.stderr);
     // perf reads only its own user's files.
     std::os::unix::fs::chown(&file, Some(0), Some(0)).expect("root may");
-    assert!(check_samples(&file, &run) > 20, "{}", run.stderr);
+    assert!(check_samples(&file, &run) >= least_samples(BURNT, 2000), "{}", run.stderr);
 }
 
 /// Part of the warning about processes that the kernel stopped measuring.
@@ -368,8 +369,7 @@ fn threads_outlive_the_first_thread() {
     let Some((lab, program)) = targets() else { return };
     let (file, program) = (lab.path("leader"), program.to_str().expect("a path"));
     let run = record(&file, &["-e", "cpu-clock", "-F", "1000"], &[program, "leader"]).expect(0);
-    // 300 ms of the second thread.
-    assert!(check_samples(&file, &run) > 200, "{}", run.stderr);
+    assert!(check_samples(&file, &run) >= least_samples(300, 1000), "the second thread: {}", run.stderr);
     let mut target = kit::ProcessGuard::start(Command::new(program).arg("leader"));
     let pid = target.id().to_string();
     let run = record(&file, &["-e", "cpu-clock", "-F", "1000", "-p", &pid], &[]).expect(0);
@@ -432,6 +432,7 @@ fn stopped_recorder_and_target_continue() {
     kit::wait_for_ticks(target, 5);
     signal(Signal::TERM);
     let run = finish(pmc).expect(128 + Signal::TERM.as_raw());
+    // The ring was full, with more samples than this.
     assert!(told(&run.stderr, " records lost") > 0 && check_samples(&file, &run) > 20, "{}", run.stderr);
 }
 
@@ -485,7 +486,7 @@ fn target_killed_for_its_memory_is_recorded_until_then() {
     let shell = group.enter(0, &format!("exec {} eat", program.display()));
     let run = record(&file, &["-e", "cpu-clock", "-g", "-F", "2000"], &["sh", "-c", &shell]);
     let run = run.expect(128 + Signal::KILL.as_raw());
-    assert!(check_samples(&file, &run) > 20, "{}", run.stderr);
+    assert!(check_samples(&file, &run) >= least_samples(BURNT, 2000), "{}", run.stderr);
 }
 
 #[test]

@@ -158,7 +158,7 @@ fn begin(lab: &Lab, is_frozen: bool) -> Option<(Running, Tmux)> {
     )?;
     tmux.until("the names of all that counts", |shown| {
         let all = ["fifty", "thirty", "twenty"].iter().all(|name| shown.contains(name));
-        all && !shown.lines().any(|line| line.contains("  …") && percent(line) >= 5.0)
+        all && !shown.lines().any(|line| line.contains("[looking up]") && percent(line) >= 5.0)
     });
     if is_frozen {
         tmux.keys(&["f"]);

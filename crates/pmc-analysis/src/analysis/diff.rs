@@ -3,6 +3,7 @@
 //! Reads the files of a [`DiffRequest`] one after the other, with a shared string table, and returns the
 //! [`Diff`]. `profile::diff` computes the differences.
 
+mod matching;
 mod measure;
 mod side;
 
@@ -15,7 +16,7 @@ use super::request::AnalysisRequest;
 use crate::profile::diff::{self, Compute, Diff, DiffEvent, streams};
 use crate::profile::sampled::{self, Query, RowCell, SortKey, StringId, StringTable};
 use crate::session::thread_time::ThreadState;
-use measure::MatchNotes;
+use matching::MatchNotes;
 use pmc_symbols::symbol::MissingDataReason;
 use pmc_sys::error::{Error, Result};
 use pmc_sys::text::clean;
@@ -25,8 +26,8 @@ use side::{DiffSide, SideEvent};
 /// recording. Below it, pmc looks for the same functions under different program names.
 const MATCHED: f64 = 0.5;
 
-/// Default sort keys for waits: what a thread waits for, and the program's function. Not the line, because lines
-/// of two versions of a program differ.
+/// Default sort keys for waits: what a thread waits for, and the program's function. Not the line, because
+/// lines of two versions of a program differ.
 pub const WAIT_KEYS: [SortKey; 2] = [SortKey::WaitSite, SortKey::WaitFunction];
 
 /// Which recordings to compare, and how.
@@ -122,8 +123,8 @@ fn compare(mut sides: Vec<DiffSide>, request: &DiffRequest, texts: StringTable) 
     let notes = sides.iter_mut().flat_map(|side| std::mem::take(&mut side.notes)).collect();
     let mut matched = MatchNotes { notes, ..MatchNotes::default() };
     let files: Vec<diff::DiffFile> = sides.iter().map(|side| side.file.clone()).collect();
-    measure::match_running(&mut sides, &mut matched);
-    measure::match_imported(&mut sides, &mut matched);
+    matching::match_running(&mut sides, &mut matched);
+    matching::match_imported(&mut sides, &mut matched);
     let has_event = |side: &DiffSide, name: &str| side.events.iter().any(|event| event.profile.name == name);
     let mut names: Vec<String> = Vec::new();
     for SideEvent { profile, .. } in &sides[0].events {

@@ -53,7 +53,6 @@ use crate::profile::sampled::{
     LocationCalls, ModuleQuality, Profile, ProfileQuality, Query, QueryAnswer, StackProfile, StringTable,
     callers, waits,
 };
-use crate::session::History;
 use crate::session::samples::{self, RowKey, SampleAttribute};
 use crate::session::thread_time::{ThreadState, ThreadTime};
 use crate::session::{CodeLocation, ModuleKind, ResolvedStacks, SampleValue, Samples, Session, resolver};
@@ -368,7 +367,7 @@ impl AggregatedSamples {
                 samples.attributes = marked;
             }
             if !self.shows_idle {
-                let thread = |tid: i32| measured_thread(&self.session.history, tid);
+                let thread = |tid: i32| MeasuredThread::of(&self.session.history, tid);
                 let attributes = &samples.attributes;
                 let input = IdleInput { attributes, kinds, code, texts, thread: &thread };
                 self.idle = idle::remove_idle(resolved, input);
@@ -457,13 +456,6 @@ impl AggregatedSamples {
     }
 }
 
-/// Returns the process and name of a thread.
-fn measured_thread(history: &History, tid: i32) -> MeasuredThread {
-    let process = history.process_of(tid).unwrap_or(tid);
-    let name = history.task_name(tid).map(|name| String::from_utf8_lossy(name).into_owned());
-    MeasuredThread { process, parent: history.parent_of(process), name: name.unwrap_or_default() }
-}
-
 /// Symbolized samples, which answer queries without reading files again.
 #[derive(Debug)]
 pub struct NamedSamples {
@@ -507,8 +499,8 @@ impl NamedSamples {
         visit(&StackProfile::new(&self.input(&rows, &words), modules, &totals, query, &self.texts))
     }
 
-    /// Returns the events that measure one state of threads each, for queries in which states are apart: index
-    /// and total time in nanoseconds.
+    /// Returns the events that measure one state of threads each, for queries in which states are apart:
+    /// index and total time in nanoseconds.
     pub fn state_events(&self) -> Vec<(ThreadState, usize, u64)> {
         let events = self.samples.events_totals(&Query { states_apart: true, ..Query::default() });
         let events = events.iter().enumerate();

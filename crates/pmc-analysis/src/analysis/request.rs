@@ -487,8 +487,8 @@ pub struct SampleSelection {
 }
 
 impl SampleSelection {
-    /// Returns the selection as a query for pass 2, with defaults for everything else. The states are selected
-    /// after pass 2, because which threads are idle depends on all of their time.
+    /// Returns the selection as a query for pass 2, with defaults for everything else. The states are
+    /// selected after pass 2, because which threads are idle depends on all of their time.
     ///
     /// # Errors
     /// Fails if the recording lacks data that a filter needs: a field, the sockets, or the first and last

@@ -6,7 +6,10 @@
 //! verdicts. `view` prints the table.
 
 use super::counts::{DerivedResult, StatCounts};
-use super::gate::{GateSubject, LEAST_RUNS, MeanChange, UnusableReason};
+use super::gate::{
+    ComparisonVerdict, GateReport, GateSubject, LEAST_RUNS, MeanChange, RunFailures, UnusableReason,
+    corrected, headline_name,
+};
 use super::statistics::{MeasurementSummary, SIGNIFICANCE, WelchTest, welch};
 use pmc_sys::units::seconds;
 
@@ -17,6 +20,10 @@ pub struct CommandComparison {
     pub commands: Vec<String>,
     /// Elapsed time first, then the events in order, then the metrics.
     pub lines: Vec<ComparedMeasure>,
+    /// The failed runs of each command.
+    pub failures: Vec<RunFailures>,
+    /// Mean CPU time of a run of each command, in seconds, if it is known.
+    pub cpu_seconds: Vec<Option<f64>>,
 }
 
 /// The measurements of one command.
@@ -28,6 +35,8 @@ pub struct CommandMeasurements {
     pub counts: StatCounts,
     /// The metrics of each run, in run order.
     pub metrics: Vec<Vec<DerivedResult>>,
+    /// The failed runs.
+    pub failures: RunFailures,
 }
 
 /// Kind of a measure; the verdict depends on it.
@@ -66,6 +75,8 @@ pub struct ComparedSide {
     pub difference: Option<f64>,
     /// Result of the test against the base. `None` for the base itself, or if there are fewer than two runs.
     pub test: Option<WelchTest>,
+    /// The p-value of the test, corrected for the number of measures; 1 without a test.
+    pub adjusted: f64,
     /// The meaning of the difference.
     pub verdict: DifferenceVerdict,
 }
@@ -89,6 +100,8 @@ pub enum DifferenceVerdict {
     Higher,
     /// The difference may be due to chance.
     NotShown,
+    /// This command or the base failed, so that the difference does not compare their work.
+    Failed,
     /// The verdict is unknown, because there are too few runs or a count is missing.
     Unknown,
 }
@@ -105,6 +118,7 @@ impl DifferenceVerdict {
             Self::Lower => "lower",
             Self::Higher => "higher",
             Self::NotShown => "no difference shown",
+            Self::Failed => "command failed",
             Self::Unknown => "too few runs to tell",
         }
     }
@@ -130,14 +144,35 @@ impl CommandComparison {
                         _ => format!("{} of command {}", line.name, number + 1),
                     },
                     selectors: vec![line.name.clone()],
+                    side: number,
                     is_cost: at == 0,
+                    is_optional: false,
+                    headline: (line.measure == MeasureKind::Time)
+                        .then(|| headline_name(&line.name).unwrap_or_else(|| line.name.clone())),
                     share: None,
                     location: None,
                     change,
+                    p: side.adjusted,
                 });
             }
         }
         subjects
+    }
+
+    /// Returns the verdict on all commands, which are called `A`, `B` and so on.
+    pub fn verdict(&self, gate: Option<GateReport>) -> ComparisonVerdict {
+        let names: Vec<String> = (0..self.commands.len()).map(command_letter).collect();
+        ComparisonVerdict::new(&names, &self.failures, &self.gate_subjects(), gate)
+    }
+
+    /// Returns the commands that failed.
+    pub fn failed_commands(&self) -> Vec<UnusableReason> {
+        let failed = self.commands.iter().zip(&self.failures).filter(|(_, failures)| failures.failed > 0);
+        let reason = |(command, failures): (&String, &RunFailures)| UnusableReason::CommandFailed {
+            command: command.clone(),
+            failures: *failures,
+        };
+        failed.map(reason).collect()
     }
 
     /// Returns the commands that ran too few times for a gate.
@@ -152,10 +187,24 @@ impl CommandComparison {
     }
 }
 
+/// Returns the name of a command in tables: `A` to `Z`, then `A1` and so on.
+pub fn command_letter(at: usize) -> String {
+    let letter = char::from(b'A' + (at % 26) as u8);
+    match at / 26 {
+        0 => letter.to_string(),
+        round => format!("{letter}{round}"),
+    }
+}
+
 /// Compares commands that were measured with the same events. Ignores all rows except the first.
 pub fn compare(commands: &[CommandMeasurements]) -> CommandComparison {
     let Some(base) = commands.first() else {
-        return CommandComparison { commands: Vec::new(), lines: Vec::new() };
+        return CommandComparison {
+            commands: Vec::new(),
+            lines: Vec::new(),
+            failures: Vec::new(),
+            cpu_seconds: Vec::new(),
+        };
     };
     let elapsed = |counts: &StatCounts| match counts.runs.as_slice() {
         [] => vec![counts.elapsed_seconds()],
@@ -171,7 +220,7 @@ pub fn compare(commands: &[CommandMeasurements]) -> CommandComparison {
     };
     let line =
         |name: &str, unit: &str, measure, fractional, values: &dyn Fn(&CommandMeasurements) -> Vec<f64>| {
-            let sides = sides(commands.iter().map(values), measure);
+            let sides = sides(commands.iter().map(values));
             ComparedMeasure { name: name.to_owned(), unit: unit.to_owned(), measure, fractional, sides }
         };
     let mut lines = vec![line("elapsed", "s", MeasureKind::Time, true, &|command| elapsed(&command.counts))];
@@ -188,38 +237,66 @@ pub fn compare(commands: &[CommandMeasurements]) -> CommandComparison {
         let values = |command: &CommandMeasurements| command.metrics.iter().filter_map(value).collect();
         lines.push(line(&metric.name, &metric.unit, MeasureKind::Metric, true, &values));
     }
-    CommandComparison { commands: commands.iter().map(|command| command.command.clone()).collect(), lines }
+    let failures: Vec<RunFailures> = commands.iter().map(|command| command.failures).collect();
+    for side in 1..commands.len() {
+        let has_failed = failures[0].failed > 0 || failures[side].failed > 0;
+        set_verdicts(&mut lines, side, has_failed);
+    }
+    let cpu_seconds = |command: &CommandMeasurements| {
+        let time = command.counts.cpu_time.as_ref()?;
+        Some(seconds(time.user_ns + time.system_ns))
+    };
+    let cpu_seconds = commands.iter().map(cpu_seconds).collect();
+    let names = commands.iter().map(|command| command.command.clone()).collect();
+    CommandComparison { commands: names, lines, failures, cpu_seconds }
 }
 
 /// Summarizes the values of each command's runs and compares them with the values of the first command.
-fn sides(values: impl Iterator<Item = Vec<f64>>, measure: MeasureKind) -> Vec<ComparedSide> {
+fn sides(values: impl Iterator<Item = Vec<f64>>) -> Vec<ComparedSide> {
     let summaries: Vec<Option<MeasurementSummary>> = values.map(|v| MeasurementSummary::of(&v)).collect();
     let base = summaries.first().cloned().flatten();
     let side = |(at, summary): (usize, Option<MeasurementSummary>)| {
-        if at == 0 {
-            return ComparedSide { summary, difference: None, test: None, verdict: DifferenceVerdict::Base };
-        }
         let (difference, test) = match (&summary, &base) {
-            (Some(s), Some(b)) => {
+            (Some(s), Some(b)) if at > 0 => {
                 ((b.mean != 0.0).then(|| 100.0 * (s.mean - b.mean) / b.mean.abs()), welch(s, b))
             }
             _ => (None, None),
         };
-        let verdict = match test {
-            None => DifferenceVerdict::Unknown,
-            Some(test) if test.p >= SIGNIFICANCE => DifferenceVerdict::NotShown,
-            Some(test) => match (test.t < 0.0, measure) {
-                (true, MeasureKind::Time) => DifferenceVerdict::Faster,
-                (false, MeasureKind::Time) => DifferenceVerdict::Slower,
-                (true, MeasureKind::Count) => DifferenceVerdict::Fewer,
-                (false, MeasureKind::Count) => DifferenceVerdict::More,
-                (true, MeasureKind::Metric) => DifferenceVerdict::Lower,
-                (false, MeasureKind::Metric) => DifferenceVerdict::Higher,
-            },
-        };
-        ComparedSide { summary, difference, test, verdict }
+        let verdict = if at == 0 { DifferenceVerdict::Base } else { DifferenceVerdict::Unknown };
+        ComparedSide { summary, difference, test, adjusted: 1.0, verdict }
     };
     summaries.into_iter().enumerate().map(side).collect()
+}
+
+/// Sets the corrected p-values and the verdicts of one command. Times and other measures are two families of
+/// tests, so that many events do not hide a change of the time.
+fn set_verdicts(lines: &mut [ComparedMeasure], side: usize, has_failed: bool) {
+    let mut tested: [Vec<(MeasureKind, &mut ComparedSide)>; 2] = Default::default();
+    for line in lines {
+        let measure = line.measure;
+        if line.sides[side].test.is_some() {
+            tested[usize::from(measure != MeasureKind::Time)].push((measure, &mut line.sides[side]));
+        }
+    }
+    let raw = [0, 1].map(|family| {
+        let tests = tested[family].iter().filter_map(|(_, side)| side.test);
+        tests.map(|test| test.p).collect::<Vec<f64>>()
+    });
+    let adjusted = corrected(&raw[0], &raw[1]).into_iter().flatten();
+    for ((measure, side), adjusted) in tested.into_iter().flatten().zip(adjusted) {
+        let is_less = side.test.is_some_and(|test| test.t < 0.0);
+        side.adjusted = adjusted;
+        side.verdict = match (is_less, measure) {
+            _ if has_failed => DifferenceVerdict::Failed,
+            _ if adjusted >= SIGNIFICANCE => DifferenceVerdict::NotShown,
+            (true, MeasureKind::Time) => DifferenceVerdict::Faster,
+            (false, MeasureKind::Time) => DifferenceVerdict::Slower,
+            (true, MeasureKind::Count) => DifferenceVerdict::Fewer,
+            (false, MeasureKind::Count) => DifferenceVerdict::More,
+            (true, MeasureKind::Metric) => DifferenceVerdict::Lower,
+            (false, MeasureKind::Metric) => DifferenceVerdict::Higher,
+        };
+    }
 }
 
 #[cfg(test)]
@@ -233,6 +310,7 @@ mod tests {
             command: "work".to_owned(),
             counts: StatCounts { runs, ..Default::default() },
             metrics: vec![],
+            failures: RunFailures { runs: times_ms.len(), ..RunFailures::default() },
         }
     }
 
@@ -243,6 +321,50 @@ mod tests {
         let words: Vec<_> = got.lines[0].sides.iter().map(|s| s.verdict.word()).collect();
         assert_eq!(words, ["base", "faster", "no difference shown"]);
         assert!((got.lines[0].sides[1].difference.unwrap() + 50.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn failed_command_is_neither_faster_nor_slower() {
+        for failing in 0..2 {
+            let mut sides = [timed(&[100, 101, 99, 100]), timed(&[50, 51, 49, 50])];
+            for status in [0, 4, 0, 5] {
+                sides[failing].failures.count(status);
+            }
+            let got = compare(&sides);
+            assert_eq!(got.lines[0].sides[1].verdict, DifferenceVerdict::Failed);
+            let wanted = RunFailures { failed: 2, runs: 8, status: 4 };
+            assert_eq!(got.failures[failing], wanted);
+            let [UnusableReason::CommandFailed { failures, .. }] = got.failed_commands()[..] else {
+                panic!("{got:?}")
+            };
+            assert_eq!(failures, wanted);
+        }
+    }
+
+    #[test]
+    fn many_measures_need_more_evidence() {
+        let with_metrics = |times: &[u64], shift: f64| {
+            let mut side = timed(times);
+            let metric = |run: usize| DerivedResult {
+                name: "m".to_owned(),
+                unit: String::new(),
+                help: String::new(),
+                cgroup: None,
+                value: Ok(run as f64 + shift),
+                crossed: None,
+                inexact: false,
+                error: None,
+                branch: None,
+            };
+            side.metrics = (0..times.len()).map(|run| (0..20).map(|_| metric(run)).collect()).collect();
+            side
+        };
+        let times = [100, 104, 96, 102, 98];
+        let got = compare(&[with_metrics(&times, 0.0), with_metrics(&times, 2.9)]);
+        let side = &got.lines[1].sides[1];
+        // The raw p is below 5 %, but it is one of 20 equal ones.
+        assert!(side.test.unwrap().p < SIGNIFICANCE && side.adjusted > 0.5, "{side:?}");
+        assert_eq!(side.verdict, DifferenceVerdict::NotShown);
     }
 
     #[test]

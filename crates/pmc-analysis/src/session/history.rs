@@ -482,14 +482,9 @@ impl History {
         last(self.names(tid)).max(last(self.names(pid))).max(epochs)
     }
 
-    /// Returns the process of a thread, if the recording contains the thread.
-    pub(crate) fn process_of(&self, tid: i32) -> Option<i32> {
-        self.threads.get(&tid).map(|thread| thread.about.pid)
-    }
-
-    /// Returns the process that started a process, if recorded.
-    pub(crate) fn parent_of(&self, pid: i32) -> Option<i32> {
-        self.threads.get(&pid).and_then(|thread| thread.about.parent)
+    /// Returns the process of a thread and its parent, if the recording contains the thread.
+    pub(crate) fn task(&self, tid: i32) -> Option<TaskInfo> {
+        self.threads.get(&tid).map(|thread| thread.about)
     }
 
     /// Iterates over all threads in the records, in no particular order.

@@ -15,6 +15,7 @@ pub(crate) mod call_chain;
 mod chunks;
 pub(crate) mod deferred;
 pub(crate) mod distinct_addresses;
+pub mod handover;
 pub(crate) mod history;
 pub(crate) mod intern;
 pub mod live;

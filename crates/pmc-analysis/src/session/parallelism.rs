@@ -14,6 +14,7 @@ use std::borrow::Cow;
 
 use rustc_hash::FxHashMap;
 
+use super::handover::CpuHandovers;
 use super::history::Timestamp;
 
 /// Switches and exits of threads, in any order.
@@ -37,6 +38,8 @@ struct CpuSwitch {
     timestamp: Timestamp,
     /// Sequence number that keeps equal timestamps in file order.
     number: u32,
+    /// The CPU, if known.
+    cpu: Option<u32>,
     tid: i32,
     /// Whether the thread is running from this timestamp on.
     runs: bool,
@@ -56,7 +59,12 @@ impl Switches {
     /// Returns the running time of each thread. `span` is the first and last time of the recording.
     pub(super) fn running_times(&self, span: (Timestamp, Timestamp)) -> FxHashMap<i32, RunningTime> {
         let mut threads: FxHashMap<i32, RunningTime> = FxHashMap::default();
-        for CpuSwitch { timestamp, tid, runs, .. } in self.ordered().iter().copied() {
+        let mut handovers = CpuHandovers::default();
+        for CpuSwitch { timestamp, cpu, tid, runs, .. } in self.ordered().iter().copied() {
+            let timestamp = cpu.map_or(timestamp, |cpu| handovers.switch(cpu, tid, timestamp, !runs));
+            if tid == 0 {
+                continue;
+            }
             let thread = threads.entry(tid).or_insert_with(|| {
                 // A thread whose first switch is a switch-out was running from the start.
                 let begin = if runs { timestamp } else { span.0.min(timestamp) };
@@ -65,7 +73,7 @@ impl Switches {
             match (runs, thread.since) {
                 // Two starts in a row: the stop between them was lost, or several events reported the same
                 // start.
-                (true, _) => thread.since = Some(timestamp),
+                (true, _) => thread.since = Some(timestamp.max(thread.end)),
                 (false, Some(since)) => {
                     thread.running = thread.running.saturating_add(timestamp.saturating_sub(since));
                     thread.since = None;
@@ -83,10 +91,10 @@ impl Switches {
         threads
     }
 
-    /// Adds the start or stop of a thread. Ignores the idle threads of CPUs.
-    pub(super) fn add(&mut self, timestamp: Timestamp, tid: i32, runs: bool) {
-        if tid > 0 {
-            self.0.push(CpuSwitch { timestamp, number: self.0.len() as u32, tid, runs });
+    /// Adds the start or stop of a thread on a CPU. The threads of idle CPUs (0) do not count as running.
+    pub(super) fn add(&mut self, timestamp: Timestamp, cpu: Option<u32>, tid: i32, runs: bool) {
+        if tid >= 0 {
+            self.0.push(CpuSwitch { timestamp, number: self.0.len() as u32, cpu, tid, runs });
         }
     }
 }
@@ -109,13 +117,13 @@ impl Parallelism {
         let order = switches.ordered();
         let mut runs: FxHashMap<i32, bool> = FxHashMap::default();
         // A thread whose first switch is a switch-out was running from the start.
-        for switch in order.iter() {
+        for switch in order.iter().filter(|switch| switch.tid > 0) {
             runs.entry(switch.tid).or_insert(!switch.runs);
         }
         let mut running = runs.values().filter(|runs| **runs).count() as u32;
         let first = running;
         let mut changes = Vec::new();
-        for switch in order.iter() {
+        for switch in order.iter().filter(|switch| switch.tid > 0) {
             // Several events may each write a record for the same switch.
             if runs.insert(switch.tid, switch.runs) != Some(switch.runs) {
                 running = if switch.runs { running + 1 } else { running.saturating_sub(1) };
@@ -139,7 +147,7 @@ mod tests {
 
     fn parallelism(list: &[(Timestamp, i32, bool)], cpus: Option<u32>) -> Parallelism {
         let mut switches = Switches::default();
-        list.iter().for_each(|(at, tid, runs)| switches.add(*at, *tid, *runs));
+        list.iter().for_each(|(at, tid, runs)| switches.add(*at, None, *tid, *runs));
         Parallelism::new(&switches, cpus)
     }
 
@@ -171,10 +179,32 @@ mod tests {
             (35, 9, false),
             (45, 9, false),
         ];
-        list.iter().for_each(|(at, tid, runs)| switches.add(*at, *tid, *runs));
+        list.iter().for_each(|(at, tid, runs)| switches.add(*at, None, *tid, *runs));
         let times = switches.running_times((5, 90));
         let of = |tid: i32| (times[&tid].begin, times[&tid].end, times[&tid].running);
         assert_eq!([7, 8, 9].map(of), [(5, 60, 35), (50, 90, 40), (10, 45, 5)]);
+    }
+
+    #[test]
+    fn switching_is_running_time_of_the_next_thread() {
+        let mut switches = Switches::default();
+        let list = [
+            // Threads 7 and 8 take turns on CPU 1, whose switches take 900 ns. Then thread 7 moves to CPU 2,
+            // which was idle until just before it left CPU 1.
+            (0, 1, 7, true),
+            (2000, 1, 7, false),
+            (2900, 1, 8, true),
+            (5000, 1, 8, false),
+            (5900, 1, 7, true),
+            (7000, 2, 0, false),
+            (7500, 1, 7, false),
+            (8000, 2, 7, true),
+            (9000, 2, 7, false),
+        ];
+        list.iter().for_each(|(at, cpu, tid, runs)| switches.add(*at, Some(*cpu), *tid, *runs));
+        let times = switches.running_times((0, 9000));
+        assert_eq!((times[&7].running, times[&8].running), (2000 + 2500 + 1500, 3000));
+        assert!(!times.contains_key(&0));
     }
 
     #[test]

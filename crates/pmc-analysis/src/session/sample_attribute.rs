@@ -67,7 +67,8 @@ pub enum SampleAttribute {
     /// The number of the [`WaitSite`](crate::profile::sampled::wait_site::WaitSite). Filled in by `profile`,
     /// not from the sample.
     WaitSite,
-    /// Where the program's own function waits: a location number. Filled in by `profile`, not from the sample.
+    /// Where the program's own function waits: a location number. Filled in by `profile`, not from the
+    /// sample.
     WaitFunction,
     /// The [`WaitPartner`](pmc_perfdata::record::WaitPartner) of a wait, as a word; 0 if the thread ran.
     WaitPartner,

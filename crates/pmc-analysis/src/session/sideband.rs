@@ -131,10 +131,10 @@ impl Sideband {
         let id = layouts.sample_id(raw);
         let Some(timestamp) = id.time.map(|time| time.0) else { return };
         match raw.parse() {
-            Some(Record::Exit(task)) => self.switches.add(timestamp, task.thread.tid, false),
+            Some(Record::Exit(task)) => self.switches.add(timestamp, id.cpu, task.thread.tid, false),
             Some(Record::Switch(switch) | Record::SwitchCpuWide(switch)) => {
                 if let Some(thread) = id.thread {
-                    self.switches.add(timestamp, thread.tid, !switch.is_out);
+                    self.switches.add(timestamp, id.cpu, thread.tid, !switch.is_out);
                 }
             }
             _ => {}

@@ -3,9 +3,9 @@
 //!
 //! Determines which event of a recording measures which state. Samples of the clock event measure running
 //! time, and samples of the off-CPU events measure waiting time ([`ThreadState`]). All periods are in
-//! nanoseconds, so their sum is the total lifetime of the threads. Reports show the states as separate events,
-//! because running time is sampled and waiting time is not. Exports and the live view show them as one event
-//! ([`ThreadTime::joint`]).
+//! nanoseconds, so their sum is the total lifetime of the threads. Reports show the states as separate
+//! events, because running time is sampled and waiting time is not. Exports and the live view show them as
+//! one event ([`ThreadTime::joint`]).
 
 use super::parallelism::RunningTime;
 use pmc_perfdata::perfdata::{BLOCKED_EVENT, RUNNABLE_EVENT, RecordedEvent};
@@ -28,6 +28,9 @@ pub enum ThreadState {
 }
 
 impl ThreadState {
+    /// All states.
+    pub const ALL: [Self; 3] = [Self::Running, Self::Runnable, Self::Blocked];
+
     /// Returns the state for events whose periods are nanoseconds of a thread's time; `None` for other
     /// events.
     pub fn of(event: &RecordedEvent) -> Option<Self> {
@@ -42,7 +45,7 @@ impl ThreadState {
 
     /// Returns the state with this number (`self as u64`).
     pub fn of_number(number: u64) -> Option<Self> {
-        [Self::Running, Self::Runnable, Self::Blocked].into_iter().find(|state| *state as u64 == number)
+        Self::ALL.into_iter().find(|state| *state as u64 == number)
     }
 
     /// Returns the state with the most time; `None` if all sums are 0. `sums` is indexed by `self as usize`.
@@ -59,7 +62,7 @@ impl ThreadState {
             "runnable" => Some(&[Self::Runnable]),
             "blocked" => Some(&[Self::Blocked]),
             "waiting" => Some(&[Self::Runnable, Self::Blocked]),
-            "all" => Some(&[Self::Running, Self::Runnable, Self::Blocked]),
+            "all" => Some(&Self::ALL),
             _ => None,
         }
     }

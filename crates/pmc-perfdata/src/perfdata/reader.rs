@@ -111,8 +111,8 @@ impl Reader {
         Ok(Self { is_converted: true, ..reader })
     }
 
-    /// Returns the number of samples in a file. Unlike [`Reader::open`], needs no temporary file for compressed
-    /// records, so it works on a full disk.
+    /// Returns the number of samples in a file. Unlike [`Reader::open`], needs no temporary file for
+    /// compressed records, so it works on a full disk.
     ///
     /// # Errors
     /// Fails like [`Reader::open`].

@@ -28,6 +28,7 @@ use shares::{WaitShare, WaitShares};
 use thinning::SamplingHistory;
 
 use pmc_analysis::interval::{IntervalEngine, Overlap};
+use pmc_analysis::session::handover::CpuHandovers;
 use pmc_perfdata::record::encode::Encoder;
 use pmc_perfdata::record::{
     Layouts, MissingStack, RawRecord, Record, Records, Sample, Thread, WaitPartner, kind,
@@ -66,6 +67,7 @@ pub(super) struct OffCpuWriter {
     begins_at: u64,
     /// Latest time of a record.
     now: u64,
+    handovers: CpuHandovers,
     /// Wake-ups, and the threads that ran on each CPU, if wake-ups are recorded.
     wakers: Option<WakeTracker>,
 }
@@ -85,6 +87,7 @@ impl OffCpuWriter {
             shares: WaitShares::default(),
             begins_at: 0,
             now: 0,
+            handovers: CpuHandovers::default(),
             wakers: source.wakeups.and_then(|_| WakeTracker::new(Host::live())),
         }
     }
@@ -106,9 +109,9 @@ impl OffCpuWriter {
         }
     }
 
-    /// Returns at most this number of waiting threads whose stack is unknown, either because they waited before the
-    /// recording began, or because the kernel does not record their stacks. Repeated calls return all of them
-    /// in turn.
+    /// Returns at most this number of waiting threads whose stack is unknown, either because they waited
+    /// before the recording began, or because the kernel does not record their stacks. Repeated calls return
+    /// all of them in turn.
     pub(super) fn unexplained(&mut self, most: usize) -> Vec<Thread> {
         // A stack that was read before the wait began belongs to an earlier wait.
         let is_unknown = |wait: &&Wait| {
@@ -191,8 +194,10 @@ impl OffCpuWriter {
                 if let (Some(wakers), Some(thread)) = (&mut self.wakers, id.thread) {
                     wakers.switch(thread.tid, cpu, time, switch.is_out);
                 }
-                let Some(thread) = id.thread.filter(|thread| thread.tid > 0) else { return };
+                let Some(thread) = id.thread else { return };
+                let switched = self.handovers.switch(cpu, thread.tid, time, switch.is_out);
                 match switch.is_out {
+                    _ if thread.tid <= 0 => {}
                     // A thread that has ended leaves its CPU for the last time.
                     true if self.ended.contains(&thread.tid) => {}
                     true => {
@@ -202,7 +207,7 @@ impl OffCpuWriter {
                         let wait = Wait::new(thread, cpu, switch.is_preempted, time);
                         self.waits.begin(thread.tid, time, Wait { stack, sampling, ..wait });
                     }
-                    false => self.returns(thread, cpu, time, out),
+                    false => self.returns(thread, cpu, (switched, time), out),
                 }
             }
             // A new thread is runnable until it gets a CPU.
@@ -240,8 +245,10 @@ impl OffCpuWriter {
         }
     }
 
-    /// Ends the wait of a thread that gets a CPU.
-    fn returns(&mut self, thread: Thread, cpu: u32, time: u64, out: &mut Vec<u8>) {
+    /// Ends the wait of a thread that gets a CPU at the first time, and runs from the second.
+    fn returns(&mut self, thread: Thread, cpu: u32, (got, runs): (u64, u64), out: &mut Vec<u8>) {
+        let begun = self.waits.current(&thread.tid).map_or(0, |wait| wait.since);
+        let time = got.max(begun).min(runs);
         self.stacks.remove(&thread.tid);
         if let Some(mut wait) = self.initial.remove(&thread.tid) {
             wait.cpu = cpu;

@@ -57,7 +57,10 @@ pub trait RecordHandler {
     /// Whether the handler needs records of the initial state.
     const SYNTHESIZES: bool = false;
 
-    /// Called when the events have been switched on.
+    /// Called when the events have been switched on for the first time, before a command runs.
+    fn begun(&mut self) {}
+
+    /// Called when the measurement has begun.
     fn started(&mut self, _now: u64) {}
 
     /// Receives records of the initial state. `is_last` is set in the last call.
@@ -353,6 +356,12 @@ impl<H: RecordHandler> SourceSwitch for RecordStream<'_, H> {
 impl<H: RecordHandler> MeasurementHandler for RecordStream<'_, H> {
     fn rings(&mut self) -> Option<&mut Rings> {
         Some(&mut self.sources.rings)
+    }
+
+    fn begin_window(&mut self) -> Result<u64> {
+        let now = monotonic_ns();
+        self.handler.begun();
+        Ok(now)
     }
 
     fn started(&mut self, measurement: &mut Measurement) -> Result<()> {

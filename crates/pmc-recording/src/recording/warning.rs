@@ -77,8 +77,8 @@ impl From<RecordingWarning> for Warning {
                 "see kernel.perf_event_paranoid; record --off-cpu measures wait times without measuring the kernel",
             ),
             WaitsWithoutStacks => Self::note(
-                "waiting times are complete, but the reasons for waiting are unknown: no permission to record \
-                 kernel stacks",
+                "waiting times are complete, but only waits in known library functions have a reason: no permission \
+                 to record kernel stacks",
             )
             .advise("set kernel.perf_event_paranoid to 1 or lower, or run as root"),
             StacksThinned => Self::note_once(

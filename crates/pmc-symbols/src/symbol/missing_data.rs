@@ -301,9 +301,7 @@ fn installation(package: &str, sources: &str, os_release: &str) -> String {
         }
         _ => return format!("{install}, from your distribution's archive of debug symbols"),
     };
-    format!(
-        "add \"deb {archive}\" to /etc/apt/sources.list.d/debug.list, then apt update and apt install {package}"
-    )
+    format!("{install}, after adding \"deb {archive}\" to /etc/apt/sources.list.d/debug.list and apt update")
 }
 
 /// Reads the package manager's sources.
@@ -394,8 +392,8 @@ mod tests {
         let of = |package, sources: &str, release| installation(package, sources, release);
         assert_eq!(
             of("coreutils-dbgsym", usual, debian),
-            "add \"deb http://deb.debian.org/debian-debug bookworm-debug main\" to \
-             /etc/apt/sources.list.d/debug.list, then apt update and apt install coreutils-dbgsym"
+            "apt install coreutils-dbgsym, after adding \"deb http://deb.debian.org/debian-debug bookworm-debug \
+             main\" to /etc/apt/sources.list.d/debug.list and apt update"
         );
         // The C library's symbols are in the main archive.
         assert_eq!(of("libc6-dbg", usual, debian), "apt install libc6-dbg");
@@ -404,7 +402,7 @@ mod tests {
 
         let ubuntu = "ID=ubuntu\nVERSION_CODENAME=noble\nUBUNTU_CODENAME=noble\n";
         let said = of("coreutils-dbgsym", usual, ubuntu);
-        assert!(said.starts_with("add \"deb http://ddebs.ubuntu.com noble main universe\" to "), "{said}");
+        assert!(said.contains("adding \"deb http://ddebs.ubuntu.com noble main universe\" to "), "{said}");
         let ddebs = "deb http://ddebs.ubuntu.com noble main";
         assert_eq!(of("coreutils-dbgsym", ddebs, ubuntu), "apt install coreutils-dbgsym");
         let other = of("coreutils-dbgsym", "", "ID=devuan\n");

@@ -16,9 +16,12 @@ pub struct ThreadInfo {
     pub comm: String,
 }
 
-/// The registers of a thread that is blocked in a system call.
+/// The system call and the registers of a blocked thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockedAt {
+    /// Number and arguments of the system call; `None` if the thread is blocked elsewhere, as in a page
+    /// fault.
+    pub call: Option<(u64, [u64; 6])>,
     /// Stack pointer.
     pub sp: u64,
     /// Instruction pointer: the instruction after the system call.
@@ -26,15 +29,20 @@ pub struct BlockedAt {
 }
 
 impl Host {
-    /// The registers of a blocked thread; `None` if the thread is running, does not exist, or may not be
+    /// What a thread is blocked in; `None` if the thread is running, does not exist, or may not be
     /// examined. Requires permission to trace the process (`proc_pid_syscall(5)`).
     pub fn blocked_at(&self, tid: u32) -> Option<BlockedAt> {
         let line = self.bytes(format!("/proc/{tid}/syscall"))?;
         // `NUMBER ARGUMENT… SP IP`, `-1 SP IP` outside of system calls, or `running`.
-        let mut words = line.split_whitespace().rev();
-        let mut next = || u64::from_str_radix(words.next()?.strip_prefix("0x")?, 16).ok();
-        let (ip, sp) = (next()?, next()?);
-        Some(BlockedAt { sp, ip })
+        let (number, words) = line.split_once(' ')?;
+        let words: Option<Vec<u64>> = words
+            .split_whitespace()
+            .map(|word| u64::from_str_radix(word.strip_prefix("0x")?, 16).ok())
+            .collect();
+        let words = words?;
+        let (&[sp, ip], arguments) = words.split_last_chunk().map(|(rest, last)| (last, rest))?;
+        let call = number.parse().ok().zip(arguments.try_into().ok());
+        Some(BlockedAt { call, sp, ip })
     }
 
     /// The threads of a process, ascending; `None` if the process does not exist.

@@ -189,15 +189,19 @@ fn of_python(name: &str) -> Option<DisplayName> {
     })
 }
 
+/// Removes a version that the linker appends to a symbol: `memcpy@@GLIBC_2.14` becomes `memcpy`.
+pub fn without_version(name: &str) -> &str {
+    let version = name.find('@').filter(|at| {
+        *at > 0 && name[*at..].trim_start_matches('@').starts_with(|c: char| c.is_ascii_uppercase())
+    });
+    version.map_or(name, |at| &name[..at])
+}
+
 fn take_apart(name: &str) -> Option<DisplayName> {
     if name.starts_with('[') || name.contains("+0x") {
         return None;
     }
-    // The linker's version suffix is not part of the name.
-    let version = name.find('@').filter(|at| {
-        *at > 0 && name[*at..].trim_start_matches('@').starts_with(|c: char| c.is_ascii_uppercase())
-    });
-    let name = version.map_or(name, |at| &name[..at]);
+    let name = without_version(name);
     let mut pieces = pieces(name)?;
     let mut details = String::new();
     // The last parentheses contain the parameters, unless they start a component.

@@ -19,7 +19,7 @@ use unicode_width::UnicodeWidthStr;
 
 pub use cut::{cut, left, padded, right, shifted};
 pub use digits::Digits;
-pub use display_name::DisplayName;
+pub use display_name::{DisplayName, without_version};
 pub use json::{JsonDisplay, as_json, write_json};
 pub use names::{NameToken, name_tokens, nearest};
 pub use wrap::{wrap, wrap_remark};

@@ -13,8 +13,11 @@ const KINDS = [["program", "program"], ["library", "libraries"], ["kernel", "ker
 
 /** The states of waiting threads, in the order of their numbers less one. They have colours of their own. */
 const WAITS = [["runnable", "waiting for a CPU"], ["blocked", "blocked"]];
-/** All colours: of code that runs, then of waiting. */
-const COLOURS = [...KINDS, ...WAITS];
+/** Colours of a comparison: of functions that cost more, less, or the same within the noise. */
+const CHANGES = [["more", "costs more in B"], ["less", "costs less in B"], ["same", "no difference beyond the noise"]];
+/** All colours: of code that runs, then of waiting, then of differences. */
+const COLOURS = [...KINDS, ...WAITS, ...CHANGES];
+const FIRST_CHANGE = KINDS.length + WAITS.length;
 
 /** An element with text or other elements in it. */
 function element(name, attributes = {}, ...inside) {
@@ -96,9 +99,11 @@ function addUp() {
   const own = new Float64Array(count), total = new Float64Array(count), samples = new Float64Array(count);
   // Of `own` and `total`, the parts that are waiting: for a CPU, and blocked.
   const ownWaits = data.cellState ? WAITS.map(() => new Float64Array(count)) : [], waits = ownWaits.map(() => new Float64Array(count));
+  // Of a comparison: the costs in A, and the differences that exceed the noise. The other costs are those in B.
+  const ownBefore = new Float64Array(data.compared ? count : 0), before = new Float64Array(ownBefore.length), changes = new Float64Array(ownBefore.length);
   const isChosen = threadChosen(), isState = stateChosen();
   const everything = data.slices === 0;
-  let whole = 0, all = 0;
+  let whole = 0, all = 0, wholeBefore = 0;
   for (let cell = 0; cell < data.cellNode.length; cell++) {
     if (data.cellEvent[cell] !== chosen.event || !isChosen(cell) || !isState(cell)) continue;
     const slice = data.cellSlice[cell], state = stateOf(cell);
@@ -108,12 +113,17 @@ function addUp() {
     samples[data.cellNode[cell]] += data.cellSamples[cell];
     whole += data.cellPeriod[cell];
     all += data.cellSamples[cell];
+    if (!data.compared) continue;
+    ownBefore[data.cellNode[cell]] += data.cellBefore[cell];
+    wholeBefore += data.cellBefore[cell];
+    if (data.cellChanged[cell]) changes[data.cellNode[cell]] += data.cellPeriod[cell] - data.cellBefore[cell];
   }
-  [[own, total], ...ownWaits.map((of, at) => [of, waits[at]])].forEach(([from, to]) => {
+  const mostChange = changes.reduce((most, change) => Math.max(most, Math.abs(change)), 0);
+  [[own, total], ...(data.compared ? [[ownBefore, before]] : []), ...ownWaits.map((of, at) => [of, waits[at]])].forEach(([from, to]) => {
     to.set(from);
     for (let node = count - 1; node >= 0; node--) if (data.caller[node] >= 0) to[data.caller[node]] += to[node];
   });
-  sums = { own, total, ownWaits, waits, samples, whole, all };
+  sums = { own, total, ownWaits, waits, samples, whole, all, ownBefore, before, changes, wholeBefore, mostChange };
 }
 
 // ---- Words ------------------------------------------------------------------------------------------------------------
@@ -127,8 +137,13 @@ function time(ns) {
 }
 const amount = (period) => data.events[chosen.event].clock ? time(period) : grouped(period);
 const colour = (at) => `hsl(var(--${COLOURS[at][0]}))`;
-/** The colour of a function's cost, by its number in COLOURS: that of a state if most of it is waiting. */
-function colourOf(fn, cost, [runnable = 0, blocked = 0]) {
+/** A difference with its sign. */
+const signed = (difference) => (difference ? (difference < 0 ? "−" : "+") + amount(Math.abs(difference)) : "");
+/** The costs of a block or row in A and B, in words. */
+const costs = (before, now) => `A ${amount(before)}, B ${amount(now)}${before ? ` (${now < before ? "−" : "+"}${percent(Math.abs(now - before), before)})` : ""}`;
+/** The colour of a function's cost, by its number in COLOURS: of a state if most of it is waiting, of a change in a comparison. */
+function colourOf(fn, cost, [runnable = 0, blocked = 0], change = 0) {
+  if (data.compared) return FIRST_CHANGE + (change > 0 ? 0 : change < 0 ? 1 : 2);
   return runnable + blocked > cost / 2 ? KINDS.length + (runnable > blocked ? 0 : 1) : data.kind[fn];
 }
 /** A function's name as one reads it; `data.names` has all of it. */
@@ -163,6 +178,7 @@ function fromTop() {
   }
   const block = (node) => ({
     fn: data.fn[node], total: sums.total[node], own: sums.own[node], waits: sums.waits.map((of) => of[node]),
+    before: sums.before[node] || 0, ownBefore: sums.ownBefore[node] || 0, change: sums.changes[node] || 0,
     below: null,
     children() { return (this.below ??= siblings(first[node])); },
   });
@@ -178,20 +194,22 @@ function fromTop() {
 function fromLeaf() {
   const group = (entries) => {
     const byFunction = new Map();
-    for (const [node, weight, waits] of entries) {
+    for (const [node, weight, waits, before, change] of entries) {
       const fn = data.fn[node];
       let block = byFunction.get(fn);
-      if (!block) byFunction.set(fn, (block = { fn, total: 0, own: 0, waits: waits.map(() => 0), entries: [], children() { return (this.below ??= group(this.outward())); },
+      if (!block) byFunction.set(fn, (block = { fn, total: 0, own: 0, before: 0, ownBefore: 0, change: 0, waits: waits.map(() => 0), entries: [], children() { return (this.below ??= group(this.outward())); },
         outward() { return this.entries.filter(([at]) => data.caller[at] >= 0).map(([at, ...parts]) => [data.caller[at], ...parts]); } }));
       block.total += weight;
+      block.before += before;
+      block.change += change;
       waits.forEach((part, at) => { block.waits[at] += part; });
-      block.entries.push([node, weight, waits]);
-      if (data.caller[node] < 0) block.own += weight;
+      block.entries.push([node, weight, waits, before, change]);
+      if (data.caller[node] < 0) { block.own += weight; block.ownBefore += before; }
     }
     return [...byFunction.values()].sort((a, b) => b.total - a.total);
   };
   const leaves = [];
-  sums.own.forEach((weight, node) => { if (weight > 0) leaves.push([node, weight, sums.ownWaits.map((of) => of[node])]); });
+  sums.own.forEach((weight, node) => { if (weight > 0) leaves.push([node, weight, sums.ownWaits.map((of) => of[node]), sums.ownBefore[node] || 0, sums.changes[node] || 0]); });
   return { fn: -1, total: sums.whole, own: 0, children() { return (this.below ??= group(leaves)); } };
 }
 
@@ -253,16 +271,20 @@ function drawGraph() {
     const { block, x, depth } = place, isRoot = block.fn < 0;
     const isFound = found && !isRoot && found[block.fn];
     const [hue, saturation, light] = isRoot ? [] : fills[colourOf(block.fn, block.total, block.waits)];
-    // Neighbours differ a little in hue, the same function never.
-    const shift = isRoot ? 0 : (hash(data.names[block.fn]) % 17) - 8;
-    context.fillStyle = isRoot ? edge : isFound ? mark : `hsl(${Number(hue) + shift} ${saturation} ${light})`;
-    context.globalAlpha = place.leads ? 0.55 : found && !isFound && !isRoot ? 0.45 : 1;
-    context.fillRect(x, depth * ROW, Math.max(place.width - (place.width > 3 ? 1 : 0), 0.5), ROW - 1);
+    // Neighbours differ a little in hue, the same function never. In a comparison, the hue is a change.
+    const shift = isRoot || data.compared ? 0 : (hash(data.names[block.fn]) % 17) - 8;
+    const [wide, strength] = [Math.max(place.width - (place.width > 3 ? 1 : 0), 0.5), place.leads ? 0.55 : found && !isFound && !isRoot ? 0.45 : 1];
+    const fill = (style, alpha) => { [context.fillStyle, context.globalAlpha] = [style, alpha]; context.fillRect(x, depth * ROW, wide, ROW - 1); };
+    fill(isRoot ? edge : isFound ? mark : `hsl(${Number(hue) + shift} ${saturation} ${light})`, strength);
+    if (block.change && !isFound) {
+      const [hue, saturation, light] = fills[colourOf(block.fn, block.total, block.waits, block.change)];
+      fill(`hsl(${hue} ${saturation} ${light})`, strength * (0.25 + 0.75 * Math.sqrt(Math.min(1, Math.abs(block.change) / sums.mostChange))));
+    }
     context.globalAlpha = 1;
     if (place.width < 28) continue;
     const fits = Math.floor((place.width - 8) / letter);
     const name = data.names[block.fn];
-    const words = isRoot ? `all: ${grouped(sums.all)} samples` : name.length > fits ? shown(block.fn) : name;
+    const words = isRoot ? (data.compared ? `all: ${amount(sums.whole)} in a run of B` : `all: ${grouped(sums.all)} samples`) : name.length > fits ? shown(block.fn) : name;
     context.fillStyle = isRoot ? text : isFound ? "#fff" : ink;
     context.fillText(shortened(words, fits), x + 4, depth * ROW + ROW / 2, place.width - 6);
   }
@@ -311,7 +333,9 @@ function tip(event) {
     element("b", {}, data.names[block.fn]),
     element("span", {}, `${data.modules[data.module[block.fn]]} · ${KINDS[data.kind[block.fn]][1]}${inlined}`),
     element("br"),
-    `${percent(block.total, sums.whole)} of all${within} · ${amount(block.total)} · own ${percent(block.own, sums.whole)}${waiting(block)} · ${way.length} deep`);
+    ...(data.compared
+      ? [costs(block.before, block.total), element("br"), `own: ${costs(block.ownBefore, block.own)}${block.change ? "" : ", no difference beyond the noise"}`]
+      : [`${percent(block.total, sums.whole)} of all${within} · ${amount(block.total)} · own ${percent(block.own, sums.whole)}${waiting(block)} · ${way.length} deep`]));
   const left = Math.min(event.clientX + 14, window.innerWidth - shown.offsetWidth - 10);
   const above = event.clientY + 18 + shown.offsetHeight > window.innerHeight;
   shown.style.left = Math.max(left, 4) + "px";
@@ -358,8 +382,9 @@ function drawTree() {
       const isFound = found && found[block.fn] ? " found" : "";
       rows.push(element("tr", { class: "link", tabindex: 0, onclick: () => toggle(way), onkeydown: (event) => { if (event.key === "Enter") toggle(way); } },
         element("td", { class: "number", title: amount(block.total) }, percent(block.total, sums.whole)),
-        element("td", { class: "share" }, element("i", { style: `width:${(100 * block.total) / (sums.whole || 1)}%;background:${colour(colourOf(block.fn, block.total, block.waits))}` })),
+        element("td", { class: "share" }, element("i", { style: `width:${(100 * block.total) / (sums.whole || 1)}%;background:${colour(colourOf(block.fn, block.total, block.waits, block.change))}` })),
         element("td", { class: "number", title: amount(block.own) }, percent(block.own, sums.whole)),
+        ...(data.compared ? [element("td", { class: "number", title: costs(block.before, block.total) }, signed(block.total - block.before))] : []),
         element("td", { class: "name" + isFound, title: data.names[block.fn], style: `padding-left:${10 + Math.min(depth, 40) * 14}px` },
           element("span", { class: "sign" }, hasMore ? (isOpen ? "▾" : "▸") : ""), shown(block.fn)),
         element("td", { class: "dim module", title: data.modules[data.module[block.fn]] }, data.modules[data.module[block.fn]])));
@@ -367,7 +392,7 @@ function drawTree() {
     }
   };
   add(root, "", 0);
-  const heads = [["Total", "number"], ["", ""], ["Self", "number"], [chosen.inverted ? "Function, its callers below" : "Function, what it calls below", ""], ["Module", ""]];
+  const heads = [["Total", "number"], ["", ""], ["Self", "number"], ...(data.compared ? [["B − A", "number"]] : []), [chosen.inverted ? "Function, its callers below" : "Function, what it calls below", ""], ["Module", ""]];
   document.querySelector("#tree thead").replaceChildren(element("tr", {}, ...heads.map(([title, of]) => element("th", of ? { class: of } : {}, title))));
   document.querySelector("#tree tbody").replaceChildren(...rows);
   document.querySelector("#tree .more").textContent = left ? `${grouped(left)} more lines: close some` : "";
@@ -392,6 +417,8 @@ function search() {
     }
   }
   $("matched").textContent = found ? `found: ${percent(matched, sums.whole)}` : "";
+  const isMeant = matcher(chosen.search);
+  document.querySelectorAll("#result .functions tr").forEach((row) => { row.hidden = Boolean(row.querySelector("td")) && !isMeant(row.textContent); });
 }
 
 // ---- Table ------------------------------------------------------------------------------------------------------------
@@ -399,13 +426,15 @@ function search() {
 let order = "own", shownRows = 100, table = [];
 
 function functions() {
-  const own = new Float64Array(data.rows), total = new Float64Array(data.rows), samples = new Float64Array(data.rows), waits = sums.ownWaits.map(() => new Float64Array(data.rows)), example = new Int32Array(data.rows);
+  const own = new Float64Array(data.rows), total = new Float64Array(data.rows), samples = new Float64Array(data.rows), waits = sums.ownWaits.map(() => new Float64Array(data.rows)), before = new Float64Array(data.rows), change = new Float64Array(data.rows), example = new Int32Array(data.rows);
   data.row.forEach((row, fn) => { example[row] = fn; });
   for (let node = 0; node < data.caller.length; node++) {
     if (!(sums.total[node] > 0)) continue;
     const row = data.row[data.fn[node]];
     own[row] += sums.own[node];
     samples[row] += sums.samples[node];
+    before[row] += sums.ownBefore[node] || 0;
+    change[row] += sums.changes[node] || 0;
     waits.forEach((of, at) => { of[row] += sums.ownWaits[at][node]; });
     // Of a function that calls itself the outermost call counts.
     let above = data.caller[node];
@@ -413,26 +442,26 @@ function functions() {
     if (above < 0) total[row] += sums.total[node];
   }
   table = [];
-  for (let row = 0; row < data.rows; row++) if (total[row] > 0) table.push({ fn: example[row], own: own[row], total: total[row], samples: samples[row], waits: waits.map((of) => of[row]) });
+  for (let row = 0; row < data.rows; row++) if (total[row] > 0) table.push({ fn: example[row], own: own[row], total: total[row], samples: samples[row], waits: waits.map((of) => of[row]), before: before[row], change: change[row], difference: own[row] - before[row] });
 }
 
-const COLUMNS = [["own", "Self", true], ["", "", false], ["total", "Total", true], ["samples", "Samples", true], ["name", "Function", false], ["module", "Module", false]];
+const columns = () => [["own", "Self", true], ["", "", false], ["total", "Total", true], data.compared ? ["difference", "Self: B − A", true] : ["samples", "Samples", true], ["name", "Function", false], ["module", "Module", false]];
 
 function drawTable() {
   if (chosen.view !== "functions") return;
   const words = { name: (row) => data.names[row.fn], module: (row) => data.modules[data.module[row.fn]] };
   const rows = table.filter((row) => !found || found[row.fn]);
   rows.sort(words[order] ? (a, b) => words[order](a).localeCompare(words[order](b)) : (a, b) => b[order] - a[order] || b.total - a.total);
-  const heads = COLUMNS.map(([key, title, isNumber]) => element("th", {
+  const heads = columns().map(([key, title, isNumber]) => element("th", {
     ...(isNumber ? { class: "number" } : {}), ...(key && key === order ? { "aria-sort": words[key] ? "ascending" : "descending" } : {}),
     onclick: () => { if (key) { order = key; drawTable(); } },
   }, title));
   const most = Math.max(...rows.map((row) => row.own), 1);
   const lines = rows.slice(0, shownRows).map((row) => element("tr", { class: "link", onclick: () => find(data.names[row.fn]) },
     element("td", { class: "number", title: amount(row.own) }, percent(row.own, sums.whole)),
-    element("td", { class: "share" }, element("i", { style: `width:${(100 * row.own) / most}%;background:${colour(colourOf(row.fn, row.own, row.waits))}` })),
+    element("td", { class: "share" }, element("i", { style: `width:${(100 * row.own) / most}%;background:${colour(colourOf(row.fn, row.own, row.waits, row.change))}` })),
     element("td", { class: "number", title: amount(row.total) }, percent(row.total, sums.whole)),
-    element("td", { class: "number" }, grouped(row.samples)),
+    data.compared ? element("td", { class: "number", title: costs(row.before, row.own) }, signed(row.difference)) : element("td", { class: "number" }, grouped(row.samples)),
     element("td", { class: "name", title: data.names[row.fn] }, shown(row.fn)),
     element("td", { class: "dim module", title: data.modules[data.module[row.fn]] }, data.modules[data.module[row.fn]])));
   document.querySelector("#functions thead").replaceChildren(element("tr", {}, ...heads));
@@ -504,6 +533,8 @@ function dragged(event) {
 // ---- Code -------------------------------------------------------------------------------------------------------------
 
 let listed = 0;
+/** The listing that was scrolled to its hottest line, so that later drawings leave it where the reader put it. */
+let scrolled = "";
 
 function drawCode() {
   if (chosen.view !== "code") return;
@@ -514,7 +545,7 @@ function drawCode() {
   if (!of) { $("listing").replaceChildren(element("p", { class: "dim" }, "No code: this recording was written without it, or no function is known.")); return; }
   const own = of.own[chosen.event] || 0, hasText = of.rows.some((row) => row.text && row.s);
   const rows = [];
-  let gap = false;
+  let gap = false, hottest = null, highest = 0;
   for (const row of of.rows) {
     const cost = row.cost ? row.cost[chosen.event] || 0 : 0, share = own ? cost / own : 0;
     const bar = element("td", { class: "number", style: share ? `background:linear-gradient(to left, hsl(var(--program)) ${Math.min(100 * share, 100)}%, transparent 0)` : "" }, cost ? percent(cost, own) : "");
@@ -522,13 +553,20 @@ function drawCode() {
     if (row.f) rows.push(element("tr", { class: "f" }, element("td"), element("td"), element("td", { title: row.f }, space + (row.brief ?? row.f))));
     else if (row.s) rows.push(element("tr", { class: "s", title: `${row.file}:${row.s}` }, bar, element("td", { class: "number dim" }, String(row.s)), element("td", {}, space + (row.text ?? (row.file || "").split("/").pop() + ":" + row.s))));
     // Below source lines only instructions that cost something are worth a row.
-    else if (cost || !hasText) { rows.push(element("tr", { class: "i" }, bar, element("td", { class: "number" }, row.i), element("td", {}, "    " + row.text))); gap = false; continue; }
+    else if (cost || !hasText) { rows.push(element("tr", { class: "i" }, bar, element("td", { class: "number" }, row.i), element("td", {}, "    " + row.text))); gap = false; if (!hasText && cost > highest) [hottest, highest] = [rows.at(-1), cost]; continue; }
     else if (!gap) { gap = true; continue; }
     gap = gap && Boolean(row.i);
+    if (cost > highest) [hottest, highest] = [rows.at(-1), cost];
   }
   const notes = of.notes.map((note) => element("p", { class: "dim" }, note));
   $("listing").replaceChildren(element("h2", { title: of.name }, of.brief ?? of.name), element("p", { class: "dim" }, `${of.module} · percentages of the function · whole recording`),
     element("table", {}, element("tbody", {}, ...rows)), ...notes);
+  hottest?.classList.add("hottest");
+  const shownNow = `${listed} ${chosen.event}`;
+  if (scrolled === shownNow) return;
+  scrolled = shownNow;
+  const box = $("listing");
+  box.scrollTop = hottest ? hottest.getBoundingClientRect().top - box.getBoundingClientRect().top + box.scrollTop - box.clientHeight / 3 : 0;
 }
 
 // ---- Recording --------------------------------------------------------------------------------------------------------
@@ -538,9 +576,9 @@ function drawRecording() {
   const events = data.events.map((event) => element("tr", {}, element("td", {}, event.name),
     element("td", { class: "number" }, grouped(event.samples) + " samples"), element("td", { class: "number" }, event.clock ? time(event.period) : grouped(event.period))));
   $("recording").replaceChildren(
-    element("h2", {}, "How far to trust it"), element("pre", {}, data.trust.trim()),
+    element("h2", {}, "Data quality"), element("pre", {}, data.trust.trim()),
     element("h2", {}, "Events"), element("table", {}, element("tbody", {}, ...events)),
-    element("h2", {}, "What the recording says of itself"), element("table", {}, element("tbody", {}, ...rows)));
+    element("h2", {}, "Recording details"), element("table", {}, element("tbody", {}, ...rows)));
 }
 
 // ---- Selection --------------------------------------------------------------------------------------------------------
@@ -564,6 +602,7 @@ function refresh(counts = true) {
     root = chosen.inverted ? fromLeaf() : fromTop();
   }
   search();
+  if (counts) drawAbout();
   drawStrip();
   drawGraph();
   drawTree();
@@ -575,7 +614,7 @@ function refresh(counts = true) {
 /** The selection stands in the address, so that a link to a part of the page can be sent with it. */
 function remember() {
   const words = new URLSearchParams();
-  if (chosen.view !== "flame") words.set("view", chosen.view);
+  if (chosen.view !== firstView()) words.set("view", chosen.view);
   if (chosen.search) words.set("search", chosen.search);
   if (chosen.thread) words.set("thread", chosen.thread);
   if (chosen.state !== firstState()) words.set("state", chosen.state || "all");
@@ -586,6 +625,9 @@ function remember() {
   const text = words.toString();
   try { history.replaceState(null, "", text ? "#" + text : location.pathname); } catch { /* Some readers forbid it. */ }
 }
+
+/** The view that a page opens with. */
+const firstView = () => (data.compared ? "result" : "flame");
 
 function recall() {
   const words = new URLSearchParams(location.hash.slice(1));
@@ -599,12 +641,12 @@ function recall() {
   chosen.from = from >= 0 && from < data.slices ? from : 0;
   chosen.to = to > chosen.from && to <= data.slices ? to : data.slices;
   chosen.zoom = (words.get("zoom") || "").split(".").filter(Boolean).map(Number);
-  chosen.view = ["tree", "functions", "code", "recording"].includes(words.get("view")) ? words.get("view") : "flame";
+  chosen.view = ["result", "flame", "tree", "functions", "code", "recording"].includes(words.get("view")) ? words.get("view") : firstView();
 }
 
 function controls() {
   const option = (value, text) => element("option", { value }, text);
-  const costs = new Map(), name = (thread) => thread.comm + (thread.tid === null ? "" : ` (${thread.tid})`);
+  const costs = new Map(), name = ({ tid, comms: [last, ...earlier] }) => last + (tid === null ? "" : ` (${tid})`) + (earlier.length ? `, earlier ${earlier.join(", ")}` : "");
   for (let cell = 0; cell < data.cellNode.length; cell++) {
     const at = data.cellThread[cell];
     costs.set(at, (costs.get(at) || 0) + data.cellPeriod[cell]);
@@ -670,24 +712,45 @@ function theme(which) {
   if (data) { drawStrip(); drawGraph(); }
 }
 
+/** What was recorded, in words. */
+function drawAbout() {
+  const event = data.events[chosen.event], command = fact("cmdline");
+  if (!event) return;
+  if (data.compared) {
+    const [a, b] = data.compared.runs;
+    $("about").replaceChildren(`Mean cost of a run, by ${event.name}: ${costs(sums.wholeBefore, sums.whole)}. ${grouped(a)} runs of A and ${grouped(b)} of B were profiled.`);
+    return;
+  }
+  const where = fact("hostname") ? ` on ${fact("hostname")}` : "";
+  const when = data.started ? `, ${new Date(data.started).toLocaleString(undefined, { dateStyle: "long", timeStyle: "short" })}` : "";
+  const long = data.span ? `, for ${time(data.span)}` : "";
+  const times = [0, 0, 0];
+  data.cellPeriod.forEach((period, cell) => { if (data.cellEvent[cell] === chosen.event) times[stateOf(cell)] += period; });
+  const amounts = !event.clock ? `about ${grouped(event.period)} occurrences`
+    : times[1] + times[2] ? `${time(times[0])} running, ${time(times[1])} waiting for a CPU and ${time(times[2])} blocked` : `${time(event.period)} of CPU time`;
+  const words = `Recorded${where}${when}${long}: ${grouped(event.samples)} ${event.samples === 1 ? "sample" : "samples"} of ${event.name}, ${amounts}.`;
+  // The directory of the program that recorded tells the reader nothing.
+  const shortened = command ? [element("br"), element("code", {}, command.replace(/^\S*\//, ""))] : [];
+  $("about").replaceChildren(words, ...shortened);
+}
+
 async function start() {
   theme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
   data = prepare(await unpacked());
   recall();
-  const event = data.events[chosen.event], words = [fact("cmdline"), fact("hostname")];
-  if (data.started) words.push(new Date(data.started).toLocaleString());
-  if (event) words.push(`${grouped(event.samples)} samples of ${event.name}`, event.clock ? time(event.period) : `about ${grouped(event.period)} occurrences`);
-  if (data.span) words.push(`within ${time(data.span)}`);
-  $("about").textContent = words.filter(Boolean).join(" · ");
-  $("trust").textContent = `${data.trust.split("\n")[0]} Written by pmc ${data.version}.`;
-  const kinds = new Set(data.kind);
+  $("trust").textContent = `${data.trust.split("\n")[0]} Written by pmc ${data.version}.`.trim();
+  const kinds = new Set(data.compared ? CHANGES.map((_, at) => FIRST_CHANGE + at) : data.kind);
   // Waiting is blue, so the kernel has another colour than without.
   if (data.cellState) { document.documentElement.dataset.waits = "yes"; WAITS.forEach((_, at) => kinds.add(KINDS.length + at)); }
   $("legend").replaceChildren(...(data.cellState ? ["running:"] : []),
     ...COLOURS.flatMap(([, words], at) => kinds.has(at) ? [element("span", {}, element("i", { style: `background:${colour(at)}` }), words)] : []));
   controls();
   drawRecording();
-  if (!data.code.length) document.querySelector('[data-view="code"]').hidden = true;
+  const tab = (view) => document.querySelector(`[data-view="${view}"]`);
+  tab("code").hidden = !data.code.length;
+  [tab("result").hidden, tab("recording").hidden, $("thread").hidden] = [!data.compared, data.compared, data.compared].map(Boolean);
+  // Interrupted before the profiled runs.
+  ["flame", "tree", "functions"].forEach((view) => { tab(view).hidden = !data.events.length; });
   refresh();
   show(chosen.view);
   document.documentElement.dataset.ready = "yes";

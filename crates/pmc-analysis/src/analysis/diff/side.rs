@@ -18,7 +18,7 @@ use crate::analysis::request::AnalysisRequest;
 use crate::analysis::{Analysis, ProgressSink, has_chains, header, recording_quality};
 use crate::import;
 use crate::profile::diff::{self, CostSource, ThreadTimes, streams};
-use crate::profile::sampled::trust;
+use crate::profile::sampled::trust::{self, TrustDetail};
 use crate::profile::sampled::{
     self, Filter, Query, QueryAnswer, SampleValue, SortKey, StackDirection, StringTable,
 };
@@ -141,7 +141,7 @@ pub(super) fn read(
             path: label,
             samples: analysis.sample_count(),
             lost: recording_quality::lost(&session),
-            trust: trust::statement(&quality.trust, &quality.modules).summary,
+            trust: trust::statement(&quality.trust, &quality.modules, TrustDetail::Brief).summary,
             machine: machine(session.reader.features()),
             loses_samples: notes.iter().any(RecordingNote::loses_samples),
             sampled_ns: sampled_ns(&session.reader),

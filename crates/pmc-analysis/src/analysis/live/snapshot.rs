@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::names::{CopiedNames, NameLookup};
-use crate::analysis::measured_thread;
 use crate::analysis::request::NamePattern;
 use crate::profile::sampled::callers;
 use crate::profile::sampled::event_totals::EventTotals;
@@ -173,7 +172,7 @@ impl SnapshotMaker {
                 ids.extend(ids_at.iter().filter_map(|at| Some(all.get(*at)? as i32)));
             }
             let measured: FxHashMap<i32, MeasuredThread> = match live.thread_time() {
-                Some(_) => ids.iter().map(|id| (*id, measured_thread(live.history(), *id))).collect(),
+                Some(_) => ids.iter().map(|id| (*id, MeasuredThread::of(live.history(), *id))).collect(),
                 None => FxHashMap::default(),
             };
             // A task that has exited keeps its last name.

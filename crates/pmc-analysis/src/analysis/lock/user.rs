@@ -335,17 +335,20 @@ impl FutexEngine<'_> {
     /// Counts a thread's wait that began before the recording and ended before `until`. Since its system call
     /// was not recorded, only readings show the wait, and whether the futex is a lock.
     fn earlier_wait(&mut self, tid: i32, until: Option<u64>) {
+        let history = &self.session.history;
         let Some(readings) = self.readings.get(&tid) else { return };
         let is_earlier = |reading: &&FutexReading| until.is_none_or(|until| reading.time < until);
         let mut earlier = readings.iter().take_while(is_earlier);
-        let (Some(first), Some(pid)) = (earlier.next().copied(), self.session.history.process_of(tid)) else {
+        let (Some(first), Some(pid)) = (earlier.next().copied(), history.task(tid).map(|task| task.pid))
+        else {
             return;
         };
         let same = earlier.take_while(|reading| reading.address == first.address);
         let last = same.last().copied().unwrap_or(first);
         let duration = until.unwrap_or(last.time).saturating_sub(first.time);
         let owner = futex::owner_by_words(&last);
-        let is_valid = |owner: i32| owner != tid && self.session.history.process_of(owner) == Some(pid);
+        let is_of_process = |owner: i32| history.task(owner).is_some_and(|task| task.pid == pid);
+        let is_valid = |owner: i32| owner != tid && is_of_process(owner);
         let owner = owner.filter(|(owner, _)| is_valid(*owner));
         let awaited = match owner {
             Some(_) => Awaited::Lock(pid, first.address),
@@ -504,6 +507,7 @@ impl FutexEngine<'_> {
         is_pi: bool,
         pid: i32,
     ) -> Vec<(u64, i32)> {
+        let history = &self.session.history;
         let Some(readings) = self.readings.get_mut(&tid) else { return Vec::new() };
         while readings.front().is_some_and(|reading| reading.time < call.begin) {
             readings.pop_front();
@@ -511,7 +515,8 @@ impl FutexEngine<'_> {
         let mut found = Vec::new();
         while let Some(reading) = readings.front().filter(|reading| reading.time <= call.end) {
             let owner = futex::owner(reading, is.is, is.owner_field, is_pi);
-            let is_valid = |owner: i32| owner != tid && self.session.history.process_of(owner) == Some(pid);
+            let is_of_process = |owner: i32| history.task(owner).is_some_and(|task| task.pid == pid);
+            let is_valid = |owner: i32| owner != tid && is_of_process(owner);
             if let Some((owner, _)) = owner.filter(|(owner, _)| is_valid(*owner))
                 && reading.address == call.begun.key.1
             {

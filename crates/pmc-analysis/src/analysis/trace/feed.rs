@@ -22,9 +22,14 @@ pub struct CallFilter {
 }
 
 impl CallFilter {
+    /// Whether the call is among those to keep, regardless of its duration and result.
+    pub fn selects(&self, call: &EnteredCall) -> bool {
+        self.selection.is_all() || self.selection.has(call.call().map(|call| call.name))
+    }
+
     /// Whether to keep this call.
     pub fn keeps(&self, call: &TracedCall) -> bool {
-        (self.selection.is_all() || self.selection.has(call.entered.call().map(|call| call.name)))
+        self.selects(&call.entered)
             && call.duration() >= self.least_ns
             && (!self.only_failed || matches!(call.result, CallResult::Error(_)))
     }

@@ -13,11 +13,14 @@
 //!
 //! The variance of a function's cost is at least its variance from sampling: a run with the share `s` of
 //! samples whose squared periods sum to `q` has the variance `s (1 − s) q` (binomial). Runs that are equal by
-//! chance would otherwise make any difference significant. Waits are measured, not sampled (a census), so only
-//! the runs tell how much they vary, even if there are few of them. Their costs are not divided by the slowness.
+//! chance would otherwise make any difference significant. Waits are measured, not sampled (a census), so
+//! only the runs tell how much they vary, even if there are few of them. Their costs are not divided by the
+//! slowness.
 
 use super::{CostSource, Diff, DiffEvent, DiffFile, part};
-use crate::profile::gate::{GateLocation, GateSubject, LEAST_RUNS, MeanChange, UnusableReason, corrected};
+use crate::profile::gate::{
+    GateLocation, GateSubject, LEAST_RUNS, MeanChange, UnusableReason, corrected, headline_name,
+};
 use crate::profile::sampled::{RowCell, SampleValue, SortKey, StringId};
 use crate::profile::statistics::{MeasurementSummary, SIGNIFICANCE, welch};
 
@@ -144,13 +147,15 @@ pub struct GroupRequest {
     pub by_share: bool,
     /// Whether to add up rows that differ only in their source line, which is the last sort key.
     pub merges_lines: bool,
+    /// Whether recordings of the same number in both groups are a pair: they were made one after the other.
+    pub in_pairs: bool,
 }
 
 /// Compares the base's recordings with the others.
 pub fn compare_groups(diff: &Diff, request: GroupRequest) -> GroupComparison {
     // Costs with different units cannot be compared.
     let request = GroupRequest { by_share: request.by_share || diff.has_mixed_units, ..request };
-    let GroupRequest { base, by_share, merges_lines } = request;
+    let GroupRequest { base, by_share, merges_lines, .. } = request;
     let is_complete = |event: &&DiffEvent| event.totals.iter().all(Option::is_some);
     let mut events: Vec<GroupEvent> = diff
         .events
@@ -227,19 +232,29 @@ impl GroupComparison {
                 subjects.push(GateSubject {
                     name: with_event(TOTAL.to_owned()),
                     selectors: vec![event.name.clone(), TOTAL.to_owned()],
+                    side: 1,
                     is_cost: true,
+                    is_optional: false,
+                    headline: Some(
+                        headline_name(&event.name).unwrap_or_else(|| format!("{TOTAL} {}", event.name)),
+                    ),
                     share: None,
                     location: None,
                     change: change(&event.total),
+                    p: event.total.adjusted,
                 });
             }
             subjects.extend(event.rows.iter().map(|row| GateSubject {
                 name: with_event(name(row)),
                 selectors: vec![event.name.clone()],
+                side: 1,
                 is_cost: true,
+                is_optional: false,
+                headline: None,
                 share: Some(row.change.shares[0]),
                 location: row.line.map(|(file, line)| GateLocation { file: text(file), line }),
                 change: change(&row.change),
+                p: row.change.adjusted,
             }));
         }
         subjects
@@ -379,7 +394,7 @@ fn change(
     request: GroupRequest,
     source: CostSource,
 ) -> GroupChange {
-    let GroupRequest { base, by_share, .. } = request;
+    let GroupRequest { base, by_share, in_pairs, .. } = request;
     let share = |run: usize| part(&totals[run], &values[run]).share;
     let cost = |run: usize| match by_share {
         true => share(run),
@@ -397,7 +412,7 @@ fn change(
         let (costs, shares, least) = (of(&cost), of(&share), mean(&of(&sampling)).sqrt());
         let samples: u64 = values[range.clone()].iter().map(|value| value.samples).sum();
         let summary = MeasurementSummary::of(&costs).unwrap_or_default();
-        (summary.with_least_stdev(least), mean(&shares), samples)
+        (summary.with_least_stdev(least), mean(&shares), samples, costs, least)
     });
     let per_run = (old.2 + new.2) as f64 / totals.len() as f64;
     let verdict = match (old.2, new.2) {
@@ -412,7 +427,10 @@ fn change(
         _ => GroupVerdict::Noise,
     };
     let change = match verdict {
-        GroupVerdict::Noise | GroupVerdict::Gone => MeanChange::between(&old.0, &new.0),
+        GroupVerdict::Noise | GroupVerdict::Gone => {
+            let paired = in_pairs.then(|| MeanChange::paired(&old.3, &new.3, old.4.hypot(new.4))).flatten();
+            paired.or_else(|| MeanChange::between(&old.0, &new.0))
+        }
         _ => None,
     };
     GroupChange { sides: [old.0, new.0], shares: [old.1, new.1], change, adjusted: 1.0, verdict }

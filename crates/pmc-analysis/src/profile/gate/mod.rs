@@ -19,6 +19,9 @@
 //!   design.
 //! - The cost of a function in a run is an estimate from a number of samples. Few runs can be equal by
 //!   chance, so the variance is at least the variance from sampling (`diff/groups.rs`).
+//! - Runs in pairs of A and B, one after the other, meet the same load. With enough pairs, their differences
+//!   are compared instead, without the most extreme ones ([`MeanChange::paired`]).
+//! - [`GateGoal`] chooses the number of runs by the noise of pilot runs, never by the change between them.
 //! - Every measure that the condition selects is one test. Holm's correction ([`holm`]) limits the
 //!   probability of any false alarm. Benjamini and Hochberg's correction does not: many real improvements
 //!   would let a chance result pass as a regression. Whole measures and functions each get half of that
@@ -27,14 +30,26 @@
 //!   noisy comparisons would always pass.
 
 mod condition;
+mod goal;
+mod verdict;
 
 use super::statistics::distribution::{t_quantile, t_two_sided};
 use super::statistics::{MeasurementSummary, holm, welch};
 use condition::ConditionSubject;
 pub use condition::{GateCondition, selects_name};
+pub use goal::{GateGoal, MOST_RUNS};
+pub(crate) use verdict::headline_name;
+pub use verdict::{ComparisonVerdict, RunFailures, SideVerdict, VerdictDirection, VerdictFinding};
 
 /// Minimum number of runs on each side.
 pub const LEAST_RUNS: usize = 3;
+
+/// Minimum number of pairs for [`MeanChange::paired`]. With fewer pairs, the loss of degrees of freedom
+/// outweighs the smaller noise.
+const LEAST_PAIRS: usize = 20;
+
+/// Fraction of the differences between the runs of pairs that is omitted at each end.
+const TRIMMED: f64 = 0.1;
 
 /// Change between the means of two sets of runs, in percent of the base.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -53,6 +68,33 @@ impl MeanChange {
         let test = welch(new, base).filter(|_| base.mean != 0.0)?;
         let percent = |difference: f64| 100.0 * difference / base.mean.abs();
         Some(Self { percent: percent(new.mean - base.mean), error: percent(test.error), df: test.df })
+    }
+
+    /// Compares runs that were made in pairs, one of each side after the other, so that both runs of a pair
+    /// meet the same load. The change is the mean of the differences without the [`TRIMMED`] smallest and
+    /// largest, which a disturbance of a single run cannot affect (Yuen, *The two-sample trimmed t for
+    /// unequal population variances*, Biometrika 61, 1974). If the sides do not differ, the differences are
+    /// symmetric, and so the trimmed mean is unbiased. `least_stdev` is the least standard deviation of a
+    /// difference. Returns `None` if there are fewer than [`LEAST_PAIRS`] pairs, or the base's mean is 0.
+    pub(crate) fn paired(base: &[f64], new: &[f64], least_stdev: f64) -> Option<Self> {
+        let mean = base.iter().sum::<f64>() / base.len() as f64;
+        if base.len() != new.len() || base.len() < LEAST_PAIRS || mean == 0.0 {
+            return None;
+        }
+        let mut differences: Vec<f64> = base.iter().zip(new).map(|(base, new)| new - base).collect();
+        differences.sort_by(f64::total_cmp);
+        let pairs = differences.len();
+        let cut = (pairs as f64 * TRIMMED) as usize;
+        let kept = &differences[cut..pairs - cut];
+        let trimmed = kept.iter().sum::<f64>() / kept.len() as f64;
+        // The variance of a trimmed mean follows from the winsorized values.
+        let (low, high) = (kept[0], kept[kept.len() - 1]);
+        let winsorized: Vec<f64> = differences.iter().map(|one| one.clamp(low, high)).collect();
+        let stdev = MeasurementSummary::of(&winsorized)?.stdev;
+        let error =
+            (stdev * (pairs as f64).sqrt() / kept.len() as f64).max(least_stdev / (pairs as f64).sqrt());
+        let percent = |difference: f64| 100.0 * difference / mean.abs();
+        Some(Self { percent: percent(trimmed), error: percent(error), df: (kept.len() - 1) as f64 })
     }
 
     /// Returns the two-sided probability of a change of this size if there is no real change.
@@ -88,14 +130,23 @@ pub struct GateSubject {
     pub name: String,
     /// The names by which a condition can select it.
     pub selectors: Vec<String>,
+    /// Index of the command or group whose measure it is; 0 is the base, with which it is compared.
+    pub side: usize,
     /// Whether `worse` and `better` refer to it.
     pub is_cost: bool,
+    /// Whether the comparison is usable even if the noise hides a change of this measure, because another one
+    /// measures the same more precisely.
+    pub is_optional: bool,
+    /// For a whole measure of time or cost, its name in the headline, such as `CPU time`.
+    pub headline: Option<String>,
     /// For a function, its fraction of the base's cost. `None` for a whole measure.
     pub share: Option<f64>,
     /// Where the function is, if known.
     pub location: Option<GateLocation>,
     /// The change, or the reason for which it is unknown.
     pub change: Result<MeanChange, String>,
+    /// The p-value in the table that shows this measure, corrected for the number of tests there.
+    pub p: f64,
 }
 
 /// A source line; untrusted text.
@@ -174,8 +225,8 @@ pub enum UnusableReason {
     CommandFailed {
         /// The command.
         command: String,
-        /// Its exit status.
-        status: u8,
+        /// Its failed runs.
+        failures: RunFailures,
     },
     /// The recordings are from different machines.
     OtherMachine {
@@ -226,6 +277,8 @@ pub struct GateRow {
     pub p: f64,
     /// Whether the condition holds.
     pub fails: bool,
+    /// Whether the comparison is usable even if the noise hides a change of this measure.
+    pub is_optional: bool,
     /// If the noise hides a change of the size in the condition: that size, and for whole measures the
     /// smallest change that these runs can show, in percent.
     pub hidden: Option<(f64, Option<f64>)>,
@@ -257,6 +310,7 @@ pub fn judge(
             change: *change,
             p,
             fails: condition.holds(subject_of(subject), change.percent, p),
+            is_optional: subject.is_optional,
             hidden: hidden(condition, subject, change, families * size as f64),
         }
     };
@@ -265,7 +319,7 @@ pub fn judge(
     let covered = rows.iter().any(|row| row.share.is_some()).then(|| {
         // Shares do not sum to 1 if filters or rare functions leave some out.
         rows.iter()
-            .filter(|row| row.hidden.is_none())
+            .filter(|row| row.fails || row.hidden.is_none())
             .filter_map(|row| row.share)
             .fold(0.0, |sum, share| sum + share)
     });
@@ -313,7 +367,7 @@ fn doubts(selected: &[&GateSubject], rows: &[GateRow], covered: Option<f64>) -> 
         let why = subject.change.as_ref().err()?.clone();
         Some(UnusableReason::NotMeasured { name: subject.name.clone(), why })
     }));
-    reasons.extend(rows.iter().filter(|row| row.share.is_none()).filter_map(|row| {
+    reasons.extend(rows.iter().filter(|row| row.share.is_none() && !row.is_optional).filter_map(|row| {
         let (limit, shown) = row.hidden?;
         Some(UnusableReason::TooNoisy { name: row.name.clone(), limit, shown })
     }));

@@ -4,8 +4,8 @@
 //!   __lll_lock_wait ◄ pthread_mutex_lock ◄ std::mutex::lock ◄ Cache::get
 //!   passes it on      uses it              library            unknown
 //! ```
-//! A lock of Python or Java waits in a semaphore or a condition variable of the C library. What it is used for
-//! is only visible in the innermost functions of the language, if their names are known.
+//! A lock of Python or Java waits in a semaphore or a condition variable of the C library. Only the innermost
+//! functions of the language show its purpose, if their names are known.
 
 use super::user::{FutexUse, OwnerField};
 

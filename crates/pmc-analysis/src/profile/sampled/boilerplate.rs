@@ -8,54 +8,10 @@
 //! views show them.
 
 use super::Profile;
+use super::code_owner::is_start_up;
 use super::sort::RowCell;
 use super::strings::StringTable;
 use super::tree::CallTree;
-
-/// Functions of the C library, the loader and Go's runtime.
-const NAMES: &[&str] = &[
-    "_start",
-    "__libc_start_main",
-    "__libc_start_main_impl",
-    "__libc_start_call_main",
-    "_dl_start_user",
-    "start_thread",
-    "thread_start",
-    "clone",
-    "clone3",
-    "__clone",
-    "__clone3",
-    "__GI___clone3",
-    "execute_native_thread_routine",
-    "runtime.goexit",
-    "runtime.goexit.abi0",
-    "runtime.main",
-];
-
-/// Prefixes of names: Rust's runtime and threads, C++ threads, the workers of tokio and rayon.
-const BEGINNINGS: &[&str] = &[
-    "std::rt::",
-    "std::panic::",
-    "std::panicking::",
-    "std::thread::",
-    "std::sys::backtrace::",
-    "std::sys::pal::unix::thread::",
-    "std::sys::thread::",
-    "std::sys_common::backtrace::",
-    "core::ops::function::",
-    "<alloc::boxed::Box<",
-    "<core::panic::unwind_safe::AssertUnwindSafe",
-    "rayon_core::",
-    "<rayon_core::",
-    "tokio::runtime::",
-    "<tokio::runtime::",
-];
-
-/// Whether the name belongs to a start-up function.
-pub(super) fn is_boilerplate(symbol: &str) -> bool {
-    let name = symbol.split('@').next().unwrap_or(symbol);
-    NAMES.contains(&name) || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
-}
 
 /// A chain of at least two start-up functions at the top of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,7 +34,7 @@ pub fn callers(tree: &CallTree, texts: &StringTable) -> Vec<StartupCallers> {
     };
     // Rust programs have a C `main` that calls the runtime.
     let is_one = |number: u32| {
-        let is_named_so = is_boilerplate(symbol(number))
+        let is_named_so = is_start_up(symbol(number))
             || symbol(number) == "main"
                 && only_child(number).is_some_and(|below| symbol(below).starts_with("std::rt::"));
         is_named_so && tree.nodes[number as usize].own.samples == 0
@@ -106,7 +62,7 @@ pub fn caller_rows<'a>(profile: &Profile, rows: impl Iterator<Item = (&'a [RowCe
             Some(RowCell::Symbol(_, id)) => profile.texts.get(*id),
             _ => return false,
         };
-        own == 0 && is_boilerplate(symbol)
+        own == 0 && is_start_up(symbol)
     };
     let found = rows.enumerate().filter(|(_, row)| profile.has_totals && is_caller(*row)).map(|(at, _)| at);
     Some(found.collect()).filter(|found: &Vec<usize>| found.len() > 1).unwrap_or_default()

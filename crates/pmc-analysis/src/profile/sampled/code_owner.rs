@@ -1,8 +1,8 @@
 //! Who wrote the code of a function: the program's authors, or those of a library that all programs of its
 //! language use.
 //!
-//! Receives the modules and names of functions. Finds the program's own function in the stack of a wait, which
-//! tells users more than the function that waits:
+//! Receives the modules and names of functions. Finds the program's own function in the stack of a wait,
+//! which tells users more than the function that waits:
 //!
 //! ```text
 //!   futex_do_wait ◄ __lll_lock_wait ◄ pthread_mutex_lock ◄ std::mutex::lock ◄ Cache::get ◄ main
@@ -11,11 +11,12 @@
 //! To add a language runtime, add its files to [`FILES`] or [`PROGRAMS`], and the names of its functions to
 //! [`NAMES`].
 
-use super::boilerplate::is_boilerplate;
+use rustc_hash::FxHashMap;
+
 use super::code::{CodeKind, LocationCall, LocationCalls, is_generated_module};
 use super::interpreters::is_evaluator;
-use super::language::{is_runtime_name, marked};
-use super::strings::StringTable;
+use super::language::is_runtime_name;
+use super::strings::{StringId, StringTable};
 use crate::profile::lock::futex_functions::FutexFunction;
 
 /// Who wrote the code of a function.
@@ -30,8 +31,10 @@ pub(crate) enum CodeOwner {
     Runtime,
     /// Functions of a runtime in which threads start.
     ThreadStart,
-    /// The Go runtime. Its threads run goroutines, which have stacks of their own.
     GoRuntime,
+    /// Go's scheduler and its monitor. Their callers are on the stack of a goroutine that no longer runs in
+    /// this thread.
+    GoScheduler,
     /// The standard library of a language, in generated code.
     GeneratedRuntime,
     /// An interpreter. It runs functions of the program, which may have frames of their own.
@@ -75,14 +78,9 @@ const FILES: &[&str] = &[
     "libjava.",
     "libnio.",
     "libnet.so",
-    // JavaScript, Python, Ruby, Perl, PHP, Lua, .NET.
+    // JavaScript, .NET.
     "libnode",
     "libv8",
-    "libpython",
-    "libruby",
-    "libperl",
-    "libphp",
-    "liblua",
     "libcoreclr",
     "libclrjit",
     "libSystem.Native",
@@ -90,10 +88,19 @@ const FILES: &[&str] = &[
 ];
 
 /// Names of the executables of language runtimes, without a version.
-const PROGRAMS: &[&str] = &[
-    "java", "node", "nodejs", "python", "ruby", "perl", "php", "php-fpm", "lua", "luajit", "beam.smp",
-    "dotnet",
-];
+const PROGRAMS: &[&str] = &["java", "node", "nodejs", "beam.smp", "dotnet"];
+
+/// Prefixes of the file names of libraries that interpret programs. Often, they have no symbols.
+const INTERPRETER_FILES: &[&str] = &["libpython", "libruby", "libperl", "libphp", "liblua"];
+
+/// Names of the executables of interpreters, without a version.
+const INTERPRETERS: &[&str] = &["python", "ruby", "perl", "php", "php-fpm", "lua", "luajit"];
+
+/// Functions of Go that run while a thread has no goroutine.
+const GO_SCHEDULER: &[&str] = &["runtime.schedule", "runtime.sysmon", "runtime.templateThread"];
+
+/// Prefix of the functions with which V8 interprets programs.
+const V8_INTERPRETER: &str = "Builtins_Interpreter";
 
 /// Prefixes of the names of functions that are linked into the program.
 const NAMES: &[&str] = &[
@@ -158,18 +165,21 @@ impl CodeOwner {
     /// Returns the owner of native code in user space, given the module's short name and the function.
     fn of_native(module: &str, symbol: &str) -> Self {
         let is_file = |names: &[&str]| names.iter().any(|start| module.starts_with(start));
+        let is_program = |names: &[&str]| names.iter().any(|program| is_version_of(program, module));
         let name = without_return_type(symbol);
         let is_runtime = || {
             is_file(FILES)
-                || PROGRAMS.iter().any(|program| is_version_of(program, module))
+                || is_program(PROGRAMS)
                 || NAMES.iter().any(|start| name.starts_with(start))
                 || FutexFunction::of(symbol) != FutexFunction::Unknown
         };
         match symbol {
             _ if module == "[vdso]" || is_file(LIBC_FILES) => Self::Libc,
-            _ if is_evaluator(symbol) => Self::Interpreter,
+            _ if is_evaluator(symbol) || symbol.starts_with(V8_INTERPRETER) => Self::Interpreter,
+            _ if is_file(INTERPRETER_FILES) || is_program(INTERPRETERS) => Self::Interpreter,
+            _ if GO_SCHEDULER.contains(&symbol) => Self::GoScheduler,
             _ if symbol.starts_with("runtime.") => Self::GoRuntime,
-            _ if is_boilerplate(symbol) => Self::ThreadStart,
+            _ if is_start_up(symbol) => Self::ThreadStart,
             _ if is_runtime() => Self::Runtime,
             _ => Self::Program,
         }
@@ -188,7 +198,7 @@ impl CodeOwner {
         }
     }
 
-    pub(crate) fn of(call: &LocationCall, texts: &StringTable) -> Self {
+    fn of(call: &LocationCall, texts: &StringTable) -> Self {
         let (module, symbol) = (texts.get(call.dso), texts.get(call.symbol));
         match CodeKind::of(call.level, module) {
             CodeKind::Kernel => Self::Kernel,
@@ -199,7 +209,54 @@ impl CodeOwner {
     }
 }
 
-/// Whether the function belongs to Python's standard library: `py::Thread.run:/usr/lib/python3.12/threading.py`.
+/// Functions of the C library, the loader and Go's runtime that start programs and threads.
+const START_NAMES: &[&str] = &[
+    "_start",
+    "__libc_start_main",
+    "__libc_start_main_impl",
+    "__libc_start_call_main",
+    "_dl_start_user",
+    "start_thread",
+    "thread_start",
+    "clone",
+    "clone3",
+    "__clone",
+    "__clone3",
+    "__GI___clone3",
+    "execute_native_thread_routine",
+    "runtime.goexit",
+    "runtime.goexit.abi0",
+    "runtime.main",
+];
+
+/// Prefixes of the names of other such functions: Rust's runtime and threads, C++ threads, the workers of
+/// tokio and rayon.
+const START_BEGINNINGS: &[&str] = &[
+    "std::rt::",
+    "std::panic::",
+    "std::panicking::",
+    "std::thread::",
+    "std::sys::backtrace::",
+    "std::sys::pal::unix::thread::",
+    "std::sys::thread::",
+    "std::sys_common::backtrace::",
+    "core::ops::function::",
+    "<alloc::boxed::Box<",
+    "<core::panic::unwind_safe::AssertUnwindSafe",
+    "rayon_core::",
+    "<rayon_core::",
+    "tokio::runtime::",
+    "<tokio::runtime::",
+];
+
+/// Whether the name belongs to a function that starts a program, its threads or their workers.
+pub(super) fn is_start_up(symbol: &str) -> bool {
+    let name = symbol.split('@').next().unwrap_or(symbol);
+    START_NAMES.contains(&name) || START_BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
+}
+
+/// Whether the function belongs to Python's standard library, such as
+/// `py::Thread.run:/usr/lib/python3.12/threading.py`.
 fn is_python_library(symbol: &str) -> bool {
     let Some((_, file)) = symbol.strip_prefix("py::").and_then(|name| name.rsplit_once(':')) else {
         return false;
@@ -254,31 +311,14 @@ pub(crate) struct StackOwners {
     pub(crate) is_go: bool,
 }
 
-/// The owners of all calls, by index.
-#[derive(Debug)]
-pub(crate) struct CodeOwners(Vec<CodeOwner>);
-
-impl CodeOwners {
-    pub(crate) fn new(code: &LocationCalls, texts: &StringTable) -> Self {
-        Self(marked(code, texts, CodeOwner::of))
-    }
-
-    /// Returns the location to name for a wait, given the locations of its stack, innermost first: that of the
-    /// program's own function, or else of the innermost function outside the kernel and the C library.
-    pub(super) fn waiting_location(&self, stack: &[u32], code: &LocationCalls) -> Option<u32> {
-        let find = |wanted: fn(CodeOwner) -> bool| {
-            let has = |location: &&u32| code.range(**location).any(|call| wanted(self.0[call]));
-            stack.iter().find(has).copied()
-        };
-        find(|owner| owner == CodeOwner::Program)
-            .or_else(|| find(|owner| !matches!(owner, CodeOwner::Kernel | CodeOwner::Libc)))
-    }
-
-    /// Assesses the functions of a stack, given the indices of its calls, innermost first.
-    pub(crate) fn of_stack(&self, calls: impl Iterator<Item = usize>) -> StackOwners {
+impl StackOwners {
+    /// Assesses the functions of a stack, given the index and owner of each call, innermost first.
+    fn of(calls: impl Iterator<Item = (usize, CodeOwner)>) -> Self {
         let (mut own, mut outermost, mut seen) = (None, None, Vec::new());
-        for call in calls {
-            let owner = self.0[call];
+        for (call, owner) in calls {
+            if owner == CodeOwner::GoScheduler && own.is_none() {
+                return Self { own: None, is_service: true, is_go: true };
+            }
             if owner == CodeOwner::Program {
                 own = own.or(Some(call));
             }
@@ -295,7 +335,49 @@ impl CodeOwners {
             || has(CodeOwner::Interpreter) && !has(CodeOwner::GeneratedRuntime);
         // The C library's own threads are not a runtime's.
         let is_runtime = seen.iter().any(|owner| !matches!(owner, CodeOwner::Kernel | CodeOwner::Libc));
-        StackOwners { own, is_service: is_whole && is_runtime && !runs_program, is_go }
+        Self { own, is_service: is_whole && is_runtime && !runs_program, is_go }
+    }
+}
+
+/// Determines the owners of calls. Checks each pair of module and function only once.
+pub(crate) struct CodeOwners<'a> {
+    code: &'a LocationCalls,
+    texts: &'a StringTable,
+    known: FxHashMap<(StringId, StringId), CodeOwner>,
+}
+
+impl<'a> CodeOwners<'a> {
+    pub(crate) fn new(code: &'a LocationCalls, texts: &'a StringTable) -> Self {
+        Self { code, texts, known: FxHashMap::default() }
+    }
+
+    fn owner(&mut self, call: usize) -> CodeOwner {
+        let call = &self.code.calls()[call];
+        let key = (call.dso, call.symbol);
+        *self.known.entry(key).or_insert_with(|| CodeOwner::of(call, self.texts))
+    }
+
+    /// Assesses the functions of a stack, given its locations, innermost first.
+    pub(crate) fn of_stack(&mut self, stack: impl Iterator<Item = u32>) -> StackOwners {
+        let code = self.code;
+        StackOwners::of(stack.flat_map(|location| code.range(location)).map(|call| (call, self.owner(call))))
+    }
+
+    /// Returns the location to name for a wait, given the locations of its stack, innermost first: that of
+    /// the program's own function, or else of the innermost function outside the kernel and the C library.
+    pub(super) fn waiting_location(&mut self, stack: &[u32]) -> Option<u32> {
+        let mut outside = None;
+        for location in stack {
+            for call in self.code.range(*location) {
+                match self.owner(call) {
+                    CodeOwner::Program => return Some(*location),
+                    CodeOwner::GoScheduler => return outside,
+                    CodeOwner::Kernel | CodeOwner::Libc => {}
+                    _ => outside = outside.or(Some(*location)),
+                }
+            }
+        }
+        outside
     }
 }
 
@@ -323,10 +405,13 @@ mod tests {
             ("libjvm.so", "[libjvm.so]", Runtime),
             ("libjemalloc.so.2", "[libjemalloc.so.2]", Runtime),
             ("node", "uv__io_poll", Runtime),
-            ("python3.12", "PyThread_acquire_lock_timed", Runtime),
+            ("python3.12", "PyThread_acquire_lock_timed", Interpreter),
+            ("libruby-3.1.so.3.1.2", "[libruby-3.1.so.3.1.2]", Interpreter),
+            ("node", "Builtins_InterpreterEntryTrampoline", Interpreter),
             ("python3.12", "_PyEval_EvalFrameDefault", Interpreter),
             ("python-shop", "serve", Program),
             ("shop", "runtime.futex.abi0", GoRuntime),
+            ("shop", "runtime.schedule", GoScheduler),
             ("shop", "internal/poll.(*FD).Read", Runtime),
             ("shop", "os.(*File).Read", Runtime),
             ("shop", "main.main", Program),
@@ -356,8 +441,7 @@ mod tests {
 
     /// Assesses a stack of owners, innermost first.
     fn stack(owners: &[CodeOwner]) -> (Option<usize>, bool) {
-        let all = CodeOwners(owners.to_vec());
-        let StackOwners { own, is_service, .. } = all.of_stack(0..owners.len());
+        let StackOwners { own, is_service, .. } = StackOwners::of(owners.iter().copied().enumerate());
         (own, is_service)
     }
 
@@ -366,6 +450,7 @@ mod tests {
         use CodeOwner::*;
         assert_eq!(stack(&[Kernel, Libc, Runtime, Program, Program, Libc]), (Some(3), false));
         assert_eq!(stack(&[Kernel, Libc, Libc]), (None, false));
+        assert_eq!(stack(&[Kernel, GoRuntime, GoScheduler, Program]), (None, true));
         assert_eq!(stack(&[]), (None, false));
     }
 
@@ -383,17 +468,18 @@ mod tests {
         add("libshop.so", &["std::mutex::lock", "Cache::get", "serve"]);
         add("shop", &["main"]);
         add("libpython3.11.so.1.0", &["time_sleep"]);
-        let owners = CodeOwners::new(&code, &texts);
+        add("shop", &["runtime.schedule"]);
         let name = |stack: &[u32]| {
-            let word = owners.waiting_location(stack, &code).map(u64::from);
+            let word = CodeOwners::new(&code, &texts).waiting_location(stack).map(u64::from);
             waiting_call(&code, word, &texts).map(|call| texts.get(call.symbol))
         };
         assert_eq!(name(&[0, 1, 2, 3]), Some("Cache::get"));
         assert_eq!(name(&[0, 1, 4]), Some("time_sleep"));
         assert_eq!(name(&[0, 1]), None);
+        assert_eq!(name(&[0, 5, 3]), None);
         // An attribute of a row that is no wait, or of a damaged file.
         assert_eq!(waiting_call(&code, Some(u64::MAX), &texts), None);
-        assert_eq!(waiting_call(&code, Some(5), &texts), None);
+        assert_eq!(waiting_call(&code, Some(6), &texts), None);
     }
 
     #[test]
@@ -401,6 +487,9 @@ mod tests {
         use CodeOwner::*;
         let is_service = |owners: &[CodeOwner]| stack(owners).1;
         assert!(is_service(&[Kernel, Libc, Runtime, Libc]) && is_service(&[Kernel, GoRuntime, GoRuntime]));
+        // The thread has left the goroutine.
+        assert!(is_service(&[Kernel, GoRuntime, GoScheduler, GoRuntime, Program, GoRuntime]));
+        assert!(!is_service(&[Kernel, GoRuntime, Program, GoRuntime]));
         // The caller of the runtime's function is missing.
         assert!(!is_service(&[Kernel, Libc, Runtime]));
         // An interpreter without frames of its language may run any function.

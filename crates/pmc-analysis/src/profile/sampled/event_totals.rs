@@ -12,7 +12,8 @@ pub(crate) struct EventTotals {
     pub(crate) name: String,
     /// Index of the group's leader; the event's own index if it does not belong to a group.
     pub(crate) leader: usize,
-    /// The state of threads that the event measures; `None` if it measures all states, or no times of threads.
+    /// The state of threads that the event measures; `None` if it measures all states, or no times of
+    /// threads.
     pub(crate) state: Option<ThreadState>,
     /// See [`ProfileEvent::is_only_sum`](super::ProfileEvent::is_only_sum).
     pub(crate) is_only_sum: bool,

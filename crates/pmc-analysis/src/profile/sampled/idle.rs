@@ -21,7 +21,8 @@ use super::strings::{StringId, StringTable};
 use super::wait_site::WaitSite;
 use crate::session::intern::{Interner, words};
 use crate::session::samples::{RowKey, SampleAttribute};
-use crate::session::{ResolvedStacks, SampleValue};
+use crate::session::thread_time::ThreadState;
+use crate::session::{History, ResolvedStacks, SampleValue};
 use pmc_perfdata::record::WaitPartner;
 
 /// Minimum share of its time that an idle thread waits in one place, unless the place shows that it works for
@@ -107,6 +108,18 @@ pub(crate) struct MeasuredThread {
     pub(crate) name: String,
 }
 
+impl MeasuredThread {
+    pub(crate) fn of(history: &History, tid: i32) -> Self {
+        let process = history.task(tid).map_or(tid, |task| task.pid);
+        let name = history.task_name(tid).map(|name| String::from_utf8_lossy(name).into_owned());
+        Self {
+            process,
+            parent: history.task(process).and_then(|task| task.parent),
+            name: name.unwrap_or_default(),
+        }
+    }
+}
+
 /// The waits of idle threads.
 #[derive(Debug, Default)]
 pub(crate) struct IdleWaits {
@@ -158,7 +171,7 @@ pub(crate) fn remove_idle(resolved: &mut ResolvedStacks, input: IdleInput<'_>) -
         return IdleWaits::default();
     };
     let partner_at = at(SampleAttribute::WaitPartner);
-    let owners = CodeOwners::new(input.code, input.texts);
+    let mut owners = CodeOwners::new(input.code, input.texts);
     let mut stacks: FxHashMap<u32, StackOwners> = FxHashMap::default();
     let mut census = WaitCensus::default();
     for (key, value) in &resolved.rows {
@@ -167,10 +180,12 @@ pub(crate) fn remove_idle(resolved: &mut ResolvedStacks, input: IdleInput<'_>) -
         let site = WaitSite::of_word(list.get(site_at).unwrap_or(0));
         let partner =
             partner_at.and_then(|at| list.get(at)).map_or(WaitPartner::Unknown, WaitPartner::of_word);
-        let owners = *stacks.entry(key.stack).or_insert_with(|| {
-            let calls = resolved.stack(key.stack).flat_map(|location| input.code.range(location));
-            owners.of_stack(calls)
-        });
+        let owners = match site.state() {
+            ThreadState::Blocked => {
+                *stacks.entry(key.stack).or_insert_with(|| owners.of_stack(resolved.stack(key.stack)))
+            }
+            ThreadState::Running | ThreadState::Runnable => StackOwners::default(),
+        };
         census.add(tid, key.stack, ObservedWait { site, owners, time: value.period, partner }, input.thread);
     }
     let idle = census.idle();
@@ -200,10 +215,27 @@ type PlaceKey = (i32, u32);
 /// What the threads of a group have in common: the reason, the site, and the program's own function.
 type GroupKey = (IdleReason, WaitSite, Option<StringId>);
 
+/// A thread, and how it spent its time except runnable, in nanoseconds.
+#[derive(Debug, Default)]
+struct ThreadSums {
+    thread: MeasuredThread,
+    all: u64,
+    /// Waits for events, in any place: those of a main loop need no stack to be recognized.
+    events: u64,
+}
+
+impl ThreadSums {
+    /// Whether the thread spent most of its time in waits of this length. False for a length of 0, which a
+    /// thread may have in several places.
+    fn is_most(&self, time: u64) -> bool {
+        time > 0 && time as f64 >= MOST * self.all as f64
+    }
+}
+
 /// What all threads did.
 #[derive(Debug, Default)]
 struct WaitCensus {
-    threads: FxHashMap<i32, (MeasuredThread, u64)>,
+    threads: FxHashMap<i32, ThreadSums>,
     /// The waits by thread and stack. `partner` is not used.
     places: FxHashMap<PlaceKey, ObservedWait>,
     /// The threads that ended the waits.
@@ -212,9 +244,16 @@ struct WaitCensus {
 
 impl WaitCensus {
     fn add(&mut self, tid: i32, stack: u32, wait: ObservedWait, thread: &dyn Fn(i32) -> MeasuredThread) {
-        let (_, all) = self.threads.entry(tid).or_insert_with(|| (thread(tid), 0));
-        *all = all.saturating_add(wait.time);
-        if matches!(wait.site, WaitSite::Running | WaitSite::Cpu) {
+        let new = || ThreadSums { thread: thread(tid), ..ThreadSums::default() };
+        let sums = self.threads.entry(tid).or_insert_with(new);
+        // A busy machine does not make a thread less idle.
+        if wait.site != WaitSite::Cpu {
+            sums.all = sums.all.saturating_add(wait.time);
+        }
+        if wait.site == WaitSite::Epoll {
+            sums.events = sums.events.saturating_add(wait.time);
+        }
+        if wait.site.state() != ThreadState::Blocked {
             return;
         }
         let place = self.places.entry((tid, stack)).or_insert(ObservedWait { time: 0, ..wait });
@@ -228,22 +267,22 @@ impl WaitCensus {
     fn idle(&self) -> FxHashMap<PlaceKey, IdleReason> {
         let mut threads_of: FxHashMap<i32, usize> = FxHashMap::default();
         let mut parents: FxHashSet<i32> = FxHashSet::default();
-        for (thread, _) in self.threads.values() {
+        for ThreadSums { thread, .. } in self.threads.values() {
             *threads_of.entry(thread.process).or_default() += 1;
             parents.extend(thread.parent.filter(|parent| *parent != thread.process));
         }
         let pools = self.pools();
         let reason = |(&(tid, stack), wait): (&PlaceKey, &ObservedWait)| {
-            let (thread, all) = &self.threads[&tid];
+            let sums = &self.threads[&tid];
+            let thread = &sums.thread;
             let is_service = wait.owners.is_service && (wait.owners.is_go || tid != thread.process)
                 || JVM_THREADS.iter().any(|start| thread.name.starts_with(start));
-            // Otherwise, a thread whose times are all 0 would be idle in each of its places.
-            let is_most = wait.time > 0 && wait.time as f64 >= MOST * *all as f64;
+            let is_most = sums.is_most(wait.time);
             let reason = match wait.site {
                 WaitSite::Join if threads_of[&thread.process] > 1 => IdleReason::Threads,
                 WaitSite::Child if parents.contains(&thread.process) => IdleReason::Children,
                 site if is_service && site.is_for_work() => IdleReason::Service,
-                WaitSite::Epoll if is_most => IdleReason::Events,
+                WaitSite::Epoll if sums.is_most(sums.events) => IdleReason::Events,
                 WaitSite::Poll | WaitSite::Pipe if is_most && parents.contains(&thread.process) => {
                     IdleReason::Children
                 }
@@ -261,14 +300,15 @@ impl WaitCensus {
         // No record shows which semaphore a thread waits for.
         let mut semaphore_waiters: FxHashMap<i32, FxHashSet<i32>> = FxHashMap::default();
         for (&(tid, stack), wait) in &self.places {
-            let (thread, all) = &self.threads[&tid];
+            let sums = &self.threads[&tid];
+            let thread = &sums.thread;
             if wait.site == WaitSite::Semaphore {
                 semaphore_waiters.entry(thread.process).or_default().insert(tid);
             }
             // Without the program's own function, threads with the same stack may wait in different places.
             let is_work =
                 matches!(wait.site, WaitSite::Condition | WaitSite::Notification | WaitSite::Semaphore);
-            if is_work && wait.owners.own.is_some() && wait.time as f64 >= MOST * *all as f64 {
+            if is_work && wait.owners.own.is_some() && sums.is_most(wait.time) {
                 members.entry((thread.process, stack)).or_default().push(tid);
             }
         }
@@ -304,7 +344,7 @@ impl WaitCensus {
         let group = |((reason, site, function), times): (GroupKey, FxHashMap<i32, u64>)| {
             let mut by_name: FxHashMap<&str, u64> = FxHashMap::default();
             for (tid, time) in &times {
-                *by_name.entry(&self.threads[tid].0.name).or_default() += *time;
+                *by_name.entry(&self.threads[tid].thread.name).or_default() += *time;
             }
             let mut names: Vec<(&str, u64)> = by_name.into_iter().collect();
             names.sort_by_key(|(name, time)| (Reverse(*time), *name));
@@ -366,8 +406,13 @@ mod tests {
         let events = [(7, 1, Epoll, 90, 0), (7, 2, Running, 10, 0)];
         assert_eq!(idle(PROGRAM, &events), [(7, 1, IdleReason::Events)]);
         assert_eq!(idle(PROGRAM, &[(7, 1, Epoll, 70, 0), (7, 2, Running, 30, 0)]), []);
+        // Some stacks were cut.
+        let both = [(7, 1, IdleReason::Events), (7, 2, IdleReason::Events)];
+        assert_eq!(idle(UNKNOWN, &[(7, 1, Epoll, 70, 0), (7, 2, Epoll, 30, 0)]), both);
         let pool = [(8, 3, Condition, 50, 0), (9, 3, Condition, 50, 0)];
         assert_eq!(idle(PROGRAM, &pool), [(8, 3, IdleReason::Pool), (9, 3, IdleReason::Pool)]);
+        let runnable = [&pool[..], &[(8, 4, Cpu, 500, 0)]].concat();
+        assert_eq!(idle(PROGRAM, &runnable).len(), 2);
         // A single thread is no pool, nor are threads of two processes.
         assert_eq!(idle(PROGRAM, &pool[..1]), []);
         assert_eq!(idle(PROGRAM, &[(8, 3, Condition, 50, 0), (20, 3, Condition, 50, 0)]), []);
@@ -405,7 +450,7 @@ mod tests {
 
     #[test]
     fn waits_that_other_waiting_threads_end_are_shown() {
-        // Threads 8 and 9 wake each other, so they exclude each other. Without their wakers, nobody knows.
+        // Threads 8 and 9 wake each other, so they may exclude each other.
         for site in [Semaphore, Condition, Notification] {
             let lock = [(8, 3, site, 50, 9), (9, 3, site, 50, 8)];
             assert_eq!(idle(PROGRAM, &lock), [], "{site:?}");

@@ -61,14 +61,15 @@ fn is_function(call: &LocationCall, texts: &StringTable) -> bool {
     is_generated(call, texts) && !is_runtime_name(texts.get(call.symbol))
 }
 
-/// Returns a property of each call. Determines it only once for each pair of module and function.
-pub(super) fn marked<T: Copy>(
+/// Returns, for each call, whether the predicate is true. Checks each pair of module and function only once.
+pub(super) fn marked(
     code: &LocationCalls,
     texts: &StringTable,
-    of: fn(&LocationCall, &StringTable) -> T,
-) -> Vec<T> {
-    let mut known: FxHashMap<(StringId, StringId), T> = FxHashMap::default();
-    let ask = |call: &LocationCall| *known.entry((call.dso, call.symbol)).or_insert_with(|| of(call, texts));
+    holds: fn(&LocationCall, &StringTable) -> bool,
+) -> Vec<bool> {
+    let mut known: FxHashMap<(StringId, StringId), bool> = FxHashMap::default();
+    let ask =
+        |call: &LocationCall| *known.entry((call.dso, call.symbol)).or_insert_with(|| holds(call, texts));
     code.calls().iter().map(ask).collect()
 }
 

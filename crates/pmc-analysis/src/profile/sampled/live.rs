@@ -4,7 +4,7 @@
 //! Contains only plain data. `analysis` fills it in; the views and the full-screen view display it.
 
 /// Placeholder for a function's name until it is resolved.
-pub const PENDING: &str = "…";
+pub const PENDING: &str = "[looking up]";
 
 /// A function, identified by its names.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]

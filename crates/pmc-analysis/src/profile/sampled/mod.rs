@@ -33,6 +33,7 @@ pub(crate) mod strings;
 pub mod table;
 pub(crate) mod table_input;
 pub mod thread_states;
+pub mod thread_sums;
 pub mod time_sums;
 pub mod tree;
 pub mod trust;
@@ -136,10 +137,11 @@ pub struct ProfileEvent {
     pub language_functions: Vec<LanguageFunction>,
     /// Index of the group's leader; the event's own index if it does not belong to a group.
     pub leader: usize,
-    /// The state of threads that the event measures; `None` if it measures all states, or no times of threads.
+    /// The state of threads that the event measures; `None` if it measures all states, or no times of
+    /// threads.
     pub state: Option<ThreadState>,
-    /// Whether views show only the sum of the event, in the first line. This is the case for the time in which
-    /// threads waited for a CPU, which says more about the machine than about the code, unless the user
+    /// Whether views show only the sum of the event, in the first line. This is the case for the time in
+    /// which threads waited for a CPU, which says more about the machine than about the code, unless the user
     /// selected this state.
     pub is_only_sum: bool,
     /// The sort keys of the rows, if they differ from [`Profile::keys`].

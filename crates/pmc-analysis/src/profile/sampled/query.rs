@@ -12,7 +12,6 @@
 //! ```
 
 use std::borrow::Cow;
-use std::cmp::Reverse;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -24,15 +23,15 @@ use super::share::ShareOf;
 use super::sort::SortKey;
 use super::strings::{StringId, StringTable};
 use super::table::{self, RowRank, TableRequest, tables};
-use super::table_input::{ENDED_NAME, TableInput};
+use super::table_input::TableInput;
 use super::thread_states::{StateRun, StateSums};
+use super::thread_sums::{self, ThreadSum};
 use super::time_sums::{TimeSums, times};
 use super::tree::CallTree;
 use super::tree::{StackDirection, TreeOptions, trees};
 use super::waits::SiteSums;
 use super::{Profile, ProfileEvent};
 use crate::session::SampleValue;
-use crate::session::live::ENDED;
 use crate::session::samples::{ANY_COMM, RowKey};
 use crate::session::thread_time::ThreadState;
 
@@ -73,8 +72,8 @@ pub struct Query {
     pub relative: bool,
     /// Whether to include the waits of idle threads.
     pub idle: bool,
-    /// Whether each state of threads is an event of its own, with its own total, instead of a part of one event
-    /// with the threads' whole time.
+    /// Whether each state of threads is a separate event, with a separate total, instead of a part of one
+    /// event with the threads' whole time.
     pub states_apart: bool,
     /// The sort keys for the event of blocked threads; `None` for [`Self::keys`]. Its rows have no totals.
     pub waiting_keys: Option<Vec<SortKey>>,
@@ -106,19 +105,6 @@ impl Default for Query {
             filter: Filter::default(),
         }
     }
-}
-
-/// A thread, with its cost.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ThreadSum {
-    /// The process id.
-    pub pid: i32,
-    /// The thread id.
-    pub tid: i32,
-    /// The thread's name.
-    pub comm: StringId,
-    /// Sum of the samples of the thread.
-    pub value: SampleValue,
 }
 
 /// The answer to a query.
@@ -290,7 +276,8 @@ pub(crate) fn answer(
         }
     });
     let times = filter_state.slice.map(|slice| times(&by_slice, slice));
-    let (threads, process_names) = threads(&input, by_attributes, &filter_state, query.share_of, &mut texts);
+    let (threads, process_names) =
+        thread_sums::threads(&input, by_attributes, &filter_state, query.share_of, &mut texts);
     let profile = Profile {
         texts,
         keys: query.keys.clone(),
@@ -320,41 +307,6 @@ fn grown(
     };
     grown.resize_with(totals.len(), Default::default);
     grown
-}
-
-/// Returns the costs of threads, largest first, and the names of their processes. `by_attributes` contains
-/// sums by sample attributes and thread name.
-fn threads(
-    input: &TableInput<'_>,
-    by_attributes: FxHashMap<(u32, u32), SampleValue>,
-    filter_state: &FilterState<'_>,
-    share_of: ShareOf,
-    texts: &mut StringTable,
-) -> (Vec<ThreadSum>, FxHashMap<i32, StringId>) {
-    let mut by_thread: FxHashMap<(u64, u64, u32), SampleValue> = FxHashMap::default();
-    for ((attributes, comm), value) in by_attributes {
-        let key = RowKey { event: 0, stack: 0, comm, attributes };
-        if let Some(pid) = filter_state.word(&key, filter_state.pid) {
-            let tid = filter_state.word(&key, filter_state.tid).unwrap_or(pid);
-            *by_thread.entry((pid, tid, comm)).or_default() += value;
-        }
-    }
-    let mut process_names = FxHashMap::default();
-    let threads = by_thread.into_iter().map(|((pid, tid, comm), value)| {
-        // Join all ended threads, regardless of their names.
-        let is_over = (pid == ENDED, tid == ENDED);
-        let (pid, tid) = (pid as i32, tid as i32);
-        let process = if is_over.0 { Some(ENDED_NAME.to_owned()) } else { input.words.task_name(pid) };
-        if let Some(name) = process {
-            process_names.entry(pid).or_insert_with(|| texts.add(&name));
-        }
-        let comm = if is_over.1 { texts.add(ENDED_NAME) } else { texts.add(&input.words.comm(comm)) };
-        ThreadSum { pid, tid, comm, value }
-    });
-    let mut threads: Vec<ThreadSum> = threads.collect();
-    threads
-        .sort_by_key(|thread| (Reverse(share_of.cost(&thread.value)), thread.pid, thread.tid, thread.comm));
-    (threads, process_names)
 }
 
 /// Joins neighbouring rows that differ only in attributes that the keys do not distinguish. Rows are sorted

@@ -59,6 +59,7 @@ pub fn is_clock(event: &str) -> bool {
         .iter()
         .any(|clock| event.contains(clock))
         || event.starts_with(TIME_BETWEEN)
+        || ThreadState::ALL.iter().any(|state| state.event_name() == event)
 }
 
 /// A thread, under one of its names.

@@ -5,26 +5,42 @@
 //! suggests remedies. For copied stacks, the unwinder's reason for stopping is known. For call chains from
 //! the kernel, only the module of the last frame is known. That module was usually built without frame
 //! pointers.
+//!
+//! A stack is *complete* if it reaches a root: a function in which a program, a thread or kernel work starts.
+
+use std::borrow::Cow;
+use std::fmt;
 
 use super::code::is_generated_module;
 use super::profile_quality::{ModuleQuality, ProfileQuality};
 use pmc_sys::abi::attr::LARGEST_STACK_COPY;
 use pmc_sys::text::clean;
-use pmc_sys::units::{duration, thousands};
+use pmc_sys::units::{counted, duration, thousands};
 
-/// Percentage of broken stacks below which no remark explains them.
+/// Percentage of stacks or frames below which a problem does not change the reading of a profile.
 const WORTH: f64 = 1.0;
-/// Maximum number of modules named in a remark about stacks.
+/// Percentage that is printed as 0.0.
+const INVISIBLE: f64 = 0.05;
+/// Maximum number of modules named in one remark.
 const MOST: usize = 3;
-/// Maximum number of modules without symbols that get a remark.
+/// Maximum number of modules without symbols that get a remark of their own.
 const MOST_NAMELESS: usize = 5;
 /// Percentage of the event count that may be missing from the samples before a remark mentions it.
 const MOST_UNSAMPLED: f64 = 5.0;
 /// Percentage of samples below which an interpreter needs no remark.
 const INTERPRETED: f64 = 5.0;
 
+/// Which remarks a statement contains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TrustDetail {
+    /// Only problems that change the reading of the profile. All modules without symbols share one remark.
+    Brief,
+    /// Everything that is known, with a remark and a remedy for each module without symbols.
+    Full,
+}
+
 /// The data quality statement: clean text without a trailing full stop.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct TrustStatement {
     /// One line about samples, losses, complete stacks and names.
     pub summary: String,
@@ -33,17 +49,27 @@ pub struct TrustStatement {
 }
 
 /// A remark, with a suggested remedy.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct TrustRemark {
     /// One sentence: clean text without a trailing full stop.
     pub text: String,
     /// Suggested remedy.
     pub remedy: Option<String>,
+    /// Percentage of the samples, stacks or frames that the remark is about.
+    percent: f64,
+}
+
+/// The text with the remedy.
+impl fmt::Display for TrustRemark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)?;
+        self.remedy.iter().try_for_each(|remedy| write!(f, "; try: {remedy}"))
+    }
 }
 
 impl TrustRemark {
-    fn new(text: String, remedy: Option<String>) -> Self {
-        Self { text, remedy }
+    fn new(percent: f64, text: String, remedy: Option<String>) -> Self {
+        Self { text, remedy, percent }
     }
 }
 
@@ -53,38 +79,45 @@ pub fn losses(samples: u64, lost: u64, is_damaged: bool) -> String {
     match lost {
         0 if is_damaged => "the file is damaged".to_owned(),
         0 => "none lost".to_owned(),
-        _ => format!("{} lost ({:.1}%)", thousands(lost), share(lost, lost.saturating_add(samples))),
+        _ => format!("{} lost ({})", thousands(lost), percent(share(lost, lost.saturating_add(samples)))),
     }
 }
 
+/// Returns the share of complete stacks, rounded down, so that 100 means that all stacks are complete.
+/// `decimals` is the number of digits after the decimal point.
+pub fn complete_stacks(quality: &ProfileQuality, decimals: i32) -> f64 {
+    let scale = 10f64.powi(decimals);
+    (share(quality.rooted, quality.stacks) * scale).floor() / scale
+}
+
 /// Returns the statement about the quality of the data.
-pub fn statement(quality: &ProfileQuality, modules: &[ModuleQuality]) -> TrustStatement {
+pub fn statement(quality: &ProfileQuality, modules: &[ModuleQuality], detail: TrustDetail) -> TrustStatement {
     let mut remarks: Vec<TrustRemark> = unsampled(quality).into_iter().collect();
+    // Notes are about the whole file.
+    remarks.extend(quality.notes.iter().map(|note| TrustRemark::new(100.0, clean(note).into_owned(), None)));
     if quality.ends.copied > 0 {
         remarks.extend(copied(quality));
     } else {
         remarks.extend(chains(quality));
     }
-    if quality.joined > 0 {
-        let joined = share(quality.joined, quality.stacks);
+    let joined = share(quality.joined, quality.stacks);
+    if joined >= INVISIBLE && detail == TrustDetail::Full {
         let with = "were completed using earlier samples of their threads";
         let text = format!(
             "{joined:.1}% of the stacks were truncated at the copy size, and {with} (--no-join disables this)"
         );
-        remarks.push(TrustRemark::new(text, None));
+        remarks.push(TrustRemark::new(joined, text, None));
     }
     if are_many_cut_off(quality) {
         let cut_off = share(quality.cut_off, quality.stacks);
         let text = format!("{cut_off:.1}% of the stacks led to unmapped addresses and were truncated there");
-        remarks.push(TrustRemark::new(text, None));
+        remarks.push(TrustRemark::new(cut_off, text, None));
     }
-    if share(quality.erlang_ends, quality.stacks) >= WORTH {
-        let ends = share(quality.erlang_ends, quality.stacks);
+    let ends = share(quality.erlang_ends, quality.stacks);
+    if ends >= WORTH {
         let why = "Erlang processes have separate stacks, which are not copied";
-        remarks.push(TrustRemark::new(
-            format!("{ends:.1}% of the stacks end where Erlang calls C code: {why}"),
-            None,
-        ));
+        let text = format!("{ends:.1}% of the stacks end where Erlang calls C code: {why}");
+        remarks.push(TrustRemark::new(ends, text, None));
     }
     for of in &quality.nameless_languages {
         let percent = share(of.samples, quality.samples);
@@ -93,16 +126,21 @@ pub fn statement(quality: &ProfileQuality, modules: &[ModuleQuality]) -> TrustSt
                 "{} functions have no names: {percent:.1}% of the samples are in the interpreter",
                 of.language
             );
-            remarks.push(TrustRemark::new(text, Some(of.remedy.to_owned())));
+            remarks.push(TrustRemark::new(percent, text, Some(of.remedy.to_owned())));
         }
     }
-    remarks.extend(quality.notes.iter().map(|note| TrustRemark::new(clean(note).into_owned(), None)));
-    nameless(quality, modules, &mut remarks);
+    nameless(quality, modules, detail, &mut remarks);
+    remarks.sort_by(|a, b| b.percent.total_cmp(&a.percent));
     TrustStatement { summary: summary(quality), remarks }
 }
 
 fn share(part: u64, all: u64) -> f64 {
     part as f64 / all.max(1) as f64 * 100.0
+}
+
+/// Formats a percentage. A small one is not printed as 0.
+fn percent(share: f64) -> String {
+    if share > 0.0 && share < INVISIBLE { "<0.1%".to_owned() } else { format!("{share:.1}%") }
 }
 
 fn are_many_cut_off(quality: &ProfileQuality) -> bool {
@@ -111,12 +149,10 @@ fn are_many_cut_off(quality: &ProfileQuality) -> bool {
 
 fn summary(quality: &ProfileQuality) -> String {
     let lost = quality.lost_samples.max(quality.lost_records);
-    let mut parts = vec![
-        format!("{} samples", thousands(quality.samples)),
-        losses(quality.samples, lost, quality.is_damaged),
-    ];
+    let mut parts =
+        vec![counted(quality.samples, "sample"), losses(quality.samples, lost, quality.is_damaged)];
     if quality.throttled > 0 {
-        parts.push(format!("throttled {} times", thousands(quality.throttled)));
+        parts.push(format!("throttled {}", counted(quality.throttled, "time")));
     }
     if quality.yielded_ns > 0 {
         let off = duration(quality.yielded_ns as f64);
@@ -128,7 +164,7 @@ fn summary(quality: &ProfileQuality) -> String {
         parts.push(format!("{} of unknown events", thousands(quality.unknown)));
     }
     if quality.stacks > 0 && !quality.is_imported {
-        parts.push(format!("{:.1}% of the stacks reach a root", share(quality.rooted, quality.stacks)));
+        parts.push(format!("{:.1}% of stacks complete", complete_stacks(quality, 1)));
     }
     // If no callers were recorded, each sample has one frame.
     let frames = match (quality.stacks > 0, are_many_cut_off(quality)) {
@@ -138,8 +174,8 @@ fn summary(quality: &ProfileQuality) -> String {
     };
     match (quality.frames, quality.unnamed) {
         (0, _) => {}
-        (_, 0) => parts.push(format!("all {frames} have symbols")),
-        (all, unnamed) => parts.push(format!("{:.1}% of the {frames} have no symbol", share(unnamed, all))),
+        (_, 0) => parts.push(format!("all {frames} named")),
+        (all, unnamed) => parts.push(format!("{} of {frames} unnamed", percent(share(unnamed, all)))),
     }
     if quality.chains_unread && quality.samples > 0 {
         parts.push("call chains were not read".to_owned());
@@ -170,26 +206,59 @@ fn unsampled(quality: &ProfileQuality) -> Option<TrustRemark> {
         }
     };
     let remedy = "use a higher rate (-F), or pmc stat --children";
-    Some(TrustRemark::new(text, Some(remedy.to_owned())))
+    Some(TrustRemark::new(percent, text, Some(remedy.to_owned())))
 }
 
-fn nameless(quality: &ProfileQuality, modules: &[ModuleQuality], remarks: &mut Vec<TrustRemark>) {
-    let mut nameless: Vec<&ModuleQuality> = modules.iter().filter(|module| module.unnamed > 0).collect();
+/// Adds remarks about modules without symbols.
+fn nameless(
+    quality: &ProfileQuality,
+    modules: &[ModuleQuality],
+    detail: TrustDetail,
+    remarks: &mut Vec<TrustRemark>,
+) {
+    let smallest = if detail == TrustDetail::Full { INVISIBLE } else { WORTH };
+    let of_all = |module: &ModuleQuality| share(module.unnamed, quality.frames);
+    let mut nameless: Vec<&ModuleQuality> =
+        modules.iter().filter(|module| module.unnamed > 0 && of_all(module) >= smallest).collect();
     nameless.sort_by_key(|module| std::cmp::Reverse(module.unnamed));
-    for module in nameless.iter().take(MOST_NAMELESS) {
-        let why = module.data.missing.first();
-        let why = why
-            .map_or_else(|| "its symbol tables do not cover these addresses".to_owned(), ToString::to_string);
-        let percent = share(module.unnamed, quality.frames);
-        let path = module.path.to_string_lossy();
-        let (path, why) = (clean(&path), clean(&why));
-        let text = format!("{path}: {percent:.1}% of all frames have no symbol; {why}");
-        remarks
-            .push(TrustRemark::new(text, module.remedy.as_deref().map(|remedy| clean(remedy).into_owned())));
+    let why = |module: &ModuleQuality| match module.data.missing.first() {
+        Some(why) => clean(&why.to_string()).into_owned(),
+        None => "its symbol tables do not cover these addresses".to_owned(),
+    };
+    let remedy = |module: &ModuleQuality| module.remedy.as_deref().map(|text| clean(text).into_owned());
+    match (detail, &nameless[..]) {
+        (_, []) => {}
+        (TrustDetail::Brief, [worst, ..]) => {
+            let named = nameless
+                .iter()
+                .take(MOST)
+                .map(|module| format!("{:.1}% in {}", of_all(module), clean(&file_name(module))));
+            let all: u64 = nameless.iter().map(|module| module.unnamed).sum();
+            let rest: u64 = nameless.iter().skip(MOST).map(|module| module.unnamed).sum();
+            let rest = (rest > 0).then(|| format!("{:.1}% elsewhere", share(rest, quality.frames)));
+            let words: Vec<String> = named.chain(rest).collect();
+            // The percentages already name the file.
+            let why = why(worst).replace(&*clean(&worst.path.to_string_lossy()), &clean(&file_name(worst)));
+            let text = format!("unnamed frames: {}; {why}", words.join(", "));
+            remarks.push(TrustRemark::new(share(all, quality.frames), text, remedy(worst)));
+        }
+        (TrustDetail::Full, _) => {
+            for module in nameless.iter().take(MOST_NAMELESS) {
+                let percent = of_all(module);
+                let path = module.path.to_string_lossy();
+                let text = format!("{}: {percent:.1}% of all frames unnamed; {}", clean(&path), why(module));
+                remarks.push(TrustRemark::new(percent, text, remedy(module)));
+            }
+            if let Some(more) = nameless.len().checked_sub(MOST_NAMELESS).filter(|more| *more > 0) {
+                let text = format!("{} with unnamed frames", counted(more as u64, "more module"));
+                remarks.push(TrustRemark::new(0.0, text, None));
+            }
+        }
     }
-    if let Some(more) = nameless.len().checked_sub(MOST_NAMELESS).filter(|more| *more > 0) {
-        remarks.push(TrustRemark::new(format!("… and {more} more modules"), None));
-    }
+}
+
+fn file_name(module: &ModuleQuality) -> Cow<'_, str> {
+    module.path.file_name().map_or_else(|| module.path.to_string_lossy(), |name| name.to_string_lossy())
 }
 
 fn copied(quality: &ProfileQuality) -> Option<TrustRemark> {
@@ -200,7 +269,7 @@ fn copied(quality: &ProfileQuality) -> Option<TrustRemark> {
     }
     let mut parts = Vec::new();
     let mut part = |samples: u64, words: &str| {
-        if samples > 0 {
+        if of_all(samples) >= INVISIBLE {
             parts.push((samples, format!("{:.1}% {words}", of_all(samples))));
         }
     };
@@ -222,7 +291,7 @@ fn copied(quality: &ProfileQuality) -> Option<TrustRemark> {
     let words: Vec<String> = parts.into_iter().map(|(_, words)| words).collect();
     let text = format!("{:.1}% of the copied stacks end early: {}", of_all(ends.early()), words.join(", "));
     let remedy = if of_all(ends.cut) >= WORTH { larger_copies("dwarf", quality) } else { None };
-    Some(TrustRemark::new(text, remedy))
+    Some(TrustRemark::new(of_all(ends.early()), text, remedy))
 }
 
 fn chains(quality: &ProfileQuality) -> Option<TrustRemark> {
@@ -230,21 +299,21 @@ fn chains(quality: &ProfileQuality) -> Option<TrustRemark> {
     if quality.is_imported || share(broken, quality.stacks) < WORTH {
         return None;
     }
-    let named = quality.broken.iter().take(MOST);
-    let mut words: Vec<String> = named
-        .map(|(name, samples)| format!("{:.1}% in {}", share(*samples, quality.stacks), clean(name)))
-        .collect();
+    let of_all = |part: u64| share(part, quality.stacks);
+    let named = quality.broken.iter().take(MOST).filter(|(_, samples)| of_all(*samples) >= INVISIBLE);
+    let mut words: Vec<String> =
+        named.map(|(name, samples)| format!("{:.1}% in {}", of_all(*samples), clean(name))).collect();
     let rest: u64 = quality.broken.iter().skip(MOST).map(|(_, samples)| samples).sum();
-    if rest > 0 {
-        words.push(format!("{:.1}% elsewhere", share(rest, quality.stacks)));
+    if of_all(rest) >= INVISIBLE {
+        words.push(format!("{:.1}% elsewhere", of_all(rest)));
     }
-    let text = format!("{:.1}% end early: {}", share(broken, quality.stacks), words.join(", "));
+    let text = format!("{:.1}% of the stacks end early: {}", of_all(broken), words.join(", "));
     let remedy = match quality.unwound_live {
         Some(how) => larger_copies(how, quality),
         None if end_in_generated_code(quality) => Some("record --call-graph auto".to_owned()),
         None => Some("record --call-graph auto, or build that code with -fno-omit-frame-pointer".to_owned()),
     };
-    Some(TrustRemark::new(text, remedy))
+    Some(TrustRemark::new(of_all(broken), text, remedy))
 }
 
 /// Returns a remedy for stack copies that are too small. If the copies already have the maximum size and the
@@ -270,18 +339,20 @@ fn end_in_generated_code(quality: &ProfileQuality) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::sampled::StringId;
     use crate::profile::sampled::interpreters::NamelessLanguage;
     use crate::profile::sampled::profile_quality::{UnsampledEvent, UnwindEnds};
 
     fn texts(quality: &ProfileQuality) -> Vec<String> {
-        statement(quality, &[]).remarks.into_iter().map(|remark| remark.text).collect()
+        statement(quality, &[], TrustDetail::Full).remarks.into_iter().map(|remark| remark.text).collect()
     }
 
     #[test]
     fn stack_copies_report_why_they_end() {
         let no_tables = vec![(Some("jit\x1b.so".to_owned()), 30), (None, 5)];
         let ends = UnwindEnds { copied: 1000, cut: 100, lost: 0, long: 2, compat: 0, no_tables };
-        let said = statement(&ProfileQuality { ends, ..ProfileQuality::default() }, &[]).remarks;
+        let said =
+            statement(&ProfileQuality { ends, ..ProfileQuality::default() }, &[], TrustDetail::Full).remarks;
         let (text, remedy) = (&said[0].text, said[0].remedy.as_deref().unwrap_or_default());
         let want = "13.7% of the copied stacks end early: 10.0% at the end of the stack copy, ";
         assert!(text.starts_with(want) && text.contains("3.0% in jit") && !text.contains('\x1b'), "{text}");
@@ -310,9 +381,16 @@ mod tests {
     #[test]
     fn broken_chains_report_the_module() {
         let broken = ["a", "b", "c", "d"].map(|name| (name.to_owned(), 10)).into();
-        let said =
-            statement(&ProfileQuality { stacks: 200, broken, ..ProfileQuality::default() }, &[]).remarks;
-        assert_eq!(said[0].text, "20.0% end early: 5.0% in a, 5.0% in b, 5.0% in c, 5.0% elsewhere");
+        let said = statement(
+            &ProfileQuality { stacks: 200, broken, ..ProfileQuality::default() },
+            &[],
+            TrustDetail::Full,
+        )
+        .remarks;
+        assert_eq!(
+            said[0].text,
+            "20.0% of the stacks end early: 5.0% in a, 5.0% in b, 5.0% in c, 5.0% elsewhere"
+        );
         assert!(said[0].remedy.as_ref().is_some_and(|remedy| remedy.contains("--call-graph auto")));
     }
 
@@ -320,8 +398,8 @@ mod tests {
     fn ends_of_imported_stacks_are_not_judged() {
         let broken = vec![("unknown".to_owned(), 200)];
         let quality = ProfileQuality { stacks: 200, broken, is_imported: true, ..ProfileQuality::default() };
-        let statement = statement(&quality, &[]);
-        assert!(statement.remarks.is_empty() && !statement.summary.contains("root"), "{statement:?}");
+        let statement = statement(&quality, &[], TrustDetail::Full);
+        assert!(statement.remarks.is_empty() && !statement.summary.contains("complete"), "{statement:?}");
     }
 
     #[test]
@@ -335,7 +413,7 @@ mod tests {
                 largest_copies,
                 ..ProfileQuality::default()
             };
-            statement(&quality, &[]).remarks.remove(0).remedy.unwrap_or_default()
+            statement(&quality, &[], TrustDetail::Full).remarks.remove(0).remedy.unwrap_or_default()
         };
         for (unwound_live, largest) in [(None, false), (Some("auto"), true)] {
             assert!(remedy("prog", unwound_live, largest).contains("-fno-omit-frame-pointer"));
@@ -354,7 +432,7 @@ mod tests {
             let python = NamelessLanguage { language: "Python", samples, remedy: "Python 3.12" };
             let nameless_languages = vec![python];
             let quality = ProfileQuality { samples: 200, nameless_languages, ..ProfileQuality::default() };
-            statement(&quality, &[]).remarks
+            statement(&quality, &[], TrustDetail::Full).remarks
         };
         let [remark] = &of(150)[..] else { panic!("one remark") };
         assert_eq!(
@@ -375,18 +453,15 @@ mod tests {
 
     #[test]
     fn name_coverage_is_reported_only_if_names_exist() {
-        let said = |quality: ProfileQuality| statement(&quality, &[]).summary;
+        let said = |quality: ProfileQuality| statement(&quality, &[], TrustDetail::Full).summary;
         let some = ProfileQuality { samples: 200, frames: 200, ..ProfileQuality::default() };
         assert_eq!(said(ProfileQuality::default()), "0 samples, none lost");
-        assert_eq!(said(some.clone()), "200 samples, none lost, all samples have symbols");
+        assert_eq!(said(some.clone()), "200 samples, none lost, all samples named");
         // The statement makes no claims about stacks that were not read.
         let flat = ProfileQuality { chains_unread: true, ..some.clone() };
-        assert_eq!(said(flat), "200 samples, none lost, all samples have symbols, call chains were not read");
+        assert_eq!(said(flat), "200 samples, none lost, all samples named, call chains were not read");
         let cut = ProfileQuality { stacks: 200, rooted: 100, frames: 900, cut_off: 80, ..some };
-        assert_eq!(
-            said(cut),
-            "200 samples, none lost, 50.0% of the stacks reach a root, all mapped frames have symbols"
-        );
+        assert_eq!(said(cut), "200 samples, none lost, 50.0% of stacks complete, all mapped frames named");
     }
 
     #[test]
@@ -402,5 +477,88 @@ mod tests {
         assert!(said(103_000_000, 100_000_000).is_empty() && said(100, 200).is_empty());
         // A difference of a few periods is normal, because the process ends before its next sample.
         assert!(said(109_000_000, 100_000_000).is_empty());
+    }
+
+    fn module(path: &str, unnamed: u64, remedy: Option<&str>) -> ModuleQuality {
+        ModuleQuality {
+            path: std::path::Path::new(path).into(),
+            name: StringId(0),
+            build_id: None,
+            data: Default::default(),
+            frames: unnamed,
+            unnamed,
+            remedy: remedy.map(Into::into),
+        }
+    }
+
+    #[test]
+    fn modules_without_symbols_share_a_remark_and_a_remedy() {
+        let modules = [
+            module("/bin/small", 4, None),
+            module("/bin/cc1", 170, Some("apt install cc1-dbgsym")),
+            module("/bin/ld", 80, Some("apt install ld-dbgsym")),
+        ];
+        let quality = ProfileQuality { frames: 1000, unnamed: 254, ..ProfileQuality::default() };
+        let brief = statement(&quality, &modules, TrustDetail::Brief).remarks;
+        let [remark] = &brief[..] else { panic!("{brief:?}") };
+        assert!(remark.text.starts_with("unnamed frames: 17.0% in cc1, 8.0% in ld; "), "{}", remark.text);
+        assert_eq!(remark.remedy.as_deref(), Some("apt install cc1-dbgsym"));
+        let full = statement(&quality, &modules, TrustDetail::Full).remarks;
+        let begins = ["/bin/cc1: 17.0%", "/bin/ld: 8.0%", "/bin/small: 0.4%"];
+        assert!(full.len() == 3 && full.iter().zip(begins).all(|(one, begin)| one.text.starts_with(begin)));
+    }
+
+    #[test]
+    fn no_share_is_printed_as_zero() {
+        let ends = UnwindEnds {
+            copied: 100_000,
+            cut: 2000,
+            long: 3,
+            no_tables: vec![(Some("a.so".to_owned()), 4)],
+            ..UnwindEnds::default()
+        };
+        let quality = ProfileQuality {
+            samples: 100_000,
+            lost_samples: 1,
+            stacks: 100_000,
+            rooted: 99_999,
+            joined: 7,
+            frames: 100_000,
+            unnamed: 9,
+            ends,
+            ..ProfileQuality::default()
+        };
+        let broken = vec![("a".to_owned(), 2000), ("b".to_owned(), 4)];
+        let of_kernel = ProfileQuality { ends: UnwindEnds::default(), broken, ..quality.clone() };
+        for quality in [quality, of_kernel] {
+            for detail in [TrustDetail::Brief, TrustDetail::Full] {
+                let said = statement(&quality, &[module("/b.so", 9, None)], detail);
+                assert!(said.remarks.len() == 1 && !format!("{said:?}").contains(" 0.0%"), "{said:?}");
+                assert_eq!(
+                    said.summary,
+                    "100,000 samples, 1 lost (<0.1%), 99.9% of stacks complete, <0.1% of frames unnamed"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn most_important_remark_comes_first() {
+        let nameless_languages = vec![NamelessLanguage { language: "Python", samples: 150, remedy: "3.12" }];
+        let broken = vec![("a".to_owned(), 20)];
+        let notes = vec!["damaged".to_owned()];
+        let quality = ProfileQuality {
+            samples: 200,
+            stacks: 200,
+            nameless_languages,
+            broken,
+            notes,
+            joined: 50,
+            ..ProfileQuality::default()
+        };
+        let said = statement(&quality, &[], TrustDetail::Brief).remarks;
+        let begins = ["damaged", "Python", "10.0% of the stacks end early"];
+        assert!(said.len() == 3, "{said:?}");
+        assert!(said.iter().zip(begins).all(|(one, begin)| one.text.starts_with(begin)), "{said:?}");
     }
 }

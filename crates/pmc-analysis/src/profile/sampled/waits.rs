@@ -206,9 +206,9 @@ struct Classifier<'a, F> {
     code: &'a LocationCalls,
     facts: F,
     /// The owners of the functions, if the locations of waiting functions are wanted.
-    owners: Option<CodeOwners>,
-    /// The site of each stack, the number of the same stack without the scheduler's frames, and the location of
-    /// the function that waits.
+    owners: Option<CodeOwners<'a>>,
+    /// The site of each stack, the number of the same stack without the scheduler's frames, and the location
+    /// of the function that waits.
     stacks: FxHashMap<u32, (WaitSite, u32, Option<u32>)>,
     /// The recording's stacks, and the same stacks without the scheduler's frames; `None` if no callers were
     /// recorded.
@@ -228,7 +228,7 @@ impl<F: FnMut(StringId) -> NameFacts> Classifier<'_, F> {
             .collect();
         let facts: Vec<NameFacts> = calls.iter().map(|call| (self.facts)(*call)).collect();
         let site = site(&facts);
-        let function = self.owners.as_ref().and_then(|owners| owners.waiting_location(&stack, self.code));
+        let function = self.owners.as_mut().and_then(|owners| owners.waiting_location(&stack));
         let mut found = (site, number, function);
         // Remove the innermost locations whose calls all belong to the scheduler.
         let is_scheduler = |location: &&u32| {

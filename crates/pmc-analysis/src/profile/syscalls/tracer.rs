@@ -111,6 +111,8 @@ pub struct TraceCounts {
 #[derive(Debug)]
 pub struct SyscallTracer {
     engine: IntervalEngine<i32, EnteredCall>,
+    /// Calls of threads that have had no event yet. The threads were in these calls when tracing began.
+    attached: FxHashMap<i32, EnteredCall>,
     /// The traced threads.
     pub tasks: TracedTasks,
     /// The process that pmc has forked, until it executes the command.
@@ -129,6 +131,7 @@ impl SyscallTracer {
     pub fn new(command: Option<i32>, lookup: TaskLookup) -> Self {
         Self {
             engine: IntervalEngine::new(Overlap::Replace),
+            attached: FxHashMap::default(),
             tasks: TracedTasks::new(lookup),
             starting: command,
             executing: FxHashMap::default(),
@@ -136,9 +139,25 @@ impl SyscallTracer {
         }
     }
 
+    /// Adds a call that a thread was in when tracing began. `begin` is the time at which this was known. Call
+    /// this before any event of the thread.
+    pub fn attach(&mut self, call: EnteredCall) {
+        self.attached.insert(call.thread.tid, call);
+    }
+
+    /// Begins the call that the thread was in when tracing began, if its first event is the end of this call.
+    /// An event from before the call was known belongs to an earlier call.
+    fn resume(&mut self, tid: i32, time: u64, ended: Option<u64>) {
+        let Some(call) = self.attached.remove(&tid) else { return };
+        if time >= call.begin && ended.is_some_and(|number| ends(call.number, number)) {
+            self.engine.begin(tid, call.begin, call);
+        }
+    }
+
     /// Begins a call.
     pub fn enter(&mut self, call: EnteredCall) {
         let Thread { pid, tid } = call.thread;
+        self.resume(tid, call.begin, None);
         if self.starting != Some(pid) {
             self.tasks.may_be_in_call(call.thread);
         }
@@ -169,6 +188,7 @@ impl SyscallTracer {
             self.engine.forget(&thread.tid);
             return None;
         }
+        self.resume(thread.tid, time, Some(number));
         let may_be_in_call = self.tasks.may_be_in_call(thread);
         let mut begun_by = thread.tid;
         if !self.executing.is_empty() && self.executing.contains_key(&thread.pid) {
@@ -233,7 +253,8 @@ impl SyscallTracer {
                 let tid = exit.thread.tid;
                 // If a thread executes a program, its call may return in another thread.
                 let goes_on = self.executing.get(&exit.thread.pid) == Some(&tid) && tid != exit.thread.pid;
-                if !goes_on && let Some(entered) = self.engine.current(&tid).cloned() {
+                let attached = self.attached.remove(&tid);
+                if !goes_on && let Some(entered) = self.engine.current(&tid).cloned().or(attached) {
                     self.engine.forget(&tid);
                     interrupted = Some(self.unfinished(entered, time));
                 }
@@ -247,13 +268,15 @@ impl SyscallTracer {
         interrupted
     }
 
-    /// Returns the calls that began before `limit` and had not returned by `now`, earliest first.
+    /// Returns the calls that began before `limit` and had not returned by `now`, earliest first. Calls that
+    /// were in progress when tracing began are among them whenever that was.
     pub fn in_progress(&mut self, limit: u64, now: u64) -> Vec<TracedCall> {
-        let Self { engine, tasks, starting, .. } = self;
+        let Self { engine, attached, tasks, starting, .. } = self;
         let is_late = |call: &&EnteredCall| call.begin < limit && Some(call.thread.pid) != *starting;
         let mut late: Vec<TracedCall> = engine
             .open()
             .filter(is_late)
+            .chain(attached.values())
             .map(|call| TracedCall {
                 entered: call.clone(),
                 end: now,
@@ -284,8 +307,11 @@ impl SyscallTracer {
 
     /// Ends all calls in progress.
     pub fn finish(&mut self, time: u64) -> Vec<TracedCall> {
-        let rest = self.engine.finish(time);
-        rest.into_iter().map(|(_, rest)| self.unfinished(rest.begun, rest.end)).collect()
+        let attached = std::mem::take(&mut self.attached).into_values().map(|call| (call, time));
+        let mut rest: Vec<(EnteredCall, u64)> = attached.collect();
+        rest.sort_unstable_by_key(|(call, _)| (call.begin, call.thread.tid));
+        rest.extend(self.engine.finish(time).into_iter().map(|(_, rest)| (rest.begun, rest.end)));
+        rest.into_iter().map(|(call, end)| self.unfinished(call, end)).collect()
     }
 
     /// Returns the counts so far.
@@ -335,8 +361,8 @@ mod tests {
         Thread { pid, tid }
     }
 
-    fn enter(tracer: &mut SyscallTracer, thread: Thread, begin: u64, number: u64) {
-        let call = EnteredCall {
+    fn call(thread: Thread, begin: u64, number: u64) -> EnteredCall {
+        EnteredCall {
             thread,
             abi: ABI,
             number,
@@ -344,8 +370,11 @@ mod tests {
             begin,
             memory: CallMemory::default(),
             stack: Box::default(),
-        };
-        tracer.enter(call);
+        }
+    }
+
+    fn enter(tracer: &mut SyscallTracer, thread: Thread, begin: u64, number: u64) {
+        tracer.enter(call(thread, begin, number));
     }
 
     fn exit(
@@ -458,5 +487,29 @@ mod tests {
         tracer.lost_at_least(7);
         let counts = tracer.counts();
         assert_eq!((counts.lost, counts.with_loss), (7, 1));
+    }
+
+    #[test]
+    fn calls_in_progress_when_tracing_begins_are_known() {
+        let mut tracer = tracer(None);
+        [1, 2, 3, 4, 5, 6].into_iter().for_each(|tid| tracer.attach(call(thread(1, tid), 10, READ)));
+        let begun =
+            |calls: Vec<TracedCall>| calls.iter().map(|call| call.entered.thread.tid).collect::<Vec<_>>();
+        let mut now = begun(tracer.in_progress(0, 20));
+        now.sort_unstable();
+        assert_eq!(now, [1, 2, 3, 4, 5, 6]);
+        assert_eq!(exit(&mut tracer, thread(1, 1), 30, READ, 0).unwrap().duration(), 20);
+        // Thread 2 was in another call when the call was known, thread 3 has ended it before, and thread 4
+        // has begun it after its events were on.
+        assert_eq!(exit(&mut tracer, thread(1, 2), 30, FUTEX, 0), None);
+        assert_eq!(exit(&mut tracer, thread(1, 3), 9, READ, 0), None);
+        enter(&mut tracer, thread(1, 4), 9, READ);
+        assert_eq!(exit(&mut tracer, thread(1, 4), 30, READ, 0).unwrap().duration(), 21);
+        let ended = tracer.apply(40, &Record::Exit(task(thread(1, 5), thread(1, 1)))).unwrap();
+        assert_eq!((ended.duration(), ended.result), (30, CallResult::Unfinished));
+        assert_eq!(begun(tracer.finish(50)), [6]);
+        let counts = tracer.counts();
+        assert_eq!((counts.returned, counts.unfinished, counts.begun_before), (2, 2, 2));
+        assert_eq!((counts.without_begin, counts.without_end), (0, 0));
     }
 }

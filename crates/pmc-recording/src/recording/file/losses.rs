@@ -61,9 +61,9 @@ impl LossReport {
     }
 
     /// Writes the records of a file. `lost` is the number of losses since the recording began, and
-    /// `by_kernel` the part that the kernel's `LOST_SAMPLES` records in this file report. The first event gets
-    /// losses that no counter contains, because kernels before 6.0 do not count by event. With `has_id`, the
-    /// records end with the event's id.
+    /// `by_kernel` the part that the kernel's `LOST_SAMPLES` records in this file report. The first event
+    /// gets losses that no counter contains, because kernels before 6.0 do not count by event. With `has_id`,
+    /// the records end with the event's id.
     pub(super) fn write_samples(&mut self, lost: u64, by_kernel: u64, has_id: bool, out: &mut Encoder) {
         self.by_kernel = self.by_kernel.saturating_add(by_kernel);
         let mut rest = lost.saturating_sub(self.by_kernel).saturating_sub(self.reported);

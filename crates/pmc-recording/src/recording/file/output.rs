@@ -22,7 +22,7 @@ use crate::recording::off_cpu::events::OffCpuSource;
 use crate::recording::off_cpu::thinning::{DrainStage, StackThinning};
 use crate::recording::off_cpu::wait::StackSampling;
 use crate::recording::plan::{BuildIdChoice, FilePlan, MeasurementScope, SamplePlan};
-use crate::recording::unwinding::{ChainEndCounts, UnwindWorker, UnwoundRound};
+use crate::recording::unwinding::{ChainEndCounts, KeptCopies, UnwindWorker, UnwoundRound};
 use pmc_events::counter::rings::{Rings, TracePiece};
 use pmc_perfdata::perfdata::feature::MetaInfo;
 use pmc_perfdata::perfdata::{self, Features, RecordTally, RecordedEvent, WriteOptions, Writer};
@@ -130,7 +130,7 @@ pub struct RecordOutput<'a> {
     /// Rings that have reported a truncated trace or lost records since the last call to `cut_traces`.
     cut: Vec<usize>,
     /// Number of samples with stack copies in this file, and in all files.
-    kept: (u64, u64),
+    kept: (KeptCopies, KeptCopies),
     /// Number of unwound call chains, by how they end.
     ends: ChainEndCounts,
     /// CPU time of this process in nanoseconds: at the start, and since then for reading unwind tables and
@@ -238,7 +238,7 @@ impl<'a> RecordOutput<'a> {
             traced: 0,
             truncated: 0,
             cut: Vec::new(),
-            kept: (0, 0),
+            kept: Default::default(),
             ends: ChainEndCounts::default(),
             started_cpu_ns: 0,
             tables_cpu_ns: 0,
@@ -288,8 +288,8 @@ impl<'a> RecordOutput<'a> {
         self.take(&[records])
     }
 
-    /// Begins the measurement, after the events have been switched on. If off-CPU time is measured, the window
-    /// begins later, at the time that the receiver returns.
+    /// Begins the measurement, after the events have been switched on. If off-CPU time is measured, the
+    /// window begins later, at the time that the receiver returns.
     pub(crate) fn begin_window(&mut self) -> Option<Receiver<u64>> {
         self.events.off_cpu?;
         self.unwinding.as_mut().map(UnwindWorker::begin_window)
@@ -447,7 +447,7 @@ impl<'a> RecordOutput<'a> {
         self.kept.1 += done.kept;
         self.ends += done.ends;
         self.tables_cpu_ns = done.tables_cpu_ns;
-        if let (true, Some(writer)) = (done.kept > 0, &mut self.writer) {
+        if let (true, Some(writer)) = (done.kept.samples > 0, &mut self.writer) {
             writer.show_spare()?;
         }
         if !done.records.is_empty() {
@@ -479,7 +479,7 @@ impl<'a> RecordOutput<'a> {
     }
 
     /// Returns the number of samples that keep their stack copies.
-    pub(crate) fn kept(&self) -> u64 {
+    pub(crate) fn kept(&self) -> KeptCopies {
         self.kept.1
     }
 
@@ -566,7 +566,7 @@ impl<'a> RecordOutput<'a> {
     pub(crate) fn switch(&mut self) -> Result<()> {
         self.finish_unwinding(false)?;
         self.finish_file()?;
-        self.kept.0 = 0;
+        self.kept.0 = KeptCopies::default();
         // Keep the counts that the kernel reported for ended threads, because they are needed at the end of
         // the whole recording.
         let reads = std::mem::take(&mut self.tally.reads);
@@ -610,7 +610,7 @@ impl<'a> RecordOutput<'a> {
         let written = self.write_lost_samples();
         let Some(writer) = self.writer.take() else { return Ok(()) };
         let mut features = self.features.clone();
-        if let (true, Some(list)) = (self.kept.0 > 0, &mut features.event_desc) {
+        if let (true, Some(list)) = (self.kept.0.samples > 0, &mut features.event_desc) {
             list.0.extend(
                 self.events
                     .fallback_events

@@ -427,7 +427,6 @@ impl Recorder<'_> {
         self.drain_with(|output, rings, stage| output.thin_stacks(rings, stage))
     }
 
-    /// Drains all sources. Calls `thin` at each stage.
     fn drain_with(
         &mut self,
         thin: impl Fn(&mut RecordOutput<'_>, &Rings, DrainStage) -> Result<()>,
@@ -633,8 +632,7 @@ impl Recorder<'_> {
         output.end_round()?;
         output.finish_unwinding(false)?;
         if output.totals().lost > 0 {
-            let readings = output.losses.since_begin(sources.read());
-            output.losses.count(&readings, sources.lost_elsewhere());
+            output.losses.count(&output.losses.since_begin(sources.read()), sources.lost_elsewhere());
         }
         output.switch()?;
         out.clear();

@@ -7,7 +7,7 @@ use super::finished_files::FileCommands;
 use super::output::Totals;
 use crate::recording::ended_at_exec::EndedAtExec;
 use crate::recording::ending::exit_of_run;
-use crate::recording::unwinding::ChainEndCounts;
+use crate::recording::unwinding::{ChainEndCounts, KeptCopies};
 use pmc_events::counter::rings::InstanceReading;
 use pmc_sys::error::{Error, Exit};
 use pmc_sys::sys::process::CommandOutcome;
@@ -41,7 +41,7 @@ pub struct RecordingResult {
     /// Whether a holder has taken over the events.
     pub is_handed_over: bool,
     /// Number of samples that still contain their stack copy, although pmc should have unwound it.
-    pub kept: u64,
+    pub kept: KeptCopies,
     /// Number of unwound call chains, by how they end.
     pub ends: ChainEndCounts,
     /// Processes whose events the kernel ended when they executed a program. `None` if they are not known.

@@ -3,8 +3,8 @@
 use super::OffCpuWriter;
 
 impl OffCpuWriter {
-    /// Forgets the stacks that were read from memory. Until a thread's events are on, a stack may belong to an
-    /// earlier wait.
+    /// Forgets the stacks that were read from memory. Until a thread's events are on, a stack may belong to
+    /// an earlier wait.
     pub(in crate::recording) fn forget_seen(&mut self) {
         self.seen.clear();
         self.last_asked = 0;

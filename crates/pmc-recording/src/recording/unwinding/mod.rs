@@ -116,13 +116,29 @@ impl std::ops::AddAssign for ChainEndCounts {
     }
 }
 
+/// Number of samples that keep their stack copy, because they were not unwound while recording.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct KeptCopies {
+    /// Number of all such samples.
+    pub samples: u64,
+    /// Number of those from 32-bit Arm processes, which pmc does not unwind.
+    pub compat: u64,
+}
+
+impl std::ops::AddAssign for KeptCopies {
+    fn add_assign(&mut self, other: Self) {
+        self.samples += other.samples;
+        self.compat += other.compat;
+    }
+}
+
 /// The result of a round.
 #[derive(Default)]
 pub(crate) struct UnwoundRound {
     /// Whole records, sorted by time.
     pub(crate) records: Vec<u8>,
-    /// Number of samples that belong to a fallback event.
-    pub(crate) kept: u64,
+    /// The samples that belong to a fallback event.
+    pub(crate) kept: KeptCopies,
     /// Number of call chains in the round, by how they end.
     pub(crate) ends: ChainEndCounts,
     /// CPU time for reading unwind tables since the start, in nanoseconds.
@@ -217,8 +233,8 @@ impl UnwindWorker {
         self.order(WorkerMessage::Known(records.to_vec()));
     }
 
-    /// Begins the measurement, after the events have been switched on. Measures waits, and writes samples, from
-    /// the time that the worker sends when it knows the state of all threads.
+    /// Begins the measurement, after the events have been switched on. Measures waits, and writes samples,
+    /// from the time that the worker sends when it knows the state of all threads.
     pub(crate) fn begin_window(&mut self) -> Receiver<u64> {
         let (answer, begun) = channel();
         self.order(WorkerMessage::Begin(answer));

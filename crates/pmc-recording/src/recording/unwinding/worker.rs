@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use rustc_hash::FxHashMap;
 
 use super::table_cache::{TableCache, TableState};
-use super::{ChainEndCounts, UnwindRound, UnwoundRound, WorkerMessage};
+use super::{ChainEndCounts, KeptCopies, UnwindRound, UnwoundRound, WorkerMessage};
 use crate::recording::off_cpu::OffCpuWriter;
 use crate::recording::off_cpu::events::{OffCpuSource, STACK_COPY};
 use pmc_analysis::session::RunningProcesses;
@@ -36,7 +36,8 @@ const BUDGET: Duration = Duration::from_millis(250);
 const LONGEST: Duration = Duration::from_secs(60);
 /// Maximum number of cached address spaces.
 const MOST_SPACES: usize = 256;
-/// Maximum number of waiting threads whose stacks are read after each round. Reading a stack takes about 10 µs.
+/// Maximum number of waiting threads whose stacks are read after each round. Reading a stack takes about 10
+/// µs.
 const MOST_READ: usize = 256;
 /// Maximum number of these threads when the measurement begins, because it waits for their stacks.
 const MOST_READ_FIRST: usize = 8192;
@@ -56,8 +57,8 @@ pub(crate) struct RoundUnwinder {
     /// Records that are too new for the current round.
     held: Vec<u8>,
     off_cpu: Option<OffCpuWriter>,
-    /// Time at which the measurement begins, if off-CPU time is measured. Until then, some threads' events may
-    /// be off.
+    /// Time at which the measurement begins, if off-CPU time is measured. Until then, some threads' events
+    /// may be off.
     begins_at: u64,
     /// Whether a reader can unwind samples that keep their copies.
     pub(super) defers: bool,
@@ -328,7 +329,10 @@ impl RoundUnwinder {
                     self.lost.write(raw, sample, stack.chain, &mut done.records);
                 }
                 (Disposition::Unwinds(_) | Disposition::Keeps, Some(sample), _) => {
-                    done.kept += u64::from(unwound::write_with_fallback_id(raw, sample, &mut done.records));
+                    let samples = unwound::write_with_fallback_id(raw, sample, &mut done.records).into();
+                    let registers = sample.parts().and_then(|parts| parts.user_regs);
+                    let is_compat = registers.is_some_and(|registers| arch(registers).is_none());
+                    done.kept += KeptCopies { samples, compat: if is_compat { samples } else { 0 } };
                 }
                 _ => {
                     let measures = matches!(
@@ -643,7 +647,8 @@ mod tests {
             // The kernel sets the ABI to 0 for a sample without registers, and writes no register words.
             let round = if abi == 0 { UnwindRound { bytes: kernel_thread(), ..round } } else { round };
             let done = unwinder(hurry).obey(WorkerMessage::End(round, 0)).unwrap();
-            assert_eq!((shown(&done), done.kept), (vec![want.to_owned()], u64::from(want == "T")), "{abi}");
+            let kept = KeptCopies { samples: (want == "T").into(), compat: (abi == 3).into() };
+            assert_eq!((shown(&done), done.kept), (vec![want.to_owned()], kept), "{abi}");
         }
     }
 

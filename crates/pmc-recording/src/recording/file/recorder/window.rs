@@ -22,7 +22,7 @@ const PACE: Duration = Duration::from_millis(5);
 
 impl Recorder<'_> {
     /// Waits until the window begins, and returns this time. A command does not run yet, so its window begins
-    /// at once.
+    /// immediately.
     pub(super) fn wait_for_window(&mut self) -> Result<u64> {
         if self.failed.is_some() || self.roots.is_empty() {
             return Ok(monotonic_ns());
