@@ -146,6 +146,7 @@ pub(crate) enum CannotRun {
     Python,
     /// It shows what other programs did at that time.
     OtherPrograms,
+    Disk,
 }
 
 impl CannotRun {
@@ -156,6 +157,7 @@ impl CannotRun {
             Self::Container => "a container runtime and an image",
             Self::Python => "a C extension for Python 3.12, which most machines cannot build",
             Self::OtherPrograms => "other programs that run at the same time",
+            Self::Disk => "a disk with varying times",
         }
     }
 }
@@ -174,10 +176,13 @@ pub(crate) const CANNOT_RUN: &[(&str, &str, CannotRun)] = &[
     ("docs/how-to.md", "pmc profile -- python3 prices.py", CannotRun::Python),
     ("docs/how-to.md", "pmc report --tree -s sym", CannotRun::Python),
     ("docs/how-to.md", "pmc report --no-children -g none -s sym,srcline", CannotRun::Python),
+    ("docs/latency.md", "pmc latency syscall:fsync -g --heatmap --slowest 2 -- ./store", CannotRun::Disk),
     ("docs/push.md", "pmc export --push http://localhost:4318 --service shop", CannotRun::Server),
     ("docs/push.md", "pmc export -i old.data --push pyroscope=http://localhost:4040 --service shop", CannotRun::Server),
     ("docs/record.md", "pmc record -e arm_spe_0// -- ./hot 20000000", CannotRun::Hardware),
     ("docs/record.md", "pmc record -q -a --wall --wakers -- ./server", CannotRun::OtherPrograms),
+    ("docs/sched.md", "pmc sched record -- taskset -c 0 ./stall", CannotRun::OtherPrograms),
+    ("docs/sched.md", "pmc sched timehist --state --blame", CannotRun::OtherPrograms),
     ("docs/top-down.md", "pmc stat --topdown --td-level 2 -- ./work", CannotRun::Hardware),
     ("docs/top-down.md", "pmc stat -M tma_branch_mispredicts --metric-no-threshold -- ./work", CannotRun::Hardware),
 ];

@@ -112,11 +112,12 @@ fn wait_lines<'a>(profile: &'a Profile, event: &'a ProfileEvent) -> Vec<WaitLine
     lines
 }
 
-/// Returns the waker that ended most of the time, with its share.
-fn main_waker(line: &WaitLine<'_>, event: &ProfileEvent) -> String {
+/// Returns the waker that ended most of the time, with its share, in at most `columns` columns.
+fn main_waker(line: &WaitLine<'_>, event: &ProfileEvent, columns: usize) -> String {
     let Some((waker, time)) = line.wakers.iter().max_by_key(|(_, time)| *time) else { return String::new() };
     let share = *time as f64 / event.cost(&line.value).max(1) as f64;
-    format!("{waker} {:.0}%", share * 100.0)
+    let share = format!(" {:.0}%", share * 100.0);
+    cut(waker, columns.saturating_sub(width(&share))) + &share
 }
 
 impl WaitLine<'_> {
@@ -171,7 +172,7 @@ pub(super) fn write_waits(
             thousands(line.value.samples),
             clean(line.site).into_owned(),
             line.place(usize::MAX).painted(Paint::default()),
-            main_waker(line, event),
+            main_waker(line, event, usize::MAX),
         ]
     }));
     let mut shapes = table::fitted(
@@ -188,7 +189,7 @@ pub(super) fn write_waits(
             _ => {
                 let mut cells = row.clone();
                 cells[4] = lines[number - 1].place(shapes[4].least).painted(layout.paint);
-                cells[5] = cut(&row[5], shapes[5].least);
+                cells[5] = main_waker(&lines[number - 1], event, shapes[5].least);
                 cells.to_vec()
             }
         };

@@ -541,7 +541,7 @@ fn inlined_function_shows_its_own_and_its_callers_code() {
     };
     terminal.until("spin's own samples", |screen| own(screen).is_some_and(|own| own > 80.0));
     press(&terminal, &["/"]);
-    enter(&terminal, "^spin$");
+    enter(&terminal, " spin$");
     press(&terminal, &["a"]);
     let screen = terminal.until_shown("of all: dear (inlined)");
     let screen =

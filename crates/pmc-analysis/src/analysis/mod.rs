@@ -330,6 +330,9 @@ impl Analysis {
             recording_quality::add_remedies(&mut named.modules, session, &self.symbols);
         }
         named.trust = recording_quality::trust(session, samples, &counts, ends.clone(), *has_stacks);
+        // The waits of idle threads were recorded too.
+        let idle = self.samples.idle.rows.iter().map(|(_, value)| value.samples);
+        named.trust.samples = idle.fold(named.trust.samples, u64::saturating_add);
         named.trust.notes.extend(self.symbols.symbolizer.server_failure().map(str::to_owned));
     }
 
