@@ -342,7 +342,7 @@ fn time_of_unsampled_processes_is_reported() {
     };
     let mut of_short = 100.0_f64;
     for event in ["cpu-clock", "cpu-clock:u"] {
-        let run = folder.profile(&["-e", event, "--", "sh", "-c", &short]).expect(0);
+        let run = folder.profile(&["-v", "-e", event, "--", "sh", "-c", &short]).expect(0);
         let run =
             run.says(&[in_no_sample, "samples miss", "try: use a higher rate (-F), or pmc stat --children"]);
         let file = folder.0.path().join("perf.data");
@@ -357,7 +357,7 @@ fn time_of_unsampled_processes_is_reported() {
         assert!(sampled < counted, "{trust}");
         of_short = of_short.min(unsampled(&run.stderr));
     }
-    let run = folder.profile(&["-e", "cpu-clock", "--", &program]).expect(7);
+    let run = folder.profile(&["-v", "-e", "cpu-clock", "--", &program]).expect(7);
     // On a busy machine the sampling timer fires late.
     assert!(unsampled(&run.stderr) < of_short / 2.0, "{of_short}: {}", run.stderr);
 }

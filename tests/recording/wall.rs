@@ -275,7 +275,7 @@ fn eleven_ways_to_wait_are_measured_and_named() {
     // In reports, each thread has a row of them.
     let report = kit::run(&["report", "--stdio", "-g", "none", "-i", file.to_str().expect("UTF-8")]);
     let report = report.expect(0).stdout;
-    let is_sum = |line: &str| line.contains(" short waits ") && line.contains("[short waits]");
+    let is_sum = |line: &str| line.contains(" short ") && line.contains("[short waits]");
     assert!(report.lines().any(is_sum), "{report}");
 }
 

@@ -9,6 +9,7 @@ use crate::kit::burn::{burn_flags, least_samples, loops, share_error};
 /// A program without frame pointers, which works for the given milliseconds. One part of the work is below
 /// `alpha`, three parts are below `beta`.
 const HOT: &str = r#"
+#include <stdlib.h>
 volatile unsigned long sink;
 __attribute__((noinline)) void leaf(int n) { for (int i = 0; i < n; i++) sink += i * 7; }
 __attribute__((noinline)) int rec(int d, int n) {
