@@ -183,6 +183,7 @@ pub(crate) const CANNOT_RUN: &[(&str, &str, CannotRun)] = &[
     ("docs/record.md", "pmc record -q -a --wall --wakers -- ./server", CannotRun::OtherPrograms),
     ("docs/sched.md", "pmc sched record -- taskset -c 0 ./stall", CannotRun::OtherPrograms),
     ("docs/sched.md", "pmc sched timehist --state --blame", CannotRun::OtherPrograms),
+    ("docs/sched.md", "pmc sched map", CannotRun::OtherPrograms),
     ("docs/top-down.md", "pmc stat --topdown --td-level 2 -- ./work", CannotRun::Hardware),
     ("docs/top-down.md", "pmc stat -M tma_branch_mispredicts --metric-no-threshold -- ./work", CannotRun::Hardware),
 ];
