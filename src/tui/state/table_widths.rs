@@ -27,7 +27,8 @@ impl ThreadTimeColumns {
     pub(in crate::tui) fn of(event: &ProfileEvent) -> Self {
         match event.rates(&event.total) {
             Some(_) => Self::Rates,
-            None if event.has_waits() => Self::State,
+            // If the event measures one state, all rows have it.
+            None if event.has_waits() && event.state.is_none() => Self::State,
             None => Self::None,
         }
     }
