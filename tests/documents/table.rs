@@ -147,6 +147,7 @@ pub(crate) enum CannotRun {
     /// It shows what other programs did at that time.
     OtherPrograms,
     Disk,
+    ShortProcess,
 }
 
 impl CannotRun {
@@ -158,6 +159,7 @@ impl CannotRun {
             Self::Python => "a C extension for Python 3.12, which most machines cannot build",
             Self::OtherPrograms => "other programs that run at the same time",
             Self::Disk => "a disk with varying times",
+            Self::ShortProcess => "a process that may end before pmc reads its strings",
         }
     }
 }
@@ -186,4 +188,5 @@ pub(crate) const CANNOT_RUN: &[(&str, &str, CannotRun)] = &[
     ("docs/sched.md", "pmc sched map", CannotRun::OtherPrograms),
     ("docs/top-down.md", "pmc stat --topdown --td-level 2 -- ./work", CannotRun::Hardware),
     ("docs/top-down.md", "pmc stat -M tma_branch_mispredicts --metric-no-threshold -- ./work", CannotRun::Hardware),
+    ("docs/trace.md", "pmc trace -e openat,read,write -- cat /etc/hostname | wc", CannotRun::ShortProcess),
 ];
