@@ -146,7 +146,9 @@ pub(crate) enum CannotRun {
     Python,
     /// It shows what other programs did at that time.
     OtherPrograms,
+    /// It shows how long a disk takes.
     Disk,
+    /// It shows strings of a process that may end too early.
     ShortProcess,
 }
 
