@@ -38,19 +38,20 @@ pub(super) fn write(
 ) -> io::Result<()> {
     let order = if layout.callee { "called function first" } else { "caller first" };
     let of = if layout.shape == ChainShape::Fractal { " of the parent branch" } else { "" };
+    let whose = event.state.map_or_else(String::new, |state| format!(" of {} time", state.event_name()));
     let least = least(event, tree, layout);
     let shown = |list: &[u32]| -> Vec<u32> {
         let is_shown = |number: &&u32| event.cost(&tree.nodes[**number as usize].total) >= least;
         list.iter().filter(is_shown).take(layout.branches.unwrap_or(usize::MAX)).copied().collect()
     };
     match least {
-        0 => writeln!(out, "Call tree, {order}, branches from {}%{of}", layout.branch_limit)?,
+        0 => writeln!(out, "Call tree{whose}, {order}, branches from {}%{of}", layout.branch_limit)?,
         _ => {
             let limit = event.share(least) * 100.0;
             let all = layout.branch_limit;
             writeln!(
                 out,
-                "Call tree, {order}, branches from {limit:.1}% (--percent-limit {all} shows more)"
+                "Call tree{whose}, {order}, branches from {limit:.1}% (--percent-limit {all} shows more)"
             )?;
         }
     }
