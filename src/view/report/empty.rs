@@ -3,6 +3,7 @@
 use super::{ReportLayout, names};
 use pmc_analysis::profile::sampled::ProfileEvent;
 use pmc_analysis::profile::sampled::stacks::is_clock;
+use pmc_sys::units::counted;
 
 /// Returns a sentence that explains why the events have no rows; `None` if they have some.
 pub(super) fn reason(events: &[&ProfileEvent], layout: &ReportLayout) -> Option<String> {
@@ -10,9 +11,9 @@ pub(super) fn reason(events: &[&ProfileEvent], layout: &ReportLayout) -> Option<
         return None;
     }
     let samples: u64 = events.iter().map(|event| event.total.samples).sum();
-    let idle = events.iter().filter_map(|event| event.thread_time.as_ref()).map(|sums| sums.idle.0).sum();
-    let threads =
-        |count: usize| if count == 1 { "1 idle thread".to_owned() } else { format!("{count} idle threads") };
+    let idle =
+        events.iter().filter_map(|event| event.thread_time.as_ref()).map(|sums| sums.idle.0).sum::<usize>();
+    let threads = |count: usize| counted(count as u64, "idle thread");
     let filters = layout.filters.join(" ");
     let why = match (layout.filters.is_empty(), samples, idle) {
         (false, _, 0) => format!("no samples pass {filters}"),

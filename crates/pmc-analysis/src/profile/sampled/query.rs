@@ -22,7 +22,7 @@ use super::language;
 use super::share::ShareOf;
 use super::sort::SortKey;
 use super::strings::{StringId, StringTable};
-use super::table::{self, RowRank, TableRequest, tables};
+use super::table::{self, RowRank, TableRequest};
 use super::table_input::TableInput;
 use super::thread_states::{StateRun, StateSums};
 use super::thread_sums::{self, ThreadSum};
@@ -151,7 +151,8 @@ pub(crate) fn answer(
         let event = key.event as usize;
         let is_wanted = query.event.is_none_or(|wanted| wanted == event);
         // Timelines and sums of threads contain all states.
-        if !(is_wanted || measures_threads(event) && measures_threads(shown)) {
+        let is_of_threads = event == shown || measures_threads(event) && measures_threads(shown);
+        if !(is_wanted || is_of_threads) {
             continue;
         }
         let verdict = filter_state.look(key);
@@ -171,11 +172,7 @@ pub(crate) fn answer(
             let sum: &mut u64 = by_slice.entry(slice).or_default();
             *sum = sum.saturating_add(query.share_of.cost(value));
         }
-        if (event == shown || measures_threads(event) && measures_threads(shown))
-            && verdict.other
-            && verdict.time
-            && filter_state.pid.is_some()
-        {
+        if is_of_threads && verdict.other && verdict.time && filter_state.pid.is_some() {
             let sum: &mut SampleValue = by_attributes.entry((key.attributes, key.comm)).or_default();
             // A thread without cost in this event has a timeline too.
             if event == shown {
@@ -215,7 +212,7 @@ pub(crate) fn answer(
         share_of: query.share_of,
     };
     let mut tables = match &query.waiting_keys {
-        None => tables(&input, request, events_totals.len(), &mut texts),
+        None => table::tables(&input, request, events_totals.len(), &mut texts),
         Some(keys) => {
             let is_wait = |(key, _): &(RowKey, SampleValue)| {
                 let source = events_totals.get(key.event as usize);
@@ -223,7 +220,7 @@ pub(crate) fn answer(
             };
             let (waits, others): (Vec<_>, Vec<_>) = input.rows.iter().cloned().partition(is_wait);
             let others = TableInput { rows: &others, ..input };
-            let mut all = tables(&others, request, events_totals.len(), &mut texts);
+            let mut all = table::tables(&others, request, events_totals.len(), &mut texts);
             let request = TableRequest { keys, with_totals: false, ranks: &[], ..request };
             let waits = TableInput { rows: &waits, ..input };
             let of_waits = table::tables(&waits, request, events_totals.len(), &mut texts);
