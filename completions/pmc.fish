@@ -803,7 +803,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand compare" -l budget -d 'Time afte
 complete -c pmc -n "__fish_pmc_using_subcommand compare" -l warmup -d 'Run each command N times without counting first' -r
 complete -c pmc -n "__fish_pmc_using_subcommand compare" -s e -l event -d 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand compare" -l sample -d 'Event to sample [default: cycles, or cpu-clock]' -r
-complete -c pmc -n "__fish_pmc_using_subcommand compare" -s F -l freq -d 'Sample frequency in Hz, or `max` [default: 4000 to 25000, more for shorter runs; with stacks 4000]' -r
+complete -c pmc -n "__fish_pmc_using_subcommand compare" -s F -l freq -d 'Sample frequency in Hz, or `max` [default: 4000 to 50000, more for shorter runs; with stacks 4000]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand compare" -l call-graph -d 'How to record call stacks: auto, fp, dwarf or lbr [default: auto with -o; otherwise none]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand compare" -s s -l sort -d 'What distinguishes rows: sym, dso, srcline, comm and the other keys of pmc diff' -r
 complete -c pmc -n "__fish_pmc_using_subcommand compare" -l limit -l max-rows -d 'Maximum number of changed rows to print; 0 prints all [default: 10; all with --json]' -r

@@ -42,7 +42,7 @@ pub struct CompareArgs {
     #[arg(long, value_name = "EVENT")]
     pub(crate) sample: Option<String>,
 
-    /// Sample frequency in Hz, or `max` [default: 4000 to 25000, more for shorter runs; with stacks 4000]
+    /// Sample frequency in Hz, or `max` [default: 4000 to 50000, more for shorter runs; with stacks 4000]
     #[arg(short = 'F', long = "freq", value_name = "HZ")]
     pub(crate) freq: Option<String>,
 

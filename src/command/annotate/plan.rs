@@ -11,6 +11,7 @@ use pmc_analysis::analysis::annotate::AnnotationRequest;
 use pmc_analysis::analysis::annotate::listing::ListingOptions;
 use pmc_analysis::analysis::request::CostMeasure;
 use pmc_analysis::profile::annotate::PercentBasis;
+use pmc_analysis::profile::sampled::NameStyle;
 use pmc_symbols::symbol::disassemble::Syntax;
 use pmc_symbols::symbol::source_text::SourceFolders;
 use pmc_sys::error::Result;
@@ -56,7 +57,7 @@ impl AnnotatePlan {
                 callers: false,
                 joins: !typed.filter.no_join,
                 idle: typed.filter.idle,
-                raw_names: typed.no_demangle,
+                name_style: NameStyle { raw: typed.no_demangle, shared: false },
                 ..AnalysisRequest::new(plan::symbol_options(&typed.symbol_files)?)
             },
             code: AnnotationRequest {

@@ -23,11 +23,12 @@ use crate::view;
 use crate::view::compare::CompareAnswer;
 use crate::view::diff::{ReportFormat, groups};
 use crate::view::gate::CiFormat;
+use plan::ComparedProfiles;
 pub(super) use plan::{ComparePlan, CompareSteps, PROFILED};
 use pmc_analysis::analysis::ProgressSink as _;
-use pmc_analysis::profile::diff::Diff;
-use pmc_analysis::profile::diff::groups::GroupComparison;
-use pmc_analysis::profile::gate::{ComparisonVerdict, GateGoal, RunFailures, UnusableReason, judge};
+use pmc_analysis::profile::gate::{
+    ComparisonVerdict, GateGoal, GateSubject, LEAST_PAIRS, RunFailures, UnusableReason, judge,
+};
 use pmc_analysis::profile::versus::command_letter;
 use pmc_recording::recording::launch;
 use pmc_sys::error::{AdvisedOption, Error, Exit, Result, say};
@@ -63,20 +64,27 @@ pub(super) fn run(plan: &ComparePlan, steps: &CompareSteps<'_>) -> Result<Exit> 
     let most = Host::live().number("/proc/sys/kernel/perf_event_max_sample_rate");
     let frequency = plan.frequency(goal, counts.cpu_seconds.iter().flatten().copied().reduce(f64::min), most);
     let mut runs = ProfiledRuns { frequency, ..ProfiledRuns::default() };
-    let mut profiled = match exit.is_interruption() {
-        true => Ok(()),
-        false => runs.profile(plan, steps, &words, &signals, plan.runs() as usize),
-    };
-    if let Some(goal) = goal.filter(|_| profiled.is_ok() && runs.exit.is_none() && exit == Exit::Done) {
-        let more = runs.wanted(plan, steps, goal, began)?;
+    let mut more = if exit.is_interruption() { 0 } else { plan.runs() as usize };
+    let (mut profiled, mut profiles) = (Ok(()), None);
+    while more > 0 {
         profiled = runs.profile(plan, steps, &words, &signals, more);
+        let compares = Instant::now();
+        profiles = runs.compare(plan, steps)?;
+        let goal = goal.filter(|_| profiled.is_ok() && runs.exit.is_none() && exit == Exit::Done);
+        more = match (goal, &profiles) {
+            (Some(goal), Some((diff, compared, _))) => {
+                let subjects = groups::gate_subjects(diff, compared);
+                runs.wanted(plan, goal, &subjects, (began, compares.elapsed()))
+            }
+            _ => 0,
+        };
     }
+    problems.extend(profiles.iter().flat_map(|(.., found)| found.clone()));
     drop(signals);
     signal::release();
     if let Some(failed) = runs.exit {
         exit = failed;
     }
-    let profiles = runs.compare(plan, steps, &mut problems)?;
     // A run that fails while it is profiled counts like any other.
     counts.failures.iter_mut().zip(runs.failures).for_each(|(all, profiled)| *all = all.and(profiled));
     problems.retain(|problem| !matches!(problem, UnusableReason::CommandFailed { .. }));
@@ -88,7 +96,7 @@ pub(super) fn run(plan: &ComparePlan, steps: &CompareSteps<'_>) -> Result<Exit> 
         let is_named = condition.names().contains(&ELAPSED);
         subjects.iter_mut().filter(|of| of.name == ELAPSED).for_each(|of| of.is_optional = !is_named);
     }
-    subjects.extend(profiles.iter().flat_map(|(diff, of)| groups::gate_subjects(diff, of)));
+    subjects.extend(profiles.iter().flat_map(|(diff, of, _)| groups::gate_subjects(diff, of)));
     // The counts are valid even if profiling failed.
     let report = match (&plan.gate, &profiled) {
         (Some(condition), Ok(())) if !exit.is_interruption() => Some(judge(condition, &subjects, problems)),
@@ -98,7 +106,7 @@ pub(super) fn run(plan: &ComparePlan, steps: &CompareSteps<'_>) -> Result<Exit> 
     let verdict = ComparisonVerdict::new(&names, &counts.failures, &subjects, report);
     let answer = CompareAnswer {
         counts: &counts,
-        profiles: profiles.as_ref().map(|(diff, compared)| (diff, compared)),
+        profiles: profiles.as_ref().map(|(diff, compared, _)| (diff, compared)),
         verdict: &verdict,
         style: &plan.style,
         layout: &plan.layout,
@@ -191,23 +199,25 @@ impl ProfiledRuns {
     }
 
     /// Returns how many more runs of each command the goal needs, according to the noise of the runs so far,
-    /// but not more than there is time for.
+    /// but not more than there is time for. `reading` is the time that it took to read these runs.
     fn wanted(
         &self,
         plan: &ComparePlan,
-        steps: &CompareSteps<'_>,
         goal: GateGoal,
-        began: Instant,
-    ) -> Result<usize> {
-        let pilot = self.sides[0].len();
-        let compares = Instant::now();
-        let Some((diff, compared)) = self.compare(plan, steps, &mut Vec::new())? else { return Ok(0) };
-        let wanted = goal.runs(&groups::gate_subjects(&diff, &compared), pilot).saturating_sub(pilot);
-        // Each pair is recorded, and then read once more.
-        let pair = (self.spent + compares.elapsed()).as_secs_f64() / pilot as f64;
-        let reading_pilot = compares.elapsed();
-        let left = plan.budget.saturating_sub(began.elapsed() + reading_pilot).as_secs_f64();
+        subjects: &[GateSubject],
+        (began, reading): (Instant, Duration),
+    ) -> usize {
+        let made = self.sides[0].len();
+        let wanted = goal.runs(subjects, made).saturating_sub(made);
+        // Each pair is recorded and read. The runs so far are read once more.
+        let pair = (self.spent + reading).as_secs_f64() / made as f64;
+        let left = plan.budget.saturating_sub(began.elapsed() + reading).as_secs_f64();
         let most = (left / pair) as usize;
+        // Only pairs show how much of the noise the runs of a pair have in common.
+        let for_pairs = LEAST_PAIRS.saturating_sub(made);
+        if for_pairs > 0 && wanted.min(most) > for_pairs {
+            return for_pairs;
+        }
         let time = |runs: usize| units::duration(runs as f64 * pair * 1e9);
         let limit = (goal.limit * 10.0).round() / 10.0;
         if wanted > most {
@@ -217,16 +227,11 @@ impl ProfiledRuns {
         } else if wanted > 0 {
             say::warn(CommandWarning::MoreRuns { runs: wanted, limit, time: time(wanted) });
         }
-        Ok(wanted.min(most))
+        wanted.min(most)
     }
 
     /// Compares the recordings, if both commands were recorded.
-    fn compare(
-        &self,
-        plan: &ComparePlan,
-        steps: &CompareSteps<'_>,
-        problems: &mut Vec<UnusableReason>,
-    ) -> Result<Option<(Diff, GroupComparison)>> {
+    fn compare(&self, plan: &ComparePlan, steps: &CompareSteps<'_>) -> Result<Option<ComparedProfiles>> {
         if self.sides.iter().any(Vec::is_empty) {
             return Ok(None);
         }
@@ -235,9 +240,7 @@ impl ProfiledRuns {
         };
         let labels = [label("A", &self.sides[0]), label("B", &self.sides[1])].concat();
         let paths = [0, 1].map(|side| self.sides[side].iter().map(TemporaryRecording::path).collect());
-        let (diff, compared, more) = (steps.diff)(&plan.diff(paths), labels)?;
-        problems.extend(more);
-        Ok(Some((diff, compared)))
+        (steps.diff)(&plan.diff(paths), labels).map(Some)
     }
 }
 

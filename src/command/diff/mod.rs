@@ -12,7 +12,7 @@ use pmc_analysis::analysis::diff::DiffSides;
 use pmc_analysis::analysis::recording_quality;
 use pmc_analysis::analysis::warning::AnalysisWarning;
 use pmc_analysis::profile::diff::Diff;
-use pmc_analysis::profile::diff::groups::{GroupComparison, GroupRequest, compare_groups, problems};
+use pmc_analysis::profile::diff::groups::{GroupComparison, compare_groups, problems};
 use pmc_analysis::profile::gate::{UnusableReason, judge};
 use pmc_sys::error::{Error, Exit, Result, say};
 
@@ -61,7 +61,7 @@ pub(super) fn run(plan: &DiffPlan) -> Result<Exit> {
     Ok(verdict.gate.as_ref().map_or(exit, gate::exit_of))
 }
 
-/// Compares groups of recordings that were made alternately, without printing the comparison. `labels` are
+/// Compares groups of recordings without printing the comparison. `labels` are
 /// the names of the recordings in messages. Also returns why the comparison is unusable for a gate.
 ///
 /// # Errors
@@ -75,7 +75,6 @@ pub(super) fn compare(
     recording_quality::warn_of_names(sides.name_failures());
     let comparison = sides.compare(&plan.request)?;
     let request = plan.groups.map(|groups| groups.request).ok_or_else(|| Error::usage("no groups"))?;
-    let request = GroupRequest { in_pairs: true, ..request };
     let compared = compare_groups(&comparison, request);
     let problems = problems(&comparison.files, request.base);
     Ok((comparison, compared, problems))

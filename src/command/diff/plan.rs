@@ -12,7 +12,7 @@ use pmc_analysis::profile::diff::groups::GroupRequest;
 use pmc_analysis::profile::diff::{Compute, streams};
 use pmc_analysis::profile::gate::GateCondition;
 use pmc_analysis::profile::sampled::table::RowSelection;
-use pmc_analysis::profile::sampled::{Filter, Query, SortKey};
+use pmc_analysis::profile::sampled::{Filter, NameStyle, Query, SortKey};
 use pmc_sys::error::{Error, Result};
 use pmc_sys::terminal::{self, Stream};
 
@@ -129,7 +129,7 @@ impl DiffPlan {
                     selection,
                     keys,
                     idle: typed.idle,
-                    raw_names: typed.no_demangle,
+                    name_style: NameStyle { raw: typed.no_demangle, shared: true },
                     ..AnalysisRequest::new(plan::symbol_options(&typed.symbol_files)?)
                 },
                 wait_keys,
@@ -189,10 +189,7 @@ fn groups(typed: &DiffArgs) -> Result<Option<GroupPlan>> {
     };
     let gate = typed.fail_if.as_deref().map(GateCondition::parse).transpose()?;
     let base = if typed.vs.is_empty() { 1 } else { typed.files.len() };
-    Ok(Some(GroupPlan {
-        request: GroupRequest { base, by_share, merges_lines: false, in_pairs: false },
-        gate,
-    }))
+    Ok(Some(GroupPlan { request: GroupRequest { base, by_share, merges_lines: false }, gate }))
 }
 
 fn compute(text: &str) -> Result<Compute> {

@@ -12,7 +12,7 @@ use pmc_analysis::analysis::AnalysisRequest;
 use pmc_analysis::analysis::annotate::AnnotationRequest;
 use pmc_analysis::analysis::annotate::listing::ListingOptions;
 use pmc_analysis::analysis::request::CostMeasure;
-use pmc_analysis::profile::sampled::{Filter, Query, StackDirection};
+use pmc_analysis::profile::sampled::{Filter, NameStyle, Query, StackDirection};
 use pmc_analysis::session::samples::{SampleAttribute, TimeBuckets};
 use pmc_perfdata::perfdata::Reader;
 use pmc_perfdata::perfdata::feature::ClockData;
@@ -188,7 +188,7 @@ impl ExportPlan {
             idle: typed.filter.idle,
             stitches: typed.stacks.stitch_lbr,
             stack_changes: plan::stack_changes(&typed.stacks)?,
-            raw_names: typed.stacks.no_demangle,
+            name_style: NameStyle { raw: typed.stacks.no_demangle, shared: false },
             facets: detail == RowDetail::Slices,
             apart: apart(detail),
             ..AnalysisRequest::new(plan::symbol_options(&typed.symbol_files)?)

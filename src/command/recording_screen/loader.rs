@@ -97,7 +97,7 @@ impl Loader {
         let usual = ListingOptions {
             with_source: true,
             folders: SourceFolders { symfs: request.symbols.symfs.clone(), ..SourceFolders::default() },
-            raw_names: request.raw_names,
+            raw_names: request.name_style.raw,
             ..ListingOptions::default()
         };
         let options = opening.as_ref().map_or(usual, |opening| opening.options.clone());

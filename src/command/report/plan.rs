@@ -14,7 +14,7 @@ use pmc_analysis::analysis::request::{CostMeasure, LatencyMode, TraceField, Wait
 use pmc_analysis::profile::sampled::chains::ChainRequest;
 use pmc_analysis::profile::sampled::table::RowSelection;
 use pmc_analysis::profile::sampled::trust::TrustDetail;
-use pmc_analysis::profile::sampled::{Filter, Query, ShareOf, SortKey, StackDirection};
+use pmc_analysis::profile::sampled::{Filter, NameStyle, Query, ShareOf, SortKey, StackDirection};
 use pmc_perfdata::perfdata::Reader;
 use pmc_symbols::symbol::Depth;
 use pmc_sys::error::{Error, Result};
@@ -257,7 +257,7 @@ fn request(
         },
         stitches: typed.stacks.stitch_lbr,
         stack_changes,
-        raw_names: typed.stacks.no_demangle,
+        name_style: NameStyle { raw: typed.stacks.no_demangle, shared: false },
         raw_traces: typed.raw_trace,
         keys,
         trace_fields,

@@ -50,8 +50,8 @@ use crate::profile::sampled::table_input::TableInput;
 use crate::profile::sampled::time_sums::TimeSums;
 use crate::profile::sampled::waits::ThreadTimeSums;
 use crate::profile::sampled::{
-    LocationCalls, ModuleQuality, Profile, ProfileQuality, Query, QueryAnswer, StackProfile, StringTable,
-    callers, waits,
+    LocationCalls, ModuleQuality, NameStyle, Profile, ProfileQuality, Query, QueryAnswer, StackProfile,
+    StringTable, callers, waits,
 };
 use crate::session::samples::{self, RowKey, SampleAttribute};
 use crate::session::thread_time::{ThreadState, ThreadTime};
@@ -150,7 +150,7 @@ pub struct Analysis {
     samples: Arc<AggregatedSamples>,
     /// Stack changes that require names. The first call to [`Analysis::name`] takes and applies them.
     changes: Option<StackChanges>,
-    raw_names: bool,
+    name_style: NameStyle,
     /// Whether to ask debuginfod servers for missing files.
     asks_servers: bool,
     /// The functions with samples; `None` until requested.
@@ -233,7 +233,7 @@ impl Analysis {
             symbols,
             samples: samples.into(),
             changes: Some(request.stack_changes.clone()),
-            raw_names: request.raw_names,
+            name_style: request.name_style,
             asks_servers: request.symbols.debuginfod.is_some(),
             functions: None,
         })
@@ -284,7 +284,7 @@ impl Analysis {
             let (modules, locations) =
                 (self.samples.session.history.modules(), &self.samples.resolved.locations);
             let at = |p: pmc_symbols::symbol::SymbolProgress| meter.at(p.done as u64, p.total as u64);
-            self.symbols.name(modules, locations, depth, self.raw_names, &mut texts, &at)
+            self.symbols.name(modules, locations, depth, self.name_style, &mut texts, &at)
         };
         // Until the first call, this is the only reference to the samples.
         if let (Some(changes), Some(samples)) = (self.changes.take(), Arc::get_mut(&mut self.samples)) {
@@ -433,8 +433,10 @@ impl AggregatedSamples {
         let sums = thread_time.map(|_| {
             let (first, last) = self.samples.span.unwrap_or_default();
             let sums = ThreadTimeSums::new(last - first, &self.idle, self.samples.threads.values());
+            let Some(selected) = &self.states else { return sums };
             // The selected states are only a part of the threads' time.
-            if self.states.is_some() { ThreadTimeSums { coverage: None, ..sums } } else { sums }
+            let running_ns = sums.running_ns.filter(|_| selected.contains(&ThreadState::Running));
+            ThreadTimeSums { coverage: None, running_ns, ..sums }
         });
         let source = |(index, event): (usize, &pmc_perfdata::perfdata::RecordedEvent)| {
             let state = thread_time.and_then(|of| of.state(index));

@@ -7,7 +7,7 @@
 use rustc_hash::FxHashSet;
 
 use super::header::{FORMATS_WITH_TIMES, advise};
-use crate::profile::sampled::{Query, SortKey, sort, waits};
+use crate::profile::sampled::{NameStyle, Query, SortKey, sort, waits};
 use crate::session::parallelism::Parallelism;
 use crate::session::samples::SampleAttribute;
 use crate::session::thread_time::{ThreadState, ThreadTime};
@@ -70,8 +70,8 @@ pub struct AnalysisRequest {
     pub wait_rows: WaitRows,
     /// Changes to stacks that depend on names.
     pub stack_changes: StackChanges,
-    /// Whether to show names as the compiler wrote them.
-    pub raw_names: bool,
+    /// How functions and modules are named.
+    pub name_style: NameStyle,
     /// Whether to print tracepoint payloads field by field instead of with their format string.
     pub raw_traces: bool,
     /// Where to look for symbols. [`SymbolOptions::live`] is set if the recording is from this machine.
@@ -100,7 +100,7 @@ impl AnalysisRequest {
             idle: false,
             wait_rows: WaitRows::Functions,
             stack_changes: StackChanges::default(),
-            raw_names: false,
+            name_style: NameStyle::default(),
             raw_traces: false,
             symbols,
         }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use rustc_hash::FxHashMap;
 
-use crate::profile::sampled::{LocationCalls, StringTable};
+use crate::profile::sampled::{LocationCalls, NameStyle, StringTable};
 use crate::session::{AddedSymbol, CodeLocation, History, Module, ModuleKind};
 use pmc_perfdata::perfdata::feature::DeviceFile;
 use pmc_symbols::address::{Avma, FileOffset};
@@ -203,7 +203,7 @@ impl RecordingSymbols {
         modules: &[Module],
         locations: &[CodeLocation],
         depth: Depth,
-        raw_names: bool,
+        style: NameStyle,
         texts: &mut StringTable,
         progress: &(dyn Fn(SymbolProgress) + Sync),
     ) -> LocationCalls {
@@ -214,9 +214,7 @@ impl RecordingSymbols {
             false => self.answers(&of_data, Depth::Data, &|_| {}),
         };
         let mut next_data = 0;
-        let mut code = LocationCalls::default();
-        code.raw_names = raw_names;
-        code.is_imported = self.is_imported;
+        let mut code = LocationCalls::new(style, self.is_imported);
         for (number, location) in locations.iter().enumerate() {
             let module = location.module().map(|number| &modules[number as usize]);
             if location.data().is_some() {

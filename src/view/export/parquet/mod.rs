@@ -25,6 +25,7 @@ use twox_hash::XxHash64;
 
 use super::{ExportContents, RecordingOrigin, function_name};
 use pmc_analysis::profile::sampled::StackProfile;
+use pmc_analysis::profile::sampled::code::shared_name;
 use pmc_analysis::profile::sampled::stacks::StackRow;
 use pmc_analysis::session::ModuleKind;
 use pmc_analysis::session::thread_time::ThreadState;
@@ -242,8 +243,7 @@ fn module_name(stacks: &StackProfile<'_>, location: u32) -> String {
         None => "[not mapped]".to_owned(),
         Some(module) => match module.kind {
             ModuleKind::File => module.path.to_string_lossy().into_owned(),
-            ModuleKind::Anonymous(_) if module.short_name().starts_with("[JIT]") => "[JIT]".to_owned(),
-            _ => module.short_name(),
+            _ => shared_name(module),
         },
     };
     clean(&name).into_owned()

@@ -8,7 +8,7 @@ use crate::profile::latency::{LatencyReport, SlowInterval};
 use crate::profile::sampled::event_totals::EventTotals;
 use crate::profile::sampled::stacks::TIME_BETWEEN;
 use crate::profile::sampled::table_input::{RowStrings, TableInput};
-use crate::profile::sampled::{LocationCalls, Query, StackProfile, StringTable};
+use crate::profile::sampled::{LocationCalls, NameStyle, Query, StackProfile, StringTable};
 use crate::session::intern::Interner;
 use crate::session::samples::{RowKey, comm_key, unnamed_thread};
 use crate::session::{CommId, History, SampleValue};
@@ -36,7 +36,7 @@ impl<'a> NamedLatency<'a> {
         let code = match metered.has_stacks {
             true => {
                 let (modules, locations) = (history.modules(), &metered.resolved.locations);
-                symbols.name(modules, locations, Depth::Inlines, false, &mut texts, &|_| {})
+                symbols.name(modules, locations, Depth::Inlines, NameStyle::default(), &mut texts, &|_| {})
             }
             false => LocationCalls::default(),
         };

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analysis::symbols::RecordingSymbols;
-use crate::profile::sampled::{LocationCall, LocationCalls, PENDING, StringId, StringTable};
+use crate::profile::sampled::{LocationCall, LocationCalls, NameStyle, PENDING, StringId, StringTable};
 use crate::session::live::Live;
 use crate::session::{AddedSymbol, CodeLocation, Module, ModuleKind};
 use pmc_symbols::address::IntervalMap;
@@ -474,8 +474,9 @@ impl NameFinder {
         }
         // Use a separate string table, so that readers do not wait while files are read.
         let mut texts = StringTable::default();
-        let NameOptions { depth, raw_names, .. } = self.options;
-        let code = self.symbols.name(&self.modules, locations, depth, raw_names, &mut texts, &|_| {});
+        let NameOptions { depth, raw_names: raw, .. } = self.options;
+        let style = NameStyle { raw, shared: false };
+        let code = self.symbols.name(&self.modules, locations, depth, style, &mut texts, &|_| {});
         self.store(locations, &code, &texts);
         self.symbols.symbolizer.forget_names();
         let now = Instant::now();

@@ -147,15 +147,14 @@ pub struct GroupRequest {
     pub by_share: bool,
     /// Whether to add up rows that differ only in their source line, which is the last sort key.
     pub merges_lines: bool,
-    /// Whether recordings of the same number in both groups are a pair: they were made one after the other.
-    pub in_pairs: bool,
 }
 
 /// Compares the base's recordings with the others.
 pub fn compare_groups(diff: &Diff, request: GroupRequest) -> GroupComparison {
     // Costs with different units cannot be compared.
     let request = GroupRequest { by_share: request.by_share || diff.has_mixed_units, ..request };
-    let GroupRequest { base, by_share, merges_lines, .. } = request;
+    let GroupRequest { base, by_share, merges_lines } = request;
+    let in_pairs = are_pairs(&diff.files, base);
     let is_complete = |event: &&DiffEvent| event.totals.iter().all(Option::is_some);
     let mut events: Vec<GroupEvent> = diff
         .events
@@ -177,7 +176,7 @@ pub fn compare_groups(diff: &Diff, request: GroupRequest) -> GroupComparison {
             let rows = rows.into_iter().map(|(cells, values, line)| GroupRow {
                 cells,
                 line,
-                change: change(&totals, &values, &slowness, request, source),
+                change: change(&totals, &values, &slowness, (request, in_pairs), source),
             });
             let exact = (0..totals.len()).map(|run| event.exact_running(run));
             let exact: Option<Vec<u64>> = exact.collect();
@@ -188,7 +187,7 @@ pub fn compare_groups(diff: &Diff, request: GroupRequest) -> GroupComparison {
                 }
                 None => totals.clone(),
             };
-            let total = change(&all, &all, &vec![1.0; totals.len()], request, source);
+            let total = change(&all, &all, &vec![1.0; totals.len()], (request, in_pairs), source);
             let keys = event.keys[..event.keys.len() - usize::from(merges_lines)].to_vec();
             let runnable = runnable(event, base);
             GroupEvent {
@@ -288,6 +287,17 @@ pub fn problems(files: &[DiffFile], base: usize) -> Vec<UnusableReason> {
         }));
     }
     reasons
+}
+
+/// Whether recordings of the same number in both groups are a pair, according to their clocks: they were made
+/// one after the other, with no other recording between them.
+fn are_pairs(files: &[DiffFile], base: usize) -> bool {
+    let times: Option<Vec<(u64, u64)>> = files.iter().map(|file| file.sampled_ns).collect();
+    let Some(times) = times.filter(|times| times.len() == 2 * base) else { return false };
+    let mut order: Vec<usize> = (0..times.len()).collect();
+    order.sort_by_key(|run| times[*run]);
+    let is_apart = order.windows(2).all(|next| times[next[0]].1 <= times[next[1]].0);
+    is_apart && order.chunks(2).all(|pair| pair[0].abs_diff(pair[1]) == base)
 }
 
 /// Returns a warning if the recordings of the groups were not made alternately, according to their clocks.
@@ -391,10 +401,10 @@ fn change(
     totals: &[SampleValue],
     values: &[SampleValue],
     slowness: &[f64],
-    request: GroupRequest,
+    (request, in_pairs): (GroupRequest, bool),
     source: CostSource,
 ) -> GroupChange {
-    let GroupRequest { base, by_share, in_pairs, .. } = request;
+    let GroupRequest { base, by_share, .. } = request;
     let share = |run: usize| part(&totals[run], &values[run]).share;
     let cost = |run: usize| match by_share {
         true => share(run),
@@ -455,5 +465,28 @@ fn set_verdicts(events: &mut [GroupEvent]) {
             let is_more = of.sides[1].mean > of.sides[0].mean;
             of.verdict = if is_more { GroupVerdict::More } else { GroupVerdict::Less };
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn alternating_recordings_are_pairs() {
+        let files = |times: &[u64]| -> Vec<DiffFile> {
+            let file = |at: &u64| DiffFile { sampled_ns: Some((*at, *at + 10)), ..DiffFile::default() };
+            times.iter().map(file).collect()
+        };
+        // Alternately, also if the sides take turns in being first, and in any order of names.
+        assert!(are_pairs(&files(&[0, 20, 40, 10, 30, 50]), 3));
+        assert!(are_pairs(&files(&[0, 30, 40, 10, 20, 50]), 3));
+        assert!(are_pairs(&files(&[40, 0, 20, 50, 10, 30]), 3));
+        assert!(!are_pairs(&files(&[0, 10, 20, 30, 40, 50]), 3), "first one side, then the other");
+        assert!(!are_pairs(&files(&[0, 20, 40, 30, 10, 50]), 3), "names that do not match the order");
+        assert!(!are_pairs(&files(&[0, 20, 40, 5, 30, 50]), 3), "at the same time");
+        assert!(!are_pairs(&files(&[0, 20, 10]), 2), "different numbers");
+        let unknown = [DiffFile::default(), DiffFile::default()];
+        assert!(!are_pairs(&unknown, 1));
     }
 }

@@ -27,11 +27,11 @@ pub const VERSION: u32 = 1;
 /// The normal distribution's 97.5 % quantile.
 const Z: f64 = 1.959_964;
 /// Significance level for two recordings. Stricter than between groups of recordings, because two recordings
-/// do not show how much runs vary.
-pub const LEVEL: f64 = 0.01;
+/// do not show how much runs vary, and because people compare two recordings many times.
+pub const LEVEL: f64 = 0.001;
 /// Minimum number of samples on both sides together for a test. With fewer samples, no difference would be
-/// significant.
-pub const LEAST_SAMPLES: u64 = 6;
+/// significant: `2 · 0.5^10` is 0.002.
+pub const LEAST_SAMPLES: u64 = 11;
 
 /// The quantity that is computed from two values and used for sorting.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

@@ -165,7 +165,7 @@ mod tests {
         }
         // The stated minimum.
         let base = side(&[(1, 1000)]);
-        for (samples, verdict) in [(5, ChangeVerdict::Rare), (6, ChangeVerdict::Noise)] {
+        for (samples, verdict) in [(10, ChangeVerdict::Rare), (11, ChangeVerdict::Noise)] {
             let event = compared(&[base.clone(), side(&[(1, 1000), (2, samples)])], Compute::Time, 1);
             let line = event.lines.iter().find(|line| line.values[0].samples == 0).unwrap();
             assert_eq!(line.changes[0].unwrap().verdict, verdict, "{samples}");

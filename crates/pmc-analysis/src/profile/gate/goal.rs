@@ -4,15 +4,15 @@
 //! condition ──> limit, level ──> change to find in a function with the share s
 //!                                    │
 //!   CPU time of a run ───────────────┼──> samples per side ──> sampling frequency
-//!   noise of the pilot runs ─────────┴──> runs per side
+//!   noise of the runs so far ────────┴──> runs per side
 //! ```
-//! The number of runs follows from the *noise* of the pilot runs only, never from the change between them
-//! (Stein, *A two-sample test for a linear hypothesis whose power is independent of the variance*, Annals of
+//! The number of runs follows from the *noise* of the runs so far, never from the change between them (Stein,
+//! *A two-sample test for a linear hypothesis whose power is independent of the variance*, Annals of
 //! Mathematical Statistics 16, 1945). A change that looks large by chance therefore cannot end the runs
 //! early, and the probability of a false alarm stays as stated.
 
 use super::condition::{ConditionSubject, GateCondition};
-use super::{GateSubject, MeanChange};
+use super::{GateSubject, LEAST_PAIRS, MeanChange};
 use crate::profile::statistics::SIGNIFICANCE;
 use crate::profile::statistics::distribution::t_quantile;
 
@@ -22,14 +22,14 @@ const POWER: f64 = 0.95;
 /// The smallest share of the cost for which functions are to be measured precisely.
 const SMALL_SHARE: f64 = 0.02;
 
-/// Number of tested functions that is assumed before the pilot runs.
+/// Number of tested functions that is assumed before the first runs.
 const USUAL_FUNCTIONS: usize = 50;
 
 /// Number of tests of whole measures: elapsed time and total, in one of two families.
 const WHOLE_TESTS: f64 = 4.0;
 
-/// The estimate of the noise from a few pilot runs may be too small by this factor.
-const PILOT_ERROR: f64 = 1.15;
+/// The estimate of the noise from a few runs may be too small by this factor.
+const NOISE_ERROR: f64 = 1.15;
 
 /// Maximum number of runs of each side.
 pub const MOST_RUNS: usize = 1000;
@@ -81,36 +81,38 @@ impl GateGoal {
         2.0 / (error * error) / SMALL_SHARE
     }
 
-    /// Returns how many runs each side needs, according to the noise of `pilot` runs of each side. Returns at
-    /// most [`MOST_RUNS`], and `pilot` if nothing could be measured.
-    pub fn runs(&self, subjects: &[GateSubject], pilot: usize) -> usize {
+    /// Returns how many runs each side needs, according to the noise of the runs so far, of which there are
+    /// `made` of each side. Returns at most [`MOST_RUNS`], and `made` if nothing could be measured.
+    pub fn runs(&self, subjects: &[GateSubject], made: usize) -> usize {
         let tested = || subjects.iter().filter_map(|of| Some((of.share, of.change.as_ref().ok()?)));
         let functions: Vec<(f64, &MeanChange)> =
             tested().filter_map(|(share, change)| Some((share?, change))).collect();
         let tests = 2.0 * functions.len() as f64;
         let whole = tested().filter(|(share, _)| share.is_none()).map(|(_, change)| {
-            runs_for(pilot, change.error * PILOT_ERROR, |df| {
+            runs_for(made, change.error * NOISE_ERROR, |df| {
                 self.limit / t_quantile(1.0 - self.level / WHOLE_TESTS / 2.0, df)
             })
         });
         let large = functions.iter().filter(|(share, _)| *share >= SMALL_SHARE);
         let mut runs: Vec<usize> = large
             .map(|(share, change)| {
-                runs_for(pilot, change.error, |df| self.error_to_find(self.change_to_find(*share), tests, df))
+                runs_for(made, change.error, |df| self.error_to_find(self.change_to_find(*share), tests, df))
             })
             .collect();
         // The noise of single functions in a few runs is itself noisy; their median is not.
         runs.sort_unstable();
         let function = runs.get(runs.len() / 2).copied();
-        whole.chain(function).max().unwrap_or(pilot)
+        let runs = whole.chain(function).max().unwrap_or(made);
+        // A few more runs make pairs, whose common noise cancels. Very few more runs do not change much.
+        if runs > made { runs.max(LEAST_PAIRS).max(made + made.div_ceil(10)).min(MOST_RUNS) } else { made }
     }
 }
 
-/// Returns the number of runs after which the standard error, which is `error` after `pilot` runs, is at most
+/// Returns the number of runs after which the standard error, which is `error` after `made` runs, is at most
 /// `wanted` for the degrees of freedom of these runs.
-fn runs_for(pilot: usize, error: f64, wanted: impl Fn(f64) -> f64) -> usize {
-    let is_enough = |runs: usize| error * (pilot as f64 / runs as f64).sqrt() <= wanted(runs as f64 - 1.0);
-    let (mut low, mut high) = (pilot.max(2), MOST_RUNS);
+fn runs_for(made: usize, error: f64, wanted: impl Fn(f64) -> f64) -> usize {
+    let is_enough = |runs: usize| error * (made as f64 / runs as f64).sqrt() <= wanted(runs as f64 - 1.0);
+    let (mut low, mut high) = (made.max(2), MOST_RUNS);
     while low < high {
         let middle = usize::midpoint(low, high);
         if is_enough(middle) {

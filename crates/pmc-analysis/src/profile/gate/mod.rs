@@ -21,7 +21,8 @@
 //!   chance, so the variance is at least the variance from sampling (`diff/groups.rs`).
 //! - Runs in pairs of A and B, one after the other, meet the same load. With enough pairs, their differences
 //!   are compared instead, without the most extreme ones ([`MeanChange::paired`]).
-//! - [`GateGoal`] chooses the number of runs by the noise of pilot runs, never by the change between them.
+//! - [`GateGoal`] chooses the number of runs by the noise of the runs so far, never by the change between
+//!   them.
 //! - Every measure that the condition selects is one test. Holm's correction ([`holm`]) limits the
 //!   probability of any false alarm. Benjamini and Hochberg's correction does not: many real improvements
 //!   would let a chance result pass as a regression. Whole measures and functions each get half of that
@@ -46,7 +47,7 @@ pub const LEAST_RUNS: usize = 3;
 
 /// Minimum number of pairs for [`MeanChange::paired`]. With fewer pairs, the loss of degrees of freedom
 /// outweighs the smaller noise.
-const LEAST_PAIRS: usize = 20;
+pub const LEAST_PAIRS: usize = 20;
 
 /// Fraction of the differences between the runs of pairs that is omitted at each end.
 const TRIMMED: f64 = 0.1;

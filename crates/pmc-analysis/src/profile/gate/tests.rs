@@ -93,11 +93,14 @@ fn changed_recordings(
         totals[run] = Some(value(sum));
     }
     let event = DiffEvent { name: "cpu-clock".to_owned(), totals, lines: rows, ..DiffEvent::default() };
-    Diff { files: vec![DiffFile::default(); 2 * runs], events: vec![event], ..Diff::default() }
+    // The recordings were made alternately.
+    let at = |run: usize| ((2 * (run % runs) + run / runs) * 10) as u64;
+    let file = |run| DiffFile { sampled_ns: Some((at(run), at(run) + 9)), ..DiffFile::default() };
+    Diff { files: (0..2 * runs).map(file).collect(), events: vec![event], ..Diff::default() }
 }
 
 fn gate_of(diff: &Diff, runs: usize, by_share: bool, condition: &str) -> GateReport {
-    let request = GroupRequest { base: runs, by_share, merges_lines: false, in_pairs: false };
+    let request = GroupRequest { base: runs, by_share, merges_lines: false };
     judge(&GateCondition::parse(condition).unwrap(), &subjects_of(diff, request), vec![])
 }
 
@@ -269,7 +272,7 @@ fn planned(
     const PILOT: usize = 10;
     let condition = GateCondition::parse(USUAL).unwrap();
     let goal = GateGoal::of(&condition, &["total".to_owned()]).unwrap();
-    let request = |base| GroupRequest { base, by_share: false, merges_lines: false, in_pairs: true };
+    let request = |base| GroupRequest { base, by_share: false, merges_lines: false };
     let pilot = changed_recordings(PILOT, samples, factor, noise, random);
     let runs = goal.runs(&subjects_of(&pilot, request(PILOT)), PILOT).min(most);
     let diff = changed_recordings(runs, samples, factor, noise, random);

@@ -3,6 +3,7 @@
 //! Receives locations and the symbolizer's results. Decides which placeholder to show if a name or a module
 //! is missing.
 
+use std::borrow::Cow;
 use std::num::NonZeroU64;
 
 use rustc_hash::FxHashMap;
@@ -44,6 +45,15 @@ impl LocationCall {
     }
 }
 
+/// How functions and modules are named.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct NameStyle {
+    /// Whether names are shown in their mangled form.
+    pub raw: bool,
+    /// Whether generated code has the same names in all runs of a program, for comparisons of recordings.
+    pub shared: bool,
+}
+
 /// The calls of all locations.
 #[derive(Debug, Default)]
 pub struct LocationCalls {
@@ -51,8 +61,7 @@ pub struct LocationCalls {
     /// For each location, the index range of its calls (end exclusive).
     ranges: Vec<(u32, u32)>,
     modules: Vec<Option<u32>>,
-    /// Whether names are shown in their mangled form.
-    pub raw_names: bool,
+    style: NameStyle,
     /// Whether the calls are those of an imported profile. The import made up their addresses and sizes.
     pub(crate) is_imported: bool,
     /// Cached strings that many locations share: the names of modules and the placeholders for their code.
@@ -68,12 +77,16 @@ pub const UNKNOWN: &str = "[unknown]";
 pub(crate) const UNMAPPED: &str = "[not mapped]";
 
 /// Returns the name of code whose module is known but whose function is not: the module's name in brackets.
-fn placeholder(module: &Module) -> String {
-    let name = module.short_name();
+fn placeholder(name: String) -> String {
     if name.starts_with('[') { name } else { format!("[{name}]") }
 }
 
 impl LocationCalls {
+    /// Creates an empty list.
+    pub(crate) fn new(style: NameStyle, is_imported: bool) -> Self {
+        Self { style, is_imported, ..Self::default() }
+    }
+
     pub(crate) fn clear(&mut self) {
         self.calls.clear();
         self.ranges.clear();
@@ -94,7 +107,9 @@ impl LocationCalls {
         texts: &mut StringTable,
     ) {
         let start = self.calls.len() as u32;
-        let dso = || (texts.add(&module.map_or_else(|| UNKNOWN.to_owned(), Module::short_name)), None);
+        let shared = self.style.shared;
+        let module_name = |module: &Module| if shared { shared_name(module) } else { module.short_name() };
+        let dso = || (texts.add(&module.map_or_else(|| UNKNOWN.to_owned(), module_name)), None);
         let cached = location.module().map_or(0, |module| module as usize + 1);
         if cached >= self.of_module.len() {
             self.of_module.resize(cached + 1, None);
@@ -106,14 +121,21 @@ impl LocationCalls {
             Some(names) if !frames.is_empty() => {
                 for frame in frames {
                     let function = names.function(frame.function);
-                    let name = if self.raw_names { &function.raw } else { &function.name };
+                    let name = if self.style.raw { &function.raw } else { &function.name };
                     let address = address.filter(|_| !frame.inlined && !self.is_imported);
                     let into = address.zip(function.start);
                     let into = into.and_then(|(address, start)| address.checked_sub(start));
                     let start = into.and_then(|into| location.offset.checked_sub(into));
                     let size = u32::try_from(function.size).unwrap_or(u32::MAX);
                     let file = frame.source.map(|source| texts.add(names.file(source.file)));
-                    let symbol = self.of_function.entry(frame.function).or_insert_with(|| texts.add(name));
+                    let symbol = self.of_function.entry(frame.function).or_insert_with(|| {
+                        let is_generated = |module: &Module| is_generated_module(&module.short_name());
+                        texts.add(&if shared && module.is_some_and(is_generated) {
+                            without_addresses(name)
+                        } else {
+                            Cow::Borrowed(&**name)
+                        })
+                    });
                     self.calls.push(LocationCall {
                         dso,
                         symbol: *symbol,
@@ -132,7 +154,8 @@ impl LocationCalls {
                     self.calls.push(LocationCall::new(dso, texts.add(missing.name()), level, true));
                 }
                 None => {
-                    let word = || texts.add(&module.map_or_else(|| UNMAPPED.to_owned(), placeholder));
+                    let word = |module| placeholder(module_name(module));
+                    let word = || texts.add(&module.map_or_else(|| UNMAPPED.to_owned(), word));
                     self.calls.push(LocationCall::new(dso, *unnamed.get_or_insert_with(word), level, false));
                 }
             },
@@ -232,6 +255,29 @@ impl CodeKind {
             _ => Self::Program,
         }
     }
+}
+
+/// Returns the name of a module in all runs of a program. The memory or the file of generated code has the
+/// number of its process in its name.
+pub fn shared_name(module: &Module) -> String {
+    let name = module.short_name();
+    if is_generated_module(&name) && !name.starts_with("[anon:") { "[JIT]".to_owned() } else { name }
+}
+
+/// Replaces addresses in the name of a function, which differ from run to run, with `0x…`. Java's hidden
+/// classes have them: `Shop$$Lambda/0x00007f1c8c000a00.apply`.
+fn without_addresses(name: &str) -> Cow<'_, str> {
+    /// Minimum number of digits of an address.
+    const DIGITS: usize = 8;
+    let mut kept = String::new();
+    let mut rest = name;
+    while let Some((before, after)) = rest.split_once("0x") {
+        let digits = after.bytes().take_while(u8::is_ascii_hexdigit).count();
+        kept += before;
+        kept += if digits >= DIGITS { "0x…" } else { &rest[before.len()..before.len() + 2 + digits] };
+        rest = &after[digits..];
+    }
+    if kept.is_empty() { Cow::Borrowed(name) } else { Cow::Owned(kept + rest) }
 }
 
 /// Whether a module is memory that contains a runtime's generated code, or a file that `inject --jit` created

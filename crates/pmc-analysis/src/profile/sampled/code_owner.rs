@@ -364,20 +364,22 @@ impl<'a> CodeOwners<'a> {
     }
 
     /// Returns the location to name for a wait, given the locations of its stack, innermost first: that of
-    /// the program's own function, or else of the innermost function outside the kernel and the C library.
+    /// the program's own function, or else of the innermost function outside the kernel and the C library. If
+    /// the stack ends in the C library, its innermost function is at least a hint.
     pub(super) fn waiting_location(&mut self, stack: &[u32]) -> Option<u32> {
-        let mut outside = None;
+        let (mut outside, mut in_libc) = (None, None);
         for location in stack {
             for call in self.code.range(*location) {
                 match self.owner(call) {
                     CodeOwner::Program => return Some(*location),
                     CodeOwner::GoScheduler => return outside,
-                    CodeOwner::Kernel | CodeOwner::Libc => {}
+                    CodeOwner::Kernel => {}
+                    CodeOwner::Libc => in_libc = in_libc.or(Some(*location)),
                     _ => outside = outside.or(Some(*location)),
                 }
             }
         }
-        outside
+        outside.or(in_libc)
     }
 }
 
@@ -475,7 +477,8 @@ mod tests {
         };
         assert_eq!(name(&[0, 1, 2, 3]), Some("Cache::get"));
         assert_eq!(name(&[0, 1, 4]), Some("time_sleep"));
-        assert_eq!(name(&[0, 1]), None);
+        assert_eq!(name(&[0, 1]), Some("pthread_mutex_lock"));
+        assert_eq!(name(&[0]), None);
         assert_eq!(name(&[0, 5, 3]), None);
         // An attribute of a row that is no wait, or of a damaged file.
         assert_eq!(waiting_call(&code, Some(u64::MAX), &texts), None);

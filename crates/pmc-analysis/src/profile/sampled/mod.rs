@@ -43,7 +43,7 @@ pub mod waits;
 pub use crate::session::SampleValue;
 pub use crate::session::thread_time::ThreadState;
 pub use chain_tree::{ChainNode, ChainTree};
-pub use code::{CodeKind, LocationCall, LocationCalls};
+pub use code::{CodeKind, LocationCall, LocationCalls, NameStyle};
 pub use filter::Filter;
 pub use language::LanguageFunction;
 pub use live::{FunctionRef, LiveHeader, PENDING};
