@@ -1,4 +1,5 @@
-//! Runs the commands that README.md and the pages in `docs` show, and compares their output with the pages.
+//! Runs the commands that README.md and the pages in `docs` show, and compares their output with the pages. Also
+//! makes the pictures again ([`pictures`]).
 //!
 //! A block of code whose first line begins with `$ ` shows commands and their output. On a page:
 //!
@@ -19,6 +20,7 @@ mod kit;
 
 mod compare;
 mod page;
+mod pictures;
 mod table;
 
 use std::collections::BTreeMap;
