@@ -95,9 +95,15 @@ pub(crate) fn identity(profile: &Profile, row: &TableRow) -> u64 {
     hasher.finish()
 }
 
-/// Returns the text of a row that searches look at.
-pub(crate) fn words(profile: &Profile, row: &TableRow) -> String {
-    row.cells.iter().map(|cell| cell_words(profile, cell)).collect::<Vec<_>>().join(" ")
+/// Whether a search finds a row: by the name in a single cell, so that `^main$` finds a function, or by the
+/// line that all cells make.
+fn finds(search: &Search, profile: &Profile, row: &TableRow) -> bool {
+    let cells: Vec<String> = row.cells.iter().map(|cell| cell_words(profile, cell)).collect();
+    let name_finds = |(cell, words): (&RowCell, &String)| match cell {
+        RowCell::Symbol(_, id) => search.finds(profile.texts.get(*id)),
+        _ => search.finds(words),
+    };
+    row.cells.iter().zip(&cells).any(name_finds) || search.finds(&cells.join(" "))
 }
 
 /// Returns the function of an event's row, if it has one. For a wait, this is the function of the program
@@ -138,7 +144,7 @@ impl FunctionTable {
         folds: bool,
         height: usize,
     ) {
-        let takes = |row: &TableRow| !filter.is_some() || filter.finds(&words(profile, row));
+        let takes = |row: &TableRow| !filter.is_some() || finds(filter, profile, row);
         self.shown = (0..event.rows.len() as u32).filter(|at| takes(&event.rows[*at as usize])).collect();
         let row = |at: &u32| &event.rows[*at as usize];
         self.callers = None;
@@ -214,7 +220,7 @@ impl FunctionTable {
         backwards: bool,
     ) -> Option<usize> {
         let len = self.shown.len();
-        let matches = |line: &usize| search.finds(&words(profile, &event.rows[self.shown[*line] as usize]));
+        let matches = |line: &usize| finds(search, profile, &event.rows[self.shown[*line] as usize]);
         if backwards {
             (1..=len).map(|back| (from + 2 * len - back) % len).find(matches)
         } else {
@@ -226,7 +232,7 @@ impl FunctionTable {
     /// first.
     pub(crate) fn largest(&self, profile: &Profile, event: &ProfileEvent, search: &Search) -> Option<usize> {
         let row = |line: &usize| &event.rows[self.shown[*line] as usize];
-        let lines = (0..self.shown.len()).filter(|line| search.finds(&words(profile, row(line))));
+        let lines = (0..self.shown.len()).filter(|line| finds(search, profile, row(line)));
         lines.max_by_key(|line| (event.cost(&row(line).total), std::cmp::Reverse(*line)))
     }
 

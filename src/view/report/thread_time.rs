@@ -112,12 +112,31 @@ fn wait_lines<'a>(profile: &'a Profile, event: &'a ProfileEvent) -> Vec<WaitLine
     lines
 }
 
-/// Returns the waker that ended most of the time, with its share, in at most `columns` columns.
+/// Returns the waker that ended most of the time, with its share, in at most `columns` columns. Threads with
+/// the same name count as one waker: the threads of a pool do the same work, and each has a small share.
 fn main_waker(line: &WaitLine<'_>, event: &ProfileEvent, columns: usize) -> String {
-    let Some((waker, time)) = line.wakers.iter().max_by_key(|(_, time)| *time) else { return String::new() };
-    let share = *time as f64 / event.cost(&line.value).max(1) as f64;
-    let share = format!(" {:.0}%", share * 100.0);
-    cut(waker, columns.saturating_sub(width(&share))) + &share
+    /// Minimum width of a name next to which the number of threads is shown.
+    const NAME: usize = 8;
+    // A thread is `TID:NAME`; other wakers, such as a timer, have only a name.
+    let name_of = |waker: &str| waker.split_once(':').map_or(waker, |(_, name)| name).to_owned();
+    let mut groups: FxHashMap<String, (u64, Vec<&str>)> = FxHashMap::default();
+    for (waker, time) in &line.wakers {
+        let (sum, members) = groups.entry(name_of(waker)).or_default();
+        *sum += time;
+        members.push(waker);
+    }
+    let largest = groups.into_iter().max_by(|(a, (x, _)), (b, (y, _))| x.cmp(y).then_with(|| b.cmp(a)));
+    let Some((name, (time, members))) = largest else { return String::new() };
+    let share = format!(" {:.0}%", time as f64 / event.cost(&line.value).max(1) as f64 * 100.0);
+    let (waker, mut others) = match &members[..] {
+        [one] => ((*one).to_owned(), String::new()),
+        all => (name, format!(", {} threads", all.len())),
+    };
+    if columns.saturating_sub(width(&others) + width(&share)) < NAME.min(width(&waker)) {
+        others.clear();
+    }
+    let share = others + &share;
+    cut(&waker, columns.saturating_sub(width(&share))) + &share
 }
 
 impl WaitLine<'_> {
@@ -301,11 +320,12 @@ mod tests {
         assert_eq!(headline(&sums()), format!("2.00 s elapsed, 1 thread: {states}"));
     }
 
-    /// Writes the waits of a profile in which two threads woke the waiters of one mutex.
+    /// Writes the waits of a profile in which a thread and two threads of a pool woke the waiters of a mutex.
     fn written(width: usize, rows: usize, idle: bool) -> String {
         let mut profile = Profile::default();
         let mut text = |text: &str| RowCell::Text(profile.texts.add(text));
-        let [mutex, sleep, main, worker, none] = ["mutex", "sleep", "7:main", "9:worker", ""].map(&mut text);
+        let [mutex, sleep, main, none] = ["mutex", "sleep", "7:main", ""].map(&mut text);
+        let workers = ["8:worker", "9:worker"].map(&mut text);
         let file = profile.texts.add("/src/cache.cpp");
         let [put, nap] = ["shop::Cache<std::string, int>::put(int)", "nap"]
             .map(|name| RowCell::Symbol('.', profile.texts.add(name)));
@@ -330,9 +350,10 @@ mod tests {
         profile.events.push(ProfileEvent {
             total: value(10, 1000 * MS).waiting(ThreadState::Blocked),
             rows: vec![
-                row([mutex, put, line(40), main], 2, 500 * MS),
+                row([mutex, put, line(40), main], 2, 300 * MS),
                 row([sleep, nap, none, none], 5, 250 * MS),
-                row([mutex, put, line(40), worker], 3, 250 * MS),
+                row([mutex, put, line(40), workers[0]], 2, 250 * MS),
+                row([mutex, put, line(40), workers[1]], 1, 200 * MS),
             ],
             state: Some(ThreadState::Blocked),
             keys: Some(KEYS.to_vec()),
@@ -355,7 +376,7 @@ mod tests {
             words(&written(120, 20, false)),
             [
                 "Waiting 1.00 s waits what where woken by",
-                "750 ms 75.0% 5 mutex shop::Cache<…>::put(int) (cache.cpp:40) 7:main 67%",
+                "750 ms 75.0% 5 mutex shop::Cache<…>::put(int) (cache.cpp:40) worker, 2 threads 60%",
                 "250 ms 25.0% 5 sleep nap"
             ]
         );

@@ -82,6 +82,8 @@ fn incremental_search() {
     assert!(desk.press("n").cursor_line().unwrap().contains("price"));
     assert!(desk.press("n").cursor_line().unwrap().contains("serve"));
     assert!(desk.press("N").cursor_line().unwrap().contains("price"));
+    // Anchors refer to a name as well as to the whole line, which begins with the module.
+    assert!(desk.press("/^memcpy$<Enter>").cursor_line().unwrap().contains("memcpy"));
     assert!(desk.press("/nowhere<Enter>").screen().contains("nothing matches"));
     assert!(desk.press("/operator(<Enter>").screen().contains("not a valid regular expression"));
 }

@@ -39,8 +39,10 @@ impl Host {
         let mut memory = None;
         for task in tasks.flatten().take(most) {
             let Some(tid) = task.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-            let call = std::fs::read_to_string(task.path().join("syscall")).unwrap_or_default();
-            let Some(address) = waited_futex(&call) else { continue };
+            let call = self.blocked_at(tid).and_then(|blocked| blocked.call);
+            let Some((_, [address, ..])) = call.filter(|(number, _)| CALLS.contains(number)) else {
+                continue;
+            };
             let open = || File::open(self.path(format!("/proc/{pid}/mem"))).ok();
             let Some(memory) = memory.get_or_insert_with(open) else { return };
             let mut bytes = [0; FUTEX_WORDS * 4];
@@ -51,33 +53,14 @@ impl Host {
             for (word, bytes) in words.iter_mut().zip(bytes.as_chunks::<4>().0) {
                 *word = u32::from_ne_bytes(*bytes);
             }
-            found.push(FutexReading { time: clock::monotonic_ns(), tid, address, words });
+            found.push(FutexReading { time: clock::monotonic_ns(), tid: tid as i32, address, words });
         }
     }
-}
-
-/// Returns the futex on which a thread is waiting; `None` if the thread is doing something else.
-fn waited_futex(call: &str) -> Option<u64> {
-    let mut words = call.split_ascii_whitespace();
-    let number: u64 = words.next()?.parse().ok()?;
-    let address = u64::from_str_radix(words.next()?.strip_prefix("0x")?, 16).ok()?;
-    CALLS.contains(&number).then_some(address)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_futex_calls_have_a_futex() {
-        let call = |number: u64| format!("{number} 0x55a2378730c0 0x80 0x2 0x0 0x0 0x0 0x7ffd 0x7f2f\n");
-        assert_eq!(waited_futex(&call(CALLS[0])), Some(0x55a2_3787_30c0));
-        assert_eq!(waited_futex(&call(CALLS[1])), Some(0x55a2_3787_30c0));
-        assert_eq!(waited_futex(&call(0)), None);
-        assert_eq!(waited_futex("running\n"), None);
-        assert_eq!(waited_futex("-1 0x7ffd 0x7f2f\n"), None);
-        assert_eq!(waited_futex(""), None);
-    }
 
     #[test]
     fn our_own_waiting_thread_is_found() {

@@ -207,4 +207,23 @@ mod tests {
         assert!(host.processes().contains(&pid));
         assert!(host.threads(0).is_none());
     }
+
+    #[test]
+    fn blocked_threads_have_a_call_or_only_registers() {
+        let root = tempfile::tempdir().expect("a folder");
+        let blocked = |line: &str| {
+            let thread = root.path().join("proc/7");
+            std::fs::create_dir_all(&thread).expect("a folder");
+            std::fs::write(thread.join("syscall"), line).expect("a file");
+            Host::rooted(root.path()).blocked_at(7)
+        };
+        let call = "202 0x55a2378730c0 0x80 0x2 0x0 0x0 0x0 0x7ffd 0x7f2f\n";
+        let arguments = [0x55a2_3787_30c0, 0x80, 2, 0, 0, 0];
+        let wanted = BlockedAt { call: Some((202, arguments)), sp: 0x7ffd, ip: 0x7f2f };
+        assert_eq!(blocked(call), Some(wanted));
+        assert_eq!(blocked("-1 0x7ffd 0x7f2f\n"), Some(BlockedAt { call: None, ..wanted }));
+        for line in ["running\n", "", "202 0x1\n", "202 7 8 9 10 11 12 13 14\n"] {
+            assert_eq!(blocked(line), None, "{line}");
+        }
+    }
 }
