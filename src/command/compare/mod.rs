@@ -70,7 +70,8 @@ pub(super) fn run(plan: &ComparePlan, steps: &CompareSteps<'_>) -> Result<Exit> 
         profiled = runs.profile(plan, steps, &words, &signals, more);
         let compares = Instant::now();
         profiles = runs.compare(plan, steps)?;
-        let goal = goal.filter(|_| profiled.is_ok() && runs.exit.is_none() && exit == Exit::Done);
+        let is_complete = profiled.is_ok() && runs.exit.is_none() && exit == Exit::Done;
+        let goal = goal.filter(|_| is_complete && !runs.is_out_of_time);
         more = match (goal, &profiles) {
             (Some(goal), Some((diff, compared, _))) => {
                 let subjects = groups::gate_subjects(diff, compared);
@@ -152,6 +153,8 @@ struct ProfiledRuns {
     frequency: Option<String>,
     /// The time that the recordings took.
     spent: Duration,
+    /// Whether there is no time for all runs that the goal needs.
+    is_out_of_time: bool,
 }
 
 impl ProfiledRuns {
@@ -201,7 +204,7 @@ impl ProfiledRuns {
     /// Returns how many more runs of each command the goal needs, according to the noise of the runs so far,
     /// but not more than there is time for. `reading` is the time that it took to read these runs.
     fn wanted(
-        &self,
+        &mut self,
         plan: &ComparePlan,
         goal: GateGoal,
         subjects: &[GateSubject],
@@ -220,7 +223,8 @@ impl ProfiledRuns {
         }
         let time = |runs: usize| units::duration(runs as f64 * pair * 1e9);
         let limit = (goal.limit * 10.0).round() / 10.0;
-        if wanted > most {
+        self.is_out_of_time = wanted > most;
+        if self.is_out_of_time {
             let all = began.elapsed().as_secs_f64() + wanted as f64 * pair * 1.1;
             let budget = format!("{:.0}s", (all / 10.0).ceil() * 10.0);
             say::warn(CommandWarning::TooManyRuns { runs: wanted, limit, time: time(wanted), most, budget });
