@@ -246,10 +246,23 @@ fn vdso_functions_are_named() {
     assert!(names.iter().any(|n| n.contains("clock_gettime")), "{names:?}");
 }
 
+/// A process without a perf map, and the path of the map. A process of another user that had the same number
+/// may have left one.
+fn process_without_map() -> (std::process::Child, String) {
+    loop {
+        let mut process = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let path = format!("/tmp/perf-{}.map", process.id());
+        if std::fs::symlink_metadata(&path).is_err() {
+            return (process, path);
+        }
+        process.kill().and_then(|()| process.wait()).unwrap();
+    }
+}
+
 #[test]
 fn jit_code_is_named_by_its_perf_map() {
-    let pid = std::process::id();
-    let path = format!("/tmp/perf-{pid}.map");
+    let (mut process, path) = process_without_map();
+    let pid = process.id();
     std::fs::write(&path, "7f1230000000 40 LazyCompile:*hot /app.js:3\n7f1230000040 10 stub\nrubbish\n")
         .unwrap();
     let queries =
@@ -267,6 +280,7 @@ fn jit_code_is_named_by_its_perf_map() {
         matches!(&missing[..], [MissingDataReason::PerfMap { said, .. }] if said.contains("No such file")),
         "{missing:?}"
     );
+    process.kill().and_then(|()| process.wait()).unwrap();
 }
 
 /// Why a given `--vmlinux` is not used for a kernel with this build-id.
