@@ -168,12 +168,15 @@ fn listen_at(directory: &RunDirectory) -> Result<Listener> {
     let listen = || -> io::Result<OwnedFd> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
-        // This process has the lock, so the previous holder has ended.
-        let _ = std::fs::remove_file(&path);
-        bind(&socket, &SocketAddrUnix::new(path.as_path())?)?;
+        // Clients must not find a socket that does not listen yet. This process has the lock, so files with
+        // these names are left from a holder that has ended.
+        let unfinished = path.with_file_name("new");
+        let _ = std::fs::remove_file(&unfinished);
+        bind(&socket, &SocketAddrUnix::new(unfinished.as_path())?)?;
         // Access is checked for each request.
-        chmod(&path, Mode::from_raw_mode(0o666))?;
+        chmod(&unfinished, Mode::from_raw_mode(0o666))?;
         listen(&socket, BACKLOG)?;
+        std::fs::rename(&unfinished, &path)?;
         Ok(socket)
     };
     let listener = listen().map(|socket| Listener { socket, path: Some(path.clone()) });
