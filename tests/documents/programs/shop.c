@@ -1,5 +1,5 @@
 /* Looks up products by number: in a binary search, or in a loop over all products. */
-enum { PRODUCTS = 200, ORDERS = 1000000 };
+enum { PRODUCTS = 200, ORDERS = 8000000 };
 static volatile long sum;
 static int products[PRODUCTS];
 __attribute__((noinline)) int find_article(int number) {
