@@ -96,7 +96,8 @@ impl GateGoal {
         let large = functions.iter().filter(|(share, _)| *share >= SMALL_SHARE);
         let mut runs: Vec<usize> = large
             .map(|(share, change)| {
-                runs_for(made, change.error, |df| self.error_to_find(self.change_to_find(*share), tests, df))
+                let error = change.error * NOISE_ERROR;
+                runs_for(made, error, |df| self.error_to_find(self.change_to_find(*share), tests, df))
             })
             .collect();
         // The noise of single functions in a few runs is itself noisy; their median is not.
