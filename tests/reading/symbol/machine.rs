@@ -248,20 +248,19 @@ fn vdso_functions_are_named() {
 
 /// A process without a perf map, and the path of the map. A process of another user that had the same number
 /// may have left one.
-fn process_without_map() -> (std::process::Child, String) {
+fn process_without_map() -> (kit::ProcessGuard, String) {
     loop {
-        let mut process = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let process = kit::ProcessGuard::start(std::process::Command::new("sleep").arg("1000"));
         let path = format!("/tmp/perf-{}.map", process.id());
         if std::fs::symlink_metadata(&path).is_err() {
             return (process, path);
         }
-        process.kill().and_then(|()| process.wait()).unwrap();
     }
 }
 
 #[test]
 fn jit_code_is_named_by_its_perf_map() {
-    let (mut process, path) = process_without_map();
+    let (process, path) = process_without_map();
     let pid = process.id();
     std::fs::write(&path, "7f1230000000 40 LazyCompile:*hot /app.js:3\n7f1230000040 10 stub\nrubbish\n")
         .unwrap();
@@ -280,7 +279,6 @@ fn jit_code_is_named_by_its_perf_map() {
         matches!(&missing[..], [MissingDataReason::PerfMap { said, .. }] if said.contains("No such file")),
         "{missing:?}"
     );
-    process.kill().and_then(|()| process.wait()).unwrap();
 }
 
 /// Why a given `--vmlinux` is not used for a kernel with this build-id.

@@ -152,8 +152,8 @@ pub struct GroupRequest {
 /// Compares the base's recordings with the others.
 pub fn compare_groups(diff: &Diff, request: GroupRequest) -> GroupComparison {
     // Costs with different units cannot be compared.
-    let request = GroupRequest { by_share: request.by_share || diff.has_mixed_units, ..request };
     let GroupRequest { base, by_share, merges_lines } = request;
+    let by_share = by_share || diff.has_mixed_units;
     let in_pairs = are_pairs(&diff.files, base);
     let is_complete = |event: &&DiffEvent| event.totals.iter().all(Option::is_some);
     let mut events: Vec<GroupEvent> = diff
@@ -169,6 +169,7 @@ pub fn compare_groups(diff: &Diff, request: GroupRequest) -> GroupComparison {
                 }
             };
             let source = event.source();
+            let how = ComparedRuns { base, by_share, in_pairs, source };
             let slowness = match by_share || source == CostSource::Census {
                 true => vec![1.0; totals.len()],
                 false => slowness(&rows, totals.len(), base),
@@ -176,7 +177,7 @@ pub fn compare_groups(diff: &Diff, request: GroupRequest) -> GroupComparison {
             let rows = rows.into_iter().map(|(cells, values, line)| GroupRow {
                 cells,
                 line,
-                change: change(&totals, &values, &slowness, (request, in_pairs), source),
+                change: change(&totals, &values, &slowness, how),
             });
             let exact = (0..totals.len()).map(|run| event.exact_running(run));
             let exact: Option<Vec<u64>> = exact.collect();
@@ -187,7 +188,7 @@ pub fn compare_groups(diff: &Diff, request: GroupRequest) -> GroupComparison {
                 }
                 None => totals.clone(),
             };
-            let total = change(&all, &all, &vec![1.0; totals.len()], (request, in_pairs), source);
+            let total = change(&all, &all, &vec![1.0; totals.len()], how);
             let keys = event.keys[..event.keys.len() - usize::from(merges_lines)].to_vec();
             let runnable = runnable(event, base);
             GroupEvent {
@@ -289,11 +290,15 @@ pub fn problems(files: &[DiffFile], base: usize) -> Vec<UnusableReason> {
     reasons
 }
 
+/// Returns the times of the first and last sample of each recording, if all are known.
+fn sampled_times(files: &[DiffFile]) -> Option<Vec<(u64, u64)>> {
+    files.iter().map(|file| file.sampled_ns).collect()
+}
+
 /// Whether recordings of the same number in both groups are a pair, according to their clocks: they were made
 /// one after the other, with no other recording between them.
 fn are_pairs(files: &[DiffFile], base: usize) -> bool {
-    let times: Option<Vec<(u64, u64)>> = files.iter().map(|file| file.sampled_ns).collect();
-    let Some(times) = times.filter(|times| times.len() == 2 * base) else { return false };
+    let Some(times) = sampled_times(files).filter(|times| times.len() == 2 * base) else { return false };
     let mut order: Vec<usize> = (0..times.len()).collect();
     order.sort_by_key(|run| times[*run]);
     let is_apart = order.windows(2).all(|next| times[next[0]].1 <= times[next[1]].0);
@@ -302,8 +307,7 @@ fn are_pairs(files: &[DiffFile], base: usize) -> bool {
 
 /// Returns a warning if the recordings of the groups were not made alternately, according to their clocks.
 fn order_note(files: &[DiffFile], base: usize) -> Option<String> {
-    let times: Option<Vec<(u64, u64)>> = files.iter().map(|file| file.sampled_ns).collect();
-    let times = times?;
+    let times = sampled_times(files)?;
     let (old, new) = times.split_at(base);
     let span =
         |of: &[(u64, u64)]| Some((of.iter().map(|time| time.0).min()?, of.iter().map(|time| time.1).max()?));
@@ -397,14 +401,24 @@ fn weighted_median(mut pairs: Vec<(f64, f64)>) -> f64 {
     at.map_or(1.0, |at| pairs[at].0)
 }
 
+/// How the runs of an event are compared.
+#[derive(Clone, Copy)]
+struct ComparedRuns {
+    /// Number of runs of the base, which come first.
+    base: usize,
+    by_share: bool,
+    /// Whether runs of the same number in both groups are a pair.
+    in_pairs: bool,
+    source: CostSource,
+}
+
 fn change(
     totals: &[SampleValue],
     values: &[SampleValue],
     slowness: &[f64],
-    (request, in_pairs): (GroupRequest, bool),
-    source: CostSource,
+    how: ComparedRuns,
 ) -> GroupChange {
-    let GroupRequest { base, by_share, .. } = request;
+    let ComparedRuns { base, by_share, in_pairs, source } = how;
     let share = |run: usize| part(&totals[run], &values[run]).share;
     let cost = |run: usize| match by_share {
         true => share(run),
