@@ -38,6 +38,27 @@ pub const TWO_THREADS: &str = r#"int main(void) {
 }
 "#;
 
+/// C source: `generated` makes two functions with these names in anonymous memory, 256 bytes apart, and a perf
+/// map that names them. Each takes a number of iterations. x86-64 only.
+pub const GENERATED: &str = r#"
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+static unsigned char code[] = {0x55, 0x48, 0x89, 0xe5, 0x89, 0xf9, 0xff, 0xc9, 0x75, 0xfc, 0x5d, 0xc3};
+static unsigned char *generated(const char *first, const char *second) {
+    unsigned char *p = mmap(0, 8192, 7, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memcpy(p, code, sizeof code);
+    memcpy(p + 256, code, sizeof code);
+    char name[64];
+    sprintf(name, "/tmp/perf-%d.map", getpid());
+    FILE *f = fopen(name, "w");
+    fprintf(f, "%lx 40 %s\n%lx 40 %s\n", (long)p, first, (long)p + 256, second);
+    fclose(f);
+    return p;
+}
+"#;
+
 /// Temporary folder of a test.
 #[derive(Debug)]
 pub struct Lab(tempfile::TempDir);

@@ -290,23 +290,13 @@ fn incomparable_recordings_are_explained() {
     alone(&folder).expect(0).prints(&["perf.data.old", "0 rows differ"]);
 }
 
-/// Code in anonymous memory, with a perf map. One of the names contains an address that differs from run to run.
+/// Generated code. One of the names contains an address that differs from run to run.
 #[cfg(target_arch = "x86_64")]
-const GENERATED: &str = r#"
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-static unsigned char code[] = {0x55, 0x48, 0x89, 0xe5, 0x89, 0xf9, 0xff, 0xc9, 0x75, 0xfc, 0x5d, 0xc3};
+const SHOP: &str = r#"
 int main(void) {
-    unsigned char *p = mmap(0, 8192, 7, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    memcpy(p, code, sizeof code);
-    memcpy(p + 256, code, sizeof code);
-    char name[64];
-    sprintf(name, "/tmp/perf-%d.map", getpid());
-    FILE *f = fopen(name, "w");
-    fprintf(f, "%lx 40 Shop.price\n%lx 40 Shop$$Lambda/0x%016lx.apply\n", (long)p, (long)p + 256, (long)getpid() << 20);
-    fclose(f);
+    char lambda[64];
+    sprintf(lambda, "Shop$$Lambda/0x%016lx.apply", (long)getpid() << 20);
+    unsigned char *p = generated("Shop.price", lambda);
     for_cpu_ms(300) { ((void (*)(int))p)(loops(300000)); ((void (*)(int))(p + 256))(loops(150000)); }
     return 0;
 }
@@ -316,7 +306,7 @@ int main(void) {
 #[test]
 fn generated_code_is_the_same_in_all_processes() {
     let Some(lab) = Lab::new() else { return };
-    let program = lab.build("generated", GENERATED, &FLAGS);
+    let program = lab.build("generated", &[lab::GENERATED, SHOP].concat(), &FLAGS);
     let files = ["a.data", "b.data"].map(|file| lab.record(file, &RECORD, &program));
     let document = json(&[&files[0], &files[1]], &[]);
     for name in ["Shop.price", "Shop$$Lambda/0x….apply"] {

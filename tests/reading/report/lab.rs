@@ -36,22 +36,10 @@ int main(void) {
 }
 "#;
 
-/// Code that is in no file, and a perf map that names it.
+/// Code that is in no file, and a perf map that names it. `GENERATED` of the kit precedes it.
 pub(crate) const JIT: &str = r#"
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-static unsigned char code[] = {0x55, 0x48, 0x89, 0xe5, 0x89, 0xf9, 0xff, 0xc9, 0x75, 0xfc, 0x5d, 0xc3};
 int main(void) {
-  unsigned char *p = mmap(0, 8192, 7, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  memcpy(p, code, sizeof code);
-  memcpy(p + 256, code, sizeof code);
-  char name[64];
-  sprintf(name, "/tmp/perf-%d.map", getpid());
-  FILE *f = fopen(name, "w");
-  fprintf(f, "%lx 40 first\n%lx 40 the second one\n", (long)p, (long)p + 256);
-  fclose(f);
+  unsigned char *p = generated("first", "the second one");
   for_cpu_ms(200) { ((void (*)(int))p)(loops(300000)); ((void (*)(int))(p + 256))(loops(150000)); }
   return 0;
 }

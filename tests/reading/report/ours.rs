@@ -6,6 +6,7 @@ use std::process::Stdio;
 
 use super::against::{agree, pmc_json, totals_agree};
 use super::lab::{DEEP, JIT, Lab, MANY};
+use crate::kit::lab::GENERATED;
 use crate::kit::{self, oracle};
 
 /// Name, options, program, whether it is a stream, and the threads to compare (none: all).
@@ -53,7 +54,7 @@ fn other_tools_read_the_same_numbers_from_pmc_recordings() {
         return;
     }
     let (deep, many) = (lab.build("deep", DEEP), lab.build("many", MANY));
-    let jit = lab.build("jit", JIT);
+    let jit = lab.build("jit", &[GENERATED, JIT].concat());
     let (deep, many, jit) = (deep.to_str().unwrap(), many.to_str().unwrap(), jit.to_str().unwrap());
     let own: &[&str] = &[];
     let busy: &[&str] = &["many", "worker", "swapper"];

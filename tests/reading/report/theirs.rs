@@ -9,6 +9,7 @@ use std::path::Path;
 
 use super::against::{agree, children_agree, pmc_json, scripts_agree, shares, stacks_agree, totals_agree};
 use super::lab::{DEEP, JIT, Lab, MANY};
+use crate::kit::lab::GENERATED;
 use crate::kit::{self, oracle};
 
 #[test]
@@ -114,7 +115,7 @@ fn system_wide_and_tracepoint_recordings_match_perf() {
 #[test]
 fn jit_code_uses_the_names_of_its_map() {
     let Some(lab) = Lab::new() else { return };
-    let jit = lab.build("jit", JIT);
+    let jit = lab.build("jit", &[GENERATED, JIT].concat());
     let file = lab.record("jit.data", &["-e", "cpu-clock", "-g"], &[jit.to_str().expect("plain")], false);
     agree(&file, &[]);
     children_agree(&file, 0.0);
