@@ -48,7 +48,7 @@ pub(crate) const PAGES: &[PageRun] = &[
         on_terminal: Some("pmc diff"),
         programs: &["gcc"],
         setup:
-            "cp $PROGRAMS/shares.c .; sed s,/src,$PWD, $PROGRAMS/shares.s >shares.s; gcc shares.s -o shares
+            "cp $PROGRAMS/shares.c .; gcc -g -fno-omit-frame-pointer shares.c -o shares
             pmc record -q -g -F 4000 -o old.data -- ./shares 50 30
             pmc record -q -g -F 4000 -o new.data -- ./shares 20 60
             gcc -O1 -g -fno-omit-frame-pointer -pthread -DWRITE_US=3000 $PROGRAMS/queue.c -o queue
