@@ -47,8 +47,7 @@ pub(crate) const PAGES: &[PageRun] = &[
         is_ordered: false,
         on_terminal: Some("pmc diff"),
         programs: &["gcc"],
-        setup:
-            "cp $PROGRAMS/shares.c .; gcc -g -fno-omit-frame-pointer shares.c -o shares
+        setup: "cp $PROGRAMS/shares.c .; gcc -g -fno-omit-frame-pointer shares.c -o shares
             pmc record -q -g -F 4000 -o old.data -- ./shares 50 30
             pmc record -q -g -F 4000 -o new.data -- ./shares 20 60
             gcc -O1 -g -fno-omit-frame-pointer -pthread -DWRITE_US=3000 $PROGRAMS/queue.c -o queue

@@ -123,7 +123,7 @@ fn copied(args: &[&str], in_thread: bool) -> Option<Copied> {
             sp: words[1],
             fp: words[2],
             lr: words[3],
-            others: [0; 16],
+            others: [0; 29],
         },
         found: words[5..5 + count].to_vec(),
         stack: bytes[8 * (5 + count)..].to_vec(),

@@ -4,6 +4,7 @@
 use crate::Lab;
 use crate::kit;
 
+mod callers;
 mod files;
 mod losses;
 mod options;

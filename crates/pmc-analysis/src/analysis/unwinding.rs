@@ -123,7 +123,7 @@ impl EndCounts {
             None | Some(ChainEnd::Root) => {}
             _ if unwound.is_joined || unwound.is_completed => {}
             Some(ChainEnd::Cut) => self.cut += 1,
-            Some(ChainEnd::Lost) => self.lost += 1,
+            Some(ChainEnd::Lost | ChainEnd::Unread) => self.lost += 1,
             Some(ChainEnd::Long) => self.long += 1,
             Some(ChainEnd::NoTables(address)) => {
                 let module = spaces.history.find(stack.epoch, address).map(|mapped| mapped.module);

@@ -1,33 +1,43 @@
 //! A file's call frame information, by address.
 //!
 //! ```text
-//!   address -> index -> place of the function's entry -> row: where the caller's frame and registers are
+//!   address -> table (.eh_frame, .debug_frame) -> index -> function's entry -> row: where the caller's
+//!                                                                              registers are
 //! ```
 //!
-//! framehop unwinds 64-bit stacks and reads these sections itself. For 64-bit files, only
-//! [`Entries::frame_pointer`] is used, which shows whether the kernel's frame-pointer chain is reliable.
-
-use std::sync::Arc;
+//! framehop reads one of the tables of 64-bit files itself, and applies the simple rows. [`Row`] applies all
+//! others.
 
 use gimli::{
-    AArch64, BaseAddresses, CfaRule, CommonInformationEntry, DebugFrame, EhFrame, EndianSlice, LittleEndian,
-    Reader, Register, RegisterRule, Section, UnwindContext, UnwindOffset, UnwindSection, X86, X86_64,
+    AArch64, BaseAddresses, CfaRule, DebugFrame, EhFrame, EndianSlice, FrameDescriptionEntry, LittleEndian,
+    RegisterRule, UnwindContext, UnwindSection,
 };
 
 use super::arch::Arch;
+use super::row::Row;
+use super::section::{CallFrameSection, SharedBytes, debug_frame, eh_frame, frame_pointer};
 
 /// The call frame information of a file.
 #[derive(Debug)]
 pub(super) struct Entries {
     pub(super) arch: Arch,
-    pub(super) eh_frame: Option<Arc<[u8]>>,
-    pub(super) debug_frame: Option<Arc<[u8]>>,
     pub(super) bases: BaseAddresses,
-    pub(super) index: EntryIndex,
+    /// The tables, in the order in which an address is looked up. For 64-bit files, framehop reads the first.
+    pub(super) tables: Vec<FrameTable>,
     /// Whether any entry mentions the frame-pointer register. Go's entries never do, even though all Go
     /// functions have a frame pointer.
     pub(super) tell_frame_pointers: bool,
 }
+
+/// A section with call frame information.
+#[derive(Debug)]
+pub(super) struct FrameTable {
+    pub(super) section: CallFrameSection,
+    pub(super) index: EntryIndex,
+}
+
+/// A function's entry.
+type FunctionEntry<'a> = FrameDescriptionEntry<EndianSlice<'a, LittleEndian>>;
 
 /// Locates each function's entry in its section.
 #[derive(Debug)]
@@ -36,7 +46,7 @@ pub(super) enum EntryIndex {
     List(Vec<(u64, usize)>),
     /// The linker's index (`.eh_frame_hdr`), which [`UnwindTables`](super::UnwindTables) has verified, with
     /// the file addresses of the index and of `.eh_frame`.
-    Linkers { header: Arc<[u8]>, address: u64, eh_frame: u64 },
+    Linkers { header: SharedBytes, address: u64, eh_frame: u64 },
 }
 
 /// Size of the header before the linker's table. The table contains pairs of function and entry, 4 bytes
@@ -85,44 +95,76 @@ impl EntryIndex {
     }
 }
 
+impl FrameTable {
+    /// Returns the entry of the function at a file address.
+    fn function(&self, arch: Arch, bases: &BaseAddresses, address: u64) -> Option<FunctionEntry<'_>> {
+        let place = self.index.place(address)?;
+        let function = match &self.section {
+            CallFrameSection::Eh(bytes) => {
+                eh_frame(bytes, arch).fde_from_offset(bases, place.into(), EhFrame::cie_from_offset)
+            }
+            CallFrameSection::Debug(bytes) => {
+                debug_frame(bytes, arch).fde_from_offset(bases, place.into(), DebugFrame::cie_from_offset)
+            }
+        };
+        function.ok().filter(|function| function.contains(address))
+    }
+}
+
 impl Entries {
+    /// Returns the row for a file address; `None` if no table has one.
+    pub(super) fn row<'a>(&'a self, address: u64, context: &'a mut UnwindContext<usize>) -> Option<Row<'a>> {
+        let function =
+            |table: &'a FrameTable| Some((table, table.function(self.arch, &self.bases, address)?));
+        let (table, function) = self.tables.iter().find_map(function)?;
+        let row = match &table.section {
+            CallFrameSection::Eh(bytes) => {
+                let section = eh_frame(bytes, self.arch);
+                function.unwind_info_for_address(&section, &self.bases, context, address)
+            }
+            CallFrameSection::Debug(bytes) => {
+                let section = debug_frame(bytes, self.arch);
+                function.unwind_info_for_address(&section, &self.bases, context, address)
+            }
+        };
+        Some(Row {
+            arch: self.arch,
+            rules: row.ok()?,
+            section: &table.section,
+            is_in_first_table: std::ptr::eq(table, &raw const self.tables[0]),
+            encoding: function.cie().encoding(),
+            return_address: function.cie().return_address_register(),
+            is_signal_frame: function.is_signal_trampoline(),
+        })
+    }
+
     /// Returns the content of the frame-pointer register at an address; `None` if the tables do not specify
     /// it.
     pub(super) fn frame_pointer(&self, address: u64) -> Option<FramePointer> {
-        let place = self.index.place(address).filter(|_| self.tell_frame_pointers)?;
-        match (&self.eh_frame, &self.debug_frame) {
-            (Some(bytes), _) => self.by_row(&eh_frame(bytes, self.arch), place, address),
-            (_, Some(bytes)) => self.by_row(&debug_frame(bytes, self.arch), place, address),
-            _ => None,
+        if !self.tell_frame_pointers {
+            return None;
         }
-    }
-
-    fn by_row<'a, S>(&self, section: &S, place: usize, address: u64) -> Option<FramePointer>
-    where
-        S: UnwindSection<EndianSlice<'a, LittleEndian>>,
-        S::Offset: gimli::UnwindOffset<usize>,
-    {
-        let entry = section.fde_from_offset(&self.bases, S::Offset::from(place), S::cie_from_offset).ok()?;
         let mut context = UnwindContext::new();
-        let row = entry.unwind_info_for_address(section, &self.bases, &mut context, address).ok()?;
+        let row = self.row(address, &mut context)?;
         let register = frame_pointer(self.arch);
-        if matches!(row.cfa(), CfaRule::RegisterAndOffset { register: base, .. } if *base == register) {
+        if matches!(row.rules.cfa(), CfaRule::RegisterAndOffset { register: base, .. } if *base == register) {
             return Some(FramePointer::Own);
         }
-        Some(match row.register(register) {
+        Some(match row.rules.register(register) {
             None | Some(RegisterRule::SameValue) => FramePointer::Callers,
             // arm64 code saves both registers as a pair, the frame record, and computes the CFA from the
             // stack pointer.
             Some(RegisterRule::Offset(at))
                 if self.arch == Arch::Aarch64
-                    && row.register(AArch64::X30) == Some(RegisterRule::Offset(at.saturating_add(8))) =>
+                    && row.rules.register(AArch64::X30)
+                        == Some(RegisterRule::Offset(at.saturating_add(8))) =>
             {
                 FramePointer::Own
             }
             // In functions that align their stack, the rule is an expression: the register was saved at the
             // address that it now contains.
-            Some(RegisterRule::Expression(saved)) => match saved.get(section) {
-                Ok(expression) if expression.0.slice() == [DW_OP_BREG0 + register.0 as u8, 0] => {
+            Some(RegisterRule::Expression(saved)) => match row.expression(&saved) {
+                Some(expression) if expression.0.slice() == [DW_OP_BREG0 + register.0 as u8, 0] => {
                     FramePointer::Own
                 }
                 _ => FramePointer::Other,
@@ -133,61 +175,6 @@ impl Entries {
 }
 
 const DW_OP_BREG0: u8 = gimli::constants::DW_OP_breg0.0;
-
-/// Returns the number of the frame-pointer register.
-pub(super) fn frame_pointer(arch: Arch) -> Register {
-    match arch {
-        Arch::X86_64 => X86_64::RBP,
-        Arch::X86 => X86::EBP,
-        Arch::Aarch64 => AArch64::X29,
-    }
-}
-
-fn address_size(arch: Arch) -> u8 {
-    if arch == Arch::X86 { 4 } else { 8 }
-}
-
-/// Maximum size of a CIE, which is read again for each function that refers to it. Those of compilers take
-/// less than 100 bytes.
-const LONGEST_CIE: usize = 1 << 10;
-/// The error for a longer CIE.
-pub(crate) const LONG_CIE: gimli::Error = gimli::Error::UnsupportedOffset;
-
-/// Parses the CIE at an offset of a section.
-///
-/// # Errors
-/// Fails if it is malformed or too long.
-pub(crate) fn short_cie<R, S>(
-    section: &S,
-    bases: &BaseAddresses,
-    at: S::Offset,
-) -> gimli::Result<CommonInformationEntry<R>>
-where
-    R: Reader<Offset = usize>,
-    S: UnwindSection<R> + Section<R>,
-    S::Offset: UnwindOffset<usize>,
-{
-    let mut bytes = section.reader().clone();
-    bytes.skip(UnwindOffset::into(at))?;
-    match bytes.read_initial_length()? {
-        (..=LONGEST_CIE, _) => S::cie_from_offset(section, bases, at),
-        _ => Err(LONG_CIE),
-    }
-}
-
-/// Parses these bytes as `.eh_frame`.
-pub(super) fn eh_frame(bytes: &[u8], arch: Arch) -> EhFrame<EndianSlice<'_, LittleEndian>> {
-    let mut section = EhFrame::new(bytes, LittleEndian);
-    section.set_address_size(address_size(arch));
-    section
-}
-
-/// Parses these bytes as `.debug_frame`.
-pub(super) fn debug_frame(bytes: &[u8], arch: Arch) -> DebugFrame<EndianSlice<'_, LittleEndian>> {
-    let mut section = DebugFrame::new(bytes, LittleEndian);
-    section.set_address_size(address_size(arch));
-    section
-}
 
 #[cfg(test)]
 mod tests {
@@ -219,9 +206,9 @@ mod tests {
         let words = [0x1000u64, 0x100].map(u64::to_le_bytes).concat();
         let function = entry(&[&0u32.to_le_bytes()[..], &words].concat(), &rules.concat());
         let index = EntryIndex::List(vec![(0x1000, common.len())]);
-        let debug_frame = Some([common, function].concat().into());
-        let bases = BaseAddresses::default();
-        Entries { arch: Arch::X86_64, eh_frame: None, debug_frame, bases, index, tell_frame_pointers }
+        let section = CallFrameSection::Debug([common, function].concat().into());
+        let tables = vec![FrameTable { section, index }];
+        Entries { arch: Arch::X86_64, bases: BaseAddresses::default(), tables, tell_frame_pointers }
     }
 
     #[test]
@@ -243,7 +230,7 @@ mod tests {
         let pair = |function: i32, entry: i32| [function.to_le_bytes(), entry.to_le_bytes()].concat();
         // The index is at 0x5000, `.eh_frame` at 0x6000.
         let table = [pair(-0x4000, 0x1018), pair(-0x3000, 0x1040)].concat();
-        let header: Arc<[u8]> = [&[0; INDEX_HEADER][..], &table].concat().into();
+        let header: SharedBytes = [&[0; INDEX_HEADER][..], &table].concat().into();
         let index = EntryIndex::Linkers { header, address: 0x5000, eh_frame: 0x6000 };
         let at = [0xfff, 0x1000, 0x1fff, 0x2000, u64::MAX];
         assert_eq!(

@@ -23,7 +23,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::walker::{ChainEnd, StackFrame};
+use super::frame::{ChainEnd, StackFrame};
 
 /// Maximum number of threads whose stack is kept.
 pub(super) const MOST_THREADS: usize = 1 << 12;
@@ -67,7 +67,7 @@ impl Joiner {
             *known = LastStack { space, frames: Vec::new() };
         }
         // A sampled address does not identify a caller. If unwinding failed, the last frame may be wrong.
-        let can_go_on = matches!(end, ChainEnd::Cut | ChainEnd::Long) && chain.len() > 1;
+        let can_go_on = matches!(end, ChainEnd::Cut | ChainEnd::Unread | ChainEnd::Long) && chain.len() > 1;
         let from = if can_go_on { outermost.sp } else { innermost.sp };
         let outer = known.frames.partition_point(|frame| frame.sp > from);
         let goes_on = can_go_on && known.frames.get(outer) == Some(&outermost);
@@ -96,8 +96,7 @@ mod tests {
 
     /// Frames by name and distance from the stack's base, innermost first.
     fn chain(frames: &[(u8, u64)]) -> Vec<StackFrame> {
-        let frame =
-            |(name, below): &(u8, u64)| StackFrame { address: Avma((*name).into()), sp: 0x8000 - below };
+        let frame = |(name, below): &(u8, u64)| StackFrame::returned_to(Avma((*name).into()), 0x8000 - below);
         frames.iter().map(frame).collect()
     }
 

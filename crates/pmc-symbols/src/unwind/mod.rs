@@ -12,11 +12,15 @@
 //! ```
 
 mod arch;
+mod callers;
 mod code;
 mod entries;
+mod frame;
 mod joiner;
 mod registers;
+mod row;
 mod rules;
+mod section;
 mod space;
 mod stacks;
 mod stitcher;
@@ -25,10 +29,11 @@ mod walker;
 mod x86;
 
 pub use arch::Arch;
-pub(crate) use entries::short_cie;
+pub use frame::{ChainEnd, StackFrame};
 pub use registers::UnwindRegisters;
+pub(crate) use section::short_cie;
 pub use space::Space;
 pub use stacks::{StackUnwinder, StackWalker, UnwoundStack};
 pub use stitcher::Stitcher;
 pub use tables::UnwindTables;
-pub use walker::{ChainEnd, StackFrame, Walker};
+pub use walker::Walker;

@@ -14,10 +14,10 @@ pub struct UnwindRegisters {
     pub fp: u64,
     /// Link register (aarch64); unused on x86.
     pub lr: u64,
-    /// x86-64: the other registers by DWARF number (0 rax, 1 rdx, 2 rcx, 3 rbx, 4 rsi, 5 rdi, 8 to 15), which
-    /// a few hand-written functions use to locate their frame. 32-bit x86: 0 eax, 1 ecx, 2 edx, 3 ebx, 6 esi,
-    /// 7 edi.
-    pub others: [u64; 16],
+    /// The other registers by DWARF number, which a few functions use to locate their frame. x86-64: 0 rax,
+    /// 1 rdx, 2 rcx, 3 rbx, 4 rsi, 5 rdi, 8 to 15. 32-bit x86: 0 eax, 1 ecx, 2 edx, 3 ebx, 6 esi, 7 edi.
+    /// aarch64: 0 to 28. Those that were not sampled are 0.
+    pub others: [u64; 29],
 }
 
 impl UnwindRegisters {
@@ -25,7 +25,7 @@ impl UnwindRegisters {
     ///
     /// Returns `None` if the mask lacks a required register, or if it has more bits set than there are
     /// values.
-    pub(crate) fn from_sample(arch: Arch, mask: u64, values: &[u64]) -> Option<Self> {
+    pub fn from_sample(arch: Arch, mask: u64, values: &[u64]) -> Option<Self> {
         let get = |register: u32| {
             let bit = 1u64 << register;
             (mask & bit != 0).then(|| values.get((mask & (bit - 1)).count_ones() as usize).copied()).flatten()
@@ -33,17 +33,17 @@ impl UnwindRegisters {
         match arch {
             Arch::X86_64 => {
                 // perf's order: ax bx cx dx si di bp sp ip flags cs ss ds es fs gs r8 … r15 at 16 to 23.
-                let mut others = [0; 16];
+                let mut others = [0; 29];
                 for (dwarf, perf) in [(0, 0), (1, 3), (2, 2), (3, 1), (4, 4), (5, 5)] {
                     others[dwarf] = get(perf).unwrap_or(0);
                 }
-                for (number, other) in others.iter_mut().enumerate().skip(8) {
+                for (number, other) in others.iter_mut().enumerate().take(16).skip(8) {
                     *other = get(number as u32 + 8).unwrap_or(0);
                 }
                 Some(Self { ip: get(8)?, sp: get(7)?, fp: get(6)?, lr: 0, others })
             }
             Arch::X86 => {
-                let mut others = [0; 16];
+                let mut others = [0; 29];
                 for (dwarf, perf) in [(0, 0), (1, 2), (2, 3), (3, 1), (6, 4), (7, 5)] {
                     others[dwarf] = get(perf).unwrap_or(0);
                 }
@@ -51,8 +51,21 @@ impl UnwindRegisters {
                 Some(Self { ip: narrow(8)?, sp: narrow(7)?, fp: narrow(6)?, lr: 0, others })
             }
             Arch::Aarch64 => {
-                Some(Self { ip: get(32)?, sp: get(31)?, fp: get(29)?, lr: get(30)?, others: [0; 16] })
+                let others = std::array::from_fn(|number| get(number as u32).unwrap_or(0));
+                Some(Self { ip: get(32)?, sp: get(31)?, fp: get(29)?, lr: get(30)?, others })
             }
+        }
+    }
+
+    /// Returns the sampled value of a register, by its DWARF number on a 64-bit architecture.
+    pub(super) fn by_dwarf_number(&self, arch: Arch, number: u16) -> Option<u64> {
+        match (arch, number) {
+            (Arch::X86_64, 6) | (Arch::Aarch64, 29) => Some(self.fp),
+            (Arch::X86_64, 7) | (Arch::Aarch64, 31) => Some(self.sp),
+            (Arch::X86_64, 16) | (Arch::Aarch64, 32) => Some(self.ip),
+            (Arch::Aarch64, 30) => Some(self.lr),
+            (Arch::X86_64, 0..16) | (Arch::Aarch64, 0..29) => Some(self.others[usize::from(number)]),
+            _ => None,
         }
     }
 }

@@ -11,7 +11,8 @@ use framehop::{Module, Unwinder};
 use super::arch::Arch;
 use super::code::ProgramCode;
 use super::entries::{Entries, FramePointer};
-use super::tables::{SharedBytes, UnwindTables};
+use super::section::SharedBytes;
+use super::tables::UnwindTables;
 use crate::address::{IntervalMap, Mapping};
 
 /// The modules of a process at some point in time.

@@ -14,10 +14,11 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::arch::Arch;
+use super::frame::{ChainEnd, StackFrame};
 use super::joiner::Joiner;
 use super::registers::UnwindRegisters;
 use super::space::Space;
-use super::walker::{ChainEnd, StackFrame, Walker};
+use super::walker::Walker;
 use crate::address::Avma;
 use pmc_perfdata::record::sample::user_part;
 use pmc_perfdata::record::{SampleParts, Thread};
@@ -127,13 +128,13 @@ impl StackUnwinder {
             joiner.join(thread.tid, space, end, self.most, frames)
         });
         chain.clear();
-        chain.extend(frames[..joined.unwrap_or(*own)].iter().map(|frame| frame.address.0));
+        chain.extend(frames[..joined.unwrap_or(*own)].iter().map(StackFrame::word));
         match joined {
             Some(own) => {
                 chain.push(context::USER);
-                chain.extend(frames[own..].iter().map(|frame| frame.address.0));
+                chain.extend(frames[own..].iter().map(StackFrame::word));
             }
-            None => chain.extend(followed.iter().map(|frame| frame.address.0)),
+            None => chain.extend(followed.iter().map(StackFrame::word)),
         }
         Some(UnwoundStack {
             chain,
@@ -141,6 +142,21 @@ impl StackUnwinder {
             is_joined: joined.is_some(),
             is_completed: joined.is_none() && !followed.is_empty(),
         })
+    }
+
+    /// Remembers the stack of a sample from the last call to [`walk`](Self::walk), if it reaches the root, so
+    /// that truncated stacks of its thread can be joined with it.
+    pub fn learn(&mut self, index: usize) {
+        let walks = self.walkers.get(index / self.each).map(|walker| &walker.walks);
+        let walk = walks.and_then(|walks| walks.get(index % self.each)?.as_ref());
+        if matches!(walk, Some(WalkResult { end: Some((.., ChainEnd::Root)), .. })) {
+            self.stack(index);
+        }
+    }
+
+    /// Whether truncated stacks are joined with earlier ones.
+    pub fn joins(&self) -> bool {
+        self.joiner.is_some()
     }
 
     /// Removes a thread that has ended, since its number may be reused.
@@ -169,17 +185,17 @@ impl StackWalker {
         let start = self.frames.len();
         let callers = user_part(parts.callchain.unwrap_or_default());
         let Some((space, version)) = space else {
-            self.frames.push(StackFrame { address: Avma(registers.ip), sp: registers.sp });
-            let frame = |caller| StackFrame { address: Avma(caller), sp: 0 };
+            self.frames.push(StackFrame::sampled(Avma(registers.ip), registers.sp));
+            let frame = |caller| StackFrame::returned_to(Avma(caller), 0);
             self.frames.extend(callers.skip(1).take(self.most.saturating_sub(1)).map(frame));
             self.walks.push(Some(WalkResult { frames: start..self.frames.len(), own: 1, end: None }));
             return;
         };
         let stack = parts.user_stack.map_or(&[][..], |stack| stack.bytes);
         let end = match self.walker.walk(space, &registers, stack, self.most, &mut self.chain) {
-            // The copy is shorter than requested, so it contains the whole stack.
+            // The copy is shorter than requested, so it contains all that the kernel could read.
             ChainEnd::Cut if parts.user_stack.is_some_and(|stack| stack.bytes.len() < stack.asked) => {
-                ChainEnd::Lost
+                ChainEnd::Unread
             }
             end => end,
         };

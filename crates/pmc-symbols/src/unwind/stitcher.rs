@@ -18,9 +18,9 @@
 
 use rustc_hash::FxHashMap;
 
+use super::frame::{ChainEnd, StackFrame};
 use super::joiner::Joiner;
 use super::joiner::MOST_THREADS;
-use super::walker::{ChainEnd, StackFrame};
 use crate::address::Avma;
 
 /// Maximum number of recorded calls. No CPU records more.
@@ -70,9 +70,9 @@ impl Stitcher {
         *depth = *depth - (*depth - outermost) % kept + count - 1;
         // Stacks grow downwards. The innermost frame is the sampled function, which has no call record.
         let at = |inward: u64| u64::MAX - *depth - inward;
-        self.chain.push(StackFrame { address: Avma(0), sp: at(1) });
+        self.chain.push(StackFrame::sampled(Avma(0), at(1)));
         let calls = calls.iter().zip(0..);
-        self.chain.extend(calls.map(|(from, out)| StackFrame { address: Avma(*from), sp: at(0) + out }));
+        self.chain.extend(calls.map(|(from, out)| StackFrame::returned_to(Avma(*from), at(0) + out)));
         let joined = self.joiner.join(thread, space, ChainEnd::Cut, most, &mut self.chain);
         if joined.is_none() {
             // No earlier sample extends this stack, so it becomes the thread's last known stack.

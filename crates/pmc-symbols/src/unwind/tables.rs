@@ -12,11 +12,9 @@ use object::read::{File, Object, ObjectSection, ObjectSegment};
 
 use super::arch::Arch;
 use super::code::{ProgramCode, ProgramFile};
-use super::entries::{self, Entries, EntryIndex, LONG_CIE, short_cie};
+use super::entries::{Entries, EntryIndex, FrameTable};
+use super::section::{self, CallFrameSection, LONG_CIE, SharedBytes, short_cie};
 use crate::address::{FileOffset, Mapping};
-
-/// Bytes shared between unwinders.
-pub(super) type SharedBytes = Arc<[u8]>;
 
 /// The unwind data of a file.
 #[derive(Debug, Clone)]
@@ -40,7 +38,7 @@ const PADDING: u64 = 64;
 const MOST_BYTES: u64 = 512 << 20;
 
 impl UnwindTables {
-    /// Extracts the tables of an ELF file: `.eh_frame` with its index, or else `.debug_frame`, which may also
+    /// Extracts the tables of an ELF file: `.eh_frame` with its index, and `.debug_frame`, which may also
     /// come from a separate debug file. Returns `None` if the file is not ELF, has no such table, or is for
     /// an architecture that pmc does not unwind.
     pub fn read(program: &[u8], debug: Option<&[u8]>) -> Option<Self> {
@@ -49,10 +47,6 @@ impl UnwindTables {
             let section = file.section_by_name(name)?;
             Some(section.address()..section.address().checked_add(section.size())?)
         };
-        let eh_frame = bytes(&file, ".eh_frame");
-        let debug_frame =
-            || bytes(&file, ".debug_frame").or_else(|| bytes(&File::parse(debug?).ok()?, ".debug_frame"));
-        let debug_frame = if eh_frame.is_none() { debug_frame() } else { None };
         let arch = match file.architecture() {
             Architecture::I386 => Arch::X86,
             Architecture::Aarch64 => Arch::Aarch64,
@@ -65,41 +59,68 @@ impl UnwindTables {
         let start = |name: &str| range(name).map_or(0, |range| range.start);
         let bases = gimli::BaseAddresses::default().set_eh_frame(start(".eh_frame"));
         let bases = bases.set_text(start(".text")).set_got(start(".got"));
-        let register = entries::frame_pointer(arch);
-        let CheckedFrames { places, covered, tell_frame_pointers } = match (&eh_frame, &debug_frame) {
-            (Some(bytes), _) => checked(&entries::eh_frame(bytes, arch), &bases, register)?,
-            (_, Some(bytes)) => checked(&entries::debug_frame(bytes, arch), &bases, register)?,
-            _ => return None,
-        };
-        let eh_frame_hdr = usable_index(&file, &places).and_then(|_| bytes(&file, ".eh_frame_hdr"));
-        let index = match &eh_frame_hdr {
-            Some(header) if arch != Arch::X86 => {
-                let (header, address) = (Arc::clone(header), start(".eh_frame_hdr"));
-                EntryIndex::Linkers { header, address, eh_frame: start(".eh_frame") }
-            }
-            _ => {
-                let mut functions: Vec<_> = places.iter().map(|(place, start)| (*start, *place)).collect();
-                functions.sort_unstable();
-                EntryIndex::List(functions)
-            }
-        };
-        let sections = ExplicitModuleSectionInfo {
+        let eh_frame = bytes(&file, ".eh_frame").map(CallFrameSection::Eh);
+        // The code that starts a program has an .eh_frame, even if the rest was compiled without.
+        let debug_frame =
+            bytes(&file, ".debug_frame").or_else(|| bytes(&File::parse(debug?).ok()?, ".debug_frame"));
+        let sections = [eh_frame, debug_frame.map(CallFrameSection::Debug)].into_iter().flatten();
+        let mut read: Vec<(CallFrameSection, CheckedFrames)> =
+            sections.filter_map(|section| Some((section.clone(), section.checked(arch, &bases)?))).collect();
+        // A .debug_frame usually repeats what .eh_frame contains, if it is not the only one.
+        read.sort_by_key(|(_, frames)| std::cmp::Reverse(frames.places.len()));
+        let mut explicit = ExplicitModuleSectionInfo {
             base_svma: 0,
             text_svma: range(".text"),
             got_svma: range(".got"),
-            eh_frame_svma: range(".eh_frame"),
-            eh_frame_hdr,
-            eh_frame_hdr_svma: range(".eh_frame_hdr"),
-            eh_frame: eh_frame.clone(),
-            debug_frame: debug_frame.clone(),
             ..ExplicitModuleSectionInfo::default()
         };
+        let (mut tables, mut covered, mut tell_frame_pointers) = (Vec::new(), Vec::new(), false);
+        for (section, frames) in read {
+            let mut header = None;
+            match &section {
+                CallFrameSection::Eh(bytes) if tables.is_empty() => {
+                    header = usable_index(&file, &frames.places)
+                        .and_then(|()| self::bytes(&file, ".eh_frame_hdr"));
+                    explicit.eh_frame_svma = range(".eh_frame");
+                    explicit.eh_frame_hdr_svma = range(".eh_frame_hdr");
+                    explicit.eh_frame_hdr.clone_from(&header);
+                    explicit.eh_frame = Some(bytes.clone());
+                }
+                CallFrameSection::Debug(bytes) if tables.is_empty() => {
+                    explicit.debug_frame = Some(bytes.clone())
+                }
+                CallFrameSection::Eh(_) | CallFrameSection::Debug(_) => {}
+            }
+            let index = match header {
+                Some(header) if arch != Arch::X86 => EntryIndex::Linkers {
+                    header,
+                    address: start(".eh_frame_hdr"),
+                    eh_frame: start(".eh_frame"),
+                },
+                _ => {
+                    let mut functions: Vec<_> =
+                        frames.places.iter().map(|(place, start)| (*start, *place)).collect();
+                    functions.sort_unstable();
+                    EntryIndex::List(functions)
+                }
+            };
+            covered.extend(frames.covered);
+            tell_frame_pointers |= frames.tell_frame_pointers;
+            tables.push(FrameTable { section, index });
+        }
+        if tables.is_empty() {
+            return None;
+        }
+        if tables.len() > 1 {
+            merge(&mut covered);
+        }
+        let sections = explicit;
         let segment = |s: object::read::Segment<'_, '_>| {
             let (offset, size) = s.file_range();
             (offset..offset.saturating_add(size), s.address())
         };
         let segments = file.segments().map(segment).collect();
-        let entries = Arc::new(Entries { arch, eh_frame, debug_frame, bases, index, tell_frame_pointers });
+        let entries = Arc::new(Entries { arch, bases, tables, tell_frame_pointers });
         Some(Self { sections, segments, covered: covered.into(), entries, code: None })
     }
 
@@ -132,10 +153,10 @@ impl UnwindTables {
 
     /// Memory used, in bytes.
     pub fn bytes(&self) -> usize {
-        let ExplicitModuleSectionInfo { eh_frame, eh_frame_hdr, debug_frame, .. } = &self.sections;
-        let sections = [eh_frame, eh_frame_hdr, debug_frame].into_iter().flatten();
-        let index = self.entries.index.bytes();
-        sections.map(|bytes| bytes.len()).sum::<usize>() + size_of_val(&*self.covered) + index
+        let header = self.sections.eh_frame_hdr.as_ref().map_or(0, |header| header.len());
+        let table = |table: &FrameTable| table.section.bytes().len() + table.index.bytes();
+        let tables: usize = self.entries.tables.iter().map(table).sum();
+        header + tables + size_of_val(&*self.covered)
     }
 
     pub(super) fn sections(&self) -> ExplicitModuleSectionInfo<SharedBytes> {
@@ -198,8 +219,25 @@ struct CheckedFrames {
     tell_frame_pointers: bool,
 }
 
+impl CallFrameSection {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Eh(bytes) | Self::Debug(bytes) => bytes,
+        }
+    }
+
+    /// Reads all frames in the section. Returns `None` if they cannot be used; see [`checked`].
+    fn checked(&self, arch: Arch, bases: &gimli::BaseAddresses) -> Option<CheckedFrames> {
+        let register = section::frame_pointer(arch);
+        match self {
+            Self::Eh(bytes) => checked(&section::eh_frame(bytes, arch), bases, register),
+            Self::Debug(bytes) => checked(&section::debug_frame(bytes, arch), bases, register),
+        }
+    }
+}
+
 /// Reads all frames in a section. Returns `None` if a CIE is too long, or if a rule's expression contains a
-/// branch: compilers never emit branches there, and a backward branch could loop forever.
+/// branch: compilers never emit branches there, and in framehop, a backward branch could loop forever.
 fn checked<'a, S>(section: &S, bases: &gimli::BaseAddresses, frame_pointer: Register) -> Option<CheckedFrames>
 where
     S: UnwindSection<EndianSlice<'a, LittleEndian>> + Section<EndianSlice<'a, LittleEndian>>,
@@ -233,7 +271,7 @@ where
             false
         };
     let mut places = Vec::new();
-    let mut functions = Vec::new();
+    let mut covered = Vec::new();
     let mut entries = section.entries(bases);
     // Frames after an error cannot be used for unwinding either, since lookups would fail with the same
     // error.
@@ -251,18 +289,23 @@ where
             return None;
         }
         places.push((frame.offset(), frame.initial_address()));
-        functions.push(frame.initial_address()..frame.end_address());
+        covered.push(frame.initial_address()..frame.end_address());
     }
-    functions.sort_unstable_by_key(|function| function.start);
-    functions.dedup_by(|next, last| {
+    merge(&mut covered);
+    covered.shrink_to_fit();
+    Some(CheckedFrames { places, covered, tell_frame_pointers })
+}
+
+/// Sorts ranges, and merges those with only padding between them.
+fn merge(ranges: &mut Vec<Range<u64>>) {
+    ranges.sort_unstable_by_key(|range| range.start);
+    ranges.dedup_by(|next, last| {
         let touches = next.start <= last.end.saturating_add(PADDING);
         if touches {
             last.end = last.end.max(next.end);
         }
         touches
     });
-    functions.shrink_to_fit();
-    Some(CheckedFrames { places, covered: functions, tell_frame_pointers })
 }
 
 #[cfg(test)]
@@ -276,9 +319,9 @@ mod tests {
         let frames = bytes(&file, ".eh_frame").unwrap();
         let bases = gimli::BaseAddresses::default();
         let bases = bases.set_eh_frame(file.section_by_name(".eh_frame").unwrap().address());
-        let section = entries::eh_frame(&frames, Arch::X86_64);
+        let section = section::eh_frame(&frames, Arch::X86_64);
         let CheckedFrames { mut places, covered, .. } =
-            checked(&section, &bases, entries::frame_pointer(Arch::X86_64)).unwrap();
+            checked(&section, &bases, section::frame_pointer(Arch::X86_64)).unwrap();
         assert!(covered.is_sorted_by(|a, b| a.end + PADDING < b.start));
         assert!(covered.iter().any(|range| range.contains(&(file.entry()))));
         assert!(places.len() > 100 && usable_index(&file, &places).is_some());
@@ -295,8 +338,8 @@ mod tests {
             let function = [&[0; 4][..], &0x1000u64.to_le_bytes(), &0x100u64.to_le_bytes()].concat();
             let entry = |body: Vec<u8>| [&(body.len() as u32).to_le_bytes()[..], &body].concat();
             let bytes = [entry(common), entry(function)].concat();
-            let section = entries::debug_frame(&bytes, Arch::X86_64);
-            let frame_pointer = entries::frame_pointer(Arch::X86_64);
+            let section = section::debug_frame(&bytes, Arch::X86_64);
+            let frame_pointer = section::frame_pointer(Arch::X86_64);
             let frames = checked(&section, &gimli::BaseAddresses::default(), frame_pointer);
             frames.is_some_and(|frames| frames.places.len() == 1)
         };

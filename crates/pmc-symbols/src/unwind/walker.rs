@@ -9,58 +9,28 @@
 use std::fmt;
 
 use framehop::aarch64::{CacheAarch64, PtrAuthMask, UnwindRegsAarch64};
-use framehop::x86_64::{CacheX86_64, Reg, UnwindRegsX86_64};
+use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64};
 use framehop::{FrameAddress, Unwinder};
 use gimli::UnwindContext;
 use rustc_hash::FxHashMap;
 
+use super::arch::Arch;
+use super::callers::{Caller, InnerFrames};
 use super::entries::FramePointer;
+use super::frame::{AddressKind, ChainEnd, StackFrame};
 use super::registers::UnwindRegisters;
 use super::rules::{MOST_REMEMBERED, Rules};
 use super::space::{ArchUnwinder, Coverage, Space};
 use super::x86;
 use crate::address::Avma;
 
-/// A frame of a stack.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct StackFrame {
-    /// In the innermost frame, the sampled address; in all others, the return address.
-    pub address: Avma,
-    /// The stack pointer at this address, or 0 for frames from the kernel's chain. Address and stack pointer
-    /// together identify a frame of a thread.
-    pub(crate) sp: u64,
-}
-
-impl StackFrame {
-    /// Returns the address to look up in tables. For callers, it is inside the call instruction that precedes
-    /// the return address.
-    fn lookup(self, is_sampled: bool) -> u64 {
-        if is_sampled { self.address.0 } else { self.address.0.wrapping_sub(1) }
-    }
-}
-
-/// Why a chain ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ChainEnd {
-    /// The tables mark the outermost frame.
-    Root,
-    /// The next frame is beyond the end of the copy.
-    Cut,
-    /// The code at this address has no unwind tables, and the frame pointer did not lead to a caller.
-    NoTables(Avma),
-    /// The tables did not lead to a caller, because they are wrong or the stack is damaged.
-    Lost,
-    /// The chain reached its maximum length.
-    Long,
-}
-
 /// The unwinder of one worker thread. Caches the rules for addresses, in all spaces.
 #[derive(Default)]
 pub struct Walker {
     x86_64: Rules<CacheX86_64>,
     aarch64: Rules<CacheAarch64>,
-    /// Storage for an unwind row; allocated for the first 32-bit process.
-    x86: Option<UnwindContext<usize>>,
+    /// Storage for an unwind row.
+    context: UnwindContext<usize>,
     /// For each of framehop's 16-bit numbers whose rules may be cached: the full value of pmc's counter.
     seen: FxHashMap<u16, u64>,
     /// Cached coverage by space and address.
@@ -110,7 +80,7 @@ impl Walker {
         chain: &mut Vec<StackFrame>,
     ) -> bool {
         let (Some(outermost), true) = (chain.last(), self.leads_on) else { return false };
-        let (walked, mut innermost) = (chain.len(), outermost.lookup(chain.len() == 1));
+        let (walked, mut innermost) = (chain.len(), outermost.lookup());
         let mut recorded = recorded.skip(1);
         let agrees = |record: &u64| recorded.next().is_some_and(|caller| is_same(caller, *record));
         if !self.records.iter().all(agrees) {
@@ -128,7 +98,7 @@ impl Walker {
             if !is_vouched_for || !space.is_caller(caller) {
                 break;
             }
-            chain.push(StackFrame { address: Avma(caller), sp: 0 });
+            chain.push(StackFrame::returned_to(Avma(caller), 0));
             innermost = lookup;
         }
         chain.len() > walked
@@ -173,7 +143,7 @@ impl Walker {
             at = next;
         }
         // If the tables have a rule for the frame pointer, the unwinder has already applied it.
-        let is_known = self.frame_pointer(space, outermost.lookup(chain.len() == 1)).is_some();
+        let is_known = self.frame_pointer(space, outermost.lookup()).is_some();
         !is_known || at == end
     }
 
@@ -198,6 +168,7 @@ impl Walker {
             self.coverage.clear();
         }
         let mut code = KnownCode { space, coverage: &mut self.coverage };
+        let context = &mut self.context;
         let mut cut = false;
         let offset = |address: u64| address.checked_sub(registers.sp).and_then(|at| usize::try_from(at).ok());
         let width = space.word() as usize;
@@ -217,14 +188,17 @@ impl Walker {
         let (failed, fp) = match &space.unwinder {
             ArchUnwinder::X86_64(unwinder) => {
                 let mut regs = UnwindRegsX86_64::new(registers.ip, registers.sp, registers.fp);
-                for (register, value) in X86_64_OTHERS.into_iter().zip(registers.others) {
-                    if let Some(register) = register {
-                        regs.set(register, value);
-                    }
-                }
                 let rules = &mut self.x86_64;
-                let caller = |frame, regs: &mut _| {
-                    rules.unwind_frame(unwinder, space.generation, frame, regs, &mut read)
+                let caller = |frame: FrameAddress, chain: &[StackFrame], regs: &mut UnwindRegsX86_64| {
+                    if rules.is_simple(space, frame.address_for_lookup(), context) {
+                        let caller = unwinder.unwind_frame(frame, regs, &mut rules.cache, &mut read)?;
+                        return Ok(caller.map(Caller::returned_to));
+                    }
+                    let mut inner =
+                        InnerFrames::new(space, Arch::X86_64, chain, registers, regs.bp(), &mut read);
+                    let Some(found) = inner.caller(context)? else { return Ok(None) };
+                    *regs = UnwindRegsX86_64::new(found.caller.address, found.sp, found.fp);
+                    Ok(Some(found.caller))
                 };
                 let end = follow(registers.ip, &mut regs, caller, &copied, &mut code, most, chain);
                 (end, regs.bp())
@@ -232,11 +206,9 @@ impl Walker {
             ArchUnwinder::X86 => {
                 let mut regs =
                     x86::DwarfRegisters::new(registers.ip, registers.sp, registers.fp, &registers.others);
-                let context = self.x86.get_or_insert_default();
-                let caller = |frame: FrameAddress, regs: &mut _| {
+                let caller = |frame: FrameAddress, _: &[StackFrame], regs: &mut _| {
                     let entries = space.entries(frame.address_for_lookup());
-                    let caller = x86::unwind_frame(entries, frame, regs, context, &mut read);
-                    caller.map_err(|()| framehop::Error::DidNotAdvance)
+                    Ok(x86::unwind_frame(entries, frame, regs, context, &mut read)?)
                 };
                 let end = follow(registers.ip, &mut regs, caller, &copied, &mut code, most, chain);
                 (end, regs.fp().into())
@@ -244,11 +216,20 @@ impl Walker {
             ArchUnwinder::Aarch64(unwinder) => {
                 let mask =
                     PtrAuthMask::from_max_known_address(unwinder.max_known_code_address().max(1 << 47));
-                let mut regs =
-                    UnwindRegsAarch64::new_with_ptr_auth_mask(mask, registers.lr, registers.sp, registers.fp);
+                let with_mask = |lr, sp, fp| UnwindRegsAarch64::new_with_ptr_auth_mask(mask, lr, sp, fp);
+                let mut regs = with_mask(registers.lr, registers.sp, registers.fp);
                 let rules = &mut self.aarch64;
-                let caller = |frame, regs: &mut _| {
-                    rules.unwind_frame(unwinder, space.generation, frame, regs, &mut read)
+                let caller = |frame: FrameAddress, chain: &[StackFrame], regs: &mut UnwindRegsAarch64| {
+                    if rules.is_simple(space, frame.address_for_lookup(), context) {
+                        let caller = unwinder.unwind_frame(frame, regs, &mut rules.cache, &mut read)?;
+                        return Ok(caller.map(Caller::returned_to));
+                    }
+                    let mut inner =
+                        InnerFrames::new(space, Arch::Aarch64, chain, registers, regs.fp(), &mut read);
+                    let Some(found) = inner.caller(context)? else { return Ok(None) };
+                    let address = found.caller.address & mask.0;
+                    *regs = with_mask(address, found.sp, found.fp);
+                    Ok(Some(Caller { address, ..found.caller }))
                 };
                 let end = follow(registers.ip, &mut regs, caller, &copied, &mut code, most, chain);
                 (end, regs.fp())
@@ -258,14 +239,14 @@ impl Walker {
         // the tables do not mention the frame pointer, it may lead to more callers.
         let may_lead_on = match failed {
             WalkOutcome::Failed => true,
-            WalkOutcome::Root => chain
-                .last()
-                .is_some_and(|last| self.frame_pointer(space, last.lookup(chain.len() == 1)).is_none()),
+            WalkOutcome::Root => {
+                chain.last().is_some_and(|last| self.frame_pointer(space, last.lookup()).is_none())
+            }
             WalkOutcome::Long => false,
         };
         self.leads_on = may_lead_on && self.follow_records(space, registers.fp, fp, chain, copied);
         let last = chain.last().copied().unwrap_or_default();
-        let looked_up = last.lookup(chain.len() == 1);
+        let looked_up = last.lookup();
         let last = last.address;
         match failed {
             WalkOutcome::Root => ChainEnd::Root,
@@ -279,26 +260,6 @@ impl Walker {
 
 /// Maximum distance of a frame above the copy. Stacks are usually limited to 8 MiB.
 const FAR: usize = 8 << 20;
-
-/// The registers that must be set individually, by DWARF number.
-const X86_64_OTHERS: [Option<Reg>; 16] = [
-    Some(Reg::RAX),
-    Some(Reg::RDX),
-    Some(Reg::RCX),
-    Some(Reg::RBX),
-    Some(Reg::RSI),
-    Some(Reg::RDI),
-    None,
-    None,
-    Some(Reg::R8),
-    Some(Reg::R9),
-    Some(Reg::R10),
-    Some(Reg::R11),
-    Some(Reg::R12),
-    Some(Reg::R13),
-    Some(Reg::R14),
-    Some(Reg::R15),
-];
 
 enum WalkOutcome {
     Root,
@@ -373,13 +334,13 @@ impl FrameRegisters for x86::DwarfRegisters {
 fn follow<R: FrameRegisters>(
     ip: u64,
     regs: &mut R,
-    mut caller: impl FnMut(FrameAddress, &mut R) -> Result<Option<u64>, framehop::Error>,
+    mut caller: impl FnMut(FrameAddress, &[StackFrame], &mut R) -> Result<Option<Caller>, NoCaller>,
     copied: &impl Fn(u64) -> Option<u64>,
     code: &mut KnownCode<'_>,
     most: usize,
     chain: &mut Vec<StackFrame>,
 ) -> WalkOutcome {
-    let mut frame = FrameAddress::InstructionPointer(ip);
+    let (mut frame, mut kind) = (FrameAddress::InstructionPointer(ip), AddressKind::Sampled);
     loop {
         if chain.len() >= most {
             return WalkOutcome::Long;
@@ -390,22 +351,22 @@ fn follow<R: FrameRegisters>(
         if !chain.is_empty() && !is_address {
             return WalkOutcome::Failed;
         }
-        chain.push(StackFrame { address: Avma(address), sp: regs.sp() });
+        chain.push(StackFrame { address: Avma(address), sp: regs.sp(), kind });
         let before = *regs;
-        let mut next = caller(frame, regs);
-        let is_good = |next: &Result<Option<u64>, _>| matches!(next, Ok(Some(address)) if code.space.is_caller(*address));
-        if here == Coverage::Gap && chain.len() == 1 && !is_good(&next) {
+        let mut next = caller(frame, chain, regs);
+        let is_good = |next: &Result<Option<Caller>, _>| matches!(next, Ok(Some(caller)) if code.space.is_caller(caller.address));
+        if here == Coverage::Gap && kind != AddressKind::Returned && !is_good(&next) {
             // The function has not just been entered, so it may have set up its frame pointer.
             *regs = before;
-            let as_caller = FrameAddress::from_return_address(ip.saturating_add(1));
-            next = as_caller.map_or(next, |frame| caller(frame, regs));
+            let as_caller = FrameAddress::from_return_address(address.saturating_add(1));
+            next = as_caller.map_or(next, |frame| caller(frame, chain, regs));
         }
         if here != Coverage::Entry && !is_good(&next) {
             let other = before.behind_small_frame(copied);
             match other.filter(|(address, _)| code.space.is_behind_call(*address) == Some(true)) {
                 Some((address, registers)) => {
                     *regs = registers;
-                    next = Ok(Some(address));
+                    next = Ok(Some(Caller::returned_to(address)));
                 }
                 None if matches!(next, Ok(Some(_))) => {
                     *regs = before;
@@ -414,15 +375,45 @@ fn follow<R: FrameRegisters>(
                 None => {}
             }
         }
-        frame = match next {
-            // Some start-up code ends the stack with a null return address.
-            Ok(None) | Err(framehop::Error::ReturnAddressIsNull) => return WalkOutcome::Root,
-            Ok(Some(address)) => match FrameAddress::from_return_address(address) {
-                Some(caller) => caller,
+        (frame, kind) = match next {
+            Ok(Some(Caller { address, is_interrupted: true })) => {
+                // The kernel has called the code that returns from the signal: there is no call before it.
+                if let Some(handlers_caller) = chain.last_mut() {
+                    handlers_caller.kind = AddressKind::Interrupted;
+                }
+                (FrameAddress::InstructionPointer(address), AddressKind::Interrupted)
+            }
+            Ok(Some(Caller { address, .. })) => match FrameAddress::from_return_address(address) {
+                Some(caller) => (caller, AddressKind::Returned),
                 None => return WalkOutcome::Root,
             },
-            Err(_) => return WalkOutcome::Failed,
+            // Some start-up code ends the stack with a null return address.
+            Ok(None) | Err(NoCaller::NullAddress) => return WalkOutcome::Root,
+            Err(NoCaller::Failed) => return WalkOutcome::Failed,
         };
+    }
+}
+
+/// Why a frame has no caller, although it is not the root.
+enum NoCaller {
+    /// The return address is null.
+    NullAddress,
+    /// The rules did not lead to a caller.
+    Failed,
+}
+
+impl From<framehop::Error> for NoCaller {
+    fn from(error: framehop::Error) -> Self {
+        match error {
+            framehop::Error::ReturnAddressIsNull => Self::NullAddress,
+            _ => Self::Failed,
+        }
+    }
+}
+
+impl From<()> for NoCaller {
+    fn from((): ()) -> Self {
+        Self::Failed
     }
 }
 
@@ -470,7 +461,7 @@ mod tests {
             let end = Walker::default().walk(&space, &registers, &stack, 2, &mut chain);
             assert_eq!((chain.len(), end), (2, ChainEnd::Long));
             let end = Walker::default().walk(&space, &registers, &[], 100, &mut chain);
-            assert_eq!(chain[0], StackFrame { address: Avma(0x40_0010), sp });
+            assert_eq!(chain[0], StackFrame::sampled(Avma(0x40_0010), sp));
             assert!(matches!(end, ChainEnd::NoTables(_)), "{end:?}");
         }
     }

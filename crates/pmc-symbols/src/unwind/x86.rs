@@ -10,15 +10,11 @@
 //! assumed to have a frame pointer.
 
 use framehop::FrameAddress;
-use gimli::{
-    CfaRule, EndianSlice, EvaluationResult, Expression, LittleEndian, RegisterRule, UnwindContext,
-    UnwindSection, Value, X86,
-};
+use gimli::{UnwindContext, X86};
 
-use super::entries::{Entries, debug_frame, eh_frame};
-
-/// Maximum number of operations in an expression. Compilers generate about three.
-const MOST_OPERATIONS: u32 = 1000;
+use super::callers::Caller;
+use super::entries::Entries;
+use super::row::{CallerValue, FrameValues};
 
 /// Registers by DWARF number: eax, ecx, edx, ebx, esp, ebp, esi, edi, eip.
 #[derive(Debug, Clone, Copy)]
@@ -26,7 +22,7 @@ pub(super) struct DwarfRegisters([u32; 9]);
 
 impl DwarfRegisters {
     /// Returns the sampled registers; `others` is indexed by DWARF number.
-    pub(super) fn new(ip: u64, sp: u64, fp: u64, others: &[u64; 16]) -> Self {
+    pub(super) fn new(ip: u64, sp: u64, fp: u64, others: &[u64]) -> Self {
         let mut all = [0; 9];
         for (register, value) in all.iter_mut().zip(others) {
             *register = *value as u32;
@@ -41,7 +37,7 @@ impl DwarfRegisters {
         self.0.get(usize::from(register.0)).copied()
     }
 
-    fn ip(&self) -> u32 {
+    pub(super) fn ip(&self) -> u32 {
         self.0[usize::from(X86::RA.0)]
     }
 
@@ -74,7 +70,7 @@ impl DwarfRegisters {
     }
 }
 
-/// Unwinds to the caller and returns the return address; `None` at the root. `entries` contains the entries
+/// Unwinds to the caller and returns it; `None` at the root. `entries` contains the entries
 /// of the file mapped at the address, and the difference between mapped addresses and addresses in the file.
 ///
 /// # Errors
@@ -85,15 +81,19 @@ pub(super) fn unwind_frame(
     registers: &mut DwarfRegisters,
     context: &mut UnwindContext<usize>,
     read: &mut impl FnMut(u64) -> Result<u64, ()>,
-) -> Result<Option<u64>, ()> {
-    let is_sampled = matches!(frame, FrameAddress::InstructionPointer(_));
+) -> Result<Option<Caller>, ()> {
+    let is_exact = matches!(frame, FrameAddress::InstructionPointer(_));
+    let mut is_interrupted = false;
     let caller = match entries {
         None => registers.by_frame_pointer(read)?,
         Some((entries, slide)) => {
             let address = frame.address_for_lookup().wrapping_sub(slide);
             match entries.caller(address, registers, context, read)? {
-                TableLookup::Caller(caller) => caller,
-                TableLookup::Gap if is_sampled => {
+                TableLookup::Caller(caller, is_signal_frame) => {
+                    is_interrupted = is_signal_frame;
+                    caller
+                }
+                TableLookup::Gap if is_exact => {
                     Some(registers.returned(registers.sp().checked_add(4).ok_or(())?, read)?)
                 }
                 TableLookup::Gap => registers.by_frame_pointer(read)?,
@@ -101,20 +101,39 @@ pub(super) fn unwind_frame(
         }
     };
     let Some(caller) = caller else { return Ok(None) };
-    // A return pops at least the return address.
-    if caller.sp() <= registers.sp() {
+    // A return pops at least the return address, unless the function has kept it in a register. A signal
+    // handler may have a separate stack.
+    let is_further_out = caller.sp() > registers.sp()
+        || (is_exact && caller.sp() == registers.sp() && caller.ip() != registers.ip());
+    if !is_further_out && !is_interrupted {
         return Err(());
     }
     *registers = caller;
-    Ok(Some(caller.ip().into()))
+    Ok(Some(Caller { address: caller.ip().into(), is_interrupted }))
 }
 
 /// The result of looking up an address in the tables.
 enum TableLookup {
-    /// The caller's registers; `None` at the root.
-    Caller(Option<DwarfRegisters>),
+    /// The caller's registers, or `None` at the root, and whether a signal interrupted the caller.
+    Caller(Option<DwarfRegisters>, bool),
     /// The tables have no entry for the address.
     Gap,
+}
+
+/// A frame with its registers and the stack copy.
+struct FullFrame<'a, R> {
+    registers: &'a DwarfRegisters,
+    read: &'a mut R,
+}
+
+impl<R: FnMut(u64) -> Result<u64, ()>> FrameValues for FullFrame<'_, R> {
+    fn register(&mut self, register: gimli::Register) -> Option<u64> {
+        self.registers.get(register).map(u64::from)
+    }
+
+    fn word(&mut self, address: u64) -> Option<u64> {
+        (self.read)(address).ok()
+    }
 }
 
 impl Entries {
@@ -125,121 +144,40 @@ impl Entries {
         context: &mut UnwindContext<usize>,
         read: &mut impl FnMut(u64) -> Result<u64, ()>,
     ) -> Result<TableLookup, ()> {
-        let Some(place) = self.index.place(address) else { return Ok(TableLookup::Gap) };
-        match (&self.eh_frame, &self.debug_frame) {
-            (Some(bytes), _) => {
-                self.by_rules(&eh_frame(bytes, self.arch), place, address, registers, context, read)
-            }
-            (_, Some(bytes)) => {
-                self.by_rules(&debug_frame(bytes, self.arch), place, address, registers, context, read)
-            }
-            _ => Ok(TableLookup::Gap),
+        let Some(row) = self.row(address, context) else { return Ok(TableLookup::Gap) };
+        let root = Ok(TableLookup::Caller(None, false));
+        if row.is_root() {
+            return root;
         }
-    }
-
-    fn by_rules<'a, S>(
-        &self,
-        section: &S,
-        place: usize,
-        address: u64,
-        registers: &DwarfRegisters,
-        context: &mut UnwindContext<usize>,
-        read: &mut impl FnMut(u64) -> Result<u64, ()>,
-    ) -> Result<TableLookup, ()>
-    where
-        S: UnwindSection<EndianSlice<'a, LittleEndian>>,
-        S::Offset: gimli::UnwindOffset<usize>,
-    {
-        let entry = section
-            .fde_from_offset(&self.bases, S::Offset::from(place), S::cie_from_offset)
-            .map_err(|_| ())?;
-        let Ok(row) = entry.unwind_info_for_address(section, &self.bases, context, address) else {
-            return Ok(TableLookup::Gap);
-        };
-        let encoding = entry.cie().encoding();
-        let evaluate = |expression: &gimli::UnwindExpression<usize>, initial: Option<u32>, read: &mut _| {
-            let expression = expression.get(section).map_err(|_| ())?;
-            evaluate(expression, encoding, initial, registers, read)
-        };
-        let cfa = match row.cfa() {
-            CfaRule::RegisterAndOffset { register, offset } => {
-                registers.get(*register).ok_or(())?.wrapping_add(*offset as u32)
-            }
-            CfaRule::Expression(expression) => evaluate(expression, None, read)?,
-        };
-        let at = |offset: i64| u64::from(cfa.wrapping_add(offset as u32));
-        let mut kept = |register: gimli::Register| -> Result<Option<u32>, ()> {
-            Ok(Some(match row.register(register) {
-                None | Some(RegisterRule::Undefined) => return Ok(None),
-                Some(RegisterRule::SameValue) => registers.get(register).ok_or(())?,
-                Some(RegisterRule::Offset(offset)) => read(at(offset))? as u32,
-                Some(RegisterRule::ValOffset(offset)) => at(offset) as u32,
-                Some(RegisterRule::Register(other)) => registers.get(other).ok_or(())?,
-                Some(RegisterRule::Expression(expression)) => {
-                    let place = evaluate(&expression, Some(cfa), &mut *read)?;
-                    read(place.into())? as u32
-                }
-                Some(RegisterRule::ValExpression(expression)) => {
-                    evaluate(&expression, Some(cfa), &mut *read)?
-                }
-                Some(RegisterRule::Constant(value)) => value as u32,
-                Some(RegisterRule::Architectural) => return Err(()),
-            }))
-        };
+        let mut frame = FullFrame { registers, read };
+        let cfa = row.cfa(&mut frame).ok_or(())?;
         let mut caller = *registers;
-        let Some(ip) = kept(entry.cie().return_address_register())? else {
-            return Ok(TableLookup::Caller(None));
-        };
+        // If a register's save slot is unreadable because an epilogue has already popped it, the register
+        // keeps its value.
         for number in 0..X86::RA.0 {
-            // If a register's save slot is unreadable because an epilogue has already popped it, the register
-            // keeps its value.
-            if let Ok(Some(value)) = kept(gimli::Register(number)) {
-                caller.0[usize::from(number)] = value;
-            } else if number == X86::ESP.0 {
-                caller.0[usize::from(number)] = cfa;
+            let register = gimli::Register(number);
+            match row.caller_value(register, cfa, &mut frame) {
+                Some(CallerValue::Known(value)) => caller.0[usize::from(number)] = value as u32,
+                _ if register == X86::ESP => caller.0[usize::from(number)] = cfa as u32,
+                _ => {}
             }
         }
-        caller.0[usize::from(X86::RA.0)] = ip;
-        Ok(TableLookup::Caller(Some(caller)))
-    }
-}
-
-/// Evaluates an expression. `initial` is the initial value on the expression's stack.
-fn evaluate(
-    expression: Expression<EndianSlice<'_, LittleEndian>>,
-    encoding: gimli::Encoding,
-    initial: Option<u32>,
-    registers: &DwarfRegisters,
-    read: &mut impl FnMut(u64) -> Result<u64, ()>,
-) -> Result<u32, ()> {
-    let mut evaluation = expression.evaluation(encoding);
-    evaluation.set_max_iterations(MOST_OPERATIONS);
-    if let Some(initial) = initial {
-        evaluation.set_initial_value(initial.into());
-    }
-    let mut result = evaluation.evaluate();
-    loop {
-        result = match result.map_err(|_| ())? {
-            EvaluationResult::Complete => break,
-            EvaluationResult::RequiresRegister { register, .. } => {
-                let value = registers.get(register).ok_or(())?;
-                evaluation.resume_with_register(Value::Generic(value.into()))
-            }
-            EvaluationResult::RequiresMemory { address, size: 4, space: None, .. } => {
-                evaluation.resume_with_memory(Value::Generic(read(address)?))
-            }
-            _ => return Err(()),
+        let ip = match row.caller_value(row.return_address, cfa, &mut frame).ok_or(())? {
+            CallerValue::Known(ip) => ip as u32,
+            CallerValue::Same => registers.ip(),
+            CallerValue::Undefined => return root,
         };
+        caller.0[usize::from(X86::RA.0)] = ip;
+        Ok(TableLookup::Caller(Some(caller), row.is_signal_frame))
     }
-    let value = evaluation.value_result().ok_or(())?;
-    Ok(value.to_u64(u32::MAX.into()).map_err(|_| ())? as u32)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::unwind::Arch;
-    use crate::unwind::entries::EntryIndex;
+    use crate::unwind::entries::{EntryIndex, FrameTable};
+    use crate::unwind::section::CallFrameSection;
 
     /// A function as compiled by gcc, at 0x1000, and a root function at 0x1100.
     ///
@@ -304,7 +242,7 @@ mod tests {
         registers.0[8] = frame.address() as u32;
         let entries = entries.map(|entries| (entries, 0u64.wrapping_sub(0x4000)));
         let next = unwind_frame(entries, frame, &mut registers, &mut UnwindContext::new(), &mut read)?;
-        assert!(next.is_none_or(|address| address == u64::from(registers.ip())));
+        assert!(next.is_none_or(|caller| caller == Caller::returned_to(registers.ip().into())));
         Ok(next.map(|_| registers.0))
     }
 
@@ -366,22 +304,18 @@ mod tests {
             }
         }
         assert!(ends > 0);
-        // Invalid offsets.
+        // Invalid offsets are gaps.
         let functions = vec![(0, 0), (0x1000, usize::MAX), (0x1100, whole.len())];
         let entries = entries_of(whole, functions);
         for address in [5, 0x1000, 0x1100] {
-            assert!(caller(Some(&entries), mapped(address), SP + 8).is_err(), "{address:x}");
+            let entered = caller(Some(&entries), mapped(address), SP + 8).unwrap().unwrap();
+            assert_eq!((entered[4], entered[8]), (SP + 4, 0x11), "{address:x}");
         }
     }
 
     fn entries_of(section: Vec<u8>, functions: Vec<(u64, usize)>) -> Entries {
-        Entries {
-            arch: Arch::X86,
-            eh_frame: None,
-            debug_frame: Some(section.into()),
-            bases: gimli::BaseAddresses::default(),
-            index: EntryIndex::List(functions),
-            tell_frame_pointers: true,
-        }
+        let section = CallFrameSection::Debug(section.into());
+        let tables = vec![FrameTable { section, index: EntryIndex::List(functions) }];
+        Entries { arch: Arch::X86, bases: gimli::BaseAddresses::default(), tables, tell_frame_pointers: true }
     }
 }

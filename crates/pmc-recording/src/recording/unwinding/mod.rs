@@ -38,6 +38,7 @@
 //! but readers see it only after its first sample has been written. Samples of 32-bit Arm processes also go
 //! to fallback events, because perf can unwind them and pmc cannot.
 
+mod memory;
 mod stream;
 mod table_cache;
 mod worker;

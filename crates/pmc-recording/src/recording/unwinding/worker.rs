@@ -12,21 +12,20 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 
+use super::memory::{ARCH, BlockedStack, arch, whole_stack};
 use super::table_cache::{TableCache, TableState};
 use super::{ChainEndCounts, KeptCopies, UnwindRound, UnwoundRound, WorkerMessage};
 use crate::recording::off_cpu::OffCpuWriter;
-use crate::recording::off_cpu::events::{OffCpuSource, STACK_COPY};
+use crate::recording::off_cpu::events::OffCpuSource;
 use pmc_analysis::session::RunningProcesses;
-use pmc_perfdata::record::sample::{SampledRegisters, UserStack};
+use pmc_perfdata::record::sample::UserStack;
 use pmc_perfdata::record::unwound::{self, StrippedFields};
-use pmc_perfdata::record::{
-    Layouts, RawRecord, Record, RecordWords, Records, Sample, SampleParts, Thread, kind,
-};
+use pmc_perfdata::record::{Layouts, RawRecord, Record, Records, Sample, SampleParts, kind};
 use pmc_symbols::unwind::{Arch, ChainEnd, Space, StackFrame, StackUnwinder, StackWalker, UnwindTables};
 use pmc_symbols::worker_threads;
 use pmc_sys::abi::{context, misc};
 use pmc_sys::host::Host;
-use pmc_sys::sys::{clock, process_memory};
+use pmc_sys::sys::clock;
 
 /// Maximum time that a round waits for unwind tables that are being read.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
@@ -41,6 +40,8 @@ const MOST_SPACES: usize = 256;
 const MOST_READ: usize = 256;
 /// Maximum number of these threads when the measurement begins, because it waits for their stacks.
 const MOST_READ_FIRST: usize = 8192;
+/// Maximum number of threads with truncated stacks whose memory is read after each round.
+const MOST_OUTER: usize = 32;
 /// Number of samples below which one thread is faster than several.
 const WORTHWHILE: usize = 400;
 
@@ -218,7 +219,11 @@ impl RoundUnwinder {
                 (stack, space)
             })
             .collect();
-        self.unwinder.walk(&stacks, false, |walker, (stack, space)| stack.walk(walker, space.as_deref()));
+        self.unwinder.walk(&stacks, false, |walker, (stack, known)| {
+            let is_there = |frame: &StackFrame| known.as_ref().is_none_or(|known| known.is_known(frame));
+            let space = known.as_ref().map(|known| (&known.space, known.version));
+            walker.walk(stack.thread, space, ARCH, &stack.parts(), is_there);
+        });
         for (index, (stack, _)) in stacks.iter().enumerate() {
             if let (Some(off_cpu), Some(unwound)) = (&mut self.off_cpu, self.unwinder.stack(index)) {
                 off_cpu.see(stack.thread, stack.time, [&[context::USER], unwound.chain].concat());
@@ -293,13 +298,24 @@ impl RoundUnwinder {
         let in_parallel = unwound >= WORTHWHILE && worker_threads::start() == Ok(false);
         self.unwinder.walk(&entries, in_parallel, |walker, entry| match &entry.disposition {
             Disposition::Unwinds(known) if Some(entry.event) == switches || Instant::now() <= end => {
-                walk(walker, entry, known.as_deref())
+                walk(walker, entry.sample, &entry.parts, known.as_deref())
             }
             _ => {}
         });
+        let mut truncated: FxHashMap<i32, usize> = FxHashMap::default();
         for (index, RoundRecord { time, raw, sample, event, disposition, .. }) in entries.iter().enumerate() {
             let is_early = *time > 0 && *time < self.begins_at;
             let unwound = self.unwinder.stack(index);
+            let is_truncated = unwound.as_ref().is_some_and(|stack| {
+                let ends_early = matches!(stack.end, Some(ChainEnd::Cut | ChainEnd::Unread));
+                ends_early && !stack.is_joined && !stack.is_completed
+            });
+            if let Some(thread) = sample.and_then(|sample| sample.thread()).filter(|_| unwound.is_some()) {
+                match is_truncated {
+                    true => _ = truncated.insert(thread.tid, index),
+                    false => _ = truncated.remove(&thread.tid),
+                }
+            }
             if let (Some(off_cpu), Some(sample)) = (&mut self.off_cpu, sample) {
                 let thread = sample.thread().unwrap_or_default();
                 if Some(*event) == switches {
@@ -320,10 +336,9 @@ impl RoundUnwinder {
             match (disposition, sample, unwound) {
                 (Disposition::Goes, ..) => {}
                 (Disposition::Unwinds(_), Some(sample), Some(stack)) => {
-                    let is_cut = stack.end == Some(ChainEnd::Cut) && !stack.is_joined && !stack.is_completed;
                     done.ends += ChainEndCounts {
                         walked: stack.end.is_some().into(),
-                        cut: is_cut.into(),
+                        cut: (is_truncated && stack.end == Some(ChainEnd::Cut)).into(),
                         joined: stack.is_joined.into(),
                     };
                     self.lost.write(raw, sample, stack.chain, &mut done.records);
@@ -349,9 +364,45 @@ impl RoundUnwinder {
                         && let Some(Record::Exit(task)) = raw.parse()
                     {
                         self.unwinder.forget(task.thread.tid);
+                        truncated.remove(&task.thread.tid);
                     }
                 }
             }
+        }
+        self.read_outer_frames(&entries, &truncated);
+    }
+
+    /// Reads the outer frames of stacks that are longer than their copies from the memory of their threads.
+    /// `truncated` contains each thread's newest sample, if its stack is truncated.
+    ///
+    /// ```text
+    ///   sample 1      round ends: read here      sample 2
+    ///   f, cut        the words beyond the copy  f at the same place: it has not returned, so the words that
+    ///                                            were read belong to its callers
+    /// ```
+    ///
+    /// A stack that was read is used only for later samples, and only if they contain its frames: as with any
+    /// earlier stack of the thread, by the joiner.
+    fn read_outer_frames(&mut self, entries: &[RoundRecord<'_>], truncated: &FxHashMap<i32, usize>) {
+        if truncated.is_empty() || !self.unwinder.joins() || self.hurry.load(Ordering::Relaxed) {
+            return;
+        }
+        let stacks: Vec<(&RoundRecord<'_>, Vec<u8>)> = truncated
+            .iter()
+            .take(MOST_OUTER)
+            .filter_map(|(tid, index)| {
+                let entry = &entries[*index];
+                let memory = whole_stack(*tid, &entry.parts)?;
+                Some((entry, memory))
+            })
+            .collect();
+        self.unwinder.walk(&stacks, false, |walker, (entry, memory)| {
+            let Disposition::Unwinds(known) = &entry.disposition else { return };
+            let parts = SampleParts { user_stack: Some(UserStack::of(memory)), ..entry.parts };
+            walk(walker, entry.sample, &parts, known.as_deref());
+        });
+        for index in 0..stacks.len() {
+            self.unwinder.learn(index);
         }
     }
 
@@ -399,67 +450,22 @@ impl RoundUnwinder {
     }
 }
 
-/// The stack of a thread that is blocked in a system call, read from its memory.
-struct BlockedStack {
-    thread: Thread,
-    /// When reading began.
-    time: u64,
-    /// Frame pointer (0, because it is unknown), stack pointer and instruction pointer.
-    registers: [u8; 24],
-    memory: Vec<u8>,
-}
-
-impl BlockedStack {
-    /// Returns `None` if the thread is not blocked, or pmc may not read its memory.
-    fn read(host: &Host, thread: Thread) -> Option<Self> {
-        let tid = u32::try_from(thread.tid).ok()?;
-        let time = clock::monotonic_ns();
-        // On Arm, the caller is in the link register, which cannot be read.
-        let at = host.blocked_at(tid).filter(|_| ARCH == Arch::X86_64)?;
-        let mut memory = vec![0; STACK_COPY as usize];
-        let len = process_memory::read(thread.tid, at.sp, &mut memory);
-        memory.truncate(len);
-        if host.blocked_at(tid) != Some(at) {
-            return None;
-        }
-        let mut registers = [0; 24];
-        registers[8..16].copy_from_slice(&at.sp.to_ne_bytes());
-        registers[16..].copy_from_slice(&at.ip.to_ne_bytes());
-        Some(Self { thread, time, registers, memory })
-    }
-
-    fn walk(&self, walker: &mut StackWalker, known: Option<&CachedSpace>) {
-        // bp, sp and ip; see `perf_regs.h`.
-        const X86: u64 = 0b111 << 6;
-        let values = RecordWords::new(&self.registers);
-        let user_regs = Some(SampledRegisters { abi: 2, mask: X86, values });
-        let user_stack = Some(UserStack::of(&self.memory));
-        let parts = SampleParts { user_regs, user_stack, ..SampleParts::default() };
-        let space = known.map(|known| (&known.space, known.version));
-        walker
-            .walk(self.thread, space, ARCH, &parts, |frame| known.is_none_or(|known| known.is_known(frame)));
-    }
-}
-
-/// The architecture of the recorded machine, which is the architecture that pmc was built for.
-const ARCH: Arch = if cfg!(target_arch = "aarch64") { Arch::Aarch64 } else { Arch::X86_64 };
-
-/// Returns the architecture of the process that the registers belong to; `None` for 32-bit Arm.
-fn arch(registers: SampledRegisters<'_>) -> Option<Arch> {
-    ARCH.of_process(registers.abi)
-}
-
 /// Unwinds the stack of a sample. Leaves the sample unchanged if a reader may find a better chain later: for
 /// a 32-bit Arm process, or if some tables have not been read yet.
-fn walk(walker: &mut StackWalker, entry: &RoundRecord<'_>, known: Option<&CachedSpace>) {
+fn walk(
+    walker: &mut StackWalker,
+    sample: Option<Sample<'_>>,
+    parts: &SampleParts<'_>,
+    known: Option<&CachedSpace>,
+) {
     // A kernel thread, or a process that is about to exit, has no user stack to unwind.
-    let Some(registers) = entry.parts.user_regs else { return walker.take_empty() };
+    let Some(registers) = parts.user_regs else { return walker.take_empty() };
     let Some(arch) = arch(registers) else { return };
-    let thread = entry.sample.and_then(|sample| sample.thread()).unwrap_or_default();
+    let thread = sample.and_then(|sample| sample.thread()).unwrap_or_default();
     // Without tables, the unwinder has to guess, so chains through such code are unreliable.
     let is_there = |frame: &StackFrame| known.is_none_or(|known| known.is_known(frame));
     let space = known.map(|known| (&known.space, known.version));
-    walker.walk(thread, space, arch, &entry.parts, is_there);
+    walker.walk(thread, space, arch, parts, is_there);
 }
 
 #[cfg(test)]
