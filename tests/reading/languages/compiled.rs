@@ -122,6 +122,43 @@ fn go_with_frame_pointers_and_unwind_tables() {
     }
 }
 
+#[test]
+fn go_without_symbols() {
+    if !ready(&["go"]) {
+        return;
+    }
+    let (lab, source) = (Lab::new(), source("shop.go"));
+    let callers =
+        [at("main.day", "day"), at("main.main", "main"), named("runtime.main"), named("runtime.goexit")];
+    for (mode, has_headers) in [("exe", true), ("pie", true), ("exe", false), ("pie", false)] {
+        let program = lab.text(&format!("{mode}-{has_headers}"));
+        let mode = format!("-buildmode={mode}");
+        lab.run("go", &["build", "-ldflags=-s -w", &mode, "-o", &program, source.to_str().unwrap()]);
+        if !has_headers {
+            // e_shoff, e_shnum and e_shstrndx.
+            let mut bytes = std::fs::read(&program).unwrap();
+            bytes[40..48].fill(0);
+            bytes[60..64].fill(0);
+            std::fs::write(&program, bytes).unwrap();
+        }
+        let file = lab.record(FP, &[&program]);
+        let stacks = stacks(&file);
+        let is_hot = |stack: &&Vec<Frame>| stack.iter().any(|frame| frame.symbol == "main.serve");
+        let hot: Vec<&Vec<Frame>> = stacks.iter().filter(is_hot).collect();
+        let lines = ["ring", "serve", "loop"].map(|mark| place(&source, mark));
+        let is_good =
+            |stack: &&&Vec<Frame>| stack[0].place.as_ref().is_some_and(|place| lines.contains(place));
+        let good = hot.iter().filter(is_good).count();
+        assert!(
+            hot.len() * 10 >= stacks.len() * 6 && good * 10 >= hot.len() * 6,
+            "{program}: {good} of {} of {}",
+            hot.len(),
+            stacks.len()
+        );
+        expect_callers_of(&hot, &source, &callers);
+    }
+}
+
 /// Checks that the stacks continue with these frames, starting at the first of these functions.
 #[track_caller]
 fn expect_callers_of(stacks: &[&Vec<Frame>], source: &Path, wanted: &[Wanted]) {

@@ -11,39 +11,70 @@ use super::cplusplus::{self, BoundedString};
 
 /// Maximum length of a name to demangle. Longer names stay unchanged.
 const MOST_IN: usize = 16 * 1024;
+/// Suffixes that LLVM appends to local functions, before a number: `.llvm.` if it moved them between files,
+/// `.__uniq.` with `-funique-internal-linkage-names`. The number has no meaning, and changes with each build
+/// or with the path of the source.
+const NUMBERED: [&str; 2] = [".llvm.", ".__uniq."];
+
 /// Returns the source name; `None` if it equals `raw` or `raw` cannot be parsed.
 ///
-/// Keeps suffixes added by compilers and linkers (`.cold`, `.constprop.0`, `@plt`), except for the number
-/// that LLVM appends to local functions when it moves them between files (`.llvm.123`). This number has no
-/// meaning and changes with each build.
+/// Keeps suffixes that name a part or a version of a function (`.cold`, `.part.0`, `.constprop.0`, `@plt`), and
+/// removes the [numbered](NUMBERED) ones. Knows the names of C++, Rust and OCaml.
 pub fn demangle(raw: &str) -> Option<String> {
     if raw.len() > MOST_IN {
         return None;
     }
-    let plain = without_llvm(raw);
-    let (name, version) = plain.split_at(plain.find('@').unwrap_or(plain.len()));
+    let plain = NUMBERED.iter().fold(Cow::Borrowed(raw), |name, mark| without_number(name, mark));
+    // A version of the symbol, or an offset, as in imported texts.
+    let end = plain.find('@').or_else(|| plain.rfind("+0x")).unwrap_or(plain.len());
+    let (name, rest) = plain.split_at(end);
     let read = match name.starts_with(['_', 'R']) {
         true if looks_rust(name) => rust(name).or_else(|| cpp(name)),
         true => cpp(name),
-        false => None,
+        false => ocaml(name),
     };
     match read {
-        Some(read) => Some(read + version),
+        Some(read) => Some(read + rest),
         None => (plain != raw).then(|| plain.into_owned()),
     }
 }
 
-/// Removes `.llvm.` and the number after it.
-fn without_llvm(raw: &str) -> Cow<'_, str> {
-    const MARK: &str = ".llvm.";
-    let Some(at) = raw.find(MARK) else { return raw.into() };
-    let behind = &raw[at + MARK.len()..];
+/// Removes a suffix and the number after it.
+fn without_number<'a>(name: Cow<'a, str>, mark: &str) -> Cow<'a, str> {
+    let Some(at) = name.find(mark) else { return name };
+    let behind = &name[at + mark.len()..];
     let rest = behind.trim_start_matches(|digit: char| digit.is_ascii_hexdigit());
     // Some versions write the hash in decimal, others in hexadecimal. Further suffixes may follow.
     if rest.len() == behind.len() || !(rest.is_empty() || rest.starts_with('.')) || at == 0 {
-        return raw.into();
+        return name;
     }
-    (raw[..at].to_owned() + rest).into()
+    (name[..at].to_owned() + rest).into()
+}
+
+/// Reads a name of OCaml's native compiler: `caml`, the module, and the function with a number that makes it
+/// unique. `__`, since OCaml 5.1 `.`, separates the parts, and `$` precedes two hexadecimal digits of a
+/// character that assemblers do not accept.
+fn ocaml(name: &str) -> Option<String> {
+    let path = name.strip_prefix("caml").filter(|path| path.starts_with(|c: char| c.is_ascii_uppercase()))?;
+    let (_, stamp) = path.rsplit_once('_')?;
+    let has_stamp = !stamp.is_empty() && stamp.bytes().all(|digit| digit.is_ascii_digit());
+    if !has_stamp || !(path.contains("__") || path.contains('.')) {
+        return None;
+    }
+    let mut out = String::with_capacity(path.len());
+    let mut rest = path;
+    while let Some(first) = rest.chars().next() {
+        let hex = |digits: &str| u8::from_str_radix(digits, 16).ok().filter(u8::is_ascii_graphic);
+        let escaped = rest.strip_prefix('$').and_then(|rest| hex(rest.get(..2)?));
+        let (character, len) = match escaped {
+            Some(character) => (char::from(character), 3),
+            None if rest.starts_with("__") && !out.is_empty() => ('.', 2),
+            None => (first, first.len_utf8()),
+        };
+        out.push(character);
+        rest = &rest[len..];
+    }
+    Some(out)
 }
 
 /// Whether a name was mangled by Rust. The current scheme starts with `_R`. The legacy scheme is C++'s, with
@@ -86,6 +117,9 @@ mod tests {
             ("_Z3addii.cold", Some("add.cold")),
             ("_Z3addii.constprop.0.isra.0", Some("add.constprop.0.isra.0")),
             ("_Z3addii@plt", Some("add@plt")),
+            ("_RNvCskwGfYPst2Cb_3foo16example_function+0x1b", Some("foo::example_function+0x1b")),
+            ("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE+0x3", Some("core::fmt::Formatter::pad+0x3")),
+            ("main+0x12", None),
             ("main", None),
             ("helper.llvm.12345678901234567890", Some("helper")),
             ("helper.llvm.12345.cold", Some("helper.cold")),
@@ -96,6 +130,21 @@ mod tests {
             ("odd.llvm.words", None),
             ("helper.isra.0", None),
             ("helper.part.0.cold", None),
+            ("helper.__uniq.51951270407735376741982696754339839967", Some("helper")),
+            ("_ZL6helperi.__uniq.5195127040773537674.llvm.8022", Some("helper")),
+            ("_ZL6helperi.__uniq.5195127040773537674.cold", Some("helper.cold")),
+            ("odd.__uniq.x", None),
+            ("camlShop__fib_81", Some("Shop.fib_81")),
+            ("camlStdlib__List__map_1_264", Some("Stdlib.List.map_1_264")),
+            ("camlShop__$2b$2b_83", Some("Shop.++_83")),
+            ("camlShop.fib_81", Some("Shop.fib_81")),
+            (
+                "camlDune__exe__Main__anon_fn$5bmain$2eml$3a3$5d_90",
+                Some("Dune.exe.Main.anon_fn[main.ml:3]_90"),
+            ),
+            ("camlShop__entry", None),
+            ("caml_alloc_small_dispatch", None),
+            ("camlShop__$zz_3", Some("Shop.$zz_3")),
             ("_start", None),
             ("_Z", None),
             ("__libc_start_main", None),

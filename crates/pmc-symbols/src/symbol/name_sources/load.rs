@@ -22,6 +22,7 @@ use crate::symbol::kernel::{KallsymsError, KallsymsTable, kernel_module_name};
 use crate::symbol::missing_data::{FoundData, MissingDataReason};
 use crate::symbol::module::{SymbolModule, SymbolModuleKind};
 use crate::symbol::options::RunningKernel;
+use crate::symbol::tables::go::GoTable;
 use crate::symbol::tables::sparse::SparseTable;
 use crate::symbol::tables::table::SymbolTable;
 
@@ -96,6 +97,10 @@ impl ModuleSources {
             full += file.symbols().count();
             dynamic += file.dynamic_symbols().count();
             lines |= elf::has_lines(&file);
+            if let Some(go) = GoTable::of(&file) {
+                full += if elf::has_symtab(&file) { 0 } else { go.len() };
+                lines = true;
+            }
             build_id = build_id.or(elf::build_id(&file));
         }
         let mini = sparse.mini(&files).iter().filter_map(|mini| mini.elf().ok());

@@ -16,7 +16,7 @@ use super::archive::{ArchivedModule, SymbolArchive};
 use super::build_id::BuildId;
 use super::dwarf::cache::Cache;
 use super::dwarf::lines::{self, LineFrame};
-use super::files::elf::Segments;
+use super::files::elf::{self, Segments};
 use super::files::image::Image;
 use super::files::locate::ModuleFiles;
 use super::jit::jitdump::Jitdump;
@@ -26,6 +26,7 @@ use super::missing_data::{MissingDataReason, ModuleDataQuality};
 use super::module::SymbolQuery;
 use super::options::SymbolOptions;
 use super::tables::elf_symbols;
+use super::tables::go::{GoLine, GoTable};
 use super::tables::sparse::SparseTable;
 use super::tables::table::{OwnedSymbol, Symbol, SymbolTable, SymbolTableBuilder};
 use crate::address::{Avma, FileOffset, IntervalMap, Svma};
@@ -140,6 +141,21 @@ struct OpenedFiles {
     bad_lines: OnceLock<String>,
     /// The remedy, which is cached because finding it may query the package manager.
     remedy: OnceLock<Option<String>>,
+}
+
+impl OpenedFiles {
+    /// Returns the table of a Go program without debug information.
+    fn go_table(&self) -> Option<GoTable<'_>> {
+        let files = || self.files.images().filter_map(|image| image.elf().ok());
+        let has_lines = files().any(|file| elf::has_lines(&file));
+        files().find_map(|file| GoTable::of(&file)).filter(|_| !has_lines)
+    }
+}
+
+impl From<GoLine> for LineFrame {
+    fn from(GoLine { function, file, line }: GoLine) -> Self {
+        Self { name: Some(function.into()), file: Some(file.into()), line, column: 0 }
+    }
 }
 
 /// Memory from which running code can be read.
@@ -469,7 +485,17 @@ impl ModuleSources {
         if wanted.is_empty() {
             return Some(known);
         }
-        match lines::resolve(&opened.files, &wanted, done) {
+        let resolved = match opened.go_table() {
+            Some(go) => {
+                done(wanted.len());
+                Ok(wanted
+                    .iter()
+                    .map(|address| go.line(*address).map(LineFrame::from).into_iter().collect())
+                    .collect())
+            }
+            None => lines::resolve(&opened.files, &wanted, done),
+        };
+        match resolved {
             Ok(list) => {
                 if let Some(cache) = &mut cache {
                     cache.add(wanted.iter().copied().zip(list.iter()));

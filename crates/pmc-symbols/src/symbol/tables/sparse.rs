@@ -7,6 +7,7 @@
 use std::ops::Range;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use super::go::GoTable;
 use super::table::{OwnedSymbol, SymbolTable, SymbolTableBuilder, WantedAddresses};
 use super::{elf_symbols, plt};
 use crate::address::IntervalMap;
@@ -95,6 +96,9 @@ impl SparseTable {
         for image in files.images() {
             let Ok(file) = image.elf() else { continue };
             elf_symbols::add_symbols(&file, into, &|| image.release());
+            if let Some(go) = GoTable::of(&file).filter(|_| !elf::has_symtab(&file)) {
+                go.add_functions(into);
+            }
             plt::add_stubs(&file, into);
             image.release();
         }
