@@ -18,8 +18,8 @@ const NUMBERED: [&str; 2] = [".llvm.", ".__uniq."];
 
 /// Returns the source name; `None` if it equals `raw` or `raw` cannot be parsed.
 ///
-/// Keeps suffixes that name a part or a version of a function (`.cold`, `.part.0`, `.constprop.0`, `@plt`), and
-/// removes the [numbered](NUMBERED) ones. Knows the names of C++, Rust and OCaml.
+/// Keeps suffixes that name a part or a version of a function (`.cold`, `.part.0`, `.constprop.0`, `@plt`),
+/// and removes the [numbered](NUMBERED) ones. Knows the names of C++, Rust and OCaml.
 pub fn demangle(raw: &str) -> Option<String> {
     if raw.len() > MOST_IN {
         return None;

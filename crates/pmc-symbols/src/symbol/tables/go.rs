@@ -7,8 +7,9 @@
 //! ```
 //!
 //! The section is `.gopclntab` or, in position-independent programs, `.data.rel.ro.gopclntab`. In files
-//! without section headers, the segments are searched for its first bytes. The formats are those of Go 1.2, 1.16, 1.18 and 1.20
-//! (`src/runtime/symtab.go`, `src/internal/abi/symtab.go`). Calls that the compiler inlined are not read.
+//! without section headers, the segments are searched for its first bytes. The formats are those of Go 1.2,
+//! 1.16, 1.18 and 1.20 (`src/runtime/symtab.go`, `src/internal/abi/symtab.go`). Calls that the compiler
+//! inlined are not read.
 
 use std::ops::Range;
 
@@ -355,8 +356,8 @@ mod tests {
         bytes
     }
 
-    /// A table with `main.one` at 0x1000 (lines 10 and 8 of a.go, 16 bytes each) and `main.two` from 0x1040 to
-    /// 0x1060 (line 300 of b.go).
+    /// A table with `main.one` at 0x1000 (lines 10 and 8 of a.go, 16 bytes each) and `main.two` from 0x1040
+    /// to 0x1060 (line 300 of b.go).
     fn table(magic: u32, pointer: usize) -> Vec<u8> {
         let is_relative = magic & 0xf < 2;
         let is_old = magic == 0xffff_fffb;
