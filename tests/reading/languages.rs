@@ -13,6 +13,7 @@ mod debuginfod;
 mod ends;
 mod generated_code;
 mod hidden;
+mod overloads;
 mod runtimes;
 mod system;
 

@@ -57,7 +57,7 @@ impl AnnotatePlan {
                 callers: false,
                 joins: !typed.filter.no_join,
                 idle: typed.filter.idle,
-                name_style: NameStyle { raw: typed.no_demangle, shared: false },
+                name_style: NameStyle { raw: typed.no_demangle, ..NameStyle::default() },
                 ..AnalysisRequest::new(plan::symbol_options(&typed.symbol_files)?)
             },
             code: AnnotationRequest {

@@ -129,7 +129,7 @@ impl DiffPlan {
                     selection,
                     keys,
                     idle: typed.idle,
-                    name_style: NameStyle { raw: typed.no_demangle, shared: true },
+                    name_style: NameStyle { raw: typed.no_demangle, shared: true, ..NameStyle::default() },
                     ..AnalysisRequest::new(plan::symbol_options(&typed.symbol_files)?)
                 },
                 wait_keys,

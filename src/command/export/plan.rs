@@ -188,7 +188,7 @@ impl ExportPlan {
             idle: typed.filter.idle,
             stitches: typed.stacks.stitch_lbr,
             stack_changes: plan::stack_changes(&typed.stacks)?,
-            name_style: NameStyle { raw: typed.stacks.no_demangle, shared: false },
+            name_style: NameStyle { raw: typed.stacks.no_demangle, ..NameStyle::default() },
             facets: detail == RowDetail::Slices,
             apart: apart(detail),
             ..AnalysisRequest::new(plan::symbol_options(&typed.symbol_files)?)

@@ -257,7 +257,7 @@ fn request(
         },
         stitches: typed.stacks.stitch_lbr,
         stack_changes,
-        name_style: NameStyle { raw: typed.stacks.no_demangle, shared: false },
+        name_style: NameStyle { raw: typed.stacks.no_demangle, ..NameStyle::default() },
         raw_traces: typed.raw_trace,
         keys,
         trace_fields,

@@ -7,7 +7,9 @@ mod matching;
 mod measure;
 mod side;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -81,17 +83,24 @@ impl DiffSides {
     /// Fails if a recording cannot be read.
     pub fn load(request: &DiffRequest, progress: &dyn ProgressSink) -> Result<Self> {
         let mut texts = StringTable::default();
-        let read = |(number, path): (usize, &PathBuf)| {
+        let mut read = |number: usize, spelled_out: &Arc<BTreeSet<Arc<str>>>| {
+            let path = &request.files[number];
             let label = request.labels.get(number).cloned();
-            side::read(
-                path,
-                label.unwrap_or_else(|| path.display().to_string()),
-                request,
-                &mut texts,
-                progress,
-            )
+            let label = label.unwrap_or_else(|| path.display().to_string());
+            side::read(path, label, request, spelled_out, &mut texts, progress)
         };
-        let all = request.files.iter().enumerate().map(read).collect::<Result<_>>()?;
+        let none = Arc::default();
+        let all = (0..request.files.len()).map(|number| read(number, &none));
+        let mut all: Vec<DiffSide> = all.collect::<Result<_>>()?;
+        // A name that several functions have in one recording needs its parameters in all of them.
+        let overloaded: BTreeSet<Arc<str>> =
+            all.iter().flat_map(|side| side.overloaded.iter().cloned()).collect();
+        let overloaded = Arc::new(overloaded);
+        for (number, side) in all.iter_mut().enumerate() {
+            if overloaded.iter().any(|name| !side.overloaded.contains(name) && side.names.contains(name)) {
+                *side = read(number, &overloaded)?;
+            }
+        }
         Ok(Self { all, texts })
     }
 
@@ -398,6 +407,8 @@ mod tests {
             name_failures: Vec::new(),
             damage: Vec::new(),
             events: events.iter().map(event).collect(),
+            names: FxHashSet::default(),
+            overloaded: BTreeSet::new(),
             is_imported: false,
         }
     }

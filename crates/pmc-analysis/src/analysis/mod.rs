@@ -233,7 +233,7 @@ impl Analysis {
             symbols,
             samples: samples.into(),
             changes: Some(request.stack_changes.clone()),
-            name_style: request.name_style,
+            name_style: request.name_style.clone(),
             asks_servers: request.symbols.debuginfod.is_some(),
             functions: None,
         })
@@ -284,7 +284,7 @@ impl Analysis {
             let (modules, locations) =
                 (self.samples.session.history.modules(), &self.samples.resolved.locations);
             let at = |p: pmc_symbols::symbol::SymbolProgress| meter.at(p.done as u64, p.total as u64);
-            self.symbols.name(modules, locations, depth, self.name_style, &mut texts, &at)
+            self.symbols.name(modules, locations, depth, self.name_style.clone(), &mut texts, &at)
         };
         // Until the first call, this is the only reference to the samples.
         if let (Some(changes), Some(samples)) = (self.changes.take(), Arc::get_mut(&mut self.samples)) {
@@ -293,6 +293,11 @@ impl Analysis {
         }
         let samples = self.samples.clone();
         NamedSamples { samples, code, texts, modules: Vec::new(), trust: ProfileQuality::default() }
+    }
+
+    /// Returns the names of the functions found so far.
+    pub(crate) fn symbol_names(&self) -> &pmc_symbols::symbol::SymbolNames {
+        self.symbols.symbolizer.names()
     }
 
     /// Returns the link-time address of a named location in its file.

@@ -63,6 +63,12 @@ pub(super) fn demangle(mangled: &str) -> Option<String> {
     Some(name)
 }
 
+/// Demangles a name with the function's parameters; `None` if it is malformed.
+pub(super) fn with_parameters(mangled: &str) -> Option<String> {
+    mangled.strip_prefix("_Z")?;
+    read(mangled, DemangleOptions::new().no_return_type())
+}
+
 /// Finds the opening parenthesis that matches the one at the end of the text.
 fn parameters(text: &str) -> Option<usize> {
     let mut open = 0;

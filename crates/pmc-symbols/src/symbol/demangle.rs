@@ -39,6 +39,39 @@ pub fn demangle(raw: &str) -> Option<String> {
     }
 }
 
+/// Returns the source name of a C++ function with its parameters; `None` for other names.
+pub(super) fn with_parameters(raw: &str) -> Option<String> {
+    if raw.len() > MOST_IN || looks_rust(raw) {
+        return None;
+    }
+    let plain = NUMBERED.iter().fold(Cow::Borrowed(raw), |name, mark| without_number(name, mark));
+    // The name of a clone consists of the function's name, a dot and a suffix.
+    let (name, rest) = plain.split_at(plain.find(['@', '.']).unwrap_or(plain.len()));
+    Some(cplusplus::with_parameters(name)? + rest)
+}
+
+/// Returns the name without its parameters, its symbol version, and the suffix that compilers add after a
+/// dot.
+pub fn without_parameters(name: &str) -> &str {
+    // `operator()(int)`: the parameters are the last pair of parentheses at the outermost level.
+    let end = match name.strip_suffix(" const").unwrap_or(name) {
+        whole if whole.ends_with(')') => {
+            let mut depth = 0;
+            let start = whole.char_indices().rev().find(|(_, c)| {
+                depth += match c {
+                    ')' => 1,
+                    '(' => -1,
+                    _ => 0,
+                };
+                depth == 0
+            });
+            start.map_or(whole.len(), |(at, _)| at)
+        }
+        whole => whole.find(['@', '.']).filter(|at| *at > 0).unwrap_or(whole.len()),
+    };
+    &name[..end]
+}
+
 /// Removes a suffix and the number after it.
 fn without_number<'a>(name: Cow<'a, str>, mark: &str) -> Cow<'a, str> {
     let Some(at) = name.find(mark) else { return name };

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::demangle::demangle;
+use super::demangle::{demangle, with_parameters};
 use super::module::ModuleId;
 use super::name_sources::Placeholder;
 use super::tables::table::OwnedSymbol;
@@ -99,8 +99,23 @@ impl AddressFrames {
 pub struct SymbolNames {
     functions: Vec<Function>,
     function_ids: FxHashMap<(ModuleId, Option<u64>, Arc<str>), FunctionId>,
+    /// The first function with each demangled name.
+    first: FxHashMap<Arc<str>, FunctionId>,
+    /// Functions that share their demangled name with another function, by that name.
+    overloads: FxHashMap<Arc<str>, Overloads>,
+    /// Number of functions in `first` and `overloads`.
+    compared: usize,
     files: Vec<Arc<str>>,
     file_ids: FxHashMap<Arc<str>, SourceFileId>,
+}
+
+/// Functions with the same demangled name and different mangled names.
+#[derive(Debug)]
+struct Overloads {
+    /// The functions with their parameters, by mangled name.
+    names: FxHashMap<Arc<str>, Arc<str>>,
+    /// Whether these names differ. Variants of one constructor are equal.
+    differ: bool,
 }
 
 impl Function {
@@ -108,6 +123,10 @@ impl Function {
         if let Some(name) = demangle(&self.raw).filter(|_| !self.is_placeholder) {
             self.name = name.into();
         }
+    }
+
+    fn with_parameters(&self) -> Arc<str> {
+        with_parameters(&self.raw).map_or_else(|| self.name.clone(), Arc::from)
     }
 }
 
@@ -118,6 +137,52 @@ impl SymbolNames {
     /// Panics if the ID belongs to another `SymbolNames`.
     pub fn function(&self, id: FunctionId) -> &Function {
         &self.functions[id.0 as usize]
+    }
+
+    /// Returns the name to show: with parameters if another function found so far has the same name without.
+    pub fn shown(&self, id: FunctionId) -> &Arc<str> {
+        let Function { name, raw, .. } = self.function(id);
+        let overloads = self.overloads.get(name).filter(|overloads| overloads.differ);
+        overloads.and_then(|overloads| overloads.names.get(raw)).unwrap_or(name)
+    }
+
+    /// Returns the function's name with its parameters.
+    pub fn with_parameters(&self, id: FunctionId) -> Arc<str> {
+        self.function(id).with_parameters()
+    }
+
+    /// Iterates over the names without parameters that several functions have.
+    pub fn overloaded(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.overloads.iter().filter(|(_, overloads)| overloads.differ).map(|(name, _)| name)
+    }
+
+    /// Iterates over the names of all functions, without parameters.
+    pub fn short_names(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.first.keys()
+    }
+
+    /// Finds functions that share a name, among those demangled since the last call.
+    fn compare(&mut self) {
+        let Self { functions, first, overloads, compared, .. } = self;
+        for (number, function) in functions.iter().enumerate().skip(*compared) {
+            if function.is_placeholder {
+                continue;
+            }
+            let id = FunctionId(number as u32);
+            let earlier = *first.entry(function.name.clone()).or_insert(id);
+            let other = &functions[earlier.0 as usize];
+            if other.raw == function.raw {
+                continue;
+            }
+            let alike = overloads.entry(function.name.clone()).or_insert_with(|| {
+                let names = FxHashMap::from_iter([(other.raw.clone(), other.with_parameters())]);
+                Overloads { names, differ: false }
+            });
+            let name = function.with_parameters();
+            alike.differ |= alike.names.values().any(|other| *other != name);
+            alike.names.insert(function.raw.clone(), name);
+        }
+        *compared = functions.len();
     }
 
     /// Returns the source file's path, as passed to the compiler.
@@ -173,11 +238,13 @@ impl SymbolNames {
     /// Demangles the names of all functions from this index on, in parallel.
     pub(super) fn demangle_from(&mut self, first: usize) {
         self.functions[first..].par_iter_mut().for_each(Function::demangle);
+        self.compare();
     }
 
     /// Like [`SymbolNames::demangle_from`], but only on the calling thread.
     pub(super) fn demangle_from_alone(&mut self, first: usize) {
         self.functions[first..].iter_mut().for_each(Function::demangle);
+        self.compare();
     }
 
     /// Returns the ID of a source file.
@@ -190,5 +257,42 @@ impl SymbolNames {
         let id = SourceFileId(self.files.len() as u32 - 1);
         self.file_ids.insert(path, id);
         id
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_shown_only_where_names_are_not_unique() {
+        let mut names = SymbolNames::default();
+        let add = |names: &mut SymbolNames, raw: &str, start: Option<u64>| {
+            let first = names.functions().len();
+            let id = names.add_function(ModuleId(0), raw, start, 0);
+            names.demangle_from_alone(first);
+            id
+        };
+        let int = add(&mut names, "_Z4funci", Some(1));
+        assert_eq!(&**names.shown(int), "func");
+        // Two variants of one constructor, and another of it without a start, are no overloads.
+        let shops = ["_ZN4ShopC1Ei", "_ZN4ShopC2Ei", "_ZN4ShopC1Ei"];
+        let starts = [Some(2), Some(3), None];
+        let shops = [0, 1, 2].map(|at| add(&mut names, shops[at], starts[at]));
+        assert!(shops.iter().all(|shop| &**names.shown(*shop) == "Shop::Shop"));
+        let bool = add(&mut names, "_Z4funcb", Some(4));
+        let inlined = add(&mut names, "_Z4funci", None);
+        let c = add(&mut names, "func", Some(5));
+        let cold = add(&mut names, "_Z4funci.cold", Some(6));
+        let shown = [int, bool, inlined, c, cold].map(|id| names.shown(id).to_string());
+        assert_eq!(shown, ["func(int)", "func(bool)", "func(int)", "func", "func.cold"]);
+        let other = add(&mut names, "_ZN4ShopC1EPKc", Some(7));
+        let shown = [shops[0], shops[1], shops[2], other].map(|id| names.shown(id).to_string());
+        let int = "Shop::Shop(int)";
+        assert_eq!(shown, [int, int, int, "Shop::Shop(char const*)"]);
+        let mut overloaded: Vec<&str> = names.overloaded().map(|name| &**name).collect();
+        overloaded.sort_unstable();
+        assert_eq!(overloaded, ["Shop::Shop", "func"]);
+        assert_eq!(&*names.with_parameters(bool), "func(bool)");
     }
 }

@@ -100,7 +100,7 @@ impl LateSymbols {
                 let frames = frames.iter().rev().map(|frame| {
                     let file = frame.source.map_or("", |source| names.file(source.file));
                     FoundFrame {
-                        function: self.texts.get(&clean(&names.function(frame.function).name)),
+                        function: self.texts.get(&clean(names.shown(frame.function))),
                         file: self.texts.get(&clean(file)),
                         line: frame.source.map_or(0, |source| source.line.into()),
                         inlined: frame.inlined,

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use crate::analysis::symbols::RecordingSymbols;
 use crate::profile::annotate::SampleValue;
 use crate::session::{CodeLocation, Module, ResolvedStacks};
-use pmc_symbols::symbol::demangle::demangle;
+use pmc_symbols::symbol::demangle::{demangle, without_parameters};
 use pmc_symbols::symbol::{Depth, FunctionId, ModuleId, SymbolProgress};
 use pmc_sys::error::{Error, Result};
 use pmc_sys::text::{self, clean};
@@ -71,7 +71,7 @@ pub(crate) fn functions(
             let module = &modules[module as usize];
             SampledFunction {
                 id: function.module,
-                name: function.name.to_string(),
+                name: symbols.symbolizer.names().shown(frame.function).to_string(),
                 raw: function.raw.to_string(),
                 dso: module.short_name(),
                 path: module.path.to_string_lossy().into_owned(),
@@ -104,29 +104,7 @@ impl SampledFunction {
 }
 
 fn is_called(name: &str, raw: &str, typed: &str) -> bool {
-    name == typed || raw == typed || plain(name) == typed || plain(raw) == typed
-}
-
-/// Returns the name without its parameters, its symbol version, and the suffix that compilers add after a
-/// dot.
-fn plain(name: &str) -> &str {
-    // `operator()(int)`: the parameters are the last pair of parentheses at the outermost level.
-    let end = match name.strip_suffix(" const").unwrap_or(name) {
-        whole if whole.ends_with(')') => {
-            let mut depth = 0;
-            let start = whole.char_indices().rev().find(|(_, c)| {
-                depth += match c {
-                    ')' => 1,
-                    '(' => -1,
-                    _ => 0,
-                };
-                depth == 0
-            });
-            start.map_or(whole.len(), |(at, _)| at)
-        }
-        whole => whole.find(['@', '.']).filter(|at| *at > 0).unwrap_or(whole.len()),
-    };
-    &name[..end]
+    name == typed || raw == typed || without_parameters(name) == typed || without_parameters(raw) == typed
 }
 
 /// Returns the functions with exactly this name, or else those with this name when parameters are ignored. If
@@ -150,7 +128,9 @@ fn named<'a>(
 pub(crate) fn find<'a>(all: &'a [SampledFunction], dso: &str, name: &str) -> Option<&'a SampledFunction> {
     let is_it = |of: &&SampledFunction| of.name == name || of.raw == name;
     let in_dso = |of: &&SampledFunction| of.dso == dso || dso.is_empty();
-    all.iter().find(|of| is_it(of) && in_dso(of)).or_else(|| all.iter().find(is_it))
+    let is_alike = |of: &&SampledFunction| of.is_called(name) && in_dso(of);
+    let exact = all.iter().find(|of| is_it(of) && in_dso(of)).or_else(|| all.iter().find(is_it));
+    exact.or_else(|| all.iter().find(is_alike))
 }
 
 /// Returns the function into which the function with this name was inlined. If there are several, returns the
@@ -176,7 +156,7 @@ pub(crate) fn host<'a>(
     let mut hosts: FxHashMap<(ModuleId, Option<u64>), u64> = FxHashMap::default();
     for (at, number) in numbers.iter().enumerate() {
         let Some((outer, inlined)) = answers.of(at).0.split_last() else { continue };
-        if inlined.iter().any(|frame| *symbols.function(frame).name == *name) {
+        if inlined.iter().any(|frame| **symbols.symbolizer.names().shown(frame.function) == *name) {
             let outer = symbols.function(outer);
             let sum = hosts.entry((outer.module, outer.start)).or_default();
             *sum = sum.saturating_add(leaves[number]);
@@ -261,11 +241,11 @@ mod tests {
 
     #[test]
     fn parameters_are_stripped_from_names() {
-        assert_eq!(plain("shop::Fast::serve(int) const"), "shop::Fast::serve");
-        assert_eq!(plain("f(int (*)(char))"), "f");
-        assert_eq!(plain("A::operator()(int)"), "A::operator()");
-        assert_eq!(plain("memcpy@@GLIBC_2.14"), "memcpy");
-        assert_eq!(plain("work.constprop.0"), "work");
-        assert_eq!(plain("main"), "main");
+        assert_eq!(without_parameters("shop::Fast::serve(int) const"), "shop::Fast::serve");
+        assert_eq!(without_parameters("f(int (*)(char))"), "f");
+        assert_eq!(without_parameters("A::operator()(int)"), "A::operator()");
+        assert_eq!(without_parameters("memcpy@@GLIBC_2.14"), "memcpy");
+        assert_eq!(without_parameters("work.constprop.0"), "work");
+        assert_eq!(without_parameters("main"), "main");
     }
 }

@@ -191,7 +191,7 @@ fn places(
         let step = |frame: &pmc_symbols::symbol::ResolvedFrame| {
             let function = names.function(frame.function);
             InlineFrame {
-                function: if raw_names { &function.raw } else { &function.name }.clone(),
+                function: if raw_names { &function.raw } else { names.shown(frame.function) }.clone(),
                 file: frame.source.map(|source| names.file(source.file).clone()),
                 line: frame.source.map_or(0, |source| source.line),
             }

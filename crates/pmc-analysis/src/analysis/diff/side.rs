@@ -9,8 +9,11 @@
 //!               └─ runnable  a single number, or an event on request (--state)
 //! ```
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
 
 use super::DiffRequest;
 use super::measure::RunningMeasure;
@@ -20,7 +23,7 @@ use crate::import;
 use crate::profile::diff::{self, CostSource, ThreadTimes, streams};
 use crate::profile::sampled::trust::{self, TrustDetail};
 use crate::profile::sampled::{
-    self, Filter, Query, QueryAnswer, SampleValue, SortKey, StackDirection, StringTable,
+    self, Filter, NameStyle, Query, QueryAnswer, SampleValue, SortKey, StackDirection, StringTable,
 };
 use crate::session::Session;
 use crate::session::thread_time::{ThreadState, ThreadTime};
@@ -43,6 +46,10 @@ pub(super) struct DiffSide {
     /// The notes that report damage.
     pub(super) damage: Vec<String>,
     pub(super) events: Vec<SideEvent>,
+    /// The names of all functions, without parameters.
+    pub(super) names: FxHashSet<Arc<str>>,
+    /// The names of which there are several functions.
+    pub(super) overloaded: BTreeSet<Arc<str>>,
     /// Whether another program wrote the profile, in its own format.
     pub(super) is_imported: bool,
 }
@@ -71,6 +78,7 @@ pub(super) fn read(
     path: &Path,
     label: String,
     request: &DiffRequest,
+    spelled_out: &Arc<BTreeSet<Arc<str>>>,
     texts: &mut StringTable,
     progress: &dyn ProgressSink,
 ) -> Result<DiffSide> {
@@ -87,6 +95,7 @@ pub(super) fn read(
         waiting_keys: request.wait_keys.clone().filter(|_| has_waits),
         callers: has_tree || by_stream,
         branch_history: by_stream,
+        name_style: NameStyle { spelled_out: spelled_out.clone(), ..request.analysis.name_style.clone() },
         ..request.analysis.clone()
     };
     let parts = parts(&session.reader, &label, asked.selection.states.take().as_deref())?;
@@ -147,6 +156,8 @@ pub(super) fn read(
             sampled_ns: sampled_ns(&session.reader),
         },
         events,
+        names: analysis.symbol_names().short_names().cloned().collect(),
+        overloaded: analysis.symbol_names().overloaded().cloned().collect(),
         is_imported: session.reader.is_converted(),
     })
 }

@@ -475,7 +475,7 @@ impl NameFinder {
         // Use a separate string table, so that readers do not wait while files are read.
         let mut texts = StringTable::default();
         let NameOptions { depth, raw_names: raw, .. } = self.options;
-        let style = NameStyle { raw, shared: false };
+        let style = NameStyle { raw, ..NameStyle::default() };
         let code = self.symbols.name(&self.modules, locations, depth, style, &mut texts, &|_| {});
         self.store(locations, &code, &texts);
         self.symbols.symbolizer.forget_names();

@@ -25,6 +25,7 @@ use crate::profile::script::{
 use crate::session::distinct_addresses::{self, AddressKinds, Addresses};
 use crate::session::{SampleQuery, Session};
 use pmc_perfdata::record::{Record, kind};
+use pmc_symbols::symbol::demangle::without_parameters;
 use pmc_symbols::symbol::source_text::{SourceFolders, SourceLines};
 use pmc_symbols::symbol::{Depth, SymbolOptions};
 use pmc_sys::abi::sample_type;
@@ -230,7 +231,9 @@ impl<'a> NamedRecording<'a> {
             let Some(place) = self.places.at(number).last() else { return false };
             let dso = place.dso.as_deref();
             let short = dso.map(|path| path.rsplit('/').next().unwrap_or(path));
-            has(functions, place.symbol.as_deref()) && (has(dsos, dso) || has(dsos, short))
+            let symbol = place.symbol.as_deref();
+            (has(functions, symbol) || has(functions, symbol.map(without_parameters)))
+                && (has(dsos, dso) || has(dsos, short))
         };
         Some((0..self.places.len() as u32).map(is_one).collect())
     }

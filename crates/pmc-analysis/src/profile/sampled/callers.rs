@@ -26,7 +26,7 @@ pub(crate) type NameMatcher<'a> = dyn Fn(&str) -> bool + 'a;
 fn matching(code: &LocationCalls, texts: &StringTable, matches: &NameMatcher<'_>) -> Vec<bool> {
     let mut known: FxHashMap<StringId, bool> = FxHashMap::default();
     let mut ask = |id: StringId| *known.entry(id).or_insert_with(|| matches(texts.get(id)));
-    code.calls().iter().map(|call| ask(call.symbol)).collect()
+    code.calls().iter().map(|call| ask(call.symbol) || ask(call.short)).collect()
 }
 
 /// Removes the callees of matching functions. The outermost matching function becomes the innermost frame of

@@ -4,7 +4,9 @@
 //! is missing.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::num::NonZeroU64;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
@@ -18,8 +20,10 @@ use pmc_sys::abi::CpuMode;
 pub struct LocationCall {
     /// The module's short name.
     pub dso: StringId,
-    /// The function.
+    /// The function, with its parameters if another function has the same name without.
     pub symbol: StringId,
+    /// The function without parameters, by which functions of runtimes and libraries are recognized.
+    pub(crate) short: StringId,
     /// The function's source file.
     pub file: Option<StringId>,
     /// Line in that file; 0 if unknown.
@@ -41,17 +45,30 @@ pub struct LocationCall {
 impl LocationCall {
     /// Creates a call without further details.
     pub(crate) fn new(dso: StringId, symbol: StringId, level: CpuMode, named: bool) -> Self {
-        Self { dso, symbol, file: None, line: 0, size: 0, start: None, level, inlined: false, named }
+        Self {
+            dso,
+            symbol,
+            short: symbol,
+            file: None,
+            line: 0,
+            size: 0,
+            start: None,
+            level,
+            inlined: false,
+            named,
+        }
     }
 }
 
 /// How functions and modules are named.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NameStyle {
     /// Whether names are shown in their mangled form.
     pub raw: bool,
     /// Whether generated code has the same names in all runs of a program, for comparisons of recordings.
     pub shared: bool,
+    /// Functions that are shown with parameters, because another recording has several of this name.
+    pub spelled_out: Arc<BTreeSet<Arc<str>>>,
 }
 
 /// The calls of all locations.
@@ -68,7 +85,7 @@ pub struct LocationCalls {
     /// The first entry is for unmapped code. The modules follow in the order of their numbers.
     of_module: Vec<Option<(StringId, Option<StringId>)>>,
     /// Cached names of functions.
-    of_function: FxHashMap<FunctionId, StringId>,
+    of_function: FxHashMap<FunctionId, (StringId, StringId)>,
 }
 
 /// Name shown for an unknown module.
@@ -121,24 +138,32 @@ impl LocationCalls {
             Some(names) if !frames.is_empty() => {
                 for frame in frames {
                     let function = names.function(frame.function);
-                    let name = if self.style.raw { &function.raw } else { &function.name };
+                    let NameStyle { raw, shared, spelled_out } = &self.style;
                     let address = address.filter(|_| !frame.inlined && !self.is_imported);
                     let into = address.zip(function.start);
                     let into = into.and_then(|(address, start)| address.checked_sub(start));
                     let start = into.and_then(|into| location.offset.checked_sub(into));
                     let size = u32::try_from(function.size).unwrap_or(u32::MAX);
                     let file = frame.source.map(|source| texts.add(names.file(source.file)));
-                    let symbol = self.of_function.entry(frame.function).or_insert_with(|| {
+                    let of_function = || {
                         let is_generated = |module: &Module| is_generated_module(&module.short_name());
-                        texts.add(&if shared && module.is_some_and(is_generated) {
-                            without_addresses(name)
-                        } else {
-                            Cow::Borrowed(&**name)
-                        })
-                    });
+                        let name = match &function.name {
+                            _ if *raw => function.raw.clone(),
+                            name if spelled_out.contains(name) => names.with_parameters(frame.function),
+                            _ => names.shown(frame.function).clone(),
+                        };
+                        let short = if *raw { &name } else { &function.name };
+                        if *shared && module.is_some_and(is_generated) {
+                            let symbol = texts.add(&without_addresses(&name));
+                            return (symbol, symbol);
+                        }
+                        (texts.add(&name), texts.add(short))
+                    };
+                    let (symbol, short) = *self.of_function.entry(frame.function).or_insert_with(of_function);
                     self.calls.push(LocationCall {
                         dso,
-                        symbol: *symbol,
+                        symbol,
+                        short,
                         file,
                         line: frame.source.map_or(0, |source| source.line),
                         size: if self.is_imported { 0 } else { size },

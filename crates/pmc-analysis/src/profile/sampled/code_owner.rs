@@ -199,7 +199,7 @@ impl CodeOwner {
     }
 
     fn of(call: &LocationCall, texts: &StringTable) -> Self {
-        let (module, symbol) = (texts.get(call.dso), texts.get(call.symbol));
+        let (module, symbol) = (texts.get(call.dso), texts.get(call.short));
         match CodeKind::of(call.level, module) {
             CodeKind::Kernel => Self::Kernel,
             CodeKind::Unknown => Self::Unknown,

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
+use super::code::LocationCall;
 use super::strings::{StringId, StringTable};
 use super::table::RowSelection;
 use super::table_input::TableInput;
@@ -218,7 +219,10 @@ impl<'a> FilterState<'a> {
         }
         self.symbol.is_none_or(|symbol| {
             let mut calls = self.input.resolved.stack(stack).flat_map(|location| code.range(location));
-            symbol.is_some_and(|symbol| calls.any(|call| code.calls()[call].symbol == symbol))
+            symbol.is_some_and(|symbol| {
+                let is_it = |call: &LocationCall| call.symbol == symbol || call.short == symbol;
+                calls.any(|call| is_it(&code.calls()[call]))
+            })
         })
     }
 }

@@ -192,7 +192,7 @@ pub(crate) fn remove_idle(resolved: &mut ResolvedStacks, input: IdleInput<'_>) -
     let word = |key: &RowKey, at: usize| words(input.attributes.get(key.attributes).1).get(at).unwrap_or(0);
     let is_idle = |(key, _): &mut (RowKey, _)| idle.contains_key(&(word(key, tid_at) as i32, key.stack));
     let rows = resolved.rows.extract_if(.., is_idle).collect();
-    let name = |call: usize| input.code.calls()[call].symbol;
+    let name = |call: usize| input.code.calls()[call].short;
     let groups = census.groups(&idle, &name, input.texts);
     let threads = idle.keys().map(|(tid, _)| tid).collect::<FxHashSet<_>>().len();
     IdleWaits { threads, rows, groups }

@@ -102,7 +102,7 @@ pub(super) fn nameless(
         if names.is_empty() {
             continue;
         }
-        let is_evaluator: Vec<bool> = code.calls().iter().map(|call| names.contains(&call.symbol)).collect();
+        let is_evaluator: Vec<bool> = code.calls().iter().map(|call| names.contains(&call.short)).collect();
         let Some(first) = is_evaluator.iter().position(|is_evaluator| *is_evaluator) else { continue };
         let module = texts.get(code.calls()[first].dso);
         let is_generated = marked(code, texts, is_generated);
@@ -131,7 +131,7 @@ pub(super) fn erlang_ends(resolved: &ResolvedStacks, code: &LocationCalls, texts
         return 0;
     }
     let is_erlangs = marked(code, texts, |call, texts| {
-        is_generated(call, texts) && texts.get(call.symbol).starts_with("global::")
+        is_generated(call, texts) && texts.get(call.short).starts_with("global::")
     });
     let ends_there = |stack: u32| {
         let outermost = resolved.stack(stack).rev().map(|location| code.own(location));

@@ -58,7 +58,7 @@ pub(super) fn is_runtime_name(name: &str) -> bool {
 }
 
 fn is_function(call: &LocationCall, texts: &StringTable) -> bool {
-    is_generated(call, texts) && !is_runtime_name(texts.get(call.symbol))
+    is_generated(call, texts) && !is_runtime_name(texts.get(call.short))
 }
 
 /// Returns, for each call, whether the predicate is true. Checks each pair of module and function only once.

@@ -210,7 +210,7 @@ pub(crate) fn count(
                 ROOTS.contains(&plain)
             })
         };
-        code.calls().iter().map(|call| ask(call.symbol)).collect()
+        code.calls().iter().map(|call| ask(call.short)).collect()
     };
     let mut quality = StackCounts {
         nameless_languages: interpreters::nameless(resolved, code, texts, has_callers),

@@ -104,9 +104,10 @@ impl RowSelection {
     }
 
     pub(super) fn has_function(&self, call: &LocationCall, texts: &StringTable) -> bool {
-        let name = texts.get(call.symbol);
+        let (name, short) = (texts.get(call.symbol), texts.get(call.short));
         let has_part = |part: &String| call.named && name.contains(part.as_str());
-        is_listed(&self.symbols, name) && self.part.as_ref().is_none_or(has_part)
+        (is_listed(&self.symbols, name) || is_listed(&self.symbols, short))
+            && self.part.as_ref().is_none_or(has_part)
     }
 }
 

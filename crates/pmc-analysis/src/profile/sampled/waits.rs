@@ -224,7 +224,7 @@ impl<F: FnMut(StringId) -> NameFacts> Classifier<'_, F> {
         let calls: Vec<StringId> = stack
             .iter()
             .flat_map(|location| self.code.range(*location))
-            .map(|call| self.code.calls()[call].symbol)
+            .map(|call| self.code.calls()[call].short)
             .collect();
         let facts: Vec<NameFacts> = calls.iter().map(|call| (self.facts)(*call)).collect();
         let site = site(&facts);
@@ -233,7 +233,7 @@ impl<F: FnMut(StringId) -> NameFacts> Classifier<'_, F> {
         // Remove the innermost locations whose calls all belong to the scheduler.
         let is_scheduler = |location: &&u32| {
             let mut range = self.code.range(**location);
-            range.all(|call| (self.facts)(self.code.calls()[call].symbol).is_scheduler)
+            range.all(|call| (self.facts)(self.code.calls()[call].short).is_scheduler)
         };
         let scheduler = stack.iter().take_while(is_scheduler).count();
         if let Some(cut) = &mut self.cut
