@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::kit::burn::waiting_shell;
 use crate::kit::lab::Lab;
 use crate::kit::{self, Ran, oracle};
 
@@ -248,4 +249,69 @@ fn files_of_a_mount_namespace_are_cached() {
     record_until_kept(&cache, &command, "/hidden", || std::fs::write(lab.path("go"), "").unwrap());
     assert!(!lab.path("inner/hidden").exists(), "we see it too");
     names_are_kept(&cache, "hidden");
+}
+
+#[test]
+fn deleted_and_replaced_files_are_cached() {
+    let Some(lab) = Lab::new() else { return };
+    if !kit::need_root() {
+        return;
+    }
+    let in_library =
+        "int spin(void) { for_cpu_ms(20) for (volatile long i = loops(20000); i > 0; i--); return 0; }";
+    let caller = "#include <unistd.h>
+        int spin(void);
+        int main(void) { while (access(\"go\", F_OK)) spin(); return spin(); }";
+    let id = "-Wl,--build-id=sha1";
+    for is_library in [false, true] {
+        for is_replaced in [false, true] {
+            let cache = Cache::new(&lab, "cache");
+            let (program, gone) = match is_library {
+                false => {
+                    let program = lab.build("spin", WAITING, &[id]);
+                    (program.clone(), program)
+                }
+                true => {
+                    let library = lab.build("libspin.so", in_library, &["-shared", "-fPIC", id]);
+                    let flags = ["-Wl,--no-as-needed", library.to_str().unwrap()];
+                    (lab.build("caller", caller, &flags), library)
+                }
+            };
+            let mut start = Command::new(&program);
+            let running = kit::ProcessGuard::start(start.current_dir(lab.path("")));
+            kit::wait_for("the program's own code", || {
+                let maps =
+                    std::fs::read_to_string(format!("/proc/{}/maps", running.id())).unwrap_or_default();
+                maps.contains(gone.to_str().unwrap())
+            });
+            std::fs::remove_file(&gone).unwrap();
+            if is_replaced {
+                std::fs::copy("/bin/true", &gone).unwrap();
+            }
+            // The process ends before the recording.
+            let pid = running.id().to_string();
+            let name = gone.file_name().unwrap().to_str().unwrap();
+            record_until_kept(&cache, &["-p", &pid], &format!("/{name}"), || {
+                std::fs::write(lab.path("go"), "").unwrap();
+            });
+            drop(running);
+            names_are_kept(&cache, name);
+            std::fs::remove_file(lab.path("go")).unwrap();
+            std::fs::remove_dir_all(&cache.folder).unwrap();
+        }
+    }
+}
+
+#[test]
+fn file_replaced_while_recording_is_cached() {
+    let Some(lab) = Lab::new() else { return };
+    let cache = Cache::new(&lab, "cache");
+    let program = lab.build("spin", WAITING, &["-Wl,--build-id=sha1"]);
+    let running = kit::ProcessGuard::start(Command::new(&program).current_dir(lab.path("")));
+    let wait = waiting_shell(running.id(), 100);
+    let upgrade = format!("{wait}; cp /bin/true new && mv new spin");
+    let pid = running.id().to_string();
+    cache.pmc(&["record", "-e", "cpu-clock:u", "-p", &pid, "--", "sh", "-c", &upgrade]).expect(0);
+    drop(running);
+    names_are_kept(&cache, "spin");
 }

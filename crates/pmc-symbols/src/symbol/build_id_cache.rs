@@ -28,6 +28,7 @@ use super::files::{elf, locate};
 use super::module::SymbolModule;
 use super::options::{self, RunningKernel, SymbolOptions};
 use pmc_sys::error::{Error, Result};
+use pmc_sys::sys::deleted_file;
 use pmc_sys::sys::file_map::FileMap;
 use pmc_sys::sys::regular_file::{is_trusted_owner, open_regular, process_root};
 use pmc_sys::sys::replacement::Replacement;
@@ -260,18 +261,24 @@ impl BuildIdCache {
     }
 }
 
-/// Opens a module's file with this build-id, in our own mount namespace or in that of its process. The flag
-/// is true if the path is in our own.
+/// Opens a module's file with this build-id, in our own mount namespace or in that of its process, or a
+/// deleted file that its process still maps. The flag is true if the path is in our own.
 fn open_of_build(module: &SymbolModule, id: BuildId) -> Option<(PathBuf, File, bool)> {
     let path = locate::strip_deleted(&module.path);
     let ours = fs::canonicalize(path).ok().map(|path| (path, true));
     let below = path.strip_prefix("/").ok()?;
     let theirs =
         module.pid.map(|pid| (Path::new("/proc").join(pid.to_string()).join("root").join(below), false));
-    ours.into_iter().chain(theirs).find_map(|(path, is_ours)| {
+    let is_it = |path: &Path, file: &File| {
+        FileMap::of(file).is_ok_and(|map| is_of_build(&Image::mapped(path, map), id))
+    };
+    let there = ours.into_iter().chain(theirs).find_map(|(path, is_ours)| {
         let file = open_regular(&path, true).ok()?;
-        let image = Image::mapped(&path, FileMap::of(&file).ok()?);
-        is_of_build(&image, id).then_some((path, file, is_ours))
+        is_it(&path, &file).then_some((path, file, is_ours))
+    });
+    there.or_else(|| {
+        let file = deleted_file::open(path, i32::try_from(module.pid?).ok()?)?;
+        is_it(path, &file).then(|| (path.to_owned(), file, false))
     })
 }
 

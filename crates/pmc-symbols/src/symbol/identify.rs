@@ -9,6 +9,7 @@ use super::build_id::BuildId;
 use super::files::elf;
 use super::files::image::Image;
 use super::options::RunningKernel;
+use pmc_sys::sys::deleted_file;
 use pmc_sys::sys::file_map::FileMap;
 
 /// Whether the name of a mapping is the path of a file.
@@ -36,8 +37,10 @@ fn of_file(name: &[u8], pid: i32) -> Option<BuildId> {
         Ok(_) => Image::open(&root.join(path.strip_prefix("/").ok()?)),
         Err(_) => Image::open(path),
     };
-    let image = image.ok()?;
-    elf::build_id(&image.elf().ok()?)
+    match image {
+        Ok(image) => elf::build_id(&image.elf().ok()?),
+        Err(_) => of_open(&deleted_file::open(path, pid)?),
+    }
 }
 
 /// Returns the build-id of an open file.

@@ -10,6 +10,7 @@ pub mod background;
 pub mod clock;
 pub mod cpu_watch;
 pub mod credentials;
+pub mod deleted_file;
 pub mod descriptor;
 pub mod file_map;
 pub mod header_page;

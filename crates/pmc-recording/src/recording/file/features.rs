@@ -4,9 +4,10 @@
 //! collect is gathered at the start, and also written to streams. Everything else is added at the end of a
 //! file.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashMap;
 
@@ -26,6 +27,7 @@ use pmc_sys::host::Host;
 use pmc_sys::host::cpu::{Processor, Topology, recorded_id};
 use pmc_sys::host::pmu::Pmu;
 use pmc_sys::sys::clock::{self, ClockPair};
+use pmc_sys::sys::deleted_file;
 use pmc_sys::sys::sample_clock::SampleClock;
 
 /// Returns the features known at the start of any recording. `groups` holds the event indices of each group.
@@ -170,12 +172,19 @@ pub(crate) fn identified(
     if wanted == BuildIdChoice::None {
         return Vec::new();
     }
+    // The files that each process maps although another file may have their path by now.
+    let mut deleted: FxHashMap<i32, HashSet<PathBuf>> = FxHashMap::default();
+    let mut find = |file: &HitFile| {
+        let path = Path::new(OsStr::from_bytes(&file.name));
+        if deleted.entry(file.pid).or_insert_with(|| deleted_file::paths(file.pid)).contains(path) {
+            return identify::of_open(&deleted_file::open(path, file.pid)?);
+        }
+        identify::build_id(&file.name, file.is_kernel, file.pid)
+    };
     let files = tally.files(wanted == BuildIdChoice::All).into_iter().filter_map(|mut file| {
         let id = match &file.build_id {
             Some(id) => BuildId::new(id),
-            None => *known
-                .entry((file.is_kernel, file.name.clone()))
-                .or_insert_with(|| identify::build_id(&file.name, file.is_kernel, file.pid)),
+            None => *known.entry((file.is_kernel, file.name.clone())).or_insert_with(|| find(&file)),
         }?;
         // The name of the kernel's mapping ends with a symbol name.
         if file.name.starts_with(KERNEL.as_bytes()) {

@@ -1,10 +1,11 @@
-//! Files that are visible only in another root directory: in a chroot or in another mount namespace.
+//! Files that are visible only through their processes: in another root directory (a chroot or another mount
+//! namespace), or deleted.
 //!
 //! Receives the mappings of a round while most of their processes are still running, and opens each file
-//! through `/proc/PID/root`. Once the last process in such a root has ended, the root's files can no longer
-//! be opened. Each build-id is therefore written immediately, in a second mapping record after the original
-//! one. Copies of the files go into the build-id cache, where reports find them. Files without a build-id
-//! remain unresolved.
+//! through `/proc/PID/root`, or a deleted file through the mapping itself. Once the last process in such a
+//! root has ended, the root's files can no longer be opened. Each build-id is therefore written immediately,
+//! in a second mapping record after the original one. Copies of the files go into the build-id cache, where
+//! reports find them. Files without a build-id remain unresolved.
 //!
 //! ```text
 //!   MMAP2 ──► /proc/PID/root is not ours ──► open PATH below it ──► MMAP2 by build-id
@@ -27,6 +28,7 @@ use crate::recording::warning::RecordingWarning;
 use pmc_perfdata::record::{MappedFileId, RawRecord, Record, kind, write_by_build_id};
 use pmc_symbols::symbol::{BuildId, BuildIdCache, identify};
 use pmc_sys::error::{Result, say};
+use pmc_sys::sys::deleted_file;
 use pmc_sys::sys::regular_file::open_regular;
 
 /// Maximum number of files to inspect, for recordings with many containers.
@@ -69,6 +71,16 @@ impl OtherRoots {
         }
     }
 
+    /// Like [`OtherRoots::note`], for a mapping that existed before the recording. Examines only deleted
+    /// files, because on a machine with many containers, reading all files would delay the recording.
+    pub(super) fn note_existing(&mut self, record: &RawRecord<'_>, out: &mut Vec<u8>) {
+        if let Some(Record::Mmap2(mapping)) = record.parse()
+            && is_deleted(mapping.map.name)
+        {
+            self.mapping(record, out);
+        }
+    }
+
     /// Ends a round, and forgets the processes' roots, which may change.
     pub(super) fn end_round(&mut self) {
         self.of.clear();
@@ -90,13 +102,22 @@ impl OtherRoots {
             return;
         }
         let root = *self.of.entry(pid).or_insert_with(|| root_of(&pid.to_string()));
-        let Some(root) = root.filter(|root| self.own.is_some_and(|own| own != *root)) else { return };
-        let id = match self.known.get(&(root, name.to_vec())) {
+        let Some((root, own)) = root.zip(self.own) else { return };
+        let is_deleted = is_deleted(name);
+        if root == own && !is_deleted {
+            return;
+        }
+        let mut key = (root, name.to_vec());
+        // Several deleted files may have had the same path.
+        if let (MappedFileId::Inode { inode, .. }, true) = (mapping.file, is_deleted) {
+            key.1.extend(inode.to_ne_bytes());
+        }
+        let id = match self.known.get(&key) {
             Some(id) => *id,
             None if self.known.len() >= MOST => None,
             None => {
-                let id = self.look(pid, name);
-                self.known.insert((root, name.to_vec()), id);
+                let id = if is_deleted { self.look_at_deleted(pid, name) } else { self.look(pid, name) };
+                self.known.insert(key, id);
                 id
             }
         };
@@ -116,6 +137,17 @@ impl OtherRoots {
         if fs::metadata(path).map(identity).ok() == file.metadata().map(identity).ok() {
             return None;
         }
+        let id = identify::of_open(&file)?;
+        if self.keeps {
+            self.keep(path, id, file);
+        }
+        Some(id)
+    }
+
+    /// Returns the build-id of a file that its process still maps, and starts copying the file if requested.
+    fn look_at_deleted(&mut self, pid: i32, name: &[u8]) -> Option<BuildId> {
+        let path = deleted_file::path_before(Path::new(OsStr::from_bytes(name)))?;
+        let file = deleted_file::open(path, pid)?;
         let id = identify::of_open(&file)?;
         if self.keeps {
             self.keep(path, id, file);
@@ -144,6 +176,11 @@ impl FileCopyThread {
         let thread = Builder::new().name("keep files".to_owned()).spawn(keep).ok()?;
         Some(Self { files, thread })
     }
+}
+
+/// Whether this is the name of a mapped file that has been deleted or replaced.
+fn is_deleted(name: &[u8]) -> bool {
+    name.ends_with(deleted_file::DELETED)
 }
 
 /// Returns the root of a process; `None` if the process has ended or pmc may not inspect it.

@@ -29,7 +29,7 @@ use pmc_perfdata::perfdata::{self, Features, RecordTally, RecordedEvent, WriteOp
 use pmc_perfdata::record::encode::Encoder;
 use pmc_perfdata::record::layouts::fallback_event_id;
 use pmc_perfdata::record::unwound::StrippedFields;
-use pmc_perfdata::record::{Aux, Auxtrace, Layouts, RawRecord, Record, kind, walk};
+use pmc_perfdata::record::{Aux, Auxtrace, Layouts, RawRecord, Record, Records, kind, walk};
 use pmc_symbols::symbol::BuildId;
 use pmc_sys::abi::{aux_flag, sample_type};
 use pmc_sys::error::{Error, Result};
@@ -285,7 +285,9 @@ impl<'a> RecordOutput<'a> {
         if let Some(unwinding) = &mut self.unwinding {
             unwinding.tell(records);
         }
-        self.take(&[records])
+        let mut by_id = Vec::new();
+        Records::new(records).for_each(|record| self.other_roots.note_existing(&record, &mut by_id));
+        self.take(&[records, &by_id])
     }
 
     /// Begins the measurement, after the events have been switched on. If off-CPU time is measured, the

@@ -28,6 +28,7 @@ use crate::symbol::debuginfod::Artifact;
 use crate::symbol::missing_data::{MissingDataReason, is_absence};
 use crate::symbol::module::{SymbolModule, SymbolModuleKind};
 use crate::symbol::options::SymbolOptions;
+use pmc_sys::sys::deleted_file;
 use pmc_sys::sys::errno;
 use pmc_sys::sys::regular_file::process_root;
 
@@ -414,8 +415,7 @@ pub(in crate::symbol) fn below(root: &Path, path: &Path) -> PathBuf {
 
 /// Removes the ` (deleted)` suffix that the kernel appends to the path of a deleted file.
 pub(crate) fn strip_deleted(path: &Path) -> &Path {
-    let bytes = path.as_os_str().as_bytes();
-    bytes.strip_suffix(b" (deleted)").map_or(path, |name| Path::new(OsStr::from_bytes(name)))
+    deleted_file::path_before(path).unwrap_or(path)
 }
 
 #[cfg(test)]
