@@ -17,8 +17,8 @@ pub fn path_before(name: &Path) -> Option<&Path> {
 }
 
 /// Opens a file that a process maps, or whose program it runs, although the file has been deleted or
-/// replaced. `path` is the file's former path, with or without the kernel's ` (deleted)`. Opening the file of a mapping
-/// requires root's privileges (`CAP_CHECKPOINT_RESTORE`); opening the program does not.
+/// replaced. `path` is the file's former path, with or without the kernel's ` (deleted)`. Opening the file of
+/// a mapping requires root's privileges (`CAP_CHECKPOINT_RESTORE`); opening the program does not.
 pub fn open(path: &Path, pid: i32) -> Option<File> {
     let path = path_before(path).unwrap_or(path);
     let is_it = |place: &PathBuf| fs::read_link(place).is_ok_and(|target| path_before(&target) == Some(path));
