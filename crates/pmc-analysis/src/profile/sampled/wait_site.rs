@@ -54,6 +54,8 @@ pub enum WaitSite {
     AsyncIo,
     /// A notification descriptor (`eventfd`, `timerfd`, `inotify`).
     Notification,
+    /// A lock of a file (`flock`, `fcntl`) that another process or descriptor holds.
+    FileLock,
     /// A lock in the kernel.
     KernelLock,
     /// A debugger.
@@ -67,7 +69,7 @@ pub enum WaitSite {
 }
 
 impl WaitSite {
-    const ALL: [Self; 26] = [
+    const ALL: [Self; 27] = [
         Self::Running,
         Self::Cpu,
         Self::Mutex,
@@ -89,6 +91,7 @@ impl WaitSite {
         Self::Signal,
         Self::AsyncIo,
         Self::Notification,
+        Self::FileLock,
         Self::KernelLock,
         Self::Debugger,
         Self::Kernel,
@@ -120,6 +123,7 @@ impl WaitSite {
             Self::Signal => "signal",
             Self::AsyncIo => "async I/O",
             Self::Notification => "notification",
+            Self::FileLock => "file lock",
             Self::KernelLock => "kernel lock",
             Self::Debugger => "debugger",
             Self::Kernel => "kernel",
@@ -152,6 +156,7 @@ impl WaitSite {
             Self::Signal => "waiting for a signal",
             Self::AsyncIo => "waiting for asynchronous I/O",
             Self::Notification => "waiting for a notification",
+            Self::FileLock => "waiting for a file lock",
             Self::KernelLock => "waiting for a kernel lock",
             Self::Debugger => "stopped by a debugger or signal",
             Self::Kernel => "waiting in the kernel",
@@ -251,137 +256,193 @@ const INTERRUPTS: &[&str] = &["asm_sysvec_", "asm_common_interrupt", "el0t_64_ir
 /// Functions that handle page faults. Any wait inside them is part of the page fault.
 const FAULTS: &[&str] = &["exc_page_fault", "do_user_addr_fault", "do_page_fault", "do_mem_abort"];
 
-/// Prefixes of the names of kernel functions that wait, with the site of the wait. The first match applies,
-/// so longer prefixes come first.
+/// Kernel functions that wait, with the site of the wait. A name with `*` at its end stands for all names that
+/// begin with it: the functions of a subsystem. All other names are whole, because `do_wait` waits for a child
+/// process, and `do_wait_intr_irq` for a notification. Kernels inline different functions, so there is more
+/// than one name for most waits.
 const KERNEL: &[(&str, WaitSite)] = &[
-    ("futex_", WaitSite::Futex),
+    ("futex_*", WaitSite::Futex),
     ("__futex_wait", WaitSite::Futex),
     ("do_nanosleep", WaitSite::Sleep),
     ("hrtimer_nanosleep", WaitSite::Sleep),
-    ("msleep", WaitSite::Sleep),
-    ("usleep_range", WaitSite::Sleep),
     ("alarm_timer_nsleep", WaitSite::Sleep),
-    ("pipe_", WaitSite::Pipe),
-    ("anon_pipe_", WaitSite::Pipe),
+    ("msleep", WaitSite::Sleep),
+    ("msleep_interruptible", WaitSite::Sleep),
+    ("usleep_range", WaitSite::Sleep),
+    ("usleep_range_state", WaitSite::Sleep),
+    ("pipe_*", WaitSite::Pipe),
+    ("anon_pipe_*", WaitSite::Pipe),
     ("fifo_open", WaitSite::Pipe),
     ("wait_for_partner", WaitSite::Pipe),
     ("do_poll", WaitSite::Poll),
-    ("poll_schedule_timeout", WaitSite::Poll),
     ("do_sys_poll", WaitSite::Poll),
+    ("poll_schedule_timeout", WaitSite::Poll),
     ("do_select", WaitSite::Poll),
+    ("core_sys_select", WaitSite::Poll),
     ("ep_poll", WaitSite::Epoll),
     ("do_epoll_wait", WaitSite::Epoll),
-    ("sk_", WaitSite::Socket),
-    ("unix_", WaitSite::Socket),
-    ("tcp_", WaitSite::Socket),
-    ("udp_", WaitSite::Socket),
-    ("inet_", WaitSite::Socket),
-    ("vsock_", WaitSite::Socket),
-    ("netlink_", WaitSite::Socket),
-    ("wait_for_connect", WaitSite::Socket),
+    ("do_epoll_pwait", WaitSite::Epoll),
+    ("sk_*", WaitSite::Socket),
+    ("unix_*", WaitSite::Socket),
+    ("tcp_*", WaitSite::Socket),
+    ("udp_*", WaitSite::Socket),
+    ("inet_*", WaitSite::Socket),
+    ("vsock_*", WaitSite::Socket),
+    ("netlink_*", WaitSite::Socket),
+    ("sock_*", WaitSite::Socket),
+    ("skb_recv*", WaitSite::Socket),
+    ("__skb_recv*", WaitSite::Socket),
     ("__skb_wait_for_more_packets", WaitSite::Socket),
-    ("__skb_recv", WaitSite::Socket),
-    ("skb_recv", WaitSite::Socket),
-    ("sock_", WaitSite::Socket),
+    ("wait_for_connect", WaitSite::Socket),
     ("bit_wait_io", WaitSite::Disk),
-    ("folio_wait", WaitSite::Disk),
-    ("wait_on_page", WaitSite::Disk),
-    ("__lock_page", WaitSite::Disk),
-    ("__folio_lock", WaitSite::Disk),
+    ("bit_wait_io_timeout", WaitSite::Disk),
+    ("folio_wait_*", WaitSite::Disk),
+    ("wait_on_page_*", WaitSite::Disk),
+    ("__lock_page*", WaitSite::Disk),
+    ("__folio_lock*", WaitSite::Disk),
     ("wait_on_buffer", WaitSite::Disk),
     ("__wait_on_buffer", WaitSite::Disk),
     ("submit_bio_wait", WaitSite::Disk),
-    ("blk", WaitSite::Disk),
-    ("__blk", WaitSite::Disk),
+    ("blk_*", WaitSite::Disk),
+    ("blkdev_*", WaitSite::Disk),
+    ("__blk*", WaitSite::Disk),
     ("rq_qos_wait", WaitSite::Disk),
     ("wbt_wait", WaitSite::Disk),
-    ("__iomap_dio", WaitSite::Disk),
-    ("iomap_dio", WaitSite::Disk),
-    ("jbd2_", WaitSite::Disk),
-    ("ext4_", WaitSite::Disk),
-    ("xfs_", WaitSite::Disk),
-    ("btrfs_", WaitSite::Disk),
-    ("f2fs_", WaitSite::Disk),
-    ("nfs_", WaitSite::Disk),
-    ("rpc_", WaitSite::Disk),
-    ("fuse_", WaitSite::Disk),
+    ("iomap_dio*", WaitSite::Disk),
+    ("__iomap_dio*", WaitSite::Disk),
+    ("jbd2_*", WaitSite::Disk),
+    ("ext4_*", WaitSite::Disk),
+    ("xfs_*", WaitSite::Disk),
+    ("btrfs_*", WaitSite::Disk),
+    ("f2fs_*", WaitSite::Disk),
+    ("nfs_*", WaitSite::Disk),
+    ("rpc_*", WaitSite::Disk),
+    ("fuse_*", WaitSite::Disk),
     ("request_wait_answer", WaitSite::Disk),
-    ("balance_dirty_pages", WaitSite::Disk),
-    ("file_write_and_wait", WaitSite::Disk),
-    ("__filemap_fdatawait", WaitSite::Disk),
+    ("balance_dirty_pages*", WaitSite::Disk),
+    ("file_write_and_wait*", WaitSite::Disk),
+    ("filemap_fdatawait*", WaitSite::Disk),
+    ("__filemap_fdatawait*", WaitSite::Disk),
     ("wait_on_inode", WaitSite::Disk),
-    ("swap_read", WaitSite::PageFault),
+    ("wait_sb_inodes", WaitSite::Disk),
+    ("wb_wait_for_completion", WaitSite::Disk),
+    ("sync_inodes_sb", WaitSite::Disk),
+    ("sync_filesystem", WaitSite::Disk),
+    ("swap_read*", WaitSite::PageFault),
     ("do_swap_page", WaitSite::PageFault),
-    ("n_tty_", WaitSite::Terminal),
-    ("tty_", WaitSite::Terminal),
+    ("n_tty_*", WaitSite::Terminal),
+    ("tty_*", WaitSite::Terminal),
     ("do_wait", WaitSite::Child),
+    ("__do_wait", WaitSite::Child),
+    ("do_wait4", WaitSite::Child),
     ("kernel_wait4", WaitSite::Child),
-    ("wait_for_vfork", WaitSite::Child),
+    ("kernel_waitid", WaitSite::Child),
+    ("wait_for_vfork_done", WaitSite::Child),
+    ("kernel_clone", WaitSite::Child),
+    ("__do_sys_vfork", WaitSite::Child),
     ("do_sigtimedwait", WaitSite::Signal),
     ("sigsuspend", WaitSite::Signal),
     ("do_pause", WaitSite::Signal),
     ("__do_sys_pause", WaitSite::Signal),
     ("__x64_sys_pause", WaitSite::Signal),
-    ("signalfd_", WaitSite::Signal),
+    ("__arm64_sys_pause", WaitSite::Signal),
+    ("signalfd_*", WaitSite::Signal),
     ("io_cqring_wait", WaitSite::AsyncIo),
-    ("io_uring_", WaitSite::AsyncIo),
-    ("io_wq", WaitSite::AsyncIo),
+    ("io_uring_*", WaitSite::AsyncIo),
+    ("io_wq*", WaitSite::AsyncIo),
     ("read_events", WaitSite::AsyncIo),
     ("do_io_getevents", WaitSite::AsyncIo),
-    ("eventfd_", WaitSite::Notification),
-    ("timerfd_", WaitSite::Notification),
-    ("inotify_", WaitSite::Notification),
-    ("fanotify_", WaitSite::Notification),
-    ("__mutex_lock", WaitSite::KernelLock),
-    ("mutex_lock", WaitSite::KernelLock),
-    ("rwsem_", WaitSite::KernelLock),
-    ("down_", WaitSite::KernelLock),
-    ("__down_", WaitSite::KernelLock),
-    ("percpu_", WaitSite::KernelLock),
-    ("rt_mutex", WaitSite::KernelLock),
+    ("eventfd_*", WaitSite::Notification),
+    ("timerfd_*", WaitSite::Notification),
+    ("inotify_*", WaitSite::Notification),
+    ("fanotify_*", WaitSite::Notification),
     ("do_msgrcv", WaitSite::Notification),
     ("do_msgsnd", WaitSite::Notification),
-    ("__do_semtimedop", WaitSite::Semaphore),
     ("wq_sleep", WaitSite::Notification),
-    ("do_mq_", WaitSite::Notification),
+    ("do_mq_*", WaitSite::Notification),
+    ("do_semtimedop", WaitSite::Semaphore),
+    ("__do_semtimedop", WaitSite::Semaphore),
+    ("flock_lock_inode_wait", WaitSite::FileLock),
+    ("posix_lock_inode_wait", WaitSite::FileLock),
+    ("locks_lock_inode_wait", WaitSite::FileLock),
+    ("__do_sys_flock", WaitSite::FileLock),
+    ("__x64_sys_flock", WaitSite::FileLock),
+    ("__arm64_sys_flock", WaitSite::FileLock),
+    ("do_lock_file_wait", WaitSite::FileLock),
+    ("fcntl_setlk", WaitSite::FileLock),
+    ("__mutex_lock*", WaitSite::KernelLock),
+    ("mutex_lock*", WaitSite::KernelLock),
+    ("rwsem_*", WaitSite::KernelLock),
+    ("down_*", WaitSite::KernelLock),
+    ("__down_*", WaitSite::KernelLock),
+    ("percpu_*", WaitSite::KernelLock),
+    ("rt_mutex*", WaitSite::KernelLock),
     ("ptrace_stop", WaitSite::Debugger),
     ("do_signal_stop", WaitSite::Debugger),
     ("do_jobctl_trap", WaitSite::Debugger),
     ("get_signal", WaitSite::Debugger),
 ];
 
-/// Prefixes of the names of libc functions that wait, for stacks without kernel functions.
+/// Functions of C libraries that wait, for stacks without kernel functions, in the same form. Names have no
+/// version, prefix or suffix; see [`library_name`].
 const LIBC: &[(&str, WaitSite)] = &[
     ("clock_nanosleep", WaitSite::Sleep),
-    ("__clock_nanosleep", WaitSite::Sleep),
     ("nanosleep", WaitSite::Sleep),
-    ("__nanosleep", WaitSite::Sleep),
     ("usleep", WaitSite::Sleep),
-    ("epoll_", WaitSite::Epoll),
+    ("sleep", WaitSite::Sleep),
+    ("thrd_sleep", WaitSite::Sleep),
+    ("epoll_wait", WaitSite::Epoll),
+    ("epoll_pwait", WaitSite::Epoll),
+    ("epoll_pwait2", WaitSite::Epoll),
     ("poll", WaitSite::Poll),
-    ("__poll", WaitSite::Poll),
     ("ppoll", WaitSite::Poll),
     ("select", WaitSite::Poll),
-    ("__select", WaitSite::Poll),
     ("pselect", WaitSite::Poll),
     ("recv", WaitSite::Socket),
-    ("__recv", WaitSite::Socket),
+    ("recvfrom", WaitSite::Socket),
+    ("recvmsg", WaitSite::Socket),
+    ("recvmmsg", WaitSite::Socket),
     ("accept", WaitSite::Socket),
-    ("__accept", WaitSite::Socket),
+    ("accept4", WaitSite::Socket),
     ("connect", WaitSite::Socket),
-    ("__connect", WaitSite::Socket),
     ("fsync", WaitSite::Disk),
     ("fdatasync", WaitSite::Disk),
+    ("syncfs", WaitSite::Disk),
+    ("sync", WaitSite::Disk),
+    ("msync", WaitSite::Disk),
+    ("wait", WaitSite::Child),
+    ("wait3", WaitSite::Child),
     ("wait4", WaitSite::Child),
     ("waitpid", WaitSite::Child),
-    ("__wait", WaitSite::Child),
+    ("waitid", WaitSite::Child),
+    ("vfork", WaitSite::Child),
     ("sigsuspend", WaitSite::Signal),
     ("sigwait", WaitSite::Signal),
-    ("__sigtimedwait", WaitSite::Signal),
+    ("sigwaitinfo", WaitSite::Signal),
+    ("sigtimedwait", WaitSite::Signal),
     ("pause", WaitSite::Signal),
-    ("__futex_abstimed_wait", WaitSite::Futex),
-    ("futex_", WaitSite::Futex),
+    ("flock", WaitSite::FileLock),
+    ("lockf", WaitSite::FileLock),
+    ("futex_*", WaitSite::Futex),
 ];
+
+/// Finds a function in a table.
+fn find(table: &[(&str, WaitSite)], name: &str) -> Option<WaitSite> {
+    let is_it = |entry: &str| match entry.strip_suffix('*') {
+        Some(start) => name.starts_with(start),
+        None => name == entry,
+    };
+    table.iter().find(|(entry, _)| is_it(entry)).map(|(_, site)| *site)
+}
+
+/// Returns a function's public name: `__GI___poll` and `__poll` are `poll`, `__pselect64` is `pselect`.
+fn library_name(name: &str) -> &str {
+    let name = name.split('@').next().unwrap_or(name);
+    let name = name.strip_prefix("__GI_").unwrap_or(name);
+    let name = name.strip_prefix("__libc_").unwrap_or(name).trim_start_matches('_');
+    let name = name.strip_suffix("_nocancel").unwrap_or(name);
+    name.strip_suffix("64").unwrap_or(name)
+}
 
 /// What the name of a function indicates about a wait.
 #[derive(Debug, Clone, Copy, Default)]
@@ -398,18 +459,16 @@ impl NameFacts {
     pub(super) fn of(name: &str) -> Self {
         // Ignore the suffix of copies that the compiler made: `finish_wait.isra.0`.
         let plain = name.split('.').next().unwrap_or(name);
-        let starts = |table: &[(&str, WaitSite)]| {
-            table.iter().find(|(start, _)| plain.starts_with(start)).map(|(_, site)| *site)
-        };
         Self {
             is_scheduler: SCHEDULER.contains(&plain)
                 || INTERRUPTS.iter().any(|start| plain.starts_with(start)),
             is_fault: FAULTS.contains(&plain),
             // The GIL consists of a condition variable and a mutex.
             is_python_lock: plain == "take_gil",
-            kernel: starts(KERNEL),
+            kernel: find(KERNEL, plain),
             futex: FutexFunction::of(name),
-            libc: starts(LIBC).or((name == MissingStack::ShortWaits.name()).then_some(WaitSite::Short)),
+            libc: find(LIBC, library_name(plain))
+                .or((name == MissingStack::ShortWaits.name()).then_some(WaitSite::Short)),
         }
     }
 }
@@ -465,10 +524,24 @@ mod tests {
         );
         assert_eq!(of(&["io_schedule", "folio_wait_bit_common", "filemap_read"]), WaitSite::Disk);
         assert_eq!(of(&["schedule", "some_driver_wait", "vfs_ioctl"]), WaitSite::Kernel);
+        assert_eq!(of(&["schedule", "do_wait_intr_irq", "eventfd_read", "vfs_read"]), WaitSite::Notification);
+        assert_eq!(of(&["schedule", "do_wait_intr_irq", "timerfd_read_iter"]), WaitSite::Notification);
+        assert_eq!(of(&["schedule", "do_wait", "kernel_wait4", "__do_sys_wait4"]), WaitSite::Child);
+        let completion = ["schedule", "schedule_timeout", "__wait_for_common", "wait_for_completion_state"];
+        assert_eq!(of(&[&completion[..], &["kernel_clone", "__x64_sys_vfork"]].concat()), WaitSite::Child);
+        assert_eq!(of(&[&completion[..], &["wb_wait_for_completion"]].concat()), WaitSite::Disk);
+        assert_eq!(of(&["schedule", "locks_lock_inode_wait", "__do_sys_flock"]), WaitSite::FileLock);
+        assert_eq!(of(&["schedule", "fcntl_setlk", "do_fcntl"]), WaitSite::FileLock);
         assert_eq!(of(&[]), WaitSite::Unknown);
         assert!(NameFacts::of("asm_sysvec_apic_timer_interrupt").is_scheduler);
         assert!(!NameFacts::of("asm_exc_page_fault").is_scheduler);
         assert_eq!(of(&["clock_nanosleep@@GLIBC_2.17", "main"]), WaitSite::Sleep);
+        assert_eq!(of(&["__GI___poll", "main"]), WaitSite::Poll);
+        assert_eq!(of(&["__libc_recv", "main"]), WaitSite::Socket);
+        // Functions of programs whose names begin like those of the library.
+        for name in ["poll_events", "selector", "connect_to_shop", "pause_game", "waiting"] {
+            assert_eq!(of(&[name, "main"]), WaitSite::Unknown, "{name}");
+        }
         assert_eq!(of(&["[short waits]"]), WaitSite::Short);
     }
 
