@@ -66,7 +66,7 @@ impl UnwindTables {
         let sections = [eh_frame, debug_frame.map(CallFrameSection::Debug)].into_iter().flatten();
         let mut read: Vec<(CallFrameSection, CheckedFrames)> =
             sections.filter_map(|section| Some((section.clone(), section.checked(arch, &bases)?))).collect();
-        // A .debug_frame usually repeats what .eh_frame contains, if it is not the only one.
+        // framehop reads the first table, which is the one with more functions.
         read.sort_by_key(|(_, frames)| std::cmp::Reverse(frames.places.len()));
         let mut explicit = ExplicitModuleSectionInfo {
             base_svma: 0,
