@@ -251,3 +251,28 @@ fn memory_accesses_match_perf() {
         assert_eq!(rows_of(&perf), ours, "{}", perf.display());
     }
 }
+
+/// The variables are larger than the part of their segment that is in the file.
+const LARGE: &str = "
+    static volatile long first[100000], second[100000];
+    long initialized = 5;
+    int main(void) {
+        for (int i = 0; i < 100000; i += 64) { first[i] = initialized; second[i] = i; }
+        return 0;
+    }";
+
+#[test]
+fn large_variables_without_initial_values_have_names() {
+    let Some(lab) = Lab::new() else { return };
+    let program = lab.build("large", LARGE);
+    let file = lab.path("faults");
+    let [program, file] = [&program, &file].map(|path| path.to_str().unwrap());
+    kit::run(&["record", "-q", "-e", "page-faults:u", "-c", "1", "-d", "-o", file, "--", program]).expect(0);
+    let rows =
+        kit::run(&["report", "-i", file, "--stdio", "--mem-mode", "-s", "symbol_daddr"]).expect(0).stdout;
+    // Each variable has 195 pages, and each page is touched once.
+    for name in ["first+0x", "second+0x"] {
+        let count = rows.lines().filter(|line| line.contains(name)).count();
+        assert!(count > 190, "{name}: {count} of {rows}");
+    }
+}
