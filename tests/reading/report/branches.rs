@@ -254,10 +254,11 @@ fn memory_accesses_match_perf() {
 
 /// The variables are larger than the part of their segment that is in the file.
 const LARGE: &str = "
-    static volatile long first[100000], second[100000];
+    enum { SIZE = 100000 };
+    static volatile long first[SIZE], second[SIZE];
     long initialized = 5;
     int main(void) {
-        for (int i = 0; i < 100000; i += 64) { first[i] = initialized; second[i] = i; }
+        for (int i = 0; i < SIZE; i += 64) { first[i] = initialized; second[i] = i; }
         return 0;
     }";
 

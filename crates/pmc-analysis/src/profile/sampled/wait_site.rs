@@ -256,10 +256,10 @@ const INTERRUPTS: &[&str] = &["asm_sysvec_", "asm_common_interrupt", "el0t_64_ir
 /// Functions that handle page faults. Any wait inside them is part of the page fault.
 const FAULTS: &[&str] = &["exc_page_fault", "do_user_addr_fault", "do_page_fault", "do_mem_abort"];
 
-/// Kernel functions that wait, with the site of the wait. A name with `*` at its end stands for all names that
-/// begin with it: the functions of a subsystem. All other names are whole, because `do_wait` waits for a child
-/// process, and `do_wait_intr_irq` for a notification. Kernels inline different functions, so there is more
-/// than one name for most waits.
+/// Kernel functions that wait, with the site of the wait. A name with `*` at its end matches all names that
+/// begin with it: the functions of a subsystem. All other names are whole, because `do_wait` waits for a
+/// child process, and `do_wait_intr_irq` for a notification. Kernels inline different functions, so there is
+/// more than one name for most waits.
 const KERNEL: &[(&str, WaitSite)] = &[
     ("futex_*", WaitSite::Futex),
     ("__futex_wait", WaitSite::Futex),
