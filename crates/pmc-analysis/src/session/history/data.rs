@@ -1,0 +1,95 @@
+//! The data mappings of a process. They are kept only if samples have data addresses, apart from those of
+//! code, because they change more often.
+
+use super::{Epoch, EpochSpace, History};
+use crate::session::module::ModuleKind;
+use crate::session::space::{MappedModule, SpaceVersion};
+use crate::session::timeline::Timestamp;
+use pmc_perfdata::record::Mmap;
+use pmc_symbols::address::{Avma, FileOffset};
+
+impl History {
+    /// Also keeps data mappings from now on.
+    pub(in crate::session) fn keep_data(&mut self) {
+        self.data.get_or_insert_default();
+    }
+
+    /// Returns the module to which anonymous data memory belongs, and its offset in the file, if it begins
+    /// where a file's data ends.
+    ///
+    /// ```text
+    ///   segment   |.data .bss              |   the size in memory exceeds the size in the file
+    ///   mappings  |file        |//anon     |   the rest of .bss has no file: large variables
+    /// ```
+    pub(super) fn module_before(&self, map: &Mmap<'_>) -> Option<(u32, FileOffset)> {
+        if !map.is_data || map.name != b"//anon" {
+            return None;
+        }
+        let data = self.current_data(map.thread.pid)?;
+        let MappedModule { mapping, module } =
+            self.spaces.find(self.root(data), Avma(map.addr.checked_sub(1)?))?;
+        let is_of_file = self.modules.all()[*module as usize].kind == ModuleKind::File;
+        let is_next = mapping.start.0.checked_add(mapping.len) == Some(map.addr);
+        let offset = mapping.offset.0.checked_add(mapping.len).filter(|_| is_of_file && is_next)?;
+        Some((*module, FileOffset(offset)))
+    }
+
+    pub(super) fn current_data(&self, pid: i32) -> Option<Epoch> {
+        self.data.as_ref()?.get(&pid)?.last().map(|(_, epoch)| *epoch)
+    }
+
+    /// Adds a data mapping. Data has separate epochs, so that its frequent changes do not end the epochs of
+    /// code.
+    pub(super) fn map_data(&mut self, pid: i32, timestamp: Timestamp, new: MappedModule) {
+        if self.data.is_none() {
+            return;
+        }
+        let last = self.current_data(pid);
+        if !last.is_some_and(|epoch| self.add(epoch, new)) {
+            let root = self.spaces.map(last.map_or(SpaceVersion::EMPTY, |epoch| self.root(epoch)), new);
+            self.begin_data(pid, timestamp, root);
+        }
+    }
+
+    pub(super) fn begin_data(&mut self, pid: i32, timestamp: Timestamp, root: SpaceVersion) {
+        let epoch = Epoch(self.epochs.len() as u32);
+        self.epochs.push(EpochSpace { root, own: self.spaces.own(), data: None, version: 0 });
+        if let Some(data) = &mut self.data {
+            data.entry(pid).or_default().push((timestamp, epoch));
+        }
+        if let Some(code) = self.current(pid) {
+            self.epochs[code.0 as usize].data = Some(epoch);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::module::Modules;
+    use pmc_perfdata::record::Thread;
+
+    #[test]
+    fn anonymous_memory_behind_the_data_of_a_file_belongs_to_it() {
+        let mut h = History::new(Modules::default());
+        h.keep_data();
+        let mut map = |addr: u64, pgoff: u64, name: &[u8], is_data: bool| {
+            let thread = Thread { pid: 1, tid: 1 };
+            h.map(1, &Mmap { thread, addr, len: 0x2000, pgoff, is_data, name }, None, false);
+        };
+        map(0x40_3000, 0x2000, b"/bin/a", true);
+        map(0x40_5000, 0, b"//anon", true);
+        map(0x40_9000, 0, b"//anon", true);
+        map(0x50_0000, 0, b"[heap]", true);
+        map(0x50_2000, 0, b"//anon", true);
+        map(0x40_0000, 0, b"/bin/a", false);
+        let at = |address: u64| {
+            let mapped = h.find(h.epoch(1, 3), Avma(address)).unwrap();
+            (h.modules()[mapped.module as usize].short_name(), mapped.mapping.file_offset(Avma(address)))
+        };
+        assert_eq!(at(0x40_6010), ("a".to_owned(), Some(FileOffset(0x5010))));
+        for address in [0x40_9010, 0x50_2010] {
+            assert_ne!(at(address).0, "a");
+        }
+    }
+}
