@@ -117,9 +117,27 @@ pub(super) struct FilterState<'a> {
     /// Length of a time slice in nanoseconds.
     pub(super) slice: Option<u64>,
     dso: Option<Option<StringId>>,
-    symbol: Option<Option<StringId>>,
+    symbol: Option<Option<FunctionName>>,
     of_comm: FxHashMap<u32, bool>,
     of_stack: Option<(u32, bool)>,
+}
+
+/// The name of the selected function.
+#[derive(Debug, Clone, Copy)]
+enum FunctionName {
+    /// As some function is shown.
+    Shown(StringId),
+    /// Without the parameters of several functions.
+    Short(StringId),
+}
+
+impl FunctionName {
+    fn is_of(self, call: &LocationCall) -> bool {
+        match self {
+            Self::Shown(name) => call.symbol == name,
+            Self::Short(name) => call.short == name,
+        }
+    }
 }
 
 impl<'a> FilterState<'a> {
@@ -142,7 +160,11 @@ impl<'a> FilterState<'a> {
             time,
             slice,
             dso: filter.dso.as_deref().map(|name| texts.find(name)),
-            symbol: filter.symbol.as_deref().map(|name| texts.find(name)),
+            symbol: filter.symbol.as_deref().map(|name| {
+                let id = texts.find(name)?;
+                let is_shown = input.code.calls().iter().any(|call| call.symbol == id);
+                Some(if is_shown { FunctionName::Shown(id) } else { FunctionName::Short(id) })
+            }),
             of_comm: FxHashMap::default(),
             of_stack: None,
         }
@@ -219,10 +241,7 @@ impl<'a> FilterState<'a> {
         }
         self.symbol.is_none_or(|symbol| {
             let mut calls = self.input.resolved.stack(stack).flat_map(|location| code.range(location));
-            symbol.is_some_and(|symbol| {
-                let is_it = |call: &LocationCall| call.symbol == symbol || call.short == symbol;
-                calls.any(|call| is_it(&code.calls()[call]))
-            })
+            symbol.is_some_and(|symbol| calls.any(|call| symbol.is_of(&code.calls()[call])))
         })
     }
 }
