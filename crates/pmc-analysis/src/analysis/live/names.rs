@@ -252,6 +252,7 @@ impl NameTable {
         let translate = |call: &LocationCall| LocationCall {
             dso: word(call.dso),
             symbol: word(call.symbol),
+            short: word(call.short),
             file: call.file.map(&mut word),
             ..*call
         };
