@@ -235,10 +235,6 @@ impl History {
             return;
         }
         self.note_jitdump(map);
-        if let Some((module, offset)) = self.module_before(map) {
-            mapping.offset = offset;
-            return self.map_data(pid, timestamp, MappedModule { mapping, module });
-        }
         let kind = match module::kind_in_process(map.name, pid as u32) {
             // A non-executable mapping cannot contain generated code. perf creates no map for it either.
             ModuleKind::Anonymous(_) if map.is_data && map.name == b"//anon" => ModuleKind::Opaque,

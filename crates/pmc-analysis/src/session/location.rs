@@ -107,7 +107,11 @@ pub(crate) fn locate(history: &History, at: SampledAddress) -> CodeLocation {
     let address = if at.in_call { at.address.saturating_sub(1) } else { at.address };
     let data = NonZeroU64::new(!at.address).filter(|_| at.is_data);
     let is_known = matches!(at.level, CpuMode::User | CpuMode::Kernel);
-    let Some(mapped) = history.find(at.epoch, Avma(address)).filter(|_| is_known) else {
+    let mapped = match at.is_data {
+        true => history.find_data(at.epoch, Avma(address)),
+        false => history.find(at.epoch, Avma(address)).copied(),
+    };
+    let Some(mapped) = mapped.filter(|_| is_known) else {
         return CodeLocation { offset: address, data, module: None, level: at.level };
     };
     let by_offset =

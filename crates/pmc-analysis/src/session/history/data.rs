@@ -5,8 +5,7 @@ use super::{Epoch, EpochSpace, History};
 use crate::session::module::ModuleKind;
 use crate::session::space::{MappedModule, SpaceVersion};
 use crate::session::timeline::Timestamp;
-use pmc_perfdata::record::Mmap;
-use pmc_symbols::address::{Avma, FileOffset};
+use pmc_symbols::address::{Avma, FileOffset, Mapping};
 
 impl History {
     /// Also keeps data mappings from now on.
@@ -14,24 +13,27 @@ impl History {
         self.data.get_or_insert_default();
     }
 
-    /// Returns the module to which anonymous data memory belongs, and its offset in the file, if it begins
-    /// where a file's data ends.
+    /// Returns the mapping that contains a data address. Anonymous memory that begins where the data of a file
+    /// ends is returned as a part of the file.
     ///
     /// ```text
     ///   segment   |.data .bss              |   the size in memory exceeds the size in the file
     ///   mappings  |file        |//anon     |   the rest of .bss has no file: large variables
     /// ```
-    pub(super) fn module_before(&self, map: &Mmap<'_>) -> Option<(u32, FileOffset)> {
-        if !map.is_data || map.name != b"//anon" {
-            return None;
+    pub(crate) fn find_data(&self, epoch: Epoch, address: Avma) -> Option<MappedModule> {
+        let found = *self.find(epoch, address)?;
+        let is_of = |module: u32, kind| self.modules.all()[module as usize].kind == kind;
+        if !is_of(found.module, ModuleKind::Opaque) {
+            return Some(found);
         }
-        let data = self.current_data(map.thread.pid)?;
-        let MappedModule { mapping, module } =
-            self.spaces.find(self.root(data), Avma(map.addr.checked_sub(1)?))?;
-        let is_of_file = self.modules.all()[*module as usize].kind == ModuleKind::File;
-        let is_next = mapping.start.0.checked_add(mapping.len) == Some(map.addr);
-        let offset = mapping.offset.0.checked_add(mapping.len).filter(|_| is_of_file && is_next)?;
-        Some((*module, FileOffset(offset)))
+        let start = found.mapping.start;
+        let before = start.0.checked_sub(1).and_then(|before| self.find(epoch, Avma(before)));
+        let Some(before) = before.filter(|before| is_of(before.module, ModuleKind::File)) else {
+            return Some(found);
+        };
+        let offset = before.mapping.offset.0.saturating_add(start.0.saturating_sub(before.mapping.start.0));
+        let mapping = Mapping { offset: FileOffset(offset), ..found.mapping };
+        Some(MappedModule { mapping, module: before.module })
     }
 
     pub(super) fn current_data(&self, pid: i32) -> Option<Epoch> {
@@ -67,7 +69,7 @@ impl History {
 mod tests {
     use super::*;
     use crate::session::module::Modules;
-    use pmc_perfdata::record::Thread;
+    use pmc_perfdata::record::{Mmap, Thread};
 
     #[test]
     fn anonymous_memory_behind_the_data_of_a_file_belongs_to_it() {
@@ -84,7 +86,7 @@ mod tests {
         map(0x50_2000, 0, b"//anon", true);
         map(0x40_0000, 0, b"/bin/a", false);
         let at = |address: u64| {
-            let mapped = h.find(h.epoch(1, 3), Avma(address)).unwrap();
+            let mapped = h.find_data(h.epoch(1, 3), Avma(address)).unwrap();
             (h.modules()[mapped.module as usize].short_name(), mapped.mapping.file_offset(Avma(address)))
         };
         assert_eq!(at(0x40_6010), ("a".to_owned(), Some(FileOffset(0x5010))));
