@@ -243,7 +243,8 @@ fn summary_accounts_for_each_time_on_a_cpu() {
     }
     let tasks = summary["tasks"].as_array().unwrap();
     let ours: Vec<_> = tasks.iter().filter(|task| task["task"]["comm"] == NAME).collect();
-    assert!(ours.len() >= 9 && ours.iter().all(|task| task["ended"] == true), "{ours:#?}");
+    // Another test may run the same program at the same time, and end later.
+    assert!(ours.iter().filter(|task| task["ended"] == true).count() >= 9, "{ours:#?}");
     for task in ours {
         let sums = (task["count"].as_u64().unwrap(), task["run_ns"].as_u64().unwrap());
         assert_eq!(counts.get(&task["task"]["tid"].as_i64().unwrap()), Some(&sums), "{task}");

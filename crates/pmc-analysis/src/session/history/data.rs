@@ -13,8 +13,8 @@ impl History {
         self.data.get_or_insert_default();
     }
 
-    /// Returns the mapping that contains a data address. Anonymous memory that begins where the data of a file
-    /// ends is returned as a part of the file.
+    /// Returns the mapping that contains a data address. Anonymous memory that begins where the data of a
+    /// file ends is returned as a part of the file.
     ///
     /// ```text
     ///   segment   |.data .bss              |   the size in memory exceeds the size in the file
