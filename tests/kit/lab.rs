@@ -59,6 +59,16 @@ static unsigned char *generated(const char *first, const char *second) {
 }
 "#;
 
+/// Compiles a C program, which may use `burn.h`, in a folder.
+#[track_caller]
+pub fn build(folder: &Path, name: &str, source: &str, flags: &[&str]) -> PathBuf {
+    let (file, program) = (folder.join(format!("{name}.c")), folder.join(name));
+    std::fs::write(&file, source).expect("the source is written");
+    let gcc = Command::new("gcc").args(burn_flags()).args(flags).arg("-o").arg(&program).arg(&file).status();
+    assert!(gcc.expect("gcc starts").success());
+    program
+}
+
 /// Temporary folder of a test.
 #[derive(Debug)]
 pub struct Lab(tempfile::TempDir);
@@ -78,12 +88,7 @@ impl Lab {
     /// Compiles a C program, which may use `burn.h`.
     #[track_caller]
     pub fn build(&self, name: &str, source: &str, flags: &[&str]) -> PathBuf {
-        let (file, program) = (self.path(&format!("{name}.c")), self.path(name));
-        std::fs::write(&file, source).expect("the source is written");
-        let gcc =
-            Command::new("gcc").args(burn_flags()).args(flags).arg("-o").arg(&program).arg(&file).status();
-        assert!(gcc.expect("gcc starts").success());
-        program
+        build(self.0.path(), name, source, flags)
     }
 
     /// Records a program with perf.

@@ -37,4 +37,10 @@ impl Lab {
     fn path(&self, name: &str) -> std::path::PathBuf {
         self.0.path().join(name)
     }
+
+    /// Compiles a C program, which may use `burn.h`.
+    #[track_caller]
+    fn program(&self, name: &str, source: &str, flags: &[&str]) -> std::path::PathBuf {
+        kit::lab::build(self.0.path(), name, source, flags)
+    }
 }

@@ -3,7 +3,7 @@
 
 use super::stacks::chains_of;
 use super::*;
-use crate::kit::burn::{burn_flags, least_samples, loops};
+use crate::kit::burn::{least_samples, loops};
 
 /// CPU time of each program, in milliseconds.
 const WORK_MS: u64 = 200;
@@ -15,6 +15,10 @@ volatile unsigned long sink;
 __attribute__((noinline)) int leaf(int n) { for (int i = 0; i < n; i++) sink += i * 7; return n; }
 __attribute__((noinline)) int part(void);
 int main(void) { for_cpu_ms(200) sink += part(); return 0; }
+#ifdef CALLS_ALIGNED
+int aligned(void);
+int part(void) { return aligned() + 1; }
+#endif
 ";
 
 struct Unusual {
@@ -24,6 +28,14 @@ struct Unusual {
     /// The callers of `leaf`, innermost first. Others may be between them.
     callers: &'static [&'static str],
 }
+
+/// A program whose `part` calls `aligned`, which is written in assembly and calls `saves`.
+const ALIGNED: Unusual = Unusual {
+    name: "",
+    source: "",
+    flags: &["-O2", "-fomit-frame-pointer", "-DCALLS_ALIGNED"],
+    callers: &["saves", "aligned", "part", "main"],
+};
 
 const PROGRAMS: [Unusual; 6] = [
     Unusual {
@@ -68,11 +80,8 @@ __asm__(".globl aligned\n .type aligned, @function\n aligned: .cfi_startproc\n"
         "mov %rsp, %rbx\n .cfi_def_cfa_register rbx\n and $-64, %rsp\n sub $256, %rsp\n call saves\n"
         "mov %rbx, %rsp\n .cfi_def_cfa_register rsp\n pop %rbx\n .cfi_def_cfa_offset 8\n ret\n"
         ".cfi_endproc\n .size aligned, . - aligned");
-int aligned(void);
-int part(void) { return aligned() + 1; }
 "#,
-        flags: &["-O2", "-fomit-frame-pointer"],
-        callers: &["saves", "aligned", "part", "main"],
+        ..ALIGNED
     },
     Unusual {
         name: "a CFA that an expression reads from the stack",
@@ -83,11 +92,8 @@ __asm__(".globl aligned\n .type aligned, @function\n aligned: .cfi_startproc\n"
         ".cfi_escape 0x0f, 5, 0x77, 8, 0x06, 0x23, 8\n call saves\n"
         "mov 8(%rsp), %rsp\n .cfi_def_cfa rsp, 8\n ret\n"
         ".cfi_endproc\n .size aligned, . - aligned");
-int aligned(void);
-int part(void) { return aligned() + 1; }
 "#,
-        flags: &["-O2", "-fomit-frame-pointer"],
-        callers: &["saves", "aligned", "part", "main"],
+        ..ALIGNED
     },
     Unusual {
         name: "a return address in a register",
@@ -104,15 +110,10 @@ int part(void) { sink++; return kept(0, LOOPS) + 1; }
     },
 ];
 
-/// Builds a program of [`PROGRAMS`] with the name `to`.
 #[track_caller]
-fn build(unusual: &Unusual, to: &Path) {
-    let source = to.with_extension("c");
+fn build(lab: &Lab, unusual: &Unusual, name: &str) -> PathBuf {
     let text = format!("{COMMON}{}", unusual.source).replace("LOOPS", &loops(100_000).to_string());
-    std::fs::write(&source, text).expect("a source");
-    let mut gcc = Command::new("gcc");
-    gcc.args(burn_flags()).args(unusual.flags).args(["-fno-optimize-sibling-calls", "-o"]);
-    assert!(gcc.args([to, &source]).status().expect("gcc starts").success());
+    lab.program(name, &text, &[unusual.flags, &["-fno-optimize-sibling-calls"]].concat())
 }
 
 /// Records a program, and checks that nearly all stacks of its work have the callers.
@@ -151,8 +152,7 @@ fn unusual_rules_lead_to_the_callers() {
     }
     let lab = Lab::new();
     for (number, unusual) in PROGRAMS.iter().enumerate() {
-        let program = lab.path(&format!("program{number}"));
-        build(unusual, &program);
+        let program = build(&lab, unusual, &format!("program{number}"));
         check(&lab, unusual, &program);
     }
 }
@@ -165,8 +165,7 @@ fn debug_frame_is_found_in_the_separate_debug_file() {
     let lab = Lab::new();
     let unusual =
         PROGRAMS.iter().find(|unusual| unusual.name.contains(".debug_frame")).expect("it is listed");
-    let (program, debug) = (lab.path("stripped"), lab.path("stripped.debug"));
-    build(unusual, &program);
+    let (program, debug) = (build(&lab, unusual, "stripped"), lab.path("stripped.debug"));
     let [program_name, debug_name] = [&program, &debug].map(|path| path.to_str().expect("UTF-8"));
     let link = format!("--add-gnu-debuglink={debug_name}");
     for arguments in
@@ -183,15 +182,12 @@ fn vfork_has_a_caller() {
         return;
     }
     let lab = Lab::new();
-    let (source, program, file) = (lab.path("spawn.c"), lab.path("spawn"), lab.path("file"));
     let text = "
         #include <sys/wait.h>
         #include <unistd.h>
         __attribute__((noinline)) int spawn(void) { pid_t p = vfork(); if (p == 0) _exit(0); int s; waitpid(p, &s, 0); return s; }
         int main(void) { for (int i = 0; i < 20; i++) spawn(); return 0; }";
-    std::fs::write(&source, text).expect("a source");
-    let mut gcc = Command::new("gcc");
-    assert!(gcc.args(["-O2", "-o"]).args([&program, &source]).status().expect("gcc starts").success());
+    let (program, file) = (lab.program("spawn", text, &["-O2"]), lab.path("file"));
     for event in ["syscalls:sys_enter_vfork", "syscalls:sys_exit_vfork"] {
         let options = ["-e", event, "--call-graph", "dwarf,16384"];
         record(&file, &options, &[program.to_str().expect("UTF-8")]).expect(0);

@@ -31,17 +31,7 @@ int main(int c, char **v) {
 
 #[track_caller]
 fn hot(lab: &Lab) -> PathBuf {
-    let (source, program) = (lab.path("hot.c"), lab.path("hot"));
-    std::fs::write(&source, HOT).expect("a source");
-    let options = ["-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-o"];
-    let built = Command::new("gcc")
-        .args(burn_flags())
-        .args(options)
-        .args([&program, &source])
-        .status()
-        .expect("gcc starts");
-    assert!(built.success());
-    program
+    lab.program("hot", HOT, &["-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls"])
 }
 
 /// Percentage of samples with each function anywhere in their stack, from pmc's report, and the percentage
@@ -132,12 +122,8 @@ int main(void) { for_cpu_ms(WORK_MS) sink += wide(loops(100000)); return 0; }
 /// Builds [`WIDE`] with or without frame pointers, to work for this CPU time.
 #[track_caller]
 fn wide(lab: &Lab, frame_pointers: &str, ms: u32) -> PathBuf {
-    let (source, program) = (lab.path("wide.c"), lab.path("wide"));
-    std::fs::write(&source, WIDE.replace("WORK_MS", &ms.to_string())).expect("a source");
-    let mut gcc = Command::new("gcc");
-    gcc.args(burn_flags()).args(["-O2", frame_pointers, "-fno-optimize-sibling-calls", "-o"]);
-    assert!(gcc.args([&program, &source]).status().expect("gcc starts").success());
-    program
+    let source = WIDE.replace("WORK_MS", &ms.to_string());
+    lab.program("wide", &source, &["-O2", frame_pointers, "-fno-optimize-sibling-calls"])
 }
 
 #[test]
@@ -378,18 +364,8 @@ fn truncated_stacks_are_joined_with_earlier_ones() {
         return;
     }
     let lab = Lab::new();
-    let (source, program) = (lab.path("deep.c"), lab.path("deep"));
-    std::fs::write(&source, DEEP).expect("a source");
-    let options = ["-O1", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-o"];
-    assert!(
-        Command::new("gcc")
-            .args(burn_flags())
-            .args(options)
-            .args([&program, &source])
-            .status()
-            .expect("gcc starts")
-            .success()
-    );
+    let options = ["-O1", "-fomit-frame-pointer", "-fno-optimize-sibling-calls"];
+    let program = lab.program("deep", DEEP, &options);
     let recorded = |bytes: &str, more: &[&str]| {
         let (file, mode) = (lab.path("stacks"), format!("dwarf,{bytes}"));
         let options =

@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt;
 use rustix::process::Signal;
 
 use super::*;
-use crate::kit::burn::{burn_flags, least_samples};
+use crate::kit::burn::least_samples;
 
 const TARGETS: &str = r#"
 #include <pthread.h>
@@ -92,14 +92,7 @@ fn targets() -> Option<(Lab, PathBuf)> {
         return None;
     }
     let lab = Lab::new();
-    let (source, program) = (lab.path("targets.c"), lab.path("targets"));
-    std::fs::write(&source, TARGETS).expect("a source");
-    let built = Command::new("gcc")
-        .args(burn_flags())
-        .args(["-O1", "-pthread", "-o"])
-        .args([&program, &source])
-        .status();
-    assert!(built.expect("gcc starts").success());
+    let program = lab.program("targets", TARGETS, &["-O1", "-pthread"]);
     // Other users run it, too.
     std::fs::set_permissions(lab.0.path(), PermissionsExt::from_mode(0o755)).expect("it is ours");
     Some((lab, program))

@@ -4,6 +4,7 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
@@ -194,6 +195,11 @@ impl RecordingSymbols {
 
     pub(crate) fn function(&self, frame: &ResolvedFrame) -> &Function {
         self.symbolizer.names().function(frame.function)
+    }
+
+    /// Returns the name to show for a frame's function.
+    pub(crate) fn shown(&self, frame: &ResolvedFrame) -> &Arc<str> {
+        self.symbolizer.names().shown(frame.function)
     }
 
     /// Resolves all locations, and stores the function calls at each location. `modules` are the registered

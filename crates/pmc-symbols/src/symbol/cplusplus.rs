@@ -70,7 +70,7 @@ pub(super) fn with_parameters(mangled: &str) -> Option<String> {
 }
 
 /// Finds the opening parenthesis that matches the one at the end of the text.
-fn parameters(text: &str) -> Option<usize> {
+pub(super) fn parameters(text: &str) -> Option<usize> {
     let mut open = 0;
     for (at, letter) in text.char_indices().rev() {
         open += match letter {

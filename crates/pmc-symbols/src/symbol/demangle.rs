@@ -2,7 +2,7 @@
 //!
 //! The form of a name determines its language, since C++ programs may contain Rust code and vice versa. Names
 //! may come from hostile files, so their length, depth and output are limited. Names that cannot be parsed
-//! stay unchanged. Like perf, omits parameters, return types, and the hashes in Rust names.
+//! stay unchanged. Omits return types, the hashes in Rust names, and, unless asked for them, parameters.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -11,6 +11,7 @@ use super::cplusplus::{self, BoundedString};
 
 /// Maximum length of a name to demangle. Longer names stay unchanged.
 const MOST_IN: usize = 16 * 1024;
+
 /// Suffixes that LLVM appends to local functions, before a number: `.llvm.` if it moved them between files,
 /// `.__uniq.` with `-funique-internal-linkage-names`. The number has no meaning, and changes with each build
 /// or with the path of the source.
@@ -24,13 +25,11 @@ pub fn demangle(raw: &str) -> Option<String> {
     if raw.len() > MOST_IN {
         return None;
     }
-    let plain = NUMBERED.iter().fold(Cow::Borrowed(raw), |name, mark| without_number(name, mark));
-    // A version of the symbol, or an offset, as in imported texts.
-    let end = plain.find('@').or_else(|| plain.rfind("+0x")).unwrap_or(plain.len());
-    let (name, rest) = plain.split_at(end);
+    let plain = without_numbers(raw);
+    let (name, rest) = plain.split_at(end_of_name(&plain));
     let read = match name.starts_with(['_', 'R']) {
-        true if looks_rust(name) => rust(name).or_else(|| cpp(name)),
-        true => cpp(name),
+        true if looks_rust(name) => rust(name).or_else(|| cpp(name, cplusplus::demangle)),
+        true => cpp(name, cplusplus::demangle),
         false => ocaml(name),
     };
     match read {
@@ -44,10 +43,9 @@ pub(super) fn with_parameters(raw: &str) -> Option<String> {
     if raw.len() > MOST_IN || looks_rust(raw) {
         return None;
     }
-    let plain = NUMBERED.iter().fold(Cow::Borrowed(raw), |name, mark| without_number(name, mark));
-    // The name of a clone consists of the function's name, a dot and a suffix.
-    let (name, rest) = plain.split_at(plain.find(['@', '.']).unwrap_or(plain.len()));
-    Some(cplusplus::with_parameters(name)? + rest)
+    let plain = without_numbers(raw);
+    let (name, rest) = plain.split_at(end_of_name(&plain));
+    Some(cpp(name, cplusplus::with_parameters)? + rest)
 }
 
 /// Returns the name without its parameters, its symbol version, and the suffix that compilers add after a
@@ -55,21 +53,20 @@ pub(super) fn with_parameters(raw: &str) -> Option<String> {
 pub fn without_parameters(name: &str) -> &str {
     // `operator()(int)`: the parameters are the last pair of parentheses at the outermost level.
     let end = match name.strip_suffix(" const").unwrap_or(name) {
-        whole if whole.ends_with(')') => {
-            let mut depth = 0;
-            let start = whole.char_indices().rev().find(|(_, c)| {
-                depth += match c {
-                    ')' => 1,
-                    '(' => -1,
-                    _ => 0,
-                };
-                depth == 0
-            });
-            start.map_or(whole.len(), |(at, _)| at)
-        }
+        whole if whole.ends_with(')') => cplusplus::parameters(whole).unwrap_or(whole.len()),
         whole => whole.find(['@', '.']).filter(|at| *at > 0).unwrap_or(whole.len()),
     };
     &name[..end]
+}
+
+/// Removes the [numbered](NUMBERED) suffixes.
+fn without_numbers(raw: &str) -> Cow<'_, str> {
+    NUMBERED.iter().fold(Cow::Borrowed(raw), |name, mark| without_number(name, mark))
+}
+
+/// Returns the end of the name before the symbol's version, or before an offset, as in imported texts.
+fn end_of_name(plain: &str) -> usize {
+    plain.find('@').or_else(|| plain.rfind("+0x")).unwrap_or(plain.len())
 }
 
 /// Removes a suffix and the number after it.
@@ -129,10 +126,10 @@ fn rust(name: &str) -> Option<String> {
     Some(out.0)
 }
 
-fn cpp(name: &str) -> Option<String> {
+fn cpp(name: &str, read: fn(&str) -> Option<String>) -> Option<String> {
     // The name of a clone consists of the function's name, a dot and a suffix. Mangled names contain no dots.
     let (base, clone) = name.split_at(name.find('.').unwrap_or(name.len()));
-    Some(cplusplus::demangle(base)? + clone)
+    Some(read(base)? + clone)
 }
 
 #[cfg(test)]
@@ -185,6 +182,16 @@ mod tests {
         for (raw, want) in cases {
             assert_eq!(demangle(raw).as_deref(), want, "{raw}");
         }
+    }
+
+    #[test]
+    fn parameters_are_stripped_from_names() {
+        assert_eq!(without_parameters("shop::Fast::serve(int) const"), "shop::Fast::serve");
+        assert_eq!(without_parameters("f(int (*)(char))"), "f");
+        assert_eq!(without_parameters("A::operator()(int)"), "A::operator()");
+        assert_eq!(without_parameters("memcpy@@GLIBC_2.14"), "memcpy");
+        assert_eq!(without_parameters("work.constprop.0"), "work");
+        assert_eq!(without_parameters("main"), "main");
     }
 
     #[test]

@@ -52,13 +52,13 @@ pub(super) struct CallerRegisters {
 
 /// The frames of a walk up to the one whose caller is wanted.
 pub(super) struct InnerFrames<'a, R> {
-    pub(super) space: &'a Space,
-    pub(super) arch: Arch,
-    pub(super) chain: &'a [StackFrame],
-    pub(super) sampled: &'a UnwindRegisters,
+    space: &'a Space,
+    arch: Arch,
+    chain: &'a [StackFrame],
+    sampled: &'a UnwindRegisters,
     /// The frame pointer in the last frame.
-    pub(super) fp: u64,
-    pub(super) read: R,
+    fp: u64,
+    read: R,
     rows: u32,
     nested: u32,
 }
@@ -66,13 +66,12 @@ pub(super) struct InnerFrames<'a, R> {
 impl<'a, R: FnMut(u64) -> Result<u64, ()>> InnerFrames<'a, R> {
     pub(super) fn new(
         space: &'a Space,
-        arch: Arch,
         chain: &'a [StackFrame],
         sampled: &'a UnwindRegisters,
         fp: u64,
         read: R,
     ) -> Self {
-        Self { space, arch, chain, sampled, fp, read, rows: 0, nested: 0 }
+        Self { space, arch: space.arch(), chain, sampled, fp, read, rows: 0, nested: 0 }
     }
 
     /// Finds the caller of the last frame; `None` at the root.

@@ -177,10 +177,32 @@ impl Entries {
 const DW_OP_BREG0: u8 = gimli::constants::DW_OP_breg0.0;
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    /// A `.debug_frame` of x86-64 with a function at 0x1000, and the offset of its entry.
+    /// A `.debug_frame` with a function at 0x1000 that has these rules.
+    pub(in crate::unwind) fn with_rules(arch: Arch, rules: &[u8]) -> Entries {
+        let entry = |head: &[u8], rest: &[u8]| {
+            let mut body = [head, rest].concat();
+            body.resize(body.len().next_multiple_of(8) + 4, 0);
+            [&(body.len() as u32).to_le_bytes()[..], &body].concat()
+        };
+        // Version 1, no augmentation, factors 1 and -8. x86-64: return address 16; cfa is rsp+8, rip at
+        // cfa-8. aarch64: return address 30; cfa is sp+0.
+        let rest: &[u8] = match arch {
+            Arch::Aarch64 => &[1, 0, 1, 0x78, 30, 0x0c, 31, 0],
+            _ => &[1, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1],
+        };
+        let common = entry(&u32::MAX.to_le_bytes(), rest);
+        let words = [0x1000u64, 0x100].map(u64::to_le_bytes).concat();
+        let function = entry(&[&0u32.to_le_bytes()[..], &words].concat(), rules);
+        let index = EntryIndex::List(vec![(0x1000, common.len())]);
+        let section = CallFrameSection::Debug([common, function].concat().into());
+        let tables = vec![FrameTable { section, index }];
+        Entries { arch, bases: BaseAddresses::default(), tables, tell_frame_pointers: true }
+    }
+
+    /// A function of x86-64 at 0x1000.
     ///
     /// ```text
     ///   1000  rsp+8                        just called: the register is the caller's
@@ -190,25 +212,13 @@ mod tests {
     ///   1020  rbp by expression (rbp+8)
     /// ```
     fn entries(tell_frame_pointers: bool) -> Entries {
-        let entry = |head: &[u8], rest: &[u8]| {
-            let mut body = [head, rest].concat();
-            body.resize(body.len().next_multiple_of(8) + 4, 0);
-            [&(body.len() as u32).to_le_bytes()[..], &body].concat()
-        };
-        // Version 1, no augmentation, factors 1 and -8, return address 16; cfa is rsp+8, rip at cfa-8.
-        let common = entry(&u32::MAX.to_le_bytes(), &[1, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1]);
         let rules = [
             &[0x41, 0x0e, 16, 0x86, 2][..],
             &[0x43, 0x0d, 6],
             &[0x4c, 0x0c, 7, 16, 0x10, 6, 2, 0x76, 0],
             &[0x50, 0x10, 6, 2, 0x76, 8],
         ];
-        let words = [0x1000u64, 0x100].map(u64::to_le_bytes).concat();
-        let function = entry(&[&0u32.to_le_bytes()[..], &words].concat(), &rules.concat());
-        let index = EntryIndex::List(vec![(0x1000, common.len())]);
-        let section = CallFrameSection::Debug([common, function].concat().into());
-        let tables = vec![FrameTable { section, index }];
-        Entries { arch: Arch::X86_64, bases: BaseAddresses::default(), tables, tell_frame_pointers }
+        Entries { tell_frame_pointers, ..with_rules(Arch::X86_64, &rules.concat()) }
     }
 
     #[test]

@@ -188,32 +188,10 @@ impl<'a> Row<'a> {
 
 #[cfg(test)]
 mod tests {
-    use gimli::{BaseAddresses, UnwindContext};
+    use gimli::UnwindContext;
 
     use super::*;
-    use crate::unwind::entries::{Entries, EntryIndex, FrameTable};
-
-    /// A `.debug_frame` with a function at 0x1000 that has these rules.
-    fn entries(arch: Arch, rules: &[u8]) -> Entries {
-        let entry = |head: &[u8], rest: &[u8]| {
-            let mut body = [head, rest].concat();
-            body.resize(body.len().next_multiple_of(8) + 4, 0);
-            [&(body.len() as u32).to_le_bytes()[..], &body].concat()
-        };
-        // Version 1, no augmentation, factors 1 and -8. x86-64: return address 16; cfa is rsp+8, rip at
-        // cfa-8. aarch64: return address 30; cfa is sp+0.
-        let rest: &[u8] = match arch {
-            Arch::Aarch64 => &[1, 0, 1, 0x78, 30, 0x0c, 31, 0],
-            _ => &[1, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1],
-        };
-        let common = entry(&u32::MAX.to_le_bytes(), rest);
-        let words = [0x1000u64, 0x100].map(u64::to_le_bytes).concat();
-        let function = entry(&[&0u32.to_le_bytes()[..], &words].concat(), rules);
-        let index = EntryIndex::List(vec![(0x1000, common.len())]);
-        let section = CallFrameSection::Debug([common, function].concat().into());
-        let tables = vec![FrameTable { section, index }];
-        Entries { arch, bases: BaseAddresses::default(), tables, tell_frame_pointers: true }
-    }
+    use crate::unwind::entries::tests::with_rules;
 
     #[test]
     fn framehop_applies_only_rows_that_cannot_fail() {
@@ -239,11 +217,11 @@ mod tests {
             (Aarch64, &[0x09, 30, 5], false),
         ];
         for (arch, rules, want) in rows {
-            let (entries, mut context) = (entries(arch, rules), UnwindContext::new());
+            let (entries, mut context) = (with_rules(arch, rules), UnwindContext::new());
             let row = entries.row(0x1010, &mut context).unwrap();
             assert_eq!(row.is_simple(), want, "{arch:?} {rules:x?}");
         }
-        assert!(entries(X86_64, &[]).row(0x1100, &mut UnwindContext::new()).is_none());
+        assert!(with_rules(X86_64, &[]).row(0x1100, &mut UnwindContext::new()).is_none());
     }
 
     /// Registers with 100 times their number, and a stack on which each word is its address plus 1.
@@ -263,7 +241,7 @@ mod tests {
     fn rules_compute_the_values_of_the_caller() {
         use CallerValue::{Known, Same, Undefined};
         let cfa_and = |rules: &[u8], register: u16| {
-            let (entries, mut context) = (entries(Arch::X86_64, rules), UnwindContext::new());
+            let (entries, mut context) = (with_rules(Arch::X86_64, rules), UnwindContext::new());
             let row = entries.row(0x1010, &mut context).unwrap();
             let cfa = row.cfa(&mut Values)?;
             Some((cfa, row.caller_value(Register(register), cfa, &mut Values)?))

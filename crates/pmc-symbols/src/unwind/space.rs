@@ -118,6 +118,14 @@ impl Space {
         });
     }
 
+    pub(super) fn arch(&self) -> Arch {
+        match self.unwinder {
+            ArchUnwinder::X86_64(_) => Arch::X86_64,
+            ArchUnwinder::X86 => Arch::X86,
+            ArchUnwinder::Aarch64(_) => Arch::Aarch64,
+        }
+    }
+
     /// Word size on the stack, in bytes.
     pub(super) fn word(&self) -> u64 {
         if matches!(self.unwinder, ArchUnwinder::X86) { 4 } else { 8 }

@@ -14,8 +14,7 @@ use framehop::{FrameAddress, Unwinder};
 use gimli::UnwindContext;
 use rustc_hash::FxHashMap;
 
-use super::arch::Arch;
-use super::callers::{Caller, InnerFrames};
+use super::callers::{Caller, CallerRegisters, InnerFrames};
 use super::entries::FramePointer;
 use super::frame::{AddressKind, ChainEnd, StackFrame};
 use super::registers::UnwindRegisters;
@@ -188,18 +187,7 @@ impl Walker {
         let (failed, fp) = match &space.unwinder {
             ArchUnwinder::X86_64(unwinder) => {
                 let mut regs = UnwindRegsX86_64::new(registers.ip, registers.sp, registers.fp);
-                let rules = &mut self.x86_64;
-                let caller = |frame: FrameAddress, chain: &[StackFrame], regs: &mut UnwindRegsX86_64| {
-                    if rules.is_simple(space, frame.address_for_lookup(), context) {
-                        let caller = unwinder.unwind_frame(frame, regs, &mut rules.cache, &mut read)?;
-                        return Ok(caller.map(Caller::returned_to));
-                    }
-                    let mut inner =
-                        InnerFrames::new(space, Arch::X86_64, chain, registers, regs.bp(), &mut read);
-                    let Some(found) = inner.caller(context)? else { return Ok(None) };
-                    *regs = UnwindRegsX86_64::new(found.caller.address, found.sp, found.fp);
-                    Ok(Some(found.caller))
-                };
+                let caller = caller_of(unwinder, &mut self.x86_64, space, registers, context, &mut read);
                 let end = follow(registers.ip, &mut regs, caller, &copied, &mut code, most, chain);
                 (end, regs.bp())
             }
@@ -216,21 +204,9 @@ impl Walker {
             ArchUnwinder::Aarch64(unwinder) => {
                 let mask =
                     PtrAuthMask::from_max_known_address(unwinder.max_known_code_address().max(1 << 47));
-                let with_mask = |lr, sp, fp| UnwindRegsAarch64::new_with_ptr_auth_mask(mask, lr, sp, fp);
-                let mut regs = with_mask(registers.lr, registers.sp, registers.fp);
-                let rules = &mut self.aarch64;
-                let caller = |frame: FrameAddress, chain: &[StackFrame], regs: &mut UnwindRegsAarch64| {
-                    if rules.is_simple(space, frame.address_for_lookup(), context) {
-                        let caller = unwinder.unwind_frame(frame, regs, &mut rules.cache, &mut read)?;
-                        return Ok(caller.map(Caller::returned_to));
-                    }
-                    let mut inner =
-                        InnerFrames::new(space, Arch::Aarch64, chain, registers, regs.fp(), &mut read);
-                    let Some(found) = inner.caller(context)? else { return Ok(None) };
-                    let address = found.caller.address & mask.0;
-                    *regs = with_mask(address, found.sp, found.fp);
-                    Ok(Some(Caller { address, ..found.caller }))
-                };
+                let mut regs =
+                    UnwindRegsAarch64::new_with_ptr_auth_mask(mask, registers.lr, registers.sp, registers.fp);
+                let caller = caller_of(unwinder, &mut self.aarch64, space, registers, context, &mut read);
                 let end = follow(registers.ip, &mut regs, caller, &copied, &mut code, most, chain);
                 (end, regs.fp())
             }
@@ -286,6 +262,59 @@ impl KnownCode<'_> {
             self.coverage.insert(key, found);
         }
         found
+    }
+}
+
+/// Returns a function that finds the caller of the last frame of a chain, by framehop's or by pmc's rules,
+/// and changes the registers to the caller's.
+fn caller_of<U: Unwinder<UnwindRegs: TrackedRegisters>>(
+    unwinder: &U,
+    rules: &mut Rules<U::Cache>,
+    space: &Space,
+    sampled: &UnwindRegisters,
+    context: &mut UnwindContext<usize>,
+    mut read: impl FnMut(u64) -> Result<u64, ()>,
+) -> impl FnMut(FrameAddress, &[StackFrame], &mut U::UnwindRegs) -> Result<Option<Caller>, NoCaller> {
+    move |frame, chain, regs| {
+        if rules.is_simple(space, frame.address_for_lookup(), context) {
+            let caller = unwinder.unwind_frame(frame, regs, &mut rules.cache, &mut read)?;
+            return Ok(caller.map(Caller::returned_to));
+        }
+        let mut inner = InnerFrames::new(space, chain, sampled, regs.fp(), &mut read);
+        let Some(found) = inner.caller(context)? else { return Ok(None) };
+        let address = regs.go_to(&found);
+        Ok(Some(Caller { address, ..found.caller }))
+    }
+}
+
+/// The registers that framehop passes from frame to frame.
+trait TrackedRegisters {
+    fn fp(&self) -> u64;
+
+    /// Changes the registers to the caller's. Returns the caller's address without a signature.
+    fn go_to(&mut self, found: &CallerRegisters) -> u64;
+}
+
+impl TrackedRegisters for UnwindRegsX86_64 {
+    fn fp(&self) -> u64 {
+        self.bp()
+    }
+
+    fn go_to(&mut self, found: &CallerRegisters) -> u64 {
+        *self = Self::new(found.caller.address, found.sp, found.fp);
+        found.caller.address
+    }
+}
+
+impl TrackedRegisters for UnwindRegsAarch64 {
+    fn fp(&self) -> u64 {
+        Self::fp(self)
+    }
+
+    fn go_to(&mut self, found: &CallerRegisters) -> u64 {
+        let address = found.caller.address & self.lr_mask().0;
+        *self = Self::new_with_ptr_auth_mask(self.lr_mask(), address, found.sp, found.fp);
+        address
     }
 }
 

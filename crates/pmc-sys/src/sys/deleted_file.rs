@@ -8,12 +8,10 @@ use std::path::{Path, PathBuf};
 
 use super::regular_file::open_regular;
 
-/// The end of the name that the kernel gives such a file.
-pub const DELETED: &[u8] = b" (deleted)";
-
-/// Returns the path that a file had before it was deleted; `None` if it has not been deleted.
+/// Returns the path that a file had before it was deleted, given its name in a mapping; `None` if it has not
+/// been deleted.
 pub fn path_before(name: &Path) -> Option<&Path> {
-    name.as_os_str().as_bytes().strip_suffix(DELETED).map(|path| Path::new(OsStr::from_bytes(path)))
+    name.as_os_str().as_bytes().strip_suffix(b" (deleted)").map(|path| Path::new(OsStr::from_bytes(path)))
 }
 
 /// Opens a file that a process maps, or whose program it runs, although the file has been deleted or

@@ -71,7 +71,7 @@ pub(crate) fn functions(
             let module = &modules[module as usize];
             SampledFunction {
                 id: function.module,
-                name: symbols.symbolizer.names().shown(frame.function).to_string(),
+                name: symbols.shown(frame).to_string(),
                 raw: function.raw.to_string(),
                 dso: module.short_name(),
                 path: module.path.to_string_lossy().into_owned(),
@@ -156,7 +156,7 @@ pub(crate) fn host<'a>(
     let mut hosts: FxHashMap<(ModuleId, Option<u64>), u64> = FxHashMap::default();
     for (at, number) in numbers.iter().enumerate() {
         let Some((outer, inlined)) = answers.of(at).0.split_last() else { continue };
-        if inlined.iter().any(|frame| **symbols.symbolizer.names().shown(frame.function) == *name) {
+        if inlined.iter().any(|frame| **symbols.shown(frame) == *name) {
             let outer = symbols.function(outer);
             let sum = hosts.entry((outer.module, outer.start)).or_default();
             *sum = sum.saturating_add(leaves[number]);
@@ -233,19 +233,4 @@ pub(crate) fn choose<'a>(
             .try_this(format!("-d {}", others.join(","))));
     }
     Ok(chosen)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parameters_are_stripped_from_names() {
-        assert_eq!(without_parameters("shop::Fast::serve(int) const"), "shop::Fast::serve");
-        assert_eq!(without_parameters("f(int (*)(char))"), "f");
-        assert_eq!(without_parameters("A::operator()(int)"), "A::operator()");
-        assert_eq!(without_parameters("memcpy@@GLIBC_2.14"), "memcpy");
-        assert_eq!(without_parameters("work.constprop.0"), "work");
-        assert_eq!(without_parameters("main"), "main");
-    }
 }

@@ -74,10 +74,10 @@ fn place(
     symbols: &RecordingSymbols,
     raw_names: bool,
 ) -> AddressFunction {
+    let function = symbols.function(frame);
     let names = symbols.symbolizer.names();
-    let function = names.function(frame.function);
     AddressFunction {
-        symbol: Some(if raw_names { &function.raw } else { names.shown(frame.function) }.clone()),
+        symbol: Some(if raw_names { &function.raw } else { symbols.shown(frame) }.clone()),
         into,
         size: function.size,
         source: frame.source.map(|source| (names.file(source.file).clone(), source.line)),

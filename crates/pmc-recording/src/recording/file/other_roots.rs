@@ -75,7 +75,7 @@ impl OtherRoots {
     /// files, because on a machine with many containers, reading all files would delay the recording.
     pub(super) fn note_existing(&mut self, record: &RawRecord<'_>, out: &mut Vec<u8>) {
         if let Some(Record::Mmap2(mapping)) = record.parse()
-            && is_deleted(mapping.map.name)
+            && deleted_file::path_before(Path::new(OsStr::from_bytes(mapping.map.name))).is_some()
         {
             self.mapping(record, out);
         }
@@ -103,20 +103,23 @@ impl OtherRoots {
         }
         let root = *self.of.entry(pid).or_insert_with(|| root_of(&pid.to_string()));
         let Some((root, own)) = root.zip(self.own) else { return };
-        let is_deleted = is_deleted(name);
-        if root == own && !is_deleted {
+        let deleted = deleted_file::path_before(Path::new(OsStr::from_bytes(name)));
+        if root == own && deleted.is_none() {
             return;
         }
         let mut key = (root, name.to_vec());
         // Several deleted files may have had the same path.
-        if let (MappedFileId::Inode { inode, .. }, true) = (mapping.file, is_deleted) {
+        if let (MappedFileId::Inode { inode, .. }, true) = (mapping.file, deleted.is_some()) {
             key.1.extend(inode.to_ne_bytes());
         }
         let id = match self.known.get(&key) {
             Some(id) => *id,
             None if self.known.len() >= MOST => None,
             None => {
-                let id = if is_deleted { self.look_at_deleted(pid, name) } else { self.look(pid, name) };
+                let id = match deleted {
+                    Some(path) => self.look_at_deleted(pid, path),
+                    None => self.look(pid, name),
+                };
                 self.known.insert(key, id);
                 id
             }
@@ -145,8 +148,7 @@ impl OtherRoots {
     }
 
     /// Returns the build-id of a file that its process still maps, and starts copying the file if requested.
-    fn look_at_deleted(&mut self, pid: i32, name: &[u8]) -> Option<BuildId> {
-        let path = deleted_file::path_before(Path::new(OsStr::from_bytes(name)))?;
+    fn look_at_deleted(&mut self, pid: i32, path: &Path) -> Option<BuildId> {
         let file = deleted_file::open(path, pid)?;
         let id = identify::of_open(&file)?;
         if self.keeps {
@@ -176,11 +178,6 @@ impl FileCopyThread {
         let thread = Builder::new().name("keep files".to_owned()).spawn(keep).ok()?;
         Some(Self { files, thread })
     }
-}
-
-/// Whether this is the name of a mapped file that has been deleted or replaced.
-fn is_deleted(name: &[u8]) -> bool {
-    name.ends_with(deleted_file::DELETED)
 }
 
 /// Returns the root of a process; `None` if the process has ended or pmc may not inspect it.

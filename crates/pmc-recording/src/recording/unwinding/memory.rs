@@ -57,13 +57,11 @@ pub(super) fn whole_stack(tid: i32, parts: &SampleParts<'_>) -> Option<Vec<u8>> 
     let arch = arch(registers)?;
     let values: Vec<u64> = registers.values.iter().collect();
     let sp = UnwindRegisters::from_sample(arch, registers.mask, &values)?.sp;
-    let mut memory = vec![0; OUTER_BYTES];
-    let len = process_memory::read(tid, sp.checked_add(copy.len() as u64)?, &mut memory);
-    if len == 0 {
-        return None;
-    }
-    memory.truncate(len);
-    Some([copy, &memory].concat())
+    let mut whole = copy.to_vec();
+    whole.resize(copy.len() + OUTER_BYTES, 0);
+    let len = process_memory::read(tid, sp.checked_add(copy.len() as u64)?, &mut whole[copy.len()..]);
+    whole.truncate(copy.len() + len);
+    (len > 0).then_some(whole)
 }
 
 /// The architecture of the recorded machine, which is the architecture that pmc was built for.

@@ -96,7 +96,9 @@ impl SparseTable {
         for image in files.images() {
             let Ok(file) = image.elf() else { continue };
             elf_symbols::add_symbols(&file, into, &|| image.release());
-            if let Some(go) = GoTable::of(&file).filter(|_| !elf::has_symtab(&file)) {
+            if !elf::has_symtab(&file)
+                && let Some(go) = GoTable::of(&file)
+            {
                 go.add_functions(into);
             }
             plt::add_stubs(&file, into);
