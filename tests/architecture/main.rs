@@ -153,8 +153,9 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("event", &["host", "sys", "abi", "error", "text"]),
     ("host", &["sys", "abi", "error", "units"]),
     // The reading wing.
-    ("symbol", &["worker_threads", "unwind", "sys", "abi", "error", "text", "address"]),
-    ("unwind", &["abi", "record", "address"]),
+    ("symbol", &["worker_threads", "unwind", "go_table", "sys", "abi", "error", "text", "address"]),
+    ("unwind", &["go_table", "abi", "record", "address"]),
+    ("go_table", &[]),
     ("worker_threads", &["sys"]),
     // Pairs of events; pure.
     ("interval", &[]),
@@ -272,7 +273,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("lzma_rust2", &["symbol"]),
     ("crc32fast", &["symbol"]),
     // Programs and their debug information.
-    ("object", &["event", "symbol", "unwind"]),
+    ("object", &["event", "go_table", "symbol", "unwind"]),
     ("gimli", &["symbol", "unwind"]),
     ("addr2line", &["symbol"]),
     ("framehop", &["unwind"]),

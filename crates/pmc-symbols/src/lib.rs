@@ -2,10 +2,12 @@
 //!
 //! - [`symbol`]: names of code in programs, libraries, the kernel and generated code.
 //! - [`unwind`]: call stacks from copied stack memory.
+//! - `go_table`: functions, lines and frame sizes of Go programs.
 //! - [`address`]: types for addresses that must not be mixed up.
 //! - [`worker_threads`]: threads for parallel work.
 
 pub mod address;
+mod go_table;
 #[cfg(test)]
 #[path = "../../../tests/kit/unit.rs"]
 mod kit;

@@ -141,21 +141,31 @@ fn go_without_symbols() {
             bytes[60..64].fill(0);
             std::fs::write(&program, bytes).unwrap();
         }
-        let file = lab.record(FP, &[&program]);
-        let stacks = stacks(&file);
-        let is_hot = |stack: &&Vec<Frame>| stack.iter().any(|frame| frame.symbol == "main.serve");
-        let hot: Vec<&Vec<Frame>> = stacks.iter().filter(is_hot).collect();
-        let lines = ["ring", "serve", "loop"].map(|mark| place(&source, mark));
-        let is_good =
-            |stack: &&&Vec<Frame>| stack[0].place.as_ref().is_some_and(|place| lines.contains(place));
-        let good = hot.iter().filter(is_good).count();
-        assert!(
-            hot.len() * 10 >= stacks.len() * 6 && good * 10 >= hot.len() * 6,
-            "{program}: {good} of {} of {}",
-            hot.len(),
-            stacks.len()
-        );
-        expect_callers_of(&hot, &source, &callers);
+        for options in [FP, DWARF] {
+            let stacks = stacks(&lab.record(options, &[&program]));
+            let is_hot = |stack: &&Vec<Frame>| stack.iter().any(|frame| frame.symbol == "main.serve");
+            let hot: Vec<&Vec<Frame>> = stacks.iter().filter(is_hot).collect();
+            let lines = ["ring", "serve", "loop"].map(|mark| place(&source, mark));
+            let is_good =
+                |stack: &&&Vec<Frame>| stack[0].place.as_ref().is_some_and(|place| lines.contains(place));
+            let good = hot.iter().filter(is_good).count();
+            assert!(
+                hot.len() * 10 >= stacks.len() * 6 && good * 10 >= hot.len() * 6,
+                "{program}: {good} of {} of {}",
+                hot.len(),
+                stacks.len()
+            );
+            let is_inlined = |stack: &Vec<Frame>| {
+                let [ring, serve, ..] = &stack[..] else { return false };
+                ring.symbol == "main.(*Till).ring"
+                    && ring.inlined
+                    && ring.place.as_ref() == Some(&lines[0])
+                    && serve.symbol == "main.serve"
+                    && serve.place.as_ref() == Some(&lines[1])
+            };
+            assert!(stacks.iter().any(is_inlined), "{program}: {:#?}", hot[0]);
+            expect_callers_of(&hot, &source, &callers);
+        }
     }
 }
 

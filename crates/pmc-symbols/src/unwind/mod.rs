@@ -16,6 +16,7 @@ mod callers;
 mod code;
 mod entries;
 mod frame;
+mod go_frames;
 mod joiner;
 mod registers;
 mod row;

@@ -30,7 +30,8 @@ pub(super) fn frame_pointer(arch: Arch) -> Register {
     }
 }
 
-fn address_size(arch: Arch) -> u8 {
+/// Returns the size of an address in bytes.
+pub(super) fn address_size(arch: Arch) -> u8 {
     if arch == Arch::X86 { 4 } else { 8 }
 }
 

@@ -13,8 +13,10 @@ use object::read::{File, Object, ObjectSection, ObjectSegment};
 use super::arch::Arch;
 use super::code::{ProgramCode, ProgramFile};
 use super::entries::{Entries, EntryIndex, FrameTable};
+use super::go_frames;
 use super::section::{self, CallFrameSection, LONG_CIE, SharedBytes, short_cie};
 use crate::address::{FileOffset, Mapping};
+use crate::go_table::GoTable;
 
 /// The unwind data of a file.
 #[derive(Debug, Clone)]
@@ -39,8 +41,8 @@ const MOST_BYTES: u64 = 512 << 20;
 
 impl UnwindTables {
     /// Extracts the tables of an ELF file: `.eh_frame` with its index, and `.debug_frame`, which may also
-    /// come from a separate debug file. Returns `None` if the file is not ELF, has no such table, or is for
-    /// an architecture that pmc does not unwind.
+    /// come from a separate debug file or from the table of Go's runtime. Returns `None` if the file is not
+    /// ELF, has no such table, or is for an architecture that pmc does not unwind.
     pub fn read(program: &[u8], debug: Option<&[u8]>) -> Option<Self> {
         let file = File::parse(program).ok()?;
         let range = |name: &str| {
@@ -61,8 +63,9 @@ impl UnwindTables {
         let bases = bases.set_text(start(".text")).set_got(start(".got"));
         let eh_frame = bytes(&file, ".eh_frame").map(CallFrameSection::Eh);
         // The code that starts a program has an .eh_frame, even if the rest was compiled without.
-        let debug_frame =
-            bytes(&file, ".debug_frame").or_else(|| bytes(&File::parse(debug?).ok()?, ".debug_frame"));
+        let debug_frame = bytes(&file, ".debug_frame")
+            .or_else(|| bytes(&File::parse(debug?).ok()?, ".debug_frame"))
+            .or_else(|| go_frames::debug_frame(&GoTable::of(&file)?, arch));
         let sections = [eh_frame, debug_frame.map(CallFrameSection::Debug)].into_iter().flatten();
         let mut read: Vec<(CallFrameSection, CheckedFrames)> =
             sections.filter_map(|section| Some((section.clone(), section.checked(arch, &bases)?))).collect();
@@ -180,7 +183,7 @@ impl UnwindTables {
 }
 
 /// Copies a section's contents. The copy outlives the file, and is shared by all processes.
-fn bytes(file: &File<'_>, name: &str) -> Option<SharedBytes> {
+pub(super) fn bytes(file: &File<'_>, name: &str) -> Option<SharedBytes> {
     let section = file.section_by_name(name)?;
     let packed = section.compressed_data().ok()?;
     let size = packed.uncompressed_size;

@@ -11,6 +11,7 @@ use object::read::Object;
 
 use super::{LiveMemory, ModuleSources, Numbering, OpenedFiles, SharedSources};
 use crate::address::{Avma, IntervalMap};
+use crate::go_table::GoTable;
 use crate::symbol::archive::ArchivedModule;
 use crate::symbol::build_id::BuildId;
 use crate::symbol::dwarf::cache::Cache;
@@ -22,7 +23,6 @@ use crate::symbol::kernel::{KallsymsError, KallsymsTable, kernel_module_name};
 use crate::symbol::missing_data::{FoundData, MissingDataReason};
 use crate::symbol::module::{SymbolModule, SymbolModuleKind};
 use crate::symbol::options::RunningKernel;
-use crate::symbol::tables::go::GoTable;
 use crate::symbol::tables::sparse::SparseTable;
 use crate::symbol::tables::table::SymbolTable;
 

@@ -26,10 +26,10 @@ use super::missing_data::{MissingDataReason, ModuleDataQuality};
 use super::module::SymbolQuery;
 use super::options::SymbolOptions;
 use super::tables::elf_symbols;
-use super::tables::go::{GoLine, GoTable};
 use super::tables::sparse::SparseTable;
 use super::tables::table::{OwnedSymbol, Symbol, SymbolTable, SymbolTableBuilder};
 use crate::address::{Avma, FileOffset, IntervalMap, Svma};
+use crate::go_table::{GoLine, GoTable};
 pub(super) use placeholder::{Placeholder, Placeholders};
 
 /// Data shared by all modules: the options, the kernel's symbols, and ksymbol and jitdump records.
@@ -148,7 +148,8 @@ impl OpenedFiles {
     fn go_table(&self) -> Option<GoTable<'_>> {
         let files = || self.files.images().filter_map(|image| image.elf().ok());
         let has_lines = files().any(|file| elf::has_lines(&file));
-        files().find_map(|file| GoTable::of(&file)).filter(|_| !has_lines)
+        let table = || files().find_map(|file| Some(GoTable::of(&file)?.with_inlined_calls(&file)));
+        if has_lines { None } else { table() }
     }
 }
 
@@ -490,7 +491,7 @@ impl ModuleSources {
                 done(wanted.len());
                 Ok(wanted
                     .iter()
-                    .map(|address| go.line(*address).map(LineFrame::from).into_iter().collect())
+                    .map(|address| go.lines(*address).into_iter().map(LineFrame::from).collect())
                     .collect())
             }
             None => lines::resolve(&opened.files, &wanted, done),

@@ -5,7 +5,6 @@
 //! chosen among all that apply.
 
 pub(super) mod elf_symbols;
-pub(crate) mod go;
 pub(crate) mod name_list;
 pub(crate) mod plt;
 pub(super) mod sparse;

@@ -7,10 +7,10 @@
 use std::ops::Range;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use super::go::GoTable;
-use super::table::{OwnedSymbol, SymbolTable, SymbolTableBuilder, WantedAddresses};
+use super::table::{NameRank, OwnedSymbol, SymbolTable, SymbolTableBuilder, WantedAddresses};
 use super::{elf_symbols, plt};
 use crate::address::IntervalMap;
+use crate::go_table::GoTable;
 use crate::symbol::files::elf;
 use crate::symbol::files::image::Image;
 use crate::symbol::files::locate::ModuleFiles;
@@ -99,7 +99,7 @@ impl SparseTable {
             if !elf::has_symtab(&file)
                 && let Some(go) = GoTable::of(&file)
             {
-                go.add_functions(into);
+                add_go_functions(&go, into);
             }
             plt::add_stubs(&file, into);
             image.release();
@@ -115,5 +115,21 @@ impl SparseTable {
             let packed = |image: &Image| elf::mini_debug(&image.elf().ok()?);
             files.images().filter_map(packed).map(|bytes| Image::held(".gnu_debugdata", bytes)).collect()
         })
+    }
+}
+
+fn add_go_functions(go: &GoTable<'_>, into: &mut SymbolTableBuilder) {
+    let rank = NameRank { function: true, strong: true, global: false };
+    // Each of many hostile functions may have the rest of one long text as its name.
+    let mut room = go.bytes();
+    for (range, number) in go.functions() {
+        let size = range.end - range.start;
+        if !into.wants(range.start, size, range.end) {
+            continue;
+        }
+        let Some(name) = go.function_name(number) else { continue };
+        let Some(left) = room.checked_sub(name.len()) else { return };
+        room = left;
+        into.add(range.start, size, range.end, rank, name);
     }
 }

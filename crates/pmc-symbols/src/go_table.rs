@@ -1,21 +1,25 @@
-//! Functions and lines of Go programs, from the table that Go's runtime needs for its own stack traces. It is
-//! in every Go program, also in those built with `-ldflags="-s -w"`, which have no other names.
+//! Functions, lines and sizes of stack frames of Go programs, from the table that Go's runtime needs for its
+//! own stack traces. It is in every Go program, also in those built with `-ldflags="-s -w"`, which have
+//! neither other names nor unwind tables.
 //!
 //! ```text
-//!   header -> functab: start of each function -> function: name, and where its file and line tables begin
+//!   header -> functab: start of each function -> function: name, and where its value tables begin
 //!                                                    line table: differences of lines and addresses
+//!                                                    frame table: differences of sizes and addresses
 //! ```
 //!
 //! The section is `.gopclntab` or, in position-independent programs, `.data.rel.ro.gopclntab`. In files
 //! without section headers, the segments are searched for its first bytes. The formats are those of Go 1.2,
-//! 1.16, 1.18 and 1.20 (`src/runtime/symtab.go`, `src/internal/abi/symtab.go`). Calls that the compiler
-//! inlined are not read.
+//! 1.16, 1.18 and 1.20 (`src/runtime/symtab.go`, `src/internal/abi/symtab.go`). [Inlined calls](inlined) are
+//! read for Go 1.18 and later.
+
+mod inlined;
 
 use std::ops::Range;
 
 use object::read::{File, Object, ObjectSection, ObjectSegment, RelocationTarget};
 
-use super::table::{NameRank, SymbolTableBuilder};
+use self::inlined::InlineTrees;
 
 /// Maximum number of functions; more than any legitimate file has.
 const MOST_FUNCTIONS: usize = 1 << 22;
@@ -23,6 +27,14 @@ const MOST_FUNCTIONS: usize = 1 << 22;
 const LONGEST_NAME: usize = 1 << 14;
 /// Maximum number of steps of a line table. Functions have as many as lines, calls and inlined lines.
 const MOST_STEPS: usize = 1 << 16;
+/// Maximum depth of inlined calls.
+const MOST_INLINED: usize = 256;
+/// The table of values with the numbers of inlined calls, in a function's list of such tables.
+const INLINED_CALLS: usize = 2;
+/// The flag of functions without callers.
+const OUTERMOST: u8 = 1;
+/// The tree of inlined calls, in a function's list of data.
+const INLINE_TREE: usize = 3;
 
 /// The layout of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,14 +43,24 @@ enum GoVersion {
     V2,
     /// Go 1.16 and 1.17.
     V16,
-    /// Go 1.18 and later. Addresses are relative to the start of the code.
+    /// Go 1.18 and 1.19. Addresses are relative to the start of the code.
     V18,
+    /// Go 1.20 and later. Functions have the line where they begin.
+    V20,
+}
+
+impl GoVersion {
+    fn is_relative(self) -> bool {
+        matches!(self, Self::V18 | Self::V20)
+    }
 }
 
 /// The table of a file.
 #[derive(Debug)]
 pub(crate) struct GoTable<'a> {
     bytes: &'a [u8],
+    address: u64,
+    inlined: Option<InlineTrees<'a>>,
     version: GoVersion,
     /// Size of a pointer in bytes.
     pointer: usize,
@@ -68,9 +90,15 @@ pub(crate) struct GoLine {
 struct GoFunction {
     start: u64,
     name: usize,
+    frame_table: usize,
     file_table: usize,
     line_table: usize,
     unit: usize,
+    /// The table of inlined calls, and their tree.
+    inlined_table: usize,
+    tree: Option<usize>,
+    /// See [`GoTable::is_outermost`].
+    outermost: bool,
 }
 
 impl<'a> GoTable<'a> {
@@ -105,48 +133,40 @@ impl<'a> GoTable<'a> {
                 text => Some(text),
             }
         };
-        let table = match version {
-            GoVersion::V2 => {
-                let functab = 8 + pointer;
-                // Behind the functions: the end of the code, and the offset of the list of files.
-                let end = functab.checked_add(functions.checked_mul(2 * pointer)?)?.checked_add(pointer)?;
-                let files = word(bytes, end, 4)? as usize;
-                Self {
-                    bytes,
-                    version,
-                    pointer,
-                    quantum,
-                    text: 0,
-                    functions,
-                    names: 0,
-                    units: 0,
-                    files,
-                    values: 0,
-                    functab,
-                }
-            }
-            GoVersion::V16 | GoVersion::V18 => {
-                let first = if version == GoVersion::V18 { 3 } else { 2 };
-                let text = if version == GoVersion::V18 { text()? } else { 0 };
-                let [names, units, files, values, functab] = [0, 1, 2, 3, 4].map(|part| offset(first + part));
-                Self {
-                    bytes,
-                    version,
-                    pointer,
-                    quantum,
-                    text,
-                    functions,
-                    names: names?,
-                    units: units?,
-                    files: files?,
-                    values: values?,
-                    functab: functab?,
-                }
-            }
+        let [names, units, files, values, functab] = if version == GoVersion::V2 {
+            let functab = 8 + pointer;
+            // Behind the functions: the end of the code, and the offset of the list of files.
+            let end = functab.checked_add(functions.checked_mul(2 * pointer)?)?.checked_add(pointer)?;
+            [0, 0, word(bytes, end, 4)? as usize, 0, functab]
+        } else {
+            let first = if version.is_relative() { 3 } else { 2 };
+            let [names, units, files, values, functab] = [0, 1, 2, 3, 4].map(|part| offset(first + part));
+            [names?, units?, files?, values?, functab?]
+        };
+        let text = if version.is_relative() { text()? } else { 0 };
+        let table = Self {
+            bytes,
+            address,
+            inlined: None,
+            version,
+            pointer,
+            quantum,
+            text,
+            functions,
+            names,
+            units,
+            files,
+            values,
+            functab,
         };
         // The functions are sorted, and there is one more address: the end of the last one.
         let (first, last) = (table.start(0)?, table.start(table.functions)?);
         (first < last && table.function(0)?.start == first).then_some(table)
+    }
+
+    /// Adds the inlined calls to the lines.
+    pub(crate) fn with_inlined_calls(self, file: &File<'a>) -> Self {
+        Self { inlined: InlineTrees::find(file, &self), ..self }
     }
 
     /// Number of functions.
@@ -154,9 +174,38 @@ impl<'a> GoTable<'a> {
         self.functions
     }
 
+    /// Size of the table in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Returns the code of all functions, with their numbers.
+    pub(crate) fn functions(&self) -> impl Iterator<Item = (Range<u64>, usize)> {
+        (0..self.functions).filter_map(|number| Some((self.range(number)?, number)))
+    }
+
+    pub(crate) fn function_name(&self, number: usize) -> Option<&'a str> {
+        self.name(self.function(number)?.name)
+    }
+
+    /// Whether a function never has a caller, because Go starts its threads or goroutines there. Go 1.16 and
+    /// earlier versions do not tell.
+    pub(crate) fn is_outermost(&self, number: usize) -> bool {
+        self.function(number).is_some_and(|function| function.outermost)
+    }
+
+    /// Returns the sizes in bytes of a function's stack frame without the return address: the offset of the
+    /// first instruction in the function that has it, and the size, which is negative in code that changes
+    /// the stack of another function.
+    pub(crate) fn frame_sizes(&self, number: usize) -> impl Iterator<Item = (u64, i64)> {
+        let steps = self.function(number).map(|function| self.steps(function.frame_table));
+        let mut start = 0;
+        steps.into_iter().flatten().map(move |(end, size)| (std::mem::replace(&mut start, end), size))
+    }
+
     /// Size of the addresses in the list of functions.
     fn width(&self) -> usize {
-        if self.version == GoVersion::V18 { 4 } else { self.pointer }
+        if self.version.is_relative() { 4 } else { self.pointer }
     }
 
     /// Returns the start of a function. Behind the last one is the end of the code.
@@ -180,87 +229,129 @@ impl<'a> GoTable<'a> {
         let at = base.checked_add(offset)?;
         let start = self.text.wrapping_add(word(self.bytes, at, width)?);
         let field = |number: usize| {
-            let at = at.checked_add(width + 4 * number)?;
+            let at = at.checked_add(width)?.checked_add(number.checked_mul(4)?)?;
             Some(word(self.bytes, at, 4)? as usize)
         };
-        // name, args, deferreturn, pcsp, pcfile, pcln, npcdata, unit.
-        let unit = if self.version == GoVersion::V2 { Some(0) } else { field(7) };
-        Some(GoFunction { start, name: field(0)?, file_table: field(4)?, line_table: field(5)?, unit: unit? })
+        // name, args, deferreturn, pcsp, pcfile, pcln, number of value tables, unit, in Go 1.20 the line,
+        // then four bytes, of which the second has flags, and the last is the number of data. The value tables and
+        // the data follow.
+        let (unit, bytes) = match self.version {
+            GoVersion::V2 => (Some(0), 7),
+            GoVersion::V16 | GoVersion::V18 => (field(7), 8),
+            GoVersion::V20 => (field(7), 9),
+        };
+        let tables = field(6)?;
+        let [_, flags, _, data] = (field(bytes)? as u32).to_le_bytes();
+        let data = usize::from(data);
+        let inlined_table = if INLINED_CALLS < tables { field(bytes + 1 + INLINED_CALLS)? } else { 0 };
+        let tree = if INLINE_TREE < data && inlined_table > 0 {
+            field(tables.checked_add(bytes + 1 + INLINE_TREE)?).filter(|tree| *tree != u32::MAX as usize)
+        } else {
+            None
+        };
+        let (name, frame_table, file_table, line_table) = (field(0)?, field(3)?, field(4)?, field(5)?);
+        Some(GoFunction {
+            start,
+            name,
+            frame_table,
+            file_table,
+            line_table,
+            unit: unit?,
+            inlined_table,
+            tree,
+            outermost: flags & OUTERMOST != 0,
+        })
     }
 
-    fn name(&self, function: &GoFunction) -> Option<&'a str> {
-        text_at(self.bytes, self.names.checked_add(function.name)?)
+    fn name(&self, offset: usize) -> Option<&'a str> {
+        text_at(self.bytes, self.names.checked_add(offset)?)
     }
 
-    /// Adds all functions.
-    pub(crate) fn add_functions(&self, into: &mut SymbolTableBuilder) {
-        let rank = NameRank { function: true, strong: true, global: false };
-        // Each of many hostile functions may have the rest of one long text as its name.
-        let mut room = self.bytes.len();
-        for number in 0..self.functions {
-            let Some(range) = self.range(number) else { continue };
-            if !into.wants(range.start, range.end - range.start, range.end) {
-                continue;
-            }
-            let Some(name) = self.function(number).and_then(|function| self.name(&function)) else {
-                continue;
-            };
-            let Some(left) = room.checked_sub(name.len()) else { return };
-            room = left;
-            into.add(range.start, range.end - range.start, range.end, rank, name);
-        }
+    /// Whether a name begins at an offset.
+    fn is_name(&self, offset: usize) -> bool {
+        let before = self.names.checked_add(offset).and_then(|at| self.bytes.get(at.checked_sub(1)?));
+        before == Some(&0) && self.name(offset).is_some()
     }
 
-    /// Returns the function and the line at an address.
-    pub(crate) fn line(&self, address: u64) -> Option<GoLine> {
+    /// Returns the functions and lines at an address, innermost first: inlined calls and the function that
+    /// contains the code. Returns nothing if the line is unknown.
+    pub(crate) fn lines(&self, address: u64) -> Vec<GoLine> {
+        let Some(function) = self.function_at(address) else { return Vec::new() };
+        let inlined = || self.with_inlined(&function, address);
+        inlined().or_else(|| Some(vec![self.line(&function, function.name, address)?])).unwrap_or_default()
+    }
+
+    fn function_at(&self, address: u64) -> Option<GoFunction> {
         let (mut low, mut high) = (0, self.functions);
         while low < high {
             let middle = low.midpoint(high);
             if self.start(middle)? <= address { low = middle + 1 } else { high = middle }
         }
         let number = low.checked_sub(1)?;
-        if !self.range(number)?.contains(&address) {
-            return None;
+        self.range(number)?.contains(&address).then(|| self.function(number))?
+    }
+
+    /// Returns the inlined calls and the function that contains them; `None` if any is invalid.
+    fn with_inlined(&self, function: &GoFunction, mut address: u64) -> Option<Vec<GoLine>> {
+        let (trees, tree) = (self.inlined?, function.tree?);
+        let mut lines = Vec::new();
+        while lines.len() < MOST_INLINED {
+            let number = self.value(function.inlined_table, function.start, address)?;
+            let Ok(number) = usize::try_from(number) else {
+                lines.push(self.line(function, function.name, address)?);
+                return Some(lines);
+            };
+            let call = trees.call(tree, number)?;
+            lines.push(self.line(function, call.name, address)?);
+            address = function.start.checked_add(call.caller)?;
         }
-        let function = self.function(number)?;
+        None
+    }
+
+    /// Returns the line at an address of a function, which belongs to the function with this name.
+    fn line(&self, function: &GoFunction, name: usize, address: u64) -> Option<GoLine> {
         let line = self.value(function.line_table, function.start, address)?;
         let file = usize::try_from(self.value(function.file_table, function.start, address)?).ok()?;
-        let place = match self.version {
-            GoVersion::V2 => word(self.bytes, self.files.checked_add(file.checked_mul(4)?)?, 4)? as usize,
-            GoVersion::V16 | GoVersion::V18 => {
-                let number = function.unit.checked_add(file)?;
-                let at = self.units.checked_add(number.checked_mul(4)?)?;
-                self.files.checked_add(word(self.bytes, at, 4)? as usize)?
-            }
+        let place = if self.version == GoVersion::V2 {
+            word(self.bytes, self.files.checked_add(file.checked_mul(4)?)?, 4)? as usize
+        } else {
+            let number = function.unit.checked_add(file)?;
+            let at = self.units.checked_add(number.checked_mul(4)?)?;
+            self.files.checked_add(word(self.bytes, at, 4)? as usize)?
         };
         Some(GoLine {
-            function: self.name(&function)?.to_owned(),
+            function: self.name(name)?.to_owned(),
             file: text_at(self.bytes, place)?.to_owned(),
             line: u32::try_from(line).ok()?,
         })
     }
 
-    /// Returns the value at an address, from a table of differences. Values begin with -1.
+    /// Returns the value of a table at an address of the function that starts at `start`.
+    fn value(&self, table: usize, start: u64, address: u64) -> Option<i64> {
+        let offset = address.checked_sub(start)?;
+        self.steps(table).find_map(|(end, value)| (offset < end).then_some(value))
+    }
+
+    /// Returns the values of a table of differences, each with the offset in the function where it ends.
+    /// Values begin with -1.
     ///
     /// ```text
     ///   zigzag(value - last), (address - last) / quantum;  a difference of 0 ends the table
     /// ```
-    fn value(&self, table: usize, start: u64, address: u64) -> Option<i64> {
-        let mut bytes = self.bytes.get(self.values.checked_add(table)?..)?;
-        let (mut value, mut at) = (-1i64, start);
-        for step in 0..MOST_STEPS {
+    fn steps(&self, table: usize) -> impl Iterator<Item = (u64, i64)> {
+        let at = self.values.checked_add(table);
+        let mut bytes = at.and_then(|at| self.bytes.get(at..)).unwrap_or_default();
+        let (mut value, mut end) = (-1i64, 0u64);
+        (0..MOST_STEPS).map_while(move |step| {
             let change = varint(&mut bytes)?;
             if change == 0 && step > 0 {
                 return None;
             }
             let change = i64::from(change >> 1) ^ -i64::from(change & 1);
             value = value.checked_add(change)?;
-            at = at.checked_add(u64::from(varint(&mut bytes)?).checked_mul(self.quantum)?)?;
-            if address < at {
-                return Some(value);
-            }
-        }
-        None
+            end = end.checked_add(u64::from(varint(&mut bytes)?).checked_mul(self.quantum)?)?;
+            Some((end, value))
+        })
     }
 }
 
@@ -272,7 +363,8 @@ fn header(bytes: &[u8]) -> Option<(GoVersion, u64, usize)> {
     let version = match u32::from_le_bytes([magic[0], magic[1], magic[2], magic[3]]) {
         0xffff_fffb => GoVersion::V2,
         0xffff_fffa => GoVersion::V16,
-        0xffff_fff0 | 0xffff_fff1 => GoVersion::V18,
+        0xffff_fff0 => GoVersion::V18,
+        0xffff_fff1 => GoVersion::V20,
         _ => return None,
     };
     Some((version, u64::from(*quantum), usize::from(*pointer)))
@@ -356,6 +448,11 @@ mod tests {
         bytes
     }
 
+    /// Number of fields of a function in [`table`].
+    const FIELDS: usize = 20;
+    /// Where the tree of `main.one` begins.
+    const TREE: usize = 32;
+
     /// A table with `main.one` at 0x1000 (lines 10 and 8 of a.go, 16 bytes each) and `main.two` from 0x1040
     /// to 0x1060 (line 300 of b.go).
     fn table(magic: u32, pointer: usize) -> Vec<u8> {
@@ -374,16 +471,24 @@ mod tests {
         };
         let names = b"\0main.one\0main.two\0".to_vec();
         let files = b"\0/src/a.go\0/src/b.go\0".to_vec();
-        let pcvalues: [Vec<u8>; 4] =
-            [values(&[(10, 16), (8, 16)]), values(&[(0, 32)]), values(&[(300, 32)]), values(&[(1, 32)])];
+        let pcvalues = [
+            values(&[(10, 16), (8, 16)]),
+            values(&[(0, 32)]),
+            values(&[(300, 32)]),
+            values(&[(1, 32)]),
+            // The frame of `main.one`, and its inlined calls.
+            values(&[(0, 4), (24, 28)]),
+            values(&[(1, 8), (0, 8), (-1, 16)]),
+        ];
         let header = 8 + header_words * pointer;
         let functab = 2 * 2 * width + width + 4;
-        let names_at = header + functab.next_multiple_of(8) + 2 * (width + 32);
+        let function = width + 4 * FIELDS;
+        let names_at = header + functab.next_multiple_of(8) + 2 * function;
         let files_at = names_at + names.len();
         let values_at = files_at + files.len();
         let lens: Vec<usize> = pcvalues.iter().map(Vec::len).collect();
         let value_at = |number: usize| lens[..number].iter().sum::<usize>();
-        let units_at = values_at + value_at(4);
+        let units_at = values_at + value_at(6);
         let mut bytes = magic.to_le_bytes().to_vec();
         bytes.extend([0, 0, 1, pointer as u8]);
         put(&mut bytes, 2, pointer);
@@ -400,7 +505,7 @@ mod tests {
         let text = if is_relative { 0 } else { 0x1000 };
         let base = if is_old { header } else { 0 };
         let first = base + functab.next_multiple_of(8);
-        for (start, function) in [(0, first), (0x40, first + width + 32)] {
+        for (start, function) in [(0, first), (0x40, first + function)] {
             put(&mut bytes, text + start, width);
             put(&mut bytes, function as u64, width);
         }
@@ -410,8 +515,15 @@ mod tests {
         let (name_base, value_base) = if is_old { (names_at, values_at) } else { (0, 0) };
         for (start, name, file, line) in [(0u64, 1, 1, 0), (0x40, 10, 3, 2)] {
             put(&mut bytes, text + start, width);
-            let fields =
-                [name + name_base, 0, 0, 0, value_at(file) + value_base, value_at(line) + value_base, 0, 0];
+            let [file, line, frame, calls] = [file, line, 4, 5].map(|number| value_at(number) + value_base);
+            let mut fields = vec![name + name_base, 0, 0, frame, file, line];
+            // Three tables of values, and four data, of which the last is the tree.
+            fields.push(3);
+            let before_sizes = if is_old { 7 } else { 8 + usize::from(magic == 0xffff_fff1) };
+            fields.resize(before_sizes, 0);
+            fields.push(4 << 24);
+            fields.extend([0, 0, calls, 0, 0, 0, if name == 1 { TREE } else { u32::MAX as usize }]);
+            fields.resize(FIELDS, 0);
             fields.into_iter().for_each(|field| put(&mut bytes, field as u64, 4));
         }
         bytes.extend([names, files].concat());
@@ -434,15 +546,15 @@ mod tests {
             for pointer in [4, 8] {
                 let bytes = table(magic, pointer);
                 let go = GoTable::read(&bytes, 0, &file).unwrap();
-                let mut names = SymbolTableBuilder::default();
-                names.limit_names(1 << 10);
-                go.add_functions(&mut names);
-                let names = names.finish();
-                let name = |at: u64| names.find(at).map(|symbol| (symbol.name.to_owned(), symbol.start));
-                assert_eq!(name(0x1010), Some(("main.one".into(), 0x1000)), "{magic:x} {pointer}");
-                assert_eq!(name(0x1040), Some(("main.two".into(), 0x1040)));
-                assert_eq!(name(0x1060), None);
-                let line = |at: u64| go.line(at).map(|of| (of.function, of.file, of.line));
+                let functions: Vec<_> =
+                    go.functions().map(|(range, number)| (range, go.function_name(number))).collect();
+                let wanted = [(0x1000..0x1040, Some("main.one")), (0x1040..0x1060, Some("main.two"))];
+                assert_eq!(functions, wanted, "{magic:x} {pointer}");
+                let line = |at: u64| {
+                    let lines = go.lines(at);
+                    assert!(lines.len() < 2, "{lines:?}");
+                    lines.into_iter().next().map(|of| (of.function, of.file, of.line))
+                };
                 let (one, two) = ("main.one".to_owned(), "main.two".to_owned());
                 assert_eq!(line(0x100f), Some((one.clone(), "/src/a.go".into(), 10)), "{magic:x} {pointer}");
                 assert_eq!(line(0x1010), Some((one, "/src/a.go".into(), 8)));
@@ -451,6 +563,48 @@ mod tests {
                 assert_eq!(line(0x1041), Some((two, "/src/b.go".into(), 300)));
                 assert_eq!(go.len(), 2);
             }
+        }
+    }
+
+    #[test]
+    fn frame_sizes_are_read() {
+        let program = program();
+        let file = File::parse(&*program).unwrap();
+        for magic in [0xffff_fffb, 0xffff_fffa, 0xffff_fff0, 0xffff_fff1u32] {
+            let bytes = table(magic, 8);
+            let go = GoTable::read(&bytes, 0, &file).unwrap();
+            assert_eq!(go.frame_sizes(0).collect::<Vec<_>>(), [(0, 0), (4, 24)], "{magic:x}");
+            assert_eq!(go.frame_sizes(2).count(), 0);
+        }
+    }
+
+    /// `main.one` contains `main.two`, which contains `main.one` again.
+    #[test]
+    fn inlined_calls_are_read() {
+        let program = program();
+        let file = File::parse(&*program).unwrap();
+        for (magic, version) in [(0xffff_fff0u32, GoVersion::V18), (0xffff_fff1, GoVersion::V20)] {
+            let bytes = table(magic, 8);
+            let mut go = GoTable::read(&bytes, 0, &file).unwrap();
+            let mut trees = vec![0; TREE];
+            for (name, caller) in [(10u32, 16u32), (1, 8)] {
+                let fields = match version {
+                    GoVersion::V18 => [0, 0, 0, name, caller].to_vec(),
+                    _ => vec![0, name, caller, 0],
+                };
+                trees.extend(fields.into_iter().flat_map(u32::to_le_bytes));
+            }
+            go.inlined = Some(InlineTrees::new(&trees, version));
+            let lines = |go: &GoTable<'_>, at: u64| {
+                go.lines(at).into_iter().map(|of| (of.function, of.line)).collect::<Vec<_>>()
+            };
+            let (one, two) = ("main.one".to_owned(), "main.two".to_owned());
+            assert_eq!(lines(&go, 0x1018), [(one.clone(), 8)]);
+            assert_eq!(lines(&go, 0x1009), [(two.clone(), 10), (one.clone(), 8)]);
+            assert_eq!(lines(&go, 0x1000), [(one.clone(), 10), (two, 10), (one.clone(), 8)]);
+            // A tree that is cut: only the function itself is known.
+            go.inlined = Some(InlineTrees::new(&trees[..trees.len() - 30], version));
+            assert_eq!(lines(&go, 0x1000), [(one, 10)]);
         }
     }
 
@@ -475,13 +629,14 @@ mod tests {
                     bytes[at] = value;
                     let Some(go) = GoTable::read(&bytes, 0, &file) else { continue };
                     read += 1;
-                    let few = super::super::table::WantedAddresses::new([0x1010, 0x1050]);
-                    go.add_functions(&mut SymbolTableBuilder::for_few(few));
+                    for (_, number) in go.functions() {
+                        let _read = (go.function_name(number), go.frame_sizes(number).count());
+                    }
                     [0, 0x1000, 0x1010, 0x1050, u64::MAX]
                         .into_iter()
-                        .for_each(|address| _ = go.line(address));
+                        .for_each(|address| _ = go.lines(address));
                 }
-                let _cut = GoTable::read(&whole[..at], 0, &file).map(|go| go.line(0x1010));
+                let _cut = GoTable::read(&whole[..at], 0, &file).map(|go| go.lines(0x1010));
             }
         }
         assert!(read > 1000, "{read}");
