@@ -233,8 +233,8 @@ impl<'a> GoTable<'a> {
             Some(word(self.bytes, at, 4)? as usize)
         };
         // name, args, deferreturn, pcsp, pcfile, pcln, number of value tables, unit, in Go 1.20 the line,
-        // then four bytes, of which the second has flags, and the last is the number of data. The value tables and
-        // the data follow.
+        // then four bytes, of which the second has flags, and the last is the number of data. The value
+        // tables and the data follow.
         let (unit, bytes) = match self.version {
             GoVersion::V2 => (Some(0), 7),
             GoVersion::V16 | GoVersion::V18 => (field(7), 8),
