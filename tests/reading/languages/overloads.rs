@@ -72,6 +72,16 @@ fn overloads_have_rows_in_all_outputs() {
     pmc(&format!("flamegraph -i {both} -o {picture}"));
     let flames = std::fs::read_to_string(&picture).unwrap().replace("&lt;", "<").replace("&gt;", ">");
     assert_eq!(missing(&flames), none);
+    if kit::need_program("chromium")
+        && let Some(folder) = kit::lab::Lab::new()
+    {
+        let page = crate::export::export(&folder, Path::new(&both), "page.html", &[]);
+        let script = "show('functions');
+            const results = [...document.querySelectorAll('#functions td.name')].map((cell) => cell.title || cell.textContent);";
+        let names = crate::export::in_browser(&folder, &page, script, &[]);
+        let names: Vec<&str> = names.as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+        assert_eq!(missing(&names.join("\n")), none, "{names:?}");
+    }
     pmc(&format!("export -i {both} --format pprof -o {profile}"));
     assert_eq!(missing(&pmc(&format!("report -i {profile} --stdio -s sym"))), none);
 
