@@ -21,6 +21,7 @@ use super::frame::StackFrame;
 use super::registers::UnwindRegisters;
 use super::row::{CallerValue, FrameValues};
 use super::section::frame_pointer;
+use super::signal_frame::SignalFrame;
 use super::space::Space;
 
 /// Maximum number of rows to read for one frame.
@@ -143,7 +144,14 @@ impl<'a, R: FnMut(u64) -> Result<u64, ()>> InnerFrames<'a, R> {
             if self.rows > MOST_ROWS {
                 return None;
             }
+            let StackFrame { address, sp, .. } = self.chain[inner];
             let lookup = self.chain[inner].lookup();
+            if self.chain[inner].is_of_signal() {
+                let mut word = |address| (self.read)(address).ok();
+                if let Some(frame) = SignalFrame::find(self.space, address.0, sp, &mut word) {
+                    return frame.register(register, &mut word);
+                }
+            }
             let (entries, slide) = self.space.entries(lookup)?;
             let mut context = UnwindContext::new();
             let row = entries.row(lookup.wrapping_sub(slide), &mut context)?;

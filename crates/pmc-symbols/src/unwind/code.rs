@@ -33,6 +33,14 @@ impl fmt::Debug for ProgramCode {
 const LONGEST_CALL: u64 = 7;
 
 impl ProgramCode {
+    /// Returns the code from this file address to the end of its segment.
+    pub(super) fn at(&self, address: u64) -> Option<&[u8]> {
+        self.segments.iter().find_map(|(file, start)| {
+            let begin = file.start.checked_add(address.checked_sub(*start)?)?;
+            self.program.get(usize::try_from(begin).ok()?..usize::try_from(file.end).ok()?)
+        })
+    }
+
     /// Whether the instruction before this file address is a call or the no-op before an artificial return
     /// address.
     pub(super) fn is_behind_call(&self, address: u64) -> bool {

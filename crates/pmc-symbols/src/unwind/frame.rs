@@ -40,6 +40,11 @@ impl StackFrame {
         self.kind != AddressKind::Returned
     }
 
+    /// Whether a signal interrupted the function here, or the code returns from a signal.
+    pub(super) fn is_of_signal(&self) -> bool {
+        self.kind == AddressKind::Interrupted
+    }
+
     /// Returns the address to look up in tables. For a return address, it is inside the call instruction.
     pub(super) fn lookup(&self) -> u64 {
         if self.is_exact() { self.address.0 } else { self.address.0.wrapping_sub(1) }
@@ -48,7 +53,7 @@ impl StackFrame {
     /// Returns the frame's word in a chain. All readers of chains look up callers one byte before their
     /// address, so an exact address of a caller is stored as one more.
     pub(super) fn word(&self) -> u64 {
-        self.address.0.wrapping_add(u64::from(self.kind == AddressKind::Interrupted))
+        self.address.0.wrapping_add(u64::from(self.is_of_signal()))
     }
 }
 

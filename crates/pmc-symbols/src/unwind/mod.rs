@@ -22,6 +22,7 @@ mod registers;
 mod row;
 mod rules;
 mod section;
+mod signal_frame;
 mod space;
 mod stacks;
 mod stitcher;

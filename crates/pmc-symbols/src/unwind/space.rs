@@ -163,6 +163,13 @@ impl Space {
         Some(code.as_ref()?.is_behind_call(address.wrapping_sub(*slide)))
     }
 
+    /// Returns the code from an address to the end of its segment; `None` if its file is not available.
+    pub(super) fn code(&self, address: u64) -> Option<&[u8]> {
+        let (_, covered) = self.known.find(address)?;
+        let CoveredRanges { code, slide, .. } = covered.as_ref()?;
+        code.as_ref()?.at(address.wrapping_sub(*slide))
+    }
+
     /// Returns the content of the frame-pointer register at an address; `None` if unknown.
     pub(super) fn frame_pointer(&self, address: u64) -> Option<FramePointer> {
         let (entries, slide) = self.entries(address)?;

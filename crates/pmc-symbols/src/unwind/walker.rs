@@ -11,7 +11,7 @@ use std::fmt;
 use framehop::aarch64::{CacheAarch64, PtrAuthMask, UnwindRegsAarch64};
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64};
 use framehop::{FrameAddress, Unwinder};
-use gimli::UnwindContext;
+use gimli::{Register, UnwindContext};
 use rustc_hash::FxHashMap;
 
 use super::callers::{Caller, CallerRegisters, InnerFrames};
@@ -19,6 +19,7 @@ use super::entries::FramePointer;
 use super::frame::{AddressKind, ChainEnd, StackFrame};
 use super::registers::UnwindRegisters;
 use super::rules::{MOST_REMEMBERED, Rules};
+use super::signal_frame::SignalFrame;
 use super::space::{ArchUnwinder, Coverage, Space};
 use super::x86;
 use crate::address::Avma;
@@ -322,6 +323,9 @@ impl TrackedRegisters for UnwindRegsAarch64 {
 trait FrameRegisters: Copy {
     fn sp(self) -> u64;
 
+    /// Changes the registers to those that a signal interrupted.
+    fn interrupt(&mut self, frame: &SignalFrame, word: impl Fn(u64) -> Option<u64>);
+
     /// Returns the return address and the caller's registers, assuming that the function has a frame of one
     /// word and does not change the frame pointer. `None` on architectures without such functions.
     fn behind_small_frame(self, copied: impl Fn(u64) -> Option<u64>) -> Option<(u64, Self)> {
@@ -333,6 +337,10 @@ trait FrameRegisters: Copy {
 impl FrameRegisters for UnwindRegsX86_64 {
     fn sp(self) -> u64 {
         Self::sp(&self)
+    }
+
+    fn interrupt(&mut self, frame: &SignalFrame, _: impl Fn(u64) -> Option<u64>) {
+        *self = Self::new(frame.ip, frame.sp, frame.fp);
     }
 
     /// Python's trampolines have this form: `sub $8,%rsp; call *%rcx; add $8,%rsp; ret`.
@@ -347,11 +355,21 @@ impl FrameRegisters for UnwindRegsAarch64 {
     fn sp(self) -> u64 {
         Self::sp(&self)
     }
+
+    fn interrupt(&mut self, frame: &SignalFrame, _: impl Fn(u64) -> Option<u64>) {
+        *self = Self::new_with_ptr_auth_mask(self.lr_mask(), frame.lr, frame.sp, frame.fp);
+    }
 }
 
 impl FrameRegisters for x86::DwarfRegisters {
     fn sp(self) -> u64 {
         Self::sp(&self).into()
+    }
+
+    fn interrupt(&mut self, frame: &SignalFrame, mut word: impl Fn(u64) -> Option<u64>) {
+        let saved: [u64; 8] =
+            std::array::from_fn(|number| frame.register(Register(number as u16), &mut word).unwrap_or(0));
+        *self = Self::new(frame.ip, frame.sp, frame.fp, &saved);
     }
 }
 
@@ -382,8 +400,18 @@ fn follow<R: FrameRegisters>(
         }
         chain.push(StackFrame { address: Avma(address), sp: regs.sp(), kind });
         let before = *regs;
-        let mut next = caller(frame, chain, regs);
-        let is_good = |next: &Result<Option<Caller>, _>| matches!(next, Ok(Some(caller)) if code.space.is_caller(caller.address));
+        let signal_frame = match here {
+            Coverage::Entry => None,
+            _ => SignalFrame::find(code.space, address, regs.sp(), &mut |address| copied(address)),
+        };
+        let mut next = match signal_frame {
+            Some(signal_frame) => {
+                regs.interrupt(&signal_frame, copied);
+                Ok(Some(Caller { address: signal_frame.ip, is_interrupted: true }))
+            }
+            None => caller(frame, chain, regs),
+        };
+        let is_good = |next: &Result<Option<Caller>, _>| matches!(next, Ok(Some(caller)) if caller.is_interrupted || code.space.is_caller(caller.address));
         if here == Coverage::Gap && kind != AddressKind::Returned && !is_good(&next) {
             // The function has not just been entered, so it may have set up its frame pointer.
             *regs = before;
