@@ -243,19 +243,37 @@ pub(super) fn of_session(session: &Session) -> Option<SymbolArchive> {
 
 /// Returns what the archive stores about unwinding. `copies` contains the size of each event's stack copies.
 fn stored(ends: UnwindEnds, copies: &[u32]) -> ConvertedStacks {
-    let UnwindEnds { copied, cut, lost, long, compat, no_tables } = ends;
-    let (no_tables, no_tables_samples) =
-        no_tables.into_iter().map(|(module, samples)| (module.unwrap_or_default(), samples)).unzip();
+    let UnwindEnds { copied, cut, lost, lost_in, long, compat, no_tables } = ends;
+    let apart = |modules: Vec<(Option<String>, u64)>| -> (Vec<String>, Vec<u64>) {
+        modules.into_iter().map(|(module, samples)| (module.unwrap_or_default(), samples)).unzip()
+    };
+    let (no_tables, no_tables_samples) = apart(no_tables);
+    let (lost_in, lost_in_samples) = apart(lost_in);
     let all_events = copies.iter().all(|size| *size > 0);
     let copy_size = copies.iter().copied().max().unwrap_or(0);
-    ConvertedStacks { copied, cut, lost, long, compat, no_tables, no_tables_samples, copy_size, all_events }
+    ConvertedStacks {
+        copied,
+        cut,
+        lost,
+        long,
+        compat,
+        no_tables,
+        no_tables_samples,
+        copy_size,
+        all_events,
+        lost_in,
+        lost_in_samples,
+    }
 }
 
 /// Returns how unwinding ended for the stack copies that an archive no longer contains.
 pub(super) fn converted_ends(session: &Session) -> Option<UnwindEnds> {
-    let ConvertedStacks { copied, cut, lost, long, compat, no_tables, no_tables_samples, .. } =
-        session.converted.clone()?;
+    let stacks = session.converted.clone()?;
     let module = |name: String| Some(name).filter(|name| !name.is_empty());
-    let no_tables = no_tables.into_iter().map(module).zip(no_tables_samples).collect();
-    Some(UnwindEnds { copied, cut, lost, long, compat, no_tables })
+    let together =
+        |names: Vec<String>, samples| names.into_iter().map(module).zip::<Vec<u64>>(samples).collect();
+    let ConvertedStacks { copied, cut, lost, long, compat, .. } = stacks;
+    let no_tables = together(stacks.no_tables, stacks.no_tables_samples);
+    let lost_in = together(stacks.lost_in, stacks.lost_in_samples);
+    Some(UnwindEnds { copied, cut, lost, lost_in, long, compat, no_tables })
 }

@@ -11,6 +11,7 @@ use super::{has_chains, header};
 use crate::profile::sampled::profile_quality::{StackCounts, UnsampledEvent, UnwindEnds};
 use crate::profile::sampled::{self, ModuleQuality, StringTable};
 use crate::session::{Samples, Session};
+use pmc_perfdata::perfdata::feature::MetaInfo;
 use pmc_perfdata::perfdata::{Reader, RecordingNote};
 use pmc_perfdata::record::kind;
 use pmc_symbols::symbol::{MissingDataReason, ModuleDataQuality};
@@ -231,6 +232,13 @@ pub(super) fn trust(
     let copied = in_events.chain(in_archive).max().unwrap_or(0);
     sampled::ProfileQuality {
         unwound_live: unwound_live.filter(|_| ends.copied == 0),
+        cut_live: session
+            .reader
+            .features()
+            .meta_info
+            .as_ref()
+            .and_then(MetaInfo::stacks)
+            .map(|(unwound, cut)| cut as f64 / unwound.max(1) as f64 * 100.0),
         is_imported: header::is_imported(&session.reader),
         largest_copies: largest_live || copied == LARGEST_STACK_COPY,
         samples: samples.totals.iter().map(|total| total.samples).sum(),

@@ -13,6 +13,7 @@ use crate::session::{CallChains, Epoch, History, Session, Unwind, UnwindSample};
 use pmc_perfdata::perfdata::Reader;
 use pmc_perfdata::record::SampleParts;
 use pmc_perfdata::record::unwound::has_copy;
+use pmc_symbols::address::Avma;
 use pmc_symbols::unwind::{Arch, ChainEnd, Space, StackUnwinder, Stitcher, UnwindTables, UnwoundStack};
 use pmc_sys::abi::branch_sample_type;
 use pmc_sys::error::{Error, Result};
@@ -50,9 +51,10 @@ struct ProcessSpaces<'a> {
 struct EndCounts {
     copied: u64,
     cut: u64,
-    lost: u64,
     long: u64,
     compat: u64,
+    /// For each module in which unwinding failed, the number of stacks that ended in it.
+    lost: FxHashMap<Option<u32>, u64>,
     /// For each module without tables, the number of stacks that ended in it.
     no_tables: FxHashMap<Option<u32>, u64>,
 }
@@ -98,11 +100,15 @@ impl<'a> RecordingUnwinder<'a> {
     pub(crate) fn ends(&self) -> UnwindEnds {
         let counts = &self.ends;
         let name = |module: u32| self.spaces.history.modules()[module as usize].short_name();
-        let mut no_tables: Vec<(Option<String>, u64)> =
-            counts.no_tables.iter().map(|(module, samples)| (module.map(name), *samples)).collect();
-        no_tables.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-        let EndCounts { copied, cut, lost, long, compat, .. } = *counts;
-        UnwindEnds { copied, cut, lost, long, compat, no_tables }
+        let named = |modules: &FxHashMap<Option<u32>, u64>| {
+            let mut named: Vec<(Option<String>, u64)> =
+                modules.iter().map(|(module, samples)| (module.map(name), *samples)).collect();
+            named.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+            named
+        };
+        let EndCounts { copied, cut, long, compat, .. } = *counts;
+        let (lost, lost_in) = (counts.lost.values().sum(), named(&counts.lost));
+        UnwindEnds { copied, cut, lost, lost_in, long, compat, no_tables: named(&counts.no_tables) }
     }
 }
 
@@ -119,15 +125,18 @@ impl EndCounts {
             self.compat += u64::from(spaces.arch_of(&stack.parts).is_none());
             return;
         };
+        let module = |address| spaces.history.find(stack.epoch, address).map(|mapped| mapped.module);
         match unwound.end {
             None | Some(ChainEnd::Root) => {}
             _ if unwound.is_joined || unwound.is_completed => {}
             Some(ChainEnd::Cut) => self.cut += 1,
-            Some(ChainEnd::Lost | ChainEnd::Unread) => self.lost += 1,
+            Some(ChainEnd::Lost | ChainEnd::Unread) => {
+                let outermost = unwound.chain.last().map(|address| Avma(address.wrapping_sub(1)));
+                *self.lost.entry(outermost.and_then(module)).or_default() += 1;
+            }
             Some(ChainEnd::Long) => self.long += 1,
             Some(ChainEnd::NoTables(address)) => {
-                let module = spaces.history.find(stack.epoch, address).map(|mapped| mapped.module);
-                *self.no_tables.entry(module).or_default() += 1;
+                *self.no_tables.entry(module(address)).or_default() += 1;
             }
         }
     }

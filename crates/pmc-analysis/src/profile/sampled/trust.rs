@@ -274,7 +274,14 @@ fn copied(quality: &ProfileQuality) -> Option<TrustRemark> {
         }
     };
     part(ends.cut, "at the end of the stack copy");
-    part(ends.lost, "where the unwind tables yield no caller");
+    for (module, samples) in ends.lost_in.iter().take(MOST) {
+        match module {
+            Some(name) => part(*samples, &format!("in {}, whose unwind tables yield no caller", clean(name))),
+            None => part(*samples, "where the unwind tables led to unmapped addresses"),
+        }
+    }
+    let lost_in_named: u64 = ends.lost_in.iter().take(MOST).map(|(_, samples)| samples).sum();
+    part(ends.lost.saturating_sub(lost_in_named), "where the unwind tables yield no caller");
     part(ends.long, "because they are deeper than --max-stack");
     part(ends.compat, "in 32-bit Arm processes, whose stacks pmc does not unwind");
     for (module, samples) in ends.no_tables.iter().take(MOST) {
@@ -290,7 +297,16 @@ fn copied(quality: &ProfileQuality) -> Option<TrustRemark> {
     parts.sort_by_key(|(samples, _)| std::cmp::Reverse(*samples));
     let words: Vec<String> = parts.into_iter().map(|(_, words)| words).collect();
     let text = format!("{:.1}% of the copied stacks end early: {}", of_all(ends.early()), words.join(", "));
-    let remedy = if of_all(ends.cut) >= WORTH { larger_copies("dwarf", quality) } else { None };
+    let compiled = ends.no_tables.iter().filter(|(module, _)| {
+        module.as_deref().is_some_and(|module| !is_generated_module(module) && module != "[vdso]")
+    });
+    let without_tables: u64 = compiled.map(|(_, samples)| samples).sum();
+    let remedy = match of_all(ends.cut) >= WORTH && ends.cut >= without_tables {
+        true => larger_copies("dwarf", quality),
+        false => (of_all(without_tables) >= WORTH).then(|| {
+            "build that code with -fno-omit-frame-pointer, or with -fasynchronous-unwind-tables".to_owned()
+        }),
+    };
     Some(TrustRemark::new(of_all(ends.early()), text, remedy))
 }
 
@@ -307,9 +323,21 @@ fn chains(quality: &ProfileQuality) -> Option<TrustRemark> {
     if of_all(rest) >= INVISIBLE {
         words.push(format!("{:.1}% elsewhere", of_all(rest)));
     }
-    let text = format!("{:.1}% of the stacks end early: {}", of_all(broken), words.join(", "));
+    let mut text = format!("{:.1}% of the stacks end early: {}", of_all(broken), words.join(", "));
+    let is_cut = quality.cut_live.is_none_or(|percent| percent >= WORTH);
+    match (quality.unwound_live, quality.cut_live) {
+        (Some(_), Some(percent)) if is_cut => {
+            text.push_str(&format!("; {percent:.1}% at the end of the stack copy"));
+        }
+        (Some(_), Some(_)) if end_in_generated_code(quality) => {
+            text.push_str("; generated code has no unwind tables");
+        }
+        (Some(_), Some(_)) => text.push_str("; the unwind tables there are missing or wrong"),
+        _ => {}
+    }
     let remedy = match quality.unwound_live {
-        Some(how) => larger_copies(how, quality),
+        Some(how) if is_cut => larger_copies(how, quality),
+        Some(_) => None,
         None if end_in_generated_code(quality) => Some("record --call-graph auto".to_owned()),
         None => Some("record --call-graph auto, or build that code with -fno-omit-frame-pointer".to_owned()),
     };
@@ -350,7 +378,7 @@ mod tests {
     #[test]
     fn stack_copies_report_why_they_end() {
         let no_tables = vec![(Some("jit\x1b.so".to_owned()), 30), (None, 5)];
-        let ends = UnwindEnds { copied: 1000, cut: 100, lost: 0, long: 2, compat: 0, no_tables };
+        let ends = UnwindEnds { copied: 1000, cut: 100, long: 2, no_tables, ..UnwindEnds::default() };
         let said =
             statement(&ProfileQuality { ends, ..ProfileQuality::default() }, &[], TrustDetail::Full).remarks;
         let (text, remedy) = (&said[0].text, said[0].remedy.as_deref().unwrap_or_default());
@@ -359,6 +387,47 @@ mod tests {
         assert!(remedy.contains("dwarf,65528"), "{remedy}");
         let few = UnwindEnds { copied: 1000, cut: 5, ..UnwindEnds::default() };
         assert!(texts(&ProfileQuality { ends: few, ..ProfileQuality::default() }).is_empty());
+    }
+
+    #[test]
+    fn remedy_fits_the_reason_why_copies_end() {
+        let said = |ends: UnwindEnds| {
+            let quality = ProfileQuality { ends, ..ProfileQuality::default() };
+            statement(&quality, &[], TrustDetail::Full).remarks.remove(0)
+        };
+        let lost_in = vec![(Some("blas.so".to_owned()), 90), (None, 5)];
+        let wrong = said(UnwindEnds { copied: 1000, lost: 95, lost_in, ..UnwindEnds::default() });
+        let want = "9.5% of the copied stacks end early: 9.0% in blas.so, whose unwind tables yield no caller, \
+                    0.5% where the unwind tables led to unmapped addresses";
+        assert_eq!((wrong.text.as_str(), wrong.remedy), (want, None));
+        let without = |module: &str, cut| {
+            let no_tables = vec![(Some(module.to_owned()), 50)];
+            said(UnwindEnds { copied: 1000, cut, no_tables, ..UnwindEnds::default() }).remedy
+        };
+        let has = |remedy: Option<String>, word: &str| remedy.is_some_and(|remedy| remedy.contains(word));
+        assert!(has(without("prog", 5), "-fno-omit-frame-pointer"));
+        assert!(has(without("prog", 60), "dwarf,65528"));
+        assert_eq!(without("[JIT] tid 7", 5), None);
+        // Stacks unwound while recording, of which this percentage ended at the end of the copy.
+        let live = |module: &str, cut_live| {
+            let broken = vec![(module.to_owned(), 20)];
+            let unwound_live = Some("auto");
+            let quality =
+                ProfileQuality { stacks: 200, broken, unwound_live, cut_live, ..ProfileQuality::default() };
+            statement(&quality, &[], TrustDetail::Full).remarks.remove(0).to_string()
+        };
+        let starts = "10.0% of the stacks end early: 10.0% in blas.so";
+        assert_eq!(
+            live("blas.so", Some(0.0)),
+            format!("{starts}; the unwind tables there are missing or wrong")
+        );
+        assert!(
+            live("blas.so", Some(8.0)).starts_with(&format!("{starts}; 8.0% at the end of the stack copy"))
+        );
+        assert!(
+            live("blas.so", Some(8.0)).contains("auto,65528") && live("blas.so", None).contains("auto,65528")
+        );
+        assert!(live("[JIT] tid 7", Some(0.0)).ends_with("generated code has no unwind tables"));
     }
 
     #[test]

@@ -216,6 +216,8 @@ pub struct MetaInfo(pub Vec<(String, String)>);
 
 /// Key for the count of each event over the whole recording, as numbers separated by commas.
 const COUNTED: &str = "pmc_counted";
+/// Key for the number of stacks unwound while recording, and of those that end at the end of their copy.
+const STACKS: &str = "pmc_stacks_unwound_cut";
 
 impl MetaInfo {
     /// Creates a section with the count of each event.
@@ -224,9 +226,21 @@ impl MetaInfo {
         Self(vec![(COUNTED.to_owned(), words.join(","))])
     }
 
-    /// Removes everything except the counts of events.
+    /// Adds the number of stacks unwound while recording, and of those that end at the end of their copy.
+    pub fn add_stacks(&mut self, unwound: u64, cut: u64) {
+        self.0.push((STACKS.to_owned(), format!("{unwound},{cut}")));
+    }
+
+    /// Removes everything except the counts of events and stacks.
     pub fn keep_counts(&mut self) {
-        self.0.retain(|(key, _)| key == COUNTED);
+        self.0.retain(|(key, _)| key == COUNTED || key == STACKS);
+    }
+
+    /// Returns the number of stacks unwound while recording, and of those that end at the end of their copy.
+    pub fn stacks(&self) -> Option<(u64, u64)> {
+        let (_, words) = self.0.iter().find(|(key, _)| key == STACKS)?;
+        let (unwound, cut) = words.split_once(',')?;
+        Some((unwound.parse().ok()?, cut.parse().ok()?))
     }
 
     /// Returns the count of an event, if pmc wrote the recording.
@@ -302,5 +316,15 @@ mod tests {
         let meta = MetaInfo::of_counts(&[7, 0, u64::MAX]);
         assert_eq!([0, 1, 2, 3].map(|event| meta.counted(event)), [Some(7), Some(0), Some(u64::MAX), None]);
         assert_eq!(MetaInfo::default().counted(0), None);
+    }
+
+    #[test]
+    fn stack_counts_are_kept() {
+        let mut meta = MetaInfo::of_counts(&[7]);
+        assert_eq!(meta.stacks(), None);
+        meta.add_stacks(100, 3);
+        meta.0.push(("other".to_owned(), "1,2".to_owned()));
+        meta.keep_counts();
+        assert_eq!((meta.counted(0), meta.stacks(), meta.0.len()), (Some(7), Some((100, 3)), 2));
     }
 }

@@ -625,6 +625,9 @@ impl<'a> RecordOutput<'a> {
         if !self.counted.is_empty() {
             features.meta_info = Some(MetaInfo::of_counts(&self.counted));
         }
+        if self.ends.walked > 0 {
+            features.meta_info.get_or_insert_default().add_stacks(self.ends.walked, self.ends.cut);
+        }
         if self.plan.keeps_files {
             // The last process that mapped a file is the most likely one to still exist.
             self.identified.extend(identified.into_iter().map(|of| ((of.file.name.clone(), of.id), of)));

@@ -71,6 +71,12 @@ pub struct ConvertedStacks {
     /// Whether all events had stack copies.
     #[prost(bool, tag = "9")]
     pub all_events: bool,
+    /// Modules in which unwinding failed; an empty name means unmapped code.
+    #[prost(string, repeated, tag = "10")]
+    pub lost_in: Vec<String>,
+    /// Number of stacks that end in each of these modules.
+    #[prost(uint64, repeated, tag = "11")]
+    pub lost_in_samples: Vec<u64>,
 }
 
 /// The fields of a module that identify it in the recording.
