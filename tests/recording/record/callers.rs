@@ -157,6 +157,68 @@ fn unusual_rules_lead_to_the_callers() {
     }
 }
 
+/// A handler, called with and without `SA_SIGINFO`, for which the kernel writes two kinds of signal frames.
+const SIGNALS: Unusual = Unusual {
+    name: "the code that returns from a signal, without tables",
+    source: r#"
+#include <signal.h>
+void handler(int s) { leaf(LOOPS); sink++; }
+__attribute__((noinline)) int interrupted(void) { __asm__ volatile("int3"); return sink++; }
+int part(void) {
+    static int turn;
+    struct sigaction action = { .sa_handler = handler, .sa_flags = turn++ % 2 ? SA_SIGINFO : 0 };
+    sigaction(SIGTRAP, &action, 0);
+    return interrupted() + 1;
+}
+"#,
+    flags: &["-O2", "-fomit-frame-pointer"],
+    callers: &["handler", "interrupted", "part", "main"],
+};
+
+/// pmc cannot read the vdso of 32-bit processes, which returns from their signals.
+#[test]
+fn handlers_of_32_bit_programs_have_callers() {
+    if !ready() || !kit::need_program("gcc") || cfg!(not(target_arch = "x86_64")) {
+        return;
+    }
+    let lab = Lab::new();
+    let (source, trial) = (lab.path("trial.c"), lab.path("trial"));
+    std::fs::write(&source, "#include <signal.h>\nint main(void) { return 0; }").expect("a source");
+    let built = Command::new("gcc").args(["-m32", "-o"]).arg(&trial).arg(&source).output();
+    let runs = built.is_ok_and(|run| run.status.success())
+        && Command::new(&trial).status().is_ok_and(|status| status.success());
+    if !kit::need("ia32", runs, "gcc makes no 32-bit programs, or this kernel runs none") {
+        return;
+    }
+    let narrow = Unusual { flags: &["-O2", "-fomit-frame-pointer", "-m32"], ..SIGNALS };
+    check(&lab, &narrow, &build(&lab, &narrow, "narrow"));
+}
+
+/// Like musl's, the code that returns from the signal has no tables.
+#[test]
+fn handlers_with_their_own_return_code_have_callers() {
+    if !ready() || !kit::need_program("gcc") || cfg!(not(target_arch = "x86_64")) {
+        return;
+    }
+    let lab = Lab::new();
+    let source = r#"
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+__attribute__((noinline)) void handler(int s) { leaf(LOOPS); sink++; }
+void back(void);
+__asm__(".type back, @function\n back: mov $15, %rax\n syscall\n .size back, . - back");
+__attribute__((noinline)) int interrupted(void) { __asm__ volatile("int3"); return sink++; }
+int part(void) {
+    struct { void (*handler)(int); unsigned long flags; void (*restorer)(void); unsigned long mask; } action = { handler, 0x04000000, back, 0 };
+    syscall(SYS_rt_sigaction, SIGTRAP, &action, 0, 8);
+    return interrupted() + 1;
+}
+"#;
+    let own = Unusual { source, ..SIGNALS };
+    check(&lab, &own, &build(&lab, &own, "own"));
+}
+
 #[test]
 fn debug_frame_is_found_in_the_separate_debug_file() {
     if !ready() || !kit::need_program("gcc") || !kit::need_program("objcopy") {

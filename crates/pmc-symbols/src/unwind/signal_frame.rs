@@ -1,6 +1,6 @@
-//! Reads the registers that a signal interrupted, where no unwind table describes the code that returns from
-//! the signal: the vdso of 32-bit x86 (pmc cannot read its file), the vdso of arm64 (Linux 5.8 and later omit
-//! the entry), and musl.
+//! Reads the registers that a signal interrupted from the stack, because often no unwind table describes the
+//! code that returns from the signal: the vdso of 32-bit x86 (pmc cannot read its file), the vdso of arm64
+//! (Linux 5.8 and later omit the entry), and musl.
 //!
 //! ```text
 //!   handler's caller          its stack, as the kernel wrote it
@@ -57,6 +57,15 @@ const X86_64_REGISTERS: u64 = 40;
 /// `struct rt_sigframe` of arm64: `siginfo`, `ucontext` with `sigcontext` (from `regs`) and its records.
 const AARCH64: SignalFrameLayout = SignalFrameLayout { registers: 128 + 176 + 8, mark: 128 + 176 + 288 };
 
+/// Whether the code returns from a signal.
+pub(super) fn is_signal_return(arch: Arch, code: &[u8]) -> bool {
+    match arch {
+        Arch::X86_64 => code.starts_with(&RETURN_X86_64),
+        Arch::X86 => code.starts_with(&RETURN_X86) || code.starts_with(&RETURN_X86_INFO[..7]),
+        Arch::Aarch64 => code.starts_with(&RETURN_AARCH64),
+    }
+}
+
 impl SignalFrame {
     /// Returns the signal frame at `sp`, if the code at `address` returns from a signal. `word` reads a word of
     /// the stack.
@@ -77,10 +86,10 @@ impl SignalFrame {
                 let is_with_info = !is_plain && code(&X86_INFO) == Some(RETURN_X86_INFO);
                 if is_plain { X86.registers } else { is_with_info.then_some(X86_INFO.registers)? }
             }
-            Arch::X86_64 => space.code(address)?.starts_with(&RETURN_X86_64).then_some(X86_64_REGISTERS)?,
+            Arch::X86_64 => is_signal_return(arch, space.code(address)?).then_some(X86_64_REGISTERS)?,
             Arch::Aarch64 => {
                 // The code of a recording from another machine may be unknown.
-                let is_return = space.code(address).is_none_or(|code| code.starts_with(&RETURN_AARCH64));
+                let is_return = space.code(address).is_none_or(|code| is_signal_return(arch, code));
                 (is_return && at(AARCH64.mark)? == FPSIMD_AARCH64).then_some(AARCH64.registers)?
             }
         };

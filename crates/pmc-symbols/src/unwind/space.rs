@@ -12,6 +12,7 @@ use super::arch::Arch;
 use super::code::ProgramCode;
 use super::entries::{Entries, FramePointer};
 use super::section::SharedBytes;
+use super::signal_frame;
 use super::tables::UnwindTables;
 use crate::address::{IntervalMap, Mapping};
 
@@ -41,7 +42,8 @@ struct CoveredRanges {
 pub(super) enum Coverage {
     /// The file's tables have an entry for the address.
     Entry,
-    /// The file has tables, but no entry for the address.
+    /// The file has tables, but no entry for the address. Code that returns from signals counts as having none:
+    /// its caller is in its [`SignalFrame`](super::signal_frame::SignalFrame).
     Gap,
     /// The address is in code without tables.
     Bare,
@@ -133,11 +135,15 @@ impl Space {
 
     pub(super) fn coverage(&self, address: u64) -> Coverage {
         let Some((_, known)) = self.known.find(address) else { return Coverage::Nowhere };
-        let Some(CoveredRanges { ranges, slide, .. }) = known else { return Coverage::Bare };
+        let Some(CoveredRanges { ranges, slide, code, .. }) = known else { return Coverage::Bare };
         let address = address.wrapping_sub(*slide);
         let before = ranges.partition_point(|range| range.start <= address);
         let is_covered = before.checked_sub(1).is_some_and(|last| address < ranges[last].end);
-        if is_covered { Coverage::Entry } else { Coverage::Gap }
+        let is_signal_return = || {
+            let code = code.as_ref().and_then(|code| code.at(address.wrapping_add(1)));
+            code.is_some_and(|code| signal_frame::is_signal_return(self.arch(), code))
+        };
+        if is_covered && !is_signal_return() { Coverage::Entry } else { Coverage::Gap }
     }
 
     /// Returns the tables of the file that is mapped at an address, and the difference between mapped

@@ -395,7 +395,9 @@ fn follow<R: FrameRegisters>(
         // A caller's address is the one after its call.
         let (address, here) = (frame.address(), code.coverage(frame.address_for_lookup()));
         let is_address = here != Coverage::Nowhere || (FIRST_PAGES..USER_END).contains(&address);
-        if !chain.is_empty() && !is_address {
+        // Functions that switch stacks, such as Go's, have tables that lead to words which are no addresses.
+        let is_on_stack = here == Coverage::Nowhere && copied(address & !(code.space.word() - 1)).is_some();
+        if !chain.is_empty() && (!is_address || is_on_stack) {
             return WalkOutcome::Failed;
         }
         chain.push(StackFrame { address: Avma(address), sp: regs.sp(), kind });
@@ -572,6 +574,12 @@ mod tests {
         assert_eq!(callers(bare + 0x2345).0, Some(bare + 0x2345));
         assert_eq!(callers(entry).0, Some(entry));
         // Addresses that are unmapped, non-canonical, on the stack, or in a file but outside all functions.
+        // The tables lead to an address on the stack.
+        let row = UnwindRegisters { ip: entry - 1, sp, fp: 0, ..UnwindRegisters::default() };
+        let mut chain = Vec::new();
+        let words: Vec<u8> = (0..64).flat_map(|_| (sp + 16).to_le_bytes()).collect();
+        Walker::default().walk(&space, &row, &words, 100, &mut chain);
+        assert_eq!(addresses(&chain), [entry - 1]);
         for address in [8, 0x50_0000, 1 << 63 | 5, 0x1234_5678_9abc_def0, sp + 8, covered + 8] {
             assert_eq!(callers(address), (None, ChainEnd::NoTables(Avma(bare + 0x1234))), "{address:x}");
         }
