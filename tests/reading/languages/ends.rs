@@ -94,3 +94,36 @@ fn incomplete_chains_are_attributed_to_a_module() {
     assert!(sum * 10 > stacks * 5 && broken[0]["module"] == "prog", "{trust}");
     assert!(text.contains("in prog") && text.contains("try: record --call-graph auto"), "{text}");
 }
+
+/// The table of `wrong` says that its frame is empty, although it pushes a word.
+const WRONG_TABLE: &str = r#"
+volatile long sink;
+__attribute__((noinline)) long leaf(void) { for (long i = 0; i < loops(100000); i++) sink += i; return 1; }
+__asm__(".globl wrong\n .type wrong, @function\n wrong: .cfi_startproc\n"
+        "push $8\n call leaf\n pop %rcx\n ret\n .cfi_endproc\n .size wrong, . - wrong");
+long wrong(void);
+int main(void) { for_cpu_ms(300) sink += wrong(); return sink == 42; }
+"#;
+
+#[test]
+fn wrong_tables_are_named_without_unfit_advice() {
+    if !ready(&["gcc"]) || cfg!(not(target_arch = "x86_64")) {
+        return;
+    }
+    let lab = Lab::new();
+    std::fs::write(lab.path("wrong.c"), WRONG_TABLE).unwrap();
+    let program = lab.text("wrong");
+    lab.run("gcc", &["-O1", "-fomit-frame-pointer", "wrong.c", "-o", &program]);
+    for (when, cause) in [
+        ("deferred", "in wrong, whose unwind tables yield no caller"),
+        ("live", "in wrong; the unwind tables there are missing or wrong"),
+    ] {
+        let file = lab.record(&["--call-graph", "dwarf,8192", "--unwind", when], &[&program]);
+        let (_, text) = reports(&file);
+        assert!(text.contains("end early") && text.contains(cause), "{when}: {text}");
+        assert!(
+            !text.contains("copy more of each stack") && !text.contains("-fno-omit-frame-pointer"),
+            "{text}"
+        );
+    }
+}
