@@ -32,6 +32,15 @@ impl fmt::Debug for ProgramCode {
 /// displacement.
 const LONGEST_CALL: u64 = 7;
 
+/// mov $15, %rax; syscall.
+const RETURN_X86_64: [u8; 9] = [0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05];
+/// mov x8, #139; svc #0.
+const RETURN_AARCH64: [u8; 8] = [0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4];
+/// pop %eax; mov $119, %eax; int $0x80. The kernel also writes it to the stack.
+pub(super) const RETURN_X86: [u8; 8] = [0x58, 0xb8, 119, 0, 0, 0, 0xcd, 0x80];
+/// mov $173, %eax; int $0x80, for handlers with `SA_SIGINFO`. On the stack, a byte of padding follows.
+pub(super) const RETURN_X86_INFO: [u8; 8] = [0xb8, 173, 0, 0, 0, 0xcd, 0x80, 0];
+
 impl ProgramCode {
     /// Returns the code from this file address to the end of its segment.
     pub(super) fn at(&self, address: u64) -> Option<&[u8]> {
@@ -52,6 +61,15 @@ impl ProgramCode {
         let begin = end.saturating_sub(LONGEST_CALL).max(file.start);
         let (Ok(begin), Ok(end)) = (usize::try_from(begin), usize::try_from(end)) else { return false };
         self.program.get(begin..end).is_some_and(|before| ends_with_call(self.arch, before))
+    }
+}
+
+/// Whether the code returns from a signal.
+pub(super) fn is_signal_return(arch: Arch, code: &[u8]) -> bool {
+    match arch {
+        Arch::X86_64 => code.starts_with(&RETURN_X86_64),
+        Arch::X86 => code.starts_with(&RETURN_X86) || code.starts_with(&RETURN_X86_INFO[..7]),
+        Arch::Aarch64 => code.starts_with(&RETURN_AARCH64),
     }
 }
 

@@ -9,12 +9,13 @@
 //! ```
 //!
 //! Takes the address and the stack pointer of a frame. Returns the [`SignalFrame`], if the code or the stack
-//! contains the instructions or the marks that the kernel expects there. The layouts are those of the kernel's
+//! contains the instructions or the marks of the kernel. The layouts are those of the kernel's
 //! `asm/sigcontext.h` and `asm/ucontext.h`, and of `asm/sigframe.h` for what comes before them.
 
 use gimli::Register;
 
 use super::arch::Arch;
+use super::code::{RETURN_X86, RETURN_X86_INFO, is_signal_return};
 use super::space::Space;
 
 /// The registers at the instruction that a signal interrupted.
@@ -29,15 +30,6 @@ pub(super) struct SignalFrame {
     /// Address of the saved registers.
     registers: u64,
 }
-
-/// mov $15, %rax; syscall.
-const RETURN_X86_64: [u8; 9] = [0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05];
-/// mov x8, #139; svc #0.
-const RETURN_AARCH64: [u8; 8] = [0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4];
-/// pop %eax; mov $119, %eax; int $0x80. The kernel also writes it to the stack.
-const RETURN_X86: [u8; 8] = [0x58, 0xb8, 119, 0, 0, 0, 0xcd, 0x80];
-/// mov $173, %eax; int $0x80, for handlers with `SA_SIGINFO`. On the stack, a byte of padding follows.
-const RETURN_X86_INFO: [u8; 8] = [0xb8, 173, 0, 0, 0, 0xcd, 0x80, 0];
 
 /// Header of the first record after arm64's registers: `FPSIMD_MAGIC`, and its size.
 const FPSIMD_AARCH64: u64 = 0x4650_8001 | 528 << 32;
@@ -57,18 +49,9 @@ const X86_64_REGISTERS: u64 = 40;
 /// `struct rt_sigframe` of arm64: `siginfo`, `ucontext` with `sigcontext` (from `regs`) and its records.
 const AARCH64: SignalFrameLayout = SignalFrameLayout { registers: 128 + 176 + 8, mark: 128 + 176 + 288 };
 
-/// Whether the code returns from a signal.
-pub(super) fn is_signal_return(arch: Arch, code: &[u8]) -> bool {
-    match arch {
-        Arch::X86_64 => code.starts_with(&RETURN_X86_64),
-        Arch::X86 => code.starts_with(&RETURN_X86) || code.starts_with(&RETURN_X86_INFO[..7]),
-        Arch::Aarch64 => code.starts_with(&RETURN_AARCH64),
-    }
-}
-
 impl SignalFrame {
-    /// Returns the signal frame at `sp`, if the code at `address` returns from a signal. `word` reads a word of
-    /// the stack.
+    /// Returns the signal frame at `sp`, if the code at `address` returns from a signal. `word` reads a word
+    /// of the stack.
     pub(super) fn find(
         space: &Space,
         address: u64,
@@ -121,8 +104,8 @@ impl SignalFrame {
 /// Saved registers of x86-64 by DWARF number, counted in words: r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx,
 /// rsp, rip.
 const SLOTS_X86_64: [u64; 17] = [13, 12, 14, 11, 9, 8, 10, 15, 0, 1, 2, 3, 4, 5, 6, 7, 16];
-/// Saved registers of 32-bit x86 by DWARF number: after four segments edi, esi, ebp, esp, ebx, edx, ecx, eax, two
-/// words, and eip.
+/// Saved registers of 32-bit x86 by DWARF number: after four segments edi, esi, ebp, esp, ebx, edx, ecx, eax,
+/// two words, and eip.
 const SLOTS_X86: [u64; 9] = [11, 10, 9, 8, 7, 6, 5, 4, 14];
 
 #[cfg(test)]

@@ -9,10 +9,9 @@ use framehop::x86_64::UnwinderX86_64;
 use framehop::{Module, Unwinder};
 
 use super::arch::Arch;
-use super::code::ProgramCode;
+use super::code::{ProgramCode, is_signal_return};
 use super::entries::{Entries, FramePointer};
 use super::section::SharedBytes;
-use super::signal_frame;
 use super::tables::UnwindTables;
 use crate::address::{IntervalMap, Mapping};
 
@@ -42,8 +41,8 @@ struct CoveredRanges {
 pub(super) enum Coverage {
     /// The file's tables have an entry for the address.
     Entry,
-    /// The file has tables, but no entry for the address. Code that returns from signals counts as having none:
-    /// its caller is in its [`SignalFrame`](super::signal_frame::SignalFrame).
+    /// The file has tables, but no entry for the address. Code that returns from a signal counts as having
+    /// none, because its caller is in the signal frame.
     Gap,
     /// The address is in code without tables.
     Bare,
@@ -141,7 +140,7 @@ impl Space {
         let is_covered = before.checked_sub(1).is_some_and(|last| address < ranges[last].end);
         let is_signal_return = || {
             let code = code.as_ref().and_then(|code| code.at(address.wrapping_add(1)));
-            code.is_some_and(|code| signal_frame::is_signal_return(self.arch(), code))
+            code.is_some_and(|code| is_signal_return(self.arch(), code))
         };
         if is_covered && !is_signal_return() { Coverage::Entry } else { Coverage::Gap }
     }

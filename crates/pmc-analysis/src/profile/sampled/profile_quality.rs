@@ -55,7 +55,8 @@ pub struct ProfileQuality {
     /// How stacks were unwound during recording (`dwarf` or `auto`). In this case, the recorder has already
     /// reported why stacks end.
     pub unwound_live: Option<&'static str>,
-    /// Percentage of the stacks unwound during recording that end at the end of their copy; `None` if unknown.
+    /// Percentage of the stacks unwound during recording that end at the end of their copy. `None` if
+    /// unknown.
     pub cut_live: Option<f64>,
     /// Whether stack copies had the kernel's maximum size.
     pub largest_copies: bool,
@@ -88,8 +89,8 @@ pub struct UnwindEnds {
     /// Number of samples in which unwinding failed, because the unwind tables are wrong or the stack is
     /// damaged.
     pub lost: u64,
-    /// Modules in which these stacks end, each with its number of samples, largest first. `None` means unmapped
-    /// code.
+    /// Modules in which these stacks end, each with its number of samples, largest first. `None` means
+    /// unmapped code.
     pub lost_in: Vec<(Option<String>, u64)>,
     /// Number of samples whose chain reached its maximum length (`--max-stack`).
     pub long: u64,
