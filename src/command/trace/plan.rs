@@ -82,7 +82,7 @@ fn events_with_texts(host: &Host, selection: &CallSelection) -> Vec<String> {
     let has_text = |call: &&Syscall| {
         let is_text = |kind| matches!(kind, ArgumentKind::Path | ArgumentKind::Text);
         selection.has(Some(call.name))
-            && call.arguments.iter().flatten().any(|argument| is_text(argument.kind))
+            && call.arguments().iter().any(|argument| is_text(argument.kind))
     };
     let has_texts = |name: &str| {
         let fields = host.tracepoint_fields("syscalls", name).unwrap_or_default();

@@ -1,50 +1,57 @@
 //! Formats the arguments and results of system calls in strace's notation.
 //!
 //! Memory contents that pmc read after the call are marked with `~`, because they may have changed since the
-//! call.
+//! call. The mark precedes them, but follows a set of signals.
 
 use std::fmt::Write;
-use std::net::{Ipv4Addr, Ipv6Addr};
 
 use pmc_analysis::profile::syscalls::{
     CallDescriptors, CallResult, CapturedMemory, DescriptorName, EnteredCall, TracedCall,
 };
-use pmc_sys::abi::syscall::{ArgumentKind, FlagSet, SyscallAbi};
+use pmc_sys::abi::syscall::{
+    ArgumentKind, DataAccess, DataKind, FlagSet, ResultKind, SyscallAbi, SyscallArgument, hexadecimal,
+};
 use pmc_sys::error::errno_words;
 use pmc_sys::text::clean;
 
+use super::structures;
+
 const AT_FDCWD: i32 = -100;
-/// Flags for which `open` uses its mode argument: `O_CREAT`, and the bit of `O_TMPFILE`.
-const CREATES: u64 = 0x40_0040;
 
-/// Returns each argument's name and formatted value. Arguments of unknown calls do not have names.
-pub(super) fn arguments(call: &TracedCall, descriptors: &CallDescriptors) -> Vec<(&'static str, String)> {
+/// An argument as shown.
+pub(super) struct ShownArgument {
+    /// The name; empty for an unknown call.
+    pub(super) name: &'static str,
+    /// Whether the name precedes the value.
+    pub(super) has_label: bool,
+    pub(super) value: String,
+    /// Whether the call writes to the memory of the argument.
+    pub(super) is_output: bool,
+}
+
+/// Returns the arguments of a call. Arguments of unknown calls do not have names.
+pub(super) fn arguments(call: &TracedCall, descriptors: &CallDescriptors) -> Vec<ShownArgument> {
     let entered = &call.entered;
-    let Some(list) = entered.call().and_then(|known| known.arguments.as_ref()) else {
-        return entered.arguments.iter().map(|word| ("", format!("{word:#x}"))).collect();
+    let Some(signature) = entered.signature() else {
+        let unknown =
+            |value| ShownArgument { name: "", has_label: false, value, is_output: false };
+        return entered.arguments.iter().map(|word| unknown(format!("{word:#x}"))).collect();
     };
-    let mut all = Vec::with_capacity(list.len());
-    for (at, argument) in list.iter().enumerate().take(6) {
-        if let ArgumentKind::CreateMode(flags) = argument.kind
-            && entered.arguments[flags] & CREATES == 0
-        {
-            continue;
-        }
-        let name = descriptors.arguments[at].as_ref();
-        all.push((argument.name, value(entered, at, argument.kind, name)));
-    }
-    all
+    let used = signature.arguments.iter().filter(|argument| argument.is_used(&entered.arguments));
+    used.map(|argument| ShownArgument {
+        name: argument.name,
+        has_label: argument.has_label,
+        value: value(entered, argument, descriptors.arguments[argument.register].as_ref()),
+        is_output: argument.kind.is_output(),
+    })
+    .collect()
 }
 
-/// Returns the index of the first argument whose memory the call writes.
-pub(super) fn first_output(call: &EnteredCall) -> Option<usize> {
-    call.call()?.arguments.iter().flatten().position(|argument| argument.kind.is_output())
-}
-
-fn value(call: &EnteredCall, at: usize, kind: ArgumentKind, descriptor: Option<&DescriptorName>) -> String {
+fn value(call: &EnteredCall, argument: &SyscallArgument, descriptor: Option<&DescriptorName>) -> String {
+    let at = argument.register;
     let word = register(call.abi, call.arguments[at]);
     let low = word as u32;
-    match kind {
+    match argument.kind {
         ArgumentKind::DirFd if low as i32 == AT_FDCWD => "AT_FDCWD".to_owned(),
         ArgumentKind::Fd | ArgumentKind::DirFd => self::descriptor(low as i32, descriptor),
         ArgumentKind::Int => (low as i32).to_string(),
@@ -52,20 +59,14 @@ fn value(call: &EnteredCall, at: usize, kind: ArgumentKind, descriptor: Option<&
         ArgumentKind::Long if call.abi.is_32_bit() => (low as i32).to_string(),
         ArgumentKind::Long => (word as i64).to_string(),
         ArgumentKind::Size => word.to_string(),
-        ArgumentKind::Hex if word < 10 => word.to_string(),
-        ArgumentKind::Hex => format!("{word:#x}"),
-        ArgumentKind::Mode | ArgumentKind::CreateMode(_) => permissions(low & 0o17_7777),
-        ArgumentKind::Flags(set) => flags(set, call.abi, low),
-        _ => match call.memory.get(at) {
-            Some(memory) => captured(kind, memory, call.abi).unwrap_or_else(|| address(word)),
-            None => address(word),
-        },
+        ArgumentKind::Hex => hexadecimal(word),
+        ArgumentKind::Mode => structures::permissions(low & 0o17_7777),
+        ArgumentKind::FileMode => structures::file_mode(low & 0o17_7777),
+        ArgumentKind::Device => structures::device(low.into()),
+        ArgumentKind::IoPriority => structures::io_priority(low),
+        ArgumentKind::Flags(set) => structures::flags(set, call.abi, low.into()),
+        kind => memory(call, at, kind).unwrap_or_else(|| address(word)),
     }
-}
-
-fn flags(set: &'static FlagSet, abi: SyscallAbi, word: u32) -> String {
-    let set = if matches!(abi, SyscallAbi::Arm64 | SyscallAbi::Arm) { set.on_arm() } else { set };
-    set.names(word.into())
 }
 
 fn descriptor(fd: i32, name: Option<&DescriptorName>) -> String {
@@ -83,60 +84,59 @@ fn register(abi: SyscallAbi, word: u64) -> u64 {
     if abi.is_32_bit() { word & 0xffff_ffff } else { word }
 }
 
-/// Returns permissions in octal, with a leading 0 and at least three digits in total.
-fn permissions(mode: u32) -> String {
-    format!("0{mode:02o}")
-}
-
 fn address(word: u64) -> String {
     if word == 0 { "NULL".to_owned() } else { format!("{word:#x}") }
 }
 
+/// Returns the formatted memory to which an argument points, marked if it may have changed; `None` if it was
+/// not read or is invalid.
+fn memory(call: &EnteredCall, at: usize, kind: ArgumentKind) -> Option<String> {
+    let ArgumentKind::Data(access, kind, count) = kind else {
+        return captured(kind, call.memory.get(at)?, call, at);
+    };
+    let show = |memory| structures::data(kind, count.is_some(), memory, call.abi);
+    let (begin, end) = (call.memory.at_begin(at).and_then(show), call.memory.at_end(at).and_then(show));
+    let text = match access {
+        DataAccess::Read | DataAccess::Answer => begin?,
+        DataAccess::Write => end?,
+        DataAccess::Replace => match (begin, end) {
+            (Some(begin), Some(end)) if begin != end => {
+                let inner = |text: &str| text.trim_matches(['[', ']']).to_owned();
+                format!("[{} => {}]", inner(&begin), inner(&end))
+            }
+            (begin, end) => end.or(begin)?,
+        },
+    };
+    // In strace's notation, `~` before a set means all other signals.
+    Some(if matches!(kind, DataKind::SignalSet) { format!("{text}~") } else { format!("~{text}") })
+}
+
 /// Returns the formatted contents of memory, marked `~` if they may have changed; `None` if they are invalid.
-fn captured(kind: ArgumentKind, memory: &CapturedMemory, abi: SyscallAbi) -> Option<String> {
-    let text = match memory {
-        CapturedMemory::Recorded(bytes) => return Some(quoted(bytes, false)),
-        CapturedMemory::Texts(list, is_cut) => {
+fn captured(kind: ArgumentKind, memory: &CapturedMemory, call: &EnteredCall, at: usize) -> Option<String> {
+    let text = match (kind, memory) {
+        (_, CapturedMemory::Recorded(bytes)) => return Some(quoted(bytes, false)),
+        (_, CapturedMemory::Texts(list, is_cut)) => {
             let mut words: Vec<String> = list.iter().map(|text| quoted(text, false)).collect();
             words.extend(is_cut.then(|| "...".to_owned()));
             format!("[{}]", words.join(", "))
         }
-        CapturedMemory::Bytes(bytes, is_cut) => match kind {
-            ArgumentKind::Timespec | ArgumentKind::TimespecOutput => {
-                match (i64_at(bytes, 0), i64_at(bytes, 8)) {
-                    (Some(seconds), Some(ns)) => format!("{{tv_sec={seconds}, tv_nsec={ns}}}"),
-                    _ => quoted(bytes, *is_cut),
-                }
-            }
-            ArgumentKind::Stat => stat(bytes, abi)?,
-            ArgumentKind::FdPair => {
-                let pair: Vec<String> =
-                    bytes.chunks_exact(4).filter_map(|fd| Some(i32_at(fd, 0)?.to_string())).collect();
-                format!("[{}]", pair.join(", "))
-            }
-            ArgumentKind::SignalSet => signals(bytes),
-            ArgumentKind::PollFds(_) => poll_fds(bytes, *is_cut),
-            ArgumentKind::SocketAddress(_) => socket_address(bytes),
-            _ => quoted(bytes, *is_cut),
-        },
+        (_, CapturedMemory::Count(count)) => {
+            let word = address(register(call.abi, call.arguments[at]));
+            format!("{word} /* {count} var{} */", if *count == 1 { "" } else { "s" })
+        }
+        (ArgumentKind::Stat, CapturedMemory::Bytes(bytes, _)) => structures::stat(bytes, call.abi)?,
+        (ArgumentKind::HexOutput, CapturedMemory::Bytes(bytes, is_cut)) => {
+            let digits: String = bytes.iter().map(|byte| format!("\\x{byte:02x}")).collect();
+            format!("\"{digits}\"{}", if *is_cut { "..." } else { "" })
+        }
+        (_, CapturedMemory::Bytes(bytes, is_cut)) => quoted(bytes, *is_cut),
+        (_, CapturedMemory::Structure(_)) => return None,
     };
     Some(format!("~{text}"))
 }
 
-fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    bytes.get(at..)?.first_chunk().map(|word| u16::from_ne_bytes(*word))
-}
-
-fn i32_at(bytes: &[u8], at: usize) -> Option<i32> {
-    bytes.get(at..)?.first_chunk().map(|word| i32::from_ne_bytes(*word))
-}
-
-fn i64_at(bytes: &[u8], at: usize) -> Option<i64> {
-    bytes.get(at..)?.first_chunk().map(|word| i64::from_ne_bytes(*word))
-}
-
 /// Returns bytes as a C string literal in plain ASCII.
-fn quoted(bytes: &[u8], is_cut: bool) -> String {
+pub(super) fn quoted(bytes: &[u8], is_cut: bool) -> String {
     let mut out = String::with_capacity(bytes.len() + 2);
     out.push('"');
     for (at, &byte) in bytes.iter().enumerate() {
@@ -162,101 +162,6 @@ fn quoted(bytes: &[u8], is_cut: bool) -> String {
     out
 }
 
-/// Returns the type, permissions and size of a `stat` structure.
-fn stat(bytes: &[u8], abi: SyscallAbi) -> Option<String> {
-    let (mode_at, device_at) = if abi == SyscallAbi::X86_64 { (24, 40) } else { (16, 32) };
-    let mode = i32_at(bytes, mode_at)? as u32;
-    let kind = match mode >> 12 {
-        1 => "S_IFIFO",
-        2 => "S_IFCHR",
-        4 => "S_IFDIR",
-        6 => "S_IFBLK",
-        8 => "S_IFREG",
-        10 => "S_IFLNK",
-        12 => "S_IFSOCK",
-        // The value is invalid, so the memory must have changed.
-        _ => return None,
-    };
-    let permissions = permissions(mode & 0o7777);
-    let rest = match mode >> 12 {
-        2 | 6 => {
-            let device = i64_at(bytes, device_at)? as u64;
-            let major = device >> 8 & 0xfff | device >> 32 & !0xfff;
-            let minor = device & 0xff | device >> 12 & !0xff;
-            format!("st_rdev=makedev({major:#x}, {minor:#x})")
-        }
-        _ => format!("st_size={}", i64_at(bytes, 48)?),
-    };
-    Some(format!("{{st_mode={kind}|{permissions}, {rest}, ...}}"))
-}
-
-/// Returns the names of the signals in a set. For a set that contains most signals, returns the names of
-/// those that are not in it.
-fn signals(bytes: &[u8]) -> String {
-    let Some(set) = i64_at(bytes, 0).map(|set| set as u64) else { return quoted(bytes, false) };
-    let is_inverted = set.count_ones() > 32;
-    let shown = if is_inverted { !set } else { set };
-    let names: Vec<String> =
-        (1..=64u64).filter(|signal| shown >> (signal - 1) & 1 == 1).map(signal_name).collect();
-    format!("{}[{}]", if is_inverted { "~" } else { "" }, names.join(" "))
-}
-
-fn signal_name(signal: u64) -> String {
-    match (signal, FlagSet::named("signal")) {
-        (1..=31, Some(set)) => set.names(signal).trim_start_matches("SIG").to_owned(),
-        (32, _) => "RTMIN".to_owned(),
-        _ => format!("RT_{}", signal as i64 - 32),
-    }
-}
-
-fn poll_fds(bytes: &[u8], is_cut: bool) -> String {
-    let mut all: Vec<String> = bytes
-        .chunks_exact(8)
-        .filter_map(|one| {
-            let (fd, events) = (i32_at(one, 0)?, u16_at(one, 4)?);
-            let events =
-                FlagSet::named("poll_events").map(|set| set.names(events.into())).unwrap_or_default();
-            Some(format!("{{fd={fd}, events={events}}}"))
-        })
-        .collect();
-    all.extend(is_cut.then(|| "...".to_owned()));
-    format!("[{}]", all.join(", "))
-}
-
-fn socket_address(bytes: &[u8]) -> String {
-    let known = || {
-        let family = u16_at(bytes, 0)?;
-        let port = || bytes.get(2..)?.first_chunk().map(|port| u16::from_be_bytes(*port));
-        match family {
-            1 => {
-                let path = bytes.get(2..)?;
-                let is_abstract = path.first() == Some(&0) && path.len() > 1;
-                let path = path.get(usize::from(is_abstract)..)?;
-                let end = path.iter().position(|byte| *byte == 0 && !is_abstract).unwrap_or(path.len());
-                let mark = if is_abstract { "@" } else { "" };
-                Some(format!("{{sa_family=AF_UNIX, sun_path={mark}{}}}", quoted(&path[..end], false)))
-            }
-            2 => {
-                let address = Ipv4Addr::from(*bytes.get(4..)?.first_chunk::<4>()?);
-                let port = port()?;
-                Some(format!(
-                    "{{sa_family=AF_INET, sin_port=htons({port}), sin_addr=inet_addr(\"{address}\")}}"
-                ))
-            }
-            10 => {
-                let address = Ipv6Addr::from(*bytes.get(8..)?.first_chunk::<16>()?);
-                let port = port()?;
-                Some(format!("{{sa_family=AF_INET6, sin6_port=htons({port}), sin6_addr=\"{address}\"}}"))
-            }
-            family => {
-                let name = FlagSet::named("address_family")?.names(family.into());
-                Some(format!("{{sa_family={name}, ...}}"))
-            }
-        }
-    };
-    known().unwrap_or_else(|| quoted(bytes, false))
-}
-
 /// Returns the result of a call: a number, a descriptor, an address, or an error with its message.
 pub(super) fn result(call: &TracedCall, descriptors: &CallDescriptors) -> String {
     match call.result {
@@ -271,16 +176,60 @@ pub(super) fn result(call: &TracedCall, descriptors: &CallDescriptors) -> String
             }
         }
         CallResult::Value(value) => {
-            let name = call.entered.call().map_or("", |known| known.name);
-            match (&descriptors.result, name) {
-                (Some(name), _) => descriptor(value as i32, Some(name)),
-                (None, "mmap" | "mmap2" | "mremap" | "brk" | "shmat") => {
-                    format!("{:#x}", register(call.entered.abi, value as u64))
-                }
-                (None, _) => value.to_string(),
+            let kind = call.entered.signature().map(|signature| signature.result).unwrap_or_default();
+            match &descriptors.result {
+                Some(name) => descriptor(value as i32, Some(name)),
+                None => successful(kind, value, &call.entered),
             }
         }
     }
+}
+
+/// Formats the result of a successful call.
+fn successful(kind: ResultKind, value: i64, call: &EnteredCall) -> String {
+    let word = register(call.abi, value as u64);
+    let named = |set: &'static FlagSet| structures::flags(set, call.abi, word);
+    match kind {
+        ResultKind::Number => value.to_string(),
+        ResultKind::Octal => structures::permissions(word as u32),
+        ResultKind::Hex => hexadecimal(word),
+        ResultKind::Flags(set) => match named(set) {
+            names if word == 0 && names == "0" => names,
+            names => format!("{} (flags {names})", hexadecimal(word)),
+        },
+        ResultKind::Bits(set) => format!("{} ({})", hexadecimal(word), named(set)),
+        ResultKind::Name(set) => format!("{value} ({})", named(set)),
+        ResultKind::IoPriority => {
+            format!("{} ({})", hexadecimal(word), structures::io_priority(word as u32))
+        }
+        ResultKind::Ready if value == 0 => "0 (Timeout)".to_owned(),
+        ResultKind::Ready => match answers(call).join(", ") {
+            answers if answers.is_empty() => value.to_string(),
+            answers => format!("{value} ({answers})"),
+        },
+    }
+}
+
+/// Returns the ready descriptors and the remaining time that a call has written.
+fn answers(call: &EnteredCall) -> Vec<String> {
+    let arguments = call.signature().into_iter().flat_map(|signature| &signature.arguments);
+    let answer = |argument: &SyscallArgument| {
+        let ArgumentKind::Data(DataAccess::Answer, kind, count) = argument.kind else { return None };
+        let memory = call.memory.at_end(argument.register)?;
+        let text = match kind {
+            DataKind::Structure(structure) if count.is_some() => structures::ready(structure, memory, call.abi)?,
+            _ => structures::data(kind, count.is_some(), memory, call.abi)?,
+        };
+        let label = match argument.name {
+            "readfds" => "in ",
+            "writefds" => "out ",
+            "exceptfds" => "exc ",
+            _ if count.is_none() => "left ",
+            _ => "",
+        };
+        (text != "[]").then(|| format!("{label}~{text}"))
+    };
+    arguments.filter_map(answer).collect()
 }
 
 #[cfg(test)]
@@ -315,7 +264,7 @@ mod tests {
         }
         let call = call(name, words, all, CallResult::Value(0));
         let values: Vec<String> =
-            arguments(&call, &CallDescriptors::default()).into_iter().map(|(_, value)| value).collect();
+            arguments(&call, &CallDescriptors::default()).into_iter().map(|shown| shown.value).collect();
         values.join(", ")
     }
 
@@ -370,12 +319,12 @@ mod tests {
         let set = (1u64 << 16 | 1).to_ne_bytes();
         assert_eq!(
             shown("rt_sigprocmask", &[0, 9, 0, 8], Some((1, &set))),
-            "SIG_BLOCK, ~[HUP CHLD], NULL, 8"
+            "SIG_BLOCK, [HUP CHLD]~, NULL, 8"
         );
         let set = (1u64 << 31 | 1 << 32).to_ne_bytes();
         assert_eq!(
             shown("rt_sigprocmask", &[0, 9, 0, 8], Some((1, &set))),
-            "SIG_BLOCK, ~[RTMIN RT_1], NULL, 8"
+            "SIG_BLOCK, [RTMIN RT_1]~, NULL, 8"
         );
         let polled = [3u8, 0, 0, 0, 1, 0, 0, 0];
         assert_eq!(shown("poll", &[9, 1, 5], Some((0, &polled))), "~[{fd=3, events=POLLIN}], 1, 5");

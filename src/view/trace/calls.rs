@@ -51,7 +51,7 @@ pub(crate) fn write_call(
     let name = call_name(CallKey { abi: entered.abi, number: entered.number });
     write!(out, "{}/{} ", clean(&call.comm), entered.thread.tid)?;
     let arguments = arguments::arguments(call, descriptors);
-    let first_output = arguments::first_output(entered).unwrap_or(arguments.len());
+    let first_output = arguments.iter().position(|shown| shown.is_output).unwrap_or(arguments.len());
     let shown = match part {
         CallPart::Whole => 0..arguments.len(),
         CallPart::Begin => 0..first_output,
@@ -61,8 +61,11 @@ pub(crate) fn write_call(
         CallPart::End => write!(out, "<... {name} resumed>")?,
         _ => write!(out, "{name}(")?,
     }
-    for (at, (_, value)) in arguments.iter().enumerate().skip(shown.start).take(shown.len()) {
-        write!(out, "{value}{}", if at + 1 < arguments.len() { ", " } else { "" })?;
+    for (at, argument) in arguments.iter().enumerate().skip(shown.start).take(shown.len()) {
+        if argument.has_label {
+            write!(out, "{}=", argument.name)?;
+        }
+        write!(out, "{}{}", argument.value, if at + 1 < arguments.len() { ", " } else { "" })?;
     }
     if part == CallPart::Begin {
         return writeln!(out, " <unfinished ...>");
@@ -114,9 +117,9 @@ pub(crate) fn write_call_json(
 ) -> io::Result<()> {
     let entered = &call.entered;
     let mut named = Map::new();
-    for (at, (name, value)) in arguments::arguments(call, descriptors).into_iter().enumerate() {
-        let name = if name.is_empty() { format!("arg{at}") } else { name.to_owned() };
-        named.insert(name, value.into());
+    for (at, argument) in arguments::arguments(call, descriptors).into_iter().enumerate() {
+        let name = if argument.name.is_empty() { format!("arg{at}") } else { argument.name.to_owned() };
+        named.insert(name, argument.value.into());
     }
     let (result, error) = match call.result {
         CallResult::Value(value) => (Some(value), None),

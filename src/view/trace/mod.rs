@@ -3,6 +3,7 @@
 mod arguments;
 mod calls;
 mod json;
+mod structures;
 mod summary;
 
 pub(crate) use calls::{CallPart, write_call, write_call_json, write_omitted_json};

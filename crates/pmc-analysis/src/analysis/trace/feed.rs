@@ -145,7 +145,7 @@ impl SyscallFeed {
             }
             SyscallEvent::Exit(number, result) => {
                 let mut call = self.tracer.exit(thread, time, abi, number, result)?;
-                call.entered.memory.merge(memory);
+                call.entered.memory.finish(memory);
                 Some(call)
             }
         }

@@ -3,12 +3,15 @@
 //! pmc reads the memory when it reads the record. By then, the process has continued to run, so the memory
 //! may have changed or been freed. The view marks all data that comes from this module.
 
-use pmc_sys::abi::syscall::{ArgumentKind, SyscallAbi, SyscallArgument, SyscallTable};
+use pmc_sys::abi::syscall::{
+    ArgumentKind, DataAccess, DataCount, DataKind, PointerTarget, SyscallAbi, SyscallArgument, SyscallTable,
+    unsigned,
+};
 use pmc_sys::host::Host;
 use pmc_sys::sys::process_memory;
 use rustc_hash::FxHashMap;
 
-use crate::profile::syscalls::{CallMemory, CapturedMemory, SyscallEvent};
+use crate::profile::syscalls::{CallMemory, CapturedMemory, CapturedStructure, SyscallEvent};
 
 /// Number of bytes of a path to read at first, and the maximum.
 const PATH: [usize; 2] = [256, 4 << 10];
@@ -16,12 +19,12 @@ const PATH: [usize; 2] = [256, 4 << 10];
 const MOST_TEXTS: usize = 16;
 /// Maximum number of system calls in progress whose output arguments are still to be read.
 const MOST_PENDING: usize = 1 << 16;
-/// Size in bytes of the structures to read.
+/// Size in bytes of a `stat` structure.
 const STAT: usize = 144;
-const TIMESPEC: usize = 16;
-const SOCKET_ADDRESS: usize = 128;
-const POLL_FD: usize = 8;
-const MOST_POLL_FDS: usize = 16;
+/// Maximum number of structures in an array.
+const MOST_STRUCTURES: usize = 16;
+/// Maximum number of strings to count.
+const MOST_COUNTED: usize = (4 << 10) / 8;
 
 /// Reads the memory of traced processes. Events arrive in ring order: the events of a thread are in order
 /// unless the thread moves to another CPU.
@@ -49,15 +52,13 @@ impl MemoryReader {
         match event {
             SyscallEvent::Enter(number, arguments) => {
                 self.pending.remove(&tid);
-                let Some(list) = arguments_of(abi, number) else { return memory };
-                for (at, argument) in list.iter().enumerate() {
+                let Some(list) = arguments_of(abi, number, &arguments) else { return memory };
+                for argument in list.iter().filter(|argument| argument.is_used(&arguments)) {
+                    let at = argument.register;
                     if let Some(piece) = self.input(tid, abi, argument.kind, at, &arguments) {
                         memory.set(at, piece);
                     }
                 }
-                // The arguments of a program are read again once the program runs.
-                let is_read_later =
-                    |kind: ArgumentKind| kind.is_output() || matches!(kind, ArgumentKind::Texts);
                 if list.iter().any(|argument| is_read_later(argument.kind)) {
                     // If a thread exits during a call, its entry is never removed.
                     if self.pending.len() >= MOST_PENDING {
@@ -74,11 +75,13 @@ impl MemoryReader {
                 if result < 0 {
                     return memory;
                 }
-                for (at, argument) in arguments_of(abi, begun).into_iter().flatten().enumerate() {
-                    if matches!(argument.kind, ArgumentKind::Texts) {
+                let list = arguments_of(abi, begun, &arguments).into_iter().flatten();
+                for argument in list.filter(|argument| argument.is_used(&arguments)) {
+                    let at = argument.register;
+                    if argument.kind.is_program_argument() {
                         self.executed(tid, at, &mut memory);
                     } else if let Some(piece) =
-                        self.output(tid, abi, argument.kind, arguments[at], result as u64)
+                        self.output(tid, abi, argument.kind, at, &arguments, result as u64)
                     {
                         memory.set(at, piece);
                     }
@@ -109,17 +112,15 @@ impl MemoryReader {
                 let bytes = self.bytes(tid, address, size.min(self.most_bytes))?;
                 Some(CapturedMemory::Bytes(bytes, size > self.most_bytes))
             }
-            ArgumentKind::SocketAddress(size) => {
-                let size = usize::try_from(arguments[size]).ok()?.min(SOCKET_ADDRESS);
-                Some(CapturedMemory::Bytes(self.bytes(tid, address, size)?, false))
+            ArgumentKind::Variables => self.count(tid, abi, address),
+            ArgumentKind::Data(access, kind, count) if access != DataAccess::Write => {
+                let count = match count {
+                    Some(DataCount::Register(index)) => Some(usize::try_from(arguments[index]).ok()?),
+                    Some(_) => return None,
+                    None => None,
+                };
+                self.data(tid, abi, kind, address, count, None)
             }
-            ArgumentKind::PollFds(count) => {
-                let count = usize::try_from(arguments[count]).ok()?;
-                let bytes = self.bytes(tid, address, count.min(MOST_POLL_FDS) * POLL_FD)?;
-                Some(CapturedMemory::Bytes(bytes, count > MOST_POLL_FDS))
-            }
-            ArgumentKind::Timespec if !abi.is_32_bit() => self.structure(tid, address, TIMESPEC),
-            ArgumentKind::SignalSet => self.structure(tid, address, 8),
             _ => None,
         }
     }
@@ -129,22 +130,38 @@ impl MemoryReader {
         tid: i32,
         abi: SyscallAbi,
         kind: ArgumentKind,
-        address: u64,
+        at: usize,
+        arguments: &[u64; 6],
         result: u64,
     ) -> Option<CapturedMemory> {
+        let address = arguments[at];
         if address == 0 {
             return None;
         }
         match kind {
-            ArgumentKind::Output => {
+            ArgumentKind::Output | ArgumentKind::HexOutput => {
                 let size = usize::try_from(result).ok()?;
                 let bytes = self.bytes(tid, address, size.min(self.most_bytes))?;
                 Some(CapturedMemory::Bytes(bytes, size > self.most_bytes))
             }
             ArgumentKind::OutputText => self.text(tid, address, PATH[1]),
             ArgumentKind::Stat if !abi.is_32_bit() => self.structure(tid, address, STAT),
-            ArgumentKind::TimespecOutput if !abi.is_32_bit() => self.structure(tid, address, TIMESPEC),
-            ArgumentKind::FdPair => self.structure(tid, address, 8),
+            ArgumentKind::Data(access, kind, count) if access != DataAccess::Read => {
+                let result = usize::try_from(result).ok()?;
+                let count = match count {
+                    Some(DataCount::Register(index)) => Some(usize::try_from(arguments[index]).ok()?),
+                    Some(DataCount::Pointed(index)) => {
+                        Some(unsigned(&self.bytes(tid, arguments[index], 4)?, 0, 4)? as usize)
+                    }
+                    Some(DataCount::Result) => Some(result),
+                    None => None,
+                };
+                // `wait4` writes only if there is a child.
+                if matches!(kind, DataKind::WaitStatus) && result == 0 {
+                    return None;
+                }
+                self.data(tid, abi, kind, address, count, Some(result))
+            }
             _ => None,
         }
     }
@@ -168,6 +185,74 @@ impl MemoryReader {
         let buffer = self.buffer.get_mut(..size)?;
         let got = if size == 0 { 0 } else { process_memory::read(tid, address, buffer) };
         (got > 0 || size == 0).then(|| buffer[..got].to_vec())
+    }
+
+    /// Reads a value, or an array of `count` values. `result` is the result of a call that has written the
+    /// data.
+    fn data(
+        &mut self,
+        tid: i32,
+        abi: SyscallAbi,
+        kind: &DataKind,
+        address: u64,
+        count: Option<usize>,
+        result: Option<usize>,
+    ) -> Option<CapturedMemory> {
+        if abi.is_32_bit() && !kind.is_same_in_32_bits() {
+            return None;
+        }
+        let (size, is_cut) =
+            count.map_or((kind.size(), false), |count| kind.array_size(count, MOST_STRUCTURES));
+        // The result is the number of bytes in all buffers together.
+        let mut left = result.unwrap_or(usize::MAX);
+        let data = self.pointed(tid, kind, address, (size, is_cut), &mut left)?;
+        Some(match data.pointed.is_empty() {
+            true => CapturedMemory::Bytes(data.bytes, data.is_cut),
+            false => CapturedMemory::Structure(data),
+        })
+    }
+
+    /// Reads data, and the data to which its fields point. `left` is the number of bytes that the buffers
+    /// contain.
+    fn pointed(
+        &mut self,
+        tid: i32,
+        kind: &DataKind,
+        address: u64,
+        (size, is_cut): (usize, bool),
+        left: &mut usize,
+    ) -> Option<CapturedStructure> {
+        let bytes = self.bytes(tid, address, size)?;
+        let mut data = CapturedStructure { bytes, is_cut, pointed: Vec::new() };
+        let DataKind::Structure(structure) = kind else { return Some(data) };
+        for start in (0..data.bytes.len()).step_by(kind.size()) {
+            for field in &structure.fields {
+                let DataKind::Pointer(target, length) = field.kind else { continue };
+                let at = start + field.offset;
+                let address = unsigned(&data.bytes, at, 8).filter(|address| *address != 0);
+                let length = structure.number(length, &data.bytes, start);
+                let (Some(address), Some(length)) = (address, length) else { continue };
+                let length = usize::try_from(length).ok()?;
+                let target = match target {
+                    PointerTarget::Bytes => {
+                        let used = length.min(*left);
+                        *left -= used;
+                        let size = (used.min(self.most_bytes), used > self.most_bytes);
+                        self.pointed(tid, &DataKind::Unsigned(1), address, size, left)
+                    }
+                    PointerTarget::SocketAddress => {
+                        let kind = DataKind::SocketAddress;
+                        self.pointed(tid, &kind, address, kind.array_size(length, MOST_STRUCTURES), left)
+                    }
+                    PointerTarget::Structures(structure) => {
+                        let kind = DataKind::Structure(structure);
+                        self.pointed(tid, &kind, address, kind.array_size(length, MOST_STRUCTURES), left)
+                    }
+                };
+                data.pointed.extend(target.map(|target| (at, target)));
+            }
+        }
+        Some(data)
     }
 
     fn structure(&mut self, tid: i32, address: u64, size: usize) -> Option<CapturedMemory> {
@@ -200,6 +285,14 @@ impl MemoryReader {
         None
     }
 
+    /// Counts the strings in a list.
+    fn count(&mut self, tid: i32, abi: SyscallAbi, address: u64) -> Option<CapturedMemory> {
+        let width = if abi.is_32_bit() { 4 } else { 8 };
+        let list = self.bytes(tid, address, MOST_COUNTED * width)?;
+        let end = list.chunks_exact(width).position(|word| word.iter().all(|byte| *byte == 0))?;
+        Some(CapturedMemory::Count(end))
+    }
+
     fn texts(&mut self, tid: i32, abi: SyscallAbi, address: u64) -> Option<CapturedMemory> {
         let width = if abi.is_32_bit() { 4 } else { 8 };
         let list = self.bytes(tid, address, (MOST_TEXTS + 1) * width)?;
@@ -221,8 +314,15 @@ impl MemoryReader {
     }
 }
 
-fn arguments_of(abi: SyscallAbi, number: u64) -> Option<&'static [SyscallArgument]> {
-    SyscallTable::get().by_number(abi, number)?.arguments.as_deref()
+fn arguments_of(abi: SyscallAbi, number: u64, words: &[u64; 6]) -> Option<&'static [SyscallArgument]> {
+    Some(&SyscallTable::get().by_number(abi, number)?.signature(words)?.arguments)
+}
+
+/// Whether the memory is read at the end of the call. The arguments of a program are read again once the
+/// program runs.
+fn is_read_later(kind: ArgumentKind) -> bool {
+    let answers = matches!(kind, ArgumentKind::Data(DataAccess::Answer, ..));
+    kind.is_output() || kind.is_program_argument() || answers
 }
 
 #[cfg(test)]
@@ -260,6 +360,40 @@ mod tests {
         assert_eq!(memory.bytes(0), Some(&b"/bin/ls"[..]));
         let list = vec![b"ls".to_vec(), b"a-very-l".to_vec()];
         assert_eq!(memory.get(1), Some(&CapturedMemory::Texts(list, false)));
+        let memory = enter(&mut reader, "execve", [0, 0, words.as_ptr() as u64, 0, 0, 0]);
+        assert_eq!(memory.get(2), Some(&CapturedMemory::Count(2)));
+    }
+
+    #[test]
+    fn structures_are_read_with_the_data_they_point_to() {
+        let mut reader = MemoryReader::new(8);
+        let buffers = [b"abcdef".as_slice(), b"a-very-long-buffer"];
+        let list: Vec<[u64; 2]> =
+            buffers.iter().map(|buffer| [buffer.as_ptr() as u64, buffer.len() as u64]).collect();
+        let message = [0, 0, list.as_ptr() as u64, 2, 0, 0, 0u64];
+        let contents = |memory: &CallMemory| {
+            let Some(CapturedMemory::Structure(message)) = memory.get(1) else { panic!("{memory:?}") };
+            let [(16, vectors)] = &message.pointed[..] else { panic!("{message:?}") };
+            let pieces = vectors.pointed.iter().map(|(at, piece)| (*at, piece.bytes.clone(), piece.is_cut));
+            pieces.collect::<Vec<_>>()
+        };
+        let arguments = [3, message.as_ptr() as u64, 0, 0, 0, 0];
+        let memory = enter(&mut reader, "sendmsg", arguments);
+        assert_eq!(contents(&memory), [(0, b"abcdef".to_vec(), false), (16, b"a-very-l".to_vec(), true)]);
+        // A call that receives 8 bytes has filled only the first buffer and two bytes of the second.
+        assert_eq!(enter(&mut reader, "recvmsg", arguments), CallMemory::default());
+        let memory = exit(&mut reader, "recvmsg", 8);
+        assert_eq!(contents(&memory), [(0, b"abcdef".to_vec(), false), (16, b"a-".to_vec(), false)]);
+    }
+
+    #[test]
+    fn lengths_are_read_where_the_call_writes_them() {
+        let mut reader = MemoryReader::new(8);
+        let (address, length) = ([2u8, 0, 0, 80, 127, 0, 0, 1], 4u32);
+        let arguments = [3, address.as_ptr() as u64, &raw const length as u64, 0, 0, 0];
+        let begin = enter(&mut reader, "getsockname", arguments);
+        assert_eq!((begin.bytes(1), begin.bytes(2)), (None, Some(&4u32.to_ne_bytes()[..])));
+        assert_eq!(exit(&mut reader, "getsockname", 0).bytes(1), Some(&address[..4]));
     }
 
     #[test]

@@ -78,7 +78,7 @@ impl CallSelection {
         let is_descriptor = |kind| matches!(kind, ArgumentKind::Fd | ArgumentKind::DirFd);
         let has_descriptor = |call: &&Syscall| {
             changes_descriptors(call.name)
-                || call.arguments.iter().flatten().any(|argument| is_descriptor(argument.kind))
+                || call.arguments().iter().any(|argument| is_descriptor(argument.kind))
         };
         let all = || SyscallTable::get().calls().iter();
         let mut wider = self.clone();

@@ -99,8 +99,9 @@ impl DescriptorTable {
         let entered = &call.entered;
         let Some(known) = entered.call() else { return names };
         let pid = entered.thread.pid;
-        for (at, argument) in known.arguments.iter().flatten().enumerate().take(6) {
+        for argument in known.signature(&entered.arguments).iter().flat_map(|known| &known.arguments) {
             if matches!(argument.kind, ArgumentKind::Fd | ArgumentKind::DirFd) {
+                let at = argument.register;
                 names.arguments[at] = self.name(pid, entered.arguments[at] as i32);
             }
         }
@@ -144,7 +145,7 @@ impl DescriptorTable {
         // All arguments used here have 32 bits. The kernel ignores the upper half of the registers.
         let argument = |at: usize| entered.arguments[at] as u32;
         let fd = argument(0) as i32;
-        let count = known.arguments.as_ref().map_or(0, Vec::len);
+        let count = known.arguments().len();
         // Older calls such as `pipe` have no flags.
         let closes_on_exec = |at: usize| at < count && argument(at) & CLOEXEC != 0;
         let path = |at: usize| Some((entered.memory.bytes(at)?, !entered.memory.is_recorded(at)));

@@ -5,6 +5,10 @@
 pub enum CapturedMemory {
     /// A string without its NUL, a buffer, or a structure. The flag is set if there are more bytes.
     Bytes(Vec<u8>, bool),
+    /// A structure or an array of structures that point to more data.
+    Structure(CapturedStructure),
+    /// The number of strings in a list.
+    Count(usize),
     /// A list of strings. The flag is set if there are more strings.
     Texts(Vec<Vec<u8>>, bool),
     /// A string that the kernel recorded with the event. It is therefore exactly the string that the call
@@ -12,24 +16,49 @@ pub enum CapturedMemory {
     Recorded(Vec<u8>),
 }
 
+/// A structure, or an array of structures, with the data to which its fields point.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CapturedStructure {
+    /// The bytes of the structure or array.
+    pub bytes: Vec<u8>,
+    /// Whether there are more bytes.
+    pub is_cut: bool,
+    /// The data to which fields point, each with the offset of the field in `bytes`.
+    pub pointed: Vec<(usize, CapturedStructure)>,
+}
+
+/// The memory of each argument, by its register.
+type Pieces = Option<Box<[Option<CapturedMemory>; 6]>>;
+
 /// The memory of one call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CallMemory {
-    /// The memory of each argument.
-    pieces: Option<Box<[Option<CapturedMemory>; 6]>>,
+    begin: Pieces,
+    end: Pieces,
 }
 
 impl CallMemory {
-    /// Returns the memory to which this argument points, if it was read.
+    /// Returns the memory to which this argument points, if it was read: at the end of the call if possible.
     pub fn get(&self, argument: usize) -> Option<&CapturedMemory> {
-        self.pieces.as_ref()?.get(argument)?.as_ref()
+        self.at_end(argument).or_else(|| self.at_begin(argument))
+    }
+
+    /// Returns the memory read at the begin of the call.
+    pub fn at_begin(&self, argument: usize) -> Option<&CapturedMemory> {
+        self.begin.as_ref()?.get(argument)?.as_ref()
+    }
+
+    /// Returns the memory read at the end of the call.
+    pub fn at_end(&self, argument: usize) -> Option<&CapturedMemory> {
+        self.end.as_ref()?.get(argument)?.as_ref()
     }
 
     /// Returns the bytes to which this argument points, if they were read.
     pub fn bytes(&self, argument: usize) -> Option<&[u8]> {
         match self.get(argument)? {
             CapturedMemory::Bytes(bytes, _) | CapturedMemory::Recorded(bytes) => Some(bytes),
-            CapturedMemory::Texts(..) => None,
+            CapturedMemory::Structure(structure) => Some(&structure.bytes),
+            CapturedMemory::Texts(..) | CapturedMemory::Count(_) => None,
         }
     }
 
@@ -40,14 +69,19 @@ impl CallMemory {
 
     /// Sets the memory to which this argument points.
     pub fn set(&mut self, argument: usize, memory: CapturedMemory) {
-        if let Some(piece) = self.pieces.get_or_insert_default().get_mut(argument) {
+        if let Some(piece) = self.begin.get_or_insert_default().get_mut(argument) {
             *piece = Some(memory);
         }
     }
 
     /// Adds the memory read at the end of the call.
+    pub fn finish(&mut self, later: Self) {
+        self.end = later.begin;
+    }
+
+    /// Adds memory read at the begin of the call.
     pub fn merge(&mut self, later: Self) {
-        let Some(pieces) = later.pieces else { return };
+        let Some(pieces) = later.begin else { return };
         for (argument, piece) in pieces.into_iter().enumerate() {
             if let Some(piece) = piece {
                 self.set(argument, piece);

@@ -20,7 +20,7 @@ pub use decoder::{SyscallDecoder, SyscallEvent};
 pub use descriptors::{
     CallDescriptors, DescriptorLookup, DescriptorName, DescriptorTable, changes_descriptors,
 };
-pub use memory::{CallMemory, CapturedMemory};
+pub use memory::{CallMemory, CapturedMemory, CapturedStructure};
 pub use summary::{CallKey, CallStatistics, CallSummary, ThreadCalls};
 pub use tasks::TaskLookup;
 pub use tracer::{CallResult, EnteredCall, SyscallTracer, TraceCounts, TracedCall};

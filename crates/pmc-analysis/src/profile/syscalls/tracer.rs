@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use pmc_perfdata::record::{Record, Thread};
-use pmc_sys::abi::syscall::{Syscall, SyscallAbi, SyscallTable};
+use pmc_sys::abi::syscall::{Syscall, SyscallAbi, SyscallSignature, SyscallTable};
 use rustc_hash::FxHashMap;
 
 use super::memory::CallMemory;
@@ -39,6 +39,11 @@ impl EnteredCall {
     /// Returns the call's entry in the table; `None` for an unknown number.
     pub fn call(&self) -> Option<&'static Syscall> {
         SyscallTable::get().by_number(self.abi, self.number)
+    }
+
+    /// Returns the kinds of the call's arguments and result; `None` if they are unknown.
+    pub fn signature(&self) -> Option<&'static SyscallSignature> {
+        self.call()?.signature(&self.arguments)
     }
 }
 

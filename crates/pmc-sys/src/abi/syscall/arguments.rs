@@ -1,6 +1,10 @@
-//! Arguments of system calls: their names, their kinds, and the named values of flags.
+//! Arguments of system calls: their names, kinds and registers, and the kinds of results.
+//!
+//! Parses the lists of arguments in `calls.tsv` and `commands.tsv`. The view formats the arguments, and the
+//! tracer reads the memory to which they point.
 
-use std::sync::OnceLock;
+use super::flags::FlagSet;
+use super::structures::{Condition, DataKind};
 
 /// An argument of a system call.
 #[derive(Debug, Clone, Copy)]
@@ -9,9 +13,21 @@ pub struct SyscallArgument {
     pub name: &'static str,
     /// The kind of value in the register.
     pub kind: ArgumentKind,
+    /// The index of the register.
+    pub register: usize,
+    /// Whether strace prints the name before the value.
+    pub has_label: bool,
+    condition: Option<Condition>,
 }
 
-/// The kind of value in an argument's register. Numbers in the variants are indices of other arguments.
+impl SyscallArgument {
+    /// Whether the call uses the argument. Some arguments are used only with certain flags in another one.
+    pub fn is_used(&self, words: &[u64; 6]) -> bool {
+        self.condition.is_none_or(|condition| condition.holds(words.get(condition.index).copied()))
+    }
+}
+
+/// The kind of value in an argument's register. Numbers in the variants are indices of other registers.
 #[derive(Debug, Clone, Copy)]
 pub enum ArgumentKind {
     /// A file descriptor.
@@ -24,6 +40,8 @@ pub enum ArgumentKind {
     Text,
     /// Address of a NULL-terminated array of string addresses.
     Texts,
+    /// Address of a NULL-terminated array of string addresses, of which only the number is shown.
+    Variables,
     /// Signed 32-bit number.
     Int,
     /// Unsigned 32-bit number.
@@ -38,168 +56,157 @@ pub enum ArgumentKind {
     Address,
     /// Permissions, in base 8.
     Mode,
-    /// Permissions, used if the flags in this argument create a file.
-    CreateMode(usize),
+    /// The type of a file, and its permissions.
+    FileMode,
+    /// The number of a device.
+    Device,
+    /// The priority of input and output.
+    IoPriority,
     /// Address of bytes that the call reads. The argument with this index is their number.
     Input(usize),
     /// Address of bytes that the call writes. The result of the call is their number.
     Output,
+    /// Like [`Output`](Self::Output), with bytes that are always shown in hexadecimal.
+    HexOutput,
     /// Address of a NUL-terminated path that the call writes.
     OutputText,
-    /// Address of a socket address. The argument with this index is its size.
-    SocketAddress(usize),
-    /// Address of a `timespec`.
-    Timespec,
-    /// Address of a `timespec` that the call writes.
-    TimespecOutput,
     /// Address of a `stat` that the call writes.
     Stat,
-    /// Address of two descriptors that the call writes.
-    FdPair,
-    /// Address of a set of signals.
-    SignalSet,
-    /// Address of an array of `pollfd`. The argument with this index is its length.
-    PollFds(usize),
+    /// Address of one or several values.
+    Data(DataAccess, &'static DataKind, Option<DataCount>),
     /// A number with named values.
     Flags(&'static FlagSet),
 }
 
-impl ArgumentKind {
-    /// Whether the call writes to the memory at this address, so that the contents are known only after the
-    /// call.
-    pub fn is_output(self) -> bool {
-        matches!(self, Self::Output | Self::OutputText | Self::Stat | Self::TimespecOutput | Self::FdPair)
-    }
-}
-
-/// How the named values of a [`FlagSet`] combine.
+/// Whether a call reads or writes the data to which an argument points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FlagStyle {
-    /// Each value is a set of bits; a word may combine several values.
-    Bits,
-    /// The word is one of the values.
-    Value,
-    /// The bits in this mask hold one of the values; each of the remaining values is a set of flags.
-    Mask(u64),
-    /// The flags of `clone`: the low 8 bits are a signal.
-    Clone,
+pub enum DataAccess {
+    /// The call reads the data.
+    Read,
+    /// The call writes the data.
+    Write,
+    /// The call reads the data and writes its answer to the same memory. The answer is shown with the result.
+    Answer,
+    /// The call reads the data and writes new data to the same memory. Both are shown.
+    Replace,
 }
 
-/// The named values of an argument.
-#[derive(Debug)]
-pub struct FlagSet {
-    name: &'static str,
-    style: FlagStyle,
-    values: Vec<(&'static str, u64)>,
-    /// Indices into `values`, starting with the values that have the most bits.
-    most_bits_first: Vec<usize>,
+/// The number of elements in an array.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DataCount {
+    /// The value of the register with this index.
+    Register(usize),
+    /// The 32-bit number to which the register with this index points after the call.
+    Pointed(usize),
+    /// The result of the call.
+    Result,
 }
 
-impl FlagSet {
-    /// Returns the set with this name, such as `open_flags`.
-    pub fn named(name: &str) -> Option<&'static Self> {
-        static SETS: OnceLock<Vec<FlagSet>> = OnceLock::new();
-        let sets = SETS.get_or_init(|| include_str!("flags.tsv").lines().filter_map(Self::parse).collect());
-        sets.iter().find(|set| set.name == name)
+impl ArgumentKind {
+    /// Whether the argument is formatted after the call, because the call writes to the memory at this
+    /// address.
+    pub fn is_output(self) -> bool {
+        match self {
+            Self::Data(access, ..) => matches!(access, DataAccess::Write | DataAccess::Replace),
+            _ => matches!(self, Self::Output | Self::HexOutput | Self::OutputText | Self::Stat),
+        }
     }
 
-    fn parse(line: &'static str) -> Option<Self> {
-        let mut fields = line.split('\t');
-        let name = fields.next()?;
-        let style = match fields.next()? {
-            "enum" => FlagStyle::Value,
-            "open" => FlagStyle::Mask(3),
-            "clone" => FlagStyle::Clone,
-            style => style
-                .strip_prefix("mask")
-                .and_then(|mask| mask.parse().ok())
-                .map_or(FlagStyle::Bits, FlagStyle::Mask),
-        };
-        let value = |word: &'static str| {
-            let (name, value) = word.split_once("=0x")?;
-            Some((name, u64::from_str_radix(value, 16).ok()?))
-        };
-        let values: Vec<(&str, u64)> = fields.next()?.split(' ').filter_map(value).collect();
-        let mut most_bits_first: Vec<usize> = (0..values.len()).collect();
-        most_bits_first.sort_by_key(|at| std::cmp::Reverse(values[*at].1.count_ones()));
-        Some(Self { name, style, values, most_bits_first })
-    }
-
-    /// Returns the variant of this set for Arm, where some bits differ.
-    pub fn on_arm(&'static self) -> &'static Self {
-        if self.name == "open_flags" { Self::named("open_flags.arm").unwrap_or(self) } else { self }
-    }
-
-    /// Formats a word as strace does: the names of its values joined by `|`, and the remaining bits in
-    /// hexadecimal.
-    pub fn names(&self, word: u64) -> String {
-        let mut parts: Vec<String> = Vec::new();
-        let mut rest = word;
-        let exactly = |word: u64| self.values.iter().find(|(_, value)| *value == word);
-        let mask = match self.style {
-            FlagStyle::Value => u64::MAX,
-            FlagStyle::Mask(mask) => mask,
-            FlagStyle::Clone => 0xff,
-            FlagStyle::Bits => 0,
-        };
-        let is_signal = self.style == FlagStyle::Clone;
-        match self.style {
-            FlagStyle::Value | FlagStyle::Mask(_) => {
-                if let Some((name, value)) = exactly(word & mask) {
-                    parts.push((*name).to_owned());
-                    rest &= !value;
-                }
-            }
-            FlagStyle::Bits => {
-                if let Some((name, _)) = exactly(word) {
-                    return (*name).to_owned();
-                }
-            }
-            FlagStyle::Clone => rest &= !0xff,
-        }
-        if self.style != FlagStyle::Value {
-            // Values with several bits are matched before values with some of the same bits.
-            let mut found: Vec<usize> = Vec::new();
-            for &at in &self.most_bits_first {
-                let value = self.values[at].1;
-                if value != 0 && value & mask == 0 && rest & value == value {
-                    rest &= !value;
-                    found.push(at);
-                }
-            }
-            found.sort_unstable();
-            parts.extend(found.into_iter().map(|at| self.values[at].0.to_owned()));
-        }
-        if rest != 0 || parts.is_empty() && !is_signal {
-            parts.push(if rest == 0 { "0".to_owned() } else { format!("{rest:#x}") });
-        }
-        if is_signal && (word & mask != 0 || parts.is_empty()) {
-            let signal = Self::named("signal").filter(|_| word & mask != 0);
-            parts.push(signal.map_or_else(|| "0".to_owned(), |signal| signal.names(word & mask)));
-        }
-        parts.join("|")
+    /// Whether the argument is the address of strings whose contents are lost when the call executes a
+    /// program.
+    pub fn is_program_argument(self) -> bool {
+        matches!(self, Self::Texts)
     }
 }
 
-/// Parses a list `name:kind name:kind.INDEX …`; `-` is the empty list. Returns `None` for `?`, which means
-/// that the arguments are unknown.
-pub(super) fn parse(list: &'static str) -> Option<Vec<SyscallArgument>> {
+/// How the result of a successful call is formatted.
+#[derive(Debug, Clone, Copy, Default)]
+pub enum ResultKind {
+    /// A decimal number.
+    #[default]
+    Number,
+    /// Permissions, in base 8.
+    Octal,
+    /// An address.
+    Hex,
+    /// A hexadecimal number, and its names after the word `flags`. 0 has no names unless the set names it.
+    Flags(&'static FlagSet),
+    /// A hexadecimal number, and its names.
+    Bits(&'static FlagSet),
+    /// A decimal number, and its name.
+    Name(&'static FlagSet),
+    /// The number of descriptors that are ready, and which they are; 0 after a timeout.
+    Ready,
+    /// The priority of input and output.
+    IoPriority,
+}
+
+/// The arguments and the result of a call, or of one command of a call.
+#[derive(Debug, Default)]
+pub struct SyscallSignature {
+    /// The arguments, in the order in which strace prints them.
+    pub arguments: Vec<SyscallArgument>,
+    /// The kind of the result.
+    pub result: ResultKind,
+}
+
+/// Parses a list `NAME:KIND NAME:KIND …`; `-` is the empty list. Returns `None` for `?`, which means that the
+/// arguments are unknown. Each kind may end with `@REGISTER`, if that is not the argument's position, and with
+/// a [`Condition`] after `?`. The name `=` stands for the result.
+pub(super) fn parse(list: &'static str) -> Option<SyscallSignature> {
+    let mut signature = SyscallSignature::default();
     match list {
-        "?" | "" => None,
-        "-" => Some(Vec::new()),
-        _ => Some(list.split(' ').filter_map(argument).collect()),
+        "?" | "" => return None,
+        "-" => return Some(signature),
+        _ => {}
     }
+    for (position, word) in list.split(' ').enumerate() {
+        match word.strip_prefix("=:") {
+            Some(kind) => signature.result = result(kind)?,
+            None => signature.arguments.push(argument(position, word)?),
+        }
+    }
+    Some(signature)
 }
 
-fn argument(word: &'static str) -> Option<SyscallArgument> {
-    let (name, kind) = word.split_once(':')?;
-    let (kind, index) = kind.split_once('.').map_or((kind, 0), |(kind, at)| (kind, at.parse().unwrap_or(0)));
-    let kind = match kind {
+fn argument(position: usize, word: &'static str) -> Option<SyscallArgument> {
+    let (name, rest) = word.split_once(':')?;
+    let (rest, condition) = match rest.split_once('?') {
+        Some((rest, condition)) => (rest, Some(Condition::parse(condition)?)),
+        None => (rest, None),
+    };
+    let (kind, register) = match rest.split_once('@') {
+        Some((kind, register)) => (kind, register.parse().ok()?),
+        None => (rest, position),
+    };
+    let has_label = name.starts_with('+');
+    let name = name.trim_start_matches('+');
+    (register < 6).then_some(SyscallArgument { name, kind: self::kind(kind)?, register, has_label, condition })
+}
+
+fn kind(word: &'static str) -> Option<ArgumentKind> {
+    let accesses = [
+        ("<>", DataAccess::Answer),
+        ("=>", DataAccess::Replace),
+        ("<", DataAccess::Read),
+        (">", DataAccess::Write),
+    ];
+    for (sign, access) in accesses {
+        if let Some(data) = word.strip_prefix(sign) {
+            let (kind, count) = match data.strip_suffix(']').and_then(|data| data.split_once('[')) {
+                Some((kind, count)) => (kind, Some(self::count(count)?)),
+                None => (data, None),
+            };
+            return Some(ArgumentKind::Data(access, DataKind::named(kind)?, count));
+        }
+    }
+    Some(match word {
         "fd" => ArgumentKind::Fd,
         "dirfd" => ArgumentKind::DirFd,
         "path" => ArgumentKind::Path,
         "str" => ArgumentKind::Text,
         "strv" => ArgumentKind::Texts,
+        "vars" => ArgumentKind::Variables,
         "int" => ArgumentKind::Int,
         "uint" => ArgumentKind::Uint,
         "long" => ArgumentKind::Long,
@@ -207,57 +214,36 @@ fn argument(word: &'static str) -> Option<SyscallArgument> {
         "hex" => ArgumentKind::Hex,
         "ptr" => ArgumentKind::Address,
         "octal" => ArgumentKind::Mode,
-        "create_mode" => ArgumentKind::CreateMode(index),
-        "in" => ArgumentKind::Input(index),
+        "file_mode" => ArgumentKind::FileMode,
+        "dev" => ArgumentKind::Device,
+        "ioprio" => ArgumentKind::IoPriority,
         "out" => ArgumentKind::Output,
+        "outhex" => ArgumentKind::HexOutput,
         "outstr" => ArgumentKind::OutputText,
-        "sockaddr" => ArgumentKind::SocketAddress(index),
-        "timespec" => ArgumentKind::Timespec,
-        "timespecout" => ArgumentKind::TimespecOutput,
         "stat" => ArgumentKind::Stat,
-        "fdpair" => ArgumentKind::FdPair,
-        "sigset" => ArgumentKind::SignalSet,
-        "pollfd" => ArgumentKind::PollFds(index),
-        set => ArgumentKind::Flags(FlagSet::named(set)?),
-    };
-    Some(SyscallArgument { name, kind })
+        word => match word.strip_prefix("in.") {
+            Some(index) => ArgumentKind::Input(index.parse().ok()?),
+            None => ArgumentKind::Flags(FlagSet::named(word)?),
+        },
+    })
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::abi::syscall::SyscallTable;
-
-    #[test]
-    fn words_are_named_as_in_strace() {
-        let names = |set: &str, word| FlagSet::named(set).unwrap().names(word);
-        assert_eq!(names("open_flags", 0x8_0000), "O_RDONLY|O_CLOEXEC");
-        assert_eq!(names("open_flags", 0o1101), "O_WRONLY|O_CREAT|O_TRUNC");
-        assert_eq!(names("open_flags", 0x10_1002), "O_RDWR|O_SYNC");
-        assert_eq!(names("access_mode", 0), "F_OK");
-        assert_eq!(names("access_mode", 6), "R_OK|W_OK");
-        assert_eq!(names("mmap_prot", 0), "PROT_NONE");
-        assert_eq!(names("mmap_flags", 0x22), "MAP_PRIVATE|MAP_ANONYMOUS");
-        assert_eq!(names("seek_whence", 1), "SEEK_CUR");
-        assert_eq!(names("seek_whence", 77), "0x4d");
-        assert_eq!(names("wait_options", 0), "0");
-        assert_eq!(names("futex_op", 129), "FUTEX_WAKE|FUTEX_PRIVATE_FLAG");
-        assert_eq!(names("clone_flags", 0x120_0011), "CLONE_CHILD_CLEARTID|CLONE_CHILD_SETTID|SIGCHLD");
-        assert_eq!(names("clone_flags", 0), "0");
-        assert_eq!(names("socket_type", 0x80002), "SOCK_DGRAM|SOCK_CLOEXEC");
-        assert_eq!(names("at_flags", 0x1100), "AT_SYMLINK_NOFOLLOW|AT_EMPTY_PATH");
-        let arm = FlagSet::named("open_flags").unwrap().on_arm();
-        assert_eq!(arm.names(0x4000), "O_RDONLY|O_DIRECTORY");
+fn count(word: &str) -> Option<DataCount> {
+    match word.strip_prefix('*') {
+        Some(register) => register.parse().ok().map(DataCount::Pointed),
+        None if word == "=" => Some(DataCount::Result),
+        None => word.parse().ok().map(DataCount::Register),
     }
+}
 
-    #[test]
-    fn every_kind_in_the_table_is_known() {
-        for line in include_str!("calls.tsv").lines() {
-            let (name, list) = (line.split('\t').next().unwrap(), line.rsplit('\t').next().unwrap());
-            let words = if matches!(list, "-" | "?") { 0 } else { list.split(' ').count() };
-            let call = SyscallTable::get().by_name(name).unwrap();
-            assert_eq!(call.arguments.as_ref().map_or(0, Vec::len), words, "{name}: {list}");
-            assert!(words <= 6, "{name}");
-        }
-    }
+fn result(word: &str) -> Option<ResultKind> {
+    let set = |prefix: &str| word.strip_prefix(prefix).and_then(FlagSet::named);
+    let named = set("flags.").map(ResultKind::Flags).or_else(|| set("bits.").map(ResultKind::Bits));
+    named.or_else(|| set("name.").map(ResultKind::Name)).or(match word {
+        "octal" => Some(ResultKind::Octal),
+        "hex" => Some(ResultKind::Hex),
+        "ready" => Some(ResultKind::Ready),
+        "ioprio" => Some(ResultKind::IoPriority),
+        _ => None,
+    })
 }

@@ -1,15 +1,20 @@
 //! System calls: names, numbers by architecture, arguments, and strace's classes.
 //!
-//! The tables are text: `calls.tsv` (name, number on x86-64, i386, arm64 and arm, classes, arguments) and
-//! `flags.tsv` (named values of arguments). `tests/syscall-tables` takes the numbers and values from the
-//! kernel's headers. The arguments were taken from the format files of the system-call tracepoints; their
-//! kinds were then refined by hand. The classes are taken from strace 6.1.
+//! The tables are text: `calls.tsv` (name, number on x86-64, i386, arm64 and arm, classes, arguments),
+//! `commands.tsv` (arguments of single commands, such as `F_SETFL` of `fcntl`), `structures.tsv` (data to
+//! which arguments point) and `flags.tsv` (named values of arguments). `tests/syscall-tables` takes the
+//! numbers and values from the kernel's headers. The arguments were taken from the format files of the
+//! system-call tracepoints; their kinds were then refined by hand. The classes are taken from strace 6.1.
 
 mod arguments;
+mod flags;
+mod structures;
 
 use std::sync::OnceLock;
 
-pub use arguments::{ArgumentKind, FlagSet, FlagStyle, SyscallArgument};
+pub use arguments::{ArgumentKind, DataAccess, DataCount, ResultKind, SyscallArgument, SyscallSignature};
+pub use flags::{FlagSet, hexadecimal};
+pub use structures::{DataKind, PointerTarget, Structure, StructureField, unsigned};
 
 /// The ABI of a system call, which determines its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -61,14 +66,63 @@ pub struct Syscall {
     /// The number in each ABI, in the order of [`SyscallAbi`].
     numbers: [Option<u16>; 4],
     classes: &'static str,
-    /// The arguments; `None` if they are unknown.
-    pub arguments: Option<Vec<SyscallArgument>>,
+    /// The arguments and the result; `None` if they are unknown.
+    signature: Option<SyscallSignature>,
+    /// Arguments and results of single commands. The first one that fits is used.
+    commands: Vec<SyscallCommand>,
+}
+
+/// A command of a call, such as `F_SETFL` of `fcntl`.
+#[derive(Debug)]
+struct SyscallCommand {
+    /// Indices of registers, each with the values that it must have, and the set that names them.
+    values: Vec<(usize, Vec<u64>, Option<&'static FlagSet>)>,
+    signature: SyscallSignature,
+}
+
+impl SyscallCommand {
+    /// Parses a row: `NAME=VALUE,VALUE …` for the arguments that select the command, and all arguments.
+    fn parse(selectors: &str, list: &'static str) -> Option<Self> {
+        let signature = arguments::parse(list)?;
+        let mut values = Vec::new();
+        for selector in selectors.split(' ') {
+            let (name, words) = selector.split_once('=')?;
+            let argument = signature.arguments.iter().find(|argument| argument.name == name)?;
+            let set = match argument.kind {
+                ArgumentKind::Flags(set) => Some(set),
+                _ => None,
+            };
+            let value = |word: &str| set.and_then(|set| set.value(word)).or_else(|| structures::number(word));
+            values.push((argument.register, words.split(',').map(value).collect::<Option<_>>()?, set));
+        }
+        Some(Self { values, signature })
+    }
+
+    fn fits(&self, words: &[u64; 6]) -> bool {
+        self.values.iter().all(|(register, values, set)| {
+            // Commands have 32 bits.
+            let word = u64::from(words[*register] as u32);
+            values.contains(&set.map_or(word, |set| set.value_bits(word)))
+        })
+    }
 }
 
 impl Syscall {
     /// Returns the number of the call in this ABI; `None` if the ABI does not have the call.
     pub fn number(&self, abi: SyscallAbi) -> Option<u16> {
         self.numbers[abi as usize]
+    }
+
+    /// Returns the arguments in general, regardless of the command; empty if they are unknown.
+    pub fn arguments(&self) -> &[SyscallArgument] {
+        self.signature.as_ref().map_or(&[], |signature| &signature.arguments)
+    }
+
+    /// Returns the arguments and the result of a call with these words in its registers; `None` if they are
+    /// unknown.
+    pub fn signature(&self, words: &[u64; 6]) -> Option<&SyscallSignature> {
+        let command = self.commands.iter().find(|command| command.fits(words));
+        command.map(|command| &command.signature).or(self.signature.as_ref())
     }
 
     /// Returns the call's name in the kernel's tracepoints, such as `newstat` in
@@ -106,10 +160,10 @@ impl SyscallTable {
     /// Returns the table, which is parsed on first use.
     pub fn get() -> &'static Self {
         static TABLE: OnceLock<SyscallTable> = OnceLock::new();
-        TABLE.get_or_init(|| Self::parse(include_str!("calls.tsv")))
+        TABLE.get_or_init(|| Self::parse(include_str!("calls.tsv"), include_str!("commands.tsv")))
     }
 
-    fn parse(text: &'static str) -> Self {
+    fn parse(text: &'static str, commands: &'static str) -> Self {
         let mut table = Self { calls: Vec::new(), by_number: Default::default() };
         for line in text.lines() {
             let mut fields = line.split('\t');
@@ -124,7 +178,18 @@ impl SyscallTable {
                 }
                 by_number[number] = table.calls.len() as u16;
             }
-            table.calls.push(Syscall { name, numbers, classes, arguments: arguments::parse(list) });
+            let (signature, commands) = (arguments::parse(list), Vec::new());
+            table.calls.push(Syscall { name, numbers, classes, signature, commands });
+        }
+        for line in commands.lines() {
+            let mut fields = line.split('\t');
+            let [names, selectors, list] = [(); 3].map(|()| fields.next().unwrap_or_default());
+            for name in names.split(',') {
+                let call = table.calls.iter_mut().find(|call| call.name == name);
+                if let (Some(call), Some(command)) = (call, SyscallCommand::parse(selectors, list)) {
+                    call.commands.push(command);
+                }
+            }
         }
         table
     }
@@ -189,6 +254,34 @@ mod tests {
         assert!(table.calls().is_sorted_by_key(|call| call.name));
         assert_eq!(table.by_name("read").and_then(|call| call.number(SyscallAbi::X86_64)), Some(0));
         assert!(table.by_name("nosuch").is_none());
+    }
+
+    #[test]
+    fn every_row_is_parsed() {
+        let table = SyscallTable::get();
+        for line in include_str!("calls.tsv").lines() {
+            let (name, list) = (line.split('\t').next().unwrap(), line.rsplit('\t').next().unwrap());
+            let call = table.by_name(name).unwrap();
+            assert_eq!(call.signature.is_none(), list == "?", "{name}: {list}");
+            assert!(call.arguments().len() <= 6, "{name}");
+        }
+        for line in include_str!("commands.tsv").lines() {
+            let fields: Vec<&str> = line.split('\t').collect();
+            assert!(SyscallCommand::parse(fields[1], fields[2]).is_some(), "{line}");
+            assert!(fields[0].split(',').all(|name| table.by_name(name).is_some()), "{line}");
+        }
+    }
+
+    #[test]
+    fn commands_select_the_arguments() {
+        let names = |call: &str, words: [u64; 6]| {
+            let signature = SyscallTable::get().by_name(call).unwrap().signature(&words).unwrap();
+            signature.arguments.iter().map(|argument| argument.name).collect::<Vec<_>>()
+        };
+        assert_eq!(names("fcntl", [3, 1, 7, 0, 0, 0]), ["fd", "cmd"]);
+        assert_eq!(names("fcntl", [3, 77, 7, 0, 0, 0]), ["fd", "cmd", "arg"]);
+        assert_eq!(names("futex", [0, 0x189, 2, 0, 0, 5]), ["uaddr", "futex_op", "val", "timeout", "val3"]);
+        assert_eq!(names("prctl", [0xf, 1, 1, 1, 1, 0]), ["option", "name"]);
     }
 
     #[test]
