@@ -24,6 +24,7 @@ mod profile;
 mod record;
 mod top;
 mod trace;
+mod trace_notation;
 mod wall;
 
 /// A temporary folder for programs and recordings.

@@ -81,8 +81,7 @@ pub(super) const EVENTS: [&str; 2] = ["raw_syscalls:sys_enter", "raw_syscalls:sy
 fn events_with_texts(host: &Host, selection: &CallSelection) -> Vec<String> {
     let has_text = |call: &&Syscall| {
         let is_text = |kind| matches!(kind, ArgumentKind::Path | ArgumentKind::Text);
-        selection.has(Some(call.name))
-            && call.arguments().iter().any(|argument| is_text(argument.kind))
+        selection.has(Some(call.name)) && call.arguments().iter().any(|argument| is_text(argument.kind))
     };
     let has_texts = |name: &str| {
         let fields = host.tracepoint_fields("syscalls", name).unwrap_or_default();

@@ -3,8 +3,6 @@
 //! Memory contents that pmc read after the call are marked with `~`, because they may have changed since the
 //! call. The mark precedes them, but follows a set of signals.
 
-use std::fmt::Write;
-
 use pmc_analysis::profile::syscalls::{
     CallDescriptors, CallResult, CapturedMemory, DescriptorName, EnteredCall, TracedCall,
 };
@@ -33,8 +31,7 @@ pub(super) struct ShownArgument {
 pub(super) fn arguments(call: &TracedCall, descriptors: &CallDescriptors) -> Vec<ShownArgument> {
     let entered = &call.entered;
     let Some(signature) = entered.signature() else {
-        let unknown =
-            |value| ShownArgument { name: "", has_label: false, value, is_output: false };
+        let unknown = |value| ShownArgument { name: "", has_label: false, value, is_output: false };
         return entered.arguments.iter().map(|word| unknown(format!("{word:#x}"))).collect();
     };
     let used = signature.arguments.iter().filter(|argument| argument.is_used(&entered.arguments));
@@ -114,9 +111,9 @@ fn memory(call: &EnteredCall, at: usize, kind: ArgumentKind) -> Option<String> {
 /// Returns the formatted contents of memory, marked `~` if they may have changed; `None` if they are invalid.
 fn captured(kind: ArgumentKind, memory: &CapturedMemory, call: &EnteredCall, at: usize) -> Option<String> {
     let text = match (kind, memory) {
-        (_, CapturedMemory::Recorded(bytes)) => return Some(quoted(bytes, false)),
+        (_, CapturedMemory::Recorded(bytes)) => return Some(structures::quoted(bytes, false)),
         (_, CapturedMemory::Texts(list, is_cut)) => {
-            let mut words: Vec<String> = list.iter().map(|text| quoted(text, false)).collect();
+            let mut words: Vec<String> = list.iter().map(|text| structures::quoted(text, false)).collect();
             words.extend(is_cut.then(|| "...".to_owned()));
             format!("[{}]", words.join(", "))
         }
@@ -129,37 +126,10 @@ fn captured(kind: ArgumentKind, memory: &CapturedMemory, call: &EnteredCall, at:
             let digits: String = bytes.iter().map(|byte| format!("\\x{byte:02x}")).collect();
             format!("\"{digits}\"{}", if *is_cut { "..." } else { "" })
         }
-        (_, CapturedMemory::Bytes(bytes, is_cut)) => quoted(bytes, *is_cut),
+        (_, CapturedMemory::Bytes(bytes, is_cut)) => structures::quoted(bytes, *is_cut),
         (_, CapturedMemory::Structure(_)) => return None,
     };
     Some(format!("~{text}"))
-}
-
-/// Returns bytes as a C string literal in plain ASCII.
-pub(super) fn quoted(bytes: &[u8], is_cut: bool) -> String {
-    let mut out = String::with_capacity(bytes.len() + 2);
-    out.push('"');
-    for (at, &byte) in bytes.iter().enumerate() {
-        match byte {
-            b'"' => out.push_str("\\\""),
-            b'\\' => out.push_str("\\\\"),
-            b'\n' => out.push_str("\\n"),
-            b'\r' => out.push_str("\\r"),
-            b'\t' => out.push_str("\\t"),
-            b' '..=b'~' => out.push(byte.into()),
-            _ => {
-                // If a digit follows, write all three octal digits. Otherwise, the digit would be read as
-                // part of the number.
-                let is_digit_next = bytes.get(at + 1).is_some_and(|next| next.is_ascii_digit());
-                let _ = if is_digit_next { write!(out, "\\{byte:03o}") } else { write!(out, "\\{byte:o}") };
-            }
-        }
-    }
-    out.push('"');
-    if is_cut {
-        out.push_str("...");
-    }
-    out
 }
 
 /// Returns the result of a call: a number, a descriptor, an address, or an error with its message.
@@ -217,7 +187,9 @@ fn answers(call: &EnteredCall) -> Vec<String> {
         let ArgumentKind::Data(DataAccess::Answer, kind, count) = argument.kind else { return None };
         let memory = call.memory.at_end(argument.register)?;
         let text = match kind {
-            DataKind::Structure(structure) if count.is_some() => structures::ready(structure, memory, call.abi)?,
+            DataKind::Structure(structure) if count.is_some() => {
+                structures::ready(structure, memory, call.abi)?
+            }
             _ => structures::data(kind, count.is_some(), memory, call.abi)?,
         };
         let label = match argument.name {
@@ -261,6 +233,7 @@ mod tests {
         let mut all = CallMemory::default();
         if let Some((at, bytes)) = memory {
             all.set(at, CapturedMemory::Bytes(bytes.to_vec(), false));
+            all.finish(all.clone());
         }
         let call = call(name, words, all, CallResult::Value(0));
         let values: Vec<String> =
@@ -287,6 +260,15 @@ mod tests {
         assert_eq!(shown("lseek", &[3, -4i64 as u64, 1], None), "3, -4, SEEK_CUR");
         assert_eq!(shown("chmod", &[0, 0o755], None), "NULL, 0755");
         assert_eq!(shown("kill", &[5, 15], None), "5, SIGTERM");
+        assert_eq!(shown("signalfd4", &[u64::MAX, 0, 8, 0x80000], None), "-1, NULL, 8, SFD_CLOEXEC");
+        assert_eq!(shown("io_destroy", &[0x7f00_1234_5678], None), "0x7f0012345678");
+        assert_eq!(shown("fcntl", &[3, 4, 0xc00], None), "3, F_SETFL, O_RDONLY|O_APPEND|O_NONBLOCK");
+        assert_eq!(shown("prctl", &[4, 1, 7, 7, 7], None), "PR_SET_DUMPABLE, SUID_DUMP_USER");
+        assert_eq!(shown("futex", &[8, 0x81, 1, 7, 7, 7], None), "0x8, FUTEX_WAKE_PRIVATE, 1");
+        assert_eq!(shown("mknod", &[0, 0o10600, 0x103], None), "NULL, S_IFIFO|0600");
+        assert_eq!(shown("mknod", &[0, 0o20600, 0x103], None), "NULL, S_IFCHR|0600, makedev(0x1, 0x3)");
+        assert_eq!(shown("mremap", &[1, 2, 3, 1, 5], None), "0x1, 2, 3, MREMAP_MAYMOVE");
+        assert_eq!(shown("mremap", &[1, 2, 3, 3, 5], None), "0x1, 2, 3, MREMAP_MAYMOVE|MREMAP_FIXED, 0x5");
         assert_eq!(
             ["0", "7", "22"].map(|mode| shown("umask", &[u64::from_str_radix(mode, 8).unwrap()], None)),
             ["000", "007", "022"]
@@ -326,13 +308,47 @@ mod tests {
             shown("rt_sigprocmask", &[0, 9, 0, 8], Some((1, &set))),
             "SIG_BLOCK, [RTMIN RT_1]~, NULL, 8"
         );
+        let most = (u64::MAX ^ 1).to_ne_bytes();
+        assert_eq!(shown("rt_sigsuspend", &[9, 8], Some((0, &most))), "~[HUP]~, 8");
+        assert_eq!(shown("getrandom", &[9, 2, 1], Some((0, b"\x8ca"))), "~\"\\x8c\\x61\", 2, GRND_NONBLOCK");
         let polled = [3u8, 0, 0, 0, 1, 0, 0, 0];
         assert_eq!(shown("poll", &[9, 1, 5], Some((0, &polled))), "~[{fd=3, events=POLLIN}], 1, 5");
     }
 
     #[test]
+    fn answers_and_changed_lengths_are_shown_with_both_values() {
+        let answered = |name: &str, words: &[u64], at, begin: &[u8], end: &[u8], value| {
+            let (mut memory, mut later) = (CallMemory::default(), CallMemory::default());
+            memory.set(at, CapturedMemory::Bytes(begin.to_vec(), false));
+            later.set(at, CapturedMemory::Bytes(end.to_vec(), false));
+            memory.finish(later);
+            let call = call(name, words, memory, CallResult::Value(value));
+            let values = arguments(&call, &CallDescriptors::default()).into_iter().map(|shown| shown.value);
+            format!(
+                "{} = {}",
+                values.collect::<Vec<_>>().join(", "),
+                result(&call, &CallDescriptors::default())
+            )
+        };
+        let (before, after) = (128u32.to_ne_bytes(), 16u32.to_ne_bytes());
+        assert_eq!(answered("getsockname", &[3, 0, 9], 2, &before, &after, 0), "3, NULL, ~[128 => 16] = 0");
+        assert_eq!(answered("getsockname", &[3, 0, 9], 2, &after, &after, 0), "3, NULL, ~[16] = 0");
+        assert_eq!(
+            answered(
+                "select",
+                &[5, 9, 0, 0, 0],
+                1,
+                &[0x18, 0, 0, 0, 0, 0, 0, 0],
+                &[8, 0, 0, 0, 0, 0, 0, 0],
+                1
+            ),
+            "5, ~[3 4], NULL, NULL, NULL = 1 (in ~[3])"
+        );
+    }
+
+    #[test]
     fn bytes_are_quoted_in_plain_ascii() {
-        assert_eq!(quoted(b"\x1b[0m\x007\xff", true), "\"\\33[0m\\0007\\377\"...");
+        assert_eq!(structures::quoted(b"\x1b[0m\x007\xff", true), "\"\\33[0m\\0007\\377\"...");
     }
 
     #[test]
@@ -342,6 +358,15 @@ mod tests {
         };
         assert_eq!(shown("read", CallResult::Value(5)), "5");
         assert_eq!(shown("mmap", CallResult::Value(0x7f00)), "0x7f00");
+        assert_eq!([0o22, 0].map(|mask| shown("umask", CallResult::Value(mask))), ["022", "000"]);
+        assert_eq!(shown("poll", CallResult::Value(0)), "0 (Timeout)");
+        assert_eq!(shown("rt_sigtimedwait", CallResult::Value(10)), "10 (SIGUSR1)");
+        let flags = |command, value| {
+            let call = call("fcntl", &[3, command], CallMemory::default(), CallResult::Value(value));
+            result(&call, &CallDescriptors::default())
+        };
+        assert_eq!([flags(1, 1), flags(1, 0)], ["0x1 (flags FD_CLOEXEC)", "0"]);
+        assert_eq!([flags(3, 0x402), flags(3, 0)], ["0x402 (flags O_RDWR|O_APPEND)", "0 (flags O_RDONLY)"]);
         let mut short =
             call("mmap", &[], CallMemory::default(), CallResult::Value(0xf7fc_0000u32 as i32 as i64));
         short.entered.abi = SyscallAbi::I386;

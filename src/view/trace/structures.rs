@@ -1,14 +1,11 @@
 //! Formats the data to which the arguments of system calls point, in strace's notation: numbers, structures,
 //! sets and arrays. The values inside structures and single arguments have the same notation.
 
+use std::fmt::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use pmc_analysis::profile::syscalls::{CapturedMemory, CapturedStructure};
-use pmc_sys::abi::syscall::{
-    DataKind, FlagSet, PointerTarget, Structure, SyscallAbi, hexadecimal, unsigned,
-};
-
-use super::arguments::quoted;
+use pmc_sys::abi::syscall::{DataKind, FlagSet, PointerTarget, Structure, SyscallAbi, hexadecimal, unsigned};
 
 /// The bytes of one value or array, and the data to which its fields point.
 #[derive(Clone, Copy)]
@@ -22,9 +19,7 @@ struct ShownData<'a> {
 impl<'a> ShownData<'a> {
     fn new(memory: &'a CapturedMemory, abi: SyscallAbi) -> Option<Self> {
         match memory {
-            CapturedMemory::Bytes(bytes, is_cut) => {
-                Some(Self { bytes, is_cut: *is_cut, pointed: &[], abi })
-            }
+            CapturedMemory::Bytes(bytes, is_cut) => Some(Self { bytes, is_cut: *is_cut, pointed: &[], abi }),
             CapturedMemory::Structure(structure) => Some(Self::of(structure, abi)),
             _ => None,
         }
@@ -113,8 +108,8 @@ impl<'a> ShownData<'a> {
     }
 }
 
-/// Formats data to which an argument points; `None` if it is not whole. `is_array` says whether it is an array
-/// rather than one value.
+/// Formats data to which an argument points; `None` if it is not whole. `is_array` says whether it is an
+/// array rather than one value.
 pub(super) fn data(
     kind: &DataKind,
     is_array: bool,
@@ -133,13 +128,44 @@ pub(super) fn data(
 }
 
 /// Formats those elements of an array of `pollfd` that have an answer.
-pub(super) fn ready(structure: &'static Structure, memory: &CapturedMemory, abi: SyscallAbi) -> Option<String> {
+pub(super) fn ready(
+    structure: &'static Structure,
+    memory: &CapturedMemory,
+    abi: SyscallAbi,
+) -> Option<String> {
     let shown = ShownData::new(memory, abi)?;
     let result = structure.result();
     let starts = (0..shown.bytes.len()).step_by(DataKind::Structure(result).size());
     let is_ready = |start: &usize| result.number(1, shown.bytes, *start).is_some_and(|events| events != 0);
     let ready: Vec<String> = starts.filter(is_ready).map(|start| shown.structure(result, start)).collect();
     Some(format!("[{}]", ready.join(", ")))
+}
+
+/// Returns bytes as a C string literal in plain ASCII.
+pub(super) fn quoted(bytes: &[u8], is_cut: bool) -> String {
+    let mut out = String::with_capacity(bytes.len() + 2);
+    out.push('"');
+    for (at, &byte) in bytes.iter().enumerate() {
+        match byte {
+            b'"' => out.push_str("\\\""),
+            b'\\' => out.push_str("\\\\"),
+            b'\n' => out.push_str("\\n"),
+            b'\r' => out.push_str("\\r"),
+            b'\t' => out.push_str("\\t"),
+            b' '..=b'~' => out.push(byte.into()),
+            _ => {
+                // If a digit follows, write all three octal digits. Otherwise, the digit would be read as
+                // part of the number.
+                let is_digit_next = bytes.get(at + 1).is_some_and(|next| next.is_ascii_digit());
+                let _ = if is_digit_next { write!(out, "\\{byte:03o}") } else { write!(out, "\\{byte:o}") };
+            }
+        }
+    }
+    out.push('"');
+    if is_cut {
+        out.push_str("...");
+    }
+    out
 }
 
 /// Formats a word as the names of its values.
@@ -191,7 +217,7 @@ pub(super) fn io_priority(word: u32) -> String {
 fn limit(limit: u64) -> String {
     match limit {
         u64::MAX => "RLIM64_INFINITY".to_owned(),
-        1025.. if limit % 1024 == 0 => format!("{}*1024", limit / 1024),
+        1025.. if limit.is_multiple_of(1024) => format!("{}*1024", limit / 1024),
         _ => limit.to_string(),
     }
 }
@@ -223,8 +249,7 @@ fn wait_status(status: u32) -> String {
 /// Returns the numbers of the bits that are set.
 fn members(bytes: &[u8]) -> String {
     let bit = |at: &usize| bytes.get(at / 8).is_some_and(|byte| byte >> (at % 8) & 1 == 1);
-    let members: Vec<String> =
-        (0..bytes.len() * 8).filter(bit).map(|member| member.to_string()).collect();
+    let members: Vec<String> = (0..bytes.len() * 8).filter(bit).map(|member| member.to_string()).collect();
     format!("[{}]", members.join(" "))
 }
 
@@ -285,4 +310,99 @@ fn socket_address(bytes: &[u8]) -> String {
         }
     };
     known().unwrap_or_else(|| quoted(bytes, false))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pmc_sys::abi::syscall::{ArgumentKind, SyscallTable};
+
+    /// Formats the data of the first argument with this name.
+    fn shown(call: &str, name: &str, memory: CapturedMemory) -> String {
+        let call = SyscallTable::get().by_name(call).unwrap();
+        let argument = call.arguments().iter().find(|argument| argument.name == name).unwrap();
+        let ArgumentKind::Data(_, kind, count) = argument.kind else { panic!("{argument:?}") };
+        data(kind, count.is_some(), &memory, SyscallAbi::X86_64).unwrap()
+    }
+
+    fn words(words: &[u64]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+    }
+
+    fn plain(bytes: Vec<u8>) -> CapturedMemory {
+        CapturedMemory::Bytes(bytes, false)
+    }
+
+    #[test]
+    fn numbers_have_the_notation_of_their_fields() {
+        assert_eq!(
+            shown("setrlimit", "rlim", plain(words(&[8 << 20, u64::MAX]))),
+            "{rlim_cur=8192*1024, rlim_max=RLIM64_INFINITY}"
+        );
+        let handled = [0x1234, 0x1400_0004, 0x5678, 1];
+        assert_eq!(
+            shown("rt_sigaction", "act", plain(words(&handled))),
+            "{sa_handler=0x1234, sa_mask=[HUP], sa_flags=SA_RESTORER|SA_RESTART|SA_SIGINFO, sa_restorer=0x5678}"
+        );
+        let ignored = [1, 0, 0, u64::MAX];
+        assert_eq!(
+            shown("rt_sigaction", "act", plain(words(&ignored))),
+            "{sa_handler=SIG_IGN, sa_mask=~[], sa_flags=0}"
+        );
+        let sampled = [u64::from(0x80u32) << 32, 1, 99, 3, 4, 1 << 10 | 1 | 2 << 15];
+        let text = shown("perf_event_open", "attr", plain(words(&sampled)));
+        assert!(text.contains("config=PERF_COUNT_HW_INSTRUCTIONS, sample_freq=99, sample_type="), "{text}");
+        assert!(
+            text.ends_with("disabled=1, freq=1, precise_ip=2 /* requested to have 0 skid */, ...}"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_structure_that_was_read_in_part_has_fewer_fields() {
+        assert_eq!(shown("nanosleep", "duration", plain(words(&[5]))), "{tv_sec=5}");
+    }
+
+    #[test]
+    fn single_numbers_and_sets_are_in_brackets() {
+        let status = |status: u32| shown("wait4", "wstatus", plain(status.to_ne_bytes().to_vec()));
+        assert_eq!(status(0x300), "[{WIFEXITED(s) && WEXITSTATUS(s) == 3}]");
+        assert_eq!(status(0x8b), "[{WIFSIGNALED(s) && WTERMSIG(s) == SIGSEGV && WCOREDUMP(s)}]");
+        assert_eq!(status(0x137f), "[{WIFSTOPPED(s) && WSTOPSIG(s) == SIGSTOP}]");
+        assert_eq!(shown("select", "readfds", plain(words(&[0x21]))), "[0 5]");
+        assert_eq!(shown("sched_setparam", "param", plain(vec![7, 0, 0, 0])), "[7]");
+        assert_eq!(shown("pipe", "pipefd", plain(vec![4, 0, 0, 0, 5, 0, 0, 0])), "[4, 5]");
+    }
+
+    #[test]
+    fn buffers_are_shown_inside_the_structures_that_point_to_them() {
+        let piece =
+            |bytes: &[u8], is_cut| CapturedStructure { bytes: bytes.to_vec(), is_cut, pointed: vec![] };
+        let vectors = CapturedStructure {
+            bytes: words(&[0x10, 2, 0x20, 40]),
+            is_cut: true,
+            pointed: vec![(0, piece(b"ab", false)), (16, piece(b"cde", true))],
+        };
+        let expected = "[{iov_base=\"ab\", iov_len=2}, {iov_base=\"cde\"..., iov_len=40}, ...]";
+        assert_eq!(shown("writev", "iov", CapturedMemory::Structure(vectors.clone())), expected);
+        let message = CapturedStructure {
+            bytes: words(&[0, 0, 0x30, 2, 0x40, 0, 0x4000]),
+            is_cut: false,
+            pointed: vec![(16, vectors)],
+        };
+        let expected = format!(
+            "{{msg_name=NULL, msg_namelen=0, msg_iov={expected}, msg_iovlen=2, msg_controllen=0, \
+             msg_flags=MSG_NOSIGNAL}}"
+        );
+        assert_eq!(shown("sendmsg", "msg", CapturedMemory::Structure(message)), expected);
+    }
+
+    #[test]
+    fn only_ready_descriptors_are_in_the_answer() {
+        let polled = plain(words(&[u64::from(1u16) << 32 | 3, 4 << 48 | 4 << 32 | 5]));
+        let structure = Structure::named("pollfd").unwrap();
+        let answer = ready(structure, &polled, SyscallAbi::X86_64).unwrap();
+        assert_eq!(answer, "[{fd=5, revents=POLLOUT}]");
+        assert_eq!(shown("poll", "fds", polled), "[{fd=3, events=POLLIN}, {fd=5, events=POLLOUT}]");
+    }
 }

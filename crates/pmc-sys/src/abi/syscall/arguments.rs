@@ -151,8 +151,8 @@ pub struct SyscallSignature {
 }
 
 /// Parses a list `NAME:KIND NAME:KIND …`; `-` is the empty list. Returns `None` for `?`, which means that the
-/// arguments are unknown. Each kind may end with `@REGISTER`, if that is not the argument's position, and with
-/// a [`Condition`] after `?`. The name `=` stands for the result.
+/// arguments are unknown. Each kind may end with `@REGISTER`, if that is not the argument's position, and
+/// with a [`Condition`] after `?`. The name `=` marks the result.
 pub(super) fn parse(list: &'static str) -> Option<SyscallSignature> {
     let mut signature = SyscallSignature::default();
     match list {
@@ -181,7 +181,13 @@ fn argument(position: usize, word: &'static str) -> Option<SyscallArgument> {
     };
     let has_label = name.starts_with('+');
     let name = name.trim_start_matches('+');
-    (register < 6).then_some(SyscallArgument { name, kind: self::kind(kind)?, register, has_label, condition })
+    (register < 6).then_some(SyscallArgument {
+        name,
+        kind: self::kind(kind)?,
+        register,
+        has_label,
+        condition,
+    })
 }
 
 fn kind(word: &'static str) -> Option<ArgumentKind> {

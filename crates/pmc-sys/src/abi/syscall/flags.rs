@@ -167,7 +167,8 @@ pub fn hexadecimal(word: u64) -> String {
 
 /// Formats an unknown request of `ioctl` by its parts (`asm-generic/ioctl.h`).
 fn request(word: u64) -> String {
-    let direction = ["_IOC_NONE", "_IOC_WRITE", "_IOC_READ", "_IOC_READ|_IOC_WRITE"][(word >> 30 & 3) as usize];
+    let direction =
+        ["_IOC_NONE", "_IOC_WRITE", "_IOC_READ", "_IOC_READ|_IOC_WRITE"][(word >> 30 & 3) as usize];
     let [kind, number, size] = [word >> 8 & 0xff, word & 0xff, word >> 16 & 0x3fff].map(hexadecimal);
     format!("_IOC({direction}, {kind}, {number}, {size})")
 }

@@ -1,8 +1,9 @@
 //! Data to which the arguments of system calls point: numbers, structures, and arrays of them.
 //!
 //! Reads `structures.tsv` (name, size in bytes, fields). The fields are in the order in which strace prints
-//! them, with strace's names; the offsets are those of the kernel's headers for 64-bit programs. `...` at the
-//! end stands for fields that are not shown. Layouts that differ on arm64 have a row of their own. The tracer reads the data, and the view formats it.
+//! them, with strace's names; the offsets are those of the kernel's headers for 64-bit programs. `...` at
+//! the end means that there are more fields. Layouts that differ on arm64 have a row of their own. The
+//! tracer reads the data, and the view formats it.
 
 use std::sync::OnceLock;
 
@@ -112,7 +113,7 @@ pub enum PointerTarget {
 const SOCKET_ADDRESS: usize = 128;
 
 impl DataKind {
-    /// Returns the kind with this name; `None` if there is none. The result is kept for the life of the
+    /// Returns the kind with this name; `None` if the name is unknown. The kind is kept for the life of the
     /// program, like the tables that it comes from.
     pub(super) fn named(word: &'static str) -> Option<&'static Self> {
         Some(Box::leak(Box::new(Self::parse(word, structures())?)))
