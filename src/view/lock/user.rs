@@ -74,23 +74,59 @@ fn headline(out: &mut dyn Write, locks: &UserLocks) -> io::Result<()> {
             elapsed => writeln!(out, "no waits for locks in {}", duration(elapsed)),
         };
     }
-    writeln!(
+    write!(
         out,
         "{} waiting for {} in {} of {}",
         duration(locks.waited()),
-        counted(locks.locks.len() as u64, "lock"),
+        lock_count(locks),
         counted(waits, "wait"),
         counted(locks.threads as u64, "thread"),
-    )
+    )?;
+    if let Some(known) = known_share(locks.unknown(), locks.waited()) {
+        write!(out, "; holder known for {known:.0}% of that time")?;
+    }
+    writeln!(out)
 }
 
-/// Returns the name of the lock's variable, or else the lock's address.
+/// Returns the number of locks, and the libraries whose locks are unknown.
+fn lock_count(locks: &UserLocks) -> String {
+    let known = locks.locks.iter().filter(|lock| lock.address.is_some()).count();
+    let mut libraries: Vec<&str> = locks.locks.iter().filter_map(library).collect();
+    libraries.sort_unstable();
+    libraries.dedup();
+    let mut parts: Vec<String> = libraries.iter().map(|library| format!("locks of {library}")).collect();
+    if known > 0 {
+        parts.insert(0, counted(known as u64, "lock"));
+    }
+    parts.join(" and ")
+}
+
+/// Returns the library whose locks the row stands for, because they are unknown.
+fn library(lock: &UserLock) -> Option<&'static str> {
+    match lock.owner_field {
+        OwnerField::Parked(library) if lock.address.is_none() => Some(library.name()),
+        _ => None,
+    }
+}
+
+/// Returns the percentage of a waiting time for which the holder is known; `None` if it is known throughout.
+fn known_share(unknown: u64, total: u64) -> Option<f64> {
+    let unknown = share(unknown, total);
+    (unknown >= 0.005).then_some((1.0 - unknown) * 100.0)
+}
+
+/// Returns the kind of lock with its variable or address, or else the locks of the library.
 fn name(lock: &UserLock) -> String {
-    match &lock.variable {
+    if let Some(library) = library(lock) {
+        return format!("locks of {library}");
+    }
+    let address = format!("{:#x}", lock.address.unwrap_or(0));
+    let name = match &lock.variable {
         Some((name, 0)) => clean(name).into_owned(),
         Some((name, into)) => format!("{}+{into:#x}", clean(name)),
-        None => format!("{:#x}", lock.address),
-    }
+        None => address,
+    };
+    format!("{} `{name}`", lock.is.name())
 }
 
 fn place(site: &LockSite) -> String {
@@ -113,7 +149,7 @@ fn share(part: u64, whole: u64) -> f64 {
 
 fn one(out: &mut dyn Write, lock: &UserLock, layout: &UserLockLayout) -> io::Result<()> {
     let total = lock.waits.sum();
-    write!(out, "{} waiting for {} `{}`", duration(total), lock.is.name(), name(lock))?;
+    write!(out, "{} waiting for {}", duration(total), name(lock))?;
     if let Some(waiter) = lock.waiters.first() {
         write!(out, " in {}", place(&waiter.site))?;
     }
@@ -123,7 +159,14 @@ fn one(out: &mut dyn Write, lock: &UserLock, layout: &UserLockLayout) -> io::Res
             if let Some(function) = holder.site.function.as_deref().filter(|_| holder.is_exact) {
                 write!(out, " in {}", DisplayName::new(function).fit(FUNCTION).text())?;
             }
-            writeln!(out, " {:.0}% of that time", share(holder.time, total) * 100.0)?;
+            write!(out, " {:.0}% of that time", share(holder.time, total) * 100.0)?;
+            match known_share(lock.unknown, total) {
+                Some(known) => writeln!(out, " (holder known for {known:.0}%)")?,
+                None => writeln!(out)?,
+            }
+        }
+        None if lock.address.is_none() => {
+            writeln!(out, "; which locks, and which threads hold them, is unknown")?;
         }
         None => writeln!(out, ", held by an unknown thread")?,
     }
@@ -145,10 +188,14 @@ fn one(out: &mut dyn Write, lock: &UserLock, layout: &UserLockLayout) -> io::Res
     let mut rows = Vec::new();
     parties(&mut rows, "waits", &lock.waiters, total, layout.parties);
     parties(&mut rows, "holds", &lock.holders, total, layout.parties);
-    if lock.unknown > 0 && (share(lock.unknown, total) >= 0.0005 || lock.holders.is_empty()) {
+    parties(&mut rows, "wakes", &lock.wakers, total, layout.parties);
+    if lock.address.is_some()
+        && lock.unknown > 0
+        && (share(lock.unknown, total) >= 0.0005 || lock.holders.is_empty())
+    {
         let why = match lock.owner_field {
-            OwnerField::Nowhere => "unknown: this kind of lock does not store its holder",
-            _ => "unknown",
+            OwnerField::Glibc | OwnerField::Futex => "unknown",
+            _ => "unknown: this kind of lock does not store its holder",
         };
         rows.push(vec![
             "holds".into(),
@@ -159,10 +206,16 @@ fn one(out: &mut dyn Write, lock: &UserLock, layout: &UserLockLayout) -> io::Res
         ]);
     }
     table::write(out, &[left(4, 0), right(2, 0), right(2, 0), left(2, 0), left(2, 0)], None, rows)?;
-    if lock.owner_field == OwnerField::Nowhere && !lock.holders.is_empty() {
+    if !matches!(lock.owner_field, OwnerField::Glibc | OwnerField::Futex) && !lock.holders.is_empty() {
         writeln!(
             out,
             "    This kind of lock does not store its holder; the threads shown are those that released it."
+        )?;
+    }
+    if let Some(library) = library(lock) {
+        writeln!(
+            out,
+            "    {library} parks each waiting thread on a futex of its own, which does not show the lock."
         )?;
     }
     if lock.readings > 0 {
@@ -196,7 +249,7 @@ fn holders(rows: &mut Vec<Vec<String>>, locks: &UserLocks, all: &[WaitingHolder]
         rows.push(vec![duration(holder.time), words]);
         for wait in holder.waits.iter().take(most) {
             let what = match wait.lock.and_then(|lock| locks.locks.get(lock)) {
-                Some(lock) => format!("{} `{}`", wait.what.name(), name(lock)),
+                Some(lock) => name(lock),
                 None => wait.what.name().to_owned(),
             };
             let words = format!("{indent}  waits for {what} in {}", place(&wait.site));
@@ -262,7 +315,7 @@ fn holder_json(locks: &UserLocks, holder: &WaitingHolder) -> Json {
     let wait = |wait: &HolderWait| -> Json {
         let lock = wait.lock.and_then(|lock| locks.locks.get(lock));
         json!({
-            "what": wait.what.name(), "address": lock.map(|lock| format!("{:#x}", lock.address)),
+            "what": wait.what.name(), "address": lock.and_then(address),
             "variable": lock.and_then(|lock| lock.variable.as_ref()).map(|(name, _)| name),
             "function": wait.site.function.as_deref(), "file": wait.site.file(),
             "line": wait.site.line(), "time_ns": wait.time,
@@ -273,6 +326,10 @@ fn holder_json(locks: &UserLocks, holder: &WaitingHolder) -> Json {
         "tid": holder.tid, "comm": holder.comm, "time_ns": holder.time, "is_deadlock": holder.is_deadlock,
         "waits": holder.waits.iter().map(wait).collect::<Json>(),
     })
+}
+
+fn address(lock: &UserLock) -> Option<String> {
+    lock.address.map(|address| format!("{address:#x}"))
 }
 
 /// Returns the object of a lock, with at most `limit` waiting threads and holders.
@@ -294,25 +351,31 @@ fn lock_json(locks: &UserLocks, lock: &UserLock, limit: usize) -> Json {
     let field = match lock.owner_field {
         OwnerField::Glibc => Some("glibc"),
         OwnerField::Futex => Some("futex"),
-        OwnerField::Nowhere => None,
+        OwnerField::Nowhere | OwnerField::InCondition | OwnerField::Parked(_) => None,
+    };
+    let parking = match lock.owner_field {
+        OwnerField::Parked(library) => Some(library.name()),
+        _ => None,
     };
     json!({
-        "pid": lock.pid, "comm": lock.comm, "address": format!("{:#x}", lock.address),
+        "pid": lock.pid, "comm": lock.comm, "address": address(lock),
         "variable": lock.variable.as_ref().map(|(name, _)| name),
         "offset": lock.variable.as_ref().map(|(_, into)| into),
-        "kind": kind, "owner_field": field,
+        "kind": kind, "owner_field": field, "parking_library": parking,
         "wait_total_ns": total, "waits": lock.waits.count(), "wait_max_ns": lock.waits.max(),
         "wait_min_ns": lock.waits.min(), "avg_wait_ns": lock.waits.mean(),
         "wait_p50_ns": lock.waits.quantile(0.5), "wait_p99_ns": lock.waits.quantile(0.99),
         "timed_out": lock.timed_out, "unfinished": lock.unfinished, "with_loss": lock.with_loss,
         "waiters": lock.waiters.iter().take(limit).map(party).collect::<Json>(),
         "holders": lock.holders.iter().take(limit).map(party).collect::<Json>(),
+        "wakers": lock.wakers.iter().take(limit).map(party).collect::<Json>(),
         "waiting_holders": lock.tree.iter().map(|holder| holder_json(locks, holder)).collect::<Json>(),
         "unknown_holder_ns": lock.unknown,
         "owner_readings": lock.readings, "owner_agrees": lock.agreeing,
         "omitted": {
             "waiters": lock.waiters.len().saturating_sub(limit),
             "holders": lock.holders.len().saturating_sub(limit),
+            "wakers": lock.wakers.len().saturating_sub(limit),
         },
     })
 }

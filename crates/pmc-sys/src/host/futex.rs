@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   /proc/PID/task/TID/syscall   202 0x55a2378730c0 0x80 …   the call in which the thread waits
-//!   /proc/PID/mem                2 0 4711 1 0                the words at that address
+//!   /proc/PID/mem                2 0 4711 1 0                the words before and at that address
 //! ```
 //! Requires permission to trace the process, which its own user usually has. Futexes that cannot be read are
 //! omitted.
@@ -16,6 +16,9 @@ use crate::sys::clock;
 /// Number of 32-bit words to read at each futex.
 pub const FUTEX_WORDS: usize = 5;
 
+/// Number of 64-bit words to read before each futex.
+pub const WORDS_BEFORE: usize = 4;
+
 /// The words at a futex while a thread is waiting on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FutexReading {
@@ -27,6 +30,8 @@ pub struct FutexReading {
     pub address: u64,
     /// The futex and the words after it.
     pub words: [u32; FUTEX_WORDS],
+    /// The words before the futex; `None` if they cannot be read.
+    pub before: Option<[u64; WORDS_BEFORE]>,
 }
 
 /// Numbers of the system calls `futex` and `futex_wait`.
@@ -49,11 +54,19 @@ impl Host {
             if memory.read_exact_at(&mut bytes, address).is_err() {
                 continue;
             }
+            let mut earlier = [0; WORDS_BEFORE * 8];
+            let start = address.checked_sub(earlier.len() as u64);
+            let is_read = start.is_some_and(|start| memory.read_exact_at(&mut earlier, start).is_ok());
+            let mut before = [0; WORDS_BEFORE];
+            for (word, bytes) in before.iter_mut().zip(earlier.as_chunks::<8>().0) {
+                *word = u64::from_ne_bytes(*bytes);
+            }
             let mut words = [0; FUTEX_WORDS];
             for (word, bytes) in words.iter_mut().zip(bytes.as_chunks::<4>().0) {
                 *word = u32::from_ne_bytes(*bytes);
             }
-            found.push(FutexReading { time: clock::monotonic_ns(), tid: tid as i32, address, words });
+            let (time, tid, before) = (clock::monotonic_ns(), tid as i32, is_read.then_some(before));
+            found.push(FutexReading { time, tid, address, words, before });
         }
     }
 }

@@ -101,8 +101,29 @@ pub(super) fn lock_address(futex: u64, is: FutexUse, field: OwnerField) -> u64 {
         // glibc's pthread_rwlock_t: __readers, __writers, __wrphase_futex, __writers_futex.
         (FutexUse::RwLock, OwnerField::Glibc) if futex % 8 == 4 => futex.wrapping_sub(12),
         (FutexUse::RwLock, OwnerField::Glibc) => futex.wrapping_sub(8),
+        // The two futexes of glibc's pthread_cond_t.
+        (_, OwnerField::InCondition) => futex & !7,
         _ => futex,
     }
+}
+
+/// Returns the address of the lock for which a thread waits on the futex of its parking_lot structure. `None`
+/// if the words do not look like that structure:
+///
+/// ```text
+///   -32 key: address of the lock   -24 next thread in the queue   -16 unpark token   -8 park token   0 futex
+/// ```
+/// Reader-writer locks have two keys: their address, and the next one.
+pub(super) fn parking_lot_lock(reading: &FutexReading) -> Option<u64> {
+    /// Lower addresses belong to 32-bit programs, whose structure is different.
+    const LEAST_FUTEX: u64 = 1 << 32;
+    const LEAST_ADDRESS: u64 = 1 << 16;
+    /// Tokens of parked threads are small numbers that denote the kind of access.
+    const MOST_TOKEN: u64 = 255;
+    let [key, next, _, token] = reading.before.filter(|_| reading.address >= LEAST_FUTEX)?;
+    let is_address = |word: u64| (LEAST_ADDRESS..1 << 56).contains(&word);
+    let is_thread = next == 0 || is_address(next) && next.is_multiple_of(8);
+    (is_address(key) && is_thread && token <= MOST_TOKEN).then_some(key)
 }
 
 #[cfg(test)]
@@ -123,7 +144,7 @@ mod tests {
 
     #[test]
     fn owner_is_where_each_library_stores_it() {
-        let reading = |address, words| FutexReading { time: 0, tid: 1, address, words };
+        let reading = |address, words| FutexReading { time: 0, tid: 1, address, words, before: None };
         let of = |reading, is, field, is_pi| owner(&reading, is, field, is_pi);
         let glibc = reading(0x1000, [2, 0, 4711, 1, 0]);
         assert_eq!(of(glibc, FutexUse::Mutex, OwnerField::Glibc, false), Some((4711, OwnerField::Glibc)));
@@ -145,5 +166,21 @@ mod tests {
             assert_eq!(found, Some((4713, OwnerField::Glibc)));
             assert_eq!(lock_address(reading.address, FutexUse::RwLock, OwnerField::Glibc), 0x1000);
         }
+    }
+
+    #[test]
+    fn parking_lots_structure_names_the_lock() {
+        let lock = |address, before| {
+            let reading = FutexReading { time: 0, tid: 1, address, words: [1, 0, 0, 0, 0], before };
+            parking_lot_lock(&reading)
+        };
+        let (futex, key, next) = (0x7f97_5432_3670, 0x55e0_1000_2003, 0x7f97_5452_4650);
+        assert_eq!(lock(futex, Some([key, 0, 0, 0])), Some(key));
+        assert_eq!(lock(futex, Some([key, next, 1, 8])), Some(key));
+        for other in [[0, 0, 0, 0], [1, 0, 0, 0], [key, 7, 0, 0], [key, next, 0, next]] {
+            assert_eq!(lock(futex, Some(other)), None, "{other:x?}");
+        }
+        assert_eq!(lock(0xf7a0_3670, Some([key, 0, 0, 0])), None);
+        assert_eq!(lock(futex, None), None);
     }
 }

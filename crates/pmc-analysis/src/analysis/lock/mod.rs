@@ -8,6 +8,8 @@ pub mod contention;
 mod events;
 mod futex;
 mod kernel_symbols;
+mod lock_sums;
+mod parked;
 pub mod user;
 mod uses;
 mod wait_tree;

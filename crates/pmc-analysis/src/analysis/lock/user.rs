@@ -15,22 +15,24 @@
 
 use std::cell::OnceCell;
 use std::collections::VecDeque;
-use std::hash::Hash;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::events::{LockTracepoints, TracepointRole};
 use super::futex::{self, FutexAction, WaitEnd};
+use super::lock_sums::{FutexKey, LockSums, LockWait, MOST_WAKES, PartyKey, PartySums, Wake, join_halves};
+use super::parked::ParkedWaits;
 use super::uses::{self, StackUse};
 use super::wait_tree::{Awaited, AwaitedNode, HolderNode, WaitForest, WaitSpan, WaitSpans};
 use super::{check_times, lacks, records};
 use crate::analysis::ProgressSink;
 use crate::analysis::request::SampleSelection;
 use crate::analysis::script::{NamedRecording, ScriptLine};
-use crate::interval::{DurationHistogram, Interval, IntervalEngine, Overlap};
+use crate::interval::{Interval, IntervalEngine, Overlap};
 use crate::profile::lock::user::{
-    FutexUse, HolderWait, LockParty, LockSite, OtherWaits, OwnerField, UserLock, UserLocks, WaitingHolder,
+    FutexUse, HolderWait, LockParty, LockSite, OtherWaits, OwnerField, ParkingLibrary, UserLock, UserLocks,
+    WaitingHolder,
 };
 use crate::profile::script::ScriptEntry;
 use crate::session::space::MappedModule;
@@ -46,8 +48,9 @@ use pmc_sys::text::shell_word;
 /// The command that makes the recording that [`user_locks`] needs.
 const REMEDY: &str = "pmc lock user -- COMMAND";
 
-/// Maximum number of wake-ups to remember per lock with waiting threads.
-const MOST_WAKES: usize = 1024;
+/// A thread whose wait times out, and that waits again after at most this time, in nanoseconds, is still
+/// waiting for the same release.
+const AT_ONCE: u64 = 1_000_000;
 
 /// Maximum number of futexes with waiting threads to track, and of threads whose last call is remembered.
 const MOST_KEYS: usize = 1 << 18;
@@ -104,6 +107,9 @@ pub fn user_locks(
         last_call: FxHashMap::default(),
         readings,
         sums: FxHashMap::default(),
+        parked: ParkedWaits::default(),
+        of_libraries: FxHashMap::default(),
+        timed_out: FxHashMap::default(),
         others: FxHashMap::default(),
         spans: WaitSpans::default(),
         result: UserLocks::default(),
@@ -133,51 +139,14 @@ pub fn user_locks(
     Ok((engine.finish(last), script.warn()))
 }
 
-/// A process id, and an address in that process.
-type FutexKey = (i32, u64);
-
 /// The index of each lock in the result, and its kind.
 type LockNumbers = FxHashMap<FutexKey, (usize, FutexUse)>;
-
-/// A thread, its stack, and whether it released the lock there or waited for it.
-type PartyKey = (i32, Option<u32>, bool);
-
-/// Nanoseconds and number of waits, by thread and stack or site.
-#[derive(Debug)]
-struct PartySums<K>(FxHashMap<K, (u64, u64)>);
-
-impl<K> Default for PartySums<K> {
-    fn default() -> Self {
-        Self(FxHashMap::default())
-    }
-}
-
-impl<K: Clone + Eq + Hash> PartySums<K> {
-    fn add(&mut self, key: K, time: u64, waits: u64) {
-        let sum = self.0.entry(key).or_default();
-        *sum = (sum.0.saturating_add(time), sum.1 + waits);
-    }
-
-    fn merge(&mut self, other: &Self) {
-        for (key, (time, waits)) in &other.0 {
-            self.add(key.clone(), *time, *waits);
-        }
-    }
-}
 
 /// A call in progress.
 #[derive(Debug)]
 struct FutexCall {
     action: FutexAction,
     key: FutexKey,
-    stack: u32,
-}
-
-/// A call that wakes threads.
-#[derive(Debug, Clone, Copy)]
-struct Wake {
-    time: u64,
-    tid: i32,
     stack: u32,
 }
 
@@ -188,73 +157,21 @@ struct WaitedFutex {
     wakes: VecDeque<Wake>,
 }
 
-/// The totals of a lock, with separate sums for each thread and stack.
+/// Waits of a thread that timed out, one at once after the other.
 #[derive(Debug)]
-struct LockSums {
-    is: StackUse,
-    waits: DurationHistogram,
-    timed_out: u64,
-    unfinished: u64,
-    with_loss: u64,
-    waiters: PartySums<PartyKey>,
-    holders: PartySums<PartyKey>,
-    unknown: u64,
-    readings: u64,
-    agreeing: u64,
-    /// A time at which the lock existed.
-    seen: u64,
+struct TimedWaits {
+    key: FutexKey,
+    stack: u32,
+    /// When the waits began and ended.
+    spans: Vec<(u64, u64)>,
 }
 
-impl LockSums {
-    fn new(is: StackUse, seen: u64) -> Self {
-        Self {
-            is,
-            seen,
-            waits: DurationHistogram::default(),
-            timed_out: 0,
-            unfinished: 0,
-            with_loss: 0,
-            waiters: PartySums::default(),
-            holders: PartySums::default(),
-            unknown: 0,
-            readings: 0,
-            agreeing: 0,
-        }
+impl TimedWaits {
+    /// Whether a wait for this lock that began at this time continues these waits.
+    fn continues(&self, key: FutexKey, from: u64) -> bool {
+        let end = self.spans.last().map_or(0, |(_, to)| *to);
+        self.key == key && from.saturating_sub(end) <= AT_ONCE
     }
-
-    /// Whether a thread that waited for this semaphore also posted it. Posts while no thread waits need no
-    /// system call, so they are not recorded.
-    fn is_posted_by_waiters(&self) -> bool {
-        let waiters: FxHashSet<i32> = self.waiters.0.keys().map(|(tid, ..)| *tid).collect();
-        self.holders.0.keys().any(|(tid, ..)| waiters.contains(tid))
-    }
-
-    fn add(&mut self, other: &Self) {
-        self.waits.merge(&other.waits);
-        self.timed_out += other.timed_out;
-        self.unfinished += other.unfinished;
-        self.with_loss += other.with_loss;
-        self.unknown = self.unknown.saturating_add(other.unknown);
-        self.readings += other.readings;
-        self.agreeing += other.agreeing;
-        self.waiters.merge(&other.waiters);
-        self.holders.merge(&other.holders);
-    }
-}
-
-/// Merges the two futexes of each of Rust's reader-writer locks. Writers wait on the second one, 4 bytes
-/// after the first.
-fn join_halves(mut all: FxHashMap<FutexKey, LockSums>) -> FxHashMap<FutexKey, LockSums> {
-    let is_rust =
-        |sums: &LockSums| (sums.is.is, sums.is.owner_field) == (FutexUse::RwLock, OwnerField::Nowhere);
-    let mut keys: Vec<FutexKey> = all.iter().filter(|(_, sums)| is_rust(sums)).map(|(key, _)| *key).collect();
-    keys.sort_unstable();
-    for pair in keys.chunk_by(|a, b| a.0 == b.0 && b.1 - a.1 == 4).filter(|pair| pair.len() == 2) {
-        if let (Some(second), Some(first)) = (all.remove(&pair[1]), all.get_mut(&pair[0])) {
-            first.add(&second);
-        }
-    }
-    all
 }
 
 /// The stack of a futex call.
@@ -279,6 +196,11 @@ struct FutexEngine<'a> {
     /// The readings, by waiting thread.
     readings: FxHashMap<i32, VecDeque<FutexReading>>,
     sums: FxHashMap<FutexKey, LockSums>,
+    parked: ParkedWaits,
+    /// The unknown locks of libraries that park threads, by process.
+    of_libraries: FxHashMap<(i32, ParkingLibrary), LockSums>,
+    /// The waits of each thread that timed out while the holder was unknown, if the thread may still wait.
+    timed_out: FxHashMap<i32, TimedWaits>,
     others: FxHashMap<FutexUse, OtherWaits>,
     spans: WaitSpans,
     result: UserLocks,
@@ -419,13 +341,16 @@ impl FutexEngine<'_> {
             }
             FutexAction::Wake | FutexAction::Other => return,
         };
-        if is_pi && !is.is.is_lock() {
-            is.is = FutexUse::Mutex;
+        if is_pi {
+            is.owner_field = OwnerField::Futex;
+            if !is.is.is_lock() {
+                is.is = FutexUse::Mutex;
+            }
         }
         match how {
             WaitEnd::DidNotWait => self.result.did_not_wait += 1,
             // Only the threads that wait for it and post it show what a semaphore is used for.
-            _ if !is.is.is_lock() && is.is != FutexUse::Semaphore => {
+            _ if !is.may_be_lock() => {
                 let awaited = Awaited::Other(is.is);
                 let span = WaitSpan { awaited, holder: None, from: call.begin, to: call.end, stack };
                 self.spans.add(tid, span);
@@ -449,82 +374,133 @@ impl FutexEngine<'_> {
     fn count_lock(&mut self, tid: i32, call: &Interval<FutexCall>, how: WaitEnd, is: StackUse, is_pi: bool) {
         let FutexCall { key: (pid, address), stack, .. } = call.begun;
         let lock = futex::lock_address(address, is.is, is.owner_field);
-        let readings = self.readings_of(tid, call, is, is_pi, pid);
+        let readings = self.readings_of(tid, call);
+        let history = &self.session.history;
+        let is_of_process = |owner: i32| history.task(owner).is_some_and(|task| task.pid == pid);
+        let owner = |reading: &FutexReading| {
+            let (owner, _) = futex::owner(reading, is.is, is.owner_field, is_pi)?;
+            (owner != tid && is_of_process(owner)).then_some((reading.time, owner))
+        };
+        let owners = readings.iter().filter_map(owner).collect();
         let wakes = self.keys.get(&(pid, address)).map(|futex| {
             let first = futex.wakes.partition_point(|wake| wake.time <= call.begin);
             let during = futex.wakes.range(first..).take_while(|wake| wake.time <= call.end);
             during.filter(|wake| wake.tid != tid).copied().collect()
         });
-        let wakes: Vec<Wake> = wakes.unwrap_or_default();
-        let sums = self.sums.entry((pid, lock)).or_insert_with(|| LockSums::new(is, call.end));
-        if is_pi {
-            sums.is.owner_field = OwnerField::Futex;
+        let wakes = wakes.unwrap_or_default();
+        let (from, to, has_loss) = (call.begin, call.end, call.has_loss);
+        let wait = LockWait { pid, tid, lock, from, to, stack, is, how, has_loss, wakes, owners };
+        match is.owner_field {
+            OwnerField::Parked(library) if self.parked.is_full() => self.add_unknown(library, &wait),
+            OwnerField::Parked(library) => {
+                let is_readable = library == ParkingLibrary::ParkingLot;
+                let key = readings.iter().rev().find_map(futex::parking_lot_lock);
+                self.parked.add(library, wait, key.filter(|_| is_readable));
+            }
+            _ => self.add_wait(&wait),
         }
-        sums.waits.add(call.duration());
-        sums.timed_out += u64::from(how == WaitEnd::TimedOut);
-        sums.unfinished += u64::from(how == WaitEnd::Unfinished);
-        sums.with_loss += u64::from(call.has_loss);
-        sums.waiters.add((tid, Some(stack), true), call.duration(), 1);
-        let awaited = Awaited::Lock(pid, lock);
-        let mut span = |holder, from, to| self.spans.add(tid, WaitSpan { awaited, holder, from, to, stack });
-        let mut from = call.begin;
-        for wake in &wakes {
+    }
+
+    /// Adds a wait for an unknown lock of a library.
+    fn add_unknown(&mut self, library: ParkingLibrary, wait: &LockWait) {
+        let new = || LockSums::new(wait.is, wait.to);
+        self.of_libraries.entry((wait.pid, library)).or_insert_with(new).count_unknown(wait);
+        let LockWait { from, to, stack, .. } = *wait;
+        self.spans
+            .add(wait.tid, WaitSpan { awaited: Awaited::Other(wait.is.is), holder: None, from, to, stack });
+    }
+
+    /// Adds a wait, and attributes its time to the threads that held the lock meanwhile.
+    fn add_wait(&mut self, wait: &LockWait) {
+        let LockWait { tid, stack, how, to, .. } = *wait;
+        let key = (wait.pid, wait.lock);
+        let mut spans = match self.timed_out.remove(&tid) {
+            Some(earlier) if earlier.continues(key, wait.from) => earlier.spans,
+            Some(earlier) => {
+                self.hold(tid, earlier, None);
+                Vec::new()
+            }
+            None => Vec::new(),
+        };
+        self.sums.entry(key).or_insert_with(|| LockSums::new(wait.is, to)).count(wait);
+        let mut from = wait.from;
+        for wake in &wait.wakes {
             // In a damaged file, times may go backwards.
-            sums.holders.add((wake.tid, Some(wake.stack), true), wake.time.saturating_sub(from), 1);
-            span(Some(wake.tid), from, wake.time);
+            spans.push((from, wake.time.max(from)));
+            let waits = TimedWaits { key, stack, spans: std::mem::take(&mut spans) };
+            self.hold(tid, waits, Some((wake.tid, Some(wake.stack), true)));
             from = from.max(wake.time);
         }
-        let rest = call.end - from;
-        let last_reading = readings.iter().rev().find(|(time, _)| *time >= from);
-        match (how, wakes.last(), last_reading) {
+        let last_owner = wait.owners.iter().rev().find(|(time, _)| *time >= from);
+        match (how, wait.wakes.last(), last_owner) {
             // The time from the wake-up until the woken thread runs.
             (WaitEnd::Woken, Some(wake), _) => {
-                sums.holders.add((wake.tid, Some(wake.stack), true), rest, 0);
+                if let Some(sums) = self.sums.get_mut(&key) {
+                    sums.holders.add((wake.tid, Some(wake.stack), true), to.saturating_sub(from), 0);
+                }
             }
             (_, _, Some((_, owner))) => {
-                sums.holders.add((*owner, self.last_call.get(owner).copied(), false), rest, 1);
-                span(Some(*owner), from, call.end);
+                spans.push((from, to));
+                let holder = (*owner, self.last_call.get(owner).copied(), false);
+                self.hold(tid, TimedWaits { key, stack, spans }, Some(holder));
             }
             _ => {
-                sums.unknown = sums.unknown.saturating_add(rest);
-                span(None, from, call.end);
+                spans.push((from, to));
+                let waits = TimedWaits { key, stack, spans };
+                match how {
+                    WaitEnd::TimedOut => _ = self.timed_out.insert(tid, waits),
+                    _ => self.hold(tid, waits, None),
+                }
             }
         }
-        for (time, owner) in readings {
-            if let Some(wake) = wakes.iter().find(|wake| wake.time >= time) {
+        let Some(sums) = self.sums.get_mut(&key) else { return };
+        for (time, owner) in &wait.owners {
+            if let Some(wake) = wait.wakes.iter().find(|wake| wake.time >= *time) {
                 sums.readings += 1;
-                sums.agreeing += u64::from(wake.tid == owner);
+                sums.agreeing += u64::from(wake.tid == *owner);
             }
         }
     }
 
-    /// Returns the owners that pmc read during a wait, and when it read them.
-    fn readings_of(
-        &mut self,
-        tid: i32,
-        call: &Interval<FutexCall>,
-        is: StackUse,
-        is_pi: bool,
-        pid: i32,
-    ) -> Vec<(u64, i32)> {
-        let history = &self.session.history;
+    /// Attributes the time of a thread's waits to the holder of the lock, if it is known.
+    fn hold(&mut self, tid: i32, TimedWaits { key, stack, spans }: TimedWaits, holder: Option<PartyKey>) {
+        let Some(sums) = self.sums.get_mut(&key) else { return };
+        let time = spans.iter().fold(0u64, |sum, (from, to)| sum.saturating_add(to.saturating_sub(*from)));
+        match holder {
+            Some(holder) => sums.holders.add(holder, time, 1),
+            None => sums.unknown = sums.unknown.saturating_add(time),
+        }
+        let (awaited, holder) = (Awaited::Lock(key.0, key.1), holder.map(|(holder, ..)| holder));
+        for (from, to) in spans {
+            self.spans.add(tid, WaitSpan { awaited, holder, from, to, stack });
+        }
+    }
+
+    /// Ends the waits that timed out and whose holder remains unknown.
+    fn forget_timed_out(&mut self) {
+        for (tid, waits) in std::mem::take(&mut self.timed_out) {
+            self.hold(tid, waits, None);
+        }
+    }
+
+    /// Returns what pmc read at the futex during a call.
+    fn readings_of(&mut self, tid: i32, call: &Interval<FutexCall>) -> Vec<FutexReading> {
         let Some(readings) = self.readings.get_mut(&tid) else { return Vec::new() };
-        while readings.front().is_some_and(|reading| reading.time < call.begin) {
-            readings.pop_front();
+        let earlier = readings.partition_point(|reading| reading.time < call.begin);
+        readings.drain(..earlier);
+        let during = readings.partition_point(|reading| reading.time <= call.end);
+        readings.drain(..during).filter(|reading| reading.address == call.begun.key.1).collect()
+    }
+
+    /// Finds the locks of libraries that park threads.
+    fn resolve_parked(&mut self) {
+        let (known, unknown) = std::mem::take(&mut self.parked).resolve();
+        for wait in &known {
+            self.add_wait(wait);
         }
-        let mut found = Vec::new();
-        while let Some(reading) = readings.front().filter(|reading| reading.time <= call.end) {
-            let owner = futex::owner(reading, is.is, is.owner_field, is_pi);
-            let is_of_process = |owner: i32| history.task(owner).is_some_and(|task| task.pid == pid);
-            let is_valid = |owner: i32| owner != tid && is_of_process(owner);
-            if let Some((owner, _)) = owner.filter(|(owner, _)| is_valid(*owner))
-                && reading.address == call.begun.key.1
-            {
-                found.push((reading.time, owner));
-            }
-            readings.pop_front();
+        for (library, wait) in &unknown {
+            self.add_unknown(*library, wait);
         }
-        found
     }
 
     /// Decides which semaphores are locks, and counts the waits for the others separately.
@@ -549,6 +525,9 @@ impl FutexEngine<'_> {
         for (tid, call) in self.calls.finish(end) {
             self.count(tid, &call, WaitEnd::Unfinished);
         }
+        self.forget_timed_out();
+        self.resolve_parked();
+        self.forget_timed_out();
         self.classify_semaphores();
         // Threads that waited during the whole recording made no call.
         let mut waiting: Vec<i32> =
@@ -562,15 +541,22 @@ impl FutexEngine<'_> {
         result.threads = self.last_call.len() + waiting.len();
         result.others = self.others.values().copied().collect();
         result.others.sort_by_key(|other| (std::cmp::Reverse(other.time), other.what));
-        let mut locks: Vec<_> = join_halves(std::mem::take(&mut self.sums)).into_iter().collect();
-        locks.sort_by_key(|(key, sums)| (std::cmp::Reverse(sums.waits.sum()), *key));
-        let numbers: LockNumbers =
-            locks.iter().enumerate().map(|(at, (key, sums))| (*key, (at, sums.is.is))).collect();
-        result.locks = locks.into_iter().map(|(key, sums)| self.lock(key, sums)).collect();
+        let known = join_halves(std::mem::take(&mut self.sums)).into_iter();
+        let unknown = std::mem::take(&mut self.of_libraries).into_iter();
+        let mut locks: Vec<(i32, Option<u64>, LockSums)> = known
+            .map(|((pid, address), sums)| (pid, Some(address), sums))
+            .chain(unknown.map(|((pid, _), sums)| (pid, None, sums)))
+            .collect();
+        locks.sort_by_key(|(pid, address, sums)| (std::cmp::Reverse(sums.waits.sum()), *pid, *address));
+        let number = |(at, (pid, address, sums)): (usize, &(i32, Option<u64>, LockSums))| {
+            address.map(|address| ((*pid, address), (at, sums.is.is)))
+        };
+        let numbers: LockNumbers = locks.iter().enumerate().filter_map(number).collect();
+        result.locks = locks.into_iter().map(|(pid, address, sums)| self.lock(pid, address, sums)).collect();
         let (forest, is_complete) = std::mem::take(&mut self.spans).forest();
         result.has_partial_trees = !is_complete;
         for lock in &mut result.locks {
-            let held = forest.get(&Awaited::Lock(lock.pid, lock.address));
+            let held = lock.address.and_then(|address| forest.get(&Awaited::Lock(lock.pid, address)));
             lock.tree = held.map_or_else(Vec::new, |held| self.holders(lock.pid, held, &numbers));
             lock.tree.retain(|holder| !holder.waits.is_empty());
         }
@@ -617,7 +603,7 @@ impl FutexEngine<'_> {
         site.get_or_init(|| uses::site(uses::functions(self.script.places(), places))).clone()
     }
 
-    fn lock(&self, (pid, address): FutexKey, sums: LockSums) -> UserLock {
+    fn lock(&self, pid: i32, address: Option<u64>, sums: LockSums) -> UserLock {
         let comm = |tid| self.comm(pid, tid);
         let site = |stack: u32| self.site(stack);
         let parties = |all: &PartySums<PartyKey>| {
@@ -641,7 +627,7 @@ impl FutexEngine<'_> {
             pid,
             comm: comm(pid),
             address,
-            variable: self.variable(pid, address, sums.seen),
+            variable: address.and_then(|address| self.variable(pid, address, sums.seen)),
             is: sums.is.is,
             owner_field: sums.is.owner_field,
             waits: sums.waits,
@@ -650,6 +636,7 @@ impl FutexEngine<'_> {
             with_loss: sums.with_loss,
             waiters: parties(&sums.waiters),
             holders: parties(&sums.holders),
+            wakers: parties(&sums.wakers),
             tree: Vec::new(),
             unknown: sums.unknown,
             readings: sums.readings,

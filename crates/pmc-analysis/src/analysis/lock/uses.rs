@@ -9,7 +9,7 @@
 
 use crate::profile::lock::futex_functions::{FutexFunction, stack_use};
 use crate::profile::lock::user::{FutexUse, LockSite, OwnerField};
-use crate::profile::sampled::code_owner::CodeOwner;
+use crate::profile::sampled::code_owner::{CodeOwner, is_wait_wrapper, waiting_function};
 use crate::profile::script::{AddressFunction, AddressFunctions};
 
 /// The use of the futex that a stack implies.
@@ -18,6 +18,15 @@ pub(super) struct StackUse {
     pub(super) is: FutexUse,
     pub(super) owner_field: OwnerField,
     pub(super) is_go: bool,
+}
+
+impl StackUse {
+    /// Whether threads may wait for a lock: only the threads that wait for a semaphore and post it show what
+    /// it is used for. If threads are parked, pmc does not know which of them use the same semaphore.
+    pub(super) fn may_be_lock(self) -> bool {
+        let is_parked = matches!(self.owner_field, OwnerField::Parked(_));
+        self.is.is_lock() || self.is == FutexUse::Semaphore && !is_parked
+    }
 }
 
 /// Classifies a stack of functions, innermost first.
@@ -37,22 +46,17 @@ pub(super) fn functions<'a>(
     stack.iter().flat_map(|place| places.at(*place))
 }
 
-/// Returns the program's own function, or else the innermost function that is not part of a lock
-/// implementation.
+/// Returns the function to name for a futex call.
 pub(super) fn site<'a>(stack: impl Iterator<Item = &'a AddressFunction>) -> LockSite {
-    let stack: Vec<&AddressFunction> = stack.collect();
-    let find = |wanted: fn(CodeOwner, FutexFunction) -> bool| {
-        let is_wanted = |function: &&&AddressFunction| {
-            let name = function.symbol.as_deref();
-            let file = function.dso.as_deref().unwrap_or("");
-            let owner = CodeOwner::of_user(file.rsplit('/').next().unwrap_or(file), name);
-            wanted(owner, FutexFunction::of(name.unwrap_or("")))
-        };
-        stack.iter().find(is_wanted).copied()
+    let mut outermost = None;
+    let assess = |function: &'a AddressFunction| {
+        outermost = Some(function);
+        let name = function.symbol.as_deref();
+        let file = function.dso.as_deref().unwrap_or("");
+        let owner = CodeOwner::of_user(file.rsplit('/').next().unwrap_or(file), name);
+        (owner, name.is_some_and(is_wait_wrapper), function)
     };
-    let found = find(|owner, _| owner == CodeOwner::Program)
-        .or_else(|| find(|owner, is| owner != CodeOwner::Libc && is == FutexFunction::Unknown))
-        .or(stack.last().copied());
+    let found = waiting_function(stack.map(assess)).or(outermost);
     let site = |function: &AddressFunction| LockSite {
         function: function.symbol.clone(),
         source: function.source.clone(),
@@ -63,6 +67,7 @@ pub(super) fn site<'a>(stack: impl Iterator<Item = &'a AddressFunction>) -> Lock
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::lock::user::ParkingLibrary;
 
     fn is(stack: &[&str]) -> FutexUse {
         classify(stack.iter().copied()).is
@@ -118,6 +123,9 @@ mod tests {
         assert_eq!(parks(".acquire(int)"), FutexUse::Mutex);
         assert_eq!(parks(".acquireSharedInterruptibly(int)"), FutexUse::Semaphore);
         assert_eq!(parks("$ConditionObject.await()"), FutexUse::Condition);
+        let rust =
+            ["std::sys::sync::thread_parking::futex::Parker::park", "std::thread::park", "wait_in_queue"];
+        assert_eq!(is(&rust), FutexUse::Park);
         assert_eq!(is(&["pthread_cond_wait@@GLIBC_2.3.2", "Unsafe_Park", "Interpreter"]), FutexUse::Park);
         assert_eq!(is(&[]), FutexUse::Other);
     }
@@ -128,6 +136,34 @@ mod tests {
         assert_eq!(field("pthread_mutex_lock"), OwnerField::Glibc);
         assert_eq!(field("std::sys::sync::mutex::futex::Mutex::lock_contended"), OwnerField::Nowhere);
         assert!(classify(["runtime.futex.abi0"].into_iter()).is_go);
+    }
+
+    #[test]
+    fn parked_threads_are_told_from_threads_that_wait_on_the_lock() {
+        use ParkingLibrary::*;
+        let field = |stack: &[&str]| classify(stack.iter().copied()).owner_field;
+        let rust = "<parking_lot_core::thread_parker::imp::ThreadParker as ThreadParkerT>::park";
+        let parks = OwnerField::Parked(ParkingLot);
+        assert_eq!(field(&[rust, "parking_lot::raw_mutex::RawMutex::lock_slow"]), parks);
+        // Another library with the same queues.
+        assert_eq!(field(&[rust, "dashmap::lock::RawRwLock::lock_exclusive_slow"]), parks);
+        let event = ["pthread_cond_wait@@GLIBC_2.3.2", "os::PlatformEvent::park()"];
+        let monitor = [&event[..], &["ObjectMonitor::EnterI(JavaThread*)"]].concat();
+        assert_eq!(field(&monitor), OwnerField::Parked(JavaMonitors));
+        // The parker's own mutex.
+        let own = ["__lll_lock_wait", "pthread_mutex_lock", "os::PlatformEvent::park()"];
+        assert_eq!(field(&own), OwnerField::Glibc);
+        let method = "void java.util.concurrent.locks.AbstractQueuedSynchronizer.acquire(int)";
+        let lock = ["pthread_cond_wait@@GLIBC_2.3.2", "Parker::park(bool, long)", "Unsafe_Park", method];
+        assert_eq!(field(&lock), OwnerField::Parked(JavaConcurrent));
+        let waiter = "absl::synchronization_internal::FutexWaiter::Wait";
+        assert_eq!(field(&[waiter, "absl::Mutex::LockSlow"]), OwnerField::Parked(Abseil));
+        let lock = ["sem_wait@@GLIBC_2.34", "_PySemaphore_Wait", "_PyParkingLot_Park", "_PyMutex_LockTimed"];
+        assert_eq!(field(&lock), OwnerField::Parked(Python));
+        let python = ["sem_clockwait@@GLIBC_2.34", "PyThread_acquire_lock_timed", "_PyEval_EvalFrameDefault"];
+        assert_eq!(field(&python), OwnerField::Nowhere);
+        let gil = ["pthread_cond_timedwait@@GLIBC_2.3.2", "PyCOND_TIMEDWAIT", "take_gil"];
+        assert_eq!(field(&gil), OwnerField::InCondition);
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //! A lock of Python or Java waits in a semaphore or a condition variable of the C library. Only the innermost
 //! functions of the language show its purpose, if their names are known.
 
-use super::user::{FutexUse, OwnerField};
+use super::user::{FutexUse, OwnerField, ParkingLibrary};
 
 /// Parts of the names of functions whose locks store their holder in the same place as glibc's locks.
 const GLIBC: &[(&str, FutexUse)] = &[
@@ -18,18 +18,27 @@ const GLIBC: &[(&str, FutexUse)] = &[
 ];
 
 /// Parts of the names of functions that wait on behalf of their callers: libc's low-level locks (also used by
-/// malloc and stdio), its semaphores and condition variables, of which other locks consist, and parking_lot's
-/// thread parking. The purpose in this table applies if no caller indicates another one.
+/// malloc and stdio), and its semaphores and condition variables, of which other locks consist. The purpose in this table applies if no caller indicates another one.
 const PASSING: &[(&str, FutexUse)] = &[
     ("lll_lock", FutexUse::Mutex),
     ("lll_timedlock", FutexUse::Mutex),
-    ("thread_parker", FutexUse::Park),
     ("sem_wait", FutexUse::Semaphore),
     ("sem_timedwait", FutexUse::Semaphore),
     ("sem_clockwait", FutexUse::Semaphore),
     ("pthread_cond", FutexUse::Condition),
     ("cnd_wait", FutexUse::Condition),
     ("cnd_timedwait", FutexUse::Condition),
+];
+
+/// Parts of the names of functions that park a thread on a futex of its own, on behalf of a lock or of another
+/// part of their library.
+const PARKERS: &[(&str, ParkingLibrary)] = &[
+    ("parking_lot_core::", ParkingLibrary::ParkingLot),
+    ("thread_parker", ParkingLibrary::ParkingLot),
+    ("PlatformEvent::park", ParkingLibrary::JavaMonitors),
+    ("_PyParkingLot", ParkingLibrary::Python),
+    ("PerThreadSem", ParkingLibrary::Abseil),
+    ("absl::synchronization_internal", ParkingLibrary::Abseil),
 ];
 
 /// Parts of the names of functions that wait on behalf of functions of a language, with the purpose that
@@ -79,6 +88,12 @@ const OTHERS: &[(&str, FutexUse)] = &[
     // Python's other locks, and its queue and its threads in C.
     ("ThreadHandle_join", FutexUse::Join),
     ("_PyMutex_Lock", FutexUse::Mutex),
+    // Python's global lock (GIL). Compilers may inline the function that takes it.
+    ("take_gil", FutexUse::Mutex),
+    ("PyEval_RestoreThread", FutexUse::Mutex),
+    ("PyEval_AcquireThread", FutexUse::Mutex),
+    ("PyGILState_Ensure", FutexUse::Mutex),
+    ("_PyThreadState_Attach", FutexUse::Mutex),
     ("_queue_SimpleQueue_get", FutexUse::Condition),
     // The JVM's monitors: `synchronized`, and `Object.wait`.
     ("ObjectMonitor::enter", FutexUse::Mutex),
@@ -120,10 +135,12 @@ const LIBRARIES: &[&str] = &[
     "__lll_",
     "lll_",
     "syscall",
-    "os::PlatformEvent",
-    "PlatformEvent",
+    // The layers with which the JVM and Python use the system's threads.
+    "os::Platform",
+    "PyCOND_",
+    "PyMUTEX_",
+    "PyThread_",
     "_PySemaphore",
-    "_PyParkingLot",
     "PyEvent_Wait",
 ];
 
@@ -134,6 +151,8 @@ pub(crate) enum FutexFunction {
     Uses(FutexUse, OwnerField),
     /// The function waits on a futex on behalf of its caller, or else for this purpose.
     PassesOn(FutexUse),
+    /// The function parks its thread on a futex of the thread.
+    Parks(ParkingLibrary),
     /// The function waits on a futex on behalf of a function of a language, or else for this purpose.
     PassesOnToLanguage(FutexUse),
     /// The function of a language waits for this purpose.
@@ -161,7 +180,11 @@ impl FutexFunction {
         if name.starts_with("py::") {
             return Self::OtherLanguage;
         }
-        if let Some(is) = found(OF_LANGUAGE) {
+        if let Some((_, library)) = PARKERS.iter().find(|(part, _)| name.contains(part)) {
+            return Self::Parks(*library);
+        }
+        // Rust's libraries have a type of the same name as the JVM's `Parker`.
+        if let Some(is) = found(OF_LANGUAGE).filter(|_| !name.contains("::Parker::")) {
             return Self::PassesOnToLanguage(is);
         }
         if let Some(is) = found(OTHERS) {
@@ -181,15 +204,31 @@ impl FutexFunction {
 /// Receives the functions of the stack, innermost first. If a function waits on behalf of its caller, only
 /// callers in libraries indicate the purpose, because `malloc` waits for its own lock no matter who calls it.
 pub(crate) fn stack_use(stack: impl IntoIterator<Item = FutexFunction>) -> Option<(FutexUse, OwnerField)> {
-    let (mut passed, mut is_of_language) = (None, false);
+    let (mut passed, mut is_of_language, mut parks) = (None, false, None);
     for function in stack {
         match function {
-            FutexFunction::Uses(is, owner_field) => return Some((is, owner_field)),
-            FutexFunction::PassesOn(is) => passed = passed.or(Some((is, OwnerField::Nowhere))),
-            FutexFunction::PassesOnToLanguage(is) => {
-                (passed, is_of_language) = (Some((is, OwnerField::Nowhere)), true);
+            FutexFunction::Uses(is, OwnerField::Nowhere) => {
+                let in_condition =
+                    || (passed == Some(FutexUse::Condition)).then_some(OwnerField::InCondition);
+                let field = parks.map(OwnerField::Parked).or_else(in_condition);
+                return Some((is, field.unwrap_or(OwnerField::Nowhere)));
             }
-            FutexFunction::Language(is) if is_of_language => return Some((is, OwnerField::Nowhere)),
+            FutexFunction::Uses(is, owner_field) => return Some((is, owner_field)),
+            FutexFunction::PassesOn(is) => passed = passed.or(Some(is)),
+            FutexFunction::Parks(library) => {
+                passed = passed.or(Some(FutexUse::Park));
+                parks = parks.or(Some(library));
+            }
+            FutexFunction::PassesOnToLanguage(is) => {
+                (passed, is_of_language) = (Some(is), true);
+                // Only Java parks threads this way; a Python lock has a semaphore of its own.
+                if is == FutexUse::Park {
+                    parks = Some(ParkingLibrary::JavaConcurrent);
+                }
+            }
+            FutexFunction::Language(is) if is_of_language => {
+                return Some((is, parks.map_or(OwnerField::Nowhere, OwnerField::Parked)));
+            }
             FutexFunction::Unknown if passed.is_some() && !is_of_language => break,
             FutexFunction::OtherLanguage if passed.is_some() => break,
             FutexFunction::Library
@@ -198,5 +237,5 @@ pub(crate) fn stack_use(stack: impl IntoIterator<Item = FutexFunction>) -> Optio
             | FutexFunction::OtherLanguage => {}
         }
     }
-    passed
+    passed.map(|is| (is, OwnerField::Nowhere))
 }

@@ -67,6 +67,38 @@ pub enum OwnerField {
     Futex,
     /// Nowhere: locks of Rust's standard library, of Go, and locks that a program implements itself.
     Nowhere,
+    /// Nowhere: the lock consists of a condition variable and a flag, like Python's GIL.
+    InCondition,
+    /// Nowhere: the library parks each waiting thread on a futex of the thread, not of the lock.
+    Parked(ParkingLibrary),
+}
+
+/// A library that parks threads which wait for its locks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ParkingLibrary {
+    /// Rust's crate `parking_lot`, and libraries that use its queues.
+    ParkingLot,
+    /// Java's `java.util.concurrent`: `LockSupport.park`.
+    JavaConcurrent,
+    /// Java's monitors: `synchronized`.
+    JavaMonitors,
+    /// Python's own parking lot, since 3.13.
+    Python,
+    /// Abseil.
+    Abseil,
+}
+
+impl ParkingLibrary {
+    /// Returns the name shown to users.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ParkingLot => "parking_lot",
+            Self::JavaConcurrent => "java.util.concurrent",
+            Self::JavaMonitors => "Java",
+            Self::Python => "Python",
+            Self::Abseil => "Abseil",
+        }
+    }
 }
 
 /// A function in which threads wait for a lock or release it.
@@ -108,15 +140,16 @@ pub struct LockParty {
     pub waits: u64,
 }
 
-/// A lock.
+/// A lock, or all locks of a library whose addresses are unknown.
 #[derive(Debug, Clone)]
 pub struct UserLock {
     /// The process.
     pub pid: i32,
     /// The process's name; untrusted text.
     pub comm: String,
-    /// Address of the lock in the process.
-    pub address: u64,
+    /// Address of the lock in the process. `None` for the locks of a library that parks threads, as far as
+    /// their addresses are unknown.
+    pub address: Option<u64>,
     /// The variable that contains the lock, with the lock's offset in it; untrusted text.
     pub variable: Option<(String, u64)>,
     /// Kind of lock.
@@ -135,6 +168,9 @@ pub struct UserLock {
     pub waiters: Vec<LockParty>,
     /// The threads that held the lock while others waited, longest time first.
     pub holders: Vec<LockParty>,
+    /// If the address is unknown, the threads that woke the waiting ones, longest time first. They released
+    /// one of the locks, but may not have held it during the whole wait.
+    pub wakers: Vec<LockParty>,
     /// The holders that were themselves waiting in the meantime, longest first.
     pub tree: Vec<WaitingHolder>,
     /// Waiting time during which the holder is unknown, in nanoseconds.
@@ -215,5 +251,10 @@ impl UserLocks {
     /// Returns the time for which threads waited for locks, in nanoseconds.
     pub fn waited(&self) -> u64 {
         self.locks.iter().fold(0, |sum, lock| sum.saturating_add(lock.waits.sum()))
+    }
+
+    /// Returns the part of this time during which the holder is unknown, in nanoseconds.
+    pub fn unknown(&self) -> u64 {
+        self.locks.iter().fold(0, |sum, lock| sum.saturating_add(lock.unknown))
     }
 }

@@ -123,11 +123,6 @@ const NAMES: &[&str] = &[
     "<tokio::",
     "mio::",
     "<mio::",
-    "__rust_",
-    // C++.
-    "__gnu_cxx::",
-    "__cxxabiv1::",
-    "__gthread_",
     // Go's runtime, and the packages through which programs wait.
     "runtime/",
     "internal/",
@@ -171,6 +166,7 @@ impl CodeOwner {
             is_file(FILES)
                 || is_program(PROGRAMS)
                 || NAMES.iter().any(|start| name.starts_with(start))
+                || is_reserved(name)
                 || FutexFunction::of(symbol) != FutexFunction::Unknown
         };
         match symbol {
@@ -207,6 +203,12 @@ impl CodeOwner {
             CodeKind::Program | CodeKind::Library => Self::of_user(module, Some(symbol)),
         }
     }
+}
+
+/// Whether C and C++ reserve the name for their implementation: `__gthread_mutex_lock`, `__gnu_cxx::…`.
+/// Fortran's compiler begins the names of the program's functions in the same way: `__shop_MOD_lookup`.
+fn is_reserved(name: &str) -> bool {
+    name.starts_with("__") && !name.contains("_MOD_")
 }
 
 /// Functions of the C library, the loader and Go's runtime that start programs and threads.
@@ -287,8 +289,38 @@ fn without_return_type(symbol: &str) -> &str {
     &symbol[start..]
 }
 
-/// Returns the function that waits at the location whose number is in an attribute: the innermost call of the
-/// program, or else the innermost one.
+/// Returns the function to name for a wait, given its stack, innermost first: the owner of each function,
+/// whether it only waits on behalf of its caller, and the function.
+///
+/// This is the program's own function, or else the innermost one outside the kernel and the C library that
+/// does more than wait. If there is none, the outermost one that waits says most. The same applies to a stack
+/// that ends in the C library, where even the innermost function is a hint.
+pub(crate) fn waiting_function<T: Copy>(stack: impl Iterator<Item = (CodeOwner, bool, T)>) -> Option<T> {
+    let (mut outside, mut wrapper, mut in_libc) = (None, None, None);
+    for (owner, is_wrapper, function) in stack {
+        match owner {
+            CodeOwner::Program => return Some(function),
+            CodeOwner::GoScheduler => break,
+            CodeOwner::Kernel => {}
+            CodeOwner::Libc if is_wrapper => in_libc = Some(function),
+            CodeOwner::Libc => in_libc = in_libc.or(Some(function)),
+            _ if outside.is_some() => {}
+            // The callers run any function.
+            CodeOwner::Unknown | CodeOwner::ThreadStart => outside = wrapper.or(Some(function)),
+            CodeOwner::GoRuntime => outside = Some(function),
+            _ if is_wrapper => wrapper = Some(function),
+            _ => outside = Some(function),
+        }
+    }
+    outside.or(wrapper).or(in_libc)
+}
+
+/// Whether the function only waits on behalf of its caller: a lock, or a layer above the system's threads.
+pub(crate) fn is_wait_wrapper(symbol: &str) -> bool {
+    FutexFunction::of(symbol) != FutexFunction::Unknown && !is_start_up(symbol)
+}
+
+/// Returns the function that waits at the location whose number is in an attribute.
 pub(super) fn waiting_call<'a>(
     code: &'a LocationCalls,
     word: Option<u64>,
@@ -296,7 +328,9 @@ pub(super) fn waiting_call<'a>(
 ) -> Option<&'a LocationCall> {
     let location = u32::try_from(word?).ok().filter(|location| (*location as usize) < code.len())?;
     let calls = &code.calls()[code.range(location)];
-    calls.iter().find(|call| CodeOwner::of(call, texts) == CodeOwner::Program).or_else(|| calls.first())
+    let assess =
+        |call: &'a LocationCall| (CodeOwner::of(call, texts), is_wait_wrapper(texts.get(call.short)), call);
+    waiting_function(calls.iter().map(assess)).or_else(|| calls.first())
 }
 
 /// What the owners of a stack's functions tell about a wait.
@@ -343,7 +377,8 @@ impl StackOwners {
 pub(crate) struct CodeOwners<'a> {
     code: &'a LocationCalls,
     texts: &'a StringTable,
-    known: FxHashMap<(StringId, StringId), CodeOwner>,
+    /// The owner of each function, and whether it only waits on behalf of its caller.
+    known: FxHashMap<(StringId, StringId), (CodeOwner, bool)>,
 }
 
 impl<'a> CodeOwners<'a> {
@@ -352,9 +387,13 @@ impl<'a> CodeOwners<'a> {
     }
 
     fn owner(&mut self, call: usize) -> CodeOwner {
-        let call = &self.code.calls()[call];
-        let key = (call.dso, call.symbol);
-        *self.known.entry(key).or_insert_with(|| CodeOwner::of(call, self.texts))
+        self.assess(call).0
+    }
+
+    fn assess(&mut self, call: usize) -> (CodeOwner, bool) {
+        let (call, texts) = (&self.code.calls()[call], self.texts);
+        let assess = || (CodeOwner::of(call, texts), is_wait_wrapper(texts.get(call.short)));
+        *self.known.entry((call.dso, call.symbol)).or_insert_with(assess)
     }
 
     /// Assesses the functions of a stack, given its locations, innermost first.
@@ -363,23 +402,15 @@ impl<'a> CodeOwners<'a> {
         StackOwners::of(stack.flat_map(|location| code.range(location)).map(|call| (call, self.owner(call))))
     }
 
-    /// Returns the location to name for a wait, given the locations of its stack, innermost first: that of
-    /// the program's own function, or else of the innermost function outside the kernel and the C library. If
-    /// the stack ends in the C library, its innermost function is at least a hint.
+    /// Returns the location to name for a wait, given the locations of its stack, innermost first.
     pub(super) fn waiting_location(&mut self, stack: &[u32]) -> Option<u32> {
-        let (mut outside, mut in_libc) = (None, None);
-        for location in stack {
-            for call in self.code.range(*location) {
-                match self.owner(call) {
-                    CodeOwner::Program => return Some(*location),
-                    CodeOwner::GoScheduler => return outside,
-                    CodeOwner::Kernel => {}
-                    CodeOwner::Libc => in_libc = in_libc.or(Some(*location)),
-                    _ => outside = outside.or(Some(*location)),
-                }
-            }
-        }
-        outside.or(in_libc)
+        let code = self.code;
+        let calls =
+            stack.iter().flat_map(|location| code.range(*location).map(move |call| (*location, call)));
+        waiting_function(calls.map(|(location, call)| {
+            let (owner, is_wrapper) = self.assess(call);
+            (owner, is_wrapper, location)
+        }))
     }
 }
 
@@ -425,6 +456,8 @@ mod tests {
             ("shop", "int shop::fold<std::less<int> >(std::vector<int>)", Program),
             ("shop", "shop::operator()(std::string const&)", Program),
             ("shop", "__gthread_mutex_lock", Runtime),
+            ("shop", "__glibcxx_rwlock_wrlock", Runtime),
+            ("shop", "__shop_MOD_lookup", Program),
             ("shop", "start_thread", ThreadStart),
             ("libshop.so", "serve", Program),
             ("shop", "[shop]", Program),
@@ -471,6 +504,13 @@ mod tests {
         add("shop", &["main"]);
         add("libpython3.11.so.1.0", &["time_sleep"]);
         add("shop", &["runtime.schedule"]);
+        add("libjvm.so", &["os::PlatformMonitor::wait"]);
+        add("libjvm.so", &["Monitor::wait_without_safepoint_check"]);
+        add("libjvm.so", &["Parker::park"]);
+        add("libjvm.so", &["Unsafe_Park"]);
+        add("[JIT] tid 7", &["Interpreter"]);
+        add("libpython3.11.so.1.0", &["PyCOND_TIMEDWAIT", "take_gil", "acquire_timed"]);
+        add("shop", &["std::__glibcxx_rwlock_wrlock", "__glibcxx_rwlock_wrlock", "Cache::set"]);
         let name = |stack: &[u32]| {
             let word = CodeOwners::new(&code, &texts).waiting_location(stack).map(u64::from);
             waiting_call(&code, word, &texts).map(|call| texts.get(call.symbol))
@@ -480,9 +520,14 @@ mod tests {
         assert_eq!(name(&[0, 1]), Some("pthread_mutex_lock"));
         assert_eq!(name(&[0]), None);
         assert_eq!(name(&[0, 5, 3]), None);
+        // Functions that only wait on behalf of their callers.
+        assert_eq!(name(&[0, 1, 6, 7]), Some("Monitor::wait_without_safepoint_check"));
+        assert_eq!(name(&[0, 1, 8, 9, 10]), Some("Unsafe_Park"));
+        assert_eq!(name(&[0, 1, 11]), Some("acquire_timed"));
+        assert_eq!(name(&[0, 1, 12, 3]), Some("Cache::set"));
         // An attribute of a row that is no wait, or of a damaged file.
         assert_eq!(waiting_call(&code, Some(u64::MAX), &texts), None);
-        assert_eq!(waiting_call(&code, Some(6), &texts), None);
+        assert_eq!(waiting_call(&code, Some(13), &texts), None);
     }
 
     #[test]

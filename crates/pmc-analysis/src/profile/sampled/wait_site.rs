@@ -449,7 +449,6 @@ fn library_name(name: &str) -> &str {
 pub(super) struct NameFacts {
     pub(super) is_scheduler: bool,
     is_fault: bool,
-    is_python_lock: bool,
     kernel: Option<WaitSite>,
     futex: FutexFunction,
     libc: Option<WaitSite>,
@@ -463,8 +462,6 @@ impl NameFacts {
             is_scheduler: SCHEDULER.contains(&plain)
                 || INTERRUPTS.iter().any(|start| plain.starts_with(start)),
             is_fault: FAULTS.contains(&plain),
-            // The GIL consists of a condition variable and a mutex.
-            is_python_lock: plain == "take_gil",
             kernel: find(KERNEL, plain),
             futex: FutexFunction::of(name),
             libc: find(LIBC, library_name(plain))
@@ -479,9 +476,6 @@ pub(super) fn site(stack: &[NameFacts]) -> WaitSite {
         return WaitSite::PageFault;
     }
     let first = |pick: fn(&NameFacts) -> Option<WaitSite>| stack.iter().find_map(pick);
-    if stack.iter().any(|facts| facts.is_python_lock) {
-        return WaitSite::Mutex;
-    }
     let is_in_kernel = stack.first().is_some_and(|facts| facts.is_scheduler);
     let mechanism = match is_in_kernel {
         true => first(|facts| facts.kernel).unwrap_or(WaitSite::Kernel),
@@ -515,7 +509,11 @@ mod tests {
         );
         assert_eq!(with(&["std::sys::sync::mutex::futex::Mutex::lock_contended"]), WaitSite::Mutex);
         assert_eq!(with(&["my_own_lock"]), WaitSite::Futex);
-        assert_eq!(with(&["pthread_cond_timedwait@@GLIBC_2.3.2", "take_gil"]), WaitSite::Mutex);
+        let gil = ["pthread_cond_timedwait@@GLIBC_2.3.2", "PyCOND_TIMEDWAIT", "take_gil"];
+        assert_eq!(with(&gil), WaitSite::Mutex);
+        assert_eq!(with(&["pthread_cond_timedwait@@GLIBC_2.3.2", "PyEval_RestoreThread"]), WaitSite::Mutex);
+        let monitor = ["pthread_cond_wait@@GLIBC_2.3.2", "os::PlatformEvent::park()", "ObjectMonitor::enter"];
+        assert_eq!(with(&monitor), WaitSite::Mutex);
         assert_eq!(of(&["schedule", "do_nanosleep", "hrtimer_nanosleep"]), WaitSite::Sleep);
         assert_eq!(of(&["schedule", "anon_pipe_read", "vfs_read"]), WaitSite::Pipe);
         assert_eq!(
