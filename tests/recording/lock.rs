@@ -140,6 +140,20 @@ static struct timespec soon(long ns) {
 }
 NI void give_up(void) { struct timespec t = soon(20000000); pthread_mutex_timedlock(&stuck, &t); KEEP; }
 static void *timed(void *a) { name("timed"); for (int i = 0; i < 5; i++) give_up(); return 0; }
+/* Waits with timeouts for the lock that the main thread holds until the third one. */
+static atomic_int attempts;
+NI void retry(void) {
+    struct timespec t = soon(5000000);
+    while (pthread_mutex_timedlock(&stuck, &t)) { attempts++; t = soon(5000000); }
+    pthread_mutex_unlock(&stuck);
+    KEEP;
+}
+static void *retrying(void *a) { name("retrying"); retry(); return 0; }
+NI void finish(void) {
+    while (attempts < 3 || stuck.__data.__lock != 2) usleep(200);
+    pthread_mutex_unlock(&stuck);
+    KEEP;
+}
 static void *ticker(void *a) {
     pthread_mutex_lock(&queue_lock);
     for (int i = 0; i < 20; i++) { struct timespec t = soon(2000000); pthread_cond_timedwait(&work, &queue_lock, &t); }
@@ -224,7 +238,14 @@ int main(int c, char **v) {
         pthread_create(&t, 0, announcer, 0);
         pair(middle, crossing, 0);
     } else if (!strcmp(v[1], "rwlock")) pair(changer, reader, 0);
-    else if (!strcmp(v[1], "timed")) {
+    else if (!strcmp(v[1], "retry")) {
+        pthread_t t;
+        name("owner");
+        pthread_mutex_lock(&stuck);
+        pthread_create(&t, 0, retrying, 0);
+        finish();
+        pthread_join(t, 0);
+    } else if (!strcmp(v[1], "timed")) {
         name("owner");
         pthread_mutex_lock(&stuck);
         pair(timed, ticker, 0);
@@ -503,6 +524,109 @@ fn timers_hold_no_locks() {
     let later = kit::run(&["lock", "user", "--json", "-i", file.to_str().expect("UTF-8")]).expect(0);
     let later = kit::schema::document("lock-user", &later.stdout);
     assert_eq!(later["locks"][0]["unknown_holder_ns"], later["locks"][0]["wait_total_ns"]);
+    let text = kit::run(&["lock", "user", "-i", file.to_str().expect("UTF-8")]).expect(0).stdout;
+    let headline = text.lines().next().expect("a line");
+    assert!(headline.ends_with("; holder known for 0% of that time"), "{text}");
+}
+
+#[test]
+fn release_after_timeouts_names_the_holder_of_the_whole_wait() {
+    let Some((lab, program)) = programs() else { return };
+    let file = lab.path("retry");
+    let (file, program) = (file.to_str().expect("UTF-8"), program.to_str().expect("UTF-8"));
+    kit::run(&["lock", "record", "--user", "-q", "-o", file, "--", program, "retry"]).expect(0);
+    let run = kit::run(&["lock", "user", "--json", "-i", file]).expect(0);
+    let document = kit::schema::document("lock-user", &run.stdout);
+    let locks = document["locks"].as_array().expect("a list");
+    let lock = locks.iter().find(|lock| lock["variable"] == "stuck").expect("a lock");
+    assert!(lock["timed_out"].as_u64() >= Some(3), "{lock:#}");
+    // On a busy machine, more than 1 ms may pass between two attempts, so that their waits are not joined.
+    let known = held_by(lock, "owner", "finish");
+    let last = lock["wait_total_ns"].as_f64().expect("a number")
+        - lock["unknown_holder_ns"].as_f64().expect("a number");
+    assert!(known > 0.3 && last > 0.0, "{lock:#}");
+    assert!(lock["holders"].as_array().expect("a list").iter().all(|party| party["comm"] == "owner"));
+}
+
+/// Two mutexes of parking_lot. Threads wait for both in the same function, but each has its own holder.
+const PARKING: &str = r#"
+use std::time::Duration;
+use std::{hint, thread};
+type Mutex = parking_lot::Mutex<u64>;
+static FIRST: Mutex = parking_lot::const_mutex(0);
+static SECOND: Mutex = parking_lot::const_mutex(0);
+fn sleep(ms: u64) { thread::sleep(Duration::from_millis(ms)) }
+#[inline(never)]
+fn flush(lock: &Mutex) { let guard = lock.lock(); sleep(20); drop(guard); hint::black_box(0); }
+#[inline(never)]
+fn lookup(lock: &Mutex) { *lock.lock() += 1; hint::black_box(0); }
+fn main() {
+    let start = |name: &str, work: fn(&Mutex), lock: &'static Mutex| {
+        let run = move || for _ in 0..20 { work(lock); sleep(1); };
+        thread::Builder::new().name(name.into()).spawn(run).unwrap()
+    };
+    let threads = [
+        start("holder-1", flush, &FIRST), start("waiter-1", lookup, &FIRST), start("waiter-1", lookup, &FIRST),
+        start("holder-2", flush, &SECOND), start("waiter-2", lookup, &SECOND), start("waiter-2", lookup, &SECOND),
+    ];
+    for thread in threads { thread.join().unwrap(); }
+}
+"#;
+
+/// Builds a program with the crate parking_lot, which pmc depends on, too.
+fn parking_program(folder: &Folder) -> Option<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let manifest = "[package]\nname = \"parking\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\
+         [dependencies]\nparking_lot = \"0.12\"\n[workspace]\n";
+    std::fs::create_dir(folder.path("src")).expect("a folder");
+    std::fs::write(folder.path("src/main.rs"), PARKING).expect("the source is written");
+    std::fs::write(folder.path("Cargo.toml"), manifest).expect("the manifest is written");
+    // The versions that building pmc has downloaded.
+    std::fs::copy(root.join("Cargo.lock"), folder.path("Cargo.lock")).expect("a copy");
+    let target = folder.path("target");
+    let built = Command::new("cargo")
+        .args(["build", "--quiet", "--offline", "--target-dir"])
+        .arg(&target)
+        .current_dir(folder.0.path())
+        .output();
+    let is_built = built.is_ok_and(|built| built.status.success());
+    kit::need("parking_lot", is_built, "cargo cannot build a program with parking_lot without a network")
+        .then(|| target.join("debug/parking"))
+}
+
+#[test]
+fn locks_that_park_threads_are_known_by_what_their_waiters_share() {
+    let Some(lab) = Folder::new() else { return };
+    let Some(program) = parking_program(&lab) else { return };
+    let document = user_locks(&lab, &program, "data");
+    let locks = document["locks"].as_array().expect("a list");
+    for (variable, comm) in [("parking::FIRST", "holder-1"), ("parking::SECOND", "holder-2")] {
+        let lock = locks.iter().find(|lock| lock["variable"] == variable);
+        let lock = lock.unwrap_or_else(|| panic!("no {variable} in {document:#}"));
+        assert_eq!((&lock["kind"], &lock["parking_library"]), (&"mutex".into(), &"parking_lot".into()));
+        assert!(held_by(lock, comm, "parking::flush") > 0.8, "{lock:#}");
+        let number = comm.strip_prefix("holder-").expect("a number");
+        for party in ["waiters", "holders"].iter().flat_map(|key| lock[*key].as_array().expect("a list")) {
+            assert!(party["comm"].as_str().expect("a text").ends_with(number), "{lock:#}");
+        }
+    }
+    // Without the memory of the program, the locks are unknown, and so are their holders.
+    let file = lab.path("data");
+    let file = file.to_str().expect("UTF-8");
+    let run = kit::run(&["lock", "user", "--json", "-i", file]).expect(0);
+    let document = kit::schema::document("lock-user", &run.stdout);
+    let [lock] = &document["locks"].as_array().expect("a list")[..] else { panic!("{document:#}") };
+    assert_eq!(lock["address"], Json::Null);
+    for key in ["holders", "waiting_holders"] {
+        assert_eq!(lock[key], serde_json::json!([]), "{lock:#}");
+    }
+    let wakes = |comm: &str| lock["wakers"].as_array().expect("a list").iter().any(|by| by["comm"] == comm);
+    assert!(wakes("holder-1") && wakes("holder-2"), "{lock:#}");
+    kit::run(&["lock", "user", "-i", file]).expect(0).prints(&[
+        " waiting for locks of parking_lot in ",
+        "; which locks, and which threads hold them, is unknown",
+        "parking_lot parks each waiting thread on a futex of its own",
+    ]);
 }
 
 /// Runs a program that hangs with this number of waiting threads, and returns what `pmc lock user -p` prints

@@ -100,6 +100,9 @@ const OTHERS: &[(&str, FutexUse)] = &[
     ("ObjectMonitor::EnterI", FutexUse::Mutex),
     ("ObjectMonitor::ReenterI", FutexUse::Mutex),
     ("ObjectMonitor::wait", FutexUse::Condition),
+    // `Thread.sleep`.
+    ("JavaThread::sleep", FutexUse::Sleep),
+    ("JVM_Sleep", FutexUse::Sleep),
     // The Go runtime. A thread is idle if it has no goroutine to run.
     ("runtime.lock", FutexUse::RuntimeLock),
     ("runtime.notesleep", FutexUse::Park),

@@ -25,6 +25,8 @@ pub enum FutexUse {
     Barrier,
     /// Code that runs once.
     Once,
+    /// The end of a sleep: a wait on a condition variable that no thread signals.
+    Sleep,
     /// A thread that parks itself, such as an idle thread in a thread pool.
     Park,
     /// Several futexes (`futex_waitv`).
@@ -51,6 +53,7 @@ impl FutexUse {
             Self::SemaphoreLock => "semaphore",
             Self::Barrier => "barriers",
             Self::Once => "one-time initialization",
+            Self::Sleep => "sleeps",
             Self::Park => "parked threads",
             Self::Several => "several futexes",
             Self::Other => "unknown futexes",

@@ -181,6 +181,7 @@ impl WaitSite {
             FutexUse::RwLock => Some(Self::RwLock),
             FutexUse::Condition | FutexUse::Park => Some(Self::Condition),
             FutexUse::Join => Some(Self::Join),
+            FutexUse::Sleep => Some(Self::Sleep),
             FutexUse::Semaphore | FutexUse::SemaphoreLock => Some(Self::Semaphore),
             FutexUse::Barrier => Some(Self::Barrier),
             FutexUse::Once | FutexUse::Several | FutexUse::Other => None,
@@ -514,6 +515,8 @@ mod tests {
         assert_eq!(with(&["pthread_cond_timedwait@@GLIBC_2.3.2", "PyEval_RestoreThread"]), WaitSite::Mutex);
         let monitor = ["pthread_cond_wait@@GLIBC_2.3.2", "os::PlatformEvent::park()", "ObjectMonitor::enter"];
         assert_eq!(with(&monitor), WaitSite::Mutex);
+        let sleep = ["pthread_cond_timedwait@@GLIBC_2.3.2", "os::PlatformEvent::park(long)", "JVM_Sleep"];
+        assert_eq!(with(&sleep), WaitSite::Sleep);
         assert_eq!(of(&["schedule", "do_nanosleep", "hrtimer_nanosleep"]), WaitSite::Sleep);
         assert_eq!(of(&["schedule", "anon_pipe_read", "vfs_read"]), WaitSite::Pipe);
         assert_eq!(
