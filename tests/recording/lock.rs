@@ -549,29 +549,7 @@ fn release_after_timeouts_names_the_holder_of_the_whole_wait() {
 }
 
 /// Two mutexes of parking_lot. Threads wait for both in the same function, but each has its own holder.
-const PARKING: &str = r#"
-use std::time::Duration;
-use std::{hint, thread};
-type Mutex = parking_lot::Mutex<u64>;
-static FIRST: Mutex = parking_lot::const_mutex(0);
-static SECOND: Mutex = parking_lot::const_mutex(0);
-fn sleep(ms: u64) { thread::sleep(Duration::from_millis(ms)) }
-#[inline(never)]
-fn flush(lock: &Mutex) { let guard = lock.lock(); sleep(20); drop(guard); hint::black_box(0); }
-#[inline(never)]
-fn lookup(lock: &Mutex) { *lock.lock() += 1; hint::black_box(0); }
-fn main() {
-    let start = |name: &str, work: fn(&Mutex), lock: &'static Mutex| {
-        let run = move || for _ in 0..20 { work(lock); sleep(1); };
-        thread::Builder::new().name(name.into()).spawn(run).unwrap()
-    };
-    let threads = [
-        start("holder-1", flush, &FIRST), start("waiter-1", lookup, &FIRST), start("waiter-1", lookup, &FIRST),
-        start("holder-2", flush, &SECOND), start("waiter-2", lookup, &SECOND), start("waiter-2", lookup, &SECOND),
-    ];
-    for thread in threads { thread.join().unwrap(); }
-}
-"#;
+const PARKING: &str = include_str!("lock/parking.rust");
 
 /// Builds a program with the crate parking_lot, which pmc depends on, too.
 fn parking_program(folder: &Folder) -> Option<PathBuf> {
@@ -625,7 +603,7 @@ fn locks_that_park_threads_are_known_by_what_their_waiters_share() {
     kit::run(&["lock", "user", "-i", file]).expect(0).prints(&[
         " waiting for locks of parking_lot in ",
         "; which locks, and which threads hold them, is unknown",
-        "parking_lot parks each waiting thread on a futex of its own",
+        "parking_lot parks each waiting thread on a separate futex",
     ]);
 }
 

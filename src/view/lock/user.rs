@@ -101,7 +101,7 @@ fn lock_count(locks: &UserLocks) -> String {
     parts.join(" and ")
 }
 
-/// Returns the library whose locks the row stands for, because they are unknown.
+/// Returns the library whose locks the row represents, because they are unknown.
 fn library(lock: &UserLock) -> Option<&'static str> {
     match lock.owner_field {
         OwnerField::Parked(library) if lock.address.is_none() => Some(library.name()),
@@ -215,7 +215,7 @@ fn one(out: &mut dyn Write, lock: &UserLock, layout: &UserLockLayout) -> io::Res
     if let Some(library) = library(lock) {
         writeln!(
             out,
-            "    {library} parks each waiting thread on a futex of its own, which does not show the lock."
+            "    {library} parks each waiting thread on a separate futex, which does not show the lock."
         )?;
     }
     if lock.readings > 0 {

@@ -1,4 +1,4 @@
-//! Waits for the locks of libraries that park threads. Each thread waits on a futex of its own, so the futex
+//! Waits for the locks of libraries that park threads. Each thread waits on a separate futex, so the futex
 //! does not show which lock the thread waits for.
 //!
 //! ```text
@@ -7,10 +7,10 @@
 //!   A     wait on 0xa0 ─────────────┴─ locks, releases: wakes 0xb0 ─┐
 //!   B     wait on 0xb0 ─────────────────────────────────────────────┘   mostly for `hold`, not for A
 //! ```
-//! Receives the waits, with the lock's address if pmc read it from the structure of the waiting thread while
-//! the program ran. Passes on each wait with the releases of its lock: the wake-ups of all threads that waited
-//! for it. A wait without a reading is for the lock that all readings in the same stack show, if there are
-//! enough. The locks of all other waits remain unknown, and so do their holders.
+//! Receives the waits, with the lock's address if pmc read it from the structure of the waiting thread
+//! while the program ran. Passes on each wait with the releases of its lock: the wake-ups of all threads
+//! that waited for it. A wait without a reading is for the lock that all readings in the same stack show, if
+//! there are enough. The locks of all other waits remain unknown, and so do their holders.
 
 use rustc_hash::FxHashMap;
 

@@ -157,7 +157,7 @@ struct WaitedFutex {
     wakes: VecDeque<Wake>,
 }
 
-/// Waits of a thread that timed out, one at once after the other.
+/// Successive waits of a thread that timed out.
 #[derive(Debug)]
 struct TimedWaits {
     key: FutexKey,

@@ -18,7 +18,8 @@ const GLIBC: &[(&str, FutexUse)] = &[
 ];
 
 /// Parts of the names of functions that wait on behalf of their callers: libc's low-level locks (also used by
-/// malloc and stdio), and its semaphores and condition variables, of which other locks consist. The purpose in this table applies if no caller indicates another one.
+/// malloc and stdio), and its semaphores and condition variables, of which other locks consist. The purpose
+/// in this table applies if no caller indicates another one.
 const PASSING: &[(&str, FutexUse)] = &[
     ("lll_lock", FutexUse::Mutex),
     ("lll_timedlock", FutexUse::Mutex),
@@ -30,7 +31,7 @@ const PASSING: &[(&str, FutexUse)] = &[
     ("cnd_timedwait", FutexUse::Condition),
 ];
 
-/// Parts of the names of functions that park a thread on a futex of its own, on behalf of a lock or of another
+/// Parts of the names of functions that park a thread on the thread's futex, on behalf of a lock or another
 /// part of their library.
 const PARKERS: &[(&str, ParkingLibrary)] = &[
     ("parking_lot_core::", ParkingLibrary::ParkingLot),
@@ -224,7 +225,7 @@ pub(crate) fn stack_use(stack: impl IntoIterator<Item = FutexFunction>) -> Optio
             }
             FutexFunction::PassesOnToLanguage(is) => {
                 (passed, is_of_language) = (Some(is), true);
-                // Only Java parks threads this way; a Python lock has a semaphore of its own.
+                // Only Java parks threads this way; each Python lock has its own semaphore.
                 if is == FutexUse::Park {
                     parks = Some(ParkingLibrary::JavaConcurrent);
                 }

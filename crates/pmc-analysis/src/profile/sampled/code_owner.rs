@@ -293,8 +293,8 @@ fn without_return_type(symbol: &str) -> &str {
 /// whether it only waits on behalf of its caller, and the function.
 ///
 /// This is the program's own function, or else the innermost one outside the kernel and the C library that
-/// does more than wait. If there is none, the outermost one that waits says most. The same applies to a stack
-/// that ends in the C library, where even the innermost function is a hint.
+/// does more than wait. Without such a function, the outermost one that waits says most. The same applies to
+/// a stack that ends in the C library, where even the innermost function is a hint.
 pub(crate) fn waiting_function<T: Copy>(stack: impl Iterator<Item = (CodeOwner, bool, T)>) -> Option<T> {
     let (mut outside, mut wrapper, mut in_libc) = (None, None, None);
     for (owner, is_wrapper, function) in stack {
