@@ -250,6 +250,72 @@ fn values_equal_what_the_program_prints() {
     }
 }
 
+/// Functions with equal last names, values with equal last names, returned strings, and floating-point numbers.
+const NAMES: &str = r#"
+#include <cstdio>
+struct item { const char *name; double weight; int id; };
+namespace n {
+namespace m { struct S { int v; __attribute__((noinline)) int get(int k) { asm volatile(""); return v + k; } }; }
+namespace k { struct S { int v; __attribute__((noinline)) int get(int k) { asm volatile(""); return v * k; } }; }
+}
+__attribute__((noinline)) const char *label(item *a, item *b)
+{
+    asm volatile("" ::: "memory");
+    return a->id > b->id ? a->name : b->name;
+}
+int main()
+{
+    item a{"apple", 1.5, 1}, b{"pear", 2.5, 2};
+    n::m::S s{1};
+    n::k::S t{2};
+    puts(label(&a, &b));
+    return s.get(1) + t.get(1) == 0;
+}
+"#;
+
+fn build_names(folder: &Path) -> Option<PathBuf> {
+    if !kit::need_program("g++") {
+        return None;
+    }
+    let (source, program) = (folder.join("names.cc"), folder.join("names"));
+    std::fs::write(&source, NAMES).expect("the source is written");
+    let built = Command::new("g++").args(["-O1", "-g", "-o"]).arg(&program).arg(&source).status();
+    assert!(built.expect("g++ starts").success());
+    Some(program)
+}
+
+#[test]
+fn functions_and_values_with_equal_last_names_are_told_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = build_names(folder.path()) else { return };
+    let print = |definition: &str| probe(&program, &["-D", definition]);
+    let whole = print("e=n::m::S::get").expect(0).stdout;
+    assert_eq!(print("e=m::S::get").expect(0).stdout, whole);
+    assert_ne!(print("e=k::S::get").expect(0).stdout, whole);
+    print("S::get").expect(1).says(&["several functions", "try: n::k::S::get", "try: n::m::S::get"]);
+    print("x::S::get").expect(1).says(&["no function `x::S::get`"]);
+    probe(&program, &["-V", "m::S::get"]).expect(0).prints(&["int\tk"]);
+    let values = print("label a->id b->id id_1=a->weight:x64 $retval:string").expect(0).stdout;
+    assert!(
+        values.ends_with("id=+16(%di):s32 id_2=+16(%si):s32 id_1=+8(%di):x64 +0($retval):string\n"),
+        "{values}"
+    );
+    print("label a->weight").expect(1).says(&["floating-point number", "add :x64"]);
+}
+
+#[test]
+fn returned_strings_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(group) = ProbeGroup::new("texts") else { return };
+    let Some(program) = build_names(folder.path()) else { return };
+    let text = format!("{}:text=label%return $retval:string", group.0);
+    probe(&program, &["-q", "-a", &text]).expect(0);
+    let (data, path) = (folder.path().join("perf.data"), program.to_str().unwrap());
+    let (file, event) = (data.to_str().unwrap(), format!("{}:text", group.0));
+    kit::run(&["record", "-q", "-o", file, "-e", &event, "--", path]).expect(0);
+    kit::run(&["script", "-i", file]).expect(0).prints(&["arg1=\"pear\""]);
+}
+
 #[test]
 fn perf_lists_the_same_probes() {
     let Some(group) = ProbeGroup::new("listed") else { return };
@@ -333,7 +399,7 @@ fn unreadable_places_and_variables_are_explained() {
     print("price item->nome").expect(1).says(&["its members are name, label"]);
     print("whole big").expect(1).says(&["name one of its members a, b, c"]);
     print("price count:string").expect(1).says(&["only char pointers"]);
-    print("price item->name item->name").expect(2).says(&["two arguments are named name"]);
+    print("price name=item->name name=count").expect(2).says(&["two arguments are named name"]);
     print("price%return count").expect(2).says(&["no longer exist"]);
     // The compiler keeps `i` as another variable plus 1, which a debugger calculates and a probe cannot.
     print("price:5 i").expect(1).says(&["the program does not store the value"]);

@@ -95,7 +95,8 @@ impl LockTargets {
     }
 }
 
-/// Returns the options for recording kernel locks, as `perf lock record` does.
+/// Returns the options for recording kernel locks. As in `perf lock contention -b`, stacks end where the
+/// kernel was entered, so that a caller has one row, not one for each address in a program.
 fn of_kernel(
     targets: LockTargets,
     output: PathBuf,
@@ -109,6 +110,7 @@ fn of_kernel(
         events: events.map(str::to_owned).into(),
         call_graph: Some("fp".to_owned()),
         max_stack: Some(max_stack),
+        kernel_callchains: true,
         ..recording(targets, output, quiet)
     })
 }

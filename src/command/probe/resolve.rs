@@ -190,7 +190,7 @@ fn in_program(
             };
             texts.push(text);
         }
-        distinct(&texts)?;
+        make_names_distinct(&mut texts, &arguments)?;
         found.push(ResolvedPlace {
             function: place.function.clone(),
             place: format!("{}:{:#x}", path.display(), place.file_offset),
@@ -208,15 +208,42 @@ pub(super) fn position(program: &ProbedProgram<'_>, place: &FoundPlace<'_>) -> S
     }
 }
 
-/// Rejects arguments with the same name. The kernel would reject them too, but without a reason.
-fn distinct(texts: &[String]) -> Result<()> {
-    let names: Vec<&str> = texts.iter().filter_map(|text| Some(text.split_once('=')?.0)).collect();
-    let twice = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name));
-    match twice {
-        Some((_, name)) => Err(Error::usage(format!("two arguments are named {name}"))
-            .try_this(format!("{name}2=… gives one of them another name"))),
-        None => Ok(()),
+/// Gives each value a different name: appends `_1`, `_2` and so on to names that pmc chose.
+///
+/// # Errors
+/// Fails if the user gave the same name twice. The kernel would reject it too, but without a reason.
+fn make_names_distinct(texts: &mut [String], arguments: &[ProbeArgument]) -> Result<()> {
+    let mut taken: Vec<String> = Vec::new();
+    for (at, argument) in arguments.iter().enumerate() {
+        let name = match argument {
+            ProbeArgument::Variable { name, .. } => name.clone(),
+            // The kernel names a value without a name by its position.
+            ProbeArgument::Verbatim(text) => Some(match text.split_once('=') {
+                Some((name, _)) => name.to_owned(),
+                None => format!("arg{}", at + 1),
+            }),
+            ProbeArgument::Parameters | ProbeArgument::Variables => None,
+        };
+        let Some(name) = name else { continue };
+        if taken.contains(&name) {
+            return Err(Error::usage(format!("two arguments are named {name}"))
+                .try_this(format!("{name}2=… gives one of them another name")));
+        }
+        taken.push(name);
     }
+    for (text, argument) in texts.iter_mut().zip(arguments) {
+        let ProbeArgument::Variable { name: None, .. } = argument else { continue };
+        let Some((wanted, value)) = text.split_once('=') else { continue };
+        let mut name = wanted.to_owned();
+        let mut suffix = 0;
+        while taken.contains(&name) {
+            suffix += 1;
+            name = format!("{wanted}_{suffix}");
+        }
+        *text = format!("{name}={value}");
+        taken.push(name);
+    }
+    Ok(())
 }
 
 /// A value in the kernel's notation.
@@ -319,7 +346,7 @@ fn in_kernel<'k>(
             _ => return Err(no_debug("variables")),
         }
     }
-    distinct(&arguments)?;
+    make_names_distinct(&mut arguments, &definition.arguments)?;
     if point.needs_lines() {
         return Err(no_debug("source lines"));
     }

@@ -85,8 +85,8 @@ pub(super) fn document(
     json!({
         "version": VERSION,
         "files": run.files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>(),
-        "samples": totals.samples, "unwritten": totals.unwritten, "lost": lost(totals, &run.readings),
-        "throttled": totals.throttled, "bytes": totals.bytes, "elapsed_ns": run.elapsed_ns,
+        "samples": totals.samples, "switches": totals.switches, "unwritten": totals.unwritten,
+        "lost": lost(totals, &run.readings), "throttled": totals.throttled, "bytes": totals.bytes, "elapsed_ns": run.elapsed_ns,
         "traced": totals.traced, "truncated": totals.truncated, "own_cpu_ns": own_cpu_ns, "samples_cpu_ns": totals.cpu_ns,
         "events": events.iter().enumerate().map(event).collect::<Vec<_>>(),
         "copies_kept": run.kept.samples, "stacks_unwound": run.ends.walked, "stacks_cut": run.ends.cut,
@@ -121,7 +121,7 @@ pub(super) fn perf_summary(run: &RecordingResult, is_stream: bool) -> Vec<String
 }
 
 /// Returns the summary line of a recording: `perf.data: 12,345 samples, none lost, 1.2 MiB; 3.1 µs of
-/// CPU a sample`.
+/// CPU a sample`. Names the context switches if the recording consists of those.
 pub(super) fn truth(to: &str, totals: &Totals, readings: &[InstanceReading]) -> String {
     let missing = lost(totals, readings);
     let losses = match missing {
@@ -151,9 +151,12 @@ pub(super) fn truth(to: &str, totals: &Totals, readings: &[InstanceReading]) -> 
         0 => format!("{} of CPU", units::duration(totals.cpu_ns as f64)),
         samples => format!("{} of CPU a sample", units::duration(totals.cpu_ns as f64 / samples as f64)),
     };
+    let written = match (totals.samples, totals.switches) {
+        (0, 1..) => format!("{} context switches", units::thousands(totals.switches)),
+        (samples, _) => format!("{} samples", units::thousands(samples)),
+    };
     format!(
-        "{to}: {} samples{unwritten}{traced}, {losses}{truncated}{throttled}, {}; {each}",
-        units::thousands(totals.samples),
+        "{to}: {written}{unwritten}{traced}, {losses}{truncated}{throttled}, {}; {each}",
         units::bytes(totals.bytes)
     )
 }

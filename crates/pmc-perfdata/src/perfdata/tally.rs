@@ -39,6 +39,8 @@ const KERNEL: u64 = 1 << 63;
 pub struct RecordTally {
     /// Number of samples.
     pub samples: u64,
+    /// Number of context switches (`SWITCH` and `SWITCH_CPU_WIDE` records).
+    pub switches: u64,
     /// Number of lost records and samples, from the kernel's `LOST` and `LOST_SAMPLES` records.
     pub lost: u64,
     /// The part of `lost` that `LOST_SAMPLES` records report.
@@ -95,6 +97,7 @@ impl RecordTally {
     pub fn new(wants_hits: bool) -> Self {
         Self {
             samples: 0,
+            switches: 0,
             lost: 0,
             lost_samples: 0,
             throttled: 0,
@@ -115,6 +118,7 @@ impl RecordTally {
     pub fn note(&mut self, raw: &RawRecord<'_>, layouts: &Layouts) {
         match raw.kind {
             kind::SAMPLE => self.sample(raw, layouts),
+            kind::SWITCH | kind::SWITCH_CPU_WIDE => self.switches += 1,
             kind::LOST | kind::LOST_SAMPLES => match raw.parse() {
                 Some(Record::Lost(lost)) => self.lost = self.lost.saturating_add(lost.lost),
                 Some(Record::LostSamples(lost)) => {

@@ -357,6 +357,7 @@ const KERNEL: &[(&str, WaitSite)] = &[
     ("timerfd_*", WaitSite::Notification),
     ("inotify_*", WaitSite::Notification),
     ("fanotify_*", WaitSite::Notification),
+    ("userfaultfd_*", WaitSite::Notification),
     ("do_msgrcv", WaitSite::Notification),
     ("do_msgsnd", WaitSite::Notification),
     ("wq_sleep", WaitSite::Notification),
@@ -371,6 +372,7 @@ const KERNEL: &[(&str, WaitSite)] = &[
     ("__arm64_sys_flock", WaitSite::FileLock),
     ("do_lock_file_wait", WaitSite::FileLock),
     ("fcntl_setlk", WaitSite::FileLock),
+    ("__break_lease", WaitSite::FileLock),
     ("__mutex_lock*", WaitSite::KernelLock),
     ("mutex_lock*", WaitSite::KernelLock),
     ("rwsem_*", WaitSite::KernelLock),
@@ -422,6 +424,26 @@ const LIBC: &[(&str, WaitSite)] = &[
     ("sigwaitinfo", WaitSite::Signal),
     ("sigtimedwait", WaitSite::Signal),
     ("pause", WaitSite::Signal),
+    ("mq_receive", WaitSite::Notification),
+    ("mq_timedreceive", WaitSite::Notification),
+    ("mq_send", WaitSite::Notification),
+    ("mq_timedsend", WaitSite::Notification),
+    ("msgrcv", WaitSite::Notification),
+    ("msgsnd", WaitSite::Notification),
+    ("semop", WaitSite::Semaphore),
+    ("semtimedop", WaitSite::Semaphore),
+    // These require a file with positions: not a pipe, a socket or a terminal.
+    ("pread", WaitSite::Disk),
+    ("pwrite", WaitSite::Disk),
+    ("preadv", WaitSite::Disk),
+    ("pwritev", WaitSite::Disk),
+    ("splice", WaitSite::Pipe),
+    ("tee", WaitSite::Pipe),
+    ("vmsplice", WaitSite::Pipe),
+    ("send", WaitSite::Socket),
+    ("sendto", WaitSite::Socket),
+    ("sendmsg", WaitSite::Socket),
+    ("sendmmsg", WaitSite::Socket),
     ("flock", WaitSite::FileLock),
     ("lockf", WaitSite::FileLock),
     ("futex_*", WaitSite::Futex),
@@ -533,6 +555,11 @@ mod tests {
         assert_eq!(of(&[&completion[..], &["wb_wait_for_completion"]].concat()), WaitSite::Disk);
         assert_eq!(of(&["schedule", "locks_lock_inode_wait", "__do_sys_flock"]), WaitSite::FileLock);
         assert_eq!(of(&["schedule", "fcntl_setlk", "do_fcntl"]), WaitSite::FileLock);
+        assert_eq!(of(&["schedule", "__break_lease", "do_dentry_open"]), WaitSite::FileLock);
+        assert_eq!(of(&["schedule", "userfaultfd_read_iter", "vfs_read"]), WaitSite::Notification);
+        assert_eq!(of(&["schedule", "handle_userfault", "exc_page_fault"]), WaitSite::PageFault);
+        assert_eq!(of(&["__GI___semtimedop64", "main"]), WaitSite::Semaphore);
+        assert_eq!(of(&["__libc_pread64", "main"]), WaitSite::Disk);
         assert_eq!(of(&[]), WaitSite::Unknown);
         assert!(NameFacts::of("asm_sysvec_apic_timer_interrupt").is_scheduler);
         assert!(!NameFacts::of("asm_exc_page_fault").is_scheduler);

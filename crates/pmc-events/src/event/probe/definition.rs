@@ -324,7 +324,17 @@ fn argument(word: EventWord<'_>) -> ParseResult<ProbeArgument> {
         return Err(Fault::at(&kind.span(), format!("unknown type `{}`", kind.text)).expected(TYPES));
     }
     if value.text.starts_with(['%', '$', '@', '+', '-', '\\']) {
-        return Ok(ProbeArgument::Verbatim(word.text.to_owned()));
+        let is_text = kind.is_some_and(|kind| matches!(kind.text, "string" | "ustring"));
+        let holds_address = place.text.starts_with(['%', '$']) && place.text != "$comm";
+        // The kernel reads strings only from memory: from the address that the register or `$retval` holds.
+        return Ok(ProbeArgument::Verbatim(match is_text && holds_address {
+            true => {
+                let (name, kind) = word.text.split_at(value.at - word.at);
+                let (place, kind) = kind.split_at(place.text.len());
+                format!("{name}+0({place}){kind}")
+            }
+            false => word.text.to_owned(),
+        }));
     }
     Ok(ProbeArgument::Variable {
         name: name.map(|name| name.text.to_owned()),
@@ -394,6 +404,25 @@ mod tests {
                 ProbeArgument::Verbatim("%di".into()),
                 ProbeArgument::Verbatim("r=$retval".into()),
                 ProbeArgument::Variables,
+            ]
+        );
+    }
+
+    #[test]
+    fn strings_are_read_from_the_address_that_a_register_holds() {
+        let parsed = ProbeSyntax::parse(
+            "main%return $retval:string r=$retval:ustring a=%di:string $comm:string $retval:x64 +8(%sp):string",
+        );
+        let verbatim = |text: &str| ProbeArgument::Verbatim(text.to_owned());
+        assert_eq!(
+            parsed.unwrap().arguments,
+            [
+                verbatim("+0($retval):string"),
+                verbatim("r=+0($retval):ustring"),
+                verbatim("a=+0(%di):string"),
+                verbatim("$comm:string"),
+                verbatim("$retval:x64"),
+                verbatim("+8(%sp):string"),
             ]
         );
     }

@@ -160,6 +160,8 @@ const FIRST_NOTE: Duration = Duration::from_secs(1);
 pub struct Totals {
     /// Number of samples written.
     pub samples: u64,
+    /// Number of records of context switches written.
+    pub switches: u64,
     /// Number of samples that could not be written. The other counts do not include these samples.
     pub unwritten: u64,
     /// Number of records that the kernel lost.
@@ -554,6 +556,7 @@ impl<'a> RecordOutput<'a> {
     pub(crate) fn totals(&self) -> Totals {
         Totals {
             samples: self.before.samples + self.tally.samples,
+            switches: self.before.switches + self.tally.switches,
             unwritten: self.before.unwritten,
             lost: self.before.lost + self.tally.lost + self.left_out,
             throttled: self.before.throttled + self.tally.throttled,

@@ -51,6 +51,16 @@ pub enum ProbeError {
         /// The package or the file that contains the names of a stripped file.
         remedy: Option<String>,
     },
+    /// The name lacks its first components, and several functions end in it.
+    #[error("{path} has several functions whose names end in `{name}`")]
+    AmbiguousFunction {
+        /// The file.
+        path: String,
+        /// The name.
+        name: String,
+        /// The whole names, sorted.
+        found: Vec<String>,
+    },
     /// The function exists only as inlined copies, which have no return instruction.
     #[error("`{name}` is inlined at {count} places and has no separate code, so its return cannot be probed")]
     InlinedReturn {
@@ -168,6 +178,10 @@ impl From<ProbeError> for Error {
                     false => result.try_this("pmc probe -F -x FILE lists the functions"),
                 }
             }
+            ProbeError::AmbiguousFunction { found, .. } => found
+                .iter()
+                .take(MOST_SUGGESTIONS)
+                .fold(result, |result, name| result.try_this(text::clean(name).into_owned())),
             ProbeError::InlinedReturn { name, .. } => result.try_this(format!("{name}, without %return")),
             ProbeError::NoLine { next, .. } => {
                 let result = next.iter().fold(result, |result, next| result.try_this(next.as_str()));

@@ -138,6 +138,35 @@ impl<'a> ProbedProgram<'a> {
         })
     }
 
+    /// Adds the first components to a name that lacks them: `m::S::get` may be `n::m::S::get`. Returns the
+    /// name unchanged if a function has it, or if no name ends in it.
+    ///
+    /// # Errors
+    /// Fails if the names of several functions end in it.
+    pub(super) fn whole_name(&self, name: &str) -> Result<String, ProbeError> {
+        if !name.contains("::") || glob::is_pattern(name) {
+            return Ok(name.to_owned());
+        }
+        let mut names = self.elf_functions().names();
+        for unit in self.scopes() {
+            let linked =
+                unit.of_kind(ScopeKind::Function).filter_map(|f| self.dies.linkage_name(&unit.die(f)));
+            names.extend(linked.filter_map(|name| demangle(&name)));
+        }
+        let is_end = |whole: &String| whole.strip_suffix(name).is_some_and(|first| first.ends_with("::"));
+        let mut found: Vec<String> = match names.iter().any(|whole| whole == name) {
+            true => Vec::new(),
+            false => names.into_iter().filter(is_end).collect(),
+        };
+        found.sort_unstable();
+        found.dedup();
+        match &*found {
+            [] => Ok(name.to_owned()),
+            [whole] => Ok(whole.clone()),
+            _ => Err(ProbeError::AmbiguousFunction { path: self.path.clone(), name: name.to_owned(), found }),
+        }
+    }
+
     /// Returns the functions with this name, both those with code and abstract ones. If `file` is given,
     /// returns only functions declared in this file.
     pub(super) fn named_functions(&self, name: &str, file: Option<&str>) -> Vec<(Rc<UnitScopes<'a>>, usize)> {
@@ -210,6 +239,7 @@ impl<'a> ProbedProgram<'a> {
     }
 
     fn at_function(&self, name: &str, request: &PlaceRequest<'_>) -> Result<Vec<FoundPlace<'a>>, ProbeError> {
+        let name = &*self.whole_name(name)?;
         let functions = self.named_functions(name, request.file);
         let mut copies = self.inlined_copies(&functions);
         let count = copies.len();
@@ -316,6 +346,7 @@ impl<'a> ProbedProgram<'a> {
         name: &str,
         file: Option<&str>,
     ) -> Result<Vec<(Rc<UnitScopes<'a>>, usize)>, ProbeError> {
+        let name = &*self.whole_name(name)?;
         let functions = self.named_functions(name, file);
         if !functions.is_empty() {
             return Ok(functions);

@@ -86,6 +86,20 @@ impl<'a> ValueType<'a> {
         matches!(encoding, Some(dw::DW_ATE_signed | dw::DW_ATE_signed_char | dw::DW_ATE_signed_fixed))
     }
 
+    /// Whether this is a floating-point number.
+    pub(super) fn is_float(&self, dies: &Dies<'a>) -> bool {
+        let encoding = self.die.as_ref().and_then(|die| encoding(dies, die));
+        matches!(
+            encoding,
+            Some(
+                dw::DW_ATE_float
+                    | dw::DW_ATE_complex_float
+                    | dw::DW_ATE_imaginary_float
+                    | dw::DW_ATE_decimal_float
+            )
+        )
+    }
+
     /// Whether this unit only declares the structure, without its members.
     pub(super) fn is_declaration(&self) -> bool {
         self.die.as_ref().is_some_and(|die| die.own(dw::DW_AT_declaration).is_some())

@@ -228,6 +228,13 @@ impl<'a> VariableScope<'_, 'a> {
         if part.kind.is_array() {
             return Err("it is an array: select an element, such as [0], or add :string".to_owned());
         }
+        if part.kind.is_float(self.dies) {
+            let bits = bits().filter(|bits| matches!(bits, 16 | 32 | 64)).unwrap_or(64);
+            return Err(format!(
+                "it is a floating-point number, but the kernel prints only whole numbers and strings: add \
+                 :x{bits} to see its bits"
+            ));
+        }
         let sign = if part.kind.is_signed(self.dies) { 's' } else { 'x' };
         match bits() {
             None => Ok(None),
