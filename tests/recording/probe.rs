@@ -273,13 +273,13 @@ int main()
 }
 "#;
 
-fn build_names(folder: &Path) -> Option<PathBuf> {
+fn build_names(folder: &Path, optimization: &str) -> Option<PathBuf> {
     if !kit::need_program("g++") {
         return None;
     }
     let (source, program) = (folder.join("names.cc"), folder.join("names"));
     std::fs::write(&source, NAMES).expect("the source is written");
-    let built = Command::new("g++").args(["-O1", "-g", "-o"]).arg(&program).arg(&source).status();
+    let built = Command::new("g++").args([optimization, "-g", "-o"]).arg(&program).arg(&source).status();
     assert!(built.expect("g++ starts").success());
     Some(program)
 }
@@ -287,7 +287,7 @@ fn build_names(folder: &Path) -> Option<PathBuf> {
 #[test]
 fn functions_and_values_with_equal_last_names_are_told_apart() {
     let folder = tempfile::tempdir().unwrap();
-    let Some(program) = build_names(folder.path()) else { return };
+    let Some(program) = build_names(folder.path(), "-O1") else { return };
     let print = |definition: &str| probe(&program, &["-D", definition]);
     let whole = print("e=n::m::S::get").expect(0).stdout;
     assert_eq!(print("e=m::S::get").expect(0).stdout, whole);
@@ -304,16 +304,24 @@ fn functions_and_values_with_equal_last_names_are_told_apart() {
 }
 
 #[test]
-fn returned_strings_are_read() {
+fn returned_strings_are_read_and_groups_of_modifier_letters_are_used() {
     let folder = tempfile::tempdir().unwrap();
     let Some(group) = ProbeGroup::new("texts") else { return };
-    let Some(program) = build_names(folder.path()) else { return };
-    let text = format!("{}:text=label%return $retval:string", group.0);
-    probe(&program, &["-q", "-a", &text]).expect(0);
+    let Some(program) = build_names(folder.path(), "-O0") else { return };
+    let letters = ProbeGroup("kh".to_owned());
+    let (text, plain) =
+        (format!("{}:text=label%return $retval:string", group.0), "kh:g=label a->name:string b->name:string");
+    probe(&program, &["-q", "-a", &text, "-a", plain]).expect(0);
     let (data, path) = (folder.path().join("perf.data"), program.to_str().unwrap());
     let (file, event) = (data.to_str().unwrap(), format!("{}:text", group.0));
-    kit::run(&["record", "-q", "-o", file, "-e", &event, "--", path]).expect(0);
-    kit::run(&["script", "-i", file]).expect(0).prints(&["arg1=\"pear\""]);
+    kit::run(&["record", "-q", "-o", file, "-e", &event, "-e", "kh:g:u", "--", path]).expect(0);
+    kit::run(&["script", "-i", file]).expect(0).prints(&[
+        "arg1=\"pear\"",
+        "kh:g: (",
+        "name=\"apple\" name_1=\"pear\"",
+    ]);
+    drop(letters);
+    kit::run(&["stat", "-e", "kh:g", "--", path]).expect(2).says(&["no tracepoints named `kh:"]);
 }
 
 #[test]

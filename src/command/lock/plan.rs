@@ -95,8 +95,8 @@ impl LockTargets {
     }
 }
 
-/// Returns the options for recording kernel locks. As in `perf lock contention -b`, stacks end where the
-/// kernel was entered, so that a caller has one row, not one for each address in a program.
+/// Returns the options for recording kernel locks. As in `perf lock contention -b`, stacks end at the entry
+/// to the kernel, so that a caller has one row, not one for each address in a program.
 fn of_kernel(
     targets: LockTargets,
     output: PathBuf,

@@ -208,7 +208,7 @@ pub(super) fn position(program: &ProbedProgram<'_>, place: &FoundPlace<'_>) -> S
     }
 }
 
-/// Gives each value a different name: appends `_1`, `_2` and so on to names that pmc chose.
+/// Makes the names of values distinct: appends `_1`, `_2` and so on to names that pmc chose.
 ///
 /// # Errors
 /// Fails if the user gave the same name twice. The kernel would reject it too, but without a reason.

@@ -135,6 +135,23 @@ impl<'h> EventParser<'h> {
     }
 
     fn event(&mut self, event: &EventSyntax<'_>) -> ParseResult<Vec<EventSpec>> {
+        let specs = self.qualified(event);
+        // The letters after the colon may be the name of a tracepoint, such as of the probe `g:h`.
+        let (Err(_), Body::Name(first), Some(second), None) =
+            (&specs, &event.body, event.modifiers, &event.terms)
+        else {
+            return specs;
+        };
+        if probe::tracepoints(self.host, *first, second).is_err() {
+            return specs;
+        }
+        let body = Body::Pair(*first, second);
+        let qualifiers = event.qualifiers.clone();
+        self.qualified(&EventSyntax { body, modifiers: None, qualifiers, terms: None, text: event.text })
+    }
+
+    /// Resolves the event with its modifiers and qualifiers.
+    fn qualified(&mut self, event: &EventSyntax<'_>) -> ParseResult<Vec<EventSpec>> {
         if let Some(word) = event.modifiers {
             Modifiers::read(word)?;
         }
