@@ -5,6 +5,7 @@
 //! waits must add up to the difference, on an idle machine as on a busy one.
 
 mod idle;
+mod kinds;
 mod live;
 mod wakers;
 
