@@ -183,10 +183,16 @@ fn definitions_equal_perfs() {
 }
 
 fn build(folder: &Path, flags: &[&str]) -> PathBuf {
-    let (source, program) = (folder.join("shop.c"), folder.join("shop"));
-    std::fs::write(&source, SHOP).expect("the source is written");
-    let built = Command::new("gcc").args(flags).arg("-o").arg(&program).arg(&source).status();
-    assert!(built.expect("gcc starts").success());
+    compiled(folder, "gcc", ("shop.c", SHOP), flags)
+}
+
+/// Compiles a source with this name.
+fn compiled(folder: &Path, compiler: &str, (file, text): (&str, &str), flags: &[&str]) -> PathBuf {
+    let source = folder.join(file);
+    let program = source.with_extension("");
+    std::fs::write(&source, text).expect("the source is written");
+    let built = Command::new(compiler).args(flags).arg("-o").arg(&program).arg(&source).status();
+    assert!(built.expect("the compiler starts").success());
     program
 }
 
@@ -277,11 +283,7 @@ fn build_names(folder: &Path, optimization: &str) -> Option<PathBuf> {
     if !kit::need_program("g++") {
         return None;
     }
-    let (source, program) = (folder.join("names.cc"), folder.join("names"));
-    std::fs::write(&source, NAMES).expect("the source is written");
-    let built = Command::new("g++").args([optimization, "-g", "-o"]).arg(&program).arg(&source).status();
-    assert!(built.expect("g++ starts").success());
-    Some(program)
+    Some(compiled(folder, "g++", ("names.cc", NAMES), &[optimization, "-g"]))
 }
 
 #[test]

@@ -128,10 +128,8 @@ impl<'a> GoTable<'a> {
         let functions = offset(0).filter(|count| (1..MOST_FUNCTIONS).contains(count))?;
         let text = || {
             let at = 8 + 2 * pointer;
-            match word(bytes, at, pointer)? {
-                0 => relocated(file, address.wrapping_add(at as u64)).or_else(|| start_of_text(file)),
-                text => Some(text),
-            }
+            let stored = word(bytes, at, pointer)?;
+            linked(file, address.wrapping_add(at as u64), stored).or_else(|| start_of_text(file))
         };
         let [names, units, files, values, functab] = if version == GoVersion::V2 {
             let functab = 8 + pointer;
@@ -380,8 +378,12 @@ fn headers(bytes: &[u8]) -> impl Iterator<Item = usize> {
         .map(|(at, _)| at * 8)
 }
 
-/// Returns the value that the dynamic linker stores at an address of a position-independent program.
-fn relocated(file: &File<'_>, address: u64) -> Option<u64> {
+/// Returns the pointer at an address: the stored one, or in position-independent programs the one that the
+/// dynamic linker stores there.
+fn linked(file: &File<'_>, address: u64, stored: u64) -> Option<u64> {
+    if stored > 0 {
+        return Some(stored);
+    }
     let (_, relocation) = file.dynamic_relocations()?.find(|(at, _)| *at == address)?;
     let is_relative = matches!(relocation.target(), RelocationTarget::Absolute);
     u64::try_from(relocation.addend()).ok().filter(|text| is_relative && *text > 0)

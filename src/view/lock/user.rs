@@ -120,11 +120,10 @@ fn name(lock: &UserLock) -> String {
     if let Some(library) = library(lock) {
         return format!("locks of {library}");
     }
-    let address = format!("{:#x}", lock.address.unwrap_or(0));
     let name = match &lock.variable {
         Some((name, 0)) => clean(name).into_owned(),
         Some((name, into)) => format!("{}+{into:#x}", clean(name)),
-        None => address,
+        None => address(lock).unwrap_or_default(),
     };
     format!("{} `{name}`", lock.is.name())
 }
@@ -193,9 +192,9 @@ fn one(out: &mut dyn Write, lock: &UserLock, layout: &UserLockLayout) -> io::Res
         && lock.unknown > 0
         && (share(lock.unknown, total) >= 0.0005 || lock.holders.is_empty())
     {
-        let why = match lock.owner_field {
-            OwnerField::Glibc | OwnerField::Futex => "unknown",
-            _ => "unknown: this kind of lock does not store its holder",
+        let why = match lock.owner_field.is_stored() {
+            true => "unknown",
+            false => "unknown: this kind of lock does not store its holder",
         };
         rows.push(vec![
             "holds".into(),
@@ -206,7 +205,7 @@ fn one(out: &mut dyn Write, lock: &UserLock, layout: &UserLockLayout) -> io::Res
         ]);
     }
     table::write(out, &[left(4, 0), right(2, 0), right(2, 0), left(2, 0), left(2, 0)], None, rows)?;
-    if !matches!(lock.owner_field, OwnerField::Glibc | OwnerField::Futex) && !lock.holders.is_empty() {
+    if !lock.owner_field.is_stored() && !lock.holders.is_empty() {
         writeln!(
             out,
             "    This kind of lock does not store its holder; the threads shown are those that released it."

@@ -38,11 +38,9 @@ fn each_kind_of_wait_has_its_name() {
     let Some(program) = lab.build(&["gcc", "-O1", "-w", "-pthread", "-x", "c"], KINDS) else { return };
     let wanted: Vec<(&str, &str)> =
         SITES.iter().flat_map(|(site, names)| names.split(' ').map(move |name| (name, *site))).collect();
-    // It writes its files to the working directory.
-    let folder = program.parent().expect("a folder").display();
-    let names: Vec<&str> = wanted.iter().map(|(name, _)| *name).collect();
-    let script = format!("cd {folder} && exec {} {}", program.display(), names.join(" "));
-    let (file, _) = lab.record(&["-q", "--wall"], &["sh", "-c", &script]);
+    let mut command = vec![program.to_str().expect("UTF-8")];
+    command.extend(wanted.iter().map(|(name, _)| *name));
+    let (file, _) = lab.record(&["-q", "--wall"], &command);
     let words = ["-F", "period,comm,wait_site", "-g", "none", "-q", "--idle", "--state", "blocked"];
     let report = kit::run(&[&["report", "-i", file.to_str().expect("UTF-8")], &words[..]].concat());
     let mut sites: BTreeMap<String, (u64, String)> = BTreeMap::new();

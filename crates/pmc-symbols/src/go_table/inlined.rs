@@ -12,7 +12,7 @@
 
 use object::read::{File, Object, ObjectSection, ObjectSegment};
 
-use super::{GoFunction, GoTable, GoVersion, relocated, word};
+use super::{GoFunction, GoTable, GoVersion, linked, word};
 
 /// Fields of `moduledata` that may be `gofunc`, as numbers of pointers. It is number 38 in Go 1.18, 40 in Go
 /// 1.20.
@@ -91,8 +91,8 @@ fn in_modules<'a>(file: &File<'a>, table: &GoTable<'a>) -> impl Iterator<Item = 
     modules(file, table).take(MOST_MODULES).flat_map(move |module| {
         FIELDS.filter_map(move |field| {
             let at = module.checked_add(field * size)?;
-            let stored = || word(from(file, at)?, 0, size as usize).filter(|begin| *begin > 0);
-            from(file, stored().or_else(|| relocated(file, at))?)
+            let stored = from(file, at).and_then(|bytes| word(bytes, 0, size as usize));
+            from(file, linked(file, at, stored.unwrap_or(0))?)
         })
     })
 }

@@ -27,6 +27,7 @@ mod space;
 mod stacks;
 mod stitcher;
 mod tables;
+mod tracked;
 mod walker;
 mod x86;
 

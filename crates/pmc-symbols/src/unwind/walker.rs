@@ -11,16 +11,17 @@ use std::fmt;
 use framehop::aarch64::{CacheAarch64, PtrAuthMask, UnwindRegsAarch64};
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64};
 use framehop::{FrameAddress, Unwinder};
-use gimli::{Register, UnwindContext};
+use gimli::UnwindContext;
 use rustc_hash::FxHashMap;
 
-use super::callers::{Caller, CallerRegisters, InnerFrames};
+use super::callers::{Caller, InnerFrames};
 use super::entries::FramePointer;
 use super::frame::{AddressKind, ChainEnd, StackFrame};
 use super::registers::UnwindRegisters;
 use super::rules::{MOST_REMEMBERED, Rules};
 use super::signal_frame::SignalFrame;
 use super::space::{ArchUnwinder, Coverage, Space};
+use super::tracked::{FrameRegisters, TrackedRegisters};
 use super::x86;
 use crate::address::Avma;
 
@@ -288,91 +289,6 @@ fn caller_of<U: Unwinder<UnwindRegs: TrackedRegisters>>(
     }
 }
 
-/// The registers that framehop passes from frame to frame.
-trait TrackedRegisters {
-    fn fp(&self) -> u64;
-
-    /// Changes the registers to the caller's. Returns the caller's address without a signature.
-    fn go_to(&mut self, found: &CallerRegisters) -> u64;
-}
-
-impl TrackedRegisters for UnwindRegsX86_64 {
-    fn fp(&self) -> u64 {
-        self.bp()
-    }
-
-    fn go_to(&mut self, found: &CallerRegisters) -> u64 {
-        *self = Self::new(found.caller.address, found.sp, found.fp);
-        found.caller.address
-    }
-}
-
-impl TrackedRegisters for UnwindRegsAarch64 {
-    fn fp(&self) -> u64 {
-        Self::fp(self)
-    }
-
-    fn go_to(&mut self, found: &CallerRegisters) -> u64 {
-        let address = found.caller.address & self.lr_mask().0;
-        *self = Self::new_with_ptr_auth_mask(self.lr_mask(), address, found.sp, found.fp);
-        address
-    }
-}
-
-/// The registers that an unwinder updates from frame to frame.
-trait FrameRegisters: Copy {
-    fn sp(self) -> u64;
-
-    /// Changes the registers to those that a signal interrupted.
-    fn interrupt(&mut self, frame: &SignalFrame, word: impl Fn(u64) -> Option<u64>);
-
-    /// Returns the return address and the caller's registers, assuming that the function has a frame of one
-    /// word and does not change the frame pointer. `None` on architectures without such functions.
-    fn behind_small_frame(self, copied: impl Fn(u64) -> Option<u64>) -> Option<(u64, Self)> {
-        let _ = copied;
-        None
-    }
-}
-
-impl FrameRegisters for UnwindRegsX86_64 {
-    fn sp(self) -> u64 {
-        Self::sp(&self)
-    }
-
-    fn interrupt(&mut self, frame: &SignalFrame, _: impl Fn(u64) -> Option<u64>) {
-        *self = Self::new(frame.ip, frame.sp, frame.fp);
-    }
-
-    /// Python's trampolines have this form: `sub $8,%rsp; call *%rcx; add $8,%rsp; ret`.
-    fn behind_small_frame(self, copied: impl Fn(u64) -> Option<u64>) -> Option<(u64, Self)> {
-        let sp = Self::sp(&self);
-        let address = copied(sp.checked_add(8)?)?;
-        Some((address, Self::new(address, sp.checked_add(16)?, self.bp())))
-    }
-}
-
-impl FrameRegisters for UnwindRegsAarch64 {
-    fn sp(self) -> u64 {
-        Self::sp(&self)
-    }
-
-    fn interrupt(&mut self, frame: &SignalFrame, _: impl Fn(u64) -> Option<u64>) {
-        *self = Self::new_with_ptr_auth_mask(self.lr_mask(), frame.lr, frame.sp, frame.fp);
-    }
-}
-
-impl FrameRegisters for x86::DwarfRegisters {
-    fn sp(self) -> u64 {
-        Self::sp(&self).into()
-    }
-
-    fn interrupt(&mut self, frame: &SignalFrame, mut word: impl Fn(u64) -> Option<u64>) {
-        let saved: [u64; 8] =
-            std::array::from_fn(|number| frame.register(Register(number as u16), &mut word).unwrap_or(0));
-        *self = Self::new(frame.ip, frame.sp, frame.fp, &saved);
-    }
-}
-
 /// Continues the walk until a frame is rejected.
 ///
 /// If the tables have no entry, the unwinder (`caller`) follows the frame pointer, which may contain any
@@ -413,7 +329,10 @@ fn follow<R: FrameRegisters>(
             }
             None => caller(frame, chain, regs),
         };
-        let is_good = |next: &Result<Option<Caller>, _>| matches!(next, Ok(Some(caller)) if caller.is_interrupted || code.space.is_caller(caller.address));
+        let is_good = |next: &Result<Option<Caller>, _>| {
+            let Ok(Some(caller)) = next else { return false };
+            caller.is_interrupted || code.space.is_caller(caller.address)
+        };
         if here == Coverage::Gap && kind != AddressKind::Returned && !is_good(&next) {
             // The function has not just been entered, so it may have set up its frame pointer.
             *regs = before;

@@ -50,7 +50,7 @@ const REMEDY: &str = "pmc lock user -- COMMAND";
 
 /// A thread whose wait times out, and that waits again after at most this time, in nanoseconds, is still
 /// waiting for the same release.
-const AT_ONCE: u64 = 1_000_000;
+const LONGEST_PAUSE: u64 = 1_000_000;
 
 /// Maximum number of futexes with waiting threads to track, and of threads whose last call is remembered.
 const MOST_KEYS: usize = 1 << 18;
@@ -170,7 +170,7 @@ impl TimedWaits {
     /// Whether a wait for this lock that began at this time continues these waits.
     fn continues(&self, key: FutexKey, from: u64) -> bool {
         let end = self.spans.last().map_or(0, |(_, to)| *to);
-        self.key == key && from.saturating_sub(end) <= AT_ONCE
+        self.key == key && from.saturating_sub(end) <= LONGEST_PAUSE
     }
 }
 

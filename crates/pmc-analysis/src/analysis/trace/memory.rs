@@ -115,8 +115,7 @@ impl MemoryReader {
             ArgumentKind::Variables => self.count(tid, abi, address),
             ArgumentKind::Data(access, kind, count) if access != DataAccess::Write => {
                 let count = match count {
-                    Some(DataCount::Register(index)) => Some(usize::try_from(arguments[index]).ok()?),
-                    Some(_) => return None,
+                    Some(count) => Some(self.length(tid, count, arguments, None)?),
                     None => None,
                 };
                 self.data(tid, abi, kind, address, count, None)
@@ -149,11 +148,7 @@ impl MemoryReader {
             ArgumentKind::Data(access, kind, count) if access != DataAccess::Read => {
                 let result = usize::try_from(result).ok()?;
                 let count = match count {
-                    Some(DataCount::Register(index)) => Some(usize::try_from(arguments[index]).ok()?),
-                    Some(DataCount::Pointed(index)) => {
-                        Some(unsigned(&self.bytes(tid, arguments[index], 4)?, 0, 4)? as usize)
-                    }
-                    Some(DataCount::Result) => Some(result),
+                    Some(count) => Some(self.length(tid, count, arguments, Some(result))?),
                     None => None,
                 };
                 // `wait4` writes only if there is a child.
@@ -185,6 +180,25 @@ impl MemoryReader {
         let buffer = self.buffer.get_mut(..size)?;
         let got = if size == 0 { 0 } else { process_memory::read(tid, address, buffer) };
         (got > 0 || size == 0).then(|| buffer[..got].to_vec())
+    }
+
+    /// Returns the number of elements in an array. Before the call has returned (no `result`), only a number
+    /// in a register is known.
+    fn length(
+        &mut self,
+        tid: i32,
+        count: DataCount,
+        arguments: &[u64; 6],
+        result: Option<usize>,
+    ) -> Option<usize> {
+        match count {
+            DataCount::Register(index) => usize::try_from(arguments[index]).ok(),
+            DataCount::Pointed(index) => {
+                result?;
+                Some(unsigned(&self.bytes(tid, arguments[index], 4)?, 0, 4)? as usize)
+            }
+            DataCount::Result => result,
+        }
     }
 
     /// Reads a value, or an array of `count` values. `result` is the result of a call that has written the

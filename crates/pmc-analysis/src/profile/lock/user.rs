@@ -76,6 +76,13 @@ pub enum OwnerField {
     Parked(ParkingLibrary),
 }
 
+impl OwnerField {
+    /// Whether the lock stores its holder.
+    pub fn is_stored(self) -> bool {
+        matches!(self, Self::Glibc | Self::Futex)
+    }
+}
+
 /// A library that parks threads which wait for its locks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ParkingLibrary {

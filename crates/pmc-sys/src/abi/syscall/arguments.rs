@@ -171,10 +171,7 @@ pub(super) fn parse(list: &'static str) -> Option<SyscallSignature> {
 
 fn argument(position: usize, word: &'static str) -> Option<SyscallArgument> {
     let (name, rest) = word.split_once(':')?;
-    let (rest, condition) = match rest.split_once('?') {
-        Some((rest, condition)) => (rest, Some(Condition::parse(condition)?)),
-        None => (rest, None),
-    };
+    let (rest, condition) = Condition::split_off(rest)?;
     let (kind, register) = match rest.split_once('@') {
         Some((kind, register)) => (kind, register.parse().ok()?),
         None => (rest, position),

@@ -24,8 +24,16 @@ enum ConditionTest {
 }
 
 impl Condition {
+    /// Splits the condition after `?` off, if there is one. Returns `None` if it is invalid.
+    pub(super) fn split_off(word: &str) -> Option<(&str, Option<Self>)> {
+        match word.split_once('?') {
+            Some((rest, condition)) => Some((rest, Some(Self::parse(condition)?))),
+            None => Some((word, None)),
+        }
+    }
+
     /// Parses `INDEX&0xMASK` (any of these bits is set) or `INDEX=VALUE`.
-    pub(super) fn parse(word: &str) -> Option<Self> {
+    fn parse(word: &str) -> Option<Self> {
         let (index, test) = match word.split_once('=') {
             Some((index, value)) => (index, ConditionTest::Equals(number(value)?)),
             None => {
@@ -264,10 +272,7 @@ impl Structure {
             }
             let (name, rest) = word.split_once('@')?;
             let (offset, rest) = rest.split_once(':')?;
-            let (kind, condition) = match rest.split_once('?') {
-                Some((kind, condition)) => (kind, Some(Condition::parse(condition)?)),
-                None => (rest, None),
-            };
+            let (kind, condition) = Condition::split_off(rest)?;
             let kind = DataKind::parse(kind, known)?;
             structure.fields.push(StructureField { name, offset: offset.parse().ok()?, kind, condition });
         }
