@@ -1,5 +1,5 @@
-//! The registers that a walk passes from frame to frame: framehop's for 64-bit code, and pmc's for 32-bit x86.
-//! The walker changes them by one set of functions, whichever rules have found the caller.
+//! The registers that a walk passes from frame to frame: framehop's for 64-bit code, and pmc's for 32-bit
+//! x86. The walker changes them by one set of functions, whichever rules have found the caller.
 
 use framehop::aarch64::UnwindRegsAarch64;
 use framehop::x86_64::UnwindRegsX86_64;

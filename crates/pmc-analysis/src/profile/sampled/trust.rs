@@ -303,7 +303,8 @@ fn copied(quality: &ProfileQuality) -> Option<TrustRemark> {
     let without_tables: u64 = compiled.map(|(_, samples)| samples).sum();
     let remedy = match of_all(ends.cut) >= WORTH && ends.cut >= without_tables {
         true => larger_copies("dwarf", quality),
-        false => (of_all(without_tables) >= WORTH).then(|| {
+        // Generated code may be the reason for most of them.
+        false => (of_all(without_tables) >= WORTH && without_tables * 2 > ends.early()).then(|| {
             "build that code with -fno-omit-frame-pointer, or with -fasynchronous-unwind-tables".to_owned()
         }),
     };
@@ -408,6 +409,8 @@ mod tests {
         assert!(has(without("prog", 5), "-fno-omit-frame-pointer"));
         assert!(has(without("prog", 60), "dwarf,65528"));
         assert_eq!(without("[JIT] tid 7", 5), None);
+        let no_tables = vec![(Some("[JIT] tid 7".to_owned()), 24), (Some("ld.so".to_owned()), 1)];
+        assert_eq!(said(UnwindEnds { copied: 25, no_tables, ..UnwindEnds::default() }).remedy, None);
         // Stacks unwound while recording, of which this percentage ended at the end of the copy.
         let live = |module: &str, cut_live| {
             let broken = vec![(module.to_owned(), 20)];
