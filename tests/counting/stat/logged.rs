@@ -16,7 +16,8 @@ const PROCESSES: usize = 1 + 20 + 20 * 9;
 fn log(dir: &tempfile::TempDir, args: &[&str]) -> Document {
     let file = dir.path().join("perf.data");
     let all = [&["stat", "record", "--json=2", "-o", file.to_str().unwrap()], args].concat();
-    Document(serde_json::from_str(&kit::run(&all).expect(0).stderr).unwrap())
+    let printed = kit::run(&all).expect(0).stderr;
+    Document(serde_json::from_str(&printed).unwrap_or_else(|why| panic!("{why}: {printed}")))
 }
 
 /// Returns the output of `stat report` for the recording.
