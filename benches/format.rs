@@ -2,15 +2,15 @@
 //!
 //! `cargo bench --bench format`. The table is the output of `pmc stat -a -A -I` on 16 CPUs.
 
-use pmc::view::openmetrics;
-use pmc::view::stat::{StatStyle, StatSubject, csv, document, json, text};
 use pmc_analysis::profile::counts::{
     Aggregation, EventRole, PlaceLabel, StatCounts, StatEvent, StatRow, StatValue,
 };
 use pmc_analysis::profile::metrics::library::{Binder, MetricLibrary, definition};
 use pmc_analysis::profile::metrics::literals::MetricEnvironment;
 use pmc_analysis::profile::statistics::MeasurementSummary;
-use pmc_sys::units::Count;
+use pmc_text::units::Count;
+use pmc_view::openmetrics;
+use pmc_view::stat::{StatStyle, StatSubject, csv, document, json, text};
 
 fn main() {
     divan::main();

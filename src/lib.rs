@@ -17,5 +17,3 @@ pub mod config;
 #[cfg(test)]
 #[path = "../tests/kit/unit.rs"]
 mod kit;
-pub mod tui;
-pub mod view;

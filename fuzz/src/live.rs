@@ -14,7 +14,7 @@ use pmc_perfdata::perfdata::{Buffer, Reader};
 use pmc_perfdata::record::encode::Encoder;
 use pmc_perfdata::record::{Layouts, MappedFileId, Mmap, Mmap2, RawRecord, Records, Task, Thread, kind};
 use pmc_symbols::symbol::Depth;
-use pmc_sys::units::PerfTime;
+use pmc_text::units::PerfTime;
 
 use crate::in_process::MemoryFile;
 use crate::mutation::{Random, perfdata};

@@ -12,7 +12,7 @@ use pmc_analysis::profile::metrics::{self, topdown};
 use pmc_events::event::vendor::Vendor;
 use pmc_events::event::vendor::import::import;
 use pmc_sys::host::Host;
-use pmc_sys::units::Count;
+use pmc_text::units::Count;
 
 use crate::with_text;
 

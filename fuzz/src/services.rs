@@ -7,9 +7,9 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use pmc::config::{self, Config};
-use pmc::view::export::push::reply::read_reply;
-use pmc::view::export::push::said;
-use pmc::view::openmetrics;
+use pmc_view::export::push::reply::read_reply;
+use pmc_view::export::push::said;
+use pmc_view::openmetrics;
 use pmc_recording::holder::hold;
 use pmc_recording::persistent::PersistentEntry;
 use pmc_recording::persistent::client::ask;

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::sample_filter::SampleFilter;
-use super::screen_options::ScreenOptions;
-use super::symbol_files::SymbolFiles;
+use pmc_command::options::sample_filter::SampleFilter;
+use pmc_command::options::screen_options::ScreenOptions;
+use pmc_command::options::symbol_files::SymbolFiles;
 
 /// Show the cost of each instruction and source line of a function.
 #[derive(Debug, Args)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::symbol_files::SymbolFiles;
+use pmc_command::options::symbol_files::SymbolFiles;
 
 /// Write a recording with its symbols, lines and code into one file that pmc can analyse on any machine.
 #[derive(Debug, Args)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::symbol_files::SymbolFiles;
+use pmc_command::options::symbol_files::SymbolFiles;
 
 /// Compare recordings: show each function's share in every recording, and whether the difference exceeds
 /// sampling noise.

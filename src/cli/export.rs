@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::sample_filter::SampleFilter;
-use super::stack_options::StackOptions;
-use super::symbol_files::SymbolFiles;
+use pmc_command::options::sample_filter::SampleFilter;
+use pmc_command::options::stack_options::StackOptions;
+use pmc_command::options::symbol_files::SymbolFiles;
 
 /// Export a recording for other tools: as flame graph, HTML, Firefox Profiler profile, pprof and more.
 #[derive(Debug, Clone, Args)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::recording_options::RecordingOptions;
+use pmc_command::options::recording_options::RecordingOptions;
 
 /// Keep events running without a recorder, to read them later.
 #[derive(Debug, Args)]

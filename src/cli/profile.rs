@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
 
-use super::screen_options::ScreenOptions;
+use pmc_command::options::screen_options::ScreenOptions;
 
 /// Sample a command or running processes with full call chains, and show where the time went.
 #[derive(Debug, Clone, Args)]

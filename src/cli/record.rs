@@ -2,7 +2,7 @@
 
 use clap::{ArgAction, Args};
 
-use super::recording_options::RecordingOptions;
+use pmc_command::options::recording_options::RecordingOptions;
 
 /// Sample a command, running processes or whole CPUs into a file for `pmc report` and `perf report`.
 #[derive(Debug, Args)]

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
 
-use super::sample_filter::SampleFilter;
-use super::screen_options::ScreenOptions;
-use super::stack_options::StackOptions;
-use super::symbol_files::SymbolFiles;
+use pmc_command::options::sample_filter::SampleFilter;
+use pmc_command::options::screen_options::ScreenOptions;
+use pmc_command::options::stack_options::StackOptions;
+use pmc_command::options::symbol_files::SymbolFiles;
 
 /// Show where the time went: functions by cost, the call tree, and how reliable both are.
 #[derive(Debug, Clone, Args)]

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 
 use super::record::RecordArgs;
 use super::script::ScriptArgs;
-use super::symbol_files::SymbolFiles;
+use pmc_command::options::symbol_files::SymbolFiles;
 
 /// Record and explain what the scheduler does: which tasks wait for a CPU, how long, and which run meanwhile.
 #[derive(Debug, Args)]

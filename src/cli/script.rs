@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::sample_filter::SampleFilter;
-use super::symbol_files::SymbolFiles;
+use pmc_command::options::sample_filter::SampleFilter;
+use pmc_command::options::symbol_files::SymbolFiles;
 
 /// Print the samples one by one, in time order.
 #[derive(Debug, Args)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
 
-use super::screen_options::ScreenOptions;
+use pmc_command::options::screen_options::ScreenOptions;
 
 /// Show where time goes right now, by function, for the whole machine or selected processes.
 #[derive(Debug, Args)]

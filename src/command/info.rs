@@ -5,12 +5,11 @@
 
 use std::io::Write;
 
-use super::pager::PagedOutput;
-use super::reasons::{cleaned, no_tracepoint, why};
 use crate::cli::info::InfoArgs;
-use crate::view;
 use pmc_analysis::import;
 use pmc_analysis::profile::machine::{self as shown, MachineReport};
+use pmc_command::pager::PagedOutput;
+use pmc_command::reasons::{cleaned, no_tracepoint, why};
 use pmc_events::counter::capability::{self, Ability, Capability, ThisKernel};
 use pmc_events::counter::core_counters::{self, CoreUnit, CounterState};
 use pmc_events::counter::facts::MachineFacts;
@@ -26,7 +25,7 @@ use pmc_sys::host::cpu::{Processor, Topology};
 use pmc_sys::host::holders::PerfEventProcesses;
 use pmc_sys::sys::credentials::{Limits, LinuxCapability, Seccomp};
 use pmc_sys::sys::process;
-use pmc_sys::text::as_json;
+use pmc_text::text::as_json;
 
 /// Runs the command.
 ///
@@ -38,7 +37,7 @@ pub(super) fn run(typed: &InfoArgs) -> Result<Exit> {
     }
     let mut kernel = ThisKernel::default();
     let machine = machine(&Host::live(), &mut kernel);
-    let mut out = PagedOutput::new();
+    let mut out = PagedOutput::open();
     let written = if typed.json && typed.counters {
         let MachineReport { counters, hardware_events, holders, .. } = &machine;
         let document = serde_json::json!({
@@ -46,11 +45,11 @@ pub(super) fn run(typed: &InfoArgs) -> Result<Exit> {
         });
         writeln!(out, "{:#}", as_json(&document))
     } else if typed.counters {
-        view::info::write_counters(&mut out, &machine)
+        pmc_view::info::write_counters(&mut out, &machine)
     } else if typed.json {
         writeln!(out, "{:#}", as_json(&machine))
     } else {
-        view::info::write(&mut out, &machine)
+        pmc_view::info::write(&mut out, &machine)
     };
     written.and_then(|()| out.finish()).map_err(|error| Error::output("the machine's description", error))?;
     if kernel.is_slow_to_close() {
@@ -73,11 +72,11 @@ fn recording(typed: &InfoArgs, file: &std::path::Path) -> Result<Exit> {
     if typed.limit > 0 {
         recording.cut(typed.limit);
     }
-    let mut out = PagedOutput::new();
+    let mut out = PagedOutput::open();
     let written = match typed {
         InfoArgs { json: true, .. } => writeln!(out, "{:#}", as_json(&recording)),
-        InfoArgs { header: true, .. } => view::header::write(&mut out, &recording),
-        _ => view::header::everything(&mut out, &recording),
+        InfoArgs { header: true, .. } => pmc_view::header::write(&mut out, &recording),
+        _ => pmc_view::header::everything(&mut out, &recording),
     };
     written
         .and_then(|()| out.finish())

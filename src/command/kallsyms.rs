@@ -2,8 +2,7 @@
 //!
 //! Passes the kernel's symbol list to the view.
 
-use super::pager::PagedOutput;
-use crate::view;
+use pmc_command::pager::PagedOutput;
 use pmc_symbols::symbol::RunningKernel;
 use pmc_sys::error::{Error, Exit, Result};
 
@@ -17,8 +16,8 @@ pub(super) fn run(names: &[String]) -> Result<Exit> {
             .why("kernel.kptr_restrict or kernel.perf_event_paranoid hides kernel addresses from this user")
             .try_this("run as root")
     })?;
-    let mut out = PagedOutput::new();
-    view::listings::kernel_symbols(&mut out, names, &found)
+    let mut out = PagedOutput::open();
+    pmc_view::listings::kernel_symbols(&mut out, names, &found)
         .and_then(|()| out.finish())
         .map_err(|error| Error::output("the symbols", error))?;
     let all = names.iter().all(|name| found.iter().any(|symbol| symbol.name == *name));

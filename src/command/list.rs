@@ -7,18 +7,17 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
 
-use super::destination::Destination;
-use super::pager::PagedOutput;
-use super::plan;
-use super::reasons::{cleaned, no_tracepoint, why};
 use crate::cli::list::ListArgs;
-use crate::view;
 use pmc_analysis::profile::catalog::{
     self, Catalog, CatalogEntry, CatalogField, Encoding, EventAvailability, ImportSummary, MissingReason,
     OmittedEntries, PerfListEntry, UnreadableKind, VendorInfo,
 };
 use pmc_analysis::profile::metrics::library::MetricDefinition;
 use pmc_analysis::profile::metrics::named::{NAMED, of_group};
+use pmc_command::destination::Destination;
+use pmc_command::pager::PagedOutput;
+use pmc_command::plan;
+use pmc_command::reasons::{cleaned, no_tracepoint, why};
 use pmc_events::counter::facts::MachineFacts;
 use pmc_events::counter::open::{OpenCache, TrialOpen};
 use pmc_events::counter::refusal::Refusal;
@@ -29,8 +28,8 @@ use pmc_symbols::symbol::build_id_cache::BuildIdCache;
 use pmc_sys::error::{AdvisedOption, Error, Exit, Result};
 use pmc_sys::host::Host;
 use pmc_sys::sys::process;
-use pmc_sys::terminal::Stream;
-use pmc_sys::text::{self, glob};
+use pmc_text::terminal::Stream;
+use pmc_text::text::{self, glob};
 
 /// Runs the command.
 ///
@@ -55,7 +54,7 @@ pub(super) fn run(typed: &ListArgs) -> Result<Exit> {
     if let Some(path) = &typed.output {
         Destination { path, option: AdvisedOption::Named("-o"), keeps: false }.write(find)?;
     } else {
-        let mut out = PagedOutput::new();
+        let mut out = PagedOutput::open();
         find(&mut out)?;
         out.finish().map_err(failed)?;
     }
@@ -87,8 +86,8 @@ fn import(from: &Path, host: &Host) -> Result<Exit> {
         cpu: vendor.id().map(cleaned),
         model: ours.map(|model| cleaned(&model.name)),
     };
-    let mut out = PagedOutput::new();
-    view::list::imported(&mut out, &came)
+    let mut out = PagedOutput::open();
+    pmc_view::list::imported(&mut out, &came)
         .and_then(|()| out.finish())
         .map_err(|error| Error::output("the import summary", error))?;
     Ok(Exit::Done)
@@ -518,7 +517,7 @@ fn events(wanted: &ListRequest<'_>, typed: &ListArgs, out: &mut dyn Write) -> io
     // The line width is limited only on a terminal, not in files.
     let terminal = Stream::Output.size().filter(|_| typed.output.is_none());
     let columns = terminal.map(|(columns, _)| usize::from(columns).max(60));
-    let mut writer = view::list::ListWriter::new(out, columns, typed.long);
+    let mut writer = pmc_view::list::ListWriter::new(out, columns, typed.long);
     let mut found = false;
     entries.try_for_each(|entry| {
         found = true;

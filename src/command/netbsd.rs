@@ -4,8 +4,8 @@
 
 use std::ffi::OsString;
 
-use super::plan;
 use crate::cli::netbsd::{NetbsdCommand, parse};
+use pmc_command::plan;
 use pmc_events::counter::Levels;
 use pmc_events::counter::counter_set::{CounterReading, CounterSet};
 use pmc_events::counter::facts::MachineFacts;

@@ -15,15 +15,15 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::warning::CommandWarning;
 use crate::cli;
+use pmc_command::warning::CommandWarning;
 use pmc_events::counter::reservation::{LockFile, PreparedReservation, acquire};
 use pmc_recording::recording::launch;
 use pmc_sys::error::{Error, Exit, Result, say};
 use pmc_sys::host::Host;
 use pmc_sys::sys::background::{self, BackgroundSide};
 use pmc_sys::sys::signal::{self, Signals};
-use pmc_sys::text::{as_json, shell_word};
+use pmc_text::text::{as_json, shell_word};
 
 /// Runs the command.
 pub(super) fn run(typed: cli::reserve::ReserveArgs) -> Result<Exit> {

@@ -3,9 +3,8 @@
 
 use super::words_of;
 use crate::cli::tprof::{FILE, TprofAction, TprofCommandLine, USAGE};
-use crate::cli::{
-    Command, defaults, record, recording_options, report, sample_filter, stack_options, stat, top,
-};
+use crate::cli::{Command, defaults, record, report, stat, top};
+use pmc_command::options::{recording_options, sample_filter, stack_options};
 use pmc_sys::error::{Error, Exit, say};
 
 const NAME: &str = "tprof";

@@ -34,6 +34,26 @@ pub(super) fn with_command(
     complaint
 }
 
+/// Returns the error of a value's own parser, with the option as it is usually typed: by its letter, if it
+/// has one.
+fn of_value(complaint: &clap::Error, parser: &clap::Command) -> Option<Error> {
+    let error = std::error::Error::source(complaint)?.downcast_ref::<Error>()?.clone();
+    let text = |kind| match complaint.get(kind) {
+        Some(ContextValue::String(text)) => text.as_str(),
+        _ => "",
+    };
+    let (name, value) = (text(ContextKind::InvalidArg), text(ContextKind::InvalidValue));
+    let long = name.trim_start_matches("--").split([' ', '=', '[']).next().unwrap_or_default();
+    let words = command(complaint);
+    let command =
+        words.split(' ').skip(1).fold(parser, |parser, word| parser.find_subcommand(word).unwrap_or(parser));
+    let option = command.get_arguments().find(|option| option.get_long() == Some(long));
+    let letter = option.and_then(clap::Arg::get_short);
+    let has_equals = option.is_some_and(clap::Arg::is_require_equals_set);
+    let typed = letter.map_or_else(|| format!("--{long}"), |letter| format!("-{letter}"));
+    Some(error.of_option(&format!("{typed}{}", if has_equals { "=" } else { " " }), value))
+}
+
 /// Converts a clap error. `of_perf` and `of_freebsd` list commands of perf and of FreeBSD's pmc that pmc does
 /// not have. `parser` is pmc's parser.
 pub(super) fn error(
@@ -42,6 +62,9 @@ pub(super) fn error(
     mut parser: clap::Command,
 ) -> Error {
     parser.build();
+    if let Some(error) = of_value(complaint, &parser) {
+        return error;
+    }
     let is_of_record =
         |name: &str| parser.find_subcommand("record").is_some_and(|record| has_option(record, name));
     let texts = |kind| match complaint.get(kind) {

@@ -19,8 +19,8 @@ use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use pmc::tui::keys::BoundKey;
 use pmc_sys::host::Host;
+use pmc_tui::keys::BoundKey;
 use rustix::process::{Pid, Signal, kill_process};
 
 pub use unit::{need, test_data as data};

@@ -8,7 +8,7 @@ use std::process::Stdio;
 use pmc_perfdata::perfdata::{Features, RecordedEvent, WriteOptions, Writer};
 use pmc_perfdata::record::{MappedFileId, Mmap, Mmap2, SampleLayout, Task, Thread, encode};
 use pmc_sys::abi::{Attr, sample_type};
-use pmc_sys::units::PerfTime;
+use pmc_text::units::PerfTime;
 
 use crate::kit;
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread::JoinHandle;
 
-use pmc_sys::text::hex;
+use pmc_text::text::hex;
 use tempfile::TempDir;
 
 use crate::kit;

@@ -5,7 +5,7 @@
 use pmc_perfdata::record::{Layouts, MappedFileId, RawRecord, Record, Thread, kind};
 use pmc_sys::abi::attr::kind as event;
 use pmc_sys::abi::{Attr, read_format, sample_type};
-use pmc_sys::units::PerfTime;
+use pmc_text::units::PerfTime;
 
 /// Concatenates fields of 1, 2, 4 or 8 bytes and text, padded to words.
 macro_rules! body {

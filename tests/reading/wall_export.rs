@@ -64,7 +64,7 @@ fn diff_uses_the_exact_running_time() {
     assert!(running > 0 && both[0] == both[1], "{both}");
     // The head shows it instead of the sum of the samples.
     let text = kit::run(&["diff", "--no-cache", wall, wall]).expect(0);
-    let shown = pmc_sys::units::duration(running as f64);
+    let shown = pmc_text::units::duration(running as f64);
     text.prints(&["Event 'running (cpu-clock)'", &format!(" samples, {shown}"), "(+0.0%)"]);
     let mixed = times(&diff([wall, plain]));
     assert!(mixed[0].is_object() && mixed[1].is_null(), "{mixed}");

@@ -304,7 +304,7 @@ fn answers_about_a_hundred_recordings_respect_the_limit() {
                 arguments["limit_bytes"] = limit.into();
             }
             let (document, is_error) = session.call(tool, &arguments);
-            let size = pmc_sys::text::as_json(&document).to_string().len();
+            let size = pmc_text::text::as_json(&document).to_string().len();
             assert!(size <= limit.unwrap_or(4096), "{tool} {arguments}: {size} bytes: {document}");
             if is_error {
                 assert!(document["error"].is_string(), "{tool} {arguments}: {document}");

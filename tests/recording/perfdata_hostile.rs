@@ -14,7 +14,7 @@ use pmc_perfdata::record::{
     ChainEntry, MappedFileId, RawRecord, Record, SampleId, Thread, kind, sample::chain_entries,
 };
 use pmc_sys::abi::{Context, CpuMode, sample_type};
-use pmc_sys::units::PerfTime;
+use pmc_text::units::PerfTime;
 
 const SAVED: [&str; 5] = ["fp", "dwarf", "packed", "stream", "traces"];
 

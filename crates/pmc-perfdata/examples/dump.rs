@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use pmc_perfdata::perfdata::Reader;
 use pmc_perfdata::record::{RawRecord, kind};
-use pmc_sys::text::clean;
+use pmc_text::text::clean;
 
 fn main() -> ExitCode {
     let Some(path) = std::env::args_os().nth(1) else {

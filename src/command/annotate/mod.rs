@@ -5,16 +5,15 @@ mod plan;
 
 use std::sync::Arc;
 
-use super::pager::PagedOutput;
-use super::progress::Bars;
-use super::{recording_screen, screen};
-use crate::view;
-use crate::view::annotate::AnnotateFacts;
 pub(super) use plan::AnnotatePlan;
 use pmc_analysis::analysis::{Analysis, recording_quality};
 use pmc_analysis::import;
 use pmc_analysis::session::Session;
+use pmc_command::pager::PagedOutput;
+use pmc_command::progress::Bars;
+use pmc_command::{recording_screen, screen};
 use pmc_sys::error::{Error, Exit, Result};
+use pmc_view::annotate::AnnotateFacts;
 
 /// Runs the command.
 ///
@@ -37,8 +36,8 @@ pub(super) fn run(plan: AnnotatePlan) -> Result<Exit> {
         left_out: code.left_out,
         notes: recording_quality::notes(&session),
     };
-    let mut out = PagedOutput::new();
-    view::annotate::write(&mut out, &code.listings, &facts, &plan.layout)
+    let mut out = PagedOutput::open();
+    pmc_view::annotate::write(&mut out, &code.listings, &facts, &plan.layout)
         .and_then(|()| out.finish())
         .map_err(|error| Error::output("the listing", error))?;
     recording_quality::warn_of_names(analysis.name_failures());

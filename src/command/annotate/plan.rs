@@ -3,20 +3,20 @@
 use std::path::PathBuf;
 
 use crate::cli::annotate::AnnotateArgs;
-use crate::command::plan;
-use crate::command::recording_screen::ScreenPlan;
-use crate::view::annotate::{AnnotateLayout, ListingFormat};
 use pmc_analysis::analysis::AnalysisRequest;
 use pmc_analysis::analysis::annotate::AnnotationRequest;
 use pmc_analysis::analysis::annotate::listing::ListingOptions;
 use pmc_analysis::analysis::request::CostMeasure;
 use pmc_analysis::profile::annotate::PercentBasis;
 use pmc_analysis::profile::sampled::NameStyle;
+use pmc_command::plan;
+use pmc_command::recording_screen::ScreenPlan;
 use pmc_symbols::symbol::disassemble::Syntax;
 use pmc_symbols::symbol::source_text::SourceFolders;
 use pmc_sys::error::Result;
-use pmc_sys::terminal::Stream;
-use pmc_sys::terminal::theme::Background;
+use pmc_text::terminal::Stream;
+use pmc_text::terminal::theme::Background;
+use pmc_view::annotate::{AnnotateLayout, ListingFormat};
 
 /// Default number of functions shown.
 const FUNCTIONS: usize = 3;

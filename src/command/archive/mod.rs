@@ -5,12 +5,12 @@ mod tar;
 
 pub(super) use plan::ArchivePlan;
 
-use super::progress::Bars;
 use pmc_analysis::analysis::archive::{self, ArchiveSizes};
 use pmc_analysis::import;
+use pmc_command::progress::Bars;
 use pmc_sys::error::{Exit, Result, say};
-use pmc_sys::text::clean;
-use pmc_sys::units::bytes;
+use pmc_text::text::clean;
+use pmc_text::units::bytes;
 
 /// What an anonymous archive still contains.
 const LEFT: &[&str] = &[

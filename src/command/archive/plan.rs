@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 
 use crate::cli::archive::ArchiveArgs;
-use crate::command::plan::{symbol_options, with_suffix};
 use pmc_analysis::analysis::archive::RecordingArchiveRequest;
+use pmc_command::plan::{symbol_options, with_suffix};
 use pmc_symbols::symbol::{ArchiveContent, SymbolOptions};
 use pmc_sys::error::{Error, Result};
 use pmc_sys::sys::output_file;

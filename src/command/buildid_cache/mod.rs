@@ -10,10 +10,9 @@ use std::path::Path;
 pub(super) use plan::BuildidCachePlan;
 use plan::CacheStep;
 
-use super::pager::PagedOutput;
-use crate::view;
 use pmc_analysis::analysis::header;
 use pmc_analysis::import;
+use pmc_command::pager::PagedOutput;
 use pmc_symbols::symbol::{BuildId, BuildIdCache, CacheEntry, Image, SymbolModule, elf};
 use pmc_sys::error::{Error, Exit, Result, say};
 
@@ -92,8 +91,8 @@ fn removed(cache: &BuildIdCache, entry: &CacheEntry) -> Result<String> {
 }
 
 fn print(rows: &[(String, String)]) -> Result<Vec<String>> {
-    let mut out = PagedOutput::new();
-    let written = view::header::build_ids(&mut out, rows).and_then(|()| out.finish());
+    let mut out = PagedOutput::open();
+    let written = pmc_view::header::build_ids(&mut out, rows).and_then(|()| out.finish());
     written.map(|()| Vec::new()).map_err(|error| Error::output("the list of build-ids", error))
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::cli::buildid_cache::BuildidCacheArgs;
-use crate::command::plan;
+use pmc_command::plan;
 use pmc_symbols::symbol::SymbolOptions;
 use pmc_sys::error::{Error, Result};
 

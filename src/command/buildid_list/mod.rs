@@ -8,27 +8,26 @@ use std::path::Path;
 
 pub(super) use plan::BuildidListPlan;
 
-use super::pager::PagedOutput;
-use crate::view;
 use pmc_analysis::analysis::{header, recording_quality};
 use pmc_analysis::import;
+use pmc_command::pager::PagedOutput;
 use pmc_symbols::symbol::{Image, RunningKernel, elf};
 use pmc_sys::error::{Error, Exit, Result};
-use pmc_sys::text::hex;
+use pmc_text::text::hex;
 
 /// Runs the command.
 ///
 /// # Errors
 /// Fails if a file cannot be read or has no build ID, or a write fails.
 pub(super) fn run(plan: &BuildidListPlan) -> Result<Exit> {
-    let mut out = PagedOutput::new();
+    let mut out = PagedOutput::open();
     let rows = match plan {
         BuildidListPlan::KernelMaps => {
             let maps = RunningKernel::live().maps().map_err(|error| {
                 Error::new(format!("looking up the kernel: {error}"))
                     .try_this("run as root; -k needs no address")
             })?;
-            return written(view::listings::kernel_maps(&mut out, &maps).and_then(|()| out.finish()));
+            return written(pmc_view::listings::kernel_maps(&mut out, &maps).and_then(|()| out.finish()));
         }
         BuildidListPlan::Kernel => {
             let id = RunningKernel::live().build_id().ok_or_else(|| {
@@ -42,12 +41,12 @@ pub(super) fn run(plan: &BuildidListPlan) -> Result<Exit> {
             None => {
                 let reader = import::open_recording(path, "build-ids")?;
                 let rows = header::build_ids(&reader, *with_hits)?;
-                written(view::header::build_ids(&mut out, &rows).and_then(|()| out.finish()))?;
+                written(pmc_view::header::build_ids(&mut out, &rows).and_then(|()| out.finish()))?;
                 return recording_quality::warn_of_header(&reader);
             }
         },
     };
-    written(view::header::build_ids(&mut out, &rows).and_then(|()| out.finish()))
+    written(pmc_view::header::build_ids(&mut out, &rows).and_then(|()| out.finish()))
 }
 
 fn written(result: std::io::Result<()>) -> Result<Exit> {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::cli::buildid_list::BuildidListArgs;
-use crate::command::plan::input;
+use pmc_command::plan::input;
 
 /// The source of the build IDs.
 pub(in crate::command) enum BuildidListPlan {

@@ -13,16 +13,6 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use super::destination::Destination;
-use super::gate;
-use super::pager::PagedOutput;
-use super::progress::Bars;
-use super::temporary::TemporaryRecording;
-use super::warning::CommandWarning;
-use crate::view;
-use crate::view::compare::CompareAnswer;
-use crate::view::diff::{ReportFormat, groups};
-use crate::view::gate::CiFormat;
 use plan::ComparedProfiles;
 pub(super) use plan::{ComparePlan, CompareSteps, PROFILED};
 use pmc_analysis::analysis::ProgressSink as _;
@@ -30,12 +20,21 @@ use pmc_analysis::profile::gate::{
     ComparisonVerdict, GateGoal, GateSubject, LEAST_PAIRS, RunFailures, UnusableReason, judge,
 };
 use pmc_analysis::profile::versus::command_letter;
+use pmc_command::destination::Destination;
+use pmc_command::gate;
+use pmc_command::pager::PagedOutput;
+use pmc_command::progress::Bars;
+use pmc_command::temporary::TemporaryRecording;
+use pmc_command::warning::CommandWarning;
 use pmc_recording::recording::launch;
 use pmc_sys::error::{AdvisedOption, Error, Exit, Result, say};
 use pmc_sys::host::Host;
 use pmc_sys::sys::limits;
 use pmc_sys::sys::signal::{self, Signals};
-use pmc_sys::units;
+use pmc_text::units;
+use pmc_view::compare::CompareAnswer;
+use pmc_view::diff::{ReportFormat, groups};
+use pmc_view::gate::CiFormat;
 
 /// The measure of elapsed time.
 const ELAPSED: &str = "elapsed";
@@ -129,10 +128,10 @@ fn show(plan: &ComparePlan, answer: &CompareAnswer<'_>) -> Result<()> {
         say::note(format!("{} is written", path.display()));
     }
     let failed = |error| Error::output("the comparison", error);
-    let mut out = PagedOutput::new();
+    let mut out = PagedOutput::open();
     match &answer.verdict.gate {
         Some(report) if plan.ci == Some(CiFormat::JUnit) => {
-            view::gate::junit(&mut out, answer.verdict, report)
+            pmc_view::gate::junit(&mut out, answer.verdict, report)
         }
         _ if plan.layout.form == ReportFormat::Json => answer.json(&mut out),
         _ => answer.text(&mut out),

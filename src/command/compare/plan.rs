@@ -10,20 +10,20 @@ use crate::cli::compare::CompareArgs;
 use crate::cli::defaults;
 use crate::cli::diff::DiffArgs;
 use crate::cli::record::RecordArgs;
-use crate::cli::recording_options::RecordingOptions;
 use crate::cli::stat::{CountArgs, StatArgs};
-use crate::command::destination::is_standard;
-use crate::command::plan;
-use crate::view::diff::{DiffLayout, ReportFormat};
-use crate::view::gate::CiFormat;
-use crate::view::stat::StatStyle;
 use pmc_analysis::profile::diff::Diff;
 use pmc_analysis::profile::diff::groups::GroupComparison;
 use pmc_analysis::profile::gate::{GateCondition, GateGoal, UnusableReason};
 use pmc_analysis::profile::versus::CommandComparison;
+use pmc_command::destination::is_standard;
+use pmc_command::options::recording_options::RecordingOptions;
+use pmc_command::plan;
 use pmc_sys::error::{Error, Exit, Result};
-use pmc_sys::terminal::{self, Stream};
-use pmc_sys::units::S;
+use pmc_text::terminal::{self, Stream};
+use pmc_text::units::S;
+use pmc_view::diff::{DiffLayout, ReportFormat};
+use pmc_view::gate::CiFormat;
+use pmc_view::stat::StatStyle;
 
 /// The names by which a condition selects what only the profiles measure.
 pub(in crate::command) const PROFILED: &[&str] = &["total", "cycles", "cpu-clock"];

@@ -9,10 +9,10 @@ use std::io::Write;
 use plan::ConfigStep;
 pub(super) use plan::{ConfigPlan, apply, apply_recording, apply_reporting, pages};
 
-use super::pager::PagedOutput;
 use crate::config::{self, Config};
+use pmc_command::pager::PagedOutput;
 use pmc_sys::error::{Error, Exit, Result, say};
-use pmc_sys::text::clean;
+use pmc_text::text::clean;
 
 /// Runs the command. Succeeds if every requested key is set.
 ///
@@ -45,7 +45,7 @@ pub(super) fn run(plan: &ConfigPlan) -> Result<Exit> {
             }
         }
     }
-    let mut page = PagedOutput::new();
+    let mut page = PagedOutput::open();
     let written = page.write_all(out.as_bytes()).and_then(|()| page.finish());
     written.map(|()| exit).map_err(|error| Error::output("the settings", error))
 }

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 pub(super) use plan::DataPlan;
 
-use super::progress::Bars;
-use crate::view::script::perf_json;
 use pmc_analysis::analysis::header;
 use pmc_analysis::analysis::script::{NamedRecording, ScriptLine};
 use pmc_analysis::import;
 use pmc_analysis::session::Session;
+use pmc_command::progress::Bars;
 use pmc_sys::error::{Error, Exit, Result};
+use pmc_view::script::perf_json;
 
 /// Runs the command.
 ///

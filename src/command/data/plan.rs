@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use crate::cli::data::{DataArgs, DataCommand};
-use crate::command::destination::Destination;
-use crate::command::plan::input;
-use crate::command::time_span::time_span;
 use pmc_analysis::analysis::request::{MAX_STACK, SampleSelection};
 use pmc_analysis::analysis::script::ScriptRequest;
+use pmc_command::destination::Destination;
+use pmc_command::plan::input;
+use pmc_command::time_span::time_span;
 use pmc_perfdata::perfdata::Reader;
 use pmc_perfdata::perfdata::feature::ClockData;
 use pmc_symbols::symbol::SymbolOptions;

@@ -2,11 +2,6 @@
 
 mod plan;
 
-use super::gate;
-use super::pager::PagedOutput;
-use super::progress::Bars;
-use crate::view;
-use crate::view::gate::CiFormat;
 pub(super) use plan::DiffPlan;
 use pmc_analysis::analysis::diff::DiffSides;
 use pmc_analysis::analysis::recording_quality;
@@ -14,7 +9,11 @@ use pmc_analysis::analysis::warning::AnalysisWarning;
 use pmc_analysis::profile::diff::Diff;
 use pmc_analysis::profile::diff::groups::{GroupComparison, compare_groups, problems};
 use pmc_analysis::profile::gate::{UnusableReason, judge};
+use pmc_command::gate;
+use pmc_command::pager::PagedOutput;
+use pmc_command::progress::Bars;
 use pmc_sys::error::{Error, Exit, Result, say};
+use pmc_view::gate::CiFormat;
 
 /// Runs the command.
 ///
@@ -39,21 +38,21 @@ pub(super) fn run(plan: &DiffPlan) -> Result<Exit> {
     }
     let failed = |error| Error::output("the comparison", error);
     let Some(groups) = &plan.groups else {
-        let mut out = PagedOutput::new();
-        view::diff::write(&mut out, &comparison, &plan.layout).map_err(failed)?;
+        let mut out = PagedOutput::open();
+        pmc_view::diff::write(&mut out, &comparison, &plan.layout).map_err(failed)?;
         out.finish().map_err(failed)?;
         return Ok(exit);
     };
     let compared = compare_groups(&comparison, groups.request);
     let report = groups.gate.as_ref().map(|condition| {
-        let subjects = view::diff::groups::gate_subjects(&comparison, &compared);
+        let subjects = pmc_view::diff::groups::gate_subjects(&comparison, &compared);
         judge(condition, &subjects, problems(&comparison.files, groups.request.base))
     });
-    let verdict = view::diff::groups::verdict(&comparison, &compared, report);
-    let mut out = PagedOutput::new();
+    let verdict = pmc_view::diff::groups::verdict(&comparison, &compared, report);
+    let mut out = PagedOutput::open();
     match &verdict.gate {
-        Some(report) if plan.ci == Some(CiFormat::JUnit) => view::gate::junit(&mut out, &verdict, report),
-        _ => view::diff::groups::write(&mut out, &comparison, &compared, &verdict, &plan.layout),
+        Some(report) if plan.ci == Some(CiFormat::JUnit) => pmc_view::gate::junit(&mut out, &verdict, report),
+        _ => pmc_view::diff::groups::write(&mut out, &comparison, &compared, &verdict, &plan.layout),
     }
     .map_err(failed)?;
     gate::write_annotations(&mut out, &verdict, plan.ci).and_then(|()| out.finish()).map_err(failed)?;

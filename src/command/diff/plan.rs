@@ -1,10 +1,6 @@
 //! Converts the parsed options of `pmc diff` into a plan without clap's types.
 
 use crate::cli::diff::DiffArgs;
-use crate::cli::sample_filter::SampleFilter;
-use crate::command::plan::{self, listed, sort_key};
-use crate::view::diff::{DiffLayout, ReportFormat};
-use crate::view::gate::CiFormat;
 use pmc_analysis::analysis::AnalysisRequest;
 use pmc_analysis::analysis::diff::{DiffRequest, WAIT_KEYS};
 use pmc_analysis::analysis::request::SampleSelection;
@@ -13,8 +9,12 @@ use pmc_analysis::profile::diff::{Compute, streams};
 use pmc_analysis::profile::gate::GateCondition;
 use pmc_analysis::profile::sampled::table::RowSelection;
 use pmc_analysis::profile::sampled::{Filter, NameStyle, Query, SortKey};
+use pmc_command::options::sample_filter::SampleFilter;
+use pmc_command::plan::{self, listed, sort_key};
 use pmc_sys::error::{Error, Result};
-use pmc_sys::terminal::{self, Stream};
+use pmc_text::terminal::{self, Stream};
+use pmc_view::diff::{DiffLayout, ReportFormat};
+use pmc_view::gate::CiFormat;
 
 /// Default number of rows in text output.
 const ROWS: usize = 20;

@@ -6,10 +6,9 @@ mod plan;
 
 pub(super) use plan::EvlistPlan;
 
-use super::pager::PagedOutput;
-use crate::view;
 use pmc_analysis::analysis::{header, recording_quality};
 use pmc_analysis::import;
+use pmc_command::pager::PagedOutput;
 use pmc_sys::error::{Error, Exit, Result};
 
 /// Runs the command.
@@ -19,8 +18,8 @@ use pmc_sys::error::{Error, Exit, Result};
 pub(super) fn run(plan: &EvlistPlan) -> Result<Exit> {
     let reader = import::open(&plan.file)?;
     let recording = header::of(&reader);
-    let mut out = PagedOutput::new();
-    view::header::events(&mut out, &recording, plan.form)
+    let mut out = PagedOutput::open();
+    pmc_view::header::events(&mut out, &recording, plan.form)
         .and_then(|()| out.finish())
         .map_err(|error| Error::output("the list of events", error))?;
     recording_quality::warn_of_header(&reader)

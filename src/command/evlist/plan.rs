@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use crate::cli::evlist::EvlistArgs;
-use crate::command::plan::input;
-use crate::view::header::EventDetail;
+use pmc_command::plan::input;
+use pmc_view::header::EventDetail;
 
 /// Settings of `pmc evlist`.
 pub(in crate::command) struct EvlistPlan {

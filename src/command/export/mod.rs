@@ -12,22 +12,22 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::destination::Destination;
-use super::progress::Bars;
-use super::warning::CommandWarning;
-use crate::view::export::folded::{self, FoldedMarks};
-use crate::view::export::gmon::{self, LinkAddresses};
-use crate::view::export::parquet::ParquetExport;
-use crate::view::export::{self, ExportContents, ExportFormat, RecordingCircumstances};
 pub(super) use plan::ExportPlan;
 use pmc_analysis::analysis::{Analysis, NamedSamples, header, recording_quality};
 use pmc_analysis::import;
 use pmc_analysis::profile::sampled::{Profile, Query, StackProfile, StringTable, ThreadState};
 use pmc_analysis::session::samples::SampleAttribute;
 use pmc_analysis::session::{CodeLocation, Session};
+use pmc_command::destination::Destination;
+use pmc_command::progress::Bars;
+use pmc_command::warning::CommandWarning;
 use pmc_symbols::symbol::MissingDataReason;
 use pmc_sys::error::{AdvisedOption, Error, Exit, Result, say};
-use pmc_sys::text::clean;
+use pmc_text::text::clean;
+use pmc_view::export::folded::{self, FoldedMarks};
+use pmc_view::export::gmon::{self, LinkAddresses};
+use pmc_view::export::parquet::ParquetExport;
+use pmc_view::export::{self, ExportContents, ExportFormat, RecordingCircumstances};
 
 /// Runs the command.
 ///

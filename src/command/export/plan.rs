@@ -4,24 +4,24 @@ use std::path::{Path, PathBuf};
 
 use super::push::PushPlan;
 use crate::cli::export::{ExportArgs, ExportSource, ParquetTables, PushOptions};
-use crate::command::destination::{Destination, is_standard};
-use crate::command::plan;
-use crate::view::export::{ExportFormat, RecordingOrigin, RowDetail};
-use crate::view::report::ReportLayout;
 use pmc_analysis::analysis::AnalysisRequest;
 use pmc_analysis::analysis::annotate::AnnotationRequest;
 use pmc_analysis::analysis::annotate::listing::ListingOptions;
 use pmc_analysis::analysis::request::CostMeasure;
 use pmc_analysis::profile::sampled::{Filter, NameStyle, Query, StackDirection};
 use pmc_analysis::session::samples::{SampleAttribute, TimeBuckets};
+use pmc_command::destination::{Destination, is_standard};
+use pmc_command::plan;
 use pmc_perfdata::perfdata::Reader;
 use pmc_perfdata::perfdata::feature::ClockData;
 use pmc_symbols::symbol::Depth;
 use pmc_symbols::symbol::source_text::SourceFolders;
 use pmc_sys::abi::sample_type;
 use pmc_sys::error::{AdvisedOption, Error, Result};
-use pmc_sys::text::{clean, nearest};
-use pmc_sys::units::{S, parse_duration};
+use pmc_text::text::{clean, nearest};
+use pmc_text::units::{S, parse_duration};
+use pmc_view::export::{ExportFormat, RecordingOrigin, RowDetail};
+use pmc_view::report::ReportLayout;
 
 /// Maximum number of functions whose code is included.
 const MOST_CODE: usize = 12;

@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::http::{PATIENCE, PostRequest, ServerUrl};
-use crate::command::warning::CommandWarning;
-use crate::view::export::push::{PushApi, PushMeasures, PushRequest, PushVerdict};
-use crate::view::export::{ExportContents, ExportFormat};
+use pmc_command::warning::CommandWarning;
 use pmc_sys::error::{AdvisedOption, Error, Result, say};
-use pmc_sys::text::{clean, shell_word};
+use pmc_text::text::{clean, shell_word};
+use pmc_view::export::push::{PushApi, PushMeasures, PushRequest, PushVerdict};
+use pmc_view::export::{ExportContents, ExportFormat};
 
 /// Environment variable with headers, for services whose secrets are not in files.
 const HEADERS_VARIABLE: &str = "PMC_PUSH_HEADERS";

@@ -4,11 +4,11 @@ mod plan;
 
 pub(super) use plan::InjectPlan;
 
-use super::progress::Bars;
 use pmc_analysis::analysis::inject;
 use pmc_analysis::import;
+use pmc_command::progress::Bars;
 use pmc_sys::error::{Error, Exit, Result};
-use pmc_sys::terminal::Stream;
+use pmc_text::terminal::Stream;
 
 /// Runs the command.
 ///

@@ -15,20 +15,19 @@ use std::sync::Arc;
 
 pub(super) use self::plan::LatencyPlan;
 use self::plan::LatencySource;
-use super::destination::{Destination, is_standard};
-use super::warning::CommandWarning;
-use crate::view;
-use crate::view::export::{ExportContents, ExportFormat, RecordingCircumstances};
-use crate::view::report::ReportLayout;
 use pmc_analysis::analysis::latency::{self, LiveLatency, NamedLatency, PairRole};
 use pmc_analysis::import;
 use pmc_analysis::profile::sampled::Profile;
 use pmc_analysis::session::Session;
+use pmc_command::destination::{Destination, is_standard};
+use pmc_command::warning::CommandWarning;
 use pmc_perfdata::record::RawRecord;
 use pmc_recording::recording::stream::{self, RecordHandler};
 use pmc_sys::error::{AdvisedOption, Error, Exit, Result, say};
 use pmc_sys::host::Host;
 use pmc_sys::sys::process::{self, Streams};
+use pmc_view::export::{ExportContents, ExportFormat, RecordingCircumstances};
+use pmc_view::report::ReportLayout;
 
 /// Runs the command.
 ///
@@ -88,9 +87,9 @@ fn show(plan: &LatencyPlan, named: &NamedLatency<'_>, is_first: &mut bool) -> Re
     let is_first = std::mem::replace(is_first, false);
     if !is_stdout_taken {
         print(|out| match plan.json {
-            true => view::latency::write_json(out, &named.report),
-            false if is_first => view::latency::write(out, &named.report, plan.layout),
-            false => writeln!(out).and_then(|()| view::latency::write(out, &named.report, plan.layout)),
+            true => pmc_view::latency::write_json(out, &named.report),
+            false if is_first => pmc_view::latency::write(out, &named.report, plan.layout),
+            false => writeln!(out).and_then(|()| pmc_view::latency::write(out, &named.report, plan.layout)),
         })?;
     }
     let files = [(&plan.flamegraph, ExportFormat::Svg), (&plan.folded, ExportFormat::Folded)];
@@ -121,7 +120,7 @@ fn export(path: &Path, format: ExportFormat, named: &NamedLatency<'_>) -> Result
             before: None,
         };
         let written = |error| Error::output(path.display(), error);
-        to.write(|out| view::export::write(out, format, &contents).map_err(written))
+        to.write(|out| pmc_view::export::write(out, format, &contents).map_err(written))
     })?;
     if to.is_file() {
         say::note(format!("{} is written", path.display()));
@@ -147,8 +146,8 @@ impl LatencyStream<'_> {
         self.measured.slices(since).iter().try_for_each(|slice| {
             let is_first = !std::mem::replace(&mut self.has_heading, true);
             print(|out| match self.plan.json {
-                true => view::latency::write_slice_json(out, slice),
-                false => view::latency::write_slice(out, slice, is_first),
+                true => pmc_view::latency::write_slice_json(out, slice),
+                false => pmc_view::latency::write_slice(out, slice, is_first),
             })
         })
     }

@@ -4,24 +4,22 @@ use std::path::PathBuf;
 
 use super::presets::{self, LatencyPreset};
 use crate::cli::latency::LatencyArgs;
-use crate::cli::symbol_files::SymbolFiles;
-use crate::command::plan::{cpus, duration, symbol_options, timeout, tracepoint_filters};
-use crate::command::sampling_options::{
-    TargetArgs, call_graph, overridden, ring_pages, scope, whole_machine,
-};
-use crate::command::time_span::time_span;
-use crate::command::warning::CommandWarning;
-use crate::view::latency::LatencyLayout;
 use pmc_analysis::analysis::latency::{IntervalRequest, KeySource, LatencyRequest, PairRules};
 use pmc_analysis::analysis::request::SampleSelection;
+use pmc_command::options::symbol_files::SymbolFiles;
+use pmc_command::plan::{cpus, duration, symbol_options, timeout, tracepoint_filters};
+use pmc_command::sampling_options::{TargetArgs, call_graph, overridden, ring_pages, scope, whole_machine};
+use pmc_command::time_span::time_span;
+use pmc_command::warning::CommandWarning;
 use pmc_events::counter::request::sampling::{CallGraph, Rate, SampleOptions};
 use pmc_recording::recording::filters;
 use pmc_recording::recording::plan::{MeasurementScope, RunSchedule, SamplePlan, SelfExclusion};
 use pmc_sys::error::{Error, Result};
 use pmc_sys::host::Host;
 use pmc_sys::sys::clock;
-use pmc_sys::terminal::{self, Stream};
-use pmc_sys::units::MS;
+use pmc_text::terminal::{self, Stream};
+use pmc_text::units::MS;
+use pmc_view::latency::LatencyLayout;
 
 /// The source of the events.
 pub(super) enum LatencySource {

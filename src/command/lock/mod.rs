@@ -1,7 +1,7 @@
 //! `pmc lock`: records waits for locks, and shows them. The caller passes in the function that records.
 //!
 //! ```text
-//! plan ── record (if something is recorded) ──► recording ── analysis::lock ──► view::lock
+//! plan ── record (if something is recorded) ──► recording ── analysis::lock ──► pmc_view::lock
 //!           └─ lock_owners: reads the locks meanwhile ──────────┘
 //! ```
 
@@ -11,15 +11,14 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::destination::Destination;
-use super::pager::PagedOutput;
-use super::progress::Bars;
-use crate::view;
 pub(super) use plan::LockPlan;
 use plan::{ContentionPlan, LockAnswer, LockRecorder, UserLockPlan};
 use pmc_analysis::analysis::lock::{contention, user};
 use pmc_analysis::import;
 use pmc_analysis::session::Session;
+use pmc_command::destination::Destination;
+use pmc_command::pager::PagedOutput;
+use pmc_command::progress::Bars;
 use pmc_recording::recording::lock_owners::LockOwnerReader;
 use pmc_sys::error::{AdvisedOption, Error, Exit, Result};
 use pmc_sys::sys::signal;
@@ -60,7 +59,7 @@ fn contention(plan: &ContentionPlan) -> Result<Exit> {
     signal::release();
     let (result, exit) = contention::contention(open(&plan.input)?, &plan.request, &Bars)?;
     let written = |error| Error::output("the table", error);
-    let write = |out: &mut dyn Write| view::lock::contention(out, &result, &plan.layout).map_err(written);
+    let write = |out: &mut dyn Write| pmc_view::lock::contention(out, &result, &plan.layout).map_err(written);
     match &plan.output {
         Some(path) => {
             Destination { path, option: AdvisedOption::Named("--output"), keeps: false }.write(write)?
@@ -79,6 +78,6 @@ fn user(plan: &UserLockPlan) -> Result<Exit> {
     let (result, exit) = user::user_locks(open(&plan.input)?, &plan.request, &Bars)?;
     let written = |error| Error::output("the locks", error);
     let mut out = PagedOutput::to(plan.stream);
-    view::lock::user(&mut out, &result, &plan.layout).and_then(|()| out.finish()).map_err(written)?;
+    pmc_view::lock::user(&mut out, &result, &plan.layout).and_then(|()| out.finish()).map_err(written)?;
     Ok(exit)
 }

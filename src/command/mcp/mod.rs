@@ -23,12 +23,12 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::stdio::{dup2_stdin, dup2_stdout};
 use serde_json::{Map, Value as Json, json};
 
-use crate::view::agent::{self, AgentAnswer, AnswerLimit};
 pub(super) use plan::{McpPlan, McpSteps};
 use pmc_recording::recording::launch;
 use pmc_sys::error::{Error, Exit, Result};
 use pmc_sys::sys::signal::{self, Signals};
 use pmc_sys::sys::{descriptor, waits_again};
+use pmc_view::agent::{self, AgentAnswer, AnswerLimit};
 use protocol::{ToolHost, ToolResult};
 use recordings::RecordingCall;
 use runs::RunCall;

@@ -10,11 +10,11 @@ use crate::cli::defaults;
 use crate::cli::mcp::McpArgs;
 use crate::cli::record::RecordArgs;
 use crate::cli::stat::StatArgs;
-use crate::cli::symbol_files::SymbolFiles;
-use crate::command::plan;
-use crate::command::sampling_options::size;
 use pmc_analysis::profile::machine::MachineReport;
 use pmc_analysis::profile::versus::CommandComparison;
+use pmc_command::options::symbol_files::SymbolFiles;
+use pmc_command::plan;
+use pmc_command::sampling_options::size;
 use pmc_symbols::symbol::SymbolOptions;
 use pmc_sys::error::{Exit, Result};
 

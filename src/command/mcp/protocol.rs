@@ -15,7 +15,7 @@ use std::io::{self, BufRead, Write};
 
 use serde_json::{Map, Value as Json, json};
 
-use pmc_sys::text::write_json;
+use pmc_text::text::write_json;
 
 /// Protocol versions that the server supports, newest first.
 pub(super) const VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
@@ -179,7 +179,7 @@ fn answer_request(
             };
             let ToolResult { document, is_error } = host.call(name, arguments).ok_or(NO_SUCH_TOOL)?;
             // Clients of older versions read only the text.
-            let text = pmc_sys::text::as_json(&document).to_string();
+            let text = pmc_text::text::as_json(&document).to_string();
             Ok(json!({
                 "content": [{"type": "text", "text": text}],
                 "structuredContent": document,

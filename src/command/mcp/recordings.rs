@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::tools::{KEYS, ToolArguments};
-use crate::view::agent::{self, AgentAnswer, AnswerLimit, CodeRows};
 use pmc_analysis::analysis::annotate::AnnotationRequest;
 use pmc_analysis::analysis::annotate::listing::ListingOptions;
 use pmc_analysis::analysis::diff::{DiffRequest, DiffSides, WAIT_KEYS};
@@ -21,7 +20,8 @@ use pmc_analysis::profile::sampled::{Filter, Profile, Query, SortKey, StackDirec
 use pmc_analysis::session::Session;
 use pmc_symbols::symbol::SymbolOptions;
 use pmc_sys::error::{Error, Result};
-use pmc_sys::text::clean;
+use pmc_text::text::clean;
+use pmc_view::agent::{self, AgentAnswer, AnswerLimit, CodeRows};
 
 /// Default minimum size of a branch in percent.
 const BRANCH: f64 = 1.0;

@@ -12,8 +12,8 @@ use serde_json::Value as Json;
 use super::capture::{CommandTimeLimit, OutputCapture};
 use super::plan::{McpPlan, McpSteps, RecordTask, compare_options};
 use super::tools::ToolArguments;
-use crate::view::agent::{self, AgentAnswer, AnswerLimit};
 use pmc_sys::error::{Error, Exit, Result};
+use pmc_view::agent::{self, AgentAnswer, AnswerLimit};
 
 /// Default number of runs of a command in a comparison.
 const RUNS: u64 = 5;

@@ -5,9 +5,9 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use crate::view::agent::LEAST_BYTES;
 use pmc_sys::error::{Error, Result};
-use pmc_sys::text::{clean, nearest};
+use pmc_text::text::{clean, nearest};
+use pmc_view::agent::LEAST_BYTES;
 
 /// Default size of an answer in bytes: four kibibytes.
 const USUAL_BYTES: u64 = 4 << 10;

@@ -14,7 +14,7 @@ use pmc_recording::recording::handover;
 use pmc_sys::error::{Error, Result, say};
 use pmc_sys::host::Host;
 use pmc_sys::sys::signal;
-use pmc_sys::text::shell_word;
+use pmc_text::text::shell_word;
 
 /// Maximum time for the handover.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -14,8 +14,7 @@ use serde_json::{Value, json};
 
 pub(super) use plan::PersistPlan;
 
-use super::pager::PagedOutput;
-use crate::view;
+use pmc_command::pager::PagedOutput;
 use pmc_events::counter::rings::RingLimit;
 use pmc_events::event::EventParser;
 use pmc_recording::holder;
@@ -29,7 +28,7 @@ use pmc_sys::error::{Error, Exit, Result, say};
 use pmc_sys::host::Host;
 use pmc_sys::host::persistent::RUN_DIRECTORY;
 use pmc_sys::sys::page_size;
-use pmc_sys::units;
+use pmc_text::units;
 
 /// Runs the command.
 ///
@@ -44,13 +43,13 @@ pub(super) fn run(plan: PersistPlan) -> Result<Exit> {
         PersistPlan::List { json } => list(&host, json)?,
         PersistPlan::Show { entry, json } => {
             let (_, entry) = find(&entry, &host)?;
-            print(json.then(|| json!(entry)), |out| view::persist::entry(out, &entry))?;
+            print(json.then(|| json!(entry)), |out| pmc_view::persist::entry(out, &entry))?;
         }
         PersistPlan::Read { entry, json } => {
             let (directory, entry) = find(&entry, &host)?;
             let counts = read(&directory, &entry)?;
             let document = || json!({ "entry": entry, "counts": counts });
-            print(json.then(document), |out| view::persist::counts(out, &entry, &counts))?;
+            print(json.then(document), |out| pmc_view::persist::counts(out, &entry, &counts))?;
         }
         PersistPlan::Snapshot { entry, output } => {
             let (directory, entry) = find(&entry, &host)?;
@@ -147,14 +146,14 @@ fn list(host: &Host, as_json: bool) -> Result<()> {
     };
     let entries: Vec<(String, &PersistentEntry)> =
         held.iter().map(|(at, entry)| (owner(at).unwrap_or_default(), entry)).collect();
-    print(as_json.then(document), |out| view::persist::list(out, &entries, &lost))
+    print(as_json.then(document), |out| pmc_view::persist::list(out, &entries, &lost))
 }
 
 /// Prints the JSON document if there is one, otherwise the output of `text`.
 fn print(document: Option<Value>, text: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
-    let mut out = PagedOutput::new();
+    let mut out = PagedOutput::open();
     let written = match document {
-        Some(document) => writeln!(out, "{}", pmc_sys::text::as_json(&document)),
+        Some(document) => writeln!(out, "{}", pmc_text::text::as_json(&document)),
         None => text(&mut out),
     };
     written.and_then(|()| out.finish()).map_err(|error| Error::output("the persistent events", error))

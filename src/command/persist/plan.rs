@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::cli::persist::HoldingCommand;
 use crate::cli::start::{StartArgs, StopArgs};
-use crate::command::sampling_options::processes;
+use pmc_command::sampling_options::processes;
 use pmc_recording::persistent::directory::check_name;
 use pmc_recording::persistent::{EntryDefinition, RingMode, SharingLevel};
 use pmc_sys::error::{Error, Result};

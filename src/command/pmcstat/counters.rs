@@ -5,7 +5,6 @@ use std::io::stderr;
 
 use super::OS_ERROR;
 use super::plan::{PmcstatColumn, PmcstatColumns};
-use crate::view::pmcstat::CounterTable;
 use pmc_events::counter::Levels;
 use pmc_events::counter::counter_set::{CounterReading, CounterSet};
 use pmc_events::counter::facts::MachineFacts;
@@ -18,7 +17,8 @@ use pmc_sys::host::Host;
 use pmc_sys::host::process::ThreadInfo;
 use pmc_sys::sys::output_file;
 use pmc_sys::sys::process::Streams;
-use pmc_sys::terminal;
+use pmc_text::terminal;
+use pmc_view::pmcstat::CounterTable;
 
 /// Counts, and prints the counts, until the run ends.
 pub(super) fn run(plan: &PmcstatColumns, host: &Host) -> Result<Exit> {

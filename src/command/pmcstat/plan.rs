@@ -9,19 +9,17 @@ use std::path::PathBuf;
 use super::{NO_TARGETS, OS_ERROR};
 use crate::cli::export::{self, ExportSource};
 use crate::cli::pmcstat::{PmcstatCommandLine, PmcstatCounter, USAGE};
-use crate::cli::{
-    Command, defaults, list, record, recording_options, report, sample_filter, script, stack_options, stat,
-    symbol_files, top,
-};
-use crate::command::temporary::TemporaryRecording;
-use crate::view::pmcstat::{DEPTH, LeafName, PmcstatFormat};
+use crate::cli::{Command, defaults, list, record, report, script, stat, top};
 use pmc_analysis::analysis::request::NamePattern;
+use pmc_command::options::{recording_options, sample_filter, stack_options, symbol_files};
+use pmc_command::temporary::TemporaryRecording;
 use pmc_events::event::EventParser;
 use pmc_recording::recording::launch;
 use pmc_recording::recording::plan::MeasurementScope;
 use pmc_sys::error::{Error, Exit, Result};
 use pmc_sys::host::{CpuList, Host};
-use pmc_sys::units::S;
+use pmc_text::units::S;
+use pmc_view::pmcstat::{DEPTH, LeafName, PmcstatFormat};
 
 /// What the options request.
 pub(super) enum PmcstatPlan {

@@ -18,9 +18,7 @@ use std::time::Duration;
 pub(super) use self::plan::ProbePlan;
 use self::plan::{ProbeAction, ProbeTarget};
 use self::resolve::NewProbe;
-use super::pager::PagedOutput;
-use crate::view;
-use crate::view::probe::{PlaceVariables, ProbeRow};
+use pmc_command::pager::PagedOutput;
 use pmc_events::event::{LineRange, ProbeNames, ProbePoint};
 use pmc_symbols::symbol::ProbedProgram;
 use pmc_symbols::symbol::source_text::{self, SourceFolders};
@@ -28,7 +26,8 @@ use pmc_sys::abi::KallsymsLine;
 use pmc_sys::error::{Error, Exit, Result, say};
 use pmc_sys::host::Host;
 use pmc_sys::host::probe_event::{PROBE_LISTS, ProbeEvent, ProbeList, ProbeListError};
-use pmc_sys::text::{glob, shell_word};
+use pmc_text::text::{glob, shell_word};
+use pmc_view::probe::{PlaceVariables, ProbeRow};
 
 /// Number of attempts to remove a probe that is in use, and the interval between them.
 const BUSY_TRIES: usize = 20;
@@ -57,7 +56,7 @@ pub(super) fn run(plan: &ProbePlan) -> Result<Exit> {
         Some(ProbeAction::Print(definitions)) => {
             let probes = resolve::resolve(definitions, plan, &host, &mut ProbeNames::default())?;
             let definitions: Vec<&ProbeEvent> = probes.iter().map(|probe| &probe.event).collect();
-            print(|out| view::probe::each(out, &definitions))?;
+            print(|out| pmc_view::probe::each(out, &definitions))?;
         }
         Some(ProbeAction::List(pattern)) => list(pattern.as_deref(), &host)?,
         Some(ProbeAction::Lines(range)) => lines(range, plan)?,
@@ -68,7 +67,7 @@ pub(super) fn run(plan: &ProbePlan) -> Result<Exit> {
 }
 
 fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
-    let mut out = PagedOutput::new();
+    let mut out = PagedOutput::open();
     write(&mut out).and_then(|()| out.finish()).map_err(|error| Error::output("the probes", error))
 }
 
@@ -154,7 +153,7 @@ fn say_added(probes: &[NewProbe], plan: &ProbePlan) -> Result<()> {
     }
     let rows: Vec<ProbeRow> = probes.iter().map(|probe| row(&probe.event, probe.place.clone())).collect();
     let mut text = Vec::new();
-    view::probe::added(&mut text, &rows).map_err(|error| Error::output("the probes", error))?;
+    pmc_view::probe::added(&mut text, &rows).map_err(|error| Error::output("the probes", error))?;
     String::from_utf8_lossy(&text).lines().for_each(say::plainly);
     Ok(())
 }
@@ -224,7 +223,7 @@ fn list(pattern: Option<&str>, host: &Host) -> Result<()> {
         let described = file.and_then(|file| file.examine(|program| describe(Some(program))).ok());
         rows.extend(described.unwrap_or_else(|| describe(None)));
     }
-    print(|out| rows.iter().try_for_each(|probe| view::probe::row(out, probe)))
+    print(|out| rows.iter().try_for_each(|probe| pmc_view::probe::row(out, probe)))
 }
 
 /// Describes where an existing probe is, if possible by its position in the source code.
@@ -235,7 +234,7 @@ fn listed_place(probe: &ProbeEvent, program: Option<&ProbedProgram<'_>>) -> Stri
     };
     let source = program.and_then(|program| program.source_place(program.address_of(offset)?));
     match source {
-        Some(source) => view::probe::source_position(&source, probe.returns),
+        Some(source) => pmc_view::probe::source_position(&source, probe.returns),
         None => format!("{offset:#x}{returns}"),
     }
 }
@@ -277,7 +276,7 @@ fn lines(range: &LineRange, plan: &ProbePlan) -> Result<()> {
             .try_this(format!("ln -s YOUR-SOURCE-DIRECTORY {}", shell_word(folder)))
     })?;
     let (first, last) = (range.first, range.last);
-    print(|out| view::probe::lines(out, range.function.as_deref(), &found, &source.lines, (first, last)))
+    print(|out| pmc_view::probe::lines(out, range.function.as_deref(), &found, &source.lines, (first, last)))
 }
 
 fn variables(points: &[ProbePoint], plan: &ProbePlan) -> Result<()> {
@@ -292,7 +291,7 @@ fn variables(points: &[ProbePoint], plan: &ProbePlan) -> Result<()> {
             };
             let found: Vec<PlaceVariables> = places.iter().map(at).collect::<Result<_>>()?;
             let typed = resolve::typed_place(point, "");
-            print(|out| view::probe::variables(out, &typed, &found))
+            print(|out| pmc_view::probe::variables(out, &typed, &found))
         })
     })?
 }
@@ -306,7 +305,7 @@ fn functions(plan: &ProbePlan, host: &Host) -> Result<()> {
     if names.is_empty() {
         say::note("no function matches; a stripped program has only the names of exported functions");
     }
-    print(|out| view::probe::each(out, &names))
+    print(|out| pmc_view::probe::each(out, &names))
 }
 
 /// Returns the functions of the kernel or of a module, sorted.

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use crate::cli::probe::ProbeArgs;
-use crate::view::probe::NameFilter;
 use pmc_events::event::{LineRange, ProbePoint, ProbeSyntax, parse_point};
 use pmc_sys::error::{Error, Result};
+use pmc_view::probe::NameFilter;
 
 /// What to probe.
 #[derive(Debug)]

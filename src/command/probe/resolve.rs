@@ -14,7 +14,7 @@ use pmc_symbols::symbol::{
 use pmc_sys::error::{Error, Result, say};
 use pmc_sys::host::Host;
 use pmc_sys::host::probe_event::{ProbeEvent, ProbeList};
-use pmc_sys::text::{glob, nearest};
+use pmc_text::text::{glob, nearest};
 
 /// The value that a probe reads if the variable does not exist at one of its places. As in perf, this is
 /// needed because all probes of an event must read the same arguments.

@@ -9,13 +9,13 @@ use crate::cli::defaults;
 use crate::cli::export::{ExportArgs, ExportSource, ParquetTables, PushOptions};
 use crate::cli::profile::ProfileArgs;
 use crate::cli::record::RecordArgs;
-use crate::cli::recording_options::RecordingOptions;
 use crate::cli::report::ReportArgs;
-use crate::command::screen;
-use crate::command::warning::CommandWarning;
+use pmc_command::options::recording_options::RecordingOptions;
+use pmc_command::screen;
+use pmc_command::warning::CommandWarning;
 use pmc_recording::recording::runtime::{self, MissingRuntimeNames, RuntimeDetection};
 use pmc_sys::error::{Error, Result, say};
-use pmc_sys::terminal::Stream;
+use pmc_text::terminal::Stream;
 
 /// The two commands that `pmc profile` runs one after the other.
 #[derive(Debug)]

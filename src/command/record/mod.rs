@@ -15,7 +15,7 @@ use serde_json::Value as Json;
 
 pub(super) use self::plan::RecordPlan;
 use self::status::RecordStatusLine;
-use super::warning::CommandWarning;
+use pmc_command::warning::CommandWarning;
 use pmc_events::counter::request::sampling::CallGraph;
 use pmc_perfdata::perfdata::RecordedEvent;
 use pmc_recording::recording::attached::HandedOverEntry;
@@ -37,9 +37,9 @@ use pmc_sys::host::Host;
 use pmc_sys::sys::process::Streams;
 use pmc_sys::sys::signal;
 use pmc_sys::sys::standard_output;
-use pmc_sys::terminal::Stream;
-use pmc_sys::text::as_json;
-use pmc_sys::units;
+use pmc_text::terminal::Stream;
+use pmc_text::text::as_json;
+use pmc_text::units;
 
 /// Runs the command. `counted` contains the events to count during the recording, and the observer of the
 /// counts.

@@ -5,13 +5,13 @@
 
 use crate::cli::persist::AttachArgs;
 use crate::cli::record::RecordArgs;
-use crate::cli::recording_options::RecordingOptions;
-use crate::command::plan::{delay_or_ranges, timeout, tracepoint_filters};
-use crate::command::sampling_options::{
+use pmc_command::options::recording_options::RecordingOptions;
+use pmc_command::plan::{delay_or_ranges, timeout, tracepoint_filters};
+use pmc_command::sampling_options::{
     TargetArgs, WEIGHT, are_held, call_graph, overridden, pfm_events, rate, ring_pages, scope, size,
     whole_machine,
 };
-use crate::command::warning::CommandWarning;
+use pmc_command::warning::CommandWarning;
 use pmc_events::counter::Levels;
 use pmc_events::counter::request::sampling::SampleOptions;
 use pmc_events::counter::reservation::Policy;
@@ -30,8 +30,8 @@ use pmc_sys::error::{Error, Result};
 use pmc_sys::host::Host;
 use pmc_sys::sys::arch::{REGISTER_NAMES, REGISTERS};
 use pmc_sys::sys::clock;
-use pmc_sys::text::clean;
-use pmc_sys::units::{MS, parse_duration};
+use pmc_text::text::clean;
+use pmc_text::units::{MS, parse_duration};
 
 /// Settings of `pmc record`.
 pub(in crate::command) struct RecordPlan {

@@ -12,8 +12,8 @@ use pmc_recording::recording::file::recorder::StatusLine;
 use pmc_recording::recording::file::result::{RecordingResult, lost};
 use pmc_sys::error::{Error, Exit, Warning, say};
 use pmc_sys::sys::clock::{monotonic_ns, process_cpu_ns};
-use pmc_sys::terminal::Stream;
-use pmc_sys::units;
+use pmc_text::terminal::Stream;
+use pmc_text::units;
 
 /// Interval between updates, in nanoseconds.
 const BEAT: u64 = 500_000_000;

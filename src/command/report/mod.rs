@@ -6,10 +6,6 @@ mod plan;
 use std::io::Write;
 use std::sync::Arc;
 
-use super::pager::PagedOutput;
-use super::progress::Bars;
-use super::{recording_screen, screen};
-use crate::view;
 pub(super) use plan::ReportPlan;
 use plan::{HeaderChoice, ListKind};
 use pmc_analysis::analysis::script::{self, DumpOrder, ScriptLine};
@@ -17,6 +13,9 @@ use pmc_analysis::analysis::{Analysis, counts, header, recording_quality, tasks}
 use pmc_analysis::import;
 use pmc_analysis::profile::sampled::{Profile, StringTable};
 use pmc_analysis::session::{MappingDetail, Session};
+use pmc_command::pager::PagedOutput;
+use pmc_command::progress::Bars;
+use pmc_command::{recording_screen, screen};
 use pmc_symbols::symbol::MissingDataReason;
 use pmc_sys::error::{Error, Exit, Result};
 
@@ -33,7 +32,7 @@ pub(super) fn run(mut plan: ReportPlan) -> Result<Exit> {
     let mut out = PagedOutput::to(plan.stream);
     let written = |error| Error::output("the report", error);
     if plan.header != HeaderChoice::No {
-        view::header::write(&mut out, &header::of(&reader)).map_err(written)?;
+        pmc_view::header::write(&mut out, &header::of(&reader)).map_err(written)?;
     }
     if plan.header != HeaderChoice::Only {
         let detail = match plan.listing {
@@ -42,14 +41,14 @@ pub(super) fn run(mut plan: ReportPlan) -> Result<Exit> {
         };
         let session = Arc::new(Session::open_with(reader, detail)?);
         if plan.thread_counts && counts::holds_counts(&session) {
-            view::listings::counts(&mut out, &tasks::counts(&session)).map_err(written)?;
+            pmc_view::listings::counts(&mut out, &tasks::counts(&session)).map_err(written)?;
             exit = recording_quality::warn(&session);
         } else if let Some(listing) = plan.listing {
             list(&mut out, &session, listing)?;
             exit = recording_quality::warn(&session);
         } else {
             let (profile, failures) = profile(&mut plan, session.clone())?;
-            view::report::write(&mut out, &profile, &plan.layout).map_err(written)?;
+            pmc_view::report::write(&mut out, &profile, &plan.layout).map_err(written)?;
             // Text for a reader shows most failures next to the missing names. But kernel names may be
             // complete even without the file that the user specified, so report its failure here.
             let is_shown = |failure: &MissingDataReason| {
@@ -61,7 +60,7 @@ pub(super) fn run(mut plan: ReportPlan) -> Result<Exit> {
                 false => recording_quality::warn_of_damage(&session),
             };
             if plan.thread_counts {
-                view::listings::counts(&mut out, &tasks::counts(&session)).map_err(written)?;
+                pmc_view::listings::counts(&mut out, &tasks::counts(&session)).map_err(written)?;
             }
         }
     }
@@ -73,18 +72,18 @@ fn list(out: &mut dyn Write, session: &Session, listing: ListKind) -> Result<()>
     let written = |error| Error::output("the list", error);
     if listing == ListKind::Dump {
         script::dump(session, DumpOrder::Time, &mut |line| match line {
-            ScriptLine::Dumped(record) => view::script::dump_record(out, record).map_err(written),
+            ScriptLine::Dumped(record) => pmc_view::script::dump_record(out, record).map_err(written),
             ScriptLine::Torn { offset, file, words } => {
-                view::script::dump_torn(out, offset, file, words).map_err(written)
+                pmc_view::script::dump_torn(out, offset, file, words).map_err(written)
             }
             ScriptLine::Sample(_) | ScriptLine::Record(..) => Ok(()),
         })?;
     }
     match listing {
         ListKind::Records | ListKind::Dump => {
-            view::listings::stats(out, &tasks::record_counts(session), session.index.unknown)
+            pmc_view::listings::stats(out, &tasks::record_counts(session), session.index.unknown)
         }
-        ListKind::Tasks { maps } => view::listings::tasks(out, &tasks::tasks(session, maps)),
+        ListKind::Tasks { maps } => pmc_view::listings::tasks(out, &tasks::tasks(session, maps)),
     }
     .map_err(written)
 }

@@ -3,24 +3,24 @@
 use std::path::PathBuf;
 
 use crate::cli::report::ReportArgs;
-use crate::command::plan::{self, duration};
-use crate::command::recording_screen::ScreenPlan;
-use crate::command::row_options::{RowLayout, rows};
-use crate::view::report::{
-    ChainPosition, ChainShape, ChainUnit, EventGrouping, ReportColumn, ReportFormat, ReportLayout,
-};
 use pmc_analysis::analysis::AnalysisRequest;
 use pmc_analysis::analysis::request::{CostMeasure, LatencyMode, TraceField, WaitRows};
 use pmc_analysis::profile::sampled::chains::ChainRequest;
 use pmc_analysis::profile::sampled::table::RowSelection;
 use pmc_analysis::profile::sampled::trust::TrustDetail;
 use pmc_analysis::profile::sampled::{Filter, NameStyle, Query, ShareOf, SortKey, StackDirection};
+use pmc_command::plan::{self, duration};
+use pmc_command::recording_screen::ScreenPlan;
+use pmc_command::row_options::{RowLayout, rows};
 use pmc_perfdata::perfdata::Reader;
 use pmc_symbols::symbol::Depth;
 use pmc_sys::error::{Error, Result};
-use pmc_sys::terminal::theme::Background;
-use pmc_sys::terminal::{self, Paint, Stream};
-use pmc_sys::units::MS;
+use pmc_text::terminal::theme::Background;
+use pmc_text::terminal::{self, Paint, Stream};
+use pmc_text::units::MS;
+use pmc_view::report::{
+    ChainPosition, ChainShape, ChainUnit, EventGrouping, ReportColumn, ReportFormat, ReportLayout,
+};
 
 /// Settings of `pmc report`.
 #[derive(Debug)]

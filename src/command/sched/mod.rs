@@ -8,16 +8,16 @@ mod plan;
 use std::io::Write;
 use std::sync::Arc;
 
-use super::pager::PagedOutput;
-use super::progress::Bars;
-use crate::view::sched::{self as view, TimehistColumns, TimehistWriter};
 pub(super) use plan::{SchedPlan, ShownPlan};
 use plan::{SchedView, TimehistPlan};
 use pmc_analysis::analysis::recording_quality;
 use pmc_analysis::analysis::sched::{SchedRecording, TimehistRequest};
 use pmc_analysis::import;
 use pmc_analysis::session::Session;
+use pmc_command::pager::PagedOutput;
+use pmc_command::progress::Bars;
 use pmc_sys::error::{Error, Exit, Result};
+use pmc_view::sched::{self as view, TimehistColumns, TimehistWriter};
 
 /// Shows a recording.
 ///
@@ -26,7 +26,7 @@ use pmc_sys::error::{Error, Exit, Result};
 pub(super) fn show(plan: &ShownPlan) -> Result<Exit> {
     let session = Arc::new(Session::open(import::open_recording(&plan.input, "scheduler events")?)?);
     let recording = SchedRecording::new(session.clone())?;
-    let mut out = PagedOutput::new();
+    let mut out = PagedOutput::open();
     match &plan.view {
         SchedView::Latency { request, limit, json } => {
             let latency = recording.latency(request)?;

@@ -6,19 +6,19 @@ use std::path::PathBuf;
 use crate::cli::record::RecordArgs;
 use crate::cli::sched::{MapArgs, SchedArgs, SchedCommand, SchedLatencyArgs, TimehistArgs};
 use crate::cli::script::ScriptArgs;
-use crate::command::plan;
-use crate::command::time_span::time_span;
-use crate::command::warning::CommandWarning;
-use crate::view::sched::{MapLayout, TimehistColumns};
 use pmc_analysis::analysis::sched::{MapRequest, SchedLatencyRequest, TimehistRequest};
 use pmc_analysis::profile::sched::latency::LatencyKey;
+use pmc_command::plan;
+use pmc_command::time_span::time_span;
+use pmc_command::warning::CommandWarning;
 use pmc_symbols::symbol::SymbolOptions;
 use pmc_sys::error::{Error, Result, say};
 use pmc_sys::host::Host;
 use pmc_sys::host::cpulist::CpuList;
 use pmc_sys::host::settings::PerfEventSettings;
 use pmc_sys::sys::credentials::Credentials;
-use pmc_sys::terminal::Stream;
+use pmc_text::terminal::Stream;
+use pmc_view::sched::{MapLayout, TimehistColumns};
 
 /// Tracepoints that `perf sched record` records, besides wake-ups.
 const EVENTS: [&str; 5] =

@@ -3,13 +3,13 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use crate::command::plan::with_suffix;
-use crate::view::script::{ScriptLayout, ScriptWriter};
 use pmc_analysis::analysis::script::{NamedRecording, ScriptLine};
+use pmc_command::plan::with_suffix;
 use pmc_sys::error::{AdvisedOption, Error, Result, say};
 use pmc_sys::sys::output_file;
-use pmc_sys::text::clean;
-use pmc_sys::units::{bytes, thousands};
+use pmc_text::text::clean;
+use pmc_text::units::{bytes, thousands};
+use pmc_view::script::{ScriptLayout, ScriptWriter};
 
 /// The output file of all events with the same name.
 struct EventDump<'a> {

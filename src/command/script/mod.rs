@@ -7,21 +7,20 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Arc;
 
-use super::pager::PagedOutput;
-use super::progress::Bars;
-use crate::view;
-use crate::view::pmcstat::LoggedKind;
-use crate::view::script::ScriptWriter;
-use crate::view::script::counts::CountLine;
 pub(super) use plan::ScriptPlan;
 use pmc_analysis::analysis::counts::{self, CounterTotal, CountsEvent, RecordedCounts, ThreadCounts};
 use pmc_analysis::analysis::script::{NamedRecording, ScriptLine};
 use pmc_analysis::analysis::{header, recording_quality};
 use pmc_analysis::import;
 use pmc_analysis::session::{Session, ThreadCount};
+use pmc_command::pager::PagedOutput;
+use pmc_command::progress::Bars;
 use pmc_perfdata::record::kind;
 use pmc_sys::error::{Error, Exit, Result, say};
-use pmc_sys::units::thousands;
+use pmc_text::units::thousands;
+use pmc_view::pmcstat::LoggedKind;
+use pmc_view::script::ScriptWriter;
+use pmc_view::script::counts::CountLine;
 
 /// Runs the command.
 ///
@@ -29,10 +28,10 @@ use pmc_sys::units::thousands;
 /// Fails if the recording cannot be read, or the output cannot be written.
 pub(super) fn run(plan: &ScriptPlan) -> Result<Exit> {
     let reader = import::open(&plan.input)?;
-    let mut out = PagedOutput::new();
+    let mut out = PagedOutput::open();
     let written = |error| Error::output("the samples and records", error);
     if plan.header {
-        view::header::write(&mut out, &header::of(&reader)).map_err(written)?;
+        pmc_view::header::write(&mut out, &header::of(&reader)).map_err(written)?;
     }
     if plan.header_only {
         return out.finish().map(|()| Exit::Done).map_err(written);
@@ -74,7 +73,7 @@ pub(super) fn run(plan: &ScriptPlan) -> Result<Exit> {
 fn report_omitted(plan: &ScriptPlan, lines: u64, out: &mut dyn Write) -> Result<()> {
     match (lines.saturating_sub(plan.limit), plan.is_json()) {
         (0, _) => {}
-        (more, true) => view::script::omitted_json(out, more)
+        (more, true) => pmc_view::script::omitted_json(out, more)
             .map_err(|error| Error::output("the number of omitted samples", error))?,
         (more, false) => {
             say::note(format!("{} more samples and records (--limit 0 shows all)", thousands(more)))
@@ -89,16 +88,16 @@ fn report_omitted(plan: &ScriptPlan, lines: u64, out: &mut dyn Write) -> Result<
 /// Fails if the recording cannot be read, or the output cannot be written.
 pub(super) fn print_for_pmcstat(
     mut plan: ScriptPlan,
-    form: view::pmcstat::PmcstatFormat,
+    form: pmc_view::pmcstat::PmcstatFormat,
     out: &mut dyn Write,
 ) -> Result<()> {
     let session = Arc::new(Session::open(import::open(&plan.input)?)?);
-    if form == view::pmcstat::PmcstatFormat::Records {
+    if form == pmc_view::pmcstat::PmcstatFormat::Records {
         plan.request.records.extend([kind::MMAP, kind::MMAP2, kind::COMM, kind::FORK, kind::EXIT]);
         plan.request.records.extend([kind::LOST, kind::LOST_SAMPLES]);
     }
     let holds_slices = counts::holds_slices(&session);
-    let events = session.reader.events().iter().map(|event| view::pmcstat::LoggedEvent {
+    let events = session.reader.events().iter().map(|event| pmc_view::pmcstat::LoggedEvent {
         name: event.name(),
         kind: match event.attr.period() {
             0 => LoggedKind::Counted,
@@ -114,7 +113,7 @@ pub(super) fn print_for_pmcstat(
         *sum = sum.wrapping_add(read.count.value);
     }
     let written = |error| Error::output("the log", error);
-    let mut writer = view::pmcstat::LogWriter::new(form, events, script.places(), exits);
+    let mut writer = pmc_view::pmcstat::LogWriter::new(form, events, script.places(), exits);
     writer.begin(out).map_err(written)?;
     script.entries(&mut |line| {
         let done = match line {
@@ -135,9 +134,9 @@ fn print_counts(session: &Session, plan: &ScriptPlan, out: &mut dyn Write) -> Re
     let recorded = RecordedCounts::load(session, false)?;
     let written = |error| Error::output("the counts", error);
     if !plan.is_json() {
-        view::script::counts::titles(out).map_err(written)?;
+        pmc_view::script::counts::titles(out).map_err(written)?;
     }
-    let print = if plan.is_json() { view::script::counts::json } else { view::script::counts::line };
+    let print = if plan.is_json() { pmc_view::script::counts::json } else { pmc_view::script::counts::line };
     let mut lines = 0;
     let mut line = |tid, at_ns, event: usize, cpu, count| {
         // A recording may also contain events that only provide records about tasks. `recorded.events` does

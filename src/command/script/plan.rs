@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 
 use crate::cli::script::ScriptArgs;
-use crate::command::plan;
-use crate::view::script::{ScriptClock, ScriptLayout};
 use pmc_analysis::analysis::script::{DumpOrder, NamedRecording, ScriptRequest};
+use pmc_command::plan;
 use pmc_perfdata::perfdata::Reader;
 use pmc_perfdata::perfdata::feature::ClockData;
 use pmc_perfdata::record::kind;
 use pmc_symbols::symbol::SymbolOptions;
 use pmc_sys::error::{Error, Result};
-use pmc_sys::terminal::Stream;
+use pmc_text::terminal::Stream;
+use pmc_view::script::{ScriptClock, ScriptLayout};
 
 /// Settings of `pmc script`.
 #[derive(Debug)]

@@ -24,7 +24,7 @@ use pmc_sys::abi::attr::{Flag, kind};
 use pmc_sys::host::Host;
 use pmc_sys::host::cpu::{self, Topology};
 use pmc_sys::host::process::ThreadInfo;
-use pmc_sys::units::Count;
+use pmc_text::units::Count;
 
 /// Information about the machine, read on demand.
 pub(super) struct StatMachine<'a> {

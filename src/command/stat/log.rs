@@ -11,9 +11,9 @@ use super::collect::{self, EventColumn, ShownEvents, StatMachine, TablePeriod};
 use super::events::ResolvedSelection;
 use super::plan::{OutputTarget, StatPlan};
 use super::print::StatPrinter;
-use crate::command::warning::CommandWarning;
 use pmc_analysis::analysis::counts;
 use pmc_analysis::profile::counts::CpuTime;
+use pmc_command::warning::CommandWarning;
 use pmc_events::counter::counter_set;
 use pmc_events::counter::request::given_up::Fallback;
 use pmc_events::counter::request::sampling::SampleOptions;
@@ -33,8 +33,8 @@ use pmc_recording::recording::{launch, time_slices};
 use pmc_sys::abi::attr::Flag;
 use pmc_sys::error::{Error, Exit, Result, say};
 use pmc_sys::sys::process::Streams;
-use pmc_sys::text::shell_word;
-use pmc_sys::units;
+use pmc_text::text::shell_word;
+use pmc_text::units;
 
 /// Applies the options to the events. Returns whether any event is logged.
 ///

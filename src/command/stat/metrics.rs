@@ -8,8 +8,6 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashSet};
 
 use super::plan::RequestedMetrics;
-use crate::command::warning::CommandWarning;
-use crate::view::stat::TopdownTree;
 use pmc_analysis::analysis::counts::{CountsEvent, RecordedCounts};
 use pmc_analysis::profile::counts::{MissingValueReason, StatCounts};
 use pmc_analysis::profile::metrics::formula::Formula;
@@ -17,13 +15,15 @@ use pmc_analysis::profile::metrics::library::{self, Binder, MetricDefinition, Me
 use pmc_analysis::profile::metrics::literals::{Literals, MetricEnvironment};
 use pmc_analysis::profile::metrics::named::NAMED;
 use pmc_analysis::profile::metrics::{self, topdown};
+use pmc_command::warning::CommandWarning;
 use pmc_events::event::EventParser;
 use pmc_events::event::vendor::{Vendor, VendorMetric};
 use pmc_recording::recording::plan::MeasurementScope;
 use pmc_sys::error::{Error, Result};
 use pmc_sys::host::cpu::{self, Topology};
 use pmc_sys::host::{CpuList, Host};
-use pmc_sys::text;
+use pmc_text::text;
+use pmc_view::stat::TopdownTree;
 
 pub(super) enum CountSource<'a> {
     /// The counts come from counters on this machine.

@@ -27,14 +27,14 @@ use self::plan::Repeat;
 pub(super) use self::plan::{StatPlan, StatReportPlan};
 use self::print::{StatPrinter, subject};
 pub(super) use self::report::run as report;
-use super::gate;
-use super::progress::Bars;
-use super::warning::CommandWarning;
 use pmc_analysis::analysis::{ProgressMeter, ProgressSink as _, counts};
 use pmc_analysis::profile::counts::{CpuTime, StatCounts};
 use pmc_analysis::profile::gate::{GateCondition, RunFailures, UnusableReason, judge, selects_name};
 use pmc_analysis::profile::repeats;
 use pmc_analysis::profile::versus::{CommandComparison, CommandMeasurements, MeasureKind, compare};
+use pmc_command::gate;
+use pmc_command::progress::Bars;
+use pmc_command::warning::CommandWarning;
 use pmc_events::counter::counter_set::{CounterReading, CounterSet};
 use pmc_events::counter::fit;
 use pmc_events::counter::refusal::Refusal;
@@ -57,7 +57,7 @@ use pmc_sys::host::process::ThreadInfo;
 use pmc_sys::sys::errno;
 use pmc_sys::sys::process::{self, Ended, PausedChild, Streams};
 use pmc_sys::sys::signal::{self, Signals};
-use pmc_sys::units::{self, MS};
+use pmc_text::units::{self, MS};
 
 /// Number of tracepoints that take so much time to close (about 0.3 s) that the shell's prompt is noticeably
 /// delayed.

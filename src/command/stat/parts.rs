@@ -12,9 +12,9 @@
 //! inherited in the same way as the leader. If a child does not inherit an event, the kernel does not swap
 //! the event contexts of parent and child, so their counts do not get mixed up.
 
-use crate::command::plan;
 use pmc_analysis::profile::counts::Aggregation;
 use pmc_analysis::profile::counts::CountPart;
+use pmc_command::plan;
 use pmc_events::event::{EventGroup, EventSource, EventSpec, Tool};
 use pmc_sys::abi::attr::Flag;
 use pmc_sys::error::Result;

@@ -9,20 +9,20 @@ use std::path::PathBuf;
 use crate::cli::stat::{
     CountArgs, OutputFileArgs, StatArgs, StatDisplayArgs, StatRecordArgs, StatReportArgs,
 };
-use crate::command::plan::{self, delay, duration};
-use crate::command::sampling_options::{self, TargetArgs, overridden, pfm_events};
-use crate::command::warning::CommandWarning;
-use crate::view::gate::CiFormat;
 use pmc_analysis::profile::counts::Aggregation;
 use pmc_analysis::profile::gate::GateCondition;
+use pmc_command::plan::{self, delay, duration};
+use pmc_command::sampling_options::{self, TargetArgs, overridden, pfm_events};
+use pmc_command::warning::CommandWarning;
 use pmc_events::counter::Levels;
 use pmc_events::counter::metric_events::MetricEventGrouping;
 use pmc_events::counter::reservation::Policy;
 use pmc_recording::recording::plan::{Delay, MeasurementScope};
 use pmc_sys::error::{Error, Result};
 use pmc_sys::host::Host;
-use pmc_sys::terminal::Stream;
-use pmc_sys::units::MS;
+use pmc_text::terminal::Stream;
+use pmc_text::units::MS;
+use pmc_view::gate::CiFormat;
 
 /// Settings of `pmc stat`.
 pub(in crate::command) struct StatPlan {

@@ -3,16 +3,15 @@
 use super::plan::{StatFormat, StatOutput, StatPlan};
 use super::serve::MetricsServer;
 use super::sink::{self, ResultSink};
-use crate::command::gate;
-use crate::view;
-use crate::view::gate::CiFormat;
-use crate::view::openmetrics;
-use crate::view::stat::{StatStyle, StatSubject, TopdownTree, csv, document, json, text, versus};
 use pmc_analysis::profile::counts::StatCounts;
 use pmc_analysis::profile::gate::ComparisonVerdict;
 use pmc_analysis::profile::versus::CommandComparison;
+use pmc_command::gate;
 use pmc_recording::recording::plan::MeasurementScope;
 use pmc_sys::error::{Result, Warning, say};
+use pmc_view::gate::CiFormat;
+use pmc_view::openmetrics;
+use pmc_view::stat::{StatStyle, StatSubject, TopdownTree, csv, document, json, text, versus};
 
 /// Prints the results of one `pmc stat` command.
 pub(super) struct StatPrinter {
@@ -151,12 +150,12 @@ impl StatPrinter {
         let Self { output, style, sink, .. } = self;
         match (&output.form, &verdict.gate) {
             (StatFormat::Text, Some(report)) if output.ci == Some(CiFormat::JUnit) => {
-                sink.print(|out| view::gate::junit(out, verdict, report))
+                sink.print(|out| pmc_view::gate::junit(out, verdict, report))
             }
             (StatFormat::Text | StatFormat::Csv(_), _) => sink.print(|out| {
                 versus::text(out, comparison, verdict, style)?;
                 let Some(report) = &verdict.gate else { return Ok(()) };
-                view::gate::text(out, report, style.width)?;
+                pmc_view::gate::text(out, report, style.width)?;
                 gate::write_annotations(out, verdict, output.ci)
             }),
             (StatFormat::JsonLines | StatFormat::Document, _) => {

@@ -10,7 +10,6 @@ use super::collect::{EventColumn, ShownEvents, StatMachine, TablePeriod, since};
 use super::metrics::{CountSource, TableMetrics};
 use super::plan::{LogPart, StatReportPlan};
 use super::print::StatPrinter;
-use crate::view::stat::StatSubject;
 use pmc_analysis::analysis::counts::{CounterTotal, CountsEvent, RecordedCounts, ThreadCounts};
 use pmc_analysis::analysis::{counts, recording_quality};
 use pmc_analysis::import;
@@ -26,6 +25,7 @@ use pmc_sys::abi::generic;
 use pmc_sys::error::{Error, Exit, Result};
 use pmc_sys::host::Host;
 use pmc_sys::host::process::ThreadInfo;
+use pmc_view::stat::StatSubject;
 
 /// Runs the command.
 ///

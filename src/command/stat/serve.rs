@@ -9,9 +9,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::view::openmetrics;
 use pmc_sys::error::{Error, Result};
 use pmc_sys::sys::lacks_resources;
+use pmc_view::openmetrics;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 

@@ -7,11 +7,11 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use super::plan::{OutputTarget, StatFormat, StatOutput};
-use crate::view::gate::CiFormat;
 use pmc_sys::error::{AdvisedOption, Error, Result};
 use pmc_sys::sys::replacement::Replacement;
 use pmc_sys::sys::{clock, descriptor, output_file};
-use pmc_sys::terminal::{self, Paint, Stream};
+use pmc_text::terminal::{self, Paint, Stream};
+use pmc_view::gate::CiFormat;
 
 /// The output for results.
 pub(super) struct ResultSink {

@@ -11,13 +11,13 @@ use std::path::Path;
 
 pub(super) use plan::SymbolizePlan;
 
-use super::destination::Destination;
-use super::progress::Bars;
-use crate::view::export::parquet::late_symbols::LateSymbols;
-use crate::view::export::parquet::tables::{SCHEMA, SCHEMA_KEY, StacksWriter, read_stacks};
 use pmc_analysis::analysis::{ProgressSink, recording_quality};
+use pmc_command::destination::Destination;
+use pmc_command::progress::Bars;
 use pmc_symbols::symbol::SymbolProgress;
 use pmc_sys::error::{AdvisedOption, Error, Exit, Result, say};
+use pmc_view::export::parquet::late_symbols::LateSymbols;
+use pmc_view::export::parquet::tables::{SCHEMA, SCHEMA_KEY, StacksWriter, read_stacks};
 
 /// Runs the command.
 ///

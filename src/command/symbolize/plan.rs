@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use crate::cli::symbol_files::SymbolFiles;
 use crate::cli::symbolize::SymbolizeArgs;
-use crate::command::destination::is_standard;
-use crate::command::plan::symbol_options;
+use pmc_command::destination::is_standard;
+use pmc_command::options::symbol_files::SymbolFiles;
+use pmc_command::plan::symbol_options;
 use pmc_symbols::symbol::SymbolOptions;
 use pmc_sys::error::{Error, Result};
 

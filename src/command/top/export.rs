@@ -2,16 +2,16 @@
 
 use std::path::Path;
 
-use crate::command::screen;
-use crate::tui::ViewFormat;
-use crate::view::report::ReportLayout;
 use pmc_analysis::analysis::live::export;
 use pmc_analysis::analysis::live::snapshot::{LiveSnapshot, SnapshotMaker};
 use pmc_analysis::profile::sampled::{Profile, Query};
+use pmc_command::screen;
 use pmc_perfdata::record::encode::Encoder;
 use pmc_recording::recording::synthesize;
 use pmc_sys::error::Result;
 use pmc_sys::host::Host;
+use pmc_tui::ViewFormat;
+use pmc_view::report::ReportLayout;
 
 /// Writes the part of a snapshot that the query selects.
 pub(super) fn write(

@@ -14,9 +14,9 @@ mod stdio;
 mod watch;
 
 pub(super) use self::plan::TopPlan;
-use super::screen;
 use pmc_analysis::analysis::live::names;
 use pmc_analysis::analysis::live::snapshot::SnapshotMaker;
+use pmc_command::screen;
 use pmc_recording::recording::live::Sampler;
 use pmc_recording::recording::{launch, open};
 use pmc_sys::error::{Error, Exit, Result};

@@ -6,11 +6,6 @@
 use std::time::Duration;
 
 use crate::cli::top::TopArgs;
-use crate::command::plan::{self, duration, listed};
-use crate::command::row_options::{RowLayout, rows};
-use crate::command::sampling_options::{self, pfm_events};
-use crate::command::warning::CommandWarning;
-use crate::view::report::{EventGrouping, ReportLayout};
 use pmc_analysis::analysis::annotate::listing::ListingOptions;
 use pmc_analysis::analysis::live::names::NameOptions;
 use pmc_analysis::analysis::live::snapshot::{Retention, SnapshotOptions};
@@ -19,6 +14,10 @@ use pmc_analysis::profile::sampled::table::RowSelection;
 use pmc_analysis::profile::sampled::{Filter, Query, SortKey, StackDirection, sort, waits};
 use pmc_analysis::session::SampleQuery;
 use pmc_analysis::session::samples::SampleAttribute;
+use pmc_command::plan::{self, duration, listed};
+use pmc_command::row_options::{RowLayout, rows};
+use pmc_command::sampling_options::{self, pfm_events};
+use pmc_command::warning::CommandWarning;
 use pmc_events::counter::open;
 use pmc_events::counter::request::sampling::{CallGraph, SampleOptions};
 use pmc_recording::recording::live::LivePlan;
@@ -32,9 +31,10 @@ use pmc_sys::host::Host;
 use pmc_sys::sys::clock;
 use pmc_sys::sys::credentials::Credentials;
 use pmc_sys::sys::process::Streams;
-use pmc_sys::terminal::Stream;
-use pmc_sys::terminal::theme::Background;
-use pmc_sys::units::{MS, S};
+use pmc_text::terminal::Stream;
+use pmc_text::terminal::theme::Background;
+use pmc_text::units::{MS, S};
+use pmc_view::report::{EventGrouping, ReportLayout};
 
 /// Settings of `pmc top`.
 pub(in crate::command) struct TopPlan {

@@ -9,11 +9,10 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::plan::TopPlan;
-use crate::command::warning::CommandWarning;
-use crate::view;
 use pmc_analysis::analysis::live::names::NameLookup;
 use pmc_analysis::analysis::live::snapshot::SnapshotMaker;
 use pmc_analysis::session::live::LiveState;
+use pmc_command::warning::CommandWarning;
 use pmc_sys::error::{Error, Exit, Result, say};
 use pmc_sys::sys::signal::{self, Signals};
 use pmc_sys::sys::waits_again;
@@ -52,7 +51,7 @@ pub(super) fn run(
             let answer = maker.answer(&snapshot, &plan.query);
             let head = maker.head(&snapshot, 0);
             let mut out = BufWriter::with_capacity(1 << 14, stdout().lock());
-            let write = if plan.json { view::top::write_json } else { view::top::write };
+            let write = if plan.json { pmc_view::top::write_json } else { pmc_view::top::write };
             write(&mut out, &head, &answer.profile, &plan.layout)
                 .and_then(|()| out.flush())
                 .map_err(|error| Error::output("the table", error))?;

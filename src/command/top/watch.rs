@@ -16,11 +16,6 @@ use std::time::{Duration, Instant};
 
 use super::export;
 use super::plan::TopPlan;
-use crate::command::screen;
-use crate::tui::board::{latest, serve};
-use crate::tui::engine::CpuTimeSplit;
-use crate::tui::{Board, Engine, EngineHandle, EngineStatus, Inbox, LiveCommand, ViewFormat};
-use crate::view::report::ReportLayout;
 use pmc_analysis::analysis::annotate::listing::ListingOptions;
 use pmc_analysis::analysis::live::listing::{FunctionSamples, ListingBuilder};
 use pmc_analysis::analysis::live::names::{self, EARLY, NameLookup};
@@ -28,6 +23,7 @@ use pmc_analysis::analysis::live::row_history::RowHistory;
 use pmc_analysis::analysis::live::snapshot::{LiveSnapshot, Retention, SnapshotMaker};
 use pmc_analysis::profile::sampled::{FunctionRef, LiveHeader, Query, QueryAnswer};
 use pmc_analysis::session::live::LiveState;
+use pmc_command::screen;
 use pmc_recording::recording::launch;
 use pmc_recording::recording::live::Sampler;
 use pmc_recording::recording::live_rate::RateOrders;
@@ -36,6 +32,10 @@ use pmc_symbols::symbol::SymbolOptions;
 use pmc_sys::error::{Error, Exit, Result};
 use pmc_sys::sys::credentials;
 use pmc_sys::sys::process::Streams;
+use pmc_tui::board::{latest, serve};
+use pmc_tui::engine::CpuTimeSplit;
+use pmc_tui::{Board, Engine, EngineHandle, EngineStatus, Inbox, LiveCommand, ViewFormat};
+use pmc_view::report::ReportLayout;
 
 /// The intervals between the first few snapshots, which are shorter than later ones.
 const FIRST: [Duration; 3] =

@@ -16,7 +16,7 @@ use pmc_sys::host::process::ThreadInfo;
 use pmc_sys::host::tracepoint::TracepointError;
 use pmc_sys::sys::clock::monotonic_ns;
 use pmc_sys::sys::process::Streams;
-use pmc_sys::units::MS;
+use pmc_text::units::MS;
 
 /// Returns the time until the next drain, after this number of consecutive drains without records. Used only
 /// if calls are printed. While calls arrive, the time is short, so that the memory to which arguments point

@@ -4,15 +4,14 @@ use std::path::PathBuf;
 
 use crate::cli::defaults;
 use crate::cli::record::RecordArgs;
-use crate::cli::recording_options::RecordingOptions;
 use crate::cli::trace::TraceArgs;
-use crate::command::plan;
-use crate::command::sampling_options::{self, TargetArgs};
-use crate::command::temporary::TemporaryRecording;
-use crate::command::warning::CommandWarning;
-use crate::view::trace::SummaryLayout;
 use pmc_analysis::analysis::trace::{CallFilter, CallSelection, UnknownCall};
 use pmc_analysis::profile::syscalls::SyscallDecoder;
+use pmc_command::options::recording_options::RecordingOptions;
+use pmc_command::plan;
+use pmc_command::sampling_options::{self, TargetArgs};
+use pmc_command::temporary::TemporaryRecording;
+use pmc_command::warning::CommandWarning;
 use pmc_events::counter::request::sampling::SampleOptions;
 use pmc_events::counter::rings::pages_of;
 use pmc_recording::recording::plan::{MeasurementScope, RunSchedule, SamplePlan, SelfExclusion};
@@ -20,7 +19,8 @@ use pmc_sys::abi::syscall::{ArgumentKind, Syscall, SyscallAbi, SyscallTable};
 use pmc_sys::error::{Error, Result, say};
 use pmc_sys::host::Host;
 use pmc_sys::sys::clock;
-use pmc_sys::units::MS;
+use pmc_text::units::MS;
+use pmc_view::trace::SummaryLayout;
 
 /// Settings of `pmc trace`.
 #[derive(Debug)]

@@ -10,15 +10,15 @@ mod samples;
 
 use std::io;
 
-use pmc::view::openmetrics;
-use pmc::view::stat::{StatStyle, StatSubject, csv, document, json, text, versus};
 use pmc_analysis::profile::counts::{
     Aggregation, EventRole, MissingValueReason, PlaceLabel, RunTime, StatCounts, StatEvent, StatValue,
 };
 use pmc_analysis::profile::gate::RunFailures;
 use pmc_analysis::profile::metrics::{derive, shadow};
 use pmc_analysis::profile::versus::{CommandMeasurements, compare};
-use pmc_sys::units::Count;
+use pmc_text::units::Count;
+use pmc_view::openmetrics;
+use pmc_view::stat::{StatStyle, StatSubject, csv, document, json, text, versus};
 
 use samples::*;
 
@@ -281,7 +281,7 @@ fn commands_are_compared() {
     for (columns, p, own_lines) in [(100, true, false), (80, true, false), (60, false, true)] {
         let style = StatStyle { width: Some(columns), colour: true, ..plain() };
         let text = uncoloured(&written(|out| versus::text(out, &comparison, &verdict, &style)));
-        let wide: Vec<&str> = text.lines().filter(|line| pmc_sys::text::width(line) > columns).collect();
+        let wide: Vec<&str> = text.lines().filter(|line| pmc_text::text::width(line) > columns).collect();
         assert!(wide.is_empty(), "{columns}: {wide:#?}\n{text}");
         let has_own_line = text.lines().any(|line| line == " elapsed ms");
         assert_eq!((text.contains("  p < 0.001"), has_own_line), (p, own_lines), "{columns}: {text}");
@@ -321,7 +321,7 @@ fn lines_fit_the_terminal() {
                 timed.timestamp_ns = Some(1_050_095_660);
                 text += &written(|out| text::interval(out, &timed, 0, &style));
                 let bare = uncoloured(&text);
-                let wide: Vec<&str> = bare.lines().filter(|l| pmc_sys::text::width(l) > columns).collect();
+                let wide: Vec<&str> = bare.lines().filter(|l| pmc_text::text::width(l) > columns).collect();
                 assert!(wide.is_empty(), "{what} {columns}: {wide:#?}\n{text}");
                 assert!(*what != "hardware" || colour == text.contains('\u{1b}'), "{text}");
                 // Every counted event appears.

@@ -2,7 +2,6 @@
 
 use std::io;
 
-use pmc::view::stat::{StatStyle, StatSubject};
 use pmc_analysis::profile::counts::CountPart;
 use pmc_analysis::profile::counts::{
     Aggregation, CpuTime, EventRole, MissingValueReason, PlaceLabel, RunTime, StatCounts, StatEvent, StatRow,
@@ -12,7 +11,8 @@ use pmc_analysis::profile::metrics::formula::Formula;
 use pmc_analysis::profile::metrics::library::{Binder, MetricLibrary, definition};
 use pmc_analysis::profile::metrics::literals::MetricEnvironment;
 use pmc_analysis::profile::metrics::named::NAMED;
-use pmc_sys::units::Count;
+use pmc_text::units::Count;
+use pmc_view::stat::{StatStyle, StatSubject};
 
 /// Returns one of pmc's own metrics by name, or one written as `NAME=EXPRESSION`.
 pub(crate) fn formula(text: &str) -> pmc_sys::error::Result<Formula> {

@@ -43,7 +43,7 @@ fn untrusted_names_are_sanitized_and_columns_align() {
         assert!(!screen.contains(['\u{1b}', '\t']), "{keys}: {screen}");
     }
     let screen = Desk::new(120, 30).screen();
-    let column = |line: &str, word: &str| line.find(word).map(|at| pmc_sys::text::width(&line[..at]));
+    let column = |line: &str, word: &str| line.find(word).map(|at| pmc_text::text::width(&line[..at]));
     let heading = screen.lines().find_map(|line| column(line, "Symbol")).unwrap();
     let names = ["main", "shop::serve", "shop::Basket", "memcpy", "数", "naïve", "copy_user", "a_very"];
     let rows: Vec<&str> = screen.lines().filter(|line| line.contains('%')).collect();
@@ -56,7 +56,7 @@ fn symbol_column_gets_half_of_the_screen() {
     for width in [60u16, 72, 80, 100, 132] {
         let screen = Desk::new(width, 24).screen();
         let heading = screen.lines().find(|line| line.contains("Symbol")).unwrap();
-        let at = pmc_sys::text::width(&heading[..heading.find("Symbol").unwrap()]);
+        let at = pmc_text::text::width(&heading[..heading.find("Symbol").unwrap()]);
         // The two columns before it belong to the mark.
         assert!(usize::from(width) - (at - 2) >= usize::from(width) / 2, "{screen}");
         // The command is the same in all rows; the library differs.
@@ -94,8 +94,8 @@ fn flame_graph_shows_depth_and_zoom() {
 
 #[test]
 fn live_view_without_call_chains_explains_how_to_record_them() {
-    use pmc::tui::{EngineStatus, EngineUpdates};
     use pmc_analysis::profile::sampled::{ProfileQuality, Query, QueryAnswer};
+    use pmc_tui::{EngineStatus, EngineUpdates};
     fn flat(query: &Query) -> QueryAnswer {
         let mut answer = super::fixture::answer(query);
         answer.profile.has_totals = false;
@@ -118,8 +118,8 @@ fn live_view_without_call_chains_explains_how_to_record_them() {
 
 #[test]
 fn empty_views_show_a_message() {
-    use pmc::tui::state::ScreenState;
     use pmc_analysis::profile::sampled::Query;
+    use pmc_tui::state::ScreenState;
     let mut desk = Desk::new(80, 20);
     desk.state = ScreenState::new(Query::default(), (80, 20));
     for keys in

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use pmc::tui::keys::{CHAPTERS, KeyAction};
+use pmc_tui::keys::{CHAPTERS, KeyAction};
 
 use crate::kit::burn::{burn_flags, least_samples, share_error};
 use crate::kit::terminal::Tmux;
@@ -663,7 +663,7 @@ fn hostile_names_are_harmless() {
     }
     let names = ["evil?[2J", "tab?name", "数据库", "plain"];
     assert_ne!(terminal.fact("pane_title"), "gotcha");
-    let width = |line: &str, word: &str| line.find(word).map(|at| pmc_sys::text::width(&line[..at]));
+    let width = |line: &str, word: &str| line.find(word).map(|at| pmc_text::text::width(&line[..at]));
     let columns: Vec<usize> = screen
         .lines()
         .filter(|line| line.contains('%'))

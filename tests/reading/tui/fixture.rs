@@ -3,9 +3,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pmc::tui::state::{ScreenEffect, ScreenInput, ScreenState};
-use pmc::tui::theme::ScreenTheme;
-use pmc::tui::{EngineStatus, EngineUpdates, panes};
 use pmc_analysis::profile::annotate::{self, Instruction, Listing};
 use pmc_analysis::profile::sampled::thread_sums::ThreadSum;
 use pmc_analysis::profile::sampled::time_sums::TimeSums;
@@ -17,8 +14,11 @@ use pmc_analysis::profile::sampled::{
 use pmc_symbols::symbol::source_text::SourceLines;
 use pmc_symbols::symbol::{MissingDataReason, ModuleDataQuality};
 use pmc_sys::abi::CpuMode;
-use pmc_sys::terminal::Colours;
-use pmc_sys::terminal::theme::Background;
+use pmc_text::terminal::Colours;
+use pmc_text::terminal::theme::Background;
+use pmc_tui::state::{ScreenEffect, ScreenInput, ScreenState};
+use pmc_tui::theme::ScreenTheme;
+use pmc_tui::{EngineStatus, EngineUpdates, panes};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseEvent, MouseEventKind};
@@ -347,7 +347,7 @@ impl Desk {
             while x < buffer.area.width {
                 let symbol = buffer[(x, y)].symbol();
                 line.push_str(symbol);
-                x += (pmc_sys::text::width(symbol) as u16).max(1);
+                x += (pmc_text::text::width(symbol) as u16).max(1);
             }
             out.push_str(line.trim_end());
             out.push('\n');

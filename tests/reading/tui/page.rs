@@ -9,7 +9,7 @@ use super::waits::waited;
 fn documentation_matches_keys_and_screens() {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/tui.md");
     let page = std::fs::read_to_string(&path).unwrap();
-    let mut made = replaced(&page, "keys", &format!("\n{}", pmc::tui::keys::markdown()));
+    let mut made = replaced(&page, "keys", &format!("\n{}", pmc_tui::keys::markdown()));
     for (name, keys, answers) in [
         ("functions", "jj", answer as fn(&Query) -> QueryAnswer),
         ("tree", "2", answer),

@@ -3,7 +3,7 @@
 use pmc_analysis::profile::sampled::thread_states::StateRun;
 use pmc_analysis::profile::sampled::waits::ThreadTimeSums;
 use pmc_analysis::profile::sampled::{Query, QueryAnswer, RowCell, SampleValue, SortKey, ThreadState};
-use pmc_sys::units::{MS, S};
+use pmc_text::units::{MS, S};
 
 use super::fixture::{Desk, answer, value};
 use ThreadState::{Blocked, Runnable, Running};
@@ -65,7 +65,7 @@ fn table_shows_the_main_state_of_each_row() {
         let screen = Desk::with(waited, width, 24).screen();
         let column = |words: &str, at: &str| {
             let line = line(&screen, words);
-            pmc_sys::text::width(&line[..line.find(at).expect("there")])
+            pmc_text::text::width(&line[..line.find(at).expect("there")])
         };
         for (name, state) in
             [("main", "running "), ("memcpy", "blocked "), ("数据", "runnable"), ("price", "running")]
@@ -87,7 +87,7 @@ fn click_on_a_heading_behind_the_states_sorts_by_it() {
         let screen = desk.screen();
         let y = screen.lines().position(|line| line.contains("Symbol")).expect("a heading") as u16;
         let heading = line(&screen, "Symbol");
-        let x = pmc_sys::text::width(&heading[..heading.find("Symbol").expect("there")]) as u16;
+        let x = pmc_text::text::width(&heading[..heading.find("Symbol").expect("there")]) as u16;
         desk.mouse(MouseEventKind::Down(MouseButton::Left), x + 1, y);
         assert!(desk.screen().contains("Symbol▴"), "{}", desk.screen());
     }

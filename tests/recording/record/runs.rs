@@ -459,7 +459,7 @@ fn unprivileged_user_records_own_programs() {
         ]);
         let each = (((kb * cpus + locked) << 10) / cpus - 4096).ilog2();
         let ran: kit::Ran = command.current_dir(&folder).output().expect("sh starts").into();
-        ran.expect(0).says(&[&format!("{cpus} ring buffers of {}", pmc_sys::units::bytes(1 << each))]);
+        ran.expect(0).says(&[&format!("{cpus} ring buffers of {}", pmc_text::units::bytes(1 << each))]);
     }
     user(&["-a", "--", "true"]).expect(1).says(&["EACCES", "perf_event_paranoid"]);
 }

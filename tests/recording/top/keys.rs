@@ -3,7 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use pmc::tui::keys::{BoundKey, CHAPTERS, KeyAction, KeyBinding, Pane};
+use pmc_tui::keys::{BoundKey, CHAPTERS, KeyAction, KeyBinding, Pane};
 
 use super::kit::{self, in_tmux};
 use super::screen::{ended, watching};

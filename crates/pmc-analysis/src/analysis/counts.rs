@@ -18,8 +18,8 @@ use pmc_sys::abi::{Attr, sample_type};
 use pmc_sys::error::{Error, Result};
 use pmc_sys::host::CpuList;
 use pmc_sys::host::cpu::{CpuLocation, Topology};
-use pmc_sys::text::shell_word;
-use pmc_sys::units::{Count, PerfTime};
+use pmc_text::text::shell_word;
+use pmc_text::units::{Count, PerfTime};
 
 /// The events, targets and settings of a recording with counts.
 #[derive(Debug, Clone, Default)]

@@ -21,7 +21,7 @@ use crate::session::thread_time::ThreadState;
 use matching::MatchNotes;
 use pmc_symbols::symbol::MissingDataReason;
 use pmc_sys::error::{Error, Result};
-use pmc_sys::text::clean;
+use pmc_text::text::clean;
 use side::{DiffSide, SideEvent};
 
 /// Minimum fraction of the base recording's total that must be in rows that also exist in the other

@@ -13,7 +13,7 @@ use pmc_sys::abi::attr::{Flag, kind};
 use pmc_sys::abi::{Attr, names_of, read_format, sample_type};
 use pmc_sys::error::{Error, Result};
 use pmc_sys::sys::clock;
-use pmc_sys::units::PerfTime;
+use pmc_text::units::PerfTime;
 
 /// Names of the layouts of recordings. The other names of forms are formats of imported profiles.
 const LAYOUTS: [&str; 3] = ["file", "pipe", "directory"];
@@ -27,7 +27,7 @@ pub fn of(reader: &Reader) -> RecordingHeader {
         events: events(reader),
         build_ids: build_ids
             .map(|row| {
-                let id = pmc_sys::text::hex(&row.id, "");
+                let id = pmc_text::text::hex(&row.id, "");
                 (id, String::from_utf8_lossy(&row.name).into_owned())
             })
             .collect(),

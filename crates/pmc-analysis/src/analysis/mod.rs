@@ -62,7 +62,7 @@ use pmc_perfdata::record::kind;
 use pmc_symbols::symbol::{BuildId, Debuginfod, Depth, MissingDataReason, RunningKernel, SymbolOptions};
 use pmc_sys::abi::sample_type;
 use pmc_sys::error::{Error, Result, say};
-use pmc_sys::text::shell_word;
+use pmc_text::text::shell_word;
 
 /// Shows the progress of long tasks.
 pub trait ProgressSink: Sync {

@@ -140,7 +140,7 @@ pub(super) fn modules(
             ModuleQuality {
                 path: of.path.clone(),
                 name: texts.add(&of.short_name()),
-                build_id: of.build_id.as_ref().map(|id| pmc_sys::text::hex(id, "").into()),
+                build_id: of.build_id.as_ref().map(|id| pmc_text::text::hex(id, "").into()),
                 data: symbols.id(module).map(|id| symbols.symbolizer.quality(id)).unwrap_or_default(),
                 frames,
                 unnamed,

@@ -19,7 +19,7 @@ use pmc_symbols::symbol::{Depth, SymbolOptions};
 use pmc_sys::abi::attr::{Flag, kind as attr_kind};
 use pmc_sys::abi::{branch_sample_type, sample_type};
 use pmc_sys::error::{Error, Result};
-use pmc_sys::text;
+use pmc_text::text;
 
 /// Default length of a time slice for the sort key `time`, in nanoseconds.
 pub(crate) const SLICE: u64 = 100_000_000;

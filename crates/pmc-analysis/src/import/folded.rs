@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use super::error::ImportError;
 use super::profile::{ImportId, ImportedCall, ImportedProfile, ImportedSample};
 use super::text::{file_and_line, head_lines, is_digits, lines, module_and_function};
-use pmc_sys::units::thousands;
+use pmc_text::units::thousands;
 
 /// Maximum sum of the weights that are taken for numbers of samples.
 const MOST_COUNTED: u64 = 1_000_000;

@@ -16,7 +16,7 @@ use std::collections::{HashMap, VecDeque};
 use super::error::ImportError;
 use super::jfr_chunk::{JfrChunk, JfrEvent, JfrUnit, JfrValue, MAGIC};
 use super::profile::{ImportId, ImportedCall, ImportedProfile, ImportedSample, MOST_FRAMES};
-use pmc_sys::units::thousands;
+use pmc_text::units::thousands;
 
 /// A kind of event that has a stack.
 struct JfrKind {

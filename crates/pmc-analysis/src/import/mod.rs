@@ -35,7 +35,7 @@ use error::ImportError;
 use pmc_perfdata::perfdata::{FeatureNumber, OpenedInput, PerfdataError, Reader};
 use pmc_symbols::symbol::OriginalFacts;
 use pmc_sys::error::{Error, Result, say};
-use pmc_sys::text::clean;
+use pmc_text::text::clean;
 use profile::ImportedProfile;
 
 /// Maximum size of a file in another format, in bytes.

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use indexmap::IndexSet;
 
 use super::error::ImportError;
-use pmc_sys::text::prefix;
+use pmc_text::text::prefix;
 
 /// Maximum number of frames of a stack. The outermost callers of deeper stacks are dropped.
 pub(crate) const MOST_FRAMES: usize = 1 << 12;

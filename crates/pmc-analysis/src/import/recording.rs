@@ -27,7 +27,7 @@ use pmc_sys::abi::attr::{Flag, kind};
 use pmc_sys::abi::{Attr, CpuMode, context, generic, sample_type};
 use pmc_sys::error::{Error, Result};
 use pmc_sys::sys::replacement::create_temporary;
-use pmc_sys::units::thousands;
+use pmc_text::units::thousands;
 
 /// Number of bytes of a slot. An archive's answer applies to at most this many bytes.
 const SLOT: u64 = 16;

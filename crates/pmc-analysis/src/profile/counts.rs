@@ -3,7 +3,7 @@
 //! For each table to print (a whole run or an interval), a command fills in one [`StatCounts`] from its
 //! counters. `view` reads it and decides the format.
 
-use pmc_sys::units::{Count, seconds};
+use pmc_text::units::{Count, seconds};
 
 /// The counts for one printed table.
 ///

@@ -4,7 +4,7 @@
 //! for the children, which is the difference between these two rows.
 
 use super::counts::{CountPart, PlaceLabel, StatRow, StatValue};
-use pmc_sys::units::Count;
+use pmc_text::units::Count;
 
 /// Inserts a row for the children between the rows [`CountPart::Own`] and [`CountPart::Sum`].
 pub fn add_children(rows: &mut Vec<StatRow>) {

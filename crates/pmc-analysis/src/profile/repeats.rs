@@ -95,7 +95,7 @@ pub fn beside(tables: Vec<(Vec<usize>, StatCounts)>) -> StatCounts {
 mod tests {
     use super::super::counts::{PlaceLabel, StatEvent, StatRow};
     use super::*;
-    use pmc_sys::units::Count;
+    use pmc_text::units::Count;
 
     fn table(name: &str, value: u64, elapsed_ns: u64) -> StatCounts {
         StatCounts {

@@ -16,7 +16,7 @@
 //! error of the extrapolated total is then `sqrt((1 - share) / n)` (Cochran, *Sampling Techniques*, finite
 //! population correction). The interval shown is ±1.96 standard errors.
 
-use pmc_sys::units::Count;
+use pmc_text::units::Count;
 
 /// The kernel's usual interval between two rotations of the counters, in nanoseconds
 /// (`perf_event_mux_interval_ms` of a PMU, 4 on x86 and most other machines).

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::counts::{MissingValueReason, PlaceLabel, StatRow, StatValue};
-use pmc_sys::units::Count;
+use pmc_text::units::Count;
 
 /// How to combine the counts of several counters into one event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -11,7 +11,7 @@ use super::gate::{
     corrected, headline_name,
 };
 use super::statistics::{MeasurementSummary, SIGNIFICANCE, WelchTest, welch};
-use pmc_sys::units::seconds;
+use pmc_text::units::seconds;
 
 /// A comparison of commands, with one line per measure.
 #[derive(Debug, Clone)]

@@ -503,7 +503,7 @@ impl History {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pmc_sys::units::PerfTime;
+    use pmc_text::units::PerfTime;
 
     fn history() -> History {
         History::new(Modules::default())

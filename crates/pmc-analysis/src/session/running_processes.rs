@@ -125,7 +125,7 @@ mod tests {
     use super::*;
     use pmc_perfdata::record::encode::Encoder;
     use pmc_perfdata::record::{MappedFileId, Records, Task, Thread};
-    use pmc_sys::units::PerfTime;
+    use pmc_text::units::PerfTime;
 
     fn thread(pid: i32, tid: i32) -> Thread {
         Thread { pid, tid }

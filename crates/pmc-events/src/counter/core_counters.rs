@@ -28,7 +28,7 @@ use pmc_sys::host::CpuList;
 use pmc_sys::sys::arch::{self, CoreCounters};
 use pmc_sys::sys::header_page::HeaderPage;
 use pmc_sys::sys::perf::EventFd;
-use pmc_sys::units::Count;
+use pmc_text::units::Count;
 
 /// The counters of one kind of core.
 #[derive(Debug, Clone, PartialEq, Eq)]

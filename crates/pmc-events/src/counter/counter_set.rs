@@ -28,7 +28,7 @@ use pmc_sys::abi::attr::{Flag, kind};
 use pmc_sys::host::CpuList;
 use pmc_sys::sys::errno;
 use pmc_sys::sys::perf::EventFd;
-use pmc_sys::units::Count;
+use pmc_text::units::Count;
 
 /// Options for opening the set.
 #[derive(Debug, Clone, Copy, Default)]

@@ -6,7 +6,7 @@ use std::fmt;
 use std::ops::Range;
 
 use pmc_sys::error::Error;
-use pmc_sys::text;
+use pmc_text::text;
 
 /// A byte range of the event text, `start..end`.
 pub type TextSpan = Range<usize>;

@@ -1,6 +1,6 @@
 //! Matches PMU names that the user gives as patterns or without an instance number.
 
-use pmc_sys::text::glob::{is_pattern, matches};
+use pmc_text::text::glob::{is_pattern, matches};
 
 /// Whether `wanted` matches this PMU, as a pattern or as the common name of numbered instances. A leading
 /// `uncore_` is optional: `imc` and `*imc*` match `uncore_imc_0`, `uncore_imc_1` …

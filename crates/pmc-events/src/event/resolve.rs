@@ -564,7 +564,7 @@ impl<'h> EventParser<'h> {
                     .expected(format!("{}/{}/", pmu.name, second.text)));
                 }
                 let events = did_you_mean::event_names(self.host, &self.names);
-                let near = pmc_sys::text::nearest(first.text, events.iter().map(String::as_str), 1);
+                let near = pmc_text::text::nearest(first.text, events.iter().map(String::as_str), 1);
                 Err(match near.first() {
                     // A misspelt generic name with invalid modifiers is not a tracepoint.
                     Some(name) if first.text.len() <= 100 && self.is_no_system(first.text) => {

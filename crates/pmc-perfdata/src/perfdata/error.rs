@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::record::kind;
 use pmc_sys::error::{AdvisedOption, Exit};
-use pmc_sys::units;
+use pmc_text::units;
 
 /// Why a recording cannot be read or written.
 #[derive(Debug, thiserror::Error)]

@@ -21,7 +21,7 @@ use super::feature::BuildIdEntry;
 use super::reader::Reader;
 use crate::record::{Layouts, MappedFileId, Mmap, RawRecord, Record, kind};
 use pmc_sys::abi::{CpuMode, context, misc};
-use pmc_sys::units::{Count, PerfTime};
+use pmc_text::units::{Count, PerfTime};
 
 /// Number of bits of the smallest page size on any machine. Mappings start and end at page boundaries.
 const PAGE_BITS: u32 = 12;

@@ -367,7 +367,7 @@ const USER: u16 = 2;
 mod tests {
     use super::*;
     use crate::record::{EventUpdate, Mmap, Record, Records, Update};
-    use pmc_sys::units::PerfTime;
+    use pmc_text::units::PerfTime;
 
     #[test]
     fn encoded_records_parse_back() {

@@ -7,7 +7,7 @@ use std::fmt::{self, Display, Write as _};
 
 use super::bytes::{Cursor, RecordWords};
 use pmc_sys::abi::misc;
-use pmc_sys::units::PerfTime;
+use pmc_text::units::PerfTime;
 
 /// A thread and its process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

@@ -11,7 +11,7 @@ use super::sample::{ReadValue, ReadValues, Sample};
 use super::sample_layout::{Front, NONE, SampleId, SampleLayout};
 use super::{RawRecord, kind};
 use pmc_sys::abi::Attr;
-use pmc_sys::units::{Count, PerfTime};
+use pmc_text::units::{Count, PerfTime};
 
 /// A counter's final value when its thread ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use super::bytes::{Cursor, RecordWords};
 use super::kernel::Thread;
 use super::sample_layout::{FRONT_BITS, Front, SampleLayout, split};
 use pmc_sys::abi::{Context, CpuMode, branch_sample_type, context, read_format, sample_type};
-use pmc_sys::units::PerfTime;
+use pmc_text::units::PerfTime;
 
 /// A sample. Fields that the event did not select are `None`.
 #[derive(Debug, Clone, Copy)]

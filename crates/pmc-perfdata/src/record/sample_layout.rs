@@ -16,7 +16,7 @@ use super::RawRecord;
 use super::kernel::Thread;
 use pmc_sys::abi::attr::Flag;
 use pmc_sys::abi::{Attr, sample_type};
-use pmc_sys::units::PerfTime;
+use pmc_text::units::PerfTime;
 
 /// The one-word fields at the front of a sample, in record order.
 pub(super) const FRONT: [u64; 9] = [

@@ -27,7 +27,7 @@ use pmc_sys::host::{CpuList, Host};
 use pmc_sys::sys::page_size;
 use pmc_sys::sys::process;
 use pmc_sys::sys::ring::Direction;
-use pmc_sys::units::Count;
+use pmc_text::units::Count;
 
 /// Default size of a ring in bytes: the size planned for the kernel's own persistent events.
 const RING: usize = 512 << 10;

@@ -25,7 +25,7 @@ use pmc_sys::host::persistent::{has_holder, is_nothing};
 use pmc_sys::host::pmu::PERSISTENT;
 use pmc_sys::sys::lock;
 use pmc_sys::sys::regular_file::open_regular;
-use pmc_sys::text::shell_word;
+use pmc_text::text::shell_word;
 
 /// Maximum size of a published file in bytes. A larger file is invalid.
 const LONGEST: u64 = 1 << 20;

@@ -25,7 +25,7 @@ use super::plan::MeasurementScope;
 use super::warning::RecordingWarning;
 use pmc_perfdata::record::{Layouts, RawRecord, Record, kind};
 use pmc_sys::error::say;
-use pmc_sys::units::PerfTime;
+use pmc_text::units::PerfTime;
 
 /// Maximum number of processes to track. With more, no further process is found.
 const MOST_PROCESSES: usize = 1 << 16;

@@ -13,7 +13,7 @@ use crate::persistent::directory::RunDirectory;
 use crate::persistent::message::{HolderAnswer, HolderRequest};
 use pmc_events::event::{EventSource, EventSpec, PersistentEvent};
 use pmc_sys::error::{Error, Result};
-use pmc_sys::units::Count;
+use pmc_text::units::Count;
 
 /// Counts by CPU and by the event's index within its entry.
 type HeldCountMap = HashMap<(usize, Option<u32>), Count>;

@@ -15,7 +15,7 @@ use pmc_sys::error::{Error, Exit, Result};
 use pmc_sys::sys::errno;
 use pmc_sys::sys::process::{Ended, PausedChild, RunningCommand, Streams};
 use pmc_sys::sys::signal::{self, Signals};
-use pmc_sys::text::shell_word;
+use pmc_text::text::shell_word;
 
 /// Returns the measured programs. Events may refer to a function or symbol in one of them.
 pub fn subject(scope: &MeasurementScope, command: &[OsString]) -> EventTarget {

@@ -22,7 +22,7 @@ use pmc_sys::abi::attr::Flag;
 use pmc_sys::abi::{Attr, generic};
 use pmc_sys::error::{Error, Result};
 use pmc_sys::host::Host;
-use pmc_sys::units::{S, thousands};
+use pmc_text::units::{S, thousands};
 
 /// An order, and the channel on which to answer it.
 pub(super) struct RateOrder {

@@ -9,7 +9,7 @@ use pmc_perfdata::perfdata::RecordedEvent;
 use pmc_sys::abi::attr::{Flag, kind};
 use pmc_sys::abi::generic;
 use pmc_sys::error::{Advice, AdvisedOption, Warning};
-use pmc_sys::units::{S, duration, thousands};
+use pmc_text::units::{S, duration, thousands};
 
 /// Returns the likely reason; `None` if there are samples or no samples were requested. `lost` is the number
 /// of lost records.

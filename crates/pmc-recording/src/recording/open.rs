@@ -33,7 +33,7 @@ use pmc_sys::host::process::ThreadInfo as Alive;
 use pmc_sys::sys::clock;
 use pmc_sys::sys::process::{self, PausedChild};
 use pmc_sys::sys::{errno, page_size};
-use pmc_sys::units;
+use pmc_text::units;
 
 /// Groups of events, each with the cgroup in which it is measured.
 pub type Groups = Vec<(EventGroup, Option<Rc<TargetCgroup>>)>;

@@ -12,7 +12,7 @@ use pmc_symbols::symbol::kernel::loaded_modules;
 use pmc_sys::host::maps::mappings;
 use pmc_sys::host::process::ThreadInfo as Alive;
 use pmc_sys::host::{CpuList, Host};
-use pmc_sys::units::PerfTime;
+use pmc_text::units::PerfTime;
 
 /// Number of buffered bytes at which records are written to the output.
 const ENOUGH: usize = 1 << 16;

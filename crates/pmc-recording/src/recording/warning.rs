@@ -2,7 +2,7 @@
 
 use pmc_events::counter::rings::RingLimit;
 use pmc_sys::error::{Advice, Warning};
-use pmc_sys::units::duration;
+use pmc_text::units::duration;
 
 /// A problem that this crate has detected.
 #[derive(Debug, Clone)]

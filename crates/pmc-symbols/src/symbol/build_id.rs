@@ -84,7 +84,7 @@ impl BuildId {
 
 impl fmt::Display for BuildId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&pmc_sys::text::hex(self.bytes(), ""))
+        f.write_str(&pmc_text::text::hex(self.bytes(), ""))
     }
 }
 

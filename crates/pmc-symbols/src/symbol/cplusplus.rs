@@ -9,7 +9,7 @@ use std::fmt;
 
 use cpp_demangle::{BorrowedSymbol, DemangleOptions, ParseOptions};
 
-use pmc_sys::text::{NameToken, name_tokens};
+use pmc_text::text::{NameToken, name_tokens};
 
 /// Maximum length of a result. Demangling fails if the result would be longer.
 pub(super) const MOST_OUT: usize = 64 * 1024;

@@ -12,9 +12,10 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use crate::sys::{descriptor, errno, signal};
-use crate::text::shell_word;
+use pmc_text::text::shell_word;
 
 pub use advice::{Advice, AdvisedOption};
 pub use warning::Warning;
@@ -78,12 +79,12 @@ impl From<Exit> for ExitCode {
 ///   why: kernel.perf_event_paranoid is 2, and this user has no CAP_PERFMON
 ///   try: sysctl kernel.perf_event_paranoid=0
 /// ```
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Error {
     /// The operation and its object, or the whole message if no system call failed.
     doing: String,
     /// The error of the system call.
-    kernel: Option<io::Error>,
+    kernel: Option<Arc<io::Error>>,
     /// Lines printed verbatim under the headline, such as a caret under a word or a list.
     detail: Option<String>,
     /// The usual cause.
@@ -116,7 +117,7 @@ impl Error {
 
     /// Creates an error for a failed system call; `doing` describes the operation and its object.
     pub fn io(doing: impl Into<String>, kernel: impl Into<io::Error>) -> Self {
-        Self { kernel: Some(kernel.into()), ..Self::new(doing) }
+        Self { kernel: Some(Arc::new(kernel.into())), ..Self::new(doing) }
     }
 
     /// Creates an error for an output file that cannot be created; `option` selects the file on the
@@ -193,6 +194,15 @@ impl Error {
     #[must_use]
     pub fn try_option(self, option: AdvisedOption, remedy: impl Into<String>) -> Self {
         self.try_this(Advice::about(option, remedy))
+    }
+
+    /// Names the option that has this value, unless the message contains the value.
+    #[must_use]
+    pub fn of_option(mut self, option: &str, value: &str) -> Self {
+        if !self.doing.contains(value) {
+            self.doing = format!("{option}{value}: {}", self.doing);
+        }
+        self
     }
 
     /// Sets the exit status.
@@ -286,7 +296,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.kernel.as_ref().map(|e| e as _)
+        self.kernel.as_deref().map(|e| e as _)
     }
 }
 

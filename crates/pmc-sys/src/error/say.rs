@@ -13,8 +13,8 @@ use std::sync::{Mutex, OnceLock};
 use super::Error;
 use super::advice::{Advice, OptionLetters};
 use super::warning::{Severity, Warning};
-use crate::terminal::{self, Stream};
-use crate::text;
+use pmc_text::terminal::{self, Stream};
+use pmc_text::text;
 
 static QUIET: AtomicBool = AtomicBool::new(false);
 static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());

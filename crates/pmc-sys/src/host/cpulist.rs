@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::units::ranges;
+use pmc_text::units::ranges;
 
 /// A set of CPU numbers, ascending and unique.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]

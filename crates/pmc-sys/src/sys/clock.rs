@@ -2,7 +2,7 @@
 
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::units::CalendarTime;
+use pmc_text::units::CalendarTime;
 
 /// The kernel's number for `CLOCK_MONOTONIC`.
 pub const MONOTONIC: i32 = libc::CLOCK_MONOTONIC;

@@ -13,7 +13,7 @@ use crate::session::{CodeLocation, Module, ResolvedStacks};
 use pmc_symbols::symbol::demangle::{demangle, without_parameters};
 use pmc_symbols::symbol::{Depth, FunctionId, ModuleId, SymbolProgress};
 use pmc_sys::error::{Error, Result};
-use pmc_sys::text::{self, clean};
+use pmc_text::text::{self, clean};
 
 /// Maximum length of a name that users can type.
 const LONGEST: usize = 16 << 10;

@@ -111,7 +111,7 @@ impl Analysis {
                 let name = request.function.as_deref().unwrap_or_default();
                 let host = self.host(&all, name, progress);
                 if let Some(host) = host.filter(|host| functions::is_in(host, &request.dsos)) {
-                    let name = pmc_sys::text::clean(name);
+                    let name = pmc_text::text::clean(name);
                     explained = Some(format!("{name} is inlined into this function"));
                     vec![host]
                 } else {
@@ -171,6 +171,6 @@ impl Analysis {
 }
 
 fn without_samples(name: &str) -> String {
-    let name = pmc_sys::text::clean(name);
+    let name = pmc_text::text::clean(name);
     format!("{name} has no samples of its own, so its code has no costs")
 }

@@ -23,7 +23,7 @@ use pmc_sys::abi::attr::{Flag, kind};
 use pmc_sys::error::{Error, Result, say};
 use pmc_sys::sys::regular_file::HeldFolder;
 use pmc_sys::sys::replacement::Replacement;
-use pmc_sys::units::PerfTime;
+use pmc_text::units::PerfTime;
 
 /// `CLOCK_MONOTONIC`, the clock that JIT compilers use by convention.
 const MONOTONIC: i32 = 1;

@@ -8,7 +8,7 @@
 
 use pmc_perfdata::record::tracepoint::{Payload, TracepointFormat};
 use pmc_sys::abi::TracepointField;
-use pmc_sys::text::glob;
+use pmc_text::text::glob;
 
 /// Maximum depth of parentheses and negations.
 const DEEPEST: usize = 50;

@@ -19,7 +19,7 @@ use pmc_perfdata::record::{Sample, Thread};
 use pmc_sys::abi::TracepointField;
 use pmc_sys::abi::attr::{Flag, kind};
 use pmc_sys::error::{Error, Result};
-use pmc_sys::text::{self, glob};
+use pmc_text::text::{self, glob};
 
 /// Whether an event begins or ends an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

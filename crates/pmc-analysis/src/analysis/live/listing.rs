@@ -94,7 +94,7 @@ impl ListingBuilder {
         let is_it =
             |of: &&functions::SampledFunction| of.name == function.symbol || of.raw == function.symbol;
         let Some(found) = all.iter().find(is_it).or(all.first()) else {
-            let name = pmc_sys::text::clean(&function.symbol);
+            let name = pmc_text::text::clean(&function.symbol);
             return Err(format!("{name} has no samples of its own, so its code has no costs"));
         };
         let events = listing::events(events, totals, |event| event);

@@ -24,7 +24,7 @@ use pmc_sys::abi::CpuMode;
 use pmc_sys::error::{Error, Result};
 use pmc_sys::sys::clock::process_cpu_ns;
 use pmc_sys::sys::credentials;
-use pmc_sys::units::seconds;
+use pmc_text::units::seconds;
 
 /// Interval between retries for unnamed generated code.
 const AGAIN: Duration = Duration::from_secs(2);

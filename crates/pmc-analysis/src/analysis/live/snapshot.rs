@@ -32,7 +32,7 @@ use pmc_sys::host::cpu::Topology;
 use pmc_sys::sys::clock::{monotonic_ns, process_cpu_ns};
 use pmc_sys::sys::memory;
 use pmc_sys::sys::process::exists;
-use pmc_sys::units::seconds;
+use pmc_text::units::seconds;
 
 /// The kernel's idle functions, from perf's list.
 const IDLE: &[&str] = &[

@@ -30,7 +30,7 @@ use crate::profile::script::{AddressFunction, AddressFunctions, ScriptEntry};
 use crate::session::Session;
 use pmc_symbols::symbol::SymbolOptions;
 use pmc_sys::error::{Exit, Result};
-use pmc_sys::text::shell_word;
+use pmc_text::text::shell_word;
 
 /// Maximum number of excluded waits in progress to remember.
 const MOST_LEFT_OUT: usize = 1 << 18;

@@ -43,7 +43,7 @@ use pmc_symbols::symbol::SymbolOptions;
 use pmc_symbols::symbol::demangle::demangle;
 use pmc_sys::error::{Exit, Result};
 use pmc_sys::host::futex::FutexReading;
-use pmc_sys::text::shell_word;
+use pmc_text::text::shell_word;
 
 /// The command that makes the recording that [`user_locks`] needs.
 const REMEDY: &str = "pmc lock user -- COMMAND";

@@ -11,7 +11,7 @@ use pmc_perfdata::perfdata::RecordedEvent;
 use pmc_sys::abi::attr::kind;
 use pmc_sys::abi::{branch_sample_type, sample_type};
 use pmc_sys::error::{Error, Result, say};
-use pmc_sys::text;
+use pmc_text::text;
 
 /// Fields of perf that pmc does not support, and why.
 const REFUSED: [(&str, &str); 2] = [

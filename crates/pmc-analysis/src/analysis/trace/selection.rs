@@ -5,8 +5,8 @@
 use std::collections::BTreeSet;
 
 use pmc_sys::abi::syscall::{ArgumentKind, Syscall, SyscallAbi, SyscallTable};
-use pmc_sys::text::{glob, nearest};
-use pmc_sys::units;
+use pmc_text::text::{glob, nearest};
+use pmc_text::units;
 
 use crate::profile::syscalls::changes_descriptors;
 

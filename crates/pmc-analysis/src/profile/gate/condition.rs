@@ -16,7 +16,7 @@
 //! condition refer to the same measure, so `cycles > 3% and p < 0.01` uses the p of cycles.
 
 use pmc_sys::error::{Error, Result};
-use pmc_sys::text;
+use pmc_text::text;
 
 /// Maximum nesting depth of brackets. The parser is recursive.
 const MOST_NESTED: usize = 50;

@@ -20,7 +20,7 @@ use super::expression::{ExpressionNode, MetricFunction, Operator};
 use super::literals;
 use super::role;
 use pmc_sys::error::{Error, Result};
-use pmc_sys::text;
+use pmc_text::text;
 
 /// Maximum nesting depth. There must be a limit, because the parser is recursive and its input is untrusted.
 const MOST_NESTED: usize = 100;

@@ -15,7 +15,7 @@ use super::grammar::{self, MetricWord};
 use super::literals::MetricEnvironment;
 use crate::profile::counts::MissingValueReason;
 use pmc_sys::error::{Error, Result};
-use pmc_sys::text;
+use pmc_text::text;
 
 /// Maximum nesting depth of metrics and their expressions, which are traversed recursively.
 const MOST_DEEP: usize = 1000;

@@ -421,7 +421,7 @@ mod tests {
     use super::literals::MetricEnvironment;
     use super::*;
     use crate::profile::counts::{StatEvent, StatRow, StatValue};
-    use pmc_sys::units::Count;
+    use pmc_text::units::Count;
 
     fn event(name: &str, scale: f64, unit: &str) -> StatEvent {
         StatEvent {

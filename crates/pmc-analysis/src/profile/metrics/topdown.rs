@@ -148,7 +148,7 @@ fn is(typed: &str, name: &str) -> bool {
 mod tests {
     use super::*;
     use crate::profile::counts::{StatEvent, StatRow, StatValue};
-    use pmc_sys::units::Count;
+    use pmc_text::units::Count;
 
     fn counts(values: &[(&str, u64)]) -> StatCounts {
         let event = |name: &str| StatEvent {

@@ -14,8 +14,8 @@ use std::fmt;
 use super::code::is_generated_module;
 use super::profile_quality::{ModuleQuality, ProfileQuality};
 use pmc_sys::abi::attr::LARGEST_STACK_COPY;
-use pmc_sys::text::clean;
-use pmc_sys::units::{counted, duration, thousands};
+use pmc_text::text::clean;
+use pmc_text::units::{counted, duration, thousands};
 
 /// Percentage of stacks or frames below which a problem does not change the reading of a profile.
 const WORTH: f64 = 1.0;

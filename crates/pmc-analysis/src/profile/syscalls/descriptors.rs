@@ -355,7 +355,7 @@ mod tests {
     use super::*;
     use pmc_perfdata::record::{Task, Thread};
     use pmc_sys::abi::syscall::{SyscallAbi, SyscallTable};
-    use pmc_sys::units::PerfTime;
+    use pmc_text::units::PerfTime;
 
     fn call(pid: i32, name: &str, arguments: &[u64], path: Option<(usize, &str)>, result: i64) -> TracedCall {
         let abi = SyscallAbi::X86_64;

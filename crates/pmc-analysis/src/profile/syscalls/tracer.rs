@@ -350,7 +350,7 @@ fn ends(begun: u64, ended: u64) -> bool {
 mod tests {
     use super::*;
     use pmc_perfdata::record::{Comm, Lost, Task};
-    use pmc_sys::units::PerfTime;
+    use pmc_text::units::PerfTime;
 
     const ABI: SyscallAbi = SyscallAbi::X86_64;
     const READ: u64 = 0;

@@ -5,7 +5,7 @@ use crate::session::samples::SampleAttribute;
 use pmc_perfdata::record::encode::Encoder;
 use pmc_perfdata::record::{MappedFileId, Mmap, Mmap2, Task, Thread, kind};
 use pmc_sys::abi::{Attr, sample_type};
-use pmc_sys::units::PerfTime;
+use pmc_text::units::PerfTime;
 
 const FIELDS: u64 = sample_type::IP | sample_type::TID | sample_type::TIME | sample_type::PERIOD;
 

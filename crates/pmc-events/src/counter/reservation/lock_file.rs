@@ -21,7 +21,7 @@ use pmc_sys::error::Error as UserError;
 use pmc_sys::host::{Host, pcp_agent};
 use pmc_sys::sys::lock::{self, LockKind, LockOwner};
 use pmc_sys::sys::regular_file::open_regular;
-use pmc_sys::text::{clean, shell_word};
+use pmc_text::text::{clean, shell_word};
 
 /// A process that has reserved the counters.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use super::{Instance, Rings, SampledSlot};
 use pmc_sys::abi::read_format;
-use pmc_sys::units::Count;
+use pmc_text::units::Count;
 
 /// The count of an instance.
 #[derive(Debug, Clone, Copy)]

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use pmc_sys::abi::KallsymsLine;
-use pmc_sys::text::glob;
+use pmc_text::text::glob;
 
 /// A function of the kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use super::elf::{self, ProbeSources, SdtMarker};
 use super::function::{at, pmu};
 use super::subject::EventTarget;
 use pmc_sys::host::Host;
-use pmc_sys::text::{glob, shell_word};
+use pmc_text::text::{glob, shell_word};
 
 /// Finds the markers whose provider and name match these patterns, in the given file or in the first file of
 /// the measured program or process that has one. A marker may have several locations, since the compiler may

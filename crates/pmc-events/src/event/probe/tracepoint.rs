@@ -6,7 +6,7 @@ use super::super::{EventSource, EventSpec};
 use pmc_sys::abi::attr::kind;
 use pmc_sys::host::Host;
 use pmc_sys::host::tracepoint::TracepointError;
-use pmc_sys::text::glob;
+use pmc_text::text::glob;
 
 /// Returns the tracepoint, or all matching ones if one of the words is a pattern.
 pub(in crate::event) fn tracepoints(

@@ -14,7 +14,7 @@ use std::fmt::Write;
 use super::{KernelNames, Payload};
 use conversion::PrintConversion;
 use pmc_sys::abi::TracepointField;
-use pmc_sys::text;
+use pmc_text::text;
 
 /// A parsed `print fmt`.
 #[derive(Debug, Clone)]

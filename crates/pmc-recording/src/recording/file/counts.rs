@@ -27,7 +27,7 @@ use pmc_sys::error::{Error, Result};
 use pmc_sys::host::Host;
 use pmc_sys::host::process::ThreadInfo;
 use pmc_sys::sys::standard_output;
-use pmc_sys::units::Count;
+use pmc_text::units::Count;
 
 /// How tables display an event. The file stores this for its readers.
 pub struct EventDisplay {

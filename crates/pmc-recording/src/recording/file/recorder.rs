@@ -51,7 +51,7 @@ use pmc_sys::host::{CpuList, Host};
 use pmc_sys::sys::process::{self, PausedChild};
 use pmc_sys::sys::signal::Signals;
 use pmc_sys::sys::{clock, credentials};
-use pmc_sys::units::{Count, PerfTime};
+use pmc_text::units::{Count, PerfTime};
 
 /// Maximum time to wait for unpublished records.
 const MOST_WAIT: Duration = Duration::from_secs(1);

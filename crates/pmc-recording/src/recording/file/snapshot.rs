@@ -18,7 +18,7 @@ use pmc_perfdata::record::encode::Encoder;
 use pmc_sys::error::Result;
 use pmc_sys::host::Host;
 use pmc_sys::sys::standard_output;
-use pmc_sys::units::thousands;
+use pmc_text::units::thousands;
 
 /// Writes a snapshot of an entry. Returns a line that summarizes it.
 ///

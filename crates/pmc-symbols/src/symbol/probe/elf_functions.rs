@@ -6,7 +6,7 @@ use object::read::{Object, ObjectSection, ObjectSymbol};
 use crate::symbol::demangle::demangle;
 use crate::symbol::files::elf;
 use crate::symbol::tables::table::most_names;
-use pmc_sys::text::glob;
+use pmc_text::text::glob;
 
 /// A function in a symbol table.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,7 +1,7 @@
 //! Reasons why a location or variable cannot be probed, with remedies.
 
 use pmc_sys::error::Error;
-use pmc_sys::text;
+use pmc_text::text;
 
 use super::locations::LocationError;
 

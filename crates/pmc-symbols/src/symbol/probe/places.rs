@@ -17,7 +17,7 @@ use crate::address::{FileOffset, Svma};
 use crate::symbol::demangle::demangle;
 use crate::symbol::dwarf::units::holds_any;
 use crate::symbol::missing_data::MissingDataReason;
-use pmc_sys::text::glob;
+use pmc_text::text::glob;
 
 /// Where the user wants a probe. Requires `function`, `file` with `line`, or `address`.
 #[derive(Debug, Clone, Copy, Default)]

@@ -13,7 +13,7 @@ use gimli::{AttributeValue, Range, UnitOffset, constants as dw};
 use super::dies::{Die, DieUnit, Dies};
 use super::rows::UnitRows;
 use crate::symbol::demangle::demangle;
-use pmc_sys::text::glob;
+use pmc_text::text::glob;
 
 /// Maximum depth of nested scopes. Deeper scopes become children of the scope at this depth.
 const MOST_DEPTH: usize = 256;

@@ -6,7 +6,7 @@
 //! first is busy. An event whose code contains anything else is skipped, since pmc would count something
 //! different.
 
-use pmc_sys::text::{clean, prefix};
+use pmc_text::text::{clean, prefix};
 use serde_json::{Map, Value};
 
 use super::tables::{ImportedEvent, ImportedMetric};

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::super::KernelNames;
 use super::{Expr, PrintScope, PrintValue};
 use crate::record::bytes::until_nul;
-use pmc_sys::text::{self, Digits};
+use pmc_text::text::{self, Digits};
 
 /// The flags, width and precision between `%` and its letter, and the letters after `%p`.
 #[derive(Debug, Clone)]

@@ -1,0 +1,19 @@
+//! What the commands share: groups of options and the values they become, inputs and outputs, the pager,
+//! progress, warnings, and the wiring of full-screen views.
+
+#![allow(missing_docs, clippy::missing_errors_doc, reason = "only pmc uses this crate")]
+
+pub mod destination;
+pub mod gate;
+pub mod options;
+pub mod pager;
+pub mod plan;
+pub mod progress;
+pub mod reasons;
+pub mod recording_screen;
+pub mod row_options;
+pub mod sampling_options;
+pub mod screen;
+pub mod temporary;
+pub mod time_span;
+pub mod warning;

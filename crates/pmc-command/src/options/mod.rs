@@ -1,0 +1,7 @@
+//! Groups of options that several commands have.
+
+pub mod recording_options;
+pub mod sample_filter;
+pub mod screen_options;
+pub mod stack_options;
+pub mod symbol_files;

@@ -1,0 +1,36 @@
+//! Options shared by `report`, `script` and `annotate`: which samples to include, and whether to complete
+//! their stacks.
+
+use clap::Args;
+
+/// Filters for samples. Without filters, all samples count.
+#[derive(Debug, Clone, Default, Args)]
+pub struct SampleFilter {
+    /// Include only threads with these names
+    #[arg(short = 'c', long, value_name = "NAME,…", value_delimiter = ',')]
+    pub comms: Vec<String>,
+
+    /// Include only these processes
+    #[arg(long, value_name = "PID,…", value_delimiter = ',')]
+    pub pid: Vec<i32>,
+
+    /// Include only these threads
+    #[arg(long, value_name = "TID,…", value_delimiter = ',')]
+    pub tid: Vec<i32>,
+
+    /// Include only samples on these CPUs, such as 0-3,8
+    #[arg(short = 'C', long, value_name = "CPUS")]
+    pub cpu: Option<String>,
+
+    /// Include only this time range: FROM,TO in seconds of the recording's clock, or 10%-20%
+    #[arg(long, value_name = "SPAN")]
+    pub time: Option<String>,
+
+    /// Include the waiting time of idle threads, such as the workers of a pool
+    #[arg(long)]
+    pub idle: bool,
+
+    /// Do not complete truncated stacks from other samples of the thread
+    #[arg(long)]
+    pub no_join: bool,
+}

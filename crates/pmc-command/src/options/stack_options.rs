@@ -1,0 +1,68 @@
+//! Options shared by `report` and `export`: which functions and callers to include, and how to print names.
+
+use clap::Args;
+
+/// Which parts of stacks to count. Without these options, whole stacks count.
+#[derive(Debug, Clone, Args)]
+pub struct StackOptions {
+    /// Maximum number of frames in a call chain; outer frames beyond this are dropped
+    #[arg(long, value_name = "FRAMES", default_value_t = 127)]
+    pub max_stack: usize,
+
+    /// Complete LBR call chains (record --call-graph lbr) from earlier samples of the thread
+    #[arg(long)]
+    pub stitch_lbr: bool,
+
+    /// Include only these programs and libraries
+    #[arg(short = 'd', long, value_name = "NAME,…", value_delimiter = ',')]
+    pub dsos: Vec<String>,
+
+    /// Include only these functions
+    #[arg(short = 'S', long, value_name = "NAME,…", value_delimiter = ',')]
+    pub symbols: Vec<String>,
+
+    /// Include only functions whose names contain this
+    #[arg(long, value_name = "PART")]
+    pub symbol_filter: Option<String>,
+
+    /// Include only functions with known names
+    #[arg(short = 'U', long)]
+    pub hide_unresolved: bool,
+
+    /// Include only time in these thread states: running, runnable (waiting for a CPU), blocked, or waiting
+    /// (both)
+    #[arg(long, value_name = "STATE,…", value_delimiter = ',')]
+    pub state: Vec<String>,
+
+    /// Also sort by the innermost caller that matches this pattern
+    #[arg(short = 'p', long, value_name = "REGEX")]
+    pub parent: Option<String>,
+
+    /// Include only samples with a caller that matches --parent
+    #[arg(short = 'x', long)]
+    pub exclude_other: bool,
+
+    /// Attribute the cost of callees to these functions
+    #[arg(long, value_name = "REGEX")]
+    pub ignore_callees: Option<String>,
+
+    /// Include only samples on the CPUs of this socket
+    #[arg(long, value_name = "NUMBER")]
+    pub socket_filter: Option<u32>,
+
+    /// Show inlined functions and source lines (default)
+    #[arg(long, overrides_with = "no_inline")]
+    pub inline: bool,
+
+    /// Do not look for inlined functions
+    #[arg(long)]
+    pub no_inline: bool,
+
+    /// Demangle symbol names (default)
+    #[arg(long, overrides_with = "no_demangle")]
+    pub demangle: bool,
+
+    /// Show mangled symbol names
+    #[arg(long)]
+    pub no_demangle: bool,
+}

@@ -1,0 +1,3 @@
+//! The tools that replay events, one folder each, with its options, engine, text and JSON.
+
+#![allow(missing_docs, clippy::missing_errors_doc, reason = "only pmc uses this crate")]

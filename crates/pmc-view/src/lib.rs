@@ -1,0 +1,28 @@
+//! Formats results: as tables for human readers, and as CSV, JSON and OpenMetrics for programs. The data
+//! comes from `profile`; the views measure nothing.
+
+#![allow(missing_docs, clippy::missing_errors_doc, reason = "only pmc uses this crate")]
+
+pub mod agent;
+pub mod annotate;
+pub mod compare;
+pub mod diff;
+pub mod export;
+pub mod gate;
+pub mod header;
+pub mod info;
+pub mod latency;
+pub mod list;
+pub mod listings;
+pub mod lock;
+pub mod openmetrics;
+pub mod persist;
+pub mod pmcstat;
+pub mod probe;
+mod remarks;
+pub mod report;
+pub mod sched;
+pub mod script;
+pub mod stat;
+pub mod top;
+pub mod trace;
