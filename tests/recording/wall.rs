@@ -307,10 +307,10 @@ fn frequent_waits_are_exact_and_named_although_few_stacks_are_sampled() {
     assert!(threads.len() == 2 && switches >= 100_000, "{switches} switches of {threads:?}");
     for Measured { name, tid, elapsed, wait } in &threads {
         let waits = || all.iter().filter(|sample| sample.tid == *tid && is_wait(sample));
-        // The kernel counts the time of a switch as CPU time. A switch takes longer if the other thread runs on
-        // another CPU, which then was idle: up to 0.4 µs of the 11 µs between two switches.
+        // The kernel counts the time of a switch as CPU time, including what perf events do in it: 0.4 µs on an
+        // idle machine, and up to 1 µs if other programs use the caches. `check_perf` compares exactly.
         let rows: f64 = waits().map(|wait| wait.period).sum();
-        let most = 0.03 * elapsed;
+        let most = 0.01 * elapsed + 1_500.0 * switches as f64 / 2.0;
         assert!((rows - wait).abs() <= most, "{name}: {rows} ns instead of {wait}, of {elapsed} ns");
         let function = format!("f_{name}");
         let (mut blocked, mut named) = (0.0, 0.0);
