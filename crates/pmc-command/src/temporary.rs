@@ -1,5 +1,5 @@
-//! The recording of a command that needs it only for itself. It has no name, so nothing is left of it if pmc
-//! is killed.
+//! A temporary recording, for commands that record and then show the result. Its file has no name, so the
+//! kernel deletes it even if pmc is killed.
 
 use std::fs::File;
 use std::io;

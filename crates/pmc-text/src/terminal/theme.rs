@@ -75,7 +75,7 @@ pub enum TextRole {
 
 /// Kind of code in a flame-graph box, or state of the waiting threads. Each kind has its own family of hues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "as they are called")]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum HueFamily {
     Program,
     Library,
