@@ -6,8 +6,9 @@ use serde_json::{Value as Json, json};
 
 use super::{event_counts, losses};
 use pmc_analysis::profile::lock::user::{
-    FutexUse, HolderWait, LockParty, LockSite, OtherWaits, OwnerField, UserLock, UserLocks, WaitingHolder,
+    HolderWait, LockParty, LockSite, OtherWaits, UserLock, UserLocks, WaitingHolder,
 };
+use pmc_analysis::profile::sampled::futex_functions::{FutexUse, OwnerField};
 use pmc_text::json_document::{list_up_to, percent};
 use pmc_text::table::{self, left, right};
 use pmc_text::text::{DisplayName, as_json, clean};

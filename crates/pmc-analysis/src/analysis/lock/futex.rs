@@ -1,6 +1,6 @@
 //! The system call `futex`: its operations and results, and how to find a lock's holder in its words.
 
-use crate::profile::lock::user::{FutexUse, OwnerField};
+use crate::profile::sampled::futex_functions::{FutexUse, OwnerField};
 use pmc_sys::host::futex::FutexReading;
 
 /// What a futex call does.

@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::futex::WaitEnd;
 use super::uses::StackUse;
 use crate::interval::DurationHistogram;
-use crate::profile::lock::user::{FutexUse, OwnerField};
+use crate::profile::sampled::futex_functions::{FutexUse, OwnerField};
 
 /// A process id, and an address in that process.
 pub(super) type FutexKey = (i32, u64);

@@ -15,7 +15,7 @@
 use rustc_hash::FxHashMap;
 
 use super::lock_sums::{FutexKey, LockWait, MOST_WAKES, Wake};
-use crate::profile::lock::user::{FutexUse, ParkingLibrary};
+use crate::profile::sampled::futex_functions::{FutexUse, ParkingLibrary};
 
 /// Maximum number of waits to remember.
 const MOST_WAITS: usize = 1 << 20;
@@ -99,7 +99,7 @@ mod tests {
     use super::super::futex::WaitEnd;
     use super::super::uses::StackUse;
     use super::*;
-    use crate::profile::lock::user::OwnerField;
+    use crate::profile::sampled::futex_functions::OwnerField;
 
     const LIBRARY: ParkingLibrary = ParkingLibrary::ParkingLot;
 

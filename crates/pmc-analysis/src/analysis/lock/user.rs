@@ -31,9 +31,9 @@ use crate::analysis::request::SampleSelection;
 use crate::analysis::script::{NamedRecording, ScriptLine};
 use crate::interval::{Interval, IntervalEngine, Overlap};
 use crate::profile::lock::user::{
-    FutexUse, HolderWait, LockParty, LockSite, OtherWaits, OwnerField, ParkingLibrary, UserLock, UserLocks,
-    WaitingHolder,
+    HolderWait, LockParty, LockSite, OtherWaits, UserLock, UserLocks, WaitingHolder,
 };
+use crate::profile::sampled::futex_functions::{FutexUse, OwnerField, ParkingLibrary};
 use crate::profile::script::ScriptEntry;
 use crate::session::space::MappedModule;
 use crate::session::{ModuleKind, Session};

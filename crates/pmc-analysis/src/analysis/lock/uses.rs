@@ -7,9 +7,9 @@
 //! The innermost known function decides. For example, `pthread_cond_wait` locks a mutex before it returns; if
 //! it has to wait for that mutex, the futex is a mutex.
 
-use crate::profile::lock::futex_functions::{FutexFunction, stack_use};
-use crate::profile::lock::user::{FutexUse, LockSite, OwnerField};
+use crate::profile::lock::user::LockSite;
 use crate::profile::sampled::code_owner::{CodeOwner, is_wait_wrapper, waiting_function};
+use crate::profile::sampled::futex_functions::{FutexFunction, FutexUse, OwnerField, stack_use};
 use crate::profile::script::{AddressFunction, AddressFunctions};
 
 /// The use of the futex that a stack implies.
@@ -33,7 +33,7 @@ impl StackUse {
 pub(super) fn classify<'a>(functions: impl Iterator<Item = &'a str>) -> StackUse {
     let mut is_go = false;
     let functions = functions.inspect(|function| is_go |= function.starts_with("runtime.futex"));
-    let found = stack_use(functions.map(FutexFunction::of));
+    let found = stack_use(functions.map(FutexFunction::named));
     let (is, owner_field) = found.unwrap_or((FutexUse::Other, OwnerField::Nowhere));
     StackUse { is, owner_field, is_go }
 }
@@ -67,7 +67,7 @@ pub(super) fn site<'a>(stack: impl Iterator<Item = &'a AddressFunction>) -> Lock
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::lock::user::ParkingLibrary;
+    use crate::profile::sampled::futex_functions::ParkingLibrary;
 
     fn is(stack: &[&str]) -> FutexUse {
         classify(stack.iter().copied()).is

@@ -16,7 +16,7 @@ use std::collections::hash_map::Entry;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::profile::lock::user::FutexUse;
+use crate::profile::sampled::futex_functions::FutexUse;
 
 /// Maximum number of spans to remember.
 const MOST_SPANS: usize = 1 << 20;

@@ -5,6 +5,5 @@
 //!   system call futex         ──► user     the locks of programs, with their holders
 //! ```
 
-pub(crate) mod futex_functions;
 pub mod kernel;
 pub mod user;

@@ -14,10 +14,10 @@
 use rustc_hash::FxHashMap;
 
 use super::code::{CodeKind, LocationCall, LocationCalls, is_generated_module};
+use super::futex_functions::FutexFunction;
 use super::interpreters::is_evaluator;
 use super::language::is_runtime_name;
 use super::strings::{StringId, StringTable};
-use crate::profile::lock::futex_functions::FutexFunction;
 
 /// Who wrote the code of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,7 +167,7 @@ impl CodeOwner {
                 || is_program(PROGRAMS)
                 || NAMES.iter().any(|start| name.starts_with(start))
                 || is_reserved(name)
-                || FutexFunction::of(symbol) != FutexFunction::Unknown
+                || FutexFunction::named(symbol) != FutexFunction::Unknown
         };
         match symbol {
             _ if module == "[vdso]" || is_file(LIBC_FILES) => Self::Libc,
@@ -317,7 +317,7 @@ pub(crate) fn waiting_function<T: Copy>(stack: impl Iterator<Item = (CodeOwner, 
 
 /// Whether the function only waits on behalf of its caller: a lock, or a layer above the system's threads.
 pub(crate) fn is_wait_wrapper(symbol: &str) -> bool {
-    FutexFunction::of(symbol) != FutexFunction::Unknown && !is_start_up(symbol)
+    FutexFunction::named(symbol) != FutexFunction::Unknown && !is_start_up(symbol)
 }
 
 /// Returns the function that waits at the location whose number is in an attribute.

@@ -18,7 +18,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::code::LocationCalls;
 use super::code_owner::{CodeOwners, StackOwners};
 use super::strings::{StringId, StringTable};
-use super::wait_site::WaitSite;
+use super::wait_site::{IdleRule, WaitSite};
 use crate::session::intern::{Interner, words};
 use crate::session::samples::{RowKey, SampleAttribute};
 use crate::session::thread_time::ThreadState;
@@ -281,7 +281,7 @@ impl WaitCensus {
             let reason = match wait.site {
                 WaitSite::Join if threads_of[&thread.process] > 1 => IdleReason::Threads,
                 WaitSite::Child if parents.contains(&thread.process) => IdleReason::Children,
-                site if is_service && site.is_for_work() => IdleReason::Service,
+                site if is_service && site.idle_rule() != IdleRule::Never => IdleReason::Service,
                 WaitSite::Epoll if sums.is_most(sums.events) => IdleReason::Events,
                 WaitSite::Poll | WaitSite::Pipe if is_most && parents.contains(&thread.process) => {
                     IdleReason::Children
@@ -306,8 +306,7 @@ impl WaitCensus {
                 semaphore_waiters.entry(thread.process).or_default().insert(tid);
             }
             // Without the program's own function, threads with the same stack may wait in different places.
-            let is_work =
-                matches!(wait.site, WaitSite::Condition | WaitSite::Notification | WaitSite::Semaphore);
+            let is_work = wait.site.idle_rule() == IdleRule::Pool;
             if is_work && wait.owners.own.is_some() && sums.is_most(wait.time) {
                 members.entry((thread.process, stack)).or_default().push(tid);
             }

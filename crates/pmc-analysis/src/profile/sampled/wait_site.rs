@@ -1,177 +1,250 @@
 //! What threads wait for, as indicated by the names of the functions in their stacks.
 //!
-//! Receives the functions of a stack; returns the [`WaitSite`]. To recognize more functions of the kernel or
-//! of libc, add them to the tables in this file. `profile::lock::futex_functions` contains the functions that
-//! wait on a futex.
+//! ```text
+//!   schedule ◄ futex_do_wait ◄ … ◄ lll_lock_wait ◄ pthread_mutex_lock ◄ Cache::get ◄ main
+//!              kernel: a futex     library: a mutex
+//! ```
+//! Receives the functions of a stack; returns the [`WaitSite`]. All that pmc knows about a site is its row in
+//! `wait_sites`. The tables of [`futex_functions`](super::futex_functions) distinguish the purposes of a futex.
 
-use crate::profile::lock::futex_functions::{FutexFunction, stack_use};
-use crate::profile::lock::user::FutexUse;
+use super::futex_functions::{FutexFunction, FutexUse, stack_use};
 use crate::session::thread_time::ThreadState;
 use pmc_perfdata::record::MissingStack;
 
-/// What a thread waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum WaitSite {
+/// What pmc knows about a wait site.
+struct WaitSiteRow {
+    /// Short name for tables.
+    name: &'static str,
+    /// Description for use in sentences: "1.3 s waiting for a mutex".
+    activity: &'static str,
+    /// State of the threads at this site.
+    state: ThreadState,
+    idle: IdleRule,
+    /// Kernel functions that wait here. A name with `*` at its end matches all names that begin with it: the
+    /// functions of a subsystem. All other names are whole, because `do_wait` waits for a child process, and
+    /// `do_wait_intr_irq` for a notification. Kernels inline different functions, so there is more than one
+    /// name for most waits.
+    kernel: &'static [&'static str],
+    /// Functions of C libraries that wait here, for stacks without kernel functions, in the same form. Names
+    /// have no version, prefix or suffix; see [`library_name`].
+    library: &'static [&'static str],
+}
+
+/// Which threads at a site are idle, because they may be waiting for work: not for a lock, a disk, or code
+/// that runs. `sampled/idle.rs` applies the rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum IdleRule {
+    /// None because of the site.
+    Never,
+    /// Threads of services.
+    Service,
+    /// Threads of services, and those of pools, which wait for most of their time.
+    Pool,
+}
+
+/// A site of blocked threads, without functions.
+const BLOCKED: WaitSiteRow = WaitSiteRow {
+    name: "",
+    activity: "",
+    state: ThreadState::Blocked,
+    idle: IdleRule::Never,
+    kernel: &[],
+    library: &[],
+};
+
+/// Defines the enum of wait sites and their rows. Each site has a name and an activity; all other fields are
+/// those of [`BLOCKED`] unless the site sets them.
+macro_rules! wait_sites {
+    ($($(#[doc = $about:literal])+ $site:ident($name:literal, $activity:literal) {
+        $($field:ident: $value:expr,)*
+    })+) => {
+        /// What a thread waits for.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum WaitSite {
+            $($(#[doc = $about])+ $site,)+
+        }
+
+        impl WaitSite {
+            const ALL: &[Self] = &[$(Self::$site),+];
+
+            fn row(self) -> &'static WaitSiteRow {
+                match self {
+                    $(Self::$site => {
+                        const { &WaitSiteRow { name: $name, activity: $activity, $($field: $value,)* ..BLOCKED } }
+                    })+
+                }
+            }
+        }
+    };
+}
+
+wait_sites! {
     /// Nothing: the thread is running.
-    Running,
+    Running("running", "running") {
+        state: ThreadState::Running,
+    }
     /// A CPU.
-    Cpu,
+    Cpu("CPU", "runnable") {
+        state: ThreadState::Runnable,
+    }
     /// A lock that another thread holds.
-    Mutex,
+    Mutex("mutex", "waiting for a mutex") {}
     /// A reader-writer lock.
-    RwLock,
+    RwLock("rwlock", "waiting for a reader-writer lock") {}
     /// A condition variable.
-    Condition,
+    Condition("condition", "waiting for a condition variable") {
+        idle: IdleRule::Pool,
+    }
     /// A semaphore.
-    Semaphore,
+    Semaphore("semaphore", "waiting for a semaphore") {
+        idle: IdleRule::Pool,
+        kernel: &["do_semtimedop", "__do_semtimedop"],
+        library: &["semop", "semtimedop"],
+    }
     /// A barrier.
-    Barrier,
+    Barrier("barrier", "waiting at a barrier") {}
     /// The end of another thread.
-    Join,
+    Join("thread", "waiting for a thread to end") {}
     /// A futex with another purpose.
-    Futex,
+    Futex("futex", "waiting for a futex") {
+        idle: IdleRule::Service,
+        kernel: &["futex_*", "__futex_wait"],
+        library: &["futex_*"],
+    }
     /// The end of a sleep.
-    Sleep,
+    Sleep("sleep", "sleeping") {
+        idle: IdleRule::Service,
+        kernel: &[
+            "do_nanosleep", "hrtimer_nanosleep", "alarm_timer_nsleep", "msleep", "msleep_interruptible",
+            "usleep_range", "usleep_range_state",
+        ],
+        library: &["clock_nanosleep", "nanosleep", "usleep", "sleep", "thrd_sleep"],
+    }
     /// A pipe.
-    Pipe,
+    Pipe("pipe", "waiting for a pipe") {
+        idle: IdleRule::Service,
+        kernel: &["pipe_*", "anon_pipe_*", "fifo_open", "wait_for_partner"],
+        library: &["splice", "tee", "vmsplice"],
+    }
     /// Any of several descriptors (`poll`, `select`).
-    Poll,
+    Poll("poll", "in poll or select") {
+        idle: IdleRule::Service,
+        kernel: &["do_poll", "do_sys_poll", "poll_schedule_timeout", "do_select", "core_sys_select"],
+        library: &["poll", "ppoll", "select", "pselect"],
+    }
     /// Any of several descriptors (`epoll`).
-    Epoll,
+    Epoll("epoll", "in epoll_wait") {
+        idle: IdleRule::Service,
+        kernel: &["ep_poll", "do_epoll_wait", "do_epoll_pwait"],
+        library: &["epoll_wait", "epoll_pwait", "epoll_pwait2"],
+    }
     /// A socket.
-    Socket,
+    Socket("socket", "waiting for a socket") {
+        idle: IdleRule::Service,
+        kernel: &[
+            "sk_*", "unix_*", "tcp_*", "udp_*", "inet_*", "vsock_*", "netlink_*", "sock_*", "skb_recv*",
+            "__skb_recv*", "__skb_wait_for_more_packets", "wait_for_connect",
+        ],
+        library: &[
+            "recv", "recvfrom", "recvmsg", "recvmmsg", "accept", "accept4", "connect", "send", "sendto",
+            "sendmsg", "sendmmsg",
+        ],
+    }
     /// A disk or file system.
-    Disk,
+    Disk("disk", "waiting for the disk") {
+        kernel: &[
+            "bit_wait_io", "bit_wait_io_timeout", "folio_wait_*", "wait_on_page_*", "__lock_page*",
+            "__folio_lock*", "wait_on_buffer", "__wait_on_buffer", "submit_bio_wait", "blk_*", "blkdev_*",
+            "__blk*", "rq_qos_wait", "wbt_wait", "iomap_dio*", "__iomap_dio*", "jbd2_*", "ext4_*", "xfs_*",
+            "btrfs_*", "f2fs_*", "nfs_*", "rpc_*", "fuse_*", "request_wait_answer", "balance_dirty_pages*",
+            "file_write_and_wait*", "filemap_fdatawait*", "__filemap_fdatawait*", "wait_on_inode",
+            "wait_sb_inodes", "wb_wait_for_completion", "sync_inodes_sb", "sync_filesystem",
+        ],
+        // `pread` and the like require a file with positions: not a pipe, a socket or a terminal.
+        library: &["fsync", "fdatasync", "syncfs", "sync", "msync", "pread", "pwrite", "preadv", "pwritev"],
+    }
     /// A page of a file or of swap space.
-    PageFault,
+    PageFault("page fault", "in page faults") {
+        kernel: &["swap_read*", "do_swap_page"],
+    }
     /// A terminal.
-    Terminal,
+    Terminal("terminal", "waiting for the terminal") {
+        kernel: &["n_tty_*", "tty_*"],
+    }
     /// A child process.
-    Child,
+    Child("child", "waiting for a child process") {
+        kernel: &[
+            "do_wait", "__do_wait", "do_wait4", "kernel_wait4", "kernel_waitid", "wait_for_vfork_done",
+            "kernel_clone", "__do_sys_vfork",
+        ],
+        library: &["wait", "wait3", "wait4", "waitpid", "waitid", "vfork"],
+    }
     /// A signal.
-    Signal,
+    Signal("signal", "waiting for a signal") {
+        idle: IdleRule::Service,
+        kernel: &[
+            "do_sigtimedwait", "sigsuspend", "do_pause", "__do_sys_pause", "__x64_sys_pause",
+            "__arm64_sys_pause", "signalfd_*",
+        ],
+        library: &["sigsuspend", "sigwait", "sigwaitinfo", "sigtimedwait", "pause"],
+    }
     /// Asynchronous I/O (`io_uring`, `io_getevents`).
-    AsyncIo,
+    AsyncIo("async I/O", "waiting for asynchronous I/O") {
+        idle: IdleRule::Service,
+        kernel: &["io_cqring_wait", "io_uring_*", "io_wq*", "read_events", "do_io_getevents"],
+    }
     /// A notification descriptor (`eventfd`, `timerfd`, `inotify`).
-    Notification,
+    Notification("notification", "waiting for a notification") {
+        idle: IdleRule::Pool,
+        kernel: &[
+            "eventfd_*", "timerfd_*", "inotify_*", "fanotify_*", "userfaultfd_*", "do_msgrcv", "do_msgsnd",
+            "wq_sleep", "do_mq_*",
+        ],
+        library: &["mq_receive", "mq_timedreceive", "mq_send", "mq_timedsend", "msgrcv", "msgsnd"],
+    }
     /// A lock of a file (`flock`, `fcntl`) that another process or descriptor holds.
-    FileLock,
+    FileLock("file lock", "waiting for a file lock") {
+        kernel: &[
+            "flock_lock_inode_wait", "posix_lock_inode_wait", "locks_lock_inode_wait", "__do_sys_flock",
+            "__x64_sys_flock", "__arm64_sys_flock", "do_lock_file_wait", "fcntl_setlk", "__break_lease",
+        ],
+        library: &["flock", "lockf"],
+    }
     /// A lock in the kernel.
-    KernelLock,
+    KernelLock("kernel lock", "waiting for a kernel lock") {
+        kernel: &["__mutex_lock*", "mutex_lock*", "rwsem_*", "down_*", "__down_*", "percpu_*", "rt_mutex*"],
+    }
     /// A debugger.
-    Debugger,
+    Debugger("debugger", "stopped by a debugger or signal") {
+        kernel: &["ptrace_stop", "do_signal_stop", "do_jobctl_trap", "get_signal"],
+    }
     /// Something else in the kernel.
-    Kernel,
+    Kernel("kernel", "waiting in the kernel") {}
     /// Waits below the threshold (`--off-cpu-thresh`), whose stacks are not recorded.
-    Short,
+    Short("short", "in short waits") {}
     /// Unknown, because there is no stack.
-    Unknown,
+    Unknown("unknown", "blocked, with unknown reason") {}
 }
 
 impl WaitSite {
-    const ALL: [Self; 27] = [
-        Self::Running,
-        Self::Cpu,
-        Self::Mutex,
-        Self::RwLock,
-        Self::Condition,
-        Self::Semaphore,
-        Self::Barrier,
-        Self::Join,
-        Self::Futex,
-        Self::Sleep,
-        Self::Pipe,
-        Self::Poll,
-        Self::Epoll,
-        Self::Socket,
-        Self::Disk,
-        Self::PageFault,
-        Self::Terminal,
-        Self::Child,
-        Self::Signal,
-        Self::AsyncIo,
-        Self::Notification,
-        Self::FileLock,
-        Self::KernelLock,
-        Self::Debugger,
-        Self::Kernel,
-        Self::Short,
-        Self::Unknown,
-    ];
-
     /// Returns the short name for tables.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Cpu => "CPU",
-            Self::Mutex => "mutex",
-            Self::RwLock => "rwlock",
-            Self::Condition => "condition",
-            Self::Semaphore => "semaphore",
-            Self::Barrier => "barrier",
-            Self::Join => "thread",
-            Self::Futex => "futex",
-            Self::Sleep => "sleep",
-            Self::Pipe => "pipe",
-            Self::Poll => "poll",
-            Self::Epoll => "epoll",
-            Self::Socket => "socket",
-            Self::Disk => "disk",
-            Self::PageFault => "page fault",
-            Self::Terminal => "terminal",
-            Self::Child => "child",
-            Self::Signal => "signal",
-            Self::AsyncIo => "async I/O",
-            Self::Notification => "notification",
-            Self::FileLock => "file lock",
-            Self::KernelLock => "kernel lock",
-            Self::Debugger => "debugger",
-            Self::Kernel => "kernel",
-            Self::Short => "short",
-            Self::Unknown => "unknown",
-        }
+        self.row().name
     }
 
     /// Returns a description of the wait for use in sentences: "1.3 s waiting for a mutex".
     pub fn activity(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Cpu => "runnable",
-            Self::Mutex => "waiting for a mutex",
-            Self::RwLock => "waiting for a reader-writer lock",
-            Self::Condition => "waiting for a condition variable",
-            Self::Semaphore => "waiting for a semaphore",
-            Self::Barrier => "waiting at a barrier",
-            Self::Join => "waiting for a thread to end",
-            Self::Futex => "waiting for a futex",
-            Self::Sleep => "sleeping",
-            Self::Pipe => "waiting for a pipe",
-            Self::Poll => "in poll or select",
-            Self::Epoll => "in epoll_wait",
-            Self::Socket => "waiting for a socket",
-            Self::Disk => "waiting for the disk",
-            Self::PageFault => "in page faults",
-            Self::Terminal => "waiting for the terminal",
-            Self::Child => "waiting for a child process",
-            Self::Signal => "waiting for a signal",
-            Self::AsyncIo => "waiting for asynchronous I/O",
-            Self::Notification => "waiting for a notification",
-            Self::FileLock => "waiting for a file lock",
-            Self::KernelLock => "waiting for a kernel lock",
-            Self::Debugger => "stopped by a debugger or signal",
-            Self::Kernel => "waiting in the kernel",
-            Self::Short => "in short waits",
-            Self::Unknown => "blocked, with unknown reason",
-        }
+        self.row().activity
     }
 
     /// Returns the state of threads at this site.
     pub fn state(self) -> ThreadState {
-        match self {
-            Self::Running => ThreadState::Running,
-            Self::Cpu => ThreadState::Runnable,
-            _ => ThreadState::Blocked,
-        }
+        self.row().state
+    }
+
+    /// Returns the rule by which threads at this site are idle.
+    pub(super) fn idle_rule(self) -> IdleRule {
+        self.row().idle
     }
 
     /// Returns the site of a wait on a futex with this purpose; `None` if there is no site for the purpose.
@@ -186,24 +259,6 @@ impl WaitSite {
             FutexUse::Barrier => Some(Self::Barrier),
             FutexUse::Once | FutexUse::Several | FutexUse::Other => None,
         }
-    }
-
-    /// Whether threads at this site may be waiting for work: not for a lock, a disk, or code that runs.
-    pub(super) fn is_for_work(self) -> bool {
-        matches!(
-            self,
-            Self::Condition
-                | Self::Semaphore
-                | Self::Futex
-                | Self::Sleep
-                | Self::Pipe
-                | Self::Poll
-                | Self::Epoll
-                | Self::Socket
-                | Self::Signal
-                | Self::AsyncIo
-                | Self::Notification
-        )
     }
 
     /// Returns the site encoded in a row's attribute.
@@ -257,205 +312,13 @@ const INTERRUPTS: &[&str] = &["asm_sysvec_", "asm_common_interrupt", "el0t_64_ir
 /// Functions that handle page faults. Any wait inside them is part of the page fault.
 const FAULTS: &[&str] = &["exc_page_fault", "do_user_addr_fault", "do_page_fault", "do_mem_abort"];
 
-/// Kernel functions that wait, with the site of the wait. A name with `*` at its end matches all names that
-/// begin with it: the functions of a subsystem. All other names are whole, because `do_wait` waits for a
-/// child process, and `do_wait_intr_irq` for a notification. Kernels inline different functions, so there is
-/// more than one name for most waits.
-const KERNEL: &[(&str, WaitSite)] = &[
-    ("futex_*", WaitSite::Futex),
-    ("__futex_wait", WaitSite::Futex),
-    ("do_nanosleep", WaitSite::Sleep),
-    ("hrtimer_nanosleep", WaitSite::Sleep),
-    ("alarm_timer_nsleep", WaitSite::Sleep),
-    ("msleep", WaitSite::Sleep),
-    ("msleep_interruptible", WaitSite::Sleep),
-    ("usleep_range", WaitSite::Sleep),
-    ("usleep_range_state", WaitSite::Sleep),
-    ("pipe_*", WaitSite::Pipe),
-    ("anon_pipe_*", WaitSite::Pipe),
-    ("fifo_open", WaitSite::Pipe),
-    ("wait_for_partner", WaitSite::Pipe),
-    ("do_poll", WaitSite::Poll),
-    ("do_sys_poll", WaitSite::Poll),
-    ("poll_schedule_timeout", WaitSite::Poll),
-    ("do_select", WaitSite::Poll),
-    ("core_sys_select", WaitSite::Poll),
-    ("ep_poll", WaitSite::Epoll),
-    ("do_epoll_wait", WaitSite::Epoll),
-    ("do_epoll_pwait", WaitSite::Epoll),
-    ("sk_*", WaitSite::Socket),
-    ("unix_*", WaitSite::Socket),
-    ("tcp_*", WaitSite::Socket),
-    ("udp_*", WaitSite::Socket),
-    ("inet_*", WaitSite::Socket),
-    ("vsock_*", WaitSite::Socket),
-    ("netlink_*", WaitSite::Socket),
-    ("sock_*", WaitSite::Socket),
-    ("skb_recv*", WaitSite::Socket),
-    ("__skb_recv*", WaitSite::Socket),
-    ("__skb_wait_for_more_packets", WaitSite::Socket),
-    ("wait_for_connect", WaitSite::Socket),
-    ("bit_wait_io", WaitSite::Disk),
-    ("bit_wait_io_timeout", WaitSite::Disk),
-    ("folio_wait_*", WaitSite::Disk),
-    ("wait_on_page_*", WaitSite::Disk),
-    ("__lock_page*", WaitSite::Disk),
-    ("__folio_lock*", WaitSite::Disk),
-    ("wait_on_buffer", WaitSite::Disk),
-    ("__wait_on_buffer", WaitSite::Disk),
-    ("submit_bio_wait", WaitSite::Disk),
-    ("blk_*", WaitSite::Disk),
-    ("blkdev_*", WaitSite::Disk),
-    ("__blk*", WaitSite::Disk),
-    ("rq_qos_wait", WaitSite::Disk),
-    ("wbt_wait", WaitSite::Disk),
-    ("iomap_dio*", WaitSite::Disk),
-    ("__iomap_dio*", WaitSite::Disk),
-    ("jbd2_*", WaitSite::Disk),
-    ("ext4_*", WaitSite::Disk),
-    ("xfs_*", WaitSite::Disk),
-    ("btrfs_*", WaitSite::Disk),
-    ("f2fs_*", WaitSite::Disk),
-    ("nfs_*", WaitSite::Disk),
-    ("rpc_*", WaitSite::Disk),
-    ("fuse_*", WaitSite::Disk),
-    ("request_wait_answer", WaitSite::Disk),
-    ("balance_dirty_pages*", WaitSite::Disk),
-    ("file_write_and_wait*", WaitSite::Disk),
-    ("filemap_fdatawait*", WaitSite::Disk),
-    ("__filemap_fdatawait*", WaitSite::Disk),
-    ("wait_on_inode", WaitSite::Disk),
-    ("wait_sb_inodes", WaitSite::Disk),
-    ("wb_wait_for_completion", WaitSite::Disk),
-    ("sync_inodes_sb", WaitSite::Disk),
-    ("sync_filesystem", WaitSite::Disk),
-    ("swap_read*", WaitSite::PageFault),
-    ("do_swap_page", WaitSite::PageFault),
-    ("n_tty_*", WaitSite::Terminal),
-    ("tty_*", WaitSite::Terminal),
-    ("do_wait", WaitSite::Child),
-    ("__do_wait", WaitSite::Child),
-    ("do_wait4", WaitSite::Child),
-    ("kernel_wait4", WaitSite::Child),
-    ("kernel_waitid", WaitSite::Child),
-    ("wait_for_vfork_done", WaitSite::Child),
-    ("kernel_clone", WaitSite::Child),
-    ("__do_sys_vfork", WaitSite::Child),
-    ("do_sigtimedwait", WaitSite::Signal),
-    ("sigsuspend", WaitSite::Signal),
-    ("do_pause", WaitSite::Signal),
-    ("__do_sys_pause", WaitSite::Signal),
-    ("__x64_sys_pause", WaitSite::Signal),
-    ("__arm64_sys_pause", WaitSite::Signal),
-    ("signalfd_*", WaitSite::Signal),
-    ("io_cqring_wait", WaitSite::AsyncIo),
-    ("io_uring_*", WaitSite::AsyncIo),
-    ("io_wq*", WaitSite::AsyncIo),
-    ("read_events", WaitSite::AsyncIo),
-    ("do_io_getevents", WaitSite::AsyncIo),
-    ("eventfd_*", WaitSite::Notification),
-    ("timerfd_*", WaitSite::Notification),
-    ("inotify_*", WaitSite::Notification),
-    ("fanotify_*", WaitSite::Notification),
-    ("userfaultfd_*", WaitSite::Notification),
-    ("do_msgrcv", WaitSite::Notification),
-    ("do_msgsnd", WaitSite::Notification),
-    ("wq_sleep", WaitSite::Notification),
-    ("do_mq_*", WaitSite::Notification),
-    ("do_semtimedop", WaitSite::Semaphore),
-    ("__do_semtimedop", WaitSite::Semaphore),
-    ("flock_lock_inode_wait", WaitSite::FileLock),
-    ("posix_lock_inode_wait", WaitSite::FileLock),
-    ("locks_lock_inode_wait", WaitSite::FileLock),
-    ("__do_sys_flock", WaitSite::FileLock),
-    ("__x64_sys_flock", WaitSite::FileLock),
-    ("__arm64_sys_flock", WaitSite::FileLock),
-    ("do_lock_file_wait", WaitSite::FileLock),
-    ("fcntl_setlk", WaitSite::FileLock),
-    ("__break_lease", WaitSite::FileLock),
-    ("__mutex_lock*", WaitSite::KernelLock),
-    ("mutex_lock*", WaitSite::KernelLock),
-    ("rwsem_*", WaitSite::KernelLock),
-    ("down_*", WaitSite::KernelLock),
-    ("__down_*", WaitSite::KernelLock),
-    ("percpu_*", WaitSite::KernelLock),
-    ("rt_mutex*", WaitSite::KernelLock),
-    ("ptrace_stop", WaitSite::Debugger),
-    ("do_signal_stop", WaitSite::Debugger),
-    ("do_jobctl_trap", WaitSite::Debugger),
-    ("get_signal", WaitSite::Debugger),
-];
-
-/// Functions of C libraries that wait, for stacks without kernel functions, in the same form. Names have no
-/// version, prefix or suffix; see [`library_name`].
-const LIBC: &[(&str, WaitSite)] = &[
-    ("clock_nanosleep", WaitSite::Sleep),
-    ("nanosleep", WaitSite::Sleep),
-    ("usleep", WaitSite::Sleep),
-    ("sleep", WaitSite::Sleep),
-    ("thrd_sleep", WaitSite::Sleep),
-    ("epoll_wait", WaitSite::Epoll),
-    ("epoll_pwait", WaitSite::Epoll),
-    ("epoll_pwait2", WaitSite::Epoll),
-    ("poll", WaitSite::Poll),
-    ("ppoll", WaitSite::Poll),
-    ("select", WaitSite::Poll),
-    ("pselect", WaitSite::Poll),
-    ("recv", WaitSite::Socket),
-    ("recvfrom", WaitSite::Socket),
-    ("recvmsg", WaitSite::Socket),
-    ("recvmmsg", WaitSite::Socket),
-    ("accept", WaitSite::Socket),
-    ("accept4", WaitSite::Socket),
-    ("connect", WaitSite::Socket),
-    ("fsync", WaitSite::Disk),
-    ("fdatasync", WaitSite::Disk),
-    ("syncfs", WaitSite::Disk),
-    ("sync", WaitSite::Disk),
-    ("msync", WaitSite::Disk),
-    ("wait", WaitSite::Child),
-    ("wait3", WaitSite::Child),
-    ("wait4", WaitSite::Child),
-    ("waitpid", WaitSite::Child),
-    ("waitid", WaitSite::Child),
-    ("vfork", WaitSite::Child),
-    ("sigsuspend", WaitSite::Signal),
-    ("sigwait", WaitSite::Signal),
-    ("sigwaitinfo", WaitSite::Signal),
-    ("sigtimedwait", WaitSite::Signal),
-    ("pause", WaitSite::Signal),
-    ("mq_receive", WaitSite::Notification),
-    ("mq_timedreceive", WaitSite::Notification),
-    ("mq_send", WaitSite::Notification),
-    ("mq_timedsend", WaitSite::Notification),
-    ("msgrcv", WaitSite::Notification),
-    ("msgsnd", WaitSite::Notification),
-    ("semop", WaitSite::Semaphore),
-    ("semtimedop", WaitSite::Semaphore),
-    // These require a file with positions: not a pipe, a socket or a terminal.
-    ("pread", WaitSite::Disk),
-    ("pwrite", WaitSite::Disk),
-    ("preadv", WaitSite::Disk),
-    ("pwritev", WaitSite::Disk),
-    ("splice", WaitSite::Pipe),
-    ("tee", WaitSite::Pipe),
-    ("vmsplice", WaitSite::Pipe),
-    ("send", WaitSite::Socket),
-    ("sendto", WaitSite::Socket),
-    ("sendmsg", WaitSite::Socket),
-    ("sendmmsg", WaitSite::Socket),
-    ("flock", WaitSite::FileLock),
-    ("lockf", WaitSite::FileLock),
-    ("futex_*", WaitSite::Futex),
-];
-
-/// Finds a function in a table.
-fn find(table: &[(&str, WaitSite)], name: &str) -> Option<WaitSite> {
-    let is_it = |entry: &str| match entry.strip_suffix('*') {
-        Some(start) => name.starts_with(start),
-        None => name == entry,
+/// Returns the first site that has this function in one of the lists of its row.
+fn site_of(function: &str, list: fn(&WaitSiteRow) -> &'static [&'static str]) -> Option<WaitSite> {
+    let is_it = |entry: &&str| match entry.strip_suffix('*') {
+        Some(start) => function.starts_with(start),
+        None => function == *entry,
     };
-    table.iter().find(|(entry, _)| is_it(entry)).map(|(_, site)| *site)
+    WaitSite::ALL.iter().copied().find(|site| list(site.row()).iter().any(is_it))
 }
 
 /// Returns a function's public name: `__GI___poll` and `__poll` are `poll`, `__pselect64` is `pselect`.
@@ -474,7 +337,7 @@ pub(super) struct NameFacts {
     is_fault: bool,
     kernel: Option<WaitSite>,
     futex: FutexFunction,
-    libc: Option<WaitSite>,
+    library: Option<WaitSite>,
 }
 
 impl NameFacts {
@@ -485,9 +348,9 @@ impl NameFacts {
             is_scheduler: SCHEDULER.contains(&plain)
                 || INTERRUPTS.iter().any(|start| plain.starts_with(start)),
             is_fault: FAULTS.contains(&plain),
-            kernel: find(KERNEL, plain),
-            futex: FutexFunction::of(name),
-            libc: find(LIBC, library_name(plain))
+            kernel: site_of(plain, |row| row.kernel),
+            futex: FutexFunction::named(name),
+            library: site_of(library_name(plain), |row| row.library)
                 .or((name == MissingStack::ShortWaits.name()).then_some(WaitSite::Short)),
         }
     }
@@ -502,7 +365,7 @@ pub(super) fn site(stack: &[NameFacts]) -> WaitSite {
     let is_in_kernel = stack.first().is_some_and(|facts| facts.is_scheduler);
     let mechanism = match is_in_kernel {
         true => first(|facts| facts.kernel).unwrap_or(WaitSite::Kernel),
-        false => first(|facts| facts.libc).unwrap_or(WaitSite::Unknown),
+        false => first(|facts| facts.library).unwrap_or(WaitSite::Unknown),
     };
     match mechanism {
         WaitSite::Futex | WaitSite::Unknown => {
@@ -574,11 +437,29 @@ mod tests {
     }
 
     #[test]
+    fn each_function_belongs_to_one_site() {
+        let lists: [fn(&WaitSiteRow) -> &'static [&'static str]; 2] = [|row| row.kernel, |row| row.library];
+        for (site, list) in WaitSite::ALL.iter().flat_map(|site| lists.map(|list| (*site, list))) {
+            for entry in list(site.row()) {
+                let other = WaitSite::ALL.iter().find(|other| {
+                    let is_it = |of_other: &&str| {
+                        let start = entry.trim_end_matches('*');
+                        of_other == entry
+                            || of_other.strip_suffix('*').is_some_and(|of| start.starts_with(of))
+                    };
+                    **other != site && list(other.row()).iter().any(is_it)
+                });
+                assert_eq!(other, None, "{entry} of {site:?}");
+            }
+        }
+    }
+
+    #[test]
     fn words_and_sites_correspond() {
         let names: std::collections::BTreeSet<&str> = WaitSite::ALL.iter().map(|site| site.name()).collect();
         assert!(names.len() == WaitSite::ALL.len() && !names.contains(""), "{names:?}");
         for site in WaitSite::ALL {
-            assert_eq!(WaitSite::of_word(site.word()), site);
+            assert_eq!(WaitSite::of_word(site.word()), *site);
         }
         assert_eq!(WaitSite::of_word(u64::MAX), WaitSite::Unknown);
     }

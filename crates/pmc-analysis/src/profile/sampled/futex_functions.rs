@@ -7,7 +7,112 @@
 //! A lock of Python or Java waits in a semaphore or a condition variable of the C library. Only the innermost
 //! functions of the language show its purpose, if their names are known.
 
-use super::user::{FutexUse, OwnerField, ParkingLibrary};
+/// The purpose for which a program uses a futex.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FutexUse {
+    /// A mutex.
+    Mutex,
+    /// A reader-writer lock.
+    RwLock,
+    /// A lock of the language runtime itself, such as a lock of the Go scheduler.
+    RuntimeLock,
+    /// A condition variable.
+    Condition,
+    /// The end of another thread.
+    Join,
+    /// A semaphore.
+    Semaphore,
+    /// A semaphore used as a lock: threads that wait for it also post it.
+    SemaphoreLock,
+    /// A barrier.
+    Barrier,
+    /// Code that runs once.
+    Once,
+    /// The end of a sleep: a wait on a condition variable that no thread signals.
+    Sleep,
+    /// A thread that parks itself, such as an idle thread in a thread pool.
+    Park,
+    /// Several futexes (`futex_waitv`).
+    Several,
+    /// Unknown, because no function in the stack indicates the purpose.
+    Other,
+}
+
+impl FutexUse {
+    /// Whether threads wait here until another thread releases a lock.
+    pub fn is_lock(self) -> bool {
+        matches!(self, Self::Mutex | Self::RwLock | Self::RuntimeLock | Self::SemaphoreLock)
+    }
+
+    /// Returns the name shown to users.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Mutex => "mutex",
+            Self::RwLock => "rwlock",
+            Self::RuntimeLock => "runtime lock",
+            Self::Condition => "condition variables",
+            Self::Join => "thread ends",
+            Self::Semaphore => "semaphores",
+            Self::SemaphoreLock => "semaphore",
+            Self::Barrier => "barriers",
+            Self::Once => "one-time initialization",
+            Self::Sleep => "sleeps",
+            Self::Park => "parked threads",
+            Self::Several => "several futexes",
+            Self::Other => "unknown futexes",
+        }
+    }
+}
+
+/// Where a lock stores its holder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum OwnerField {
+    /// Next to the futex: glibc's mutexes and reader-writer locks.
+    Glibc,
+    /// In the futex itself: locks with priority inheritance, robust locks, and musl's locks.
+    Futex,
+    /// Nowhere: locks of Rust's standard library, of Go, and locks that a program implements itself.
+    Nowhere,
+    /// Nowhere: the lock consists of a condition variable and a flag, like Python's GIL.
+    InCondition,
+    /// Nowhere: the library parks each waiting thread on a futex of the thread, not of the lock.
+    Parked(ParkingLibrary),
+}
+
+impl OwnerField {
+    /// Whether the lock stores its holder.
+    pub fn is_stored(self) -> bool {
+        matches!(self, Self::Glibc | Self::Futex)
+    }
+}
+
+/// A library that parks threads which wait for its locks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ParkingLibrary {
+    /// Rust's crate `parking_lot`, and libraries that use its queues.
+    ParkingLot,
+    /// Java's `java.util.concurrent`: `LockSupport.park`.
+    JavaConcurrent,
+    /// Java's monitors: `synchronized`.
+    JavaMonitors,
+    /// Python's own parking lot, since 3.13.
+    Python,
+    /// Abseil.
+    Abseil,
+}
+
+impl ParkingLibrary {
+    /// Returns the name shown to users.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ParkingLot => "parking_lot",
+            Self::JavaConcurrent => "java.util.concurrent",
+            Self::JavaMonitors => "Java",
+            Self::Python => "Python",
+            Self::Abseil => "Abseil",
+        }
+    }
+}
 
 /// Parts of the names of functions whose locks store their holder in the same place as glibc's locks.
 const GLIBC: &[(&str, FutexUse)] = &[
@@ -150,7 +255,7 @@ const LIBRARIES: &[&str] = &[
 
 /// What a function's name indicates about a futex.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum FutexFunction {
+pub enum FutexFunction {
     /// The function waits on a futex for this purpose. Its lock stores the holder in this place.
     Uses(FutexUse, OwnerField),
     /// The function waits on a futex on behalf of its caller, or else for this purpose.
@@ -171,7 +276,8 @@ pub(crate) enum FutexFunction {
 }
 
 impl FutexFunction {
-    pub(crate) fn of(name: &str) -> Self {
+    /// Returns what this name indicates.
+    pub fn named(name: &str) -> Self {
         let found = |table: &[(&str, FutexUse)]| {
             table.iter().find(|(part, _)| name.contains(part)).map(|(_, is)| *is)
         };
@@ -207,7 +313,7 @@ impl FutexFunction {
 ///
 /// Receives the functions of the stack, innermost first. If a function waits on behalf of its caller, only
 /// callers in libraries indicate the purpose, because `malloc` waits for its own lock no matter who calls it.
-pub(crate) fn stack_use(stack: impl IntoIterator<Item = FutexFunction>) -> Option<(FutexUse, OwnerField)> {
+pub fn stack_use(stack: impl IntoIterator<Item = FutexFunction>) -> Option<(FutexUse, OwnerField)> {
     let (mut passed, mut is_of_language, mut parks) = (None, false, None);
     for function in stack {
         match function {
