@@ -14,7 +14,6 @@ pub(crate) mod evlist;
 pub(crate) mod export;
 pub(crate) mod getopt;
 pub(crate) mod help;
-pub(crate) mod help_groups;
 pub(crate) mod info;
 pub(crate) mod inject;
 pub(crate) mod kallsyms;
@@ -44,11 +43,12 @@ pub(crate) mod trace;
 pub(crate) mod version;
 
 use clap::error::ErrorKind;
-use clap::{ArgMatches, Args, Error, FromArgMatches, Parser, Subcommand};
+use clap::{ArgAction, ArgMatches, Args, Error, FromArgMatches, Parser, Subcommand};
 
 /// A profiler for Linux: counts events, samples programs, and explains the results.
 #[derive(Debug, Parser)]
-#[command(name = "pmc", version, about, infer_long_args = true, disable_help_subcommand = true)]
+#[command(name = "pmc", version, about, infer_long_args = true)]
+#[command(disable_help_subcommand = true, disable_help_flag = true)]
 pub struct Cli {
     /// Build-id cache directory [default: $PERF_BUILDID_DIR, else ~/.debug]
     #[arg(long, value_name = "DIR")]
@@ -62,9 +62,21 @@ pub struct Cli {
     #[arg(long, global = true, display_order = 999)]
     pub(crate) no_pager: bool,
 
+    /// Print help
+    // clap's own option would say that `-h` and `--help` differ, also in commands where they do not.
+    #[arg(short, long, global = true, display_order = 998, action = ArgAction::Help)]
+    help: Option<bool>,
+
     /// The command to run.
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Cli {
+    /// Returns the command line of this command, without any of the options before it.
+    pub(crate) fn of(command: Command) -> Self {
+        Self { buildid_dir: None, paginate: false, no_pager: false, help: None, command }
+    }
 }
 
 /// Defines the enum of commands and its parser.
@@ -127,7 +139,7 @@ macro_rules! commands {
 /// of commands.
 fn filled<A: Args>(command: clap::Command) -> clap::Command {
     let about = command.get_about().cloned();
-    let filled = help_groups::grouped(perf_options::add(A::augment_args(command)));
+    let filled = perf_options::add(A::augment_args(command));
     match about {
         Some(about) => filled.about(about).long_about(None::<&str>),
         None => filled,

@@ -32,35 +32,47 @@ pub struct ScriptArgs {
 
     /// Fields to print; +NAME and -NAME change the default; a prefix hw:, sw:, trace: or raw: selects the
     /// event type
-    #[arg(short = 'F', long, value_name = "[KIND:]FIELD,…", allow_hyphen_values = true)]
+    #[arg(
+        short = 'F',
+        long,
+        value_name = "[KIND:]FIELD,…",
+        allow_hyphen_values = true,
+        help_heading = "Lines"
+    )]
     pub(crate) fields: Vec<String>,
 
     /// Do not print call chains
-    #[arg(short = 'G', long)]
+    #[arg(short = 'G', long, help_heading = "Lines")]
     pub(crate) hide_call_graph: bool,
 
     /// Stop call chains after these functions
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    #[arg(
+        long,
+        value_name = "NAME,…",
+        value_delimiter = ',',
+        help_heading = "Lines",
+        hide_short_help = true
+    )]
     pub(crate) stop_bt: Vec<String>,
 
     /// Print only samples in these functions
-    #[arg(short = 'S', long, value_name = "NAME,…", value_delimiter = ',')]
+    #[arg(short = 'S', long, value_name = "NAME,…", value_delimiter = ',', help_heading = "Filters")]
     pub(crate) symbols: Vec<String>,
 
     /// Print only samples in these programs and libraries
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', help_heading = "Filters")]
     pub(crate) dsos: Vec<String>,
 
     /// Maximum number of frames in a call chain
-    #[arg(long, value_name = "FRAMES", default_value_t = 127)]
+    #[arg(long, value_name = "FRAMES", default_value_t = 127, help_heading = "Lines")]
     pub(crate) max_stack: usize,
 
     /// Maximum number of code blocks between branches to print, for the brstackinsn fields
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", hide_short_help = true)]
     pub(crate) max_blocks: Option<usize>,
 
     /// Complete LBR call chains (record --call-graph lbr) from earlier samples of the thread
-    #[arg(long)]
+    #[arg(long, help_heading = "Lines", hide_short_help = true)]
     pub(crate) stitch_lbr: bool,
 
     #[command(flatten)]
@@ -68,99 +80,105 @@ pub struct ScriptArgs {
     pub(crate) filter: SampleFilter,
 
     /// Show times in nanoseconds
-    #[arg(long)]
+    #[arg(long, help_heading = "Lines")]
     pub(crate) ns: bool,
 
     /// Print times relative to the first line
-    #[arg(long, conflicts_with = "deltatime")]
+    #[arg(long, conflicts_with = "deltatime", help_heading = "Lines")]
     pub(crate) reltime: bool,
 
     /// Print times relative to the previous line
-    #[arg(long)]
+    #[arg(long, help_heading = "Lines")]
     pub(crate) deltatime: bool,
 
     /// Also print forks, exits and name changes
-    #[arg(long)]
+    #[arg(long, help_heading = "Other records")]
     pub(crate) show_task_events: bool,
 
     /// Also print mappings
-    #[arg(long)]
+    #[arg(long, help_heading = "Other records")]
     pub(crate) show_mmap_events: bool,
 
     /// Also print context switches, if recorded
-    #[arg(long)]
+    #[arg(long, help_heading = "Other records")]
     pub(crate) show_switch_events: bool,
 
     /// Also print lost records
-    #[arg(long)]
+    #[arg(long, help_heading = "Other records", hide_short_help = true)]
     pub(crate) show_lost_events: bool,
 
     /// Also print namespaces, if recorded
-    #[arg(long)]
+    #[arg(long, help_heading = "Other records", hide_short_help = true)]
     pub(crate) show_namespace_events: bool,
 
     /// Also print cgroups, if recorded
-    #[arg(long)]
+    #[arg(long, help_heading = "Other records", hide_short_help = true)]
     pub(crate) show_cgroup_events: bool,
 
     /// Also print BPF program loads and unloads, if recorded
-    #[arg(long)]
+    #[arg(long, help_heading = "Other records", hide_short_help = true)]
     pub(crate) show_bpf_events: bool,
 
     /// Also print changes of kernel code, if recorded
-    #[arg(long)]
+    #[arg(long, help_heading = "Other records", hide_short_help = true)]
     pub(crate) show_text_poke_events: bool,
 
     /// Also print the records that end each of the recorder's rounds
-    #[arg(long)]
+    #[arg(long, help_heading = "Other records", hide_short_help = true)]
     pub(crate) show_round_events: bool,
 
     /// Also dump all records, as bytes and fields
-    #[arg(short = 'D', long, conflicts_with = "json")]
+    #[arg(
+        short = 'D',
+        long,
+        conflicts_with = "json",
+        help_heading = "Other records",
+        hide_short_help = true
+    )]
     pub(crate) dump_raw_trace: bool,
 
     /// Same as -D, but in file order instead of time order
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with = "json", help_heading = "Other records", hide_short_help = true)]
     pub(crate) dump_unsorted_raw_trace: bool,
 
     /// Print the recording's header first
-    #[arg(short = 'I', long, alias = "show-info")]
+    #[arg(short = 'I', long, alias = "show-info", help_heading = "Lines")]
     pub(crate) header: bool,
 
     /// Print only the recording's header
-    #[arg(long)]
+    #[arg(long, help_heading = "Lines", hide_short_help = true)]
     pub(crate) header_only: bool,
 
     /// Show inlined functions (default with stack copies, as in perf)
-    #[arg(long, overrides_with = "no_inline")]
+    #[arg(long, overrides_with = "no_inline", help_heading = "Names", hide_short_help = true)]
     pub(crate) inline: bool,
 
     /// Do not look for inlined functions
-    #[arg(long)]
+    #[arg(long, help_heading = "Names")]
     pub(crate) no_inline: bool,
 
     /// Demangle symbol names (default)
-    #[arg(long, overrides_with = "no_demangle")]
+    #[arg(long, overrides_with = "no_demangle", help_heading = "Names", hide_short_help = true)]
     pub(crate) demangle: bool,
 
     /// Show mangled symbol names
-    #[arg(long)]
+    #[arg(long, help_heading = "Names", hide_short_help = true)]
     pub(crate) no_demangle: bool,
 
     /// Show full paths of source files
-    #[arg(long)]
+    #[arg(long, help_heading = "Lines", hide_short_help = true)]
     pub(crate) full_source_path: bool,
 
     /// Write each event's lines to a separate file next to the recording: FILE.EVENT.dump
-    #[arg(long, conflicts_with_all = ["header", "header_only", "dump_raw_trace"])]
+    #[arg(long, conflicts_with_all = ["header", "header_only", "dump_raw_trace"], help_heading = "Lines", hide_short_help = true)]
     pub(crate) per_event_dump: bool,
 
     /// Maximum number of samples and records to print; 0 prints all [default: all]
-    #[arg(long, value_name = "N", conflicts_with = "per_event_dump")]
+    #[arg(long, value_name = "N", conflicts_with = "per_event_dump", hide_short_help = true)]
     pub(crate) limit: Option<usize>,
 
     /// Print one JSON object per line
-    #[arg(short = 'j', long)]
+    #[arg(short = 'j', long, help_heading = "Lines")]
     pub(crate) json: bool,
 
     #[command(flatten)]

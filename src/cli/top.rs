@@ -22,199 +22,233 @@ Examples:
 docs/top.md explains keys, columns and numbers.")]
 pub struct TopArgs {
     /// Events to sample (repeatable) [default: cycles, as precise as possible]
-    #[arg(short = 'e', long = "event", value_name = "EVENTS", action = ArgAction::Append)]
+    #[arg(short = 'e', long = "event", value_name = "EVENTS", action = ArgAction::Append, help_heading = "Events")]
     pub(crate) events: Vec<String>,
 
     /// Events by libpfm4 name, such as inst_retired:any_p:u (repeatable)
-    #[arg(long, value_name = "EVENTS", action = ArgAction::Append)]
+    #[arg(long, value_name = "EVENTS", action = ArgAction::Append, help_heading = "Events", hide_short_help = true)]
     pub(crate) pfm_events: Vec<String>,
 
     /// Filter expression for the tracepoints of the last -e, in order
-    #[arg(long, value_name = "EXPR", action = ArgAction::Append, allow_hyphen_values = true)]
+    #[arg(long, value_name = "EXPR", action = ArgAction::Append, allow_hyphen_values = true, help_heading = "Events", hide_short_help = true)]
     pub(crate) filter: Vec<String>,
 
     /// Sample frequency in Hz, or `max`
-    #[arg(short = 'F', long = "freq", value_name = "HZ", conflicts_with = "count")]
+    #[arg(short = 'F', long = "freq", value_name = "HZ", conflicts_with = "count", help_heading = "Events")]
     pub(crate) freq: Option<String>,
 
     /// Sample every N events; `auto` uses the vendor's recommended period
-    #[arg(short = 'c', long, value_name = "N")]
+    #[arg(short = 'c', long, value_name = "N", help_heading = "Events")]
     pub(crate) count: Option<String>,
 
     /// Sample call chains by frame pointers
-    #[arg(short = 'g')]
+    #[arg(short = 'g', help_heading = "Events")]
     pub(crate) stacks: bool,
 
     /// Sample call chains: fp (frame pointers) or lbr (branch records)
-    #[arg(long, value_name = "MODE")]
+    #[arg(long, value_name = "MODE", help_heading = "Events")]
     pub(crate) call_graph: Option<String>,
 
     /// Maximum number of frames in a call chain
-    #[arg(long, value_name = "N", default_value_t = 127)]
+    #[arg(long, value_name = "N", default_value_t = 127, help_heading = "Events", hide_short_help = true)]
     pub(crate) max_stack: u16,
 
     /// Sample system-wide, on all CPUs (default)
-    #[arg(short = 'a', long)]
+    #[arg(short = 'a', long, help_heading = "Targets")]
     pub(crate) all_cpus: bool,
 
     /// Sample system-wide on these CPUs, such as 0-3,8
-    #[arg(short = 'C', long = "cpu", value_name = "CPUS")]
+    #[arg(short = 'C', long = "cpu", value_name = "CPUS", help_heading = "Targets")]
     pub(crate) cpus: Option<String>,
 
     /// Sample these running processes, by pid or name, with all their threads
-    #[arg(short = 'p', long = "pid", value_name = "PID|NAME,…", value_delimiter = ',', conflicts_with_all = ["tids", "uid"])]
+    #[arg(short = 'p', long = "pid", value_name = "PID|NAME,…", value_delimiter = ',', conflicts_with_all = ["tids", "uid"], help_heading = "Targets")]
     pub(crate) pids: Vec<String>,
 
     /// Sample these running threads
-    #[arg(short = 't', long = "tid", value_name = "TID,…", value_delimiter = ',', conflicts_with = "uid")]
+    #[arg(
+        short = 't',
+        long = "tid",
+        value_name = "TID,…",
+        value_delimiter = ',',
+        conflicts_with = "uid",
+        help_heading = "Targets"
+    )]
     pub(crate) tids: Vec<String>,
 
     /// Sample all processes of this user (name or uid)
-    #[arg(short = 'u', long = "uid", value_name = "USER")]
+    #[arg(short = 'u', long = "uid", value_name = "USER", help_heading = "Targets")]
     pub(crate) uid: Option<String>,
 
     /// Sample only in this cgroup; a list assigns one cgroup to each event
-    #[arg(short = 'G', long = "cgroup", value_name = "NAME,…")]
+    #[arg(short = 'G', long = "cgroup", value_name = "NAME,…", help_heading = "Targets")]
     pub(crate) cgroups: Option<String>,
 
     /// Do not sample child processes
-    #[arg(short = 'i', long)]
+    #[arg(short = 'i', long, help_heading = "Targets", hide_short_help = true)]
     pub(crate) no_inherit: bool,
 
     /// Size of each ring buffer: pages, or bytes with B, K, M or G (a power of two)
-    #[arg(short = 'm', long, value_name = "SIZE")]
+    #[arg(short = 'm', long, value_name = "SIZE", hide_short_help = true)]
     pub(crate) mmap_pages: Option<String>,
 
     /// Hide kernel samples
-    #[arg(short = 'K', long, alias = "hide_kernel_symbols")]
+    #[arg(short = 'K', long, alias = "hide_kernel_symbols", help_heading = "Filters")]
     pub(crate) hide_kernel_symbols: bool,
 
     /// Hide user samples
-    #[arg(short = 'U', long, alias = "hide_user_symbols", conflicts_with = "hide_kernel_symbols")]
+    #[arg(
+        short = 'U',
+        long,
+        alias = "hide_user_symbols",
+        conflicts_with = "hide_kernel_symbols",
+        help_heading = "Filters",
+        hide_short_help = true
+    )]
     pub(crate) hide_user_symbols: bool,
 
     /// Measure where threads wait, too: off-CPU time, with the stack of each wait
-    #[arg(long)]
+    #[arg(long, help_heading = "Waiting time", hide_short_help = true)]
     pub(crate) off_cpu: bool,
 
     /// Measure all time of each thread, running (cpu-clock) and waiting: --off-cpu -e cpu-clock
-    #[arg(long, conflicts_with = "events")]
+    #[arg(long, conflicts_with = "events", help_heading = "Waiting time")]
     pub(crate) wall: bool,
 
     /// Also show the kernel's idle functions, and threads waiting for work
-    #[arg(long)]
+    #[arg(long, help_heading = "Rows and columns")]
     pub(crate) idle: bool,
 
     /// Update interval, in seconds or with a unit (500ms)
-    #[arg(short = 'd', long, value_name = "TIME", default_value = "2")]
+    #[arg(short = 'd', long, value_name = "TIME", default_value = "2", help_heading = "Output")]
     pub(crate) delay: String,
 
     /// Reset counts after each update instead of letting older samples decay
-    #[arg(short = 'z', long)]
+    #[arg(short = 'z', long, help_heading = "Rows and columns", hide_short_help = true)]
     pub(crate) zero: bool,
 
     /// Keep all samples since the start instead of letting older ones decay
-    #[arg(long, conflicts_with = "zero")]
+    #[arg(long, conflicts_with = "zero", help_heading = "Rows and columns", hide_short_help = true)]
     pub(crate) accumulate: bool,
 
     /// Sort keys: comm, pid, tgid, tid, dso, sym, srcline, srcfile, cpu, socket, cgroup, weight, addr
-    #[arg(short, long, value_name = "KEY,…", value_delimiter = ',')]
+    #[arg(short, long, value_name = "KEY,…", value_delimiter = ',', help_heading = "Rows and columns")]
     pub(crate) sort: Vec<String>,
 
     /// Columns, in order: overhead, overhead_children, sample, period, and sort keys
-    #[arg(long, value_name = "FIELD,…", value_delimiter = ',')]
+    #[arg(
+        long,
+        value_name = "FIELD,…",
+        value_delimiter = ',',
+        help_heading = "Rows and columns",
+        hide_short_help = true
+    )]
     pub(crate) fields: Vec<String>,
 
     /// Group rows by the first sort key, then by the next, as a hierarchy (text only)
-    #[arg(short = 'H', long, conflicts_with_all = ["json", "tui", "group"])]
+    #[arg(short = 'H', long, conflicts_with_all = ["json", "tui", "group"], help_heading = "Rows and columns", hide_short_help = true)]
     pub(crate) hierarchy: bool,
 
     /// Show events side by side in one table
-    #[arg(long)]
+    #[arg(long, help_heading = "Rows and columns", hide_short_help = true)]
     pub(crate) group: bool,
 
     /// Sort by the member of the group with this index
-    #[arg(long, value_name = "INDEX")]
+    #[arg(long, value_name = "INDEX", help_heading = "Rows and columns", hide_short_help = true)]
     pub(crate) group_sort_idx: Option<usize>,
 
     /// Column widths of the text
-    #[arg(short = 'w', long, value_name = "N,…", value_delimiter = ',')]
+    #[arg(
+        short = 'w',
+        long,
+        value_name = "N,…",
+        value_delimiter = ',',
+        help_heading = "Rows and columns",
+        hide_short_help = true
+    )]
     pub(crate) column_widths: Vec<usize>,
 
     /// Show the number of samples
-    #[arg(short = 'n', long)]
+    #[arg(short = 'n', long, help_heading = "Rows and columns", hide_short_help = true)]
     pub(crate) show_nr_samples: bool,
 
     /// Show the sum of periods
-    #[arg(long)]
+    #[arg(long, help_heading = "Rows and columns", hide_short_help = true)]
     pub(crate) show_total_period: bool,
 
     /// Hide rows and tree branches below this percentage
-    #[arg(long, value_name = "PERCENT")]
+    #[arg(long, value_name = "PERCENT", help_heading = "Rows and columns", hide_short_help = true)]
     pub(crate) percent_limit: Option<f64>,
 
     /// Hide rows with this many samples or fewer
-    #[arg(short = 'f', long, value_name = "N")]
+    #[arg(short = 'f', long, value_name = "N", help_heading = "Rows and columns", hide_short_help = true)]
     pub(crate) count_filter: Option<u64>,
 
     /// What percentages refer to: all samples (absolute) or those that pass the filters (relative)
-    #[arg(long, value_name = "OF", default_value = "absolute", value_parser = ["absolute", "relative"])]
+    #[arg(long, value_name = "OF", default_value = "absolute", value_parser = ["absolute", "relative"], help_heading = "Rows and columns", hide_short_help = true)]
     pub(crate) percentage: String,
 
     /// Maximum number of rows per table; 0 shows all [default: 20; all with --json]
-    #[arg(short = 'E', long, visible_alias = "limit", value_name = "N")]
+    #[arg(
+        short = 'E',
+        long,
+        visible_alias = "limit",
+        value_name = "N",
+        help_heading = "Rows and columns",
+        hide_short_help = true
+    )]
     pub(crate) entries: Option<usize>,
 
     /// Include callees in the cost of a function (default with call chains)
-    #[arg(long, overrides_with = "no_children")]
+    #[arg(long, overrides_with = "no_children", help_heading = "Rows and columns", hide_short_help = true)]
     pub(crate) children: bool,
 
     /// Show only the self cost of functions
-    #[arg(long)]
+    #[arg(long, help_heading = "Rows and columns", hide_short_help = true)]
     pub(crate) no_children: bool,
 
     /// Attribute the cost of callees to these functions
-    #[arg(long, value_name = "REGEX")]
+    #[arg(long, value_name = "REGEX", help_heading = "Filters", hide_short_help = true)]
     pub(crate) ignore_callees: Option<String>,
 
     /// Include only threads with these names
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', help_heading = "Filters")]
     pub(crate) comms: Vec<String>,
 
     /// Include only these programs and libraries
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', help_heading = "Filters")]
     pub(crate) dsos: Vec<String>,
 
     /// Include only these functions
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', help_heading = "Filters")]
     pub(crate) symbols: Vec<String>,
 
     /// Show mangled symbol names
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) no_demangle: bool,
 
     /// x86 assembly syntax: att or intel
-    #[arg(short = 'M', long, value_name = "STYLE", default_value = "att", value_parser = ["att", "intel"])]
+    #[arg(short = 'M', long, value_name = "STYLE", default_value = "att", value_parser = ["att", "intel"], hide_short_help = true)]
     pub(crate) disassembler_style: String,
 
     /// Directory that replaces the start of source paths; --prefix-strip sets how many components
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", hide_short_help = true)]
     pub(crate) prefix: Option<PathBuf>,
 
     /// Number of leading components to strip from source paths
-    #[arg(long, value_name = "N", default_value_t = 0, requires = "prefix")]
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "prefix", hide_short_help = true)]
     pub(crate) prefix_strip: usize,
 
     /// Real-time priority (1 to 99) of the thread that reads the ring buffers
-    #[arg(short = 'r', long, value_name = "PRIORITY", value_parser = clap::value_parser!(i32).range(1..=99))]
+    #[arg(short = 'r', long, value_name = "PRIORITY", value_parser = clap::value_parser!(i32).range(1..=99), hide_short_help = true)]
     pub(crate) realtime: Option<i32>,
 
     /// Print plain tables, as in a pipe
-    #[arg(long, conflicts_with = "tui")]
+    #[arg(long, conflicts_with = "tui", help_heading = "Output")]
     pub(crate) stdio: bool,
 
     /// Use the full-screen interface (default on a terminal)
-    #[arg(long)]
+    #[arg(long, help_heading = "Output", hide_short_help = true)]
     pub(crate) tui: bool,
 
     #[command(flatten)]
@@ -222,32 +256,32 @@ pub struct TopArgs {
     pub(crate) screen: ScreenOptions,
 
     /// Print a JSON object with all rows on a separate line for each interval
-    #[arg(long, conflicts_with = "tui")]
+    #[arg(long, conflicts_with = "tui", help_heading = "Output", hide_short_help = true)]
     pub(crate) json: bool,
 
     /// Stop after this time, in milliseconds or with a unit (30s, 5m)
-    #[arg(long, visible_alias = "duration", value_name = "TIME")]
+    #[arg(long, visible_alias = "duration", value_name = "TIME", help_heading = "Output")]
     pub(crate) timeout: Option<String>,
 
     /// Kernel image with symbols (vmlinux)
-    #[arg(short = 'k', long, value_name = "FILE")]
+    #[arg(short = 'k', long, value_name = "FILE", hide_short_help = true)]
     pub(crate) vmlinux: Option<PathBuf>,
 
     /// Copy of /proc/kallsyms
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(crate) kallsyms: Option<PathBuf>,
 
     /// Whether to reserve the hardware counters, or to yield to other reservations: auto, check, require,
     /// yield, off
-    #[arg(long, value_name = "POLICY", default_value = "auto", value_parser = ["auto", "check", "require", "yield", "off"])]
+    #[arg(long, value_name = "POLICY", default_value = "auto", value_parser = ["auto", "check", "require", "yield", "off"], help_heading = "Events", hide_short_help = true)]
     pub(crate) reserve: String,
 
     /// Print details about the opened events
-    #[arg(short = 'v', long, action = ArgAction::Count)]
+    #[arg(short = 'v', long, action = ArgAction::Count, help_heading = "Output", hide_short_help = true)]
     pub(crate) verbose: u8,
 
     /// Print errors only
-    #[arg(short = 'q', long)]
+    #[arg(short = 'q', long, help_heading = "Output", hide_short_help = true)]
     pub(crate) quiet: bool,
 
     /// Run this command and sample it until it ends; its output is discarded

@@ -22,137 +22,156 @@ docs/trace.md explains the lines and the columns."
 )]
 pub struct TraceArgs {
     /// Trace only these calls: names, %CLASS as in strace, /REGEX/, NAME*; a leading ! excludes them
-    #[arg(short = 'e', long = "expr", visible_alias = "event", value_name = "CALL,…", action = ArgAction::Append)]
+    #[arg(short = 'e', long = "expr", visible_alias = "event", value_name = "CALL,…", action = ArgAction::Append, help_heading = "Calls")]
     pub(crate) calls: Vec<String>,
 
     /// Show only calls that fail
-    #[arg(long)]
+    #[arg(long, help_heading = "Calls")]
     pub(crate) failure: bool,
 
     /// Show only calls that take at least this long, in milliseconds or with a unit (50us)
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", help_heading = "Calls")]
     pub(crate) min_duration: Option<String>,
 
     /// Print only tables: one of each thread's calls, and one of all calls
-    #[arg(short = 's', long, conflicts_with_all = ["with_summary", "summary_only"])]
+    #[arg(short = 's', long, conflicts_with_all = ["with_summary", "summary_only"], help_heading = "Tables")]
     pub(crate) summary: bool,
 
     /// Print each call, then the tables of -s
-    #[arg(short = 'S', long, conflicts_with = "summary_only")]
+    #[arg(short = 'S', long, conflicts_with = "summary_only", help_heading = "Tables")]
     pub(crate) with_summary: bool,
 
     /// Print only one table of all calls, with the columns of strace -c
-    #[arg(short = 'c', long)]
+    #[arg(short = 'c', long, help_heading = "Tables")]
     pub(crate) summary_only: bool,
 
     /// Print timestamps of the clock, in milliseconds, instead of times since the first call
-    #[arg(short = 'T', long)]
+    #[arg(short = 'T', long, help_heading = "Calls", hide_short_help = true)]
     pub(crate) time: bool,
 
     /// Maximum number of bytes to print of a string or buffer; paths are printed in full
-    #[arg(long, value_name = "BYTES", default_value_t = 32, value_parser = clap::value_parser!(u64).range(..=16 << 20))]
+    #[arg(long, value_name = "BYTES", default_value_t = 32, value_parser = clap::value_parser!(u64).range(..=16 << 20), help_heading = "Calls", hide_short_help = true)]
     pub(crate) string_limit: u64,
 
     /// Stop after this many calls
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = "Duration", hide_short_help = true)]
     pub(crate) max_events: Option<u64>,
 
     /// Tables that -s prints: one per thread plus one for all threads, or only the latter
-    #[arg(long, value_name = "MODE", default_value = "thread", value_parser = ["thread", "total"])]
+    #[arg(long, value_name = "MODE", default_value = "thread", value_parser = ["thread", "total"], help_heading = "Tables", hide_short_help = true)]
     pub(crate) summary_mode: String,
 
     /// Maximum number of rows of each table, and of calls printed with --json; 0 prints all [default: all]
-    #[arg(long, visible_alias = "limit", value_name = "N")]
+    #[arg(long, visible_alias = "limit", value_name = "N", help_heading = "Tables", hide_short_help = true)]
     pub(crate) max_summary: Option<usize>,
 
     /// In tables, show how often each error occurred
-    #[arg(long)]
+    #[arg(long, help_heading = "Tables")]
     pub(crate) errno_summary: bool,
 
     /// Print the stack of each call, after tracing has ended; short for --call-graph auto
-    #[arg(short = 'g')]
+    #[arg(short = 'g', help_heading = "Calls")]
     pub(crate) stacks: bool,
 
     /// Print the stack of each call, unwound with this method: auto, dwarf or fp; dwarf,16384 sets the size
     /// of stack copies
-    #[arg(long, value_name = "MODE")]
+    #[arg(long, value_name = "MODE", help_heading = "Calls", hide_short_help = true)]
     pub(crate) call_graph: Option<String>,
 
     /// Maximum number of frames in a stack
-    #[arg(long, value_name = "N", default_value_t = 127)]
+    #[arg(long, value_name = "N", default_value_t = 127, help_heading = "Calls", hide_short_help = true)]
     pub(crate) max_stack: usize,
 
     /// Trace these running processes, by pid or name, with all their threads
-    #[arg(short = 'p', long = "pid", value_name = "PID|NAME,…", value_delimiter = ',', conflicts_with_all = ["tids", "uid"])]
+    #[arg(short = 'p', long = "pid", value_name = "PID|NAME,…", value_delimiter = ',', conflicts_with_all = ["tids", "uid"], help_heading = "Targets")]
     pub(crate) pids: Vec<String>,
 
     /// Trace these running threads
-    #[arg(short = 't', long = "tid", value_name = "TID,…", value_delimiter = ',', conflicts_with = "uid")]
+    #[arg(
+        short = 't',
+        long = "tid",
+        value_name = "TID,…",
+        value_delimiter = ',',
+        conflicts_with = "uid",
+        help_heading = "Targets"
+    )]
     pub(crate) tids: Vec<String>,
 
     /// Trace all processes of this user (name or uid)
-    #[arg(short = 'u', long = "uid", value_name = "USER")]
+    #[arg(short = 'u', long = "uid", value_name = "USER", help_heading = "Targets")]
     pub(crate) uid: Option<String>,
 
     /// Trace the whole machine, except pmc itself
-    #[arg(short = 'a', long)]
+    #[arg(short = 'a', long, help_heading = "Targets")]
     pub(crate) all_cpus: bool,
 
     /// Trace these CPUs, such as 0-3,8
-    #[arg(short = 'C', long = "cpu", value_name = "CPUS")]
+    #[arg(short = 'C', long = "cpu", value_name = "CPUS", help_heading = "Targets", hide_short_help = true)]
     pub(crate) cpus: Option<String>,
 
     /// Trace only processes in this cgroup (with -a)
-    #[arg(short = 'G', long = "cgroup", value_name = "NAME")]
+    #[arg(
+        short = 'G',
+        long = "cgroup",
+        value_name = "NAME",
+        help_heading = "Targets",
+        hide_short_help = true
+    )]
     pub(crate) cgroup: Option<String>,
 
     /// Exclude these threads
-    #[arg(long, value_name = "TID,…", value_delimiter = ',')]
+    #[arg(
+        long,
+        value_name = "TID,…",
+        value_delimiter = ',',
+        help_heading = "Targets",
+        hide_short_help = true
+    )]
     pub(crate) filter_pids: Vec<u32>,
 
     /// Do not trace child processes
-    #[arg(long)]
+    #[arg(long, help_heading = "Targets", hide_short_help = true)]
     pub(crate) no_inherit: bool,
 
     /// Read this recording instead of tracing; `-` reads standard input
-    #[arg(short = 'i', long, value_name = "FILE", conflicts_with_all = ["pids", "tids", "uid", "all_cpus", "cpus", "command"])]
+    #[arg(short = 'i', long, value_name = "FILE", conflicts_with_all = ["pids", "tids", "uid", "all_cpus", "cpus", "command"], help_heading = "Targets")]
     pub(crate) input: Option<PathBuf>,
 
     /// Write to this file instead of stderr (stdout if no command is run)
-    #[arg(short = 'o', long, value_name = "FILE")]
+    #[arg(short = 'o', long, value_name = "FILE", help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
 
     /// Delay before tracing, in milliseconds or with a unit (2s)
-    #[arg(short = 'D', long, value_name = "TIME")]
+    #[arg(short = 'D', long, value_name = "TIME", help_heading = "Duration", hide_short_help = true)]
     pub(crate) delay: Option<String>,
 
     /// Stop after this time, in milliseconds or with a unit (10s, 2m)
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", help_heading = "Duration")]
     pub(crate) timeout: Option<String>,
 
     /// With a unit (10s), the same as --timeout; a bare number is perf's option and means --min-duration
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", help_heading = "Duration", hide_short_help = true)]
     pub(crate) duration: Option<String>,
 
     /// Size of each ring buffer: pages, or bytes with B, K, M or G (a power of two) [default: 8M]
-    #[arg(short = 'm', long, value_name = "SIZE")]
+    #[arg(short = 'm', long, value_name = "SIZE", help_heading = "Resources", hide_short_help = true)]
     pub(crate) mmap_pages: Option<String>,
 
     /// Real-time priority of pmc, which avoids losing calls on a busy machine; 0: none [default: 1, if
     /// permitted]
-    #[arg(short = 'r', long, value_name = "PRIORITY", value_parser = clap::value_parser!(i32).range(0..=99))]
+    #[arg(short = 'r', long, value_name = "PRIORITY", value_parser = clap::value_parser!(i32).range(0..=99), help_heading = "Resources", hide_short_help = true)]
     pub(crate) realtime: Option<i32>,
 
     /// Print one JSON object per call; with -s or -c, one document
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
 
     /// Print details about the opened events
-    #[arg(short = 'v', long, action = ArgAction::Count)]
+    #[arg(short = 'v', long, action = ArgAction::Count, help_heading = "Output", hide_short_help = true)]
     pub(crate) verbose: u8,
 
     /// Print only calls, errors and losses
-    #[arg(short = 'q', long)]
+    #[arg(short = 'q', long, help_heading = "Output", hide_short_help = true)]
     pub(crate) quiet: bool,
 
     /// Command to run and trace, with its arguments

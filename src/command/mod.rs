@@ -49,7 +49,6 @@ use std::path::Path;
 use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser as _};
 
-use crate::cli::help_groups::brief;
 use crate::cli::perf_only::{FREEBSD_ONLY, PERF_ONLY};
 use crate::cli::perf_options::{self, OptionTreatment};
 use crate::cli::persist::PersistCommand;
@@ -118,7 +117,7 @@ fn carry_out_typed(command: Command, columns: Option<&pmcstat::PmcstatColumns>) 
         Command::Export(typed) => typed.source.quiet,
         _ => false,
     });
-    let mut cli = Cli { buildid_dir: None, paginate: false, no_pager: false, command };
+    let mut cli = Cli::of(command);
     ended(load_settings(&mut cli, None).and_then(|settings| run(cli, &settings, columns)))
 }
 
@@ -131,14 +130,9 @@ pub fn carry_out(words: Vec<OsString>) -> Exit {
     if let Some(answered) = words.get(1).and_then(|word| listings::answer(word, Command::NAMES, &parser)) {
         return ended(answered);
     }
-    let brief = brief_help(&words);
-    let (mut cli, matches) = match parse(words) {
+    let (mut cli, matches) = match parse(words.clone()) {
         Ok(typed) => typed,
-        Err(answer) if answer.kind() == ErrorKind::DisplayHelp => {
-            return brief
-                .and_then(|mut brief| brief.print_help().ok())
-                .map_or_else(|| show(&answer), |()| Exit::Done);
-        }
+        Err(answer) if answer.kind() == ErrorKind::DisplayHelp => return ended(print_help(&words)),
         Err(answer) => return show(&answer),
     };
     let ran = answer_perf_options(&matches)
@@ -159,17 +153,28 @@ fn ended(ran: Result<Exit>) -> Exit {
     })
 }
 
-/// If the command line requests the short help (`-h`, which lists only common options), returns the parser
-/// that prints it.
-fn brief_help(words: &[OsString]) -> Option<clap::Command> {
-    let own = words.split(|word| word == "--").next()?;
-    if !own.iter().any(|word| word == "-h") {
-        return None;
-    }
-    let mut parser = Cli::command();
-    let name = own.iter().skip(1).find(|word| !word.as_encoded_bytes().starts_with(b"-"))?;
+/// Prints the help that this command line requests. `-h` lists only the common options of a command, which are
+/// those without `hide_short_help`.
+fn print_help(words: &[OsString]) -> Result<Exit> {
+    let own = words.split(|word| word == "--").next().unwrap_or_default();
+    let is_brief = own.iter().any(|word| word == "-h");
+    let mut parser = parser();
     parser.build();
-    brief(parser.find_subcommand(name)?.clone())
+    let command = usage::command_of(&parser, words).clone();
+    let has_more = command.get_arguments().any(clap::Arg::is_hide_short_help_set);
+    let mut command = match (has_more, is_brief) {
+        (false, _) => command,
+        (true, true) => {
+            let name = command.get_bin_name().unwrap_or_default().trim_start_matches("pmc ");
+            let more = format!("All options: pmc help {name}, or --help");
+            let examples = command.get_after_help().map(|examples| format!("{examples}\n\n"));
+            command.after_help(examples.unwrap_or_default() + &more)
+        }
+        // clap's own long help needs several lines for each option.
+        (true, false) => command.mut_args(|option| option.hide_short_help(false)),
+    };
+    let printed = command.print_help().and_then(|()| std::io::stdout().flush());
+    printed.map(|()| Exit::Done).map_err(|error| Error::output("the help", error))
 }
 
 /// Prints the parser's output: help, the version or an error.
@@ -194,7 +199,9 @@ fn show(answer: &clap::Error) -> Exit {
 /// Prints the `--help` of this command, or of pmc if `command` is empty.
 fn help(command: &[String]) -> Exit {
     let words = ["pmc"].into_iter().chain(command.iter().map(String::as_str)).chain(["--help"]);
-    match parser().try_get_matches_from(joined_words(words.map(OsString::from).collect())) {
+    let words = joined_words(words.map(OsString::from).collect());
+    match parser().try_get_matches_from(&words) {
+        Err(answer) if answer.kind() == ErrorKind::DisplayHelp => ended(print_help(&words)),
         Err(answer) => show(&answer),
         // The second word is a command to run rather than a pmc command, and `--help` was an argument of that
         // command.

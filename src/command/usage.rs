@@ -24,14 +24,16 @@ pub(super) fn with_command(
 ) -> clap::Error {
     if complaint.get(ContextKind::Usage).is_none() {
         parser.build();
-        let mut command = &parser;
-        for word in words.iter().skip(1).take_while(|word| *word != "--") {
-            command = command.find_subcommand(word).unwrap_or(command);
-        }
-        let name = command.get_bin_name().unwrap_or("pmc").replace("stat-", "stat ");
+        let name = command_of(&parser, words).get_bin_name().unwrap_or("pmc").replace("stat-", "stat ");
         complaint.insert(ContextKind::Usage, ContextValue::String(name));
     }
     complaint
+}
+
+/// Returns the command that these words run. `parser` has been built.
+pub(super) fn command_of<'a>(parser: &'a clap::Command, words: &[OsString]) -> &'a clap::Command {
+    let own = words.iter().skip(1).take_while(|word| *word != "--");
+    own.fold(parser, |command, word| command.find_subcommand(word).unwrap_or(command))
 }
 
 /// Returns the error of a value's own parser, with the option as it is usually typed: by its letter, if it

@@ -7,30 +7,30 @@ use clap::Args;
 #[derive(Debug, Clone, Default, Args)]
 pub struct SampleFilter {
     /// Include only threads with these names
-    #[arg(short = 'c', long, value_name = "NAME,…", value_delimiter = ',')]
+    #[arg(short = 'c', long, value_name = "NAME,…", value_delimiter = ',', help_heading = "Filters")]
     pub comms: Vec<String>,
 
     /// Include only these processes
-    #[arg(long, value_name = "PID,…", value_delimiter = ',')]
+    #[arg(long, value_name = "PID,…", value_delimiter = ',', help_heading = "Filters")]
     pub pid: Vec<i32>,
 
     /// Include only these threads
-    #[arg(long, value_name = "TID,…", value_delimiter = ',')]
+    #[arg(long, value_name = "TID,…", value_delimiter = ',', help_heading = "Filters")]
     pub tid: Vec<i32>,
 
     /// Include only samples on these CPUs, such as 0-3,8
-    #[arg(short = 'C', long, value_name = "CPUS")]
+    #[arg(short = 'C', long, value_name = "CPUS", help_heading = "Filters")]
     pub cpu: Option<String>,
 
     /// Include only this time range: FROM,TO in seconds of the recording's clock, or 10%-20%
-    #[arg(long, value_name = "SPAN")]
+    #[arg(long, value_name = "SPAN", help_heading = "Filters")]
     pub time: Option<String>,
 
     /// Include the waiting time of idle threads, such as the workers of a pool
-    #[arg(long)]
+    #[arg(long, help_heading = "Call stacks", hide_short_help = true)]
     pub idle: bool,
 
     /// Do not complete truncated stacks from other samples of the thread
-    #[arg(long)]
+    #[arg(long, help_heading = "Call stacks", hide_short_help = true)]
     pub no_join: bool,
 }

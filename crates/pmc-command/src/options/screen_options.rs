@@ -6,6 +6,6 @@ use clap::Args;
 #[derive(Debug, Clone, Default, Args)]
 pub struct ScreenOptions {
     /// Colours for a dark or light terminal; auto asks the terminal [default: $PMC_THEME, else auto]
-    #[arg(long, value_name = "THEME", value_parser = ["auto", "dark", "light"])]
+    #[arg(long, value_name = "THEME", value_parser = ["auto", "dark", "light"], help_heading = "Output")]
     pub theme: Option<String>,
 }

@@ -6,63 +6,75 @@ use clap::Args;
 #[derive(Debug, Clone, Args)]
 pub struct StackOptions {
     /// Maximum number of frames in a call chain; outer frames beyond this are dropped
-    #[arg(long, value_name = "FRAMES", default_value_t = 127)]
+    #[arg(
+        long,
+        value_name = "FRAMES",
+        default_value_t = 127,
+        help_heading = "Call stacks",
+        hide_short_help = true
+    )]
     pub max_stack: usize,
 
     /// Complete LBR call chains (record --call-graph lbr) from earlier samples of the thread
-    #[arg(long)]
+    #[arg(long, help_heading = "Call stacks", hide_short_help = true)]
     pub stitch_lbr: bool,
 
     /// Include only these programs and libraries
-    #[arg(short = 'd', long, value_name = "NAME,…", value_delimiter = ',')]
+    #[arg(short = 'd', long, value_name = "NAME,…", value_delimiter = ',', help_heading = "Filters")]
     pub dsos: Vec<String>,
 
     /// Include only these functions
-    #[arg(short = 'S', long, value_name = "NAME,…", value_delimiter = ',')]
+    #[arg(short = 'S', long, value_name = "NAME,…", value_delimiter = ',', help_heading = "Filters")]
     pub symbols: Vec<String>,
 
     /// Include only functions whose names contain this
-    #[arg(long, value_name = "PART")]
+    #[arg(long, value_name = "PART", help_heading = "Filters", hide_short_help = true)]
     pub symbol_filter: Option<String>,
 
     /// Include only functions with known names
-    #[arg(short = 'U', long)]
+    #[arg(short = 'U', long, help_heading = "Filters", hide_short_help = true)]
     pub hide_unresolved: bool,
 
     /// Include only time in these thread states: running, runnable (waiting for a CPU), blocked, or waiting
     /// (both)
-    #[arg(long, value_name = "STATE,…", value_delimiter = ',')]
+    #[arg(
+        long,
+        value_name = "STATE,…",
+        value_delimiter = ',',
+        help_heading = "Filters",
+        hide_short_help = true
+    )]
     pub state: Vec<String>,
 
     /// Also sort by the innermost caller that matches this pattern
-    #[arg(short = 'p', long, value_name = "REGEX")]
+    #[arg(short = 'p', long, value_name = "REGEX", help_heading = "Call stacks", hide_short_help = true)]
     pub parent: Option<String>,
 
     /// Include only samples with a caller that matches --parent
-    #[arg(short = 'x', long)]
+    #[arg(short = 'x', long, help_heading = "Filters", hide_short_help = true)]
     pub exclude_other: bool,
 
     /// Attribute the cost of callees to these functions
-    #[arg(long, value_name = "REGEX")]
+    #[arg(long, value_name = "REGEX", help_heading = "Call stacks", hide_short_help = true)]
     pub ignore_callees: Option<String>,
 
     /// Include only samples on the CPUs of this socket
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", help_heading = "Filters", hide_short_help = true)]
     pub socket_filter: Option<u32>,
 
     /// Show inlined functions and source lines (default)
-    #[arg(long, overrides_with = "no_inline")]
+    #[arg(long, overrides_with = "no_inline", help_heading = "Names", hide_short_help = true)]
     pub inline: bool,
 
     /// Do not look for inlined functions
-    #[arg(long)]
+    #[arg(long, help_heading = "Names")]
     pub no_inline: bool,
 
     /// Demangle symbol names (default)
-    #[arg(long, overrides_with = "no_demangle")]
+    #[arg(long, overrides_with = "no_demangle", help_heading = "Names", hide_short_help = true)]
     pub demangle: bool,
 
     /// Show mangled symbol names
-    #[arg(long)]
+    #[arg(long, help_heading = "Names", hide_short_help = true)]
     pub no_demangle: bool,
 }
