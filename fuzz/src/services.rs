@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use pmc::config::{self, Config};
-use pmc_view::export::push::reply::read_reply;
-use pmc_view::export::push::said;
+use pmc_formats::export::push::reply::read_reply;
+use pmc_formats::export::push::said;
 use pmc_view::openmetrics;
 use pmc_recording::holder::hold;
 use pmc_recording::persistent::PersistentEntry;

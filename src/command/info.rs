@@ -6,7 +6,6 @@
 use std::io::Write;
 
 use crate::cli::info::InfoArgs;
-use pmc_analysis::import;
 use pmc_analysis::profile::machine::{self as shown, MachineReport};
 use pmc_command::pager::PagedOutput;
 use pmc_command::reasons::{cleaned, no_tracepoint, why};
@@ -17,6 +16,7 @@ use pmc_events::counter::refusal;
 use pmc_events::counter::reservation::{self, LockFile};
 use pmc_events::event::listing;
 use pmc_events::event::vendor::Vendor;
+use pmc_formats::import;
 use pmc_sys::abi::attr::kind;
 use pmc_sys::abi::{Attr, generic};
 use pmc_sys::error::{Error, Exit, Result};

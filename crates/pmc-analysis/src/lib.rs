@@ -2,14 +2,12 @@
 //!
 //! - [`session`]: processes, threads and mappings over time; resolves each sample against the state at the
 //!   time of the sample.
-//! - [`import`]: opens recordings, and profiles of other programs, which it converts to recordings.
 //! - [`interval`]: pairs events, and measures the time between them. Pure, without I/O.
 //! - [`profile`]: aggregated samples and counts. Pure, without I/O.
 //! - [`analysis`]: loads a recording, symbolizes its addresses, and answers queries about it or about live
 //!   data.
 
 pub mod analysis;
-pub mod import;
 pub mod interval;
 pub mod profile;
 pub mod session;

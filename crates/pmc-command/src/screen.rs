@@ -6,13 +6,13 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use pmc_analysis::profile::sampled::{Profile, Query, StackProfile};
+use pmc_formats::export::{ExportContents, ExportFormat, RecordingCircumstances};
 use pmc_sys::error::{Error, Exit, Result};
 use pmc_sys::sys::credentials;
 use pmc_sys::sys::signal::{self, Signals};
 use pmc_text::terminal::Stream;
 use pmc_text::terminal::theme::Background;
 use pmc_tui::{EngineHandle, Inbox, ScreenContext, ScreenEnd, Waker};
-use pmc_view::export::{ExportContents, ExportFormat, RecordingCircumstances};
 use pmc_view::report::ReportLayout;
 
 /// Environment variable that makes the screen panic while drawing. Tests use it to check that the terminal is
@@ -92,7 +92,7 @@ pub fn export(
     let doing = || format!("writing {}", path.display());
     let file = OpenOptions::new().write(true).create_new(true).open(path);
     let mut out = BufWriter::new(file.map_err(|error| Error::io(doing(), error))?);
-    pmc_view::export::write(&mut out, format, &contents)
+    pmc_formats::export::write(&mut out, format, &contents)
         .and_then(|()| out.flush())
         .map_err(|error| Error::io(doing(), error))
 }

@@ -11,8 +11,8 @@ use std::time::Instant;
 
 use pmc_analysis::profile::annotate::Listing;
 use pmc_analysis::profile::sampled::{FunctionRef, Query, QueryAnswer};
+use pmc_formats::export::ExportFormat;
 use pmc_sys::error::{Error, Result};
-use pmc_view::export::ExportFormat;
 
 /// Commands for a live engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 pub(super) use plan::AnnotatePlan;
 use pmc_analysis::analysis::{Analysis, recording_quality};
-use pmc_analysis::import;
 use pmc_analysis::session::Session;
 use pmc_command::pager::PagedOutput;
 use pmc_command::progress::Bars;
 use pmc_command::{recording_screen, screen};
+use pmc_formats::import;
 use pmc_sys::error::{Error, Exit, Result};
 use pmc_view::annotate::AnnotateFacts;
 

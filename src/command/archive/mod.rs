@@ -6,8 +6,8 @@ mod tar;
 pub(super) use plan::ArchivePlan;
 
 use pmc_analysis::analysis::archive::{self, ArchiveSizes};
-use pmc_analysis::import;
 use pmc_command::progress::Bars;
+use pmc_formats::import;
 use pmc_sys::error::{Exit, Result, say};
 use pmc_text::text::clean;
 use pmc_text::units::bytes;

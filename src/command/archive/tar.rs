@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use pmc_analysis::analysis::header;
-use pmc_analysis::import;
+use pmc_formats::import;
 use pmc_symbols::symbol::{BuildId, BuildIdCache, SymbolModule, SymbolOptions};
 use pmc_sys::error::{Error, Result, say};
 use pmc_sys::sys::helper_program::helper;

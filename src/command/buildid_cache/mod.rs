@@ -11,8 +11,8 @@ pub(super) use plan::BuildidCachePlan;
 use plan::CacheStep;
 
 use pmc_analysis::analysis::header;
-use pmc_analysis::import;
 use pmc_command::pager::PagedOutput;
+use pmc_formats::import;
 use pmc_symbols::symbol::{BuildId, BuildIdCache, CacheEntry, Image, SymbolModule, elf};
 use pmc_sys::error::{Error, Exit, Result, say};
 

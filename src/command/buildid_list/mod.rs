@@ -9,8 +9,8 @@ use std::path::Path;
 pub(super) use plan::BuildidListPlan;
 
 use pmc_analysis::analysis::{header, recording_quality};
-use pmc_analysis::import;
 use pmc_command::pager::PagedOutput;
+use pmc_formats::import;
 use pmc_symbols::symbol::{Image, RunningKernel, elf};
 use pmc_sys::error::{Error, Exit, Result};
 use pmc_text::text::hex;

@@ -8,9 +8,9 @@ pub(super) use plan::DataPlan;
 
 use pmc_analysis::analysis::header;
 use pmc_analysis::analysis::script::{NamedRecording, ScriptLine};
-use pmc_analysis::import;
 use pmc_analysis::session::Session;
 use pmc_command::progress::Bars;
+use pmc_formats::import;
 use pmc_sys::error::{Error, Exit, Result};
 use pmc_view::script::perf_json;
 

@@ -12,6 +12,7 @@ use pmc_analysis::profile::gate::{UnusableReason, judge};
 use pmc_command::gate;
 use pmc_command::pager::PagedOutput;
 use pmc_command::progress::Bars;
+use pmc_formats::import;
 use pmc_sys::error::{Error, Exit, Result, say};
 use pmc_view::gate::CiFormat;
 
@@ -21,10 +22,13 @@ use pmc_view::gate::CiFormat;
 /// Fails if a recording cannot be read, the recordings have no event in common, or the output cannot be
 /// written.
 pub(super) fn run(plan: &DiffPlan) -> Result<Exit> {
-    let sides = DiffSides::load(&plan.request, &Bars).map_err(|error| match plan.names_both {
-        true => error,
-        false => error.try_this("specify both recordings: pmc diff OLD NEW"),
-    })?;
+    let sides =
+        DiffSides::load(&plan.request, |path| import::open(path), &Bars).map_err(|error| {
+            match plan.names_both {
+                true => error,
+                false => error.try_this("specify both recordings: pmc diff OLD NEW"),
+            }
+        })?;
     let (damage, exit) = (sides.damage(), if sides.lose_samples() { Exit::Failure } else { Exit::Done });
     recording_quality::warn_of_names(sides.name_failures());
     let comparison = sides.compare(&plan.request)?;
@@ -70,7 +74,7 @@ pub(super) fn compare(
     labels: Vec<String>,
 ) -> Result<(Diff, GroupComparison, Vec<UnusableReason>)> {
     plan.request.labels = labels;
-    let sides = DiffSides::load(&plan.request, &Bars)?;
+    let sides = DiffSides::load(&plan.request, |path| import::open(path), &Bars)?;
     recording_quality::warn_of_names(sides.name_failures());
     let comparison = sides.compare(&plan.request)?;
     let request = plan.groups.map(|groups| groups.request).ok_or_else(|| Error::usage("no groups"))?;

@@ -7,8 +7,8 @@ mod plan;
 pub(super) use plan::EvlistPlan;
 
 use pmc_analysis::analysis::{header, recording_quality};
-use pmc_analysis::import;
 use pmc_command::pager::PagedOutput;
+use pmc_formats::import;
 use pmc_sys::error::{Error, Exit, Result};
 
 /// Runs the command.

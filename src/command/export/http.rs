@@ -9,12 +9,12 @@ use std::net::{IpAddr, TcpStream, ToSocketAddrs};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
+use pmc_formats::export::push::reply::{HttpReply, read_reply};
 use pmc_sys::error::{Error, Result, kernel_words};
 use pmc_sys::sys::descriptor;
 use pmc_sys::sys::helper_program::helper;
 use pmc_sys::sys::replacement::create_temporary;
 use pmc_text::text::clean;
-use pmc_view::export::push::reply::{HttpReply, read_reply};
 
 /// Maximum time for a request and its reply.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);

@@ -14,20 +14,20 @@ use std::sync::Arc;
 
 pub(super) use plan::ExportPlan;
 use pmc_analysis::analysis::{Analysis, NamedSamples, header, recording_quality};
-use pmc_analysis::import;
 use pmc_analysis::profile::sampled::{Profile, Query, StackProfile, StringTable, ThreadState};
 use pmc_analysis::session::samples::SampleAttribute;
 use pmc_analysis::session::{CodeLocation, Session};
 use pmc_command::destination::Destination;
 use pmc_command::progress::Bars;
 use pmc_command::warning::CommandWarning;
+use pmc_formats::export::folded::{self, FoldedMarks};
+use pmc_formats::export::gmon::{self, LinkAddresses};
+use pmc_formats::export::parquet::ParquetExport;
+use pmc_formats::export::{self, ExportContents, ExportFormat, RecordingCircumstances};
+use pmc_formats::import;
 use pmc_symbols::symbol::MissingDataReason;
 use pmc_sys::error::{AdvisedOption, Error, Exit, Result, say};
 use pmc_text::text::clean;
-use pmc_view::export::folded::{self, FoldedMarks};
-use pmc_view::export::gmon::{self, LinkAddresses};
-use pmc_view::export::parquet::ParquetExport;
-use pmc_view::export::{self, ExportContents, ExportFormat, RecordingCircumstances};
 
 /// Runs the command.
 ///

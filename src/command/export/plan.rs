@@ -12,6 +12,7 @@ use pmc_analysis::profile::sampled::{Filter, NameStyle, Query, StackDirection};
 use pmc_analysis::session::samples::{SampleAttribute, TimeBuckets};
 use pmc_command::destination::{Destination, is_standard};
 use pmc_command::plan;
+use pmc_formats::export::{ExportFormat, RecordingOrigin, RowDetail};
 use pmc_perfdata::perfdata::Reader;
 use pmc_perfdata::perfdata::feature::ClockData;
 use pmc_symbols::symbol::Depth;
@@ -20,7 +21,6 @@ use pmc_sys::abi::sample_type;
 use pmc_sys::error::{AdvisedOption, Error, Result};
 use pmc_text::text::{clean, nearest};
 use pmc_text::units::{S, parse_duration};
-use pmc_view::export::{ExportFormat, RecordingOrigin, RowDetail};
 use pmc_view::report::ReportLayout;
 
 /// Maximum number of functions whose code is included.
@@ -171,7 +171,7 @@ impl ExportPlan {
                 ));
         }
         to(&output, format).is_not(&input)?;
-        // A pprof file for a server has no threads: `view::export::pprof`.
+        // A pprof file for a server has no threads: `export::pprof`.
         let detail = match (format.detail(), &asked.push) {
             (RowDetail::Times, _) if asked.aggregate => RowDetail::Threads,
             (RowDetail::Threads, Some(_)) => RowDetail::Names,

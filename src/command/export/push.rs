@@ -10,10 +10,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::http::{PATIENCE, PostRequest, ServerUrl};
 use pmc_command::warning::CommandWarning;
+use pmc_formats::export::push::{PushApi, PushMeasures, PushRequest, PushVerdict};
+use pmc_formats::export::{ExportContents, ExportFormat};
 use pmc_sys::error::{AdvisedOption, Error, Result, say};
 use pmc_text::text::{clean, shell_word};
-use pmc_view::export::push::{PushApi, PushMeasures, PushRequest, PushVerdict};
-use pmc_view::export::{ExportContents, ExportFormat};
 
 /// Environment variable with headers, for services whose secrets are not in files.
 const HEADERS_VARIABLE: &str = "PMC_PUSH_HEADERS";

@@ -5,8 +5,8 @@ mod plan;
 pub(super) use plan::InjectPlan;
 
 use pmc_analysis::analysis::inject;
-use pmc_analysis::import;
 use pmc_command::progress::Bars;
+use pmc_formats::import;
 use pmc_sys::error::{Error, Exit, Result};
 use pmc_text::terminal::Stream;
 

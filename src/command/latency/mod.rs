@@ -16,17 +16,17 @@ use std::sync::Arc;
 pub(super) use self::plan::LatencyPlan;
 use self::plan::LatencySource;
 use pmc_analysis::analysis::latency::{self, LiveLatency, NamedLatency, PairRole};
-use pmc_analysis::import;
 use pmc_analysis::profile::sampled::Profile;
 use pmc_analysis::session::Session;
 use pmc_command::destination::{Destination, is_standard};
 use pmc_command::warning::CommandWarning;
+use pmc_formats::export::{ExportContents, ExportFormat, RecordingCircumstances};
+use pmc_formats::import;
 use pmc_perfdata::record::RawRecord;
 use pmc_recording::recording::stream::{self, RecordHandler};
 use pmc_sys::error::{AdvisedOption, Error, Exit, Result, say};
 use pmc_sys::host::Host;
 use pmc_sys::sys::process::{self, Streams};
-use pmc_view::export::{ExportContents, ExportFormat, RecordingCircumstances};
 use pmc_view::report::ReportLayout;
 
 /// Runs the command.
@@ -120,7 +120,7 @@ fn export(path: &Path, format: ExportFormat, named: &NamedLatency<'_>) -> Result
             before: None,
         };
         let written = |error| Error::output(path.display(), error);
-        to.write(|out| pmc_view::export::write(out, format, &contents).map_err(written))
+        to.write(|out| pmc_formats::export::write(out, format, &contents).map_err(written))
     })?;
     if to.is_file() {
         say::note(format!("{} is written", path.display()));

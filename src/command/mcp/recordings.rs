@@ -13,11 +13,11 @@ use pmc_analysis::analysis::annotate::listing::ListingOptions;
 use pmc_analysis::analysis::diff::{DiffRequest, DiffSides, WAIT_KEYS};
 use pmc_analysis::analysis::request::SampleSelection;
 use pmc_analysis::analysis::{Analysis, AnalysisRequest, NamedSamples, header};
-use pmc_analysis::import;
 use pmc_analysis::profile::diff::Compute;
 use pmc_analysis::profile::sampled::table::{RowRank, RowSelection};
 use pmc_analysis::profile::sampled::{Filter, Profile, Query, SortKey, StackDirection, StringTable};
 use pmc_analysis::session::Session;
+use pmc_formats::import;
 use pmc_symbols::symbol::SymbolOptions;
 use pmc_sys::error::{Error, Result};
 use pmc_text::text::clean;
@@ -219,7 +219,7 @@ impl RecordingCall<'_> {
             matches_files: true,
             order: 1,
         };
-        let sides = DiffSides::load(&request, &())?;
+        let sides = DiffSides::load(&request, |path| import::open(path), &())?;
         // The usual error lists the events of the recordings, which must not become part of a sentence.
         let comparison = sides.compare(&request).map_err(|_| {
             Error::new("the recordings have no event in common")

@@ -10,12 +10,12 @@ pub(super) use plan::ReportPlan;
 use plan::{HeaderChoice, ListKind};
 use pmc_analysis::analysis::script::{self, DumpOrder, ScriptLine};
 use pmc_analysis::analysis::{Analysis, counts, header, recording_quality, tasks};
-use pmc_analysis::import;
 use pmc_analysis::profile::sampled::{Profile, StringTable};
 use pmc_analysis::session::{MappingDetail, Session};
 use pmc_command::pager::PagedOutput;
 use pmc_command::progress::Bars;
 use pmc_command::{recording_screen, screen};
+use pmc_formats::import;
 use pmc_symbols::symbol::MissingDataReason;
 use pmc_sys::error::{Error, Exit, Result};
 

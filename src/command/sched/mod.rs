@@ -12,10 +12,10 @@ pub(super) use plan::{SchedPlan, ShownPlan};
 use plan::{SchedView, TimehistPlan};
 use pmc_analysis::analysis::recording_quality;
 use pmc_analysis::analysis::sched::{SchedRecording, TimehistRequest};
-use pmc_analysis::import;
 use pmc_analysis::session::Session;
 use pmc_command::pager::PagedOutput;
 use pmc_command::progress::Bars;
+use pmc_formats::import;
 use pmc_sys::error::{Error, Exit, Result};
 use pmc_view::sched::{self as view, TimehistColumns, TimehistWriter};
 

@@ -14,10 +14,10 @@ pub(super) use plan::SymbolizePlan;
 use pmc_analysis::analysis::{ProgressSink, recording_quality};
 use pmc_command::destination::Destination;
 use pmc_command::progress::Bars;
+use pmc_formats::export::parquet::late_symbols::LateSymbols;
+use pmc_formats::export::parquet::tables::{SCHEMA, SCHEMA_KEY, StacksWriter, read_stacks};
 use pmc_symbols::symbol::SymbolProgress;
 use pmc_sys::error::{AdvisedOption, Error, Exit, Result, say};
-use pmc_view::export::parquet::late_symbols::LateSymbols;
-use pmc_view::export::parquet::tables::{SCHEMA, SCHEMA_KEY, StacksWriter, read_stacks};
 
 /// Runs the command.
 ///

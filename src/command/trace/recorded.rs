@@ -7,9 +7,9 @@ use super::output::TraceOutput;
 use super::plan::TraceCommandPlan;
 use pmc_analysis::analysis::script::{NamedRecording, ScriptRequest};
 use pmc_analysis::analysis::{recording_quality, trace};
-use pmc_analysis::import;
 use pmc_analysis::session::Session;
 use pmc_command::progress::Bars;
+use pmc_formats::import;
 use pmc_symbols::symbol::SymbolOptions;
 use pmc_sys::error::{Exit, Result};
 

@@ -7,10 +7,10 @@ use pmc_analysis::profile::annotate::ListingNote;
 use pmc_analysis::profile::sampled::{FunctionRef, Query, RowCell, ShareOf, StackDirection};
 use pmc_analysis::session::SampleValue;
 use pmc_analysis::session::thread_time::ThreadState;
+use pmc_formats::export::ExportFormat;
 use pmc_tui::keys::Pane;
 use pmc_tui::state::ScreenEffect;
 use pmc_tui::{EngineStatus, EngineUpdates, LiveCommand, ViewFormat};
-use pmc_view::export::ExportFormat;
 use ratatui::crossterm::event::{MouseButton, MouseEventKind};
 
 use super::fixture::{Desk, answer, listing, listing_with_inlined, started, value};

@@ -8,7 +8,7 @@ mod measure;
 mod side;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -19,6 +19,7 @@ use crate::profile::diff::{self, Compute, Diff, DiffEvent, streams};
 use crate::profile::sampled::{self, Query, RowCell, SortKey, StringId, StringTable};
 use crate::session::thread_time::ThreadState;
 use matching::MatchNotes;
+use pmc_perfdata::perfdata::Reader;
 use pmc_symbols::symbol::MissingDataReason;
 use pmc_sys::error::{Error, Result};
 use pmc_text::text::clean;
@@ -77,17 +78,21 @@ pub struct DiffSides {
 }
 
 impl DiffSides {
-    /// Reads the recordings.
+    /// Reads the recordings. `open` opens each file, and may convert it from another format.
     ///
     /// # Errors
     /// Fails if a recording cannot be read.
-    pub fn load(request: &DiffRequest, progress: &dyn ProgressSink) -> Result<Self> {
+    pub fn load(
+        request: &DiffRequest,
+        open: impl Fn(&Path) -> Result<Reader>,
+        progress: &dyn ProgressSink,
+    ) -> Result<Self> {
         let mut texts = StringTable::default();
         let mut read = |number: usize, spelled_out: &Arc<BTreeSet<Arc<str>>>| {
             let path = &request.files[number];
             let label = request.labels.get(number).cloned();
             let label = label.unwrap_or_else(|| path.display().to_string());
-            side::read(path, label, request, spelled_out, &mut texts, progress)
+            side::read(open(path)?, label, request, spelled_out, &mut texts, progress)
         };
         let none = Arc::default();
         let all = (0..request.files.len()).map(|number| read(number, &none));

@@ -14,7 +14,6 @@ pub mod lock;
 pub mod machine;
 pub mod metrics;
 pub mod parts;
-pub mod pprof_messages;
 pub mod repeats;
 pub mod sampled;
 pub mod sched;

@@ -7,9 +7,9 @@ use std::sync::mpsc::Sender;
 use super::loader::NewestStage;
 use crate::screen;
 use pmc_analysis::profile::sampled::{FunctionRef, Query, QueryAnswer};
+use pmc_formats::export::ExportFormat;
 use pmc_sys::error::{Error, Result};
 use pmc_tui::{Engine, LiveCommand, ViewFormat};
-use pmc_view::export::ExportFormat;
 use pmc_view::report::ReportLayout;
 
 pub(super) struct RecordingEngine {

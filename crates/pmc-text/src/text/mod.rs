@@ -79,6 +79,11 @@ pub fn prefix(text: &str, most: usize) -> &str {
     &text[..end.unwrap_or(0)]
 }
 
+/// Escapes text for an attribute or element of HTML or XML.
+pub fn xml_escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
 /// Formats bytes in base 16, two digits each, separated by `between`.
 pub fn hex(bytes: &[u8], between: &str) -> String {
     let mut out = String::with_capacity(bytes.len() * (2 + between.len()));

@@ -11,7 +11,7 @@ use super::stacks::SearchDirection;
 use super::{Overlay, ScreenEffect, ScreenState};
 use crate::engine::ViewFormat;
 use crate::keys::Pane;
-use pmc_view::export::ExportFormat;
+use pmc_formats::export::ExportFormat;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PromptKind {

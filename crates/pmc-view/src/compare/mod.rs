@@ -9,19 +9,19 @@
 //!      '─────── merged tree ────> flame graph and call tree in the page
 //! ```
 
-mod page;
+mod page_data;
 
 use std::io::{self, Write};
 
 use super::diff::{DiffLayout, groups};
-use super::export::{escaped, write_page};
 use super::gate::{self, GateJson, VerdictJson};
+use super::page;
 use super::stat::{StatStyle, versus};
 use pmc_analysis::profile::diff::Diff;
 use pmc_analysis::profile::diff::groups::{GroupComparison, GroupEvent, GroupVerdict};
 use pmc_analysis::profile::gate::ComparisonVerdict;
 use pmc_analysis::profile::versus::CommandComparison;
-use pmc_text::text::{as_json, clean};
+use pmc_text::text::{as_json, clean, xml_escaped};
 
 /// Version of the JSON document; incremented when a field changes its meaning.
 const VERSION: u32 = 1;
@@ -86,8 +86,8 @@ impl CompareAnswer<'_> {
     pub fn page(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut result = Vec::new();
         self.result(&mut result)?;
-        let data = |out: &mut dyn Write| page::data(out, &self.counts.commands, self.profiles);
-        write_page(out, "Two commands compared", &String::from_utf8_lossy(&result), data)
+        let data = |out: &mut dyn Write| page_data::data(out, &self.counts.commands, self.profiles);
+        page::write(out, "Two commands compared", &String::from_utf8_lossy(&result), data)
     }
 
     /// Writes the page's first tab: the answer, the counts, and the changed functions.
@@ -134,7 +134,7 @@ impl CompareAnswer<'_> {
 
 /// Cleans untrusted text and escapes it for HTML.
 fn html(text: &str) -> String {
-    escaped(&clean(text))
+    xml_escaped(&clean(text))
 }
 
 fn functions_table(

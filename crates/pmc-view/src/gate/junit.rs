@@ -7,9 +7,8 @@ use std::io::{self, Write};
 
 use super::headline::headlines;
 use super::{answer, explain, failing, statement};
-use crate::export::escaped;
 use pmc_analysis::profile::gate::{ComparisonVerdict, GateReport, GateRow};
-use pmc_text::text::clean;
+use pmc_text::text::{clean, xml_escaped};
 
 /// Writes the report.
 ///
@@ -70,5 +69,5 @@ fn test_case(out: &mut dyn Write, row: &GateRow) -> io::Result<()> {
 /// Escapes text for an XML attribute or element. XML 1.0 cannot represent control characters, U+FFFE and
 /// U+FFFF.
 fn attribute(text: &str) -> String {
-    escaped(&clean(text)).replace(['\u{fffe}', '\u{ffff}'], "?")
+    xml_escaped(&clean(text)).replace(['\u{fffe}', '\u{ffff}'], "?")
 }

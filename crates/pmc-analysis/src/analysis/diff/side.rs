@@ -10,7 +10,6 @@
 //! ```
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
@@ -19,7 +18,6 @@ use super::DiffRequest;
 use super::measure::RunningMeasure;
 use crate::analysis::request::AnalysisRequest;
 use crate::analysis::{Analysis, ProgressSink, has_chains, header, recording_quality};
-use crate::import;
 use crate::profile::diff::{self, CostSource, ThreadTimes, streams};
 use crate::profile::sampled::trust::{self, TrustDetail};
 use crate::profile::sampled::{
@@ -75,14 +73,14 @@ impl SideEvent {
 }
 
 pub(super) fn read(
-    path: &Path,
+    reader: Reader,
     label: String,
     request: &DiffRequest,
     spelled_out: &Arc<BTreeSet<Arc<str>>>,
     texts: &mut StringTable,
     progress: &dyn ProgressSink,
 ) -> Result<DiffSide> {
-    let session = Arc::new(Session::open(import::open(path)?)?);
+    let session = Arc::new(Session::open(reader)?);
     let has_tree = request.tree && has_chains(&session.reader);
     let by_stream = request.streams.is_some();
     if by_stream && !session.reader.layouts().have(sample_type::CALLCHAIN | sample_type::BRANCH_STACK) {

@@ -26,11 +26,9 @@ pub mod push;
 mod speedscope;
 mod svg;
 
-pub(super) use html::{brief, escaped, list, write_page};
 use std::io::{self, Write};
 use std::path::Path;
 
-use super::report;
 use pmc_analysis::profile::annotate::Listing;
 use pmc_analysis::profile::header::RecordingHeader;
 use pmc_analysis::profile::sampled::code::UNKNOWN;
@@ -38,6 +36,7 @@ use pmc_analysis::profile::sampled::stacks::{StackEvent, StackThread};
 use pmc_analysis::profile::sampled::{LocationCall, Profile, StackProfile, StringTable};
 use pmc_sys::error::{Error, Result};
 use pmc_text::text::clean;
+use pmc_view::report;
 
 /// Format of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,7 @@
 //!          labels: thread, pid, tid
 //! ```
 //!
-//! The messages are in [`pprof_messages`](pmc_analysis::profile::pprof_messages).
+//! The messages are in [`pprof_messages`](crate::pprof_messages).
 
 use std::io::{self, Write};
 
@@ -17,7 +17,7 @@ use prost::Message;
 use rustc_hash::FxHashMap;
 
 use super::{ExportContents, function_name, mapped, metric_name};
-use pmc_analysis::profile::pprof_messages::{
+use crate::pprof_messages::{
     PprofFunction, PprofLabel, PprofLine, PprofLocation, PprofMapping, PprofProfile, PprofSample,
     PprofValueType,
 };

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use serde_json::json;
 
 use crate::diff::groups;
-use crate::export::{brief, list};
+use crate::page::{brief, list};
 use pmc_analysis::profile::diff::groups::{GroupComparison, GroupEvent, GroupRow};
 use pmc_analysis::profile::diff::tree::DiffNode;
 use pmc_analysis::profile::diff::{Diff, DiffEvent};

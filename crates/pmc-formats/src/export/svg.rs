@@ -15,9 +15,9 @@ use inferno::{differential, flamegraph};
 
 use super::ExportContents;
 use super::folded::{self, FoldedMarks, MARKS};
-use super::html::STYLE;
 use pmc_text::text::clean;
 use pmc_text::units::counted;
+use pmc_view::page::STYLE;
 
 /// Height of the area below the graph, in pixels.
 const BOTTOM: u32 = 34;

@@ -1,83 +1,31 @@
-//! A self-contained HTML page, for sharing a recording with others.
+//! A recording as a self-contained HTML page, for sharing it with others.
 //!
-//! ```text
-//!   page/page.html ── page/page.css, page/page.js ── data
-//!                                                     '── JSON, gzipped, base64: names once, paths as a
-//!                                                         tree, ends of stacks by thread and time
-//! ```
-//!
-//! The page of `pmc compare` has the same parts, with other data.
-//!
-//! The page must not load anything; its content security policy enforces this in the browser. Untrusted text
-//! is either part of the data, which the script inserts only as text, or the title, which this module
-//! escapes.
+//! Writes the data that the page's script draws: names once, paths as a tree, ends of stacks by thread and
+//! time, and the code of the most expensive functions. [`page`] has the page itself.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 
-use base64::engine::general_purpose::STANDARD;
-use base64::write::EncoderWriter;
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use serde_json::json;
 
 use super::{ExportContents, function_name};
-use crate::{annotate, report};
 use pmc_analysis::profile::annotate::{Listing, ListingNote, ListingRow, RowContent};
 use pmc_analysis::profile::sampled::CodeKind;
 use pmc_analysis::profile::sampled::stacks::{Paths, StackEvent, StackRow, StackThread};
 use pmc_analysis::profile::sampled::{StackProfile, StringId};
 use pmc_text::json_document::Streamed;
-use pmc_text::text::{DisplayName, as_json, clean, without_version, write_json};
-
-const PAGE: &str = include_str!("page/page.html");
-/// The style of the page, with the colours of code.
-pub(super) const STYLE: &str = include_str!("page/page.css");
-const SCRIPT: &str = include_str!("page/page.js");
+use pmc_text::text::{as_json, clean, without_version, write_json};
+use pmc_view::{annotate, page, report};
 
 /// Maximum number of time slices among which all waits of a thread are divided. A thread's waits do not
 /// overlap, so valid recordings never need as many; this limits recordings with wrong times.
 const MOST_SLICES: u64 = 1000;
 
 pub(super) fn write(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::Result<()> {
-    write_page(out, contents.title, "", |out| data(out, contents))
-}
-
-/// Writes a page. `result` is HTML for the first tab, which is hidden if it is empty. `data` writes the JSON
-/// document that the page's script reads.
-pub(crate) fn write_page(
-    out: &mut dyn Write,
-    title: &str,
-    result: &str,
-    data: impl Fn(&mut dyn Write) -> io::Result<()>,
-) -> io::Result<()> {
-    let parts = PAGE.split(['⟦', '⟧']);
-    for part in parts {
-        match part {
-            "title" => write!(out, "{}", escaped(&clean(title)))?,
-            "style" => out.write_all(STYLE.as_bytes())?,
-            "script" => out.write_all(SCRIPT.as_bytes())?,
-            "result" => out.write_all(result.as_bytes())?,
-            "data" => {
-                let text = EncoderWriter::new(&mut *out, &STANDARD);
-                // Buffer the output, because numbers are written one by one, and each write to the compressor
-                // has a high fixed cost.
-                let mut zipped = BufWriter::new(GzEncoder::new(text, Compression::fast()));
-                data(&mut zipped)?;
-                zipped.into_inner()?.finish()?.finish()?;
-            }
-            text => out.write_all(text.as_bytes())?,
-        }
-    }
-    Ok(())
-}
-
-/// Escapes text for an attribute or element of HTML or XML.
-pub(crate) fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    page::write(out, contents.title, "", |out| data(out, contents))
 }
 
 fn data(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::Result<()> {
@@ -118,8 +66,8 @@ fn data(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::Result<()> {
     functions(out, stacks, &paths)?;
     // The distance in the list from a node back to its caller; 0 if the node has no caller.
     let back = paths.nodes.iter().zip(0u32..).map(|(node, at)| node.caller.map_or(0, |caller| at - caller));
-    list(out, "back", back)?;
-    list(out, "fn", paths.nodes.iter().map(|node| node.function))?;
+    page::list(out, "back", back)?;
+    page::list(out, "fn", paths.nodes.iter().map(|node| node.function))?;
     cells(out, stacks, &paths, &named.of)?;
     write!(out, "}}")
 }
@@ -173,8 +121,8 @@ fn functions(out: &mut dyn Write, stacks: &StackProfile<'_>, paths: &Paths) -> i
     let calls = || (0..paths.functions.len() as u32).map(|function| paths.call(function, stacks.code()));
     let names = calls().map(|call| without_version(&function_name(call, stacks.texts)).to_owned());
     let names: Vec<String> = names.collect();
-    list(out, "names", names.iter())?;
-    list(out, "brief", names.iter().map(|name| brief(name)))?;
+    page::list(out, "names", names.iter())?;
+    page::list(out, "brief", names.iter().map(|name| page::brief(name)))?;
     let mut modules: FxHashMap<StringId, u32> = FxHashMap::default();
     let mut words = Vec::new();
     let numbers = calls().map(|call| {
@@ -184,16 +132,10 @@ fn functions(out: &mut dyn Write, stacks: &StackProfile<'_>, paths: &Paths) -> i
         })
     });
     let numbers: Vec<u32> = numbers.collect();
-    list(out, "modules", words.iter())?;
-    list(out, "module", numbers.into_iter())?;
-    list(out, "kind", calls().map(|call| CodeKind::of(call.level, stacks.texts.get(call.dso)) as u8))?;
-    list(out, "inlined", calls().map(|call| u8::from(call.inlined)))
-}
-
-/// Returns a name without template arguments and return type, as the full-screen view shows it; `None` if it
-/// has neither.
-pub(crate) fn brief(name: &str) -> Option<String> {
-    Some(DisplayName::new(name).text()).filter(|brief| brief != name)
+    page::list(out, "modules", words.iter())?;
+    page::list(out, "module", numbers.into_iter())?;
+    page::list(out, "kind", calls().map(|call| CodeKind::of(call.level, stacks.texts.get(call.dso)) as u8))?;
+    page::list(out, "inlined", calls().map(|call| u8::from(call.inlined)))
 }
 
 /// Node, event, thread, time slice, and state of the thread.
@@ -239,15 +181,15 @@ fn cells(out: &mut dyn Write, stacks: &StackProfile<'_>, paths: &Paths, threads:
     write!(out, ",\"slice\":{slice},\"slices\":{}", if has_times { slices } else { 0 })?;
     let mut last = 0;
     let step = cells.iter().map(move |((node, ..), _)| node - std::mem::replace(&mut last, *node));
-    list(out, "cellNode", step)?;
-    list(out, "cellEvent", cells.iter().map(|((_, event, ..), _)| *event))?;
-    list(out, "cellThread", cells.iter().map(|((_, _, thread, ..), _)| *thread))?;
-    list(out, "cellSlice", cells.iter().map(|((.., slice, _), _)| *slice))?;
+    page::list(out, "cellNode", step)?;
+    page::list(out, "cellEvent", cells.iter().map(|((_, event, ..), _)| *event))?;
+    page::list(out, "cellThread", cells.iter().map(|((_, _, thread, ..), _)| *thread))?;
+    page::list(out, "cellSlice", cells.iter().map(|((.., slice, _), _)| *slice))?;
     if stacks.events.iter().any(StackEvent::has_waits) {
-        list(out, "cellState", cells.iter().map(|((.., state), _)| *state))?;
+        page::list(out, "cellState", cells.iter().map(|((.., state), _)| *state))?;
     }
-    list(out, "cellSamples", cells.iter().map(|(_, (samples, _))| *samples))?;
-    list(out, "cellPeriod", cells.iter().map(|(_, (_, period))| *period))
+    page::list(out, "cellSamples", cells.iter().map(|(_, (samples, _))| *samples))?;
+    page::list(out, "cellPeriod", cells.iter().map(|(_, (_, period))| *period))
 }
 
 /// Divides waits among time slices, up to the limit [`MOST_SLICES`] per thread.
@@ -267,16 +209,6 @@ impl WaitDivision {
         *used += slices;
         slices
     }
-}
-
-/// Writes a field that contains a list.
-pub(crate) fn list(
-    out: &mut dyn Write,
-    name: &str,
-    values: impl Iterator<Item: Serialize> + Clone,
-) -> io::Result<()> {
-    write!(out, ",\"{name}\":")?;
-    write_json(out, &Streamed(values))
 }
 
 /// The annotated code of a function.
@@ -323,7 +255,7 @@ impl<'a> HtmlCode<'a> {
         };
         Self {
             name: clean(&listing.symbol),
-            brief: brief(&listing.symbol),
+            brief: page::brief(&listing.symbol),
             module: clean(&listing.dso),
             own: listing.events.iter().map(|event| event.own.period).collect(),
             notes: listing.notes.iter().map(note).collect(),
@@ -337,7 +269,7 @@ impl<'a> HtmlCodeRow<'a> {
         let cost = || (0..listing.events.len()).map(|event| row.value(event).period).collect();
         match &row.kind {
             RowContent::Function { name, depth } => {
-                Self::Function { f: clean(name), brief: brief(name), depth: *depth }
+                Self::Function { f: clean(name), brief: page::brief(name), depth: *depth }
             }
             RowContent::Source { file, line, depth, has_code } => Self::Source {
                 s: *line,
@@ -390,13 +322,5 @@ mod tests {
         let PageThreads { threads, of } = PageThreads::new(&named, &[90, 10, 50, 0, 0]);
         assert_eq!(threads, [vec![0], vec![2, 1], vec![3], vec![4]]);
         assert_eq!(of, [0, 1, 1, 2, 3]);
-    }
-
-    #[test]
-    fn long_names_have_a_short_form() {
-        let long = "std::vector<int, std::allocator<int> >::push_back(int const&)";
-        let brief_name = brief(long).expect("it is shorter");
-        assert!(brief_name.contains("push_back") && !brief_name.contains("allocator"), "{brief_name}");
-        assert_eq!(brief("main"), None);
     }
 }

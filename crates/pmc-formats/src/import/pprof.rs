@@ -17,7 +17,7 @@ use prost::Message;
 
 use super::error::ImportError;
 use super::profile::{ImportId, ImportedCall, ImportedProfile, ImportedSample};
-use crate::profile::pprof_messages::{PprofMapping, PprofProfile, PprofSample};
+use crate::pprof_messages::{PprofMapping, PprofProfile, PprofSample};
 
 /// Maximum number of values of a sample.
 const MOST_TYPES: usize = 64;
@@ -224,9 +224,7 @@ fn thread(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::pprof_messages::{
-        PprofFunction, PprofLabel, PprofLine, PprofLocation, PprofValueType,
-    };
+    use crate::pprof_messages::{PprofFunction, PprofLabel, PprofLine, PprofLocation, PprofValueType};
 
     fn file() -> PprofProfile {
         let strings = [

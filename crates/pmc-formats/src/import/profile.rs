@@ -256,7 +256,7 @@ impl ImportedQuantity {
         };
         let is_known = unit.is_empty()
             || name.contains(unit)
-            || unit == "nanoseconds" && crate::profile::sampled::stacks::is_clock(name);
+            || unit == "nanoseconds" && pmc_analysis::profile::sampled::stacks::is_clock(name);
         let name = if is_known { name.to_owned() } else { format!("{name} ({unit})") };
         Self { name, scale }
     }
