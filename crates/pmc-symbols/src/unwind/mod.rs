@@ -20,7 +20,6 @@ mod go_frames;
 mod joiner;
 mod registers;
 mod row;
-mod rules;
 mod section;
 mod signal_frame;
 mod space;

@@ -18,7 +18,6 @@ use super::callers::{Caller, InnerFrames};
 use super::entries::FramePointer;
 use super::frame::{AddressKind, ChainEnd, StackFrame};
 use super::registers::UnwindRegisters;
-use super::rules::{MOST_REMEMBERED, Rules};
 use super::signal_frame::SignalFrame;
 use super::space::{ArchUnwinder, Coverage, Space};
 use super::tracked::{FrameRegisters, TrackedRegisters};
@@ -28,14 +27,15 @@ use crate::address::Avma;
 /// The unwinder of one worker thread. Caches the rules for addresses, in all spaces.
 #[derive(Default)]
 pub struct Walker {
-    x86_64: Rules<CacheX86_64>,
-    aarch64: Rules<CacheAarch64>,
+    /// framehop's caches of rules.
+    x86_64: CacheX86_64,
+    aarch64: CacheAarch64,
     /// Storage for an unwind row.
     context: UnwindContext<usize>,
     /// For each of framehop's 16-bit numbers whose rules may be cached: the full value of pmc's counter.
     seen: FxHashMap<u16, u64>,
-    /// Cached coverage by space and address.
-    coverage: FxHashMap<(u64, u64), Coverage>,
+    /// What is known about addresses, by space and address.
+    facts: FxHashMap<(u64, u64), AddressFacts>,
     /// Cached results of [`Space::frame_pointer`], by space and address.
     frame_pointers: FxHashMap<(u64, u64), Option<FramePointer>>,
     /// Return addresses in the chain of frame records, from the sampled frame pointer to where the last walk
@@ -165,11 +165,10 @@ impl Walker {
             *self = Self::default();
             self.seen.insert(space.generation as u16, space.generation);
         }
-        if self.coverage.len() > MOST_REMEMBERED {
-            self.coverage.clear();
+        if self.facts.len() > MOST_REMEMBERED {
+            self.facts.clear();
         }
-        let mut code = KnownCode { space, coverage: &mut self.coverage };
-        let context = &mut self.context;
+        let mut code = KnownCode { space, facts: &mut self.facts, context: &mut self.context };
         let mut cut = false;
         let offset = |address: u64| address.checked_sub(registers.sp).and_then(|at| usize::try_from(at).ok());
         let width = space.word() as usize;
@@ -189,16 +188,16 @@ impl Walker {
         let (failed, fp) = match &space.unwinder {
             ArchUnwinder::X86_64(unwinder) => {
                 let mut regs = UnwindRegsX86_64::new(registers.ip, registers.sp, registers.fp);
-                let caller = caller_of(unwinder, &mut self.x86_64, space, registers, context, &mut read);
+                let caller = caller_of(unwinder, &mut self.x86_64, space, registers, &mut read);
                 let end = follow(registers.ip, &mut regs, caller, &copied, &mut code, most, chain);
                 (end, regs.bp())
             }
             ArchUnwinder::X86 => {
                 let mut regs =
                     x86::DwarfRegisters::new(registers.ip, registers.sp, registers.fp, &registers.others);
-                let caller = |frame: FrameAddress, _: &[StackFrame], regs: &mut _| {
-                    let entries = space.entries(frame.address_for_lookup());
-                    Ok(x86::unwind_frame(entries, frame, regs, context, &mut read)?)
+                let caller = |frame: Frame<'_>, regs: &mut _, context: &mut _| {
+                    let entries = space.entries(frame.address.address_for_lookup());
+                    Ok(x86::unwind_frame(entries, frame.address, regs, context, &mut read)?)
                 };
                 let end = follow(registers.ip, &mut regs, caller, &copied, &mut code, most, chain);
                 (end, regs.fp().into())
@@ -208,7 +207,7 @@ impl Walker {
                     PtrAuthMask::from_max_known_address(unwinder.max_known_code_address().max(1 << 47));
                 let mut regs =
                     UnwindRegsAarch64::new_with_ptr_auth_mask(mask, registers.lr, registers.sp, registers.fp);
-                let caller = caller_of(unwinder, &mut self.aarch64, space, registers, context, &mut read);
+                let caller = caller_of(unwinder, &mut self.aarch64, space, registers, &mut read);
                 let end = follow(registers.ip, &mut regs, caller, &copied, &mut code, most, chain);
                 (end, regs.fp())
             }
@@ -245,44 +244,74 @@ enum WalkOutcome {
     Long,
 }
 
+/// Maximum number of addresses about which a walker remembers one kind of fact.
+const MOST_REMEMBERED: usize = 1 << 16;
+
+/// What the tables say about an address.
+#[derive(Clone, Copy)]
+struct AddressFacts {
+    coverage: Coverage,
+    /// Whether framehop applies the rule, which is faster than pmc, because it caches the rule of each
+    /// address. But it knows only three registers, reads no memory in expressions, and if it fails, it
+    /// follows the frame pointer, and caches this rule for the address. So it applies only rows that always
+    /// succeed ([`Row::is_simple`](super::row::Row::is_simple)), and decides what to do where no table has a
+    /// row.
+    is_simple: bool,
+}
+
 /// The code of a process, with cached lookups.
 struct KnownCode<'a> {
     space: &'a Space,
-    /// The walker's cache of coverage.
-    coverage: &'a mut FxHashMap<(u64, u64), Coverage>,
+    /// The walker's cache.
+    facts: &'a mut FxHashMap<(u64, u64), AddressFacts>,
+    /// The walker's storage for an unwind row.
+    context: &'a mut UnwindContext<usize>,
 }
 
 impl KnownCode<'_> {
-    fn coverage(&mut self, address: u64) -> Coverage {
+    fn facts(&mut self, address: u64) -> AddressFacts {
         let key = (self.space.generation, address);
-        if let Some(known) = self.coverage.get(&key) {
+        if let Some(known) = self.facts.get(&key) {
             return *known;
         }
-        let found = self.space.coverage(address);
+        let is_simple = self.space.entries(address).is_none_or(|(entries, slide)| {
+            let row = entries.row(address.wrapping_sub(slide), self.context);
+            row.is_none_or(|row| row.is_simple())
+        });
+        let found = AddressFacts { coverage: self.space.coverage(address), is_simple };
         // Unmapped addresses are not cached, because code may be generated there later.
-        if found != Coverage::Nowhere {
-            self.coverage.insert(key, found);
+        if found.coverage != Coverage::Nowhere {
+            self.facts.insert(key, found);
         }
         found
     }
 }
 
-/// Returns a function that finds the caller of the last frame of a chain, by framehop's or by pmc's rules,
-/// and changes the registers to the caller's.
+/// A frame whose caller is looked for.
+struct Frame<'a> {
+    address: FrameAddress,
+    /// Whether framehop applies the rule of the address.
+    is_simple: bool,
+    /// The walk up to the frame.
+    chain: &'a [StackFrame],
+}
+
+/// Returns a function that finds the caller of a frame, by framehop's or by pmc's rules, and changes the
+/// registers to the caller's.
 fn caller_of<U: Unwinder<UnwindRegs: TrackedRegisters>>(
     unwinder: &U,
-    rules: &mut Rules<U::Cache>,
+    cache: &mut U::Cache,
     space: &Space,
     sampled: &UnwindRegisters,
-    context: &mut UnwindContext<usize>,
     mut read: impl FnMut(u64) -> Result<u64, ()>,
-) -> impl FnMut(FrameAddress, &[StackFrame], &mut U::UnwindRegs) -> Result<Option<Caller>, NoCaller> {
-    move |frame, chain, regs| {
-        if rules.is_simple(space, frame.address_for_lookup(), context) {
-            let caller = unwinder.unwind_frame(frame, regs, &mut rules.cache, &mut read)?;
+) -> impl FnMut(Frame<'_>, &mut U::UnwindRegs, &mut UnwindContext<usize>) -> Result<Option<Caller>, NoCaller>
+{
+    move |frame, regs, context| {
+        if frame.is_simple {
+            let caller = unwinder.unwind_frame(frame.address, regs, cache, &mut read)?;
             return Ok(caller.map(Caller::returned_to));
         }
-        let mut inner = InnerFrames::new(space, chain, sampled, regs.fp(), &mut read);
+        let mut inner = InnerFrames::new(space, frame.chain, sampled, regs.fp(), &mut read);
         let Some(found) = inner.caller(context)? else { return Ok(None) };
         let address = regs.go_to(&found);
         Ok(Some(Caller { address, ..found.caller }))
@@ -297,7 +326,7 @@ fn caller_of<U: Unwinder<UnwindRegs: TrackedRegisters>>(
 fn follow<R: FrameRegisters>(
     ip: u64,
     regs: &mut R,
-    mut caller: impl FnMut(FrameAddress, &[StackFrame], &mut R) -> Result<Option<Caller>, NoCaller>,
+    mut caller: impl FnMut(Frame<'_>, &mut R, &mut UnwindContext<usize>) -> Result<Option<Caller>, NoCaller>,
     copied: &impl Fn(u64) -> Option<u64>,
     code: &mut KnownCode<'_>,
     most: usize,
@@ -309,7 +338,8 @@ fn follow<R: FrameRegisters>(
             return WalkOutcome::Long;
         }
         // A caller's address is the one after its call.
-        let (address, here) = (frame.address(), code.coverage(frame.address_for_lookup()));
+        let (address, facts) = (frame.address(), code.facts(frame.address_for_lookup()));
+        let here = facts.coverage;
         let is_address = here != Coverage::Nowhere || (FIRST_PAGES..USER_END).contains(&address);
         // Functions that switch stacks, such as Go's, have tables that lead to words which are no addresses.
         let is_on_stack = here == Coverage::Nowhere && copied(address & !(code.space.word() - 1)).is_some();
@@ -327,7 +357,7 @@ fn follow<R: FrameRegisters>(
                 regs.interrupt(&signal_frame, copied);
                 Ok(Some(Caller { address: signal_frame.ip, is_interrupted: true }))
             }
-            None => caller(frame, chain, regs),
+            None => caller(Frame { address: frame, is_simple: facts.is_simple, chain }, regs, code.context),
         };
         let is_good = |next: &Result<Option<Caller>, _>| {
             let Ok(Some(caller)) = next else { return false };
@@ -336,8 +366,9 @@ fn follow<R: FrameRegisters>(
         if here == Coverage::Gap && kind != AddressKind::Returned && !is_good(&next) {
             // The function has not just been entered, so it may have set up its frame pointer.
             *regs = before;
-            let as_caller = FrameAddress::from_return_address(address.saturating_add(1));
-            next = as_caller.map_or(next, |frame| caller(frame, chain, regs));
+            if let Some(address) = FrameAddress::from_return_address(address.saturating_add(1)) {
+                next = caller(Frame { address, is_simple: facts.is_simple, chain }, regs, code.context);
+            }
         }
         if here != Coverage::Entry && !is_good(&next) {
             let other = before.behind_small_frame(copied);
