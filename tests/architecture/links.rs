@@ -3,7 +3,8 @@
 //!
 //! A link leads to a file of this repository, and its `#anchor` to a heading of that file. A name in
 //! backquotes that looks like a path of this repository exists: relative to the root, to a crate's
-//! `src` or to the page. The name of a source file without a folder exists somewhere in the sources.
+//! `src` or to the page, where `view/table.rs` may stand for `crates/pmc-view/src/table.rs`. The name of a source
+//! file without a folder exists somewhere in the sources.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -113,7 +114,9 @@ fn exists(root: &Path, page: &Path, name: &str) -> bool {
     let folder = page.parent().expect("a page has a folder");
     let mut places = source_folders(root);
     places.extend([PathBuf::new(), folder.to_owned()]);
+    let in_crate = name.split_once('/').map(|(name, path)| format!("crates/pmc-{name}/src/{path}"));
     places.iter().any(|place| root.join(place).join(name).exists())
+        || in_crate.is_some_and(|path| root.join(path).exists())
         || (!name.contains('/') && source_names().contains(name))
 }
 

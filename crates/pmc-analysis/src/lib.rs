@@ -7,6 +7,8 @@
 //! - [`analysis`]: loads a recording, symbolizes its addresses, and answers queries about it or about live
 //!   data.
 
+#![forbid(unsafe_code)]
+
 pub mod analysis;
 pub mod interval;
 pub mod profile;

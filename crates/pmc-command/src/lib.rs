@@ -1,6 +1,7 @@
 //! What the commands share: groups of options and the values they become, inputs and outputs, the pager,
 //! progress, warnings, and the wiring of full-screen views.
 
+#![forbid(unsafe_code)]
 #![allow(missing_docs, clippy::missing_errors_doc, reason = "only pmc uses this crate")]
 
 pub mod destination;

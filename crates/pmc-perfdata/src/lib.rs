@@ -6,6 +6,7 @@
 //!
 //! The input is untrusted: damaged recordings are read up to the damage, which is reported with its offset.
 
+#![forbid(unsafe_code)]
 #![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 pub mod perfdata;

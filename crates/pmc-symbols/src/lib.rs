@@ -6,6 +6,8 @@
 //! - [`address`]: types for addresses that must not be mixed up.
 //! - [`worker_threads`]: threads for parallel work.
 
+#![forbid(unsafe_code)]
+
 pub mod address;
 mod go_table;
 #[cfg(test)]

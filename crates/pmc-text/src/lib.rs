@@ -5,6 +5,8 @@
 //! - [`table`], [`json_document`]: aligned columns, and long JSON lists written item by item.
 //! - [`terminal`]: what the terminal can show, and its colours.
 
+#![forbid(unsafe_code)]
+
 pub mod json_document;
 #[cfg(test)]
 #[path = "../../../tests/kit/unit.rs"]

@@ -1,3 +1,4 @@
 //! The tools that replay events, one folder each, with its options, engine, text and JSON.
 
+#![forbid(unsafe_code)]
 #![allow(missing_docs, clippy::missing_errors_doc, reason = "only pmc uses this crate")]

@@ -9,6 +9,7 @@
 //!   engine's threads ─┘                 '── at most every 50 ms ──> panes ──> terminal
 //! ```
 
+#![forbid(unsafe_code)]
 #![allow(missing_docs, clippy::missing_errors_doc, reason = "only pmc uses this crate")]
 
 mod answer;

@@ -1,6 +1,7 @@
 //! Formats results: as tables for human readers, and as CSV, JSON and OpenMetrics for programs. The data
 //! comes from `profile`; the views measure nothing.
 
+#![forbid(unsafe_code)]
 #![allow(missing_docs, clippy::missing_errors_doc, reason = "only pmc uses this crate")]
 
 pub mod agent;
