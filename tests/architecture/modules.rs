@@ -249,7 +249,8 @@ fn modules_say_what_they_are_for_in_lines_that_fit() {
     for source in sources(&root()) {
         let name = source.folder.join(&source.path).display().to_string();
         if !source.text.starts_with("//! ") {
-            faults.push(format!("{name}: does not open with a `//!` comment that says what the module is for"));
+            faults
+                .push(format!("{name}: does not open with a `//!` comment that says what the module is for"));
         }
         for (number, line) in (1..).zip(source.text.lines()) {
             let columns = line.chars().count();
