@@ -9,6 +9,7 @@
 
 pub mod json_document;
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests read files of the checkout")]
 #[path = "../../../tests/kit/unit.rs"]
 mod kit;
 pub mod table;
