@@ -17,7 +17,6 @@ pub(crate) mod help;
 pub(crate) mod info;
 pub(crate) mod inject;
 pub(crate) mod kallsyms;
-pub(crate) mod latency;
 pub(crate) mod list;
 pub(crate) mod lock;
 pub(crate) mod mcp;
@@ -209,7 +208,7 @@ commands! {
     /// Record a command or running processes, and show where their time went
     Profile(Box<profile::ProfileArgs>) = "profile",
     /// Measure the time between two events: system calls, functions, disk requests, waiting for a CPU
-    Latency(Box<latency::LatencyArgs>) = "latency",
+    Latency(Box<pmc_tools::latency::LatencyOptions>) = "latency",
     /// Count events
     Stat(Box<stat::StatArgs>) = "stat",
     /// Write counts to a file (`pmc stat record`)

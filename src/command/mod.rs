@@ -16,7 +16,6 @@ mod export;
 mod info;
 mod inject;
 mod kallsyms;
-mod latency;
 mod list;
 mod listings;
 mod lock;
@@ -422,14 +421,22 @@ fn run(cli: Cli, settings: &Config, columns: Option<&pmcstat::PmcstatColumns>) -
             let ran = compare::ComparePlan::new(*typed).and_then(|plan| compare::run(&plan, &steps));
             gate::unusable_if_failed(has_condition, ran)
         }
-        Command::Latency(typed) => latency::run(&latency::LatencyPlan::new(*typed, &Host::live())?),
-        Command::Sched(typed) => match sched::SchedPlan::new(*typed, &Host::live())? {
-            sched::SchedPlan::Record(mut typed) => {
-                config::apply_recording(settings, &mut typed)?;
-                record::run(record::RecordPlan::new(*typed, &Host::live())?, None)
+        Command::Latency(typed) => pmc_tools::latency::run(&typed.request(&Host::live())?),
+        Command::Sched(typed) => match typed.command {
+            SchedCommand::Record(record) => {
+                typed.group.check()?;
+                let mut record = sched::recording(*record, &Host::live())?;
+                config::apply_recording(settings, &mut record)?;
+                record::run(record::RecordPlan::new(record, &Host::live())?, None)
             }
-            sched::SchedPlan::Script(typed) => script::run(&script::ScriptPlan::new(&typed)?),
-            sched::SchedPlan::Show(plan) => sched::show(&plan),
+            SchedCommand::Script(mut script) => {
+                typed.group.check()?;
+                if script.file.is_none() {
+                    script.input = script.input.or(typed.group.input);
+                }
+                script::run(&script::ScriptPlan::new(&script)?)
+            }
+            SchedCommand::Show(view) => pmc_tools::sched::show(&view.request(typed.group)?),
         },
         Command::Script(typed) => script::run(&script::ScriptPlan::new(&typed)?),
         Command::Lock(typed) => {

@@ -2,3 +2,6 @@
 
 #![forbid(unsafe_code)]
 #![allow(missing_docs, clippy::missing_errors_doc, reason = "only pmc uses this crate")]
+
+pub mod latency;
+pub mod sched;

@@ -17,18 +17,16 @@ pub mod counts;
 pub mod diff;
 pub mod header;
 pub mod inject;
-pub mod latency;
 pub mod live;
 pub mod lock;
 pub(crate) mod names;
 pub mod recording_quality;
 pub mod request;
-pub mod sched;
 pub mod script;
-pub(crate) mod symbols;
+pub mod symbols;
 pub mod tasks;
 pub mod trace;
-pub(crate) mod unwinding;
+pub mod unwinding;
 pub mod warning;
 
 use std::borrow::Cow;
@@ -122,7 +120,10 @@ fn has_samples(session: &Session) -> Result<()> {
 }
 
 /// Creates a symbolizer for the modules of a recording. Does not open any files yet.
-fn symbols_of(session: &Session, options: &SymbolOptions) -> Result<RecordingSymbols> {
+///
+/// # Errors
+/// Fails if the threads cannot be started.
+pub fn symbols_of(session: &Session, options: &SymbolOptions) -> Result<RecordingSymbols> {
     // If the user provides another machine's files (`--symfs`), this machine's files are ignored.
     let archive = archive::of_session(session);
     if archive.is_some() && names_files(options) {

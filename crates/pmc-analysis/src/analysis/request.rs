@@ -493,7 +493,7 @@ impl SampleSelection {
     /// # Errors
     /// Fails if the recording lacks data that a filter needs: a field, the sockets, or the first and last
     /// times.
-    pub(super) fn sample_query(&self, session: &Session) -> Result<SampleQuery> {
+    pub fn sample_query(&self, session: &Session) -> Result<SampleQuery> {
         self.check(&session.reader)?;
         let set = |list: &[i32]| (!list.is_empty()).then(|| list.iter().copied().collect());
         let times = self.time.map(|span| span.of(&session.reader)).transpose()?;
@@ -579,7 +579,10 @@ pub enum TimeSpan {
 
 impl TimeSpan {
     /// Returns the first and last time of the span in a recording, in nanoseconds.
-    pub(super) fn of(self, reader: &Reader) -> Result<(u64, u64)> {
+    ///
+    /// # Errors
+    /// Fails if the span is in percent, and the recording lacks the times of its first and last sample.
+    pub fn of(self, reader: &Reader) -> Result<(u64, u64)> {
         let (from, to) = match self {
             Self::Clock(from, to) => return Ok((from, to)),
             Self::Percent(from, to) => (from, to),

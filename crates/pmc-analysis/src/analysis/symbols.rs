@@ -20,7 +20,7 @@ use pmc_sys::error::Result;
 
 /// A symbolizer for the modules of a recording.
 #[derive(Debug)]
-pub(crate) struct RecordingSymbols {
+pub struct RecordingSymbols {
     pub(crate) symbolizer: Symbolizer,
     /// The symbolizer's ids, indexed by the session's module number.
     ids: Vec<Option<ModuleId>>,
@@ -42,7 +42,7 @@ impl RecordingSymbols {
     ///
     /// # Errors
     /// Fails if the threads cannot be started.
-    pub(crate) fn new(history: &History, options: SymbolOptions) -> Result<Self> {
+    pub fn new(history: &History, options: SymbolOptions) -> Result<Self> {
         let mut symbols = Self::none(options)?;
         symbols.announce(&history.ksymbols, &history.jitdumps);
         symbols.know(history.modules());
@@ -125,7 +125,7 @@ impl RecordingSymbols {
     }
 
     /// Returns the files that pmc failed to read, so that names, lines or source text are missing.
-    pub(crate) fn failures(&self) -> Vec<MissingDataReason> {
+    pub fn failures(&self) -> Vec<MissingDataReason> {
         [self.symbolizer.failures(), self.unread_sources.clone()].concat()
     }
 
@@ -204,7 +204,7 @@ impl RecordingSymbols {
 
     /// Resolves all locations, and stores the function calls at each location. `modules` are the registered
     /// modules.
-    pub(crate) fn name(
+    pub fn name(
         &mut self,
         modules: &[Module],
         locations: &[CodeLocation],

@@ -23,7 +23,8 @@ const WORTHWHILE: usize = 32;
 /// Maximum number of address spaces to keep. A recording may contain thousands of short-lived processes.
 const MOST_SPACES: usize = 256;
 
-pub(crate) struct RecordingUnwinder<'a> {
+/// Unwinds the stack copies of a recording.
+pub struct RecordingUnwinder<'a> {
     spaces: ProcessSpaces<'a>,
     unwinder: StackUnwinder,
     /// Completes hardware-recorded call stacks, if requested.
@@ -62,7 +63,7 @@ struct EndCounts {
 impl<'a> RecordingUnwinder<'a> {
     /// Creates an unwinder for a recording. `most` is the maximum length of a chain, in frames. If `joins` is
     /// set, completes truncated stacks from earlier samples of the same thread.
-    pub(crate) fn new(session: &'a Session, symbols: &'a RecordingSymbols, most: usize, joins: bool) -> Self {
+    pub fn new(session: &'a Session, symbols: &'a RecordingSymbols, most: usize, joins: bool) -> Self {
         let machine = session.reader.features().arch.as_deref().unwrap_or(std::env::consts::ARCH);
         let history = &session.history;
         let spaces = ProcessSpaces {
@@ -91,7 +92,7 @@ impl<'a> RecordingUnwinder<'a> {
     }
 
     /// Returns the unwinder, or `None` if there is nothing to unwind.
-    pub(crate) fn if_needed(&mut self) -> Option<&mut dyn Unwind> {
+    pub fn if_needed(&mut self) -> Option<&mut dyn Unwind> {
         let is_needed = self.has_copies || self.stitcher.is_some();
         is_needed.then_some(self as &mut dyn Unwind)
     }

@@ -22,7 +22,7 @@ use pmc_sys::abi::{CpuMode, branch_sample_type, context};
 
 /// A sample with a stack copy, or with calls recorded by the CPU.
 #[derive(Debug)]
-pub(crate) struct UnwindSample<'a> {
+pub struct UnwindSample<'a> {
     /// The thread of the sample.
     pub(crate) thread: Thread,
     /// The epoch of the sample's process, which determines the mappings.
@@ -34,7 +34,7 @@ pub(crate) struct UnwindSample<'a> {
 }
 
 /// Unwinds registers and stack copies to call chains, and completes hardware-recorded calls.
-pub(crate) trait Unwind {
+pub trait Unwind {
     /// Stores one chain per sample in `chains`. The chain is empty for `None`. The samples must be later than
     /// all samples of previous calls. Chains are innermost first and contain unmodified return addresses.
     /// Callers after a second marker (`PERF_CONTEXT_USER`) come from an earlier stack. With hardware-recorded
@@ -45,7 +45,7 @@ pub(crate) trait Unwind {
 
 /// Call chains, indexed by number.
 #[derive(Debug, Default)]
-pub(crate) struct CallChains {
+pub struct CallChains {
     words: Vec<u64>,
     ends: Vec<usize>,
 }
@@ -73,15 +73,15 @@ impl CallChains {
 
 /// A sample's chain.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct CallChain<'a> {
+pub struct CallChain<'a> {
     /// Context markers and addresses, innermost first.
-    pub(crate) words: RecordWords<'a>,
+    pub words: RecordWords<'a>,
     /// Whether callers are given as addresses of their call instructions instead of return addresses.
     pub(crate) in_calls: bool,
 }
 
 /// Completes the chains of samples.
-pub(crate) struct ChainCompleter<'a> {
+pub struct ChainCompleter<'a> {
     deferred: Option<&'a Deferred>,
     ignore_callers: bool,
     like_perf: bool,
@@ -97,7 +97,7 @@ pub(crate) struct ChainCompleter<'a> {
 impl<'a> ChainCompleter<'a> {
     /// Creates a completer for one thread. With `ignore_callers`, each chain contains only the sampled
     /// address.
-    pub(crate) fn new(ignore_callers: bool) -> Self {
+    pub fn new(ignore_callers: bool) -> Self {
         Self {
             deferred: None,
             ignore_callers,
@@ -111,7 +111,7 @@ impl<'a> ChainCompleter<'a> {
     }
 
     /// Enables joining chains with their deferred parts.
-    pub(crate) fn joining(self, deferred: &'a Deferred) -> Self {
+    pub fn joining(self, deferred: &'a Deferred) -> Self {
         Self { deferred: (!deferred.is_empty()).then_some(deferred), ..self }
     }
 
@@ -133,7 +133,7 @@ impl<'a> ChainCompleter<'a> {
 
     /// Returns the complete chain, borrowed from the record if possible. `unwound` is the output of
     /// [`Unwind`] for the sample; it is empty if the sample was not unwound.
-    pub(crate) fn chain<'s>(&'s mut self, sample: &Sample<'s>, unwound: &[u64]) -> CallChain<'s> {
+    pub fn chain<'s>(&'s mut self, sample: &Sample<'s>, unwound: &[u64]) -> CallChain<'s> {
         let mode = sample.cpu_mode();
         let ip = sample.ip();
         let chain = if self.ignore_callers { None } else { sample.callchain() };

@@ -17,7 +17,7 @@ use pmc_sys::abi::Context;
 
 /// The deferred parts of call chains.
 #[derive(Debug, Default)]
-pub(crate) struct Deferred {
+pub struct Deferred {
     chains: Interner,
     /// The chain's number in `chains`, by thread and cookie.
     of: FxHashMap<(i32, u64), u32>,

@@ -411,7 +411,7 @@ impl History {
     }
 
     /// Returns the epoch of a process at a timestamp.
-    pub(crate) fn epoch(&self, pid: i32, timestamp: Timestamp) -> Epoch {
+    pub fn epoch(&self, pid: i32, timestamp: Timestamp) -> Epoch {
         self.processes.get(&pid).and_then(|epochs| at(epochs, timestamp)).unwrap_or(Epoch::NOBODY)
     }
 
@@ -436,7 +436,7 @@ impl History {
     }
 
     /// Returns a thread's most recent name. A process takes the name of its first thread.
-    pub(crate) fn task_name(&self, tid: i32) -> Option<&[u8]> {
+    pub fn task_name(&self, tid: i32) -> Option<&[u8]> {
         let comm = self.comm(tid, tid, Timestamp::MAX)?;
         Some(self.comms.get(comm.0).1)
     }
@@ -462,7 +462,7 @@ impl History {
     }
 
     /// Returns the name with this number, as untrusted bytes.
-    pub(crate) fn comm_name(&self, comm: CommId) -> Option<&[u8]> {
+    pub fn comm_name(&self, comm: CommId) -> Option<&[u8]> {
         ((comm.0 as usize) < self.comms.len()).then(|| self.comms.get(comm.0).1)
     }
 
@@ -490,7 +490,7 @@ impl History {
     }
 
     /// All modules, indexed by [`MappedModule::module`].
-    pub(crate) fn modules(&self) -> &[Module] {
+    pub fn modules(&self) -> &[Module] {
         self.modules.all()
     }
 

@@ -28,7 +28,7 @@ pub(crate) type KeyedMap<K, V> = std::collections::HashMap<K, V, HashKeys>;
 ///   bytes  | …                      all lists, one after the other
 /// ```
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Interner {
+pub struct Interner {
     keys: HashKeys,
     table: HashTable<u32>,
     lists: Vec<InternedList>,
@@ -85,7 +85,7 @@ impl Interner {
     }
 
     /// Total size of all lists in bytes.
-    pub(crate) fn size(&self) -> usize {
+    pub fn size(&self) -> usize {
         self.bytes.len()
     }
 

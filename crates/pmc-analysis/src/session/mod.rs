@@ -17,13 +17,13 @@ pub(crate) mod deferred;
 pub(crate) mod distinct_addresses;
 pub mod handover;
 pub(crate) mod history;
-pub(crate) mod intern;
+pub mod intern;
 pub mod live;
 pub(crate) mod location;
 pub(crate) mod module;
-pub(crate) mod order;
+pub mod order;
 pub(crate) mod parallelism;
-pub(crate) mod resolver;
+pub mod resolver;
 pub(crate) mod running_processes;
 pub(crate) mod sample_attribute;
 pub mod samples;
@@ -38,7 +38,7 @@ pub(crate) use call_chain::{CallChains, Unwind, UnwindSample};
 pub use history::{AddedSymbol, CommId, Epoch, History, Timestamp};
 pub use location::CodeLocation;
 pub use module::{Module, ModuleKind};
-pub(crate) use resolver::{ResolvedStacks, StackStore};
+pub use resolver::{ResolvedStacks, StackStore};
 pub use running_processes::RunningProcesses;
 pub use samples::{SampleQuery, SampleValue, Samples};
 
@@ -99,7 +99,7 @@ pub struct Session {
     /// Final values of threads' counters.
     pub reads: Vec<ThreadCount>,
     /// Deferred parts of call chains.
-    pub(crate) deferred: deferred::Deferred,
+    pub deferred: deferred::Deferred,
     /// Context switches.
     pub(crate) switches: parallelism::Switches,
     /// Paths of cgroups by cgroup number, as untrusted bytes.
@@ -153,7 +153,7 @@ impl Session {
 
     /// Returns a record's timestamp, given its time in nanoseconds and the number of bytes of records before
     /// it.
-    pub(crate) fn timestamp(&self, time: Option<u64>, position: Timestamp) -> Timestamp {
+    pub fn timestamp(&self, time: Option<u64>, position: Timestamp) -> Timestamp {
         if self.has_time { time.unwrap_or(0) } else { position }
     }
 

@@ -20,10 +20,11 @@ use super::history::Timestamp;
 use pmc_perfdata::perfdata::{Buffer, Chunk, PerfdataError};
 use pmc_perfdata::record::{RawRecord, Sample, kind};
 
+/// Where a record is in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct RecordPosition {
+pub struct RecordPosition {
     /// Number of bytes of records before this record. Serves as the timestamp if there are no times.
-    pub(crate) position: Timestamp,
+    pub position: Timestamp,
     /// Offset in the record's file.
     pub(crate) offset: u64,
     /// Number of the record's file; see [`pmc_perfdata::perfdata::Reader::file`].
@@ -112,11 +113,11 @@ impl<P: Copy> BufferedRecords<P> {
 }
 
 /// Unwinds the copied stacks of samples.
-pub(crate) struct SampleUnwinding<'a> {
+pub struct SampleUnwinding<'a> {
     /// Computes the chains.
-    pub(crate) unwinder: &'a mut dyn Unwind,
+    pub unwinder: &'a mut dyn Unwind,
     /// Whether a sample with this timestamp needs a chain.
-    pub(crate) wants: &'a dyn Fn(&Sample<'_>, Timestamp) -> bool,
+    pub wants: &'a dyn Fn(&Sample<'_>, Timestamp) -> bool,
 }
 
 impl SampleUnwinding<'_> {
@@ -178,7 +179,7 @@ pub(crate) fn records<E: From<PerfdataError>>(
 ///
 /// # Errors
 /// Fails in the same cases as [`records`].
-pub(crate) fn records_unwound<E: From<PerfdataError>>(
+pub fn records_unwound<E: From<PerfdataError>>(
     session: &Session,
     by_time: bool,
     mut unwinding: Option<SampleUnwinding<'_>>,

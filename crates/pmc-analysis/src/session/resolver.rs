@@ -19,7 +19,7 @@ use pmc_sys::abi::CpuMode;
 
 /// Stacks, indexed by number.
 #[derive(Debug, Clone)]
-pub(crate) enum StackStore {
+pub enum StackStore {
     /// Lists of location numbers, innermost first, four bytes each.
     Interned(Arc<Interner>),
     /// Stacks without callers, where the number of a location is also the number of the stack that contains
@@ -41,13 +41,13 @@ impl From<Interner> for StackStore {
 
 /// Stacks with resolved addresses.
 #[derive(Debug, Default)]
-pub(crate) struct ResolvedStacks {
+pub struct ResolvedStacks {
     /// The distinct locations.
-    pub(crate) locations: Arc<Vec<CodeLocation>>,
+    pub locations: Arc<Vec<CodeLocation>>,
     /// The stacks; see [`ResolvedStacks::stack`].
-    pub(crate) stacks: StackStore,
+    pub stacks: StackStore,
     /// The rows of pass 2. Their stack numbers refer to `stacks`.
-    pub(crate) rows: Vec<(RowKey, SampleValue)>,
+    pub rows: Vec<(RowKey, SampleValue)>,
 }
 
 impl ResolvedStacks {
@@ -69,7 +69,7 @@ impl ResolvedStacks {
     }
 
     /// Returns the locations of a stack, innermost first.
-    pub(crate) fn stack(&self, number: u32) -> impl DoubleEndedIterator<Item = u32> + ExactSizeIterator + '_ {
+    pub fn stack(&self, number: u32) -> impl DoubleEndedIterator<Item = u32> + ExactSizeIterator + '_ {
         match &self.stacks {
             StackStore::Interned(lists) => Either::Left(numbers(lists.get(number).1)),
             StackStore::Leaves => Either::Right(std::iter::once(number)),
@@ -77,7 +77,7 @@ impl ResolvedStacks {
     }
 
     /// Sorts the rows, and merges rows whose keys have become equal.
-    pub(crate) fn rejoin(&mut self) {
+    pub fn rejoin(&mut self) {
         join(&mut self.rows);
     }
 }
@@ -93,7 +93,7 @@ const NONE: u32 = u32::MAX;
 /// Resolves addresses, and numbers locations and stacks of locations. Each recording or live session has its
 /// own resolver.
 #[derive(Debug)]
-pub(crate) struct Resolver {
+pub struct Resolver {
     /// Maximum number of addresses in a stack, as in [`walk`].
     most: usize,
     /// Cached location numbers of resolved addresses.
@@ -109,7 +109,7 @@ pub(crate) struct Resolver {
 
 impl Resolver {
     /// Creates an empty resolver. `most` is as in [`walk`].
-    pub(crate) fn new(most: usize) -> Self {
+    pub fn new(most: usize) -> Self {
         Self {
             most,
             known: KeyedMap::default(),
@@ -122,12 +122,12 @@ impl Resolver {
     }
 
     /// Returns all locations, indexed by number.
-    pub(crate) fn locations(&self) -> &Arc<Vec<CodeLocation>> {
+    pub fn locations(&self) -> &Arc<Vec<CodeLocation>> {
         self.locations.all()
     }
 
     /// All stacks: lists of location numbers, innermost first, four bytes each.
-    pub(crate) fn stacks(&self) -> &Arc<Interner> {
+    pub fn stacks(&self) -> &Arc<Interner> {
         &self.stacks
     }
 
@@ -186,7 +186,7 @@ impl Resolver {
     }
 
     /// Like [`Resolver::stack`], but caches the chain.
-    pub(crate) fn stack_again(&mut self, history: &History, epoch: Epoch, chain: RecordWords<'_>) -> u32 {
+    pub fn stack_again(&mut self, history: &History, epoch: Epoch, chain: RecordWords<'_>) -> u32 {
         let raw = self.chains.add(epoch.0, chain.as_bytes()) as usize;
         if let Some(stack) = self.stack_of.get(raw).filter(|stack| **stack != NONE) {
             return *stack;
@@ -198,14 +198,14 @@ impl Resolver {
     }
 
     /// Clears the caches if they exceed this many bytes. Numbers stay valid.
-    pub(crate) fn forget_addresses(&mut self, most: usize) {
+    pub fn forget_addresses(&mut self, most: usize) {
         if self.chains.size() > most || self.known.len() > most / 32 {
             (self.chains, self.stack_of, self.known) = Default::default();
         }
     }
 
     /// Applies new epoch numbers to the caches. Removes entries of epochs that no longer exist.
-    pub(crate) fn follow(&mut self, moved: &FxHashMap<Epoch, Epoch>) {
+    pub fn follow(&mut self, moved: &FxHashMap<Epoch, Epoch>) {
         let known = std::mem::take(&mut self.known).into_iter();
         let known = known.filter_map(|(address, number)| {
             Some((SampledAddress { epoch: *moved.get(&address.epoch)?, ..address }, number))

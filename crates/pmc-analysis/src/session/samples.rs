@@ -11,7 +11,7 @@
 //!                            '-- both --> stacks, attributes, payloads (intern::SharedInterner)
 //! ```
 
-pub(crate) use super::call_chain::{CallChain, ChainCompleter};
+pub use super::call_chain::{CallChain, ChainCompleter};
 use super::location::level;
 pub(super) use super::sample_attribute::{Occurrence, attribute_words, weights_of};
 pub use super::sample_attribute::{SampleAttribute, TimeBuckets};
@@ -76,7 +76,7 @@ impl SampleQuery {
     }
 
     /// Whether the filters accept a sample of this recording with this timestamp.
-    pub(crate) fn takes_of(&self, session: &Session, sample: &Sample<'_>, timestamp: Timestamp) -> bool {
+    pub fn takes_of(&self, session: &Session, sample: &Sample<'_>, timestamp: Timestamp) -> bool {
         let thread = sample.thread().unwrap_or_default();
         let comm = || session.history.comm(thread.pid, thread.tid, timestamp);
         self.takes(sample, sample.time().map(|time| time.0))
@@ -257,16 +257,16 @@ pub(crate) const ANY_COMM: u32 = NAMELESS - 1;
 
 /// The properties that identify a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct RowKey {
+pub struct RowKey {
     /// Index of the event.
-    pub(crate) event: u32,
+    pub event: u32,
     /// Number of the stack.
-    pub(crate) stack: u32,
+    pub stack: u32,
     /// The thread's name ([`CommId`]); the thread's id with the bit [`NAMELESS`] if the name is unknown;
     /// [`ANY_COMM`] if names are ignored.
-    pub(crate) comm: u32,
+    pub comm: u32,
     /// Number of the attribute list.
-    pub(crate) attributes: u32,
+    pub attributes: u32,
 }
 
 /// The result of pass 2.
@@ -613,12 +613,12 @@ impl<'a> Worker<'a> {
 }
 
 /// Returns the [`RowKey::comm`] of a thread.
-pub(crate) fn comm_key(comm: Option<CommId>, thread: Thread) -> u32 {
+pub fn comm_key(comm: Option<CommId>, thread: Thread) -> u32 {
     comm.map_or(NAMELESS | thread.tid as u32 & !NAMELESS, |comm| comm.0)
 }
 
 /// Returns perf's name for an unnamed thread, from its [`RowKey::comm`].
-pub(crate) fn unnamed_thread(comm: u32) -> String {
+pub fn unnamed_thread(comm: u32) -> String {
     // `NAMELESS` replaced the sign bit of the thread id; the shifts restore it.
     format!(":{}", (comm << 1) as i32 >> 1)
 }

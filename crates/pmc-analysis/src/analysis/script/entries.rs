@@ -112,19 +112,19 @@ impl NamedRecording<'_> {
 
 impl NamedRecording<'_> {
     /// Returns a completer for use with [`Self::chain_places`].
-    pub(crate) fn completer(&self) -> ChainCompleter<'_> {
+    pub fn completer(&self) -> ChainCompleter<'_> {
         ChainCompleter::new(self.wanted.ignore_stacks)
             .joining(&self.session.deferred)
             .like_perf(&self.session)
     }
 
     /// Returns an unwinder for stack copies.
-    pub(crate) fn unwinder(&self) -> RecordingUnwinder<'_> {
+    pub fn unwinder(&self) -> RecordingUnwinder<'_> {
         RecordingUnwinder::new(&self.session, &self.symbols, self.request.max_stack, self.request.joins)
     }
 
     /// Appends the numbers of the addresses in a sample's call chain, innermost first.
-    pub(crate) fn chain_places(
+    pub fn chain_places(
         &self,
         completer: &mut ChainCompleter<'_>,
         sample: &Sample<'_>,

@@ -7,22 +7,22 @@ use crate::session::thread_time::{ThreadState, ThreadTime};
 
 /// The properties of an event that are known before its rows are processed.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct EventTotals {
+pub struct EventTotals {
     /// The event's name; untrusted text.
-    pub(crate) name: String,
+    pub name: String,
     /// Index of the group's leader; the event's own index if it does not belong to a group.
-    pub(crate) leader: usize,
+    pub leader: usize,
     /// The state of threads that the event measures; `None` if it measures all states, or no times of
     /// threads.
-    pub(crate) state: Option<ThreadState>,
+    pub state: Option<ThreadState>,
     /// See [`ProfileEvent::is_only_sum`](super::ProfileEvent::is_only_sum).
-    pub(crate) is_only_sum: bool,
+    pub is_only_sum: bool,
     /// Sum of all samples.
-    pub(crate) total: SampleValue,
+    pub total: SampleValue,
     /// Sum of the samples that were excluded before rows were built.
-    pub(crate) filtered: SampleValue,
+    pub filtered: SampleValue,
     /// How threads spent their time, without the sites, if the event measures times of threads.
-    pub(crate) thread_time: Option<ThreadTimeSums>,
+    pub thread_time: Option<ThreadTimeSums>,
 }
 
 impl EventTotals {

@@ -51,7 +51,7 @@ impl StackEvent {
 }
 
 /// Prefix of the names of events whose periods are the times between two events.
-pub(crate) const TIME_BETWEEN: &str = "time from ";
+pub const TIME_BETWEEN: &str = "time from ";
 
 /// Whether the periods of the event with this name are nanoseconds.
 pub fn is_clock(event: &str) -> bool {
@@ -141,7 +141,7 @@ pub struct StackProfile<'a> {
 impl<'a> StackProfile<'a> {
     /// Selects the rows that pass a query's filter and belong to the query's event. If the query has no
     /// event, selects the rows of all events.
-    pub(crate) fn new(
+    pub fn new(
         input: &TableInput<'a>,
         modules: &'a [Module],
         events_totals: &[EventTotals],

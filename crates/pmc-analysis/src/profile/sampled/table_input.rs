@@ -12,7 +12,7 @@ use pmc_perfdata::record::WaitPartner;
 pub(crate) const ENDED_NAME: &str = "(ended)";
 
 /// Provides the strings for the numbers in rows.
-pub(crate) trait RowStrings {
+pub trait RowStrings {
     /// Returns the name of a thread, given the number in a row's key.
     fn comm(&self, comm: u32) -> String;
     /// Returns the last name of a thread, even if the thread has no samples. For a process, this is the name
@@ -20,6 +20,7 @@ pub(crate) trait RowStrings {
     fn task_name(&self, tid: i32) -> Option<String>;
     /// Returns the path of a cgroup.
     fn cgroup(&self, id: u64) -> String;
+    /// Returns the socket of a CPU; `None` if it is unknown.
     fn socket(&self, cpu: u64) -> Option<i64>;
     /// Returns how many bytes of a module were mapped by the first process that uses it.
     fn mapped(&self, module: u32) -> Option<u64>;
@@ -34,16 +35,20 @@ pub(crate) trait RowStrings {
 
 /// The input for tables and trees.
 #[derive(Clone, Copy)]
-pub(crate) struct TableInput<'a> {
+pub struct TableInput<'a> {
     /// The sums by stack, sorted by event and stack: all rows of `resolved`, or the rows that passed a
     /// filter.
-    pub(crate) rows: &'a [(RowKey, SampleValue)],
-    pub(crate) resolved: &'a ResolvedStacks,
-    pub(crate) attributes: &'a Interner,
-    pub(crate) attribute_kinds: &'a [SampleAttribute],
-    pub(crate) code: &'a LocationCalls,
+    pub rows: &'a [(RowKey, SampleValue)],
+    /// The stacks and locations to which the rows refer.
+    pub resolved: &'a ResolvedStacks,
+    /// The sets of attribute values to which the rows refer.
+    pub attributes: &'a Interner,
+    /// The attribute of each value in a set.
+    pub attribute_kinds: &'a [SampleAttribute],
+    /// The functions at each location.
+    pub code: &'a LocationCalls,
     /// Provides the strings for the numbers in rows.
-    pub(crate) words: &'a dyn RowStrings,
+    pub words: &'a dyn RowStrings,
 }
 
 impl TableInput<'_> {

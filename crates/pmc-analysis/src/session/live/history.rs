@@ -10,7 +10,7 @@ use crate::session::module::Modules;
 use pmc_perfdata::record::{RawRecord, Record};
 
 /// A history that forgets ended processes.
-pub(crate) struct LiveHistory {
+pub struct LiveHistory {
     history: History,
     /// [`History::burden`] after the last cleanup.
     burden: usize,
@@ -23,32 +23,29 @@ impl Default for LiveHistory {
 }
 
 impl LiveHistory {
-    pub(crate) fn get(&self) -> &History {
+    /// Returns the history so far.
+    pub fn get(&self) -> &History {
         &self.history
     }
 
     /// Completes the initial state after the last synthesized record.
-    pub(crate) fn complete(&mut self) {
+    pub fn complete(&mut self) {
         self.history.complete();
         self.burden = self.history.burden();
     }
 
     /// Applies a side-band record. Records must arrive in time order.
-    pub(crate) fn take(&mut self, timestamp: Timestamp, raw: &RawRecord<'_>, record: &Record<'_>) {
+    pub fn take(&mut self, timestamp: Timestamp, raw: &RawRecord<'_>, record: &Record<'_>) {
         self.history.take(timestamp, raw, record);
     }
 
     /// Whether the state has grown enough to make a cleanup worthwhile.
-    pub(crate) fn is_burdened(&self) -> bool {
+    pub fn is_burdened(&self) -> bool {
         self.history.burden() > 2 * self.burden + BURDEN
     }
 
     /// Removes unneeded state; see [`History::forget`].
-    pub(crate) fn forget(
-        &mut self,
-        before: Timestamp,
-        lives: impl Fn(i32) -> bool,
-    ) -> FxHashMap<Epoch, Epoch> {
+    pub fn forget(&mut self, before: Timestamp, lives: impl Fn(i32) -> bool) -> FxHashMap<Epoch, Epoch> {
         let moved = self.history.forget(before, lives);
         self.burden = self.history.burden();
         moved

@@ -42,7 +42,7 @@ use pmc_perfdata::record::{Layouts, RawRecord, Record, Records, Sample, Thread};
 use pmc_sys::abi::{CpuMode, sample_type};
 
 pub use self::batch::Batch;
-pub(crate) use self::history::LiveHistory;
+pub use self::history::LiveHistory;
 pub(crate) use self::liveness::ENDED;
 pub use self::merge::RecordMerge;
 pub use self::state::{LiveState, SampledEvent};

@@ -1,0 +1,157 @@
+//! The options of `pmc latency`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args};
+
+use pmc_analysis::analysis::request::TimeSpan;
+use pmc_command::time_span::time_span;
+
+use super::rules::KeyPair;
+
+/// Measure the time between two events: its distribution, the longest intervals, and where they begin.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  pmc latency syscall:fsync -p 1234              how long fsync takes in a process
+  pmc latency func:./server:handle_request -p 1234
+                                                 calls of a function, from entry to return
+  pmc latency runq --timeout 10s                 how long threads wait for a CPU
+  pmc latency block --heatmap --timeout 10s      disk requests, with durations over time
+  pmc latency runq block --timeout 10s           both
+  pmc latency irq:softirq_raise irq:softirq_entry -k cpu,vec -a --timeout 5s
+  pmc latency sched:sched_waking sched:sched_switch -k pid=next_pid -a -- make
+  pmc latency syscall:read -g --flamegraph reads.svg -- ./program
+  pmc latency syscall:read -i perf.data          from a pmc or perf recording
+Presets: block, runq, irq, softirq, fault, syscall:NAME, func:PATH:NAME.
+docs/latency.md explains keys, columns and numbers.")]
+pub struct LatencyOptions {
+    /// The begin event and the end event (as in pmc record -e, including lists and patterns), or presets
+    #[arg(id = "events", value_name = "EVENT")]
+    pub(super) events: Vec<String>,
+
+    /// Filter expression for the preceding event (tracepoints only) or both events of the preceding preset
+    #[arg(long, value_name = "EXPR", action = ArgAction::Append, allow_hyphen_values = true)]
+    pub(super) filter: Vec<String>,
+
+    /// Number of events before each --filter; filled in by the caller of the parser
+    #[arg(skip)]
+    pub filter_places: Vec<usize>,
+
+    /// What pairs a begin event with its end event: tid, process, cpu, or tracepoint fields; BEGIN=END if the
+    /// fields have different names [default: tid]
+    #[arg(short = 'k', long, value_name = "KEY,…", value_delimiter = ',')]
+    pub(super) key: Vec<KeyPair>,
+
+    /// Nest intervals with equal keys, as for recursive functions; by default, a second begin event replaces
+    /// the first
+    #[arg(long)]
+    pub(super) nest: bool,
+
+    /// Read a pmc or perf recording that contains both events; `-` is stdin
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["command", "all_cpus", "interval_print", "timeout"])]
+    pub(super) input: Option<PathBuf>,
+
+    /// Include only this time range: FROM,TO in seconds of the recording's clock, or 10%-20%
+    #[arg(long, value_name = "SPAN", requires = "input", value_parser = time_span)]
+    pub(super) time: Option<TimeSpan>,
+
+    /// Measure on all CPUs
+    #[arg(short = 'a', long)]
+    pub(super) all_cpus: bool,
+
+    /// Measure on these CPUs, such as 0-3,8
+    #[arg(short = 'C', long = "cpu", value_name = "CPUS")]
+    pub(super) cpus: Option<String>,
+
+    /// Measure these running processes, by pid or name, with all their threads
+    #[arg(
+        short = 'p',
+        long = "pid",
+        value_name = "PID|NAME,…",
+        value_delimiter = ',',
+        conflicts_with = "tids"
+    )]
+    pub(super) pids: Vec<String>,
+
+    /// Measure these running threads
+    #[arg(short = 't', long = "tid", value_name = "TID,…", value_delimiter = ',', conflicts_with = "uid")]
+    pub(super) tids: Vec<String>,
+
+    /// Measure all processes of this user (name or uid)
+    #[arg(short = 'u', long = "uid", value_name = "USER", conflicts_with = "input")]
+    pub(super) uid: Option<String>,
+
+    /// Do not measure child processes
+    #[arg(long)]
+    pub(super) no_inherit: bool,
+
+    /// Stop after this time, in milliseconds or with a unit (30s, 5m)
+    #[arg(long, visible_alias = "duration", value_name = "TIME")]
+    pub(super) timeout: Option<String>,
+
+    /// Also print the durations once per period of this length, in milliseconds or with a unit
+    #[arg(short = 'I', long, value_name = "TIME")]
+    pub(super) interval_print: Option<String>,
+
+    /// Number of slowest intervals to show
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub(super) slowest: usize,
+
+    /// Show the durations over time
+    #[arg(long)]
+    pub(super) heatmap: bool,
+
+    /// Sample call chains of begin events (--call-graph auto); the slowest intervals show them
+    #[arg(short = 'g')]
+    pub(super) stacks: bool,
+
+    /// The same, with this method: auto, dwarf or fp, and the size of stack copies as in dwarf,2048
+    #[arg(long, value_name = "MODE")]
+    pub(super) call_graph: Option<String>,
+
+    /// Maximum number of frames in a call chain
+    #[arg(long, value_name = "N", default_value_t = 127)]
+    pub(super) max_stack: u16,
+
+    /// Draw the call chains of begin events as a flame graph, weighted by time (SVG; implies -g)
+    #[arg(long, value_name = "FILE")]
+    pub(super) flamegraph: Option<PathBuf>,
+
+    /// Write these call chains as folded stacks; `-` writes them to stdout instead of the text
+    #[arg(long, value_name = "FILE")]
+    pub(super) folded: Option<PathBuf>,
+
+    /// Print JSON: one object for the whole measurement; with -I, also one per period, each on its own line
+    #[arg(long)]
+    pub(super) json: bool,
+
+    /// Size of each ring buffer: pages, or bytes with B, K, M or G (a power of two)
+    #[arg(short = 'm', long, value_name = "SIZE")]
+    pub(super) mmap_pages: Option<String>,
+
+    /// Root directory of the recorded machine, for programs
+    #[arg(long, value_name = "DIR")]
+    pub(super) symfs: Option<PathBuf>,
+
+    /// Copy of the recorded machine's /proc/kallsyms
+    #[arg(long, value_name = "FILE")]
+    pub(super) kallsyms: Option<PathBuf>,
+
+    /// Kernel image with symbols (vmlinux)
+    #[arg(long, value_name = "FILE")]
+    pub(super) vmlinux: Option<PathBuf>,
+
+    /// Print details about the opened events
+    #[arg(short = 'v', long, action = ArgAction::Count)]
+    pub(super) verbose: u8,
+
+    /// Print only durations, errors and losses
+    #[arg(short = 'q', long)]
+    pub(super) quiet: bool,
+
+    /// Command to run and measure, with its arguments
+    #[arg(last = true, value_name = "COMMAND", value_hint = clap::ValueHint::CommandWithArguments)]
+    pub(super) command: Vec<OsString>,
+}

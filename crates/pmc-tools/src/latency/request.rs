@@ -1,0 +1,309 @@
+//! What to measure, where, and how to show it: the request that the options become.
+
+use std::path::PathBuf;
+
+use super::options::LatencyOptions;
+use super::presets::{self, LatencyPreset};
+use super::rules::{KeySource, PairRules};
+use pmc_analysis::analysis::request::SampleSelection;
+use pmc_command::options::symbol_files::SymbolFiles;
+use pmc_command::plan::{cpus, duration, symbol_options, timeout, tracepoint_filters};
+use pmc_command::sampling_options::{TargetArgs, call_graph, overridden, ring_pages, scope, whole_machine};
+use pmc_command::warning::CommandWarning;
+use pmc_events::counter::request::sampling::{CallGraph, Rate, SampleOptions};
+use pmc_recording::recording::filters;
+use pmc_recording::recording::plan::{MeasurementScope, RunSchedule, SamplePlan, SelfExclusion};
+use pmc_symbols::symbol::SymbolOptions;
+use pmc_sys::error::{Error, Result};
+use pmc_sys::host::Host;
+use pmc_sys::sys::clock;
+use pmc_text::terminal::{self, Stream};
+use pmc_text::units::MS;
+
+/// The source of the events.
+#[derive(Debug)]
+pub(super) enum LatencySource {
+    /// A recording, and which of its samples to include.
+    Recording(PathBuf, Box<SampleSelection>),
+    Live(Box<SamplePlan>),
+}
+
+/// A kind of interval to measure.
+#[derive(Debug, Clone)]
+pub(super) struct IntervalRequest {
+    /// The events.
+    pub(super) rules: PairRules,
+    /// Whether intervals with the same key nest, as calls of a recursive function do.
+    pub(super) nests: bool,
+}
+
+/// What to measure, and how to show it.
+#[derive(Debug)]
+pub struct LatencyRequest {
+    pub(super) source: LatencySource,
+    /// The kinds of intervals; none share an event. All their rules have the same [texts](PairRules::texts).
+    pub(super) intervals: Vec<IntervalRequest>,
+    /// Number of slowest intervals to keep.
+    pub(super) slowest: usize,
+    /// Whether to add up times by the stacks of the begin events.
+    pub(super) stacks: bool,
+    /// Whether to keep a heat map.
+    pub(super) heat: bool,
+    /// Maximum length of a stack.
+    pub(super) max_stack: usize,
+    /// Where to look for symbols.
+    pub(super) symbols: SymbolOptions,
+    /// Width of the text output.
+    pub(super) width: usize,
+    /// Whether to print JSON objects.
+    pub(super) json: bool,
+    /// File for a flame graph.
+    pub(super) flamegraph: Option<PathBuf>,
+    /// File for folded stacks.
+    pub(super) folded: Option<PathBuf>,
+    /// Time between printed lines (`-I`), in nanoseconds.
+    pub(super) period: Option<u64>,
+    /// Warnings about the options, which are printed when the measurement starts.
+    pub(super) warnings: Vec<CommandWarning>,
+}
+
+/// Default ring buffer size in bytes. It is large because a lost event makes an interval wrong, and because
+/// pmc may have to wait for a busy CPU before it can read the ring buffer.
+const RING: u64 = 8 << 20;
+
+impl LatencyOptions {
+    /// Returns the request. `host` is the machine to measure.
+    ///
+    /// # Errors
+    /// Fails if the options contradict each other, or the events cannot be measured on this machine.
+    pub fn request(self, host: &Host) -> Result<LatencyRequest> {
+        let typed = self;
+        let is_live = typed.input.is_none();
+        let chosen = chosen(&typed, is_live.then_some(host))?;
+        let machine_wide = chosen.iter().position(|preset| preset.needs_all_cpus);
+        let of_target = chosen.iter().position(|preset| !preset.needs_all_cpus);
+        let are_presets = typed.events.len() != 2 || chosen.len() == 2;
+        let mut intervals = presets::merged(chosen);
+        add_filters(&mut intervals, &typed, are_presets)?;
+        let stacks = typed.stacks
+            || typed.call_graph.is_some()
+            || typed.flamegraph.is_some()
+            || typed.folded.is_some();
+        if intervals.len() > 1 {
+            let options = [
+                ("-I", typed.interval_print.is_some()),
+                ("--flamegraph", typed.flamegraph.is_some()),
+                ("--folded", typed.folded.is_some()),
+            ];
+            if let Some((option, _)) = options.iter().find(|(_, is_given)| *is_given) {
+                return Err(Error::usage(format!(
+                    "{option} shows one kind of interval, not {}",
+                    intervals.len()
+                ))
+                .try_this(format!("pmc latency {} {option} …", typed.events[0])));
+            }
+        }
+        let mut warnings = Vec::new();
+        if let (Some(wide), Some(other), false) = (machine_wide, of_target, typed.command.is_empty()) {
+            let [preset, other] = [wide, other].map(|at| typed.events[at].clone());
+            warnings.push(CommandWarning::PresetNeedsAllCpus { preset, other });
+        }
+        let source = match &typed.input {
+            Some(input) => LatencySource::Recording(input.clone(), Box::new(selection(&typed)?)),
+            None => {
+                let machine_wide = machine_wide.map(|at| typed.events[at].as_str());
+                let plan = sampling(&typed, &mut intervals, machine_wide, stacks, host, &mut warnings)?;
+                LatencySource::Live(Box::new(plan))
+            }
+        };
+        let files = SymbolFiles {
+            symfs: typed.symfs.clone(),
+            kallsyms: typed.kallsyms.clone(),
+            vmlinux: typed.vmlinux.clone(),
+            ..SymbolFiles::default()
+        };
+        intervals.iter_mut().for_each(|interval| interval.nests |= typed.nest);
+        let period = typed.interval_print.as_deref();
+        Ok(LatencyRequest {
+            source,
+            intervals,
+            slowest: typed.slowest,
+            stacks,
+            heat: typed.heatmap,
+            max_stack: typed.max_stack.into(),
+            symbols: symbol_options(&files)?,
+            width: terminal::columns(Stream::Output),
+            json: typed.json,
+            flamegraph: typed.flamegraph,
+            folded: typed.folded,
+            period: period.map(|text| duration("-I", text, MS, 10 * MS)).transpose()?,
+            warnings,
+        })
+    }
+}
+
+/// Returns the presets on the command line, or the pair of its two events.
+fn chosen(typed: &LatencyOptions, live: Option<&Host>) -> Result<Vec<LatencyPreset>> {
+    let presets = typed.events.iter().map(|name| LatencyPreset::named(name, live));
+    let presets = presets.collect::<Result<Vec<_>>>()?;
+    let names = || typed.events.iter().zip(&presets);
+    let is_repeated = |at: usize| typed.events[..at].contains(&typed.events[at]);
+    match (names().find(|(_, preset)| preset.is_some()), names().find(|(_, preset)| preset.is_none())) {
+        (None, None) => Err(no_events(typed)),
+        (None, Some(_)) => match typed.events.as_slice() {
+            [begin, end] => Ok(vec![LatencyPreset::of_events(begin, end, &typed.key)]),
+            [name] => Err(Error::usage(format!("latency {name}: the end event is missing"))
+                .why(format!("a single word must be a preset: {}", presets::NAMES))
+                .try_this(format!("pmc latency {name} END_EVENT"))),
+            more => Err(Error::usage(format!("latency: {} events, but an interval has two", more.len()))
+                .why("only presets can be listed: each is an interval")
+                .try_this("commas between alternative events: pmc latency BEGIN,BEGIN END")),
+        },
+        (Some((preset, _)), Some((event, _))) => {
+            Err(Error::usage(format!("latency: {preset} is a preset, but {event} is not"))
+                .why(format!("the presets are {}", presets::NAMES))
+                .try_this("either presets or two events"))
+        }
+        (Some((name, _)), None) if !typed.key.is_empty() => {
+            Err(Error::usage(format!("-k: the preset {name} has its own key"))
+                .try_this("specify both events to choose another key"))
+        }
+        (Some(_), None) => match (0..typed.events.len()).find(|&at| is_repeated(at)) {
+            Some(at) => Err(Error::usage(format!("latency: {} is given twice", typed.events[at]))
+                .try_this("list each preset once")),
+            None => Ok(presets.into_iter().flatten().collect()),
+        },
+    }
+}
+
+/// The error for a command line without events.
+fn no_events(typed: &LatencyOptions) -> Error {
+    let ids = [("-p", &typed.pids), ("-t", &typed.tids)];
+    let ids = ids.iter().find(|(_, ids)| !ids.is_empty());
+    let target = match (ids, typed.command.is_empty()) {
+        (Some((option, ids)), _) => format!("{option} {}", ids.join(",")),
+        (None, false) => format!("-- {}", typed.command[0].to_string_lossy()),
+        (None, true) => "-- COMMAND".to_owned(),
+    };
+    Error::usage("latency: no events given")
+        .why("pmc measures the time from one event to another, or that of a preset")
+        .try_this(format!("pmc latency syscall:read {target}: how long a system call takes"))
+        .try_this(format!("pmc latency func:PATH:NAME {target}: how long a function runs"))
+        .try_this("pmc latency runq block: waits for a CPU, and disk requests, on all CPUs")
+}
+
+/// Adds each `--filter` to the rules of the preceding event, or to all rules of the preceding preset.
+fn add_filters(intervals: &mut [IntervalRequest], typed: &LatencyOptions, are_presets: bool) -> Result<()> {
+    for (place, filter) in tracepoint_filters(typed.filter_places.clone(), typed.filter.clone())? {
+        let interval = if are_presets { place.min(intervals.len() - 1) } else { 0 };
+        let PairRules { texts, rules } = &mut intervals[interval].rules;
+        let text = (!are_presets).then(|| place.min(texts.len() - 1));
+        for rule in rules.iter_mut().filter(|rule| text.is_none_or(|text| rule.text == text)) {
+            rule.filter = Some(filters::both(rule.filter.take(), &filter));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the selected samples of a recording.
+fn selection(typed: &LatencyOptions) -> Result<SampleSelection> {
+    let ids = |option: &str, words: &[String]| -> Result<Vec<i32>> {
+        let wrong = |word: &String| {
+            Error::usage(format!("{option} {word}: not a number"))
+                .try_this("with -i, use the ids in the recording")
+        };
+        words.iter().map(|word| word.trim().parse().map_err(|_| wrong(word))).collect()
+    };
+    Ok(SampleSelection {
+        pids: ids("-p", &typed.pids)?,
+        tids: ids("-t", &typed.tids)?,
+        cpus: typed.cpus.as_deref().map(cpus).transpose()?.map(|cpus| cpus.iter().collect()),
+        time: typed.time,
+        ..SampleSelection::default()
+    })
+}
+
+/// Returns the plan for a live measurement. `machine_wide` is a preset that can only be measured on all CPUs.
+/// If an event occurs in only one rule, the kernel applies the rule's filter.
+fn sampling(
+    typed: &LatencyOptions,
+    intervals: &mut [IntervalRequest],
+    machine_wide: Option<&str>,
+    stacks: bool,
+    host: &Host,
+    warnings: &mut Vec<CommandWarning>,
+) -> Result<SamplePlan> {
+    let texts = intervals[0].rules.texts.clone();
+    let mode = typed.call_graph.as_deref().unwrap_or("auto");
+    let call_graph = call_graph(Some(mode), true)?;
+    if matches!(call_graph, Some(CallGraph::FpDeferred | CallGraph::Lbr)) {
+        let events = texts.iter().map(|text| format!(" -e {text}")).collect::<String>();
+        return Err(Error::usage(format!("--call-graph {mode} is not supported by a live measurement"))
+            .why("only recordings have such call chains")
+            .try_this(format!(
+                "pmc record --call-graph {mode}{events} …, then pmc latency -g -i perf.data"
+            )));
+    }
+    let has_tasks = !typed.pids.is_empty() || !typed.tids.is_empty() || typed.uid.is_some();
+    if let (Some(preset), true) = (machine_wide, has_tasks) {
+        return Err(Error::usage(format!("{preset} cannot be measured for individual processes"))
+            .why("its events are charged to whichever thread is running")
+            .try_this("omit -p, -t and -u: this is measured on all CPUs"));
+    }
+    let targets = TargetArgs {
+        pids: &typed.pids,
+        tids: &typed.tids,
+        user: typed.uid.as_deref(),
+        cpus: typed.cpus.as_deref(),
+        all_cpus: typed.all_cpus || machine_wide.is_some() && typed.cpus.is_none(),
+    };
+    let typed_targets = TargetArgs { all_cpus: typed.all_cpus, ..targets };
+    warnings.extend(overridden(typed_targets));
+    let mut scope = scope(targets, host)?;
+    if typed.command.is_empty() && matches!(scope, MeasurementScope::Command) {
+        scope = whole_machine(host)?;
+        warnings.push(CommandWarning::WholeMachine);
+    }
+    let mut filters = Vec::new();
+    for text in 0..texts.len() {
+        let rules = intervals.iter_mut().flat_map(|interval| &mut interval.rules.rules);
+        let mut of_text = rules.filter(|rule| rule.text == text);
+        if let (Some(rule), None) = (of_text.next(), of_text.next()) {
+            filters.extend(rule.filter.take().map(|filter| (text, filter)));
+        }
+    }
+    let mut rules = intervals.iter().flat_map(|interval| &interval.rules.rules);
+    let is_by_thread = rules.all(|rule| rule.key == [KeySource::Thread]);
+    let options = SampleOptions {
+        // By default, some probes would be sampled at a frequency.
+        rate: Rate::Period(1),
+        call_graph: call_graph.filter(|_| stacks),
+        max_stack: stacks.then_some(typed.max_stack),
+        // pmc can read this clock as well, so it knows up to which time the records are complete.
+        clock: clock::number("monotonic"),
+        build_ids: false,
+        inherit: !typed.no_inherit && !matches!(scope, MeasurementScope::Threads(_)),
+        ..SampleOptions::default()
+    };
+    Ok(SamplePlan {
+        events: texts,
+        filters,
+        // Exclude pmc itself, except for pairs that span several threads, which need the events of all
+        // threads.
+        excludes_self: match is_by_thread && matches!(scope, MeasurementScope::Cpus(_)) {
+            true => SelfExclusion::AllOrNone,
+            false => SelfExclusion::Never,
+        },
+        ring_pages: typed.mmap_pages.as_deref().map(ring_pages).transpose()?,
+        useful_ring: RING,
+        unwinds: true,
+        with_id: true,
+        verbose: typed.verbose > 0,
+        run_schedule: RunSchedule {
+            command: typed.command.clone(),
+            timeout_ns: timeout(typed.timeout.as_deref())?,
+            ..RunSchedule::default()
+        },
+        ..SamplePlan::on(scope, options)
+    })
+}
