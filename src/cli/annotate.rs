@@ -1,12 +1,35 @@
-//! Options of `pmc annotate`.
+//! Options of `pmc annotate`, and the request that they make.
 
 use std::path::PathBuf;
 
 use clap::Args;
 
+use pmc_analysis::analysis::AnalysisRequest;
+use pmc_analysis::analysis::annotate::AnnotationRequest;
+use pmc_analysis::analysis::annotate::listing::ListingOptions;
+use pmc_analysis::profile::annotate::PercentBasis;
+use pmc_analysis::profile::sampled::NameStyle;
 use pmc_command::options::sample_filter::SampleFilter;
-use pmc_command::options::screen_options::ScreenOptions;
+use pmc_command::options::screen_options::{ColourChoice, ScreenOptions};
 use pmc_command::options::symbol_files::SymbolFiles;
+use pmc_command::values::{Limit, SYNTAXES, one_of};
+use pmc_symbols::symbol::disassemble::Syntax;
+use pmc_symbols::symbol::source_text::SourceFolders;
+use pmc_sys::error::Result;
+use pmc_text::terminal::Stream;
+use pmc_view::annotate::{AnnotateLayout, AnnotateRequest, ListingFormat};
+
+/// The words of `--percent-type`.
+const PERCENT_TYPES: &[(&str, PercentBasis)] = &[
+    ("local-period", PercentBasis::LocalPeriod),
+    ("local-hits", PercentBasis::LocalHits),
+    ("global-period", PercentBasis::GlobalPeriod),
+    ("global-hits", PercentBasis::GlobalHits),
+    ("period-local", PercentBasis::LocalPeriod),
+    ("period-global", PercentBasis::GlobalPeriod),
+    ("hits-local", PercentBasis::LocalHits),
+    ("hits-global", PercentBasis::GlobalHits),
+];
 
 /// Show the cost of each instruction and source line of a function.
 #[derive(Debug, Args)]
@@ -56,8 +79,8 @@ pub struct AnnotateArgs {
     pub(crate) percent_limit: Option<f64>,
 
     /// What percentages refer to: the function (local) or all samples (global), by period or by hits
-    #[arg(long, value_name = "OF", default_value = "local-period", value_parser = ["local-period", "local-hits", "global-period", "global-hits", "period-local", "period-global", "hits-local", "hits-global"], help_heading = "Rows and columns", hide_short_help = true)]
-    pub(crate) percent_type: String,
+    #[arg(long, value_name = "OF", default_value = "local-period", value_parser = one_of(PERCENT_TYPES), help_heading = "Rows and columns", hide_short_help = true)]
+    pub(crate) percent_type: PercentBasis,
 
     /// Also show the number of samples (replaces percentages in perf's row format)
     #[arg(short = 'n', long, help_heading = "Rows and columns")]
@@ -76,14 +99,14 @@ pub struct AnnotateArgs {
         long,
         visible_alias = "max-rows",
         value_name = "N",
-        default_value_t = 0,
+        default_value = "0",
         help_heading = "Rows and columns"
     )]
-    pub(crate) limit: usize,
+    pub(crate) limit: Limit,
 
     /// x86 assembly syntax: att or intel
-    #[arg(short = 'M', long, value_name = "STYLE", default_value = "att", value_parser = ["att", "intel"], help_heading = "Rows and columns")]
-    pub(crate) disassembler_style: String,
+    #[arg(short = 'M', long, value_name = "STYLE", default_value = "att", value_parser = one_of(SYNTAXES), help_heading = "Rows and columns")]
+    pub(crate) disassembler_style: Syntax,
 
     /// Show the bytes of each instruction
     #[arg(long, overrides_with = "no_asm_raw", help_heading = "Rows and columns")]
@@ -158,8 +181,8 @@ pub struct AnnotateArgs {
     pub(crate) stdio2: bool,
 
     /// When to colour the output: always, never, or auto (on a terminal)
-    #[arg(long, visible_alias = "color", value_name = "WHEN", default_value = "auto", value_parser = ["always", "never", "auto"], help_heading = "Output", hide_short_help = true)]
-    pub(crate) stdio_color: String,
+    #[arg(long, visible_alias = "color", value_name = "WHEN", default_value = "auto", value_parser = one_of(ColourChoice::WORDS), help_heading = "Output", hide_short_help = true)]
+    pub(crate) stdio_color: ColourChoice,
 
     /// Print one JSON document
     #[arg(short = 'j', long, help_heading = "Output")]
@@ -176,4 +199,77 @@ pub struct AnnotateArgs {
     /// Print no messages except errors
     #[arg(short, long, help_heading = "Output", hide_short_help = true)]
     pub(crate) quiet: bool,
+}
+
+/// Default number of functions shown.
+const FUNCTIONS: usize = 3;
+
+impl AnnotateArgs {
+    /// Returns which code to show.
+    ///
+    /// # Errors
+    /// Fails if an environment variable is invalid, or no debuginfod server is configured.
+    pub(crate) fn request(self) -> Result<AnnotateRequest> {
+        let of_text = self.stdio
+            || self.stdio2
+            || self.json
+            || self.source_only
+            || self.print_line
+            || self.full_paths;
+        let of_columns = self.show_nr_samples || self.show_total_period || self.asm_raw;
+        let of_columns = of_columns || self.percent_type != PercentBasis::LocalPeriod;
+        let of_columns = of_columns || self.stdio_color != ColourChoice::Auto;
+        let of_length =
+            self.limit != Limit::ALL || self.percent_limit.is_some() || self.functions != FUNCTIONS;
+        let function = self.function.or(self.symbol);
+        Ok(AnnotateRequest {
+            input: self.input,
+            browses: self.tui || !(of_text || of_columns || of_length),
+            background: self.screen.background()?,
+            samples: AnalysisRequest {
+                selection: self.filter.selection(),
+                callers: false,
+                joins: !self.filter.no_join,
+                idle: self.filter.idle,
+                name_style: NameStyle { raw: self.no_demangle, ..NameStyle::default() },
+                ..AnalysisRequest::new(self.symbol_files.symbol_options()?)
+            },
+            code: AnnotationRequest {
+                most: if function.is_some() { 0 } else { self.functions },
+                function,
+                dsos: self.dsos,
+                limit: self.percent_limit.unwrap_or(0.0),
+                skip_missing: self.skip_missing,
+                options: ListingOptions {
+                    syntax: self.disassembler_style,
+                    with_source: !self.no_source,
+                    folders: SourceFolders {
+                        symfs: self.symbol_files.symfs,
+                        prefix: self.prefix,
+                        strip: self.prefix_strip,
+                    },
+                    raw_names: self.no_demangle,
+                    kcore: self.kcore,
+                },
+            },
+            layout: AnnotateLayout {
+                form: match (self.json, self.stdio2) {
+                    (true, _) => ListingFormat::Json,
+                    (_, false) if !Stream::Output.is_terminal() => ListingFormat::Rows,
+                    _ => ListingFormat::Text,
+                },
+                basis: self.percent_type,
+                source: !self.no_source,
+                instructions: !self.source_only,
+                show_samples: self.show_nr_samples,
+                show_period: self.show_total_period,
+                group: self.group,
+                file_names: self.print_line,
+                full_paths: self.full_paths,
+                raw_bytes: self.asm_raw,
+                rows: self.limit.get(),
+                colour: self.stdio_color.forced().unwrap_or_else(|| Stream::Output.has_colour()),
+            },
+        })
+    }
 }

@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
 
+use pmc_analysis::profile::sampled::SortKey;
+use pmc_command::values::Limit;
+
 /// Run two commands alternately, and show how their time, counts and functions differ.
 #[derive(Debug, Args)]
 #[command(
@@ -52,11 +55,11 @@ pub struct CompareArgs {
 
     /// What distinguishes rows: sym, dso, srcline, comm and the other keys of pmc diff
     #[arg(short, long, value_name = "KEY,…", value_delimiter = ',', default_value = "sym")]
-    pub(crate) sort: Vec<String>,
+    pub(crate) sort: Vec<SortKey>,
 
     /// Maximum number of changed rows to print; 0 prints all [default: 10; all with --json]
     #[arg(long, visible_alias = "max-rows", alias = "top", value_name = "N")]
-    pub(crate) limit: Option<usize>,
+    pub(crate) limit: Option<Limit>,
 
     /// Write an HTML page with all functions and a differential flame graph; `-` writes it to stdout
     /// instead of the text

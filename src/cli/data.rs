@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use pmc_analysis::analysis::request::TimeSpan;
+
 /// Convert a recording to another format.
 #[derive(Debug, Args)]
 pub struct DataArgs {
@@ -45,7 +47,7 @@ pub(crate) struct ConvertArgs {
 
     /// Include only samples from FROM to TO, in seconds or percent of the recording
     #[arg(long, value_name = "FROM,TO", allow_hyphen_values = true)]
-    pub(crate) time: Option<String>,
+    pub(crate) time: Option<TimeSpan>,
 
     /// Not supported: the document contains only samples
     #[arg(long)]

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use pmc_command::values::Limit;
+
 /// List the events that this machine can count; pmc tries each one.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -50,7 +52,7 @@ pub struct ListArgs {
 
     /// Maximum number of events; 0 prints all [default: all]
     #[arg(long, value_name = "N", conflicts_with_all = ["raw_dump", "names"])]
-    pub(crate) limit: Option<usize>,
+    pub(crate) limit: Option<Limit>,
 
     /// Print one JSON document (`version` changes when the meaning of a field changes)
     #[arg(short = 'j', long)]

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args};
 
 use pmc_command::options::screen_options::ScreenOptions;
+use pmc_formats::export::ExportFormat;
 
 /// Sample a command or running processes with full call chains, and show where the time went.
 #[derive(Debug, Clone, Args)]
@@ -70,7 +71,7 @@ pub struct ProfileArgs {
     /// Also export the recording, to a file next to it: svg, folded, firefox, speedscope, pprof, callgrind, …
     /// (see pmc export)
     #[arg(long, value_name = "FORMAT", conflicts_with = "stdio")]
-    pub(crate) format: Option<String>,
+    pub(crate) format: Option<ExportFormat>,
 
     /// Print plain text even on a terminal
     #[arg(long)]

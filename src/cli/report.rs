@@ -1,13 +1,25 @@
-//! Options of `pmc report`.
+//! Options of `pmc report`, and the request that they make.
 
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
 
-use pmc_command::options::sample_filter::SampleFilter;
-use pmc_command::options::screen_options::ScreenOptions;
+use pmc_analysis::analysis::AnalysisRequest;
+use pmc_analysis::analysis::request::CostMeasure;
+use pmc_analysis::profile::sampled::table::RowSelection;
+use pmc_analysis::profile::sampled::trust::TrustDetail;
+use pmc_analysis::profile::sampled::{NameStyle, SortKey};
+use pmc_command::options::sample_filter::{PERCENTAGES, SampleFilter, ShareBase};
+use pmc_command::options::screen_options::{ColourChoice, ScreenOptions};
 use pmc_command::options::stack_options::StackOptions;
 use pmc_command::options::symbol_files::SymbolFiles;
+use pmc_command::values::{Limit, Milliseconds, ThreadNumbers, Typed, one_of};
+use pmc_symbols::symbol::Depth;
+use pmc_sys::error::Result;
+use pmc_view::report::chain_words::{ChainOptions, ChainWord};
+use pmc_view::report::request::{HeaderChoice, ListKind, ReportRequest};
+use pmc_view::report::row_layout::{RowLayout, RowWord};
+use pmc_view::report::{EventGrouping, ReportColumn, ReportFormat, ReportLayout};
 
 /// Show where the time went: functions by cost, the call tree, and how reliable both are.
 #[derive(Debug, Clone, Args)]
@@ -35,7 +47,7 @@ pub struct ReportArgs {
     /// Sort keys: comm, pid, tgid, tid, dso, sym, srcline, srcfile, cpu, socket, time, cgroup, trace, parent,
     /// parallelism, …; +KEY adds a key to the default
     #[arg(short, long, value_name = "KEY,…", value_delimiter = ',', help_heading = "Rows and columns")]
-    pub(crate) sort: Vec<String>,
+    pub(crate) sort: Vec<RowWord>,
 
     /// Columns, in order: overhead, overhead_children, latency, latency_children, sample, period, and sort
     /// keys; +FIELD adds a column to the default
@@ -46,12 +58,12 @@ pub struct ReportArgs {
         value_delimiter = ',',
         help_heading = "Rows and columns"
     )]
-    pub(crate) fields: Vec<String>,
+    pub(crate) fields: Vec<RowWord>,
 
     /// Print call chains under each row: order (caller, callee, none), style (graph, fractal, flat, folded),
     /// value (percent, period, count), minimum percentage
     #[arg(short = 'g', long, value_name = "HOW,…", num_args = 0..=1, default_missing_value = "caller", value_delimiter = ',', help_heading = "Call stacks")]
-    pub(crate) call_graph: Option<Vec<String>>,
+    pub(crate) call_graph: Option<Vec<ChainWord>>,
 
     /// Print call chains from the caller down
     #[arg(short = 'G', long, help_heading = "Call stacks", hide_short_help = true)]
@@ -87,8 +99,8 @@ pub struct ReportArgs {
     pub(crate) percent_limit: Option<f64>,
 
     /// What percentages refer to: all samples (absolute) or those that pass the filters (relative)
-    #[arg(long, value_name = "OF", default_value = "absolute", value_parser = ["absolute", "relative"], help_heading = "Rows and columns", hide_short_help = true)]
-    pub(crate) percentage: String,
+    #[arg(long, value_name = "OF", default_value = "absolute", value_parser = one_of(PERCENTAGES), help_heading = "Rows and columns", hide_short_help = true)]
+    pub(crate) percentage: ShareBase,
 
     /// Maximum number of rows; with --json, also of tree nodes and modules; 0 shows all [default: 20; all in
     /// a pipe, and with -t, --csv or --json]
@@ -99,7 +111,7 @@ pub struct ReportArgs {
         value_name = "N",
         help_heading = "Rows and columns"
     )]
-    pub(crate) limit: Option<usize>,
+    pub(crate) limit: Option<Limit>,
 
     #[command(flatten)]
     #[allow(missing_docs, reason = "explained there")]
@@ -134,7 +146,7 @@ pub struct ReportArgs {
     /// Include only samples taken while this many threads ran, such as 1 or 1-2,8 (requires pmc record
     /// --latency)
     #[arg(long, value_name = "LIST", help_heading = "Rows and columns", hide_short_help = true)]
-    pub(crate) parallelism: Option<String>,
+    pub(crate) parallelism: Option<Typed<ThreadNumbers>>,
 
     /// Length of a time slice for the sort key time, in milliseconds or with a unit (s, ms, us, ns)
     #[arg(
@@ -144,7 +156,7 @@ pub struct ReportArgs {
         help_heading = "Rows and columns",
         hide_short_help = true
     )]
-    pub(crate) time_quantum: String,
+    pub(crate) time_quantum: Milliseconds,
 
     /// Show times in nanoseconds
     #[arg(long, help_heading = "Output", hide_short_help = true)]
@@ -182,14 +194,6 @@ pub struct ReportArgs {
     /// compiler suffixes
     #[arg(long, help_heading = "Names", hide_short_help = true)]
     pub(crate) full_names: bool,
-
-    /// Whether to print the terminal's text format even in a pipe; set by `pmc profile`.
-    #[arg(skip)]
-    pub(crate) is_page: bool,
-
-    /// Whether to write text to standard error, because the profiled command uses standard output.
-    #[arg(skip)]
-    pub(crate) to_stderr: bool,
 
     /// Show full paths of source files
     #[arg(long, help_heading = "Names", hide_short_help = true)]
@@ -235,8 +239,8 @@ pub struct ReportArgs {
 
     /// When to colour the output: always (also selects the terminal's text format in a pipe), never, or auto
     /// (on a terminal)
-    #[arg(long, visible_alias = "color", value_name = "WHEN", default_value = "auto", value_parser = ["always", "never", "auto"], help_heading = "Output", hide_short_help = true)]
-    pub(crate) stdio_color: String,
+    #[arg(long, visible_alias = "color", value_name = "WHEN", default_value = "auto", value_parser = one_of(ColourChoice::WORDS), help_heading = "Output", hide_short_help = true)]
+    pub(crate) stdio_color: ColourChoice,
 
     #[command(flatten)]
     #[allow(missing_docs, reason = "explained there")]
@@ -272,4 +276,152 @@ pub struct ReportArgs {
     /// Print rows without headings, and no messages except errors
     #[arg(short, long, help_heading = "Output", hide_short_help = true)]
     pub(crate) quiet: bool,
+}
+
+impl ReportArgs {
+    /// Returns what to report.
+    ///
+    /// # Errors
+    /// Fails if options contradict each other, or an environment variable is invalid.
+    pub(crate) fn request(self) -> Result<ReportRequest> {
+        let (input, part) = self.input_and_symbol();
+        let filters = self.filters(part.as_deref());
+        let mut rows = RowLayout::new(&self.sort, &self.fields)?;
+        if self.show_cpu_utilization {
+            rows.added.splice(0..0, [ReportColumn::InMode(0), ReportColumn::InMode(1)]);
+        }
+        if self.stacks.parent.is_some() && !rows.keys.contains(&SortKey::Parent) {
+            rows.keys.push(SortKey::Parent);
+        }
+        let form = self.form();
+        let listing = self.listing();
+        let mut selection = self.stacks.selection(&self.filter);
+        selection.parallelism = self.parallelism.as_ref().map(|list| list.value.0.iter().collect());
+        Ok(ReportRequest {
+            input,
+            samples: AnalysisRequest {
+                selection,
+                slice: self.time_quantum.0,
+                measure: match (self.branch_stack, self.mem_mode, self.no_branch_stack) {
+                    (true, ..) => CostMeasure::Branches,
+                    (_, true, _) => CostMeasure::Weight,
+                    (_, _, true) => CostMeasure::Period,
+                    _ => CostMeasure::BranchesIfRecorded,
+                },
+                max_stack: self.stacks.max_stack,
+                joins: !self.filter.no_join,
+                idle: self.filter.idle,
+                stitches: self.stacks.stitch_lbr,
+                stack_changes: self.stacks.changes(),
+                name_style: NameStyle { raw: self.stacks.no_demangle, ..NameStyle::default() },
+                raw_traces: self.raw_trace,
+                ..AnalysisRequest::new(self.symbol_files.symbol_options()?)
+            },
+            only: RowSelection { part, ..self.stacks.only() },
+            rows,
+            chains: ChainOptions::new(self.call_graph.as_deref(), self.inverted),
+            tree: self.tree,
+            children: !self.no_children,
+            collapse_recursion: self.collapse_recursion,
+            latency: self.latency,
+            relative: self.percentage == ShareBase::Filtered,
+            limit: self.limit.map(Limit::get),
+            percent_limit: self.percent_limit,
+            depth: self.stacks.no_inline.then_some(Depth::Names),
+            header: match (self.header_only, self.header) {
+                (true, _) => HeaderChoice::Only,
+                (_, true) => HeaderChoice::First,
+                _ => HeaderChoice::No,
+            },
+            listing,
+            thread_counts: self.threads && form == ReportFormat::Text,
+            browses: self.browses(listing, &form),
+            colour: self.stdio_color.forced(),
+            background: self.screen.background()?,
+            style: ReportLayout {
+                form,
+                show_samples: self.show_nr_samples,
+                show_period: self.show_total_period,
+                grouping: match (self.group, self.no_group) {
+                    (_, true) => EventGrouping::Apart,
+                    (true, _) => EventGrouping::All,
+                    _ => EventGrouping::Recorded,
+                },
+                widths: self.column_widths,
+                hierarchy: self.hierarchy,
+                full_paths: self.full_source_path,
+                full_names: self.full_names,
+                nanoseconds: self.ns,
+                sort_member: self.group_sort_idx.unwrap_or(0),
+                trust: if self.verbose > 0 { TrustDetail::Full } else { TrustDetail::Brief },
+                is_quiet: self.quiet,
+                filters,
+                ..ReportLayout::default()
+            },
+            ..ReportRequest::default()
+        })
+    }
+
+    fn form(&self) -> ReportFormat {
+        match &self.field_separator {
+            Some(separator) => ReportFormat::Separated(separator.clone()),
+            None if self.csv => ReportFormat::Csv,
+            None if self.json => ReportFormat::Json,
+            None => ReportFormat::Text,
+        }
+    }
+
+    /// Returns the list that replaces the profile, if one is requested.
+    fn listing(&self) -> Option<ListKind> {
+        match (self.dump_raw_trace, self.stats, self.tasks || self.mmaps) {
+            (true, ..) => Some(ListKind::Dump),
+            (_, true, _) => Some(ListKind::Records),
+            (.., true) => Some(ListKind::Tasks { maps: self.mmaps }),
+            _ => None,
+        }
+    }
+
+    /// Whether to open the full-screen interface, because no option requests text output.
+    fn browses(&self, listing: Option<ListKind>, form: &ReportFormat) -> bool {
+        let is_for_text =
+            listing.is_some() || self.header || self.header_only || self.threads || self.hierarchy;
+        let has_groups = self.group || self.no_group;
+        let has_layout = self.limit.is_some() || !self.fields.is_empty() || !self.column_widths.is_empty();
+        !(self.stdio || *form != ReportFormat::Text || is_for_text || has_groups || has_layout)
+    }
+
+    /// Returns the recording, and a part of function names. As in perf, the positional argument is a part of a
+    /// name unless it can be a recording.
+    fn input_and_symbol(&self) -> (Option<PathBuf>, Option<String>) {
+        let part = self.stacks.symbol_filter.clone();
+        let Some(word) = &self.file else { return (self.input.clone(), part) };
+        let is_file = word.as_os_str() == "-" || word.components().count() > 1 || word.exists();
+        match word.to_str() {
+            Some(symbol) if self.input.is_some() || !is_file && !symbol.ends_with(".data") => {
+                (self.input.clone(), Some(symbol.to_owned()))
+            }
+            _ => (Some(word.clone()), part),
+        }
+    }
+
+    /// Returns the options that select samples, as typed.
+    fn filters(&self, part: Option<&str>) -> Vec<String> {
+        let numbers = |all: &[i32]| all.iter().map(i32::to_string).collect::<Vec<_>>().join(",");
+        let (filter, stacks) = (&self.filter, &self.stacks);
+        let states: Vec<&str> = stacks.state.iter().map(|state| state.word).collect();
+        let options = [
+            ("--comms", filter.comms.join(",")),
+            ("--pid", numbers(&filter.pid)),
+            ("--tid", numbers(&filter.tid)),
+            ("--cpu", filter.cpu.as_ref().map_or_else(String::new, |cpus| cpus.text.clone())),
+            ("--time", filter.time.as_ref().map_or_else(String::new, |span| span.text.clone())),
+            ("--dsos", stacks.dsos.join(",")),
+            ("--symbols", stacks.symbols.join(",")),
+            ("--symbol-filter", part.unwrap_or_default().to_owned()),
+            ("--state", states.join(",")),
+            ("--parallelism", self.parallelism.as_ref().map_or_else(String::new, |list| list.text.clone())),
+        ];
+        let given = options.into_iter().filter(|(_, value)| !value.is_empty());
+        given.map(|(option, value)| format!("{option} {value}")).collect()
+    }
 }

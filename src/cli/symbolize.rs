@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use pmc_command::options::symbol_files::SymbolLookup;
+
 /// Add function names and lines to stacks that were exported without them, by build-id.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -25,17 +27,8 @@ pub struct SymbolizeArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) symfs: Option<PathBuf>,
 
-    /// Do not cache symbol lookups for later runs
-    #[arg(long)]
-    pub(crate) no_cache: bool,
-
-    /// debuginfod servers to ask for missing files, instead of those in DEBUGINFOD_URLS
-    #[arg(long, value_name = "URLS", num_args = 0..=1, require_equals = true)]
-    pub(crate) debuginfod: Option<Option<String>>,
-
-    /// Use neither debuginfod servers nor files fetched from them earlier
-    #[arg(long, conflicts_with = "debuginfod")]
-    pub(crate) no_debuginfod: bool,
+    #[command(flatten)]
+    pub(crate) lookup: SymbolLookup,
 
     /// Print no messages except errors
     #[arg(short, long)]

@@ -5,7 +5,12 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
 
+use pmc_analysis::analysis::request::NamePattern;
+use pmc_command::options::sample_filter::{PERCENTAGES, ShareBase};
 use pmc_command::options::screen_options::ScreenOptions;
+use pmc_command::values::{Limit, SYNTAXES, one_of};
+use pmc_symbols::symbol::disassemble::Syntax;
+use pmc_view::report::row_layout::RowWord;
 
 /// Show where time goes right now, by function, for the whole machine or selected processes.
 #[derive(Debug, Args)]
@@ -133,7 +138,7 @@ pub struct TopArgs {
 
     /// Sort keys: comm, pid, tgid, tid, dso, sym, srcline, srcfile, cpu, socket, cgroup, weight, addr
     #[arg(short, long, value_name = "KEY,…", value_delimiter = ',', help_heading = "Rows and columns")]
-    pub(crate) sort: Vec<String>,
+    pub(crate) sort: Vec<RowWord>,
 
     /// Columns, in order: overhead, overhead_children, sample, period, and sort keys
     #[arg(
@@ -143,7 +148,7 @@ pub struct TopArgs {
         help_heading = "Rows and columns",
         hide_short_help = true
     )]
-    pub(crate) fields: Vec<String>,
+    pub(crate) fields: Vec<RowWord>,
 
     /// Group rows by the first sort key, then by the next, as a hierarchy (text only)
     #[arg(short = 'H', long, conflicts_with_all = ["json", "tui", "group"], help_heading = "Rows and columns", hide_short_help = true)]
@@ -185,8 +190,8 @@ pub struct TopArgs {
     pub(crate) count_filter: Option<u64>,
 
     /// What percentages refer to: all samples (absolute) or those that pass the filters (relative)
-    #[arg(long, value_name = "OF", default_value = "absolute", value_parser = ["absolute", "relative"], help_heading = "Rows and columns", hide_short_help = true)]
-    pub(crate) percentage: String,
+    #[arg(long, value_name = "OF", default_value = "absolute", value_parser = one_of(PERCENTAGES), help_heading = "Rows and columns", hide_short_help = true)]
+    pub(crate) percentage: ShareBase,
 
     /// Maximum number of rows per table; 0 shows all [default: 20; all with --json]
     #[arg(
@@ -197,7 +202,7 @@ pub struct TopArgs {
         help_heading = "Rows and columns",
         hide_short_help = true
     )]
-    pub(crate) entries: Option<usize>,
+    pub(crate) entries: Option<Limit>,
 
     /// Include callees in the cost of a function (default with call chains)
     #[arg(long, overrides_with = "no_children", help_heading = "Rows and columns", hide_short_help = true)]
@@ -209,7 +214,7 @@ pub struct TopArgs {
 
     /// Attribute the cost of callees to these functions
     #[arg(long, value_name = "REGEX", help_heading = "Filters", hide_short_help = true)]
-    pub(crate) ignore_callees: Option<String>,
+    pub(crate) ignore_callees: Option<NamePattern>,
 
     /// Include only threads with these names
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', help_heading = "Filters")]
@@ -228,8 +233,8 @@ pub struct TopArgs {
     pub(crate) no_demangle: bool,
 
     /// x86 assembly syntax: att or intel
-    #[arg(short = 'M', long, value_name = "STYLE", default_value = "att", value_parser = ["att", "intel"], hide_short_help = true)]
-    pub(crate) disassembler_style: String,
+    #[arg(short = 'M', long, value_name = "STYLE", default_value = "att", value_parser = one_of(SYNTAXES), hide_short_help = true)]
+    pub(crate) disassembler_style: Syntax,
 
     /// Directory that replaces the start of source paths; --prefix-strip sets how many components
     #[arg(long, value_name = "DIR", hide_short_help = true)]

@@ -16,8 +16,8 @@ use pmc_analysis::profile::metrics::library::MetricDefinition;
 use pmc_analysis::profile::metrics::named::{NAMED, of_group};
 use pmc_command::destination::Destination;
 use pmc_command::pager::PagedOutput;
-use pmc_command::plan;
 use pmc_command::reasons::{cleaned, no_tracepoint, why};
+use pmc_command::values::Limit;
 use pmc_events::counter::facts::MachineFacts;
 use pmc_events::counter::open::{OpenCache, TrialOpen};
 use pmc_events::counter::refusal::Refusal;
@@ -481,7 +481,7 @@ fn events(wanted: &ListRequest<'_>, typed: &ListArgs, out: &mut dyn Write) -> io
     // Read the attributes of tracepoints only if they are shown, because this requires opening thousands of
     // files.
     let exact = typed.long || typed.json;
-    let limit = plan::rows(typed.limit, false, 0);
+    let limit = Limit::rows(typed.limit, false, 0);
     let omitted = match limit {
         usize::MAX => 0,
         _ => (select(wanted).count() + metrics(wanted).len()).saturating_sub(limit),

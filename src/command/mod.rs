@@ -52,8 +52,9 @@ use crate::cli::perf_only::{FREEBSD_ONLY, PERF_ONLY};
 use crate::cli::perf_options::{self, OptionTreatment};
 use crate::cli::persist::PersistCommand;
 use crate::cli::record::RecordArgs;
+use crate::cli::report::ReportArgs;
 use crate::cli::sched::SchedCommand;
-use crate::cli::{Cli, Command, part_glued_values};
+use crate::cli::{defaults, Cli, Command, part_glued_values};
 use crate::config::{Config, ConfigFiles};
 use pmc_command::warning::CommandWarning;
 use pmc_command::{gate, pager, sampling_options};
@@ -379,7 +380,7 @@ fn run(cli: Cli, settings: &Config, columns: Option<&pmcstat::PmcstatColumns>) -
             }
         }
         Command::Info(typed) => info::run(&typed),
-        Command::Report(typed) => report::run(report::ReportPlan::new(&typed)?),
+        Command::Report(typed) => report::run(&typed.request()?),
         Command::Top(typed) => top::run(top::TopPlan::new(&typed, &Host::live())?),
         Command::Trace(typed) => {
             let mut plan = trace::TraceCommandPlan::new(&typed, &Host::live())?;
@@ -390,10 +391,11 @@ fn run(cli: Cli, settings: &Config, columns: Option<&pmcstat::PmcstatColumns>) -
             signal::release();
             recorded.and_then(|exit| trace::run(&plan).map(|_| exit))
         }
-        Command::Annotate(typed) => annotate::run(annotate::AnnotatePlan::new(&typed)?),
+        Command::Annotate(typed) => annotate::run(typed.request()?),
         Command::Diff(typed) => {
-            let ran = diff::DiffPlan::new(&typed).and_then(|plan| diff::run(&plan));
-            gate::unusable_if_failed(typed.fail_if.is_some(), ran)
+            let has_condition = typed.fail_if.is_some();
+            let ran = typed.request().and_then(|(request, output)| diff::run(&request, &output));
+            gate::unusable_if_failed(has_condition, ran)
         }
         Command::Compare(typed) => {
             let recording = |mut typed| {
@@ -415,7 +417,6 @@ fn run(cli: Cli, settings: &Config, columns: Option<&pmcstat::PmcstatColumns>) -
                     plan.hides_output = true;
                     Ok(Box::new(|| record::run_unseen(plan)))
                 },
-                diff: &|typed, labels| diff::compare(diff::DiffPlan::new(typed)?, labels),
             };
             let has_condition = typed.fail_if.is_some();
             let ran = compare::ComparePlan::new(*typed).and_then(|plan| compare::run(&plan, &steps));
@@ -447,30 +448,28 @@ fn run(cli: Cli, settings: &Config, columns: Option<&pmcstat::PmcstatColumns>) -
                 record::run(plan, None)
             })
         }
-        Command::Export(typed) => export::run(&export::ExportPlan::new(&typed)?),
-        Command::Flamegraph(typed) => export::run(&export::ExportPlan::flame_graph(&typed.source)?),
+        Command::Export(typed) => export::run(&typed.request()?),
+        Command::Flamegraph(typed) => export::run(&typed.request()?),
         Command::Evlist(typed) => evlist::run(&evlist::EvlistPlan::new(&typed)),
         Command::BuildidList(typed) => buildid_list::run(&buildid_list::BuildidListPlan::new(&typed)),
         Command::Profile(typed) => {
-            let mut plan = profile::ProfilePlan::new(*typed)?;
+            let mut usual: ReportArgs = defaults();
+            config::apply_reporting(settings, &mut usual, false)?;
+            let mut plan = profile::ProfilePlan::new(*typed, usual.request()?)?;
             config::apply_recording(settings, &mut plan.record)?;
             // Report invalid display options before the recording starts.
-            let show: Box<dyn FnOnce() -> Result<Exit>> = match plan.answer {
-                profile::ViewCommand::Report(mut typed) => {
-                    config::apply_reporting(settings, &mut typed, false)?;
-                    let plan = report::ReportPlan::new(&typed)?;
-                    Box::new(|| report::run(plan))
-                }
-                profile::ViewCommand::Export(typed) => {
-                    let plan = export::ExportPlan::new(&typed)?;
-                    Box::new(move || export::run(&plan))
-                }
-            };
+            if let profile::ViewCommand::Export(request) = &plan.answer {
+                export::check(request)?;
+            }
             let mut recorded = record::RecordPlan::new(plan.record, &Host::live())?;
             recorded.prints_perf_summary = false;
             let exit = record::run(recorded, None)?;
             signal::release();
-            match show() {
+            let shown = match plan.answer {
+                profile::ViewCommand::Report(request) => report::run(&request),
+                profile::ViewCommand::Export(request) => export::run(&request),
+            };
+            match shown {
                 // If the reader closes the output early, pmc still exits with the command's status.
                 Err(error) if !error.is_quiet() => Err(error),
                 _ => Ok(exit),

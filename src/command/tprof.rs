@@ -4,6 +4,7 @@
 use super::words_of;
 use crate::cli::tprof::{FILE, TprofAction, TprofCommandLine, USAGE};
 use crate::cli::{Command, defaults, record, report, stat, top};
+use pmc_analysis::profile::sampled::SortKey;
 use pmc_command::options::{recording_options, sample_filter, stack_options};
 use pmc_sys::error::{Error, Exit, say};
 
@@ -52,15 +53,20 @@ fn command(typed: TprofCommandLine) -> Command {
         TprofAction::Analyze => {
             // Samples that differ only in attributes that no option selects are added up. Without -s, each
             // address has its own row.
-            let place = if has('s') { "sym" } else { "symoff" };
-            let keys =
-                [(!has('P'), "pid"), (!has('L'), "tid"), (!has('C'), "cpu"), (true, "dso"), (true, place)];
+            let place = if has('s') { SortKey::Symbol } else { SortKey::SymbolOffset };
+            let keys = [
+                (!has('P'), SortKey::Thread),
+                (!has('L'), SortKey::Tid),
+                (!has('C'), SortKey::Cpu),
+                (true, SortKey::Dso),
+                (true, place),
+            ];
             let shown = keys.into_iter().filter(|(is_shown, _)| *is_shown);
             let kernel = has('k').then(|| "[kernel.kallsyms]".to_owned());
             Command::Report(Box::new(report::ReportArgs {
                 stdio: true,
                 show_nr_samples: true,
-                sort: shown.map(|(_, key)| key.to_owned()).collect(),
+                sort: shown.map(|(_, key)| key.into()).collect(),
                 stacks: stack_options::StackOptions { dsos: kernel.into_iter().collect(), ..defaults() },
                 filter: sample_filter::SampleFilter {
                     pid: pid.map(u32::cast_signed).into_iter().collect(),
@@ -72,10 +78,11 @@ fn command(typed: TprofCommandLine) -> Command {
         }
         TprofAction::Top => {
             let top: top::TopArgs = defaults();
-            let keys: &[&str] = if has('c') { &["cpu", "dso", "sym"] } else { &["dso", "sym"] };
+            let cpu = has('c').then_some(SortKey::Cpu);
+            let keys = cpu.into_iter().chain([SortKey::Dso, SortKey::Symbol]);
             Command::Top(Box::new(top::TopArgs {
                 show_nr_samples: true,
-                sort: keys.iter().map(|key| (*key).to_owned()).collect(),
+                sort: keys.map(SortKey::into).collect(),
                 accumulate: has('a'),
                 hide_user_symbols: !has('u'),
                 events,

@@ -6,15 +6,15 @@
 
 pub mod destination;
 pub mod gate;
+pub mod input;
 pub mod options;
 pub mod pager;
 pub mod plan;
 pub mod progress;
 pub mod reasons;
 pub mod recording_screen;
-pub mod row_options;
 pub mod sampling_options;
 pub mod screen;
 pub mod temporary;
-pub mod time_span;
+pub mod values;
 pub mod warning;

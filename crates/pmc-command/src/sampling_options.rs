@@ -71,7 +71,7 @@ pub fn scope(typed: TargetArgs<'_>, host: &Host) -> Result<MeasurementScope> {
     }
     let cpus = typed.cpus.map(|text| {
         text.parse::<CpuList>()
-            .map_err(|why| Error::usage(format!("-C {text}: {why}")).try_this("a list such as 0-3,8"))
+            .map_err(|error| error.of_option("-C ", text))
     });
     let cpus = cpus.transpose()?;
     if cpus.as_ref().is_some_and(CpuList::is_empty) {

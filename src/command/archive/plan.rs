@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::cli::archive::ArchiveArgs;
 use pmc_analysis::analysis::archive::RecordingArchiveRequest;
-use pmc_command::plan::{symbol_options, with_suffix};
+use pmc_command::input::with_suffix;
 use pmc_symbols::symbol::{ArchiveContent, SymbolOptions};
 use pmc_sys::error::{Error, Result};
 use pmc_sys::sys::output_file;
@@ -50,7 +50,7 @@ impl ArchivePlan {
             recording: typed.file.unwrap_or_else(|| "perf.data".into()),
             all: typed.all,
             excluded: excluded.split_whitespace().map(str::to_owned).collect(),
-            symbols: symbol_options(&typed.symbols)?,
+            symbols: typed.symbols.symbol_options()?,
         })
     }
 
@@ -75,7 +75,7 @@ impl ArchivePlan {
                 },
                 callers: typed.with_debug,
                 anonymous: typed.anonymous,
-                symbols: symbol_options(&typed.symbols)?,
+                symbols: typed.symbols.symbol_options()?,
             },
         })
     }

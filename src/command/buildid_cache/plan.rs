@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::cli::buildid_cache::BuildidCacheArgs;
-use pmc_command::plan;
+use pmc_command::options::symbol_files::debuginfod;
 use pmc_symbols::symbol::SymbolOptions;
 use pmc_sys::error::{Error, Result};
 
@@ -53,7 +53,7 @@ impl BuildidCachePlan {
             .chain(typed.list.then_some(CacheStep::List));
         // Contact the debuginfod servers only on request.
         let servers = match &typed.debuginfod {
-            Some(urls) => plan::debuginfod(Some(urls))?,
+            Some(urls) => debuginfod(Some(urls))?,
             None => None,
         };
         Ok(Self {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::cli::buildid_list::BuildidListArgs;
-use pmc_command::plan::input;
+use pmc_command::input::input;
 
 /// The source of the build IDs.
 pub(in crate::command) enum BuildidListPlan {

@@ -13,6 +13,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use super::diff;
 use plan::ComparedProfiles;
 pub(super) use plan::{ComparePlan, CompareSteps, PROFILED};
 use pmc_analysis::analysis::ProgressSink as _;
@@ -68,7 +69,7 @@ pub(super) fn run(plan: &ComparePlan, steps: &CompareSteps<'_>) -> Result<Exit> 
     while more > 0 {
         profiled = runs.profile(plan, steps, &words, &signals, more);
         let compares = Instant::now();
-        profiles = runs.compare(plan, steps)?;
+        profiles = runs.compare(plan)?;
         let is_complete = profiled.is_ok() && runs.exit.is_none() && exit == Exit::Done;
         let goal = goal.filter(|_| is_complete && !runs.is_out_of_time);
         more = match (goal, &profiles) {
@@ -234,7 +235,7 @@ impl ProfiledRuns {
     }
 
     /// Compares the recordings, if both commands were recorded.
-    fn compare(&self, plan: &ComparePlan, steps: &CompareSteps<'_>) -> Result<Option<ComparedProfiles>> {
+    fn compare(&self, plan: &ComparePlan) -> Result<Option<ComparedProfiles>> {
         if self.sides.iter().any(Vec::is_empty) {
             return Ok(None);
         }
@@ -243,7 +244,8 @@ impl ProfiledRuns {
         };
         let labels = [label("A", &self.sides[0]), label("B", &self.sides[1])].concat();
         let paths = [0, 1].map(|side| self.sides[side].iter().map(TemporaryRecording::path).collect());
-        (steps.diff)(&plan.diff(paths), labels).map(Some)
+        let request = plan.diff(paths, labels);
+        request.groups.map(|groups| diff::compare(&request, groups)).transpose()
     }
 }
 

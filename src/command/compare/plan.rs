@@ -8,16 +8,20 @@ use std::time::Duration;
 
 use crate::cli::compare::CompareArgs;
 use crate::cli::defaults;
-use crate::cli::diff::DiffArgs;
 use crate::cli::record::RecordArgs;
 use crate::cli::stat::{CountArgs, StatArgs};
-use pmc_analysis::profile::diff::Diff;
-use pmc_analysis::profile::diff::groups::GroupComparison;
+use pmc_analysis::analysis::AnalysisRequest;
+use pmc_analysis::analysis::diff::DiffRequest;
+use pmc_analysis::profile::diff::groups::{GroupComparison, GroupRequest};
+use pmc_analysis::profile::diff::{Compute, Diff};
 use pmc_analysis::profile::gate::{GateCondition, GateGoal, UnusableReason};
+use pmc_analysis::profile::sampled::SortKey;
 use pmc_analysis::profile::versus::CommandComparison;
 use pmc_command::destination::is_standard;
 use pmc_command::options::recording_options::RecordingOptions;
+use pmc_command::options::screen_options::ScreenOptions;
 use pmc_command::plan;
+use pmc_command::values::Limit;
 use pmc_sys::error::{Error, Exit, Result};
 use pmc_text::terminal::{self, Stream};
 use pmc_text::units::S;
@@ -45,8 +49,6 @@ pub(in crate::command) struct CompareSteps<'a> {
     pub(in crate::command) check: &'a dyn Fn(RecordArgs) -> Result<()>,
     /// Prepares a recording.
     pub(in crate::command) record: &'a dyn Fn(RecordArgs) -> Result<ReadyRecording>,
-    /// Compares recordings. The texts are their names in messages.
-    pub(in crate::command) diff: &'a dyn Fn(&DiffArgs, Vec<String>) -> Result<ComparedProfiles>,
 }
 
 /// Settings of `pmc compare`.
@@ -60,7 +62,7 @@ pub(in crate::command) struct ComparePlan {
     events: Vec<String>,
     warmup: u32,
     /// Sort keys of the rows.
-    sort: Vec<String>,
+    sort: Vec<SortKey>,
     event: Option<String>,
     freq: Option<String>,
     call_graph: Option<String>,
@@ -94,15 +96,13 @@ impl ComparePlan {
             return Err(Error::usage("-o -: standard output is used for the answer")
                 .try_this("write the page to a file: -o compare.html"));
         }
-        // Report unknown keys before the commands run.
-        typed.sort.iter().try_for_each(|key| plan::sort_key(key).map(|_| ()))?;
         let form = if typed.json { ReportFormat::Json } else { ReportFormat::Text };
         let is_read = Stream::Output.is_terminal();
-        let paint = terminal::paint(Stream::Output, None, plan::background(None)?);
+        let paint = terminal::paint(Stream::Output, None, ScreenOptions::default().background()?);
         let width = is_read.then(|| terminal::columns(Stream::Output));
         let budget = Duration::from_nanos(plan::duration("--budget", &typed.budget, S, S)?);
         // Stacks are only needed for the flame graph, and for keys that are about callers.
-        let is_flat = typed.output.is_none() && typed.sort == ["sym"];
+        let is_flat = typed.output.is_none() && typed.sort == [SortKey::Symbol];
         Ok(Self {
             commands: typed.commands,
             repeat: typed.repeat,
@@ -113,12 +113,12 @@ impl ComparePlan {
             event: typed.sample,
             freq: typed.freq,
             call_graph: typed.call_graph.or_else(|| (!is_flat).then(|| "auto".to_owned())),
-            gate: typed.fail_if.as_deref().map(GateCondition::parse).transpose()?,
+            gate: typed.fail_if.as_deref().map(str::parse::<GateCondition>).transpose()?,
             fail_if: typed.fail_if,
             ci: typed.format.as_deref().and_then(CiFormat::named),
             page: typed.output,
             layout: DiffLayout {
-                rows: plan::rows(typed.limit, !typed.json, ROWS),
+                rows: Limit::rows(typed.limit, !typed.json, ROWS),
                 form,
                 limit: 0.0,
                 period: false,
@@ -194,17 +194,29 @@ impl ComparePlan {
         }
     }
 
-    /// Returns the options to compare recordings of both commands.
-    pub(super) fn diff(&self, [files, vs]: [Vec<PathBuf>; 2]) -> DiffArgs {
-        DiffArgs {
-            files,
-            vs,
+    /// Returns how to compare recordings of both commands. `labels` are their names in messages.
+    pub(super) fn diff(&self, [base, new]: [Vec<PathBuf>; 2], labels: Vec<String>) -> DiffRequest {
+        let usual = DiffRequest::default();
+        let mut keys: Vec<SortKey> = Vec::new();
+        for key in &self.sort {
+            if !keys.contains(key) {
+                keys.push(*key);
+            }
+        }
+        let mut request = DiffRequest {
+            groups: Some(GroupRequest { base: base.len(), by_share: false, merges_lines: false }),
+            files: [base, new].concat(),
+            labels,
+            analysis: AnalysisRequest { keys, ..usual.analysis },
+            wait_keys: None,
             // Only the page shows stacks.
             tree: self.page.is_some(),
-            sort: self.sort.clone(),
-            // Annotations show the line of a function.
-            format: self.ci.map(|_| "github".to_owned()),
-            ..defaults()
+            compute: Some(Compute::default()),
+            ..usual
+        };
+        if self.ci.is_some() {
+            request.show_lines();
         }
+        request
     }
 }

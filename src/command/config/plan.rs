@@ -13,8 +13,11 @@ use crate::cli::report::ReportArgs;
 use crate::cli::stat::StatDisplayArgs;
 use crate::cli::{Cli, Command, config as cli};
 use crate::config::{Config, ConfigFiles};
+use pmc_command::options::sample_filter::{PERCENTAGES, ShareBase};
+use pmc_command::values::SYNTAXES;
 use pmc_symbols::symbol::options;
 use pmc_sys::error::{Error, Result};
+use pmc_view::report::chain_words::ChainWord;
 
 /// An action on a key.
 pub(in crate::command) enum ConfigStep {
@@ -127,10 +130,10 @@ pub(in crate::command) fn apply(config: &Config, cli: &mut Cli, matches: Option<
             }
         }
         Command::Annotate(annotate) => {
-            let style =
-                config.get("annotate.disassembler_style").filter(|style| ["att", "intel"].contains(style));
-            if let Some(style) = style.filter(|_| !typed("disassembler_style")) {
-                annotate.disassembler_style = style.to_owned();
+            let style = config.get("annotate.disassembler_style");
+            let known = SYNTAXES.iter().find(|(word, _)| Some(*word) == style);
+            if let Some((_, style)) = known.filter(|_| !typed("disassembler_style")) {
+                annotate.disassembler_style = *style;
             }
             let hides = config.is("annotate.hide_src_code")? == Some(true);
             annotate.no_source |= hides && !annotate.source && !annotate.source_only;
@@ -138,14 +141,14 @@ pub(in crate::command) fn apply(config: &Config, cli: &mut Cli, matches: Option<
         }
         Command::Diff(diff) => {
             if let Some(how) = config.get("diff.compute").filter(|_| !typed("compute")) {
-                diff.compute = Some(how.to_owned());
+                diff.compute = Some(how.parse()?);
             }
             let order = config.read("diff.order", "a number", |text| text.parse().ok())?;
             if let Some(order) = order.filter(|_| !typed("order")) {
                 diff.order = order;
             }
             if let Some(of) = percentage(config)?.filter(|_| !typed("percentage")) {
-                diff.percentage = of.to_owned();
+                diff.percentage = of;
             }
         }
         Command::Stat(stat) => apply_counts(config, &mut stat.shown)?,
@@ -197,18 +200,20 @@ pub(in crate::command) fn apply_reporting(
     if let Some(keys) = config.get("report.sort_order").filter(|_| report.sort.is_empty())
         && report.fields.is_empty()
     {
-        report.sort = keys.split(',').map(|key| key.trim().to_owned()).collect();
+        report.sort = keys.split(',').map(str::parse).collect::<Result<_>>()?;
     }
-    let words: Vec<String> = report.call_graph.take().unwrap_or_default();
-    let limit = percent(config, "call-graph.threshold")?.map(|limit| limit.to_string());
-    let limit = limit.filter(|_| !words.iter().any(|word| word.trim().parse::<f64>().is_ok()));
-    let order = word(config, "call-graph.order", &["caller", "callee"])?.map(str::to_owned);
-    let shape =
-        word(config, "call-graph.print-type", &["graph", "fractal", "flat", "folded"])?.map(str::to_owned);
+    let words = report.call_graph.take().unwrap_or_default();
+    let limit = percent(config, "call-graph.threshold")?.map(ChainWord::Number);
+    let limit = limit.filter(|_| !words.iter().any(|word| matches!(word, ChainWord::Number(_))));
+    let chain_word = |key, words: &[&str]| -> Result<Option<ChainWord>> {
+        word(config, key, words)?.map(str::parse).transpose()
+    };
+    let order = chain_word("call-graph.order", &["caller", "callee"])?;
+    let shape = chain_word("call-graph.print-type", &["graph", "fractal", "flat", "folded"])?;
     let set = [order, shape, limit].into_iter().flatten();
     report.call_graph = Some(set.chain(words).collect::<Vec<_>>()).filter(|words| !words.is_empty());
     if let Some(of) = percentage(config)?.filter(|_| !percentage_typed) {
-        report.percentage = of.to_owned();
+        report.percentage = of;
     }
     Ok(())
 }
@@ -228,8 +233,9 @@ fn percent(config: &Config, key: &str) -> Result<Option<f64>> {
     config.read(key, "a percentage", |text| number(text).filter(|limit| (0.0..=100.0).contains(limit)))
 }
 
-fn percentage(config: &Config) -> Result<Option<&'static str>> {
-    word(config, "hist.percentage", &["absolute", "relative"])
+fn percentage(config: &Config) -> Result<Option<ShareBase>> {
+    let named = |text: &str| PERCENTAGES.iter().find(|(word, _)| *word == text).map(|(_, base)| *base);
+    config.read("hist.percentage", "absolute, relative", named)
 }
 
 /// Returns the call-chain method for `-g`. `own` is the command's key for this setting, which takes

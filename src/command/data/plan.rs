@@ -6,8 +6,7 @@ use crate::cli::data::{DataArgs, DataCommand};
 use pmc_analysis::analysis::request::{MAX_STACK, SampleSelection};
 use pmc_analysis::analysis::script::ScriptRequest;
 use pmc_command::destination::Destination;
-use pmc_command::plan::input;
-use pmc_command::time_span::time_span;
+use pmc_command::input::input;
 use pmc_perfdata::perfdata::Reader;
 use pmc_perfdata::perfdata::feature::ClockData;
 use pmc_symbols::symbol::SymbolOptions;
@@ -52,7 +51,7 @@ impl DataPlan {
             time_of_day: typed.tod,
             request: ScriptRequest {
                 selection: SampleSelection {
-                    time: typed.time.as_deref().map(time_span).transpose()?,
+                    time: typed.time,
                     ..SampleSelection::default()
                 },
                 fields: ["+ip", "+sym", "+dso"].map(str::to_owned).to_vec(),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::cli::evlist::EvlistArgs;
-use pmc_command::plan::input;
+use pmc_command::input::input;
 use pmc_view::header::EventDetail;
 
 /// Settings of `pmc evlist`.

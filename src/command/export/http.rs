@@ -5,12 +5,13 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::net::{IpAddr, TcpStream, ToSocketAddrs};
+use std::net::{TcpStream, ToSocketAddrs};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use pmc_formats::export::push::reply::{HttpReply, read_reply};
-use pmc_sys::error::{Error, Result, kernel_words};
+use pmc_formats::export::push::target::ServerUrl;
+use pmc_sys::error::kernel_words;
 use pmc_sys::sys::descriptor;
 use pmc_sys::sys::helper_program::helper;
 use pmc_sys::sys::replacement::create_temporary;
@@ -19,94 +20,6 @@ use pmc_text::text::clean;
 /// Maximum time for a request and its reply.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 const USER_AGENT: &str = concat!("pmc/", env!("CARGO_PKG_VERSION"));
-
-/// The URL of a server, without a user, a query or a fragment.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ServerUrl {
-    is_encrypted: bool,
-    /// Host and port, as typed.
-    authority: String,
-    /// The path, without a slash at the end.
-    path: String,
-}
-
-impl ServerUrl {
-    /// Parses a URL.
-    ///
-    /// # Errors
-    /// Fails if the URL is invalid, or has parts that pmc does not send.
-    pub(super) fn parse(text: &str) -> Result<Self> {
-        let refuse = |why: &str| {
-            Err(Error::usage(format!("--push {}: {why}", clean(text)))
-                .try_this("--push http://HOST:PORT")
-                .try_this("--push pyroscope=https://HOST"))
-        };
-        let (is_encrypted, rest) = match text.split_once("://") {
-            Some(("http", rest)) => (false, rest),
-            Some(("https", rest)) => (true, rest),
-            _ => return refuse("the URL must begin with http:// or https://"),
-        };
-        let is_allowed = |c: char| c.is_ascii_graphic() && !matches!(c, '"' | '\\' | '<' | '>' | '`');
-        if !rest.chars().all(is_allowed) {
-            return refuse("the URL must consist of printable ASCII characters");
-        }
-        if rest.contains(['?', '#']) {
-            return refuse("the URL must not have a query or a fragment");
-        }
-        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-        if authority.contains('@') {
-            let error = Error::usage("--push: the URL must not contain a user or password")
-                .why("other users of the machine can read command lines")
-                .try_this("--push-headers FILE, with a line `Authorization: Basic …`");
-            return Err(error);
-        }
-        if authority.is_empty() || authority.starts_with(':') {
-            return refuse("the URL has no host");
-        }
-        let (authority, path) = (authority.to_owned(), path.trim_end_matches('/').to_owned());
-        let url = Self { is_encrypted, authority, path };
-        if url.port().is_none() {
-            return refuse("invalid port");
-        }
-        Ok(url)
-    }
-
-    /// Adds a path, unless the URL ends with it.
-    pub(super) fn with_path(mut self, path: &str) -> Self {
-        if !self.path.ends_with(path) {
-            self.path.push_str(path);
-        }
-        self
-    }
-
-    /// Whether other machines may be able to read the request.
-    pub(super) fn is_exposed(&self) -> bool {
-        let host = self.host();
-        let is_local = host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback());
-        !self.is_encrypted && !is_local
-    }
-
-    pub(super) fn text(&self) -> String {
-        let scheme = if self.is_encrypted { "https" } else { "http" };
-        format!("{scheme}://{}{}", self.authority, self.path)
-    }
-
-    /// Returns the position of the colon before the port.
-    fn colon(&self) -> Option<usize> {
-        let colon = self.authority.rfind(':')?;
-        (!self.authority[colon..].contains(']')).then_some(colon)
-    }
-
-    fn host(&self) -> &str {
-        let host = &self.authority[..self.colon().unwrap_or(self.authority.len())];
-        host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
-    }
-
-    fn port(&self) -> Option<u16> {
-        let default = if self.is_encrypted { 443 } else { 80 };
-        self.colon().map_or(Some(default), |colon| self.authority[colon + 1..].parse().ok())
-    }
-}
 
 /// A POST request.
 pub(super) struct PostRequest<'a> {
@@ -273,43 +186,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn urls_have_a_scheme_a_host_and_no_secrets() {
-        let url = |text: &str| ServerUrl::parse(text).unwrap().with_path("/v1/p");
-        let parts = |text: &str| {
-            let url = url(text);
-            (url.host().to_owned(), url.port(), url.text())
-        };
-        let of = |host: &str, port, text: &str| (host.to_owned(), Some(port), text.to_owned());
-        assert_eq!(parts("http://a:4318"), of("a", 4318, "http://a:4318/v1/p"));
-        assert_eq!(parts("http://a/"), of("a", 80, "http://a/v1/p"));
-        assert_eq!(parts("https://a.b/x/v1/p/"), of("a.b", 443, "https://a.b/x/v1/p"));
-        assert_eq!(parts("http://[::1]:80/x"), of("::1", 80, "http://[::1]:80/x/v1/p"));
-        assert_eq!(parts("http://[::1]"), of("::1", 80, "http://[::1]/v1/p"));
-        for wrong in [
-            "",
-            "a:4318",
-            "ftp://a",
-            "http://",
-            "http://:80",
-            "http://a:x",
-            "http://a:70000",
-            "http://a b/",
-            "http://a/?token=x",
-            "http://a/#x",
-            "http://a/\u{1b}",
-            "http://a/\"",
-        ] {
-            assert!(ServerUrl::parse(wrong).is_err(), "{wrong}");
-        }
-        let error = ServerUrl::parse("http://user:secret@a").unwrap_err();
-        assert!(!format!("{} {:?}", error.headline(), error.remedies()).contains("secret"));
-        assert!(url("http://example.org").is_exposed() && !url("https://example.org").is_exposed());
-        assert!(!url("http://localhost:1").is_exposed() && !url("http://127.0.0.1").is_exposed());
-    }
-
-    #[test]
     fn curl_reads_secrets_from_its_input() {
-        let url = ServerUrl::parse("https://a/b").unwrap();
+        let url = "https://a/b".parse().unwrap();
         let headers = [("Authorization".to_owned(), "Bearer a\"b\\c".to_owned())];
         let request = PostRequest { url: &url, headers: &headers, body: b"" };
         let config = request.curl_config(&File::open("/dev/null").unwrap(), PATIENCE);
@@ -323,7 +201,7 @@ mod tests {
     #[test]
     fn silent_server_is_given_up() {
         let server = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = ServerUrl::parse(&format!("http://{}", server.local_addr().unwrap())).unwrap();
+        let url = format!("http://{}", server.local_addr().unwrap()).parse().unwrap();
         // It accepts the connection, but the buffers of both sides are smaller than the body.
         for body in [vec![0; 8], vec![0; 64 << 20]] {
             let request = PostRequest { url: &url, headers: &[], body: &body };

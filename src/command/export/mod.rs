@@ -2,7 +2,6 @@
 //! stacks, or the profile that `report` would show, to a view.
 
 mod http;
-mod plan;
 mod push;
 
 use std::collections::HashSet;
@@ -12,17 +11,19 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub(super) use plan::ExportPlan;
+use push::PushClient;
 use pmc_analysis::analysis::{Analysis, NamedSamples, header, recording_quality};
 use pmc_analysis::profile::sampled::{Profile, Query, StackProfile, StringTable, ThreadState};
 use pmc_analysis::session::samples::SampleAttribute;
 use pmc_analysis::session::{CodeLocation, Session};
-use pmc_command::destination::Destination;
+use pmc_command::destination::{Destination, is_standard};
+use pmc_command::input::with_suffix;
 use pmc_command::progress::Bars;
 use pmc_command::warning::CommandWarning;
 use pmc_formats::export::folded::{self, FoldedMarks};
 use pmc_formats::export::gmon::{self, LinkAddresses};
 use pmc_formats::export::parquet::ParquetExport;
+use pmc_formats::export::request::ExportRequest;
 use pmc_formats::export::{self, ExportContents, ExportFormat, RecordingCircumstances};
 use pmc_formats::import;
 use pmc_symbols::symbol::MissingDataReason;
@@ -33,55 +34,94 @@ use pmc_text::text::clean;
 ///
 /// # Errors
 /// Fails if a recording cannot be read, or the file cannot be written.
-pub(super) fn run(plan: &ExportPlan) -> Result<Exit> {
-    let (before, of_before) = plan.before.as_deref().map(|path| before(plan, path)).transpose()?.unzip();
+pub(super) fn run(request: &ExportRequest) -> Result<Exit> {
+    check(request)?;
+    let (before, of_before) = request.before.as_deref().map(|path| before(request, path)).transpose()?.unzip();
     let of_before = of_before.unwrap_or_default();
-    let headers = plan.push.as_ref().map(|push| push.headers()).transpose()?.unwrap_or_default();
-    let LoadedRecording { mut analysis, mut named, query } = LoadedRecording::new(plan, &plan.input)?;
-    if plan.format.is_table() || plan.format.is_whole() {
+    let push = request.push.as_ref().map(PushClient);
+    let headers = push.as_ref().map(PushClient::headers).transpose()?.unwrap_or_default();
+    let LoadedRecording { mut analysis, mut named, query } = LoadedRecording::new(request, &request.input)?;
+    if request.format.is_table() || request.format.is_whole() {
         analysis.assess(&mut named, true);
     }
-    if plan.format.is_folder() {
-        return folder(plan, &analysis, &named, &query);
+    if request.format.is_folder() {
+        return folder(request, &analysis, &named, &query);
     }
-    if plan.format.is_pair() {
-        return tables(plan, &analysis, &named, &query);
+    if request.format.is_pair() {
+        return tables(request, &analysis, &named, &query);
     }
-    let answer = match plan.format.is_table() {
+    let answer = match request.format.is_table() {
         true => named.answer(&query).profile,
         false => named.quality(),
     };
-    let code = if plan.format.is_whole() { analysis.annotate(&plan.code, &Bars).ok() } else { None };
+    let code = if request.format.is_whole() { analysis.annotate(&request.code(), &Bars).ok() } else { None };
     let listings = code.map(|code| code.listings).unwrap_or_default();
-    let to = plan.destination();
+    let to = to(request);
+    let (title, layout) = (request.title(), request.layout());
     let is_file = to.is_file();
-    let recording = circumstances(&analysis, plan)?;
+    let recording = circumstances(&analysis, request)?;
     named.with_stacks(&query, |stacks| {
         let contents = ExportContents {
             stacks,
             event: event(&query, stacks),
             answer: &answer,
-            layout: &plan.layout,
-            title: &plan.title,
+            layout: &layout,
+            title: &title,
             recording: &recording,
             listings: &listings,
             before: before.as_deref(),
         };
-        if let Some(push) = &plan.push {
-            return push.push(&contents, &headers, &plan.output);
+        if let Some(push) = &push {
+            return push.push(&contents, &headers, &request.output);
         }
-        let written = |error| Error::output(plan.output.display(), error);
-        to.write(|out| export::write(out, plan.format, &contents).map_err(written))
+        let written = |error| Error::output(request.output.display(), error);
+        to.write(|out| export::write(out, request.format, &contents).map_err(written))
     })?;
-    if is_file && plan.push.is_none() {
-        say::note(format!("{} is written", plan.output.display()));
+    if is_file && request.push.is_none() {
+        say::note(format!("{} is written", request.output.display()));
     }
     recording_quality::warn_of_names(analysis.name_failures().into_iter().chain(of_before));
     Ok(recording_quality::warn(analysis.session()))
 }
 
+/// Checks that the format supports what the request asks for, and that the output is not the input.
+///
+/// # Errors
+/// Fails if it does not, or is.
+pub(super) fn check(request: &ExportRequest) -> Result<()> {
+    let ExportRequest { input, output, format, before, .. } = request;
+    if before.is_some() && !format.is_differential() {
+        return Err(Error::usage("only a flame graph supports --diff")
+            .try_this("--diff FILE -o OUT.svg")
+            .try_this("pmc diff FILE FILE, for tables"));
+    }
+    if before.as_deref().is_some_and(is_standard) && is_standard(input) {
+        return Err(Error::usage("only one recording can come from standard input"));
+    }
+    if format.is_folder() && is_standard(output) {
+        return Err(Error::usage("the gmon format writes to a directory, not to standard output")
+            .try_option(AdvisedOption::ExportFolder, "{option} DIR"));
+    }
+    if format.is_pair() && is_standard(output) {
+        return Err(Error::usage("the parquet format writes two files, not to standard output").try_option(
+            AdvisedOption::ExportFile,
+            "{option} OUT, for OUT.samples.parquet and OUT.stacks.parquet",
+        ));
+    }
+    to(request).is_not(input)
+}
+
+/// Returns where to write the output.
+fn to(request: &ExportRequest) -> Destination<'_> {
+    let option = match request.format.is_folder() {
+        true => AdvisedOption::ExportFolder,
+        false => AdvisedOption::ExportFile,
+    };
+    Destination { path: &request.output, option, keeps: false }
+}
+
 /// Writes one gprof file per program, and prints which file belongs to which program.
-fn folder(plan: &ExportPlan, analysis: &Analysis, named: &NamedSamples, query: &Query) -> Result<Exit> {
+fn folder(request: &ExportRequest, analysis: &Analysis, named: &NamedSamples, query: &Query) -> Result<Exit> {
     let files = named.with_stacks(query, |stacks| gmon::files(stacks, &LinkTimeAddresses(analysis)));
     if files.is_empty() {
         return Err(Error::new("no samples to export")
@@ -91,7 +131,7 @@ fn folder(plan: &ExportPlan, analysis: &Analysis, named: &NamedSamples, query: &
     let mut taken: HashSet<PathBuf> = HashSet::new();
     for file in &files {
         let [event, name] = file.place();
-        let folder = plan.output.join(event);
+        let folder = request.output.join(event);
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
@@ -108,7 +148,7 @@ fn folder(plan: &ExportPlan, analysis: &Analysis, named: &NamedSamples, query: &
         to.write(|out| file.write(out).map_err(written))?;
         lines += &format!("{} {}\n", clean(&file.program.to_string_lossy()), path.display());
     }
-    if !plan.is_quiet {
+    if !request.is_quiet {
         let written = io::Write::write_all(&mut io::stdout(), lines.as_bytes());
         written.map_err(|error| Error::output("which file belongs to which program", error))?;
     }
@@ -118,10 +158,13 @@ fn folder(plan: &ExportPlan, analysis: &Analysis, named: &NamedSamples, query: &
 
 /// Writes the tables `samples` and `stacks`. The stacks come first, so that samples never refer to missing
 /// stacks.
-fn tables(plan: &ExportPlan, analysis: &Analysis, named: &NamedSamples, query: &Query) -> Result<Exit> {
-    let recording = circumstances(analysis, plan)?;
+fn tables(request: &ExportRequest, analysis: &Analysis, named: &NamedSamples, query: &Query) -> Result<Exit> {
+    let recording = circumstances(analysis, request)?;
     let answer = Profile::default();
-    let [samples_path, stacks_path] = plan.tables();
+    let (title, layout) = (request.title(), request.layout());
+    let start = request.start_of_tables();
+    let [samples_path, stacks_path] =
+        ["samples", "stacks"].map(|table| with_suffix(&start, &format!(".{table}.parquet")));
     if let Some(folder) = samples_path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         DirBuilder::new()
             .recursive(true)
@@ -133,8 +176,8 @@ fn tables(plan: &ExportPlan, analysis: &Analysis, named: &NamedSamples, query: &
             stacks,
             event: event(query, stacks),
             answer: &answer,
-            layout: &plan.layout,
-            title: &plan.title,
+            layout: &layout,
+            title: &title,
             recording: &recording,
             listings: &[],
             before: None,
@@ -151,7 +194,7 @@ fn tables(plan: &ExportPlan, analysis: &Analysis, named: &NamedSamples, query: &
         to(&samples_path)
             .write(|out| export.write_samples(out).map_err(|error| written(&samples_path, error)))
     })?;
-    if !plan.is_quiet {
+    if !request.is_quiet {
         say::note(format!("{} and {} are written", samples_path.display(), stacks_path.display()));
     }
     if !recording.is_dated {
@@ -179,7 +222,7 @@ impl LinkAddresses for LinkTimeAddresses<'_> {
 ///
 /// # Errors
 /// Fails if the export requires a date that is unknown.
-fn circumstances(analysis: &Analysis, plan: &ExportPlan) -> Result<RecordingCircumstances> {
+fn circumstances(analysis: &Analysis, request: &ExportRequest) -> Result<RecordingCircumstances> {
     let reader = &analysis.session().reader;
     let span = analysis.span();
     let clock = reader.features().clock_data.as_ref();
@@ -191,13 +234,13 @@ fn circumstances(analysis: &Analysis, plan: &ExportPlan) -> Result<RecordingCirc
         Some(ended.saturating_sub(span.map_or(0, |(first, last)| last.saturating_sub(first))))
     };
     let started = by_clock.or_else(by_file);
-    let with_times = plan.format == ExportFormat::Otlp && plan.with_times;
-    if (with_times || plan.push.is_some()) && span.is_some() {
+    let with_times = request.format == ExportFormat::Otlp && request.has_times();
+    if (with_times || request.push.is_some()) && span.is_some() {
         if !analysis.session().has_time || started.is_none() {
             let error = Error::new("the times of the samples are unknown").why("the recording has no clock");
             let record = "pmc record, or perf record -k CLOCK_MONOTONIC, which record the date";
             let error = header::advise(error, reader, record, header::FORMATS_WITH_TIMES);
-            return Err(match plan.push {
+            return Err(match request.push {
                 Some(_) => error,
                 None => error.try_this("--aggregate, which exports sums without times"),
             });
@@ -211,7 +254,7 @@ fn circumstances(analysis: &Analysis, plan: &ExportPlan) -> Result<RecordingCirc
         span,
         started,
         is_dated: by_clock.is_some(),
-        origin: plan.origin.clone(),
+        origin: request.origin.clone(),
     })
 }
 
@@ -223,33 +266,32 @@ struct LoadedRecording {
 }
 
 impl LoadedRecording {
-    fn new(plan: &ExportPlan, path: &Path) -> Result<Self> {
+    fn new(request: &ExportRequest, path: &Path) -> Result<Self> {
         let session = Arc::new(Session::open(import::open(path)?)?);
-        let mut request = plan.request.clone();
-        request.resolve(&session.reader)?;
-        request.apart = plan.apart(&session.reader);
+        let mut samples = request.analysis(&session.reader);
+        samples.resolve(&session.reader)?;
         let lacks = |what: &str, formats: &str| {
             let error = header::advise(Error::new(what), &session.reader, "pmc record", formats);
             Err(error.try_this("another format: pmc export -o FILE.pb.gz"))
         };
-        if plan.format.is_pair() && !session.has_time {
+        if request.format.is_pair() && !session.has_time {
             let what = "the samples have no times, so they cannot be put into a table of a fleet";
             return lacks(what, header::FORMATS_WITH_TIMES);
         }
-        if plan.format == ExportFormat::Gmon && header::is_imported(&session.reader) {
+        if request.format == ExportFormat::Gmon && header::is_imported(&session.reader) {
             return lacks("the samples have no addresses, which gprof requires", "");
         }
         // Without timestamps, all samples would seem to be simultaneous.
-        request.apart.retain(|one| session.has_time || !matches!(one, SampleAttribute::Time(_)));
-        let question = request.question(&plan.query, &session.reader);
-        let mut query = Query { event: plan.event(&session.reader)?, ..question };
-        let depth = plan.depth.unwrap_or(request.depth(&session.reader));
-        let mut analysis = Analysis::load(session, &request, &Bars)?;
+        samples.apart.retain(|one| session.has_time || !matches!(one, SampleAttribute::Time(_)));
+        let question = samples.question(&request.query(), &session.reader);
+        let mut query = Query { event: request.event(&session.reader)?, ..question };
+        let depth = request.depth().unwrap_or(samples.depth(&session.reader));
+        let mut analysis = Analysis::load(session, &samples, &Bars)?;
         let named = analysis.name(depth, StringTable::default(), &Bars);
-        if plan.format == ExportFormat::Svg
-            && plan.request.selection.states.is_none()
+        if request.format == ExportFormat::Svg
+            && request.samples.selection.states.is_none()
             && query.event.is_none()
-            && let Some(event) = pictured_state(&named, plan.before.is_some())
+            && let Some(event) = pictured_state(&named, request.before.is_some())
         {
             (query.states_apart, query.event) = (true, Some(event));
         }
@@ -276,8 +318,8 @@ type FoldedStacks = Vec<(String, u64)>;
 
 /// Returns the folded stacks of the recording to compare with, and the errors that occurred while reading
 /// symbol files.
-fn before(plan: &ExportPlan, path: &Path) -> Result<(FoldedStacks, Vec<MissingDataReason>)> {
-    let LoadedRecording { analysis, named, query } = LoadedRecording::new(plan, path)?;
+fn before(request: &ExportRequest, path: &Path) -> Result<(FoldedStacks, Vec<MissingDataReason>)> {
+    let LoadedRecording { analysis, named, query } = LoadedRecording::new(request, path)?;
     let stacks = named
         .with_stacks(&query, |stacks| folded::with_marks(stacks, event(&query, stacks), FoldedMarks::Code));
     Ok((stacks, analysis.name_failures()))

@@ -8,10 +8,11 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::http::{PATIENCE, PostRequest, ServerUrl};
+use super::http::{PATIENCE, PostRequest};
 use pmc_command::warning::CommandWarning;
 use pmc_formats::export::push::{PushApi, PushMeasures, PushRequest, PushVerdict};
-use pmc_formats::export::{ExportContents, ExportFormat};
+use pmc_formats::export::ExportContents;
+use pmc_formats::export::request::ExportPush;
 use pmc_sys::error::{AdvisedOption, Error, Result, say};
 use pmc_text::text::{clean, shell_word};
 
@@ -22,49 +23,17 @@ const LONGEST_HEADERS: u64 = 16 << 10;
 /// Maximum number of files that are kept under one name.
 const MOST_KEPT: usize = 10_000;
 
-/// The server that receives an export.
-#[derive(Debug)]
-pub(super) struct PushPlan {
-    pub(super) api: PushApi,
-    url: ServerUrl,
-    /// File with more headers.
-    headers: Option<PathBuf>,
-}
+/// A server that receives an export.
+pub(super) struct PushClient<'a>(pub(super) &'a ExportPush);
 
-impl PushPlan {
-    /// Parses the value of `--push`, which must fit the format if there is one.
-    ///
-    /// # Errors
-    /// Fails if the URL is invalid, or if the server does not accept the format.
-    pub(super) fn new(typed: &str, headers: Option<PathBuf>, format: Option<ExportFormat>) -> Result<Self> {
-        let named = PushApi::ALL.iter().find_map(|(name, api)| {
-            let url = typed.strip_prefix(name)?.strip_prefix('=')?;
-            Some((*api, url))
-        });
-        let (api, url) = named.unwrap_or((PushApi::Otlp, typed));
-        let url = ServerUrl::parse(url)?;
-        if let Some(format) = format.filter(|format| *format != api.format()) {
-            let error = match format {
-                ExportFormat::Pprof => {
-                    Error::usage("--push: the URL does not say which server receives pprof")
-                        .try_this("--push pyroscope=URL")
-                        .try_this("--push parca=URL")
-                }
-                _ => Error::usage("--push supports only the formats otlp and pprof")
-                    .try_this("leave out --format: the server determines the format"),
-            };
-            return Err(error);
-        }
-        Ok(Self { api, url: url.with_path(api.path()), headers })
-    }
-
+impl PushClient<'_> {
     /// Returns the headers of all requests. Reads the file or the variable with the user's headers, which may
     /// be secret.
     ///
     /// # Errors
     /// Fails if the headers cannot be read, or are invalid.
     pub(super) fn headers(&self) -> Result<Vec<(String, String)>> {
-        let (text, source) = match &self.headers {
+        let (text, source) = match &self.0.headers {
             Some(path) => {
                 let failed = |error| Error::io(format!("reading {}", path.display()), error);
                 let mut text = Vec::new();
@@ -77,13 +46,13 @@ impl PushPlan {
                 (text.into_encoded_bytes(), format!("${HEADERS_VARIABLE}"))
             }
         };
-        let own = self.api.headers().iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let own = self.0.target.api.headers().iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let all: Vec<_> = own.chain(parse_headers(&text, &source)?).collect();
         let is_secret = |name: &str| {
             let name = name.to_ascii_lowercase();
             ["auth", "cookie", "key", "secret", "token"].iter().any(|word| name.contains(word))
         };
-        if self.url.is_exposed() && all.iter().any(|(name, _)| is_secret(name)) {
+        if self.0.target.url.is_exposed() && all.iter().any(|(name, _)| is_secret(name)) {
             say::warn(CommandWarning::SecretUnencrypted);
         }
         Ok(all)
@@ -99,32 +68,32 @@ impl PushPlan {
         headers: &[(String, String)],
         kept: &Path,
     ) -> Result<()> {
-        let requests = self.api.requests(contents).map_err(|error| Error::output("the requests", error))?;
+        let requests = self.0.target.api.requests(contents).map_err(|error| Error::output("the requests", error))?;
         if requests.is_empty() {
             return Err(
                 Error::new("no samples to push").why("the recording has none, or the filters exclude them")
             );
         }
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
-        for limit in PushMeasures::of(contents, &requests, now).exceeded(self.api) {
-            say::warn(limit.warning(self.api));
+        for limit in PushMeasures::of(contents, &requests, now).exceeded(self.0.target.api) {
+            say::warn(limit.warning(self.0.target.api));
         }
         for (done, request) in requests.iter().enumerate() {
-            let body = request.body(self.api);
-            let reply = PostRequest { url: &self.url, headers, body: &body }.send(PATIENCE);
-            let error = match reply.map(|reply| self.api.verdict(&reply)) {
+            let body = request.body(self.0.target.api);
+            let reply = PostRequest { url: &self.0.target.url, headers, body: &body }.send(PATIENCE);
+            let error = match reply.map(|reply| self.0.target.api.verdict(&reply)) {
                 Ok(PushVerdict::Accepted) => continue,
                 Ok(PushVerdict::Refused { status, said }) => {
-                    let error = Error::new(format!("{} refused the push: {said}", self.url.text()));
+                    let error = Error::new(format!("{} refused the push: {said}", self.0.target.url.text()));
                     advised(error, status)
                 }
-                Err(said) => Error::new(format!("cannot push to {}: {said}", self.url.text()))
+                Err(said) => Error::new(format!("cannot push to {}: {said}", self.0.target.url.text()))
                     .try_this("check that the server runs, and that the URL has its port"),
             };
             return Err(self.keep(&requests[done..], requests.len(), kept, error));
         }
         let profiles = if requests.len() == 1 { "request" } else { "requests" };
-        say::note(format!("pushed to {} ({} {profiles})", self.url.text(), requests.len()));
+        say::note(format!("pushed to {} ({} {profiles})", self.0.target.url.text(), requests.len()));
         Ok(())
     }
 
@@ -152,10 +121,10 @@ impl PushPlan {
             String::new()
         };
         let error = error.detail(format!("  {before}kept: {}", clean(&files)));
-        match (self.api, paths.first()) {
+        match (self.0.target.api, paths.first()) {
             (PushApi::Otlp, Some(path)) => {
-                let (name, value) = self.api.headers()[0];
-                let (file, url) = (shell_word(path), self.url.text());
+                let (name, value) = self.0.target.api.headers()[0];
+                let (file, url) = (shell_word(path), self.0.target.url.text());
                 error.try_this(format!(
                     "curl -H '{name}: {value}' --data-binary @{file} {url}, to send it later"
                 ))
@@ -244,23 +213,6 @@ fn write_new(path: &Path, contents: &[u8]) -> io::Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn server_determines_the_format() {
-        let of = |typed: &str, format| PushPlan::new(typed, None, format);
-        let plan = of("http://a:1", None).unwrap();
-        assert_eq!(
-            (plan.api, plan.url.text().as_str()),
-            (PushApi::Otlp, "http://a:1/v1development/profiles")
-        );
-        let plan = of("pyroscope=https://a/x", Some(ExportFormat::Pprof)).unwrap();
-        assert_eq!(plan.url.text(), "https://a/x/push.v1.PusherService/Push");
-        assert_eq!(of("parca=http://a", None).unwrap().api, PushApi::Parca);
-        assert_eq!(of("otlp=http://a", Some(ExportFormat::Otlp)).unwrap().api, PushApi::Otlp);
-        assert!(of("http://a", Some(ExportFormat::Pprof)).unwrap_err().headline().contains("which server"));
-        assert!(of("http://a", Some(ExportFormat::Svg)).unwrap_err().headline().contains("only the formats"));
-        assert!(of("jaeger=http://a", None).unwrap_err().headline().contains("begin with http://"));
-    }
 
     #[test]
     fn headers_are_checked_and_never_shown() {

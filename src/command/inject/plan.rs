@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::cli::inject::InjectArgs;
 use pmc_analysis::analysis::inject::{FileSelection, InjectRequest};
-use pmc_command::plan::input;
+use pmc_command::input::input;
 use pmc_symbols::symbol::{BuildId, SymbolOptions};
 use pmc_sys::error::{Error, Result};
 use pmc_sys::sys::regular_file::open_regular;

@@ -13,8 +13,9 @@ use pmc_analysis::analysis::request::SampleSelection;
 use pmc_analysis::profile::lock::kernel::{ContentionField, ContentionRows, LOCK_TYPES, types_named};
 use pmc_command::options::recording_options::RecordingOptions;
 use pmc_command::options::symbol_files::SymbolFiles;
-use pmc_command::plan;
+use pmc_command::input;
 use pmc_command::sampling_options::processes;
+use pmc_command::values::Limit;
 use pmc_recording::recording::lock_owners::WatchedProcesses;
 use pmc_symbols::symbol::SymbolOptions;
 use pmc_sys::error::{Error, Exit, Result};
@@ -171,7 +172,7 @@ fn check_tracepoint(host: &Host, system: &str, name: &str) -> Result<()> {
 /// Returns the options for finding symbols.
 fn symbols(typed: &LockSources) -> Result<SymbolOptions> {
     let LockSources { symfs, kallsyms, vmlinux, .. } = typed.clone();
-    plan::symbol_options(&SymbolFiles { symfs, kallsyms, vmlinux, ..SymbolFiles::default() })
+    SymbolFiles { symfs, kallsyms, vmlinux, ..SymbolFiles::default() }.symbol_options()
 }
 
 /// Returns the recording to read: the one that was just made, or else the one that the user named.
@@ -183,7 +184,7 @@ fn input(typed: Option<&PathBuf>, is_made: bool, made: &str) -> Result<PathBuf> 
         ))
         .try_this("omit -i, or omit the target")),
         _ if is_made => Ok(made.into()),
-        _ => Ok(plan::input(typed)),
+        _ => Ok(input::input(typed)),
     }
 }
 
@@ -237,7 +238,7 @@ fn contention(typed: LockContentionArgs, host: &Host) -> Result<LockPlan> {
         },
         layout: ContentionLayout {
             columns,
-            rows: plan::rows(typed.entries, false, 0),
+            rows: Limit::rows(typed.entries.map(Limit::from), false, 0),
             stacks: typed.verbose > 0,
             separator: typed.field_separator,
             json: typed.json,
@@ -266,7 +267,7 @@ fn user(typed: LockUserArgs, host: &Host) -> Result<LockPlan> {
             symbols,
         },
         layout: UserLockLayout {
-            rows: plan::rows(typed.entries, !typed.json, 10),
+            rows: Limit::rows(typed.entries.map(Limit::from), !typed.json, 10),
             parties: if typed.verbose { usize::MAX } else { 3 },
             json: typed.json,
         },

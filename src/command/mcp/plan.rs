@@ -12,8 +12,7 @@ use crate::cli::record::RecordArgs;
 use crate::cli::stat::StatArgs;
 use pmc_analysis::profile::machine::MachineReport;
 use pmc_analysis::profile::versus::CommandComparison;
-use pmc_command::options::symbol_files::SymbolFiles;
-use pmc_command::plan;
+use pmc_command::options::symbol_files::SymbolLookup;
 use pmc_command::sampling_options::size;
 use pmc_symbols::symbol::SymbolOptions;
 use pmc_sys::error::{Exit, Result};
@@ -34,12 +33,12 @@ impl McpPlan {
     /// # Errors
     /// Fails if the size is invalid.
     pub(in crate::command) fn new(typed: &McpArgs) -> Result<Self> {
-        let files = SymbolFiles { no_debuginfod: true, ..SymbolFiles::default() };
+        let files = SymbolLookup { no_debuginfod: true, ..SymbolLookup::default() };
         Ok(Self {
             allows_record: typed.allow_record,
             max_seconds: typed.max_seconds,
             max_size: size("--max-size", &typed.max_size)?,
-            symbols: plan::symbol_options(&files)?,
+            symbols: files.symbol_options()?,
         })
     }
 }

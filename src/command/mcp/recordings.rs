@@ -63,7 +63,7 @@ impl RecordingCall<'_> {
     /// Returns the sort keys that the caller chose.
     fn keys(&self) -> Vec<SortKey> {
         let key =
-            |word: &str| KEYS.iter().find(|(name, _)| *name == word).and_then(|(_, key)| SortKey::of(key));
+            |word: &str| KEYS.iter().find(|(name, _)| *name == word).and_then(|(_, key)| key.parse().ok());
         let mut keys: Vec<SortKey> = Vec::new();
         for key in self.arguments.words("by").into_iter().filter_map(key) {
             if !keys.contains(&key) {

@@ -172,8 +172,8 @@ fn check(typed: &mut PmcstatCommandLine, pids: &[u32], host: &Host) -> Result<()
         let spec = groups.iter().flat_map(|group| &group.events).next();
         let of_event = spec.and_then(|spec| spec.tick_ns.map(|_| 1).or(spec.recommended_period));
         counter.rate = counter.rate.or(of_event);
-        if let Some(Err(why)) = counter.cpus.as_ref().map(|cpus| cpus.parse::<CpuList>()) {
-            let cpus = counter.cpus.as_deref().unwrap_or_default();
+        if let Some(Err(error)) = counter.cpus.as_ref().map(|cpus| cpus.parse::<CpuList>()) {
+            let (cpus, why) = (counter.cpus.as_deref().unwrap_or_default(), error.cause().unwrap_or_default());
             return Err(Error::usage(format!("ERROR: -c {cpus}: {why}")).try_this("a list such as 0,2, or *"));
         }
     }
@@ -230,9 +230,10 @@ fn read(typed: &PmcstatCommandLine, file: &str) -> Result<Vec<PmcstatStep>> {
         thread.parse().map_err(|_| Error::usage(format!("ERROR: Illegal thread id \"{thread}\".")))
     });
     let threads = threads.collect::<Result<_>>()?;
+    let cpu = typed.cpus.as_deref().map(str::parse).transpose()?;
     let log = ExportSource {
         input: Some(file.into()),
-        filter: sample_filter::SampleFilter { tid: threads, cpu: typed.cpus.clone(), ..defaults() },
+        filter: sample_filter::SampleFilter { tid: threads, cpu, ..defaults() },
         stacks: stack_options::StackOptions { max_stack, ..usual },
         symbol_files: symbol_files::SymbolFiles { symfs: typed.value('r').map(Into::into), ..defaults() },
         ..defaults()
@@ -251,7 +252,7 @@ fn read(typed: &PmcstatCommandLine, file: &str) -> Result<Vec<PmcstatStep>> {
     let mut steps = Vec::new();
     if let Some(out) = typed.value('F') {
         let out = if out == "-" { text } else { out };
-        steps.push(exported(&log, "callgrind", out, Some(PmcstatOutput::Standard)));
+        steps.push(exported(&log, ExportFormat::Callgrind, out, Some(PmcstatOutput::Standard)));
     }
     if let Some(out) = typed.value('G') {
         let depth = if typed.has('z') { max_stack } else { DEPTH };
@@ -260,7 +261,7 @@ fn read(typed: &PmcstatCommandLine, file: &str) -> Result<Vec<PmcstatStep>> {
     if typed.has('g') {
         // With `-M`, prints which file belongs to which program.
         let folder = typed.value('D').unwrap_or(".");
-        steps.push(exported(&log, "gmon", folder, typed.value('M').map(to)));
+        steps.push(exported(&log, ExportFormat::Gmon, folder, typed.value('M').map(to)));
     }
     for (letter, form) in [('m', PmcstatFormat::Functions(leaf)), ('a', PmcstatFormat::Lines)] {
         steps.extend(typed.value(letter).map(|out| printed(&log, form, to(out))));
@@ -298,11 +299,10 @@ impl PmcstatStep {
 }
 
 /// Returns the step that exports a log to another format.
-fn exported(log: &ExportSource, format: &str, to: &str, output: Option<PmcstatOutput>) -> PmcstatStep {
-    let format = Some(format.to_owned());
+fn exported(log: &ExportSource, format: ExportFormat, to: &str, output: Option<PmcstatOutput>) -> PmcstatStep {
     let source = ExportSource { output: Some(to.into()), quiet: output.is_none(), ..log.clone() };
     let export = Command::Export(Box::new(export::ExportArgs {
-        format,
+        format: Some(format),
         source,
         push: defaults(),
         tables: defaults(),
@@ -431,7 +431,7 @@ fn targets(typed: &PmcstatCommandLine, host: &Host) -> Result<Vec<u32>> {
             pids.push(pid);
             continue;
         }
-        let pattern = NamePattern::new(target)?;
+        let pattern = target.parse::<NamePattern>()?;
         let own = std::process::id();
         let named = |pid: &u32| *pid != own && pattern.finds(&host.comm(*pid));
         pids.extend(host.processes().into_iter().filter(named));

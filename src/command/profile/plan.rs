@@ -6,16 +6,19 @@
 use std::ffi::OsString;
 
 use crate::cli::defaults;
-use crate::cli::export::{ExportArgs, ExportSource, ParquetTables, PushOptions};
 use crate::cli::profile::ProfileArgs;
 use crate::cli::record::RecordArgs;
-use crate::cli::report::ReportArgs;
+use pmc_analysis::profile::sampled::trust::TrustDetail;
 use pmc_command::options::recording_options::RecordingOptions;
 use pmc_command::screen;
 use pmc_command::warning::CommandWarning;
 use pmc_recording::recording::runtime::{self, MissingRuntimeNames, RuntimeDetection};
 use pmc_sys::error::{Error, Result, say};
 use pmc_text::terminal::Stream;
+use pmc_formats::export::ExportFormat;
+use pmc_formats::export::request::ExportRequest;
+use pmc_view::report::chain_words::ChainOrder;
+use pmc_view::report::request::ReportRequest;
 
 /// The two commands that `pmc profile` runs one after the other.
 #[derive(Debug)]
@@ -27,14 +30,16 @@ pub(in crate::command) struct ProfilePlan {
 /// The command that shows the recording.
 #[derive(Debug)]
 pub(in crate::command) enum ViewCommand {
-    Report(Box<ReportArgs>),
-    Export(Box<ExportArgs>),
+    Report(Box<ReportRequest>),
+    Export(Box<ExportRequest>),
 }
 
 impl ProfilePlan {
+    /// `usual` is the report without options.
+    ///
     /// # Errors
     /// Fails if no target to profile is given.
-    pub(in crate::command) fn new(asked: ProfileArgs) -> Result<Self> {
+    pub(in crate::command) fn new(asked: ProfileArgs, usual: ReportRequest) -> Result<Self> {
         if asked.command.is_empty() && asked.pids.is_none() && !asked.all_cpus {
             return Err(Error::usage("nothing to profile: no command, process or CPU given")
                 .try_this("pmc profile -- COMMAND, pmc profile -p PID or NAME, or pmc profile -a"));
@@ -62,30 +67,33 @@ impl ProfilePlan {
             command: asked.command,
             ..defaults()
         };
-        let input = Some(asked.output);
-        if asked.format.is_some() || asked.html.is_some() {
-            let format = if asked.html.is_some() { Some("html".to_owned()) } else { asked.format };
-            let source = ExportSource { input, output: asked.html, quiet: asked.quiet, ..defaults() };
-            let export =
-                ExportArgs { format, source, tables: ParquetTables::default(), push: PushOptions::default() };
+        let format = asked.html.as_ref().map(|_| ExportFormat::Html).or(asked.format);
+        if let Some(format) = format {
+            let output = asked.html.unwrap_or_else(|| ExportRequest::usual_output(&asked.output, format));
+            let export = ExportRequest { is_quiet: asked.quiet, ..ExportRequest::new(asked.output, output, format) };
             return Ok(Self { record, answer: ViewCommand::Export(Box::new(export)) });
         }
         // The text output is a single page of self costs. The full-screen interface and `pmc report` also
         // show callers.
         let is_page = asked.stdio || !screen::is_there();
-        let report = ReportArgs {
-            input,
-            call_graph: is_page.then(|| vec!["none".to_owned()]),
-            no_children: is_page,
-            stdio: asked.stdio,
-            screen: asked.screen,
-            quiet: asked.quiet,
-            verbose: asked.verbose,
+        let mut report = ReportRequest {
+            input: Some(asked.output),
             is_page,
+            browses: !asked.stdio,
+            background: asked.screen.background()?,
             // If standard output is a pipe or a file, leave it to the command.
-            to_stderr: has_command && !Stream::Output.is_terminal(),
-            ..defaults()
+            stream: match has_command && !Stream::Output.is_terminal() {
+                true => Stream::Error,
+                false => Stream::Output,
+            },
+            ..usual
         };
+        if is_page {
+            report.chains.order = ChainOrder::NoChains;
+            report.children = false;
+        }
+        report.style.is_quiet = asked.quiet;
+        report.style.trust = if asked.verbose > 0 { TrustDetail::Full } else { TrustDetail::Brief };
         Ok(Self { record, answer: ViewCommand::Report(Box::new(report)) })
     }
 }

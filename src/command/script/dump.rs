@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use pmc_analysis::analysis::script::{NamedRecording, ScriptLine};
-use pmc_command::plan::with_suffix;
+use pmc_command::input::with_suffix;
 use pmc_sys::error::{AdvisedOption, Error, Result, say};
 use pmc_sys::sys::output_file;
 use pmc_text::text::clean;

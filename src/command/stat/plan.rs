@@ -342,7 +342,7 @@ impl StatPlan {
                 asked: typed.repeat.is_some(),
                 exact: typed.exact,
                 versus: typed.vs,
-                gate: typed.fail_if.as_deref().map(GateCondition::parse).transpose()?,
+                gate: typed.fail_if.as_deref().map(str::parse::<GateCondition>).transpose()?,
                 argument_lists: Vec::new(),
                 measured_elsewhere: None,
                 hushes: !typed.show_output,

@@ -4,8 +4,6 @@ use std::path::PathBuf;
 
 use crate::cli::symbolize::SymbolizeArgs;
 use pmc_command::destination::is_standard;
-use pmc_command::options::symbol_files::SymbolFiles;
-use pmc_command::plan::symbol_options;
 use pmc_symbols::symbol::SymbolOptions;
 use pmc_sys::error::{Error, Result};
 
@@ -24,22 +22,20 @@ impl SymbolizePlan {
     /// # Errors
     /// Fails if several tables have one output, or an option is invalid.
     pub(in crate::command) fn new(typed: SymbolizeArgs) -> Result<Self> {
-        let SymbolizeArgs { files, output, symfs, no_cache, debuginfod, no_debuginfod, quiet } = typed;
+        let SymbolizeArgs { files, output, symfs, lookup, quiet } = typed;
         if output.is_some() && files.len() > 1 {
             return Err(Error::usage("-o requires a single table"));
         }
         if files.iter().chain(&output).any(|path| is_standard(path)) {
             return Err(Error::usage("pmc symbolize requires files, not standard input or output"));
         }
-        let symbol_files =
-            SymbolFiles { symfs, no_cache, debuginfod, no_debuginfod, ..SymbolFiles::default() };
         let target = |file: PathBuf| {
             let to = output.clone().unwrap_or_else(|| file.clone());
             (file, to)
         };
         Ok(Self {
             tables: files.into_iter().map(target).collect(),
-            symbols: symbol_options(&symbol_files)?,
+            symbols: SymbolOptions { symfs, ..lookup.symbol_options()? },
             is_quiet: quiet,
         })
     }

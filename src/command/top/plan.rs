@@ -9,20 +9,20 @@ use crate::cli::top::TopArgs;
 use pmc_analysis::analysis::annotate::listing::ListingOptions;
 use pmc_analysis::analysis::live::names::NameOptions;
 use pmc_analysis::analysis::live::snapshot::{Retention, SnapshotOptions};
-use pmc_analysis::analysis::request::NamePattern;
 use pmc_analysis::profile::sampled::table::RowSelection;
 use pmc_analysis::profile::sampled::{Filter, Query, SortKey, StackDirection, sort, waits};
 use pmc_analysis::session::SampleQuery;
 use pmc_analysis::session::samples::SampleAttribute;
-use pmc_command::plan::{self, duration, listed};
-use pmc_command::row_options::{RowLayout, rows};
+use pmc_command::options::sample_filter::ShareBase;
+use pmc_command::options::stack_options::listed;
+use pmc_command::plan::{self, duration};
+use pmc_command::values::Limit;
 use pmc_command::sampling_options::{self, pfm_events};
 use pmc_command::warning::CommandWarning;
 use pmc_events::counter::open;
 use pmc_events::counter::request::sampling::{CallGraph, SampleOptions};
 use pmc_recording::recording::live::LivePlan;
 use pmc_recording::recording::plan::{MeasurementScope, OffCpuPlan, RunSchedule, SamplePlan};
-use pmc_symbols::symbol::disassemble::Syntax;
 use pmc_symbols::symbol::source_text::SourceFolders;
 use pmc_symbols::symbol::{Depth, SymbolOptions as Symbols};
 use pmc_sys::abi::sample_type;
@@ -34,6 +34,7 @@ use pmc_sys::sys::process::Streams;
 use pmc_text::terminal::Stream;
 use pmc_text::terminal::theme::Background;
 use pmc_text::units::{MS, S};
+use pmc_view::report::row_layout::RowLayout;
 use pmc_view::report::{EventGrouping, ReportLayout};
 
 /// Settings of `pmc top`.
@@ -69,7 +70,7 @@ const BRANCH: f64 = 2.0;
 impl TopPlan {
     pub(in crate::command) fn new(typed: &TopArgs, host: &Host) -> Result<Self> {
         let RowLayout { mut keys, trace_fields, columns, added, ranks, are_usual } =
-            rows(&typed.sort, &typed.fields)?;
+            RowLayout::new(&typed.sort, &typed.fields)?;
         if !trace_fields.is_empty() {
             return Err(Error::usage("pmc top cannot sort by tracepoint fields")
                 .try_this("pmc record, then pmc report with the same -s"));
@@ -91,7 +92,7 @@ impl TopPlan {
         let layout = ReportLayout {
             show_samples: typed.show_nr_samples,
             show_period: typed.show_total_period,
-            rows: plan::rows(typed.entries, !typed.json, ROWS),
+            rows: Limit::rows(typed.entries, !typed.json, ROWS),
             row_limit: typed.percent_limit.unwrap_or(0.0),
             branch_limit: typed.percent_limit.unwrap_or(BRANCH),
             // Shorten names on terminals only.
@@ -140,11 +141,11 @@ impl TopPlan {
                 attributes,
                 with_sockets: has(SortKey::Socket),
                 with_idle: typed.idle,
-                ignore_callees: typed.ignore_callees.as_deref().map(NamePattern::new).transpose()?,
+                ignore_callees: typed.ignore_callees.clone(),
             },
             query: Query {
                 ranks,
-                relative: typed.percentage == "relative",
+                relative: typed.percentage == ShareBase::Filtered,
                 idle: typed.idle,
                 totals: has_chains && !typed.no_children,
                 by_mode: layout.asks_modes(),
@@ -175,7 +176,7 @@ impl TopPlan {
                 _ => Retention::Decays,
             },
             code: ListingOptions {
-                syntax: if typed.disassembler_style == "intel" { Syntax::Intel } else { Syntax::Att },
+                syntax: typed.disassembler_style,
                 with_source: true,
                 folders: SourceFolders {
                     prefix: typed.prefix.clone(),
@@ -186,7 +187,7 @@ impl TopPlan {
                 ..ListingOptions::default()
             },
             timeout: plan::timeout(typed.timeout.as_deref())?.map(Duration::from_nanos),
-            background: plan::background(typed.screen.theme.as_deref())?,
+            background: typed.screen.background()?,
             // Options that require text output.
             stdio: typed.stdio
                 || typed.json

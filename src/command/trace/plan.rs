@@ -11,6 +11,7 @@ use pmc_command::options::recording_options::RecordingOptions;
 use pmc_command::plan;
 use pmc_command::sampling_options::{self, TargetArgs};
 use pmc_command::temporary::TemporaryRecording;
+use pmc_command::values::Limit;
 use pmc_command::warning::CommandWarning;
 use pmc_events::counter::request::sampling::SampleOptions;
 use pmc_events::counter::rings::pages_of;
@@ -146,7 +147,7 @@ impl TraceCommandPlan {
             layout: SummaryLayout {
                 by_errno: typed.errno_summary,
                 by_thread: typed.summary_mode == "thread",
-                most_rows: plan::rows(typed.max_summary, false, 0),
+                most_rows: Limit::rows(typed.max_summary.map(Limit::from), false, 0),
             },
             stacks: has_stacks.then_some(typed.max_stack),
             has_command: !typed.command.is_empty(),

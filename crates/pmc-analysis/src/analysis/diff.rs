@@ -16,7 +16,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::ProgressSink;
 use super::request::AnalysisRequest;
 use crate::profile::diff::{self, Compute, Diff, DiffEvent, streams};
-use crate::profile::sampled::{self, Query, RowCell, SortKey, StringId, StringTable};
+use crate::profile::diff::groups::GroupRequest;
+use crate::profile::sampled::{self, NameStyle, Query, RowCell, SortKey, StringId, StringTable};
 use crate::session::thread_time::ThreadState;
 use matching::MatchNotes;
 use pmc_perfdata::perfdata::Reader;
@@ -58,9 +59,44 @@ pub struct DiffRequest {
     pub matches_files: bool,
     /// Sort column: 0 for the base recording, n for the difference between it and the nth recording after it.
     pub order: usize,
+    /// How to compare groups of recordings; `None` compares each recording with the first.
+    pub groups: Option<GroupRequest>,
+}
+
+/// Compares the tables of two recordings by module and function.
+impl Default for DiffRequest {
+    fn default() -> Self {
+        Self {
+            files: vec!["perf.data.old".into(), "perf.data".into()],
+            labels: Vec::new(),
+            analysis: AnalysisRequest {
+                keys: vec![SortKey::Dso, SortKey::Symbol],
+                name_style: NameStyle { shared: true, ..NameStyle::default() },
+                ..AnalysisRequest::default()
+            },
+            wait_keys: Some(WAIT_KEYS.to_vec()),
+            query: Query::default(),
+            tree: false,
+            streams: None,
+            compute: None,
+            matches_files: true,
+            order: 1,
+            groups: None,
+        }
+    }
 }
 
 impl DiffRequest {
+    /// Adds the source line to the sort keys and merges the rows of a function, so that annotations can show
+    /// a line of the new version.
+    pub fn show_lines(&mut self) {
+        if let Some(groups) = self.groups.as_mut().filter(|_| !self.analysis.keys.contains(&SortKey::SrcLine)) {
+            self.analysis.keys.push(SortKey::SrcLine);
+            groups.merges_lines = true;
+            self.matches_files = false;
+        }
+    }
+
     /// Returns the sort keys for an event that covers the threads' time in these states.
     fn keys_of(&self, states: &[ThreadState]) -> &[SortKey] {
         match &self.wait_keys {

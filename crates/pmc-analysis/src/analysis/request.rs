@@ -4,6 +4,8 @@
 //! session. Looks up time spans, sockets and thread names in the recording. A [`Query`] then selects from the
 //! aggregated and symbolized samples.
 
+use std::str::FromStr;
+
 use rustc_hash::FxHashSet;
 
 use super::header::{FORMATS_WITH_TIMES, advise};
@@ -20,6 +22,7 @@ use pmc_sys::abi::attr::{Flag, kind as attr_kind};
 use pmc_sys::abi::{branch_sample_type, sample_type};
 use pmc_sys::error::{Error, Result};
 use pmc_text::text;
+use pmc_text::units::parse_duration;
 
 /// Default length of a time slice for the sort key `time`, in nanoseconds.
 pub(crate) const SLICE: u64 = 100_000_000;
@@ -76,6 +79,13 @@ pub struct AnalysisRequest {
     pub raw_traces: bool,
     /// Where to look for symbols. [`SymbolOptions::live`] is set if the recording is from this machine.
     pub symbols: SymbolOptions,
+}
+
+/// All samples, with the symbols that the environment provides.
+impl Default for AnalysisRequest {
+    fn default() -> Self {
+        Self::new(SymbolOptions::from_environment())
+    }
 }
 
 impl AnalysisRequest {
@@ -342,8 +352,12 @@ pub struct TraceField {
 }
 
 impl TraceField {
-    /// Parses a field name.
-    pub fn new(typed: &str) -> Self {
+    /// Returns the field with this name; `None` if the name is more likely a misspelt sort key.
+    pub fn named(name: &str) -> Option<Self> {
+        SortKey::may_be_trace_field(name).then(|| Self::new(name))
+    }
+
+    fn new(typed: &str) -> Self {
         let (text, is_raw) = typed.strip_suffix("/raw").map_or((typed, false), |text| (text, true));
         let (event, field) = match text.rsplit_once('.') {
             Some((event, field)) => (Some(event.to_owned()), field),
@@ -447,16 +461,21 @@ impl StackChanges {
 #[derive(Debug, Clone)]
 pub struct NamePattern(regex_lite::Regex);
 
-impl NamePattern {
-    /// Parses a regular expression.
-    ///
-    /// # Errors
-    /// Fails if the expression is invalid.
-    pub fn new(text: &str) -> Result<Self> {
+impl FromStr for NamePattern {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
         let bad = |error: regex_lite::Error| {
             Error::usage(format!("invalid regular expression {text:?}")).why(error.to_string())
         };
         regex_lite::Regex::new(text).map(Self).map_err(bad)
+    }
+}
+
+impl NamePattern {
+    /// Returns perf's default pattern for parent functions, which matches kernel entry points.
+    pub fn kernel_entries() -> Self {
+        Self(regex_lite::Regex::new("^sys_|^do_page_fault").expect("a valid expression"))
     }
 
     /// Whether the expression matches a part of the name.
@@ -577,6 +596,39 @@ pub enum TimeSpan {
     Percent(f64, f64),
 }
 
+impl FromStr for TimeSpan {
+    type Err = Error;
+
+    /// Parses two times in seconds or with a unit, either of which may be omitted (`1.5,`, `5s,`), or two
+    /// percentages (`10%-20%`).
+    fn from_str(text: &str) -> Result<Self> {
+        let bad = || {
+            Error::usage(format!("invalid time range {text:?}"))
+                .try_this("use FROM,TO in seconds (either may be omitted), or 10%-20%")
+        };
+        if let Some((from, to)) = text.split_once('-').filter(|_| text.contains('%')) {
+            let part = |word: &str| word.trim().trim_end_matches('%').parse::<f64>().map_err(|_| bad());
+            return Ok(Self::Percent(part(from)?, part(to)?));
+        }
+        let (from, to) = text.split_once(',').ok_or_else(bad)?;
+        let time = |word: &str, missing: u64| match word.trim() {
+            "" => Ok(missing),
+            word => exact_seconds(word).or_else(|| parse_duration(word, None)).ok_or_else(bad),
+        };
+        Ok(Self::Clock(time(from, 0)?, time(to, u64::MAX)?))
+    }
+}
+
+/// Parses seconds with a fraction, and returns nanoseconds. Unlike a float, the result is exact.
+fn exact_seconds(text: &str) -> Option<u64> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    if part.len() > 9 || !part.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let part: u64 = format!("{part:0<9}").parse().ok()?;
+    whole.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(part)
+}
+
 impl TimeSpan {
     /// Returns the first and last time of the span in a recording, in nanoseconds.
     ///
@@ -609,5 +661,27 @@ fn add_facets(attributes: &mut Vec<SampleAttribute>, session: &Session, has_late
         let samples = if has_waits { u64::MAX } else { session.index.count(kind::SAMPLE) };
         let slices = (samples / IN_SLICE).clamp(1, SLICES);
         attributes.push(SampleAttribute::Time((last.saturating_sub(first) / slices).max(1)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_parse_exactly() {
+        assert_eq!(exact_seconds("4547.409503001"), Some(4_547_409_503_001));
+        assert_eq!(exact_seconds("7"), Some(7_000_000_000));
+        assert_eq!(exact_seconds("7.x"), None);
+    }
+
+    #[test]
+    fn time_spans_parse() {
+        let parsed = |text: &str| text.parse::<TimeSpan>();
+        assert_eq!(parsed("1.5,").unwrap(), TimeSpan::Clock(1_500_000_000, u64::MAX));
+        assert_eq!(parsed("10%-20%").unwrap(), TimeSpan::Percent(10.0, 20.0));
+        for bad in ["", "1", "1-2", "a,b", "x%-y%"] {
+            assert!(parsed(bad).is_err(), "{bad}");
+        }
     }
 }

@@ -7,11 +7,14 @@
 //! events, because running time is sampled and waiting time is not. Exports and the live view show them as
 //! one event ([`ThreadTime::joint`]).
 
+use std::str::FromStr;
+
 use super::parallelism::RunningTime;
 use pmc_perfdata::perfdata::{BLOCKED_EVENT, RUNNABLE_EVENT, RecordedEvent};
 use pmc_sys::abi::attr::kind;
 use pmc_sys::abi::generic::{BPF_OUTPUT, CPU_CLOCK, TASK_CLOCK};
 use pmc_sys::abi::sample_type;
+use pmc_sys::error::Error;
 
 /// Name of the combined event for running and waiting time.
 pub const WALL_CLOCK: &str = "wall-clock";
@@ -55,18 +58,6 @@ impl ThreadState {
         Some(longest).filter(|state| sums[*state as usize] > 0)
     }
 
-    /// Returns the states that a user's word selects; `None` for an unknown word.
-    pub fn named(word: &str) -> Option<&'static [Self]> {
-        match word {
-            "running" => Some(&[Self::Running]),
-            "runnable" => Some(&[Self::Runnable]),
-            "blocked" => Some(&[Self::Blocked]),
-            "waiting" => Some(&[Self::Runnable, Self::Blocked]),
-            "all" => Some(&Self::ALL),
-            _ => None,
-        }
-    }
-
     /// Returns the name of the event that shows only this state.
     pub fn event_name(self) -> &'static str {
         match self {
@@ -97,6 +88,42 @@ impl ThreadState {
         if self.is_off_cpu() { time.saturating_sub(period) } else { time }
     }
 }
+
+/// A word that selects one or several states, such as `waiting`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StateWord {
+    /// The word.
+    pub word: &'static str,
+    /// The states that it selects.
+    pub states: &'static [ThreadState],
+}
+
+impl StateWord {
+    const ALL: [Self; 5] = [
+        Self { word: "running", states: &[ThreadState::Running] },
+        Self { word: "runnable", states: &[ThreadState::Runnable] },
+        Self { word: "blocked", states: &[ThreadState::Blocked] },
+        Self { word: "waiting", states: &[ThreadState::Runnable, ThreadState::Blocked] },
+        Self { word: "all", states: &ThreadState::ALL },
+    ];
+
+    /// Returns the states that the words select together; `None`, which means all, if there are no words.
+    pub fn states(words: &[Self]) -> Option<Vec<ThreadState>> {
+        (!words.is_empty()).then(|| words.iter().flat_map(|word| word.states).copied().collect())
+    }
+}
+
+impl FromStr for StateWord {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        Self::ALL.into_iter().find(|one| one.word == text.trim()).ok_or_else(|| {
+            Error::usage("not a thread state")
+                .try_this("one of running, runnable, blocked, waiting (the last two), all")
+        })
+    }
+}
+
 
 /// The events that together measure the threads' time.
 #[derive(Debug, Clone, PartialEq, Eq)]

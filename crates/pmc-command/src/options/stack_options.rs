@@ -2,6 +2,11 @@
 
 use clap::Args;
 
+use super::sample_filter::SampleFilter;
+use pmc_analysis::analysis::request::{MAX_STACK, NamePattern, SampleSelection, StackChanges};
+use pmc_analysis::profile::sampled::table::RowSelection;
+use pmc_analysis::session::thread_time::StateWord;
+
 /// Which parts of stacks to count. Without these options, whole stacks count.
 #[derive(Debug, Clone, Args)]
 pub struct StackOptions {
@@ -9,7 +14,7 @@ pub struct StackOptions {
     #[arg(
         long,
         value_name = "FRAMES",
-        default_value_t = 127,
+        default_value_t = MAX_STACK,
         help_heading = "Call stacks",
         hide_short_help = true
     )]
@@ -44,11 +49,11 @@ pub struct StackOptions {
         help_heading = "Filters",
         hide_short_help = true
     )]
-    pub state: Vec<String>,
+    pub state: Vec<StateWord>,
 
     /// Also sort by the innermost caller that matches this pattern
     #[arg(short = 'p', long, value_name = "REGEX", help_heading = "Call stacks", hide_short_help = true)]
-    pub parent: Option<String>,
+    pub parent: Option<NamePattern>,
 
     /// Include only samples with a caller that matches --parent
     #[arg(short = 'x', long, help_heading = "Filters", hide_short_help = true)]
@@ -56,7 +61,7 @@ pub struct StackOptions {
 
     /// Attribute the cost of callees to these functions
     #[arg(long, value_name = "REGEX", help_heading = "Call stacks", hide_short_help = true)]
-    pub ignore_callees: Option<String>,
+    pub ignore_callees: Option<NamePattern>,
 
     /// Include only samples on the CPUs of this socket
     #[arg(long, value_name = "NUMBER", help_heading = "Filters", hide_short_help = true)]
@@ -77,4 +82,41 @@ pub struct StackOptions {
     /// Show mangled symbol names
     #[arg(long, help_heading = "Names", hide_short_help = true)]
     pub no_demangle: bool,
+}
+
+impl StackOptions {
+    /// Returns the samples that these options and `filter` select.
+    pub fn selection(&self, filter: &SampleFilter) -> SampleSelection {
+        SampleSelection {
+            socket: self.socket_filter,
+            states: StateWord::states(&self.state),
+            ..filter.selection()
+        }
+    }
+
+    /// Returns the changes to stacks that depend on function names.
+    pub fn changes(&self) -> StackChanges {
+        let usual = || self.exclude_other.then(NamePattern::kernel_entries);
+        StackChanges {
+            ignore_callees: self.ignore_callees.clone(),
+            parent: self.parent.clone().or_else(usual),
+            parents_only: self.exclude_other,
+        }
+    }
+
+    /// Returns the modules and functions to include.
+    pub fn only(&self) -> RowSelection {
+        RowSelection {
+            dsos: listed(&self.dsos),
+            symbols: listed(&self.symbols),
+            part: self.symbol_filter.clone(),
+            named: self.hide_unresolved,
+            ..RowSelection::default()
+        }
+    }
+}
+
+/// Returns the selected names, or `None`, which selects all names, if the list is empty.
+pub fn listed(names: &[String]) -> Option<Vec<String>> {
+    (!names.is_empty()).then(|| names.to_vec())
 }

@@ -295,8 +295,11 @@ pub(super) fn cpu_list(text: &str, span: &TextSpan) -> ParseResult<pmc_sys::host
             Err(Fault::at(span, "empty CPU list").expected("CPU numbers and ranges, as in cpu=0-3,8"))
         }
         Ok(cpus) => Ok(cpus),
-        Err(wrong) => Err(Fault::at(span, format!("invalid CPU list: {wrong}"))
-            .expected("CPU numbers and ranges, as in cpu=0-3,8")),
+        Err(error) => {
+            let why = error.cause().unwrap_or_default();
+            Err(Fault::at(span, format!("invalid CPU list: {why}"))
+                .expected("CPU numbers and ranges, as in cpu=0-3,8"))
+        }
     }
 }
 

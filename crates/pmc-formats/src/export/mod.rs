@@ -23,11 +23,13 @@ pub mod parquet;
 mod perfetto;
 mod pprof;
 pub mod push;
+pub mod request;
 mod speedscope;
 mod svg;
 
 use std::io::{self, Write};
 use std::path::Path;
+use std::str::FromStr;
 
 use pmc_analysis::profile::annotate::Listing;
 use pmc_analysis::profile::header::RecordingHeader;
@@ -116,21 +118,22 @@ impl FormatProperties {
     }
 }
 
-impl ExportFormat {
-    fn about(self) -> &'static FormatProperties {
-        FORMATS.iter().find(|about| about.format == self).unwrap_or(&FORMATS[0])
-    }
+impl FromStr for ExportFormat {
+    type Err = Error;
 
-    /// Returns the format with this name.
-    ///
-    /// # Errors
-    /// Fails if the name is unknown; the error lists the known names.
-    pub fn named(name: &str) -> Result<Self> {
+    /// Returns the format with this name. For an unknown name, the error lists the known ones.
+    fn from_str(name: &str) -> Result<Self> {
         let found = FORMATS.iter().find(|about| about.name == name.trim());
         let names = || FORMATS.iter().map(|about| about.name).collect::<Vec<_>>().join(", ");
         found.map(|about| about.format).ok_or_else(|| {
             Error::usage(format!("unknown format {:?}", clean(name))).try_this(format!("one of {}", names()))
         })
+    }
+}
+
+impl ExportFormat {
+    fn about(self) -> &'static FormatProperties {
+        FORMATS.iter().find(|about| about.format == self).unwrap_or(&FORMATS[0])
     }
 
     /// Returns the format that matches a file's extension.
@@ -353,11 +356,11 @@ mod tests {
                     about.format
                 );
             }
-            assert_eq!(ExportFormat::named(about.name).unwrap(), about.format);
+            assert_eq!(about.name.parse::<ExportFormat>().unwrap(), about.format);
         }
         let error = ExportFormat::of_file(Path::new("x.sgv")).unwrap_err().to_string();
         assert!(error.contains("x.sgv") && FORMATS.iter().all(|about| error.contains(about.endings[0])));
         assert!(ExportFormat::of_file(Path::new("/tmp/x.svg/plain")).is_err());
-        assert!(ExportFormat::named("sgv").unwrap_err().to_string().contains("svg"));
+        assert!("sgv".parse::<ExportFormat>().unwrap_err().to_string().contains("svg"));
     }
 }

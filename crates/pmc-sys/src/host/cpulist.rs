@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::error::Error;
 use pmc_text::units::ranges;
 
 /// A set of CPU numbers, ascending and unique.
@@ -50,10 +51,18 @@ impl FromIterator<u32> for CpuList {
 }
 
 impl FromStr for CpuList {
-    type Err = String;
+    type Err = Error;
 
     /// Parses `0-3,8`, and `0-15:2/4` (groups) as in `cpuset(7)`. An empty string is the empty list.
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, Error> {
+        Self::parse(text).map_err(|why| {
+            Error::usage("not a list of CPUs").why(why).try_this("a list such as 0-3,8")
+        })
+    }
+}
+
+impl CpuList {
+    fn parse(text: &str) -> Result<Self, String> {
         let number = |word: &str| {
             word.trim()
                 .parse::<u32>()

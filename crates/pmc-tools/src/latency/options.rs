@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args};
 
 use pmc_analysis::analysis::request::TimeSpan;
-use pmc_command::time_span::time_span;
 
 use super::rules::KeyPair;
 
@@ -54,7 +53,7 @@ pub struct LatencyOptions {
     pub(super) input: Option<PathBuf>,
 
     /// Include only this time range: FROM,TO in seconds of the recording's clock, or 10%-20%
-    #[arg(long, value_name = "SPAN", requires = "input", value_parser = time_span)]
+    #[arg(long, value_name = "SPAN", requires = "input")]
     pub(super) time: Option<TimeSpan>,
 
     /// Measure on all CPUs

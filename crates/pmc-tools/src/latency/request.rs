@@ -7,7 +7,7 @@ use super::presets::{self, LatencyPreset};
 use super::rules::{KeySource, PairRules};
 use pmc_analysis::analysis::request::SampleSelection;
 use pmc_command::options::symbol_files::SymbolFiles;
-use pmc_command::plan::{cpus, duration, symbol_options, timeout, tracepoint_filters};
+use pmc_command::plan::{duration, timeout, tracepoint_filters};
 use pmc_command::sampling_options::{TargetArgs, call_graph, overridden, ring_pages, scope, whole_machine};
 use pmc_command::warning::CommandWarning;
 use pmc_events::counter::request::sampling::{CallGraph, Rate, SampleOptions};
@@ -15,7 +15,7 @@ use pmc_recording::recording::filters;
 use pmc_recording::recording::plan::{MeasurementScope, RunSchedule, SamplePlan, SelfExclusion};
 use pmc_symbols::symbol::SymbolOptions;
 use pmc_sys::error::{Error, Result};
-use pmc_sys::host::Host;
+use pmc_sys::host::{CpuList, Host};
 use pmc_sys::sys::clock;
 use pmc_text::terminal::{self, Stream};
 use pmc_text::units::MS;
@@ -131,7 +131,7 @@ impl LatencyOptions {
             stacks,
             heat: typed.heatmap,
             max_stack: typed.max_stack.into(),
-            symbols: symbol_options(&files)?,
+            symbols: files.symbol_options()?,
             width: terminal::columns(Stream::Output),
             json: typed.json,
             flamegraph: typed.flamegraph,
@@ -214,10 +214,12 @@ fn selection(typed: &LatencyOptions) -> Result<SampleSelection> {
         };
         words.iter().map(|word| word.trim().parse().map_err(|_| wrong(word))).collect()
     };
+    let cpus = |text: &String| text.parse::<CpuList>().map_err(|error| error.of_option("-C ", text));
+    let cpus = typed.cpus.as_ref().map(cpus).transpose()?;
     Ok(SampleSelection {
         pids: ids("-p", &typed.pids)?,
         tids: ids("-t", &typed.tids)?,
-        cpus: typed.cpus.as_deref().map(cpus).transpose()?.map(|cpus| cpus.iter().collect()),
+        cpus: cpus.map(|cpus| cpus.iter().collect()),
         time: typed.time,
         ..SampleSelection::default()
     })

@@ -6,8 +6,8 @@ use clap::{Args, Subcommand};
 
 use pmc_analysis::analysis::request::TimeSpan;
 use pmc_command::options::symbol_files::SymbolFiles;
-use pmc_command::plan::{self, cpus};
-use pmc_command::time_span::time_span;
+use pmc_command::input::input as input_of;
+use pmc_command::values::Limit;
 use pmc_symbols::symbol::SymbolOptions;
 use pmc_sys::error::{Error, Result};
 use pmc_sys::host::cpulist::CpuList;
@@ -95,7 +95,7 @@ impl SchedViewOptions {
             Self::Timehist(typed) => (typed.input.clone(), SchedView::Timehist(Box::new(typed.request()?))),
             Self::Map(typed) => (typed.input.clone(), SchedView::Map(typed.request())),
         };
-        Ok(SchedRequest { input: plan::input(input.or(group.input).as_ref()), view })
+        Ok(SchedRequest { input: input_of(input.or(group.input).as_ref()), view })
     }
 }
 
@@ -126,12 +126,12 @@ pub struct SchedLatencyOptions {
     sort: Vec<LatencyKey>,
 
     /// Include only delays that ended on these CPUs, such as 0-3,8
-    #[arg(short = 'C', long = "cpu", alias = "CPU", value_name = "CPUS", value_parser = cpus)]
+    #[arg(short = 'C', long = "cpu", alias = "CPU", value_name = "CPUS")]
     cpus: Option<CpuList>,
 
     /// Maximum number of rows; 0 prints all [default: all]
     #[arg(long, value_name = "N")]
-    limit: Option<usize>,
+    limit: Option<Limit>,
 
     /// Print a JSON document
     #[arg(short = 'j', long)]
@@ -147,7 +147,7 @@ impl SchedLatencyOptions {
             by_task: self.pids,
             keys: self.sort,
             cpus: self.cpus,
-            limit: plan::rows(self.limit, false, 0),
+            limit: self.limit.map_or(usize::MAX, Limit::get),
             json: self.json,
         }
     }
@@ -232,7 +232,7 @@ pub struct TimehistOptions {
     tid: Vec<i32>,
 
     /// Include only these CPUs, such as 0-3,8
-    #[arg(short = 'C', long = "cpu", value_name = "CPUS", value_parser = cpus)]
+    #[arg(short = 'C', long = "cpu", value_name = "CPUS")]
     cpus: Option<CpuList>,
 
     /// Include only tasks with these kernel priorities, such as 0-99,120
@@ -240,12 +240,12 @@ pub struct TimehistOptions {
     prio: Option<Priorities>,
 
     /// Include only this time range: FROM,TO in seconds of the recording's clock, or 10%-20%
-    #[arg(long, value_name = "SPAN", value_parser = time_span)]
+    #[arg(long, value_name = "SPAN")]
     time: Option<TimeSpan>,
 
     /// Maximum number of lines; with --json, also of tasks in the totals; 0 prints all [default: all]
     #[arg(long, value_name = "N")]
-    limit: Option<usize>,
+    limit: Option<Limit>,
 
     /// Print one JSON object per line
     #[arg(short = 'j', long)]
@@ -261,7 +261,7 @@ pub struct TimehistOptions {
 impl TimehistOptions {
     fn request(self) -> Result<TimehistRequest> {
         // perf does not print names for code without symbols.
-        let symbols = SymbolOptions { placeholders: false, ..plan::symbol_options(&self.symbol_files)? };
+        let symbols = SymbolOptions { placeholders: false, ..self.symbol_files.symbol_options()? };
         let has_chains = !self.no_call_graph && !self.summary;
         Ok(TimehistRequest {
             pids: self.pid.into_iter().collect(),
@@ -281,7 +281,7 @@ impl TimehistOptions {
             blame: self.blame,
             lines: !self.summary,
             summary: self.summary || self.with_summary,
-            limit: plan::rows(self.limit, false, 0),
+            limit: self.limit.map_or(usize::MAX, Limit::get),
             json: self.json,
         })
     }
@@ -299,11 +299,11 @@ pub struct MapOptions {
     compact: bool,
 
     /// Show only switches on these CPUs
-    #[arg(long, value_name = "CPUS", value_parser = cpus)]
+    #[arg(long, value_name = "CPUS")]
     cpus: Option<CpuList>,
 
     /// Highlight these CPUs
-    #[arg(long, value_name = "CPUS", value_parser = cpus)]
+    #[arg(long, value_name = "CPUS")]
     color_cpus: Option<CpuList>,
 
     /// Highlight these threads

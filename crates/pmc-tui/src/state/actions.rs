@@ -496,11 +496,11 @@ impl ScreenState {
         }
         if self.state_events.is_empty() {
             let next = match self.query.filter.states {
-                None => Some("running"),
-                Some([ThreadState::Running]) => Some("waiting"),
+                None => Some([ThreadState::Running].as_slice()),
+                Some([ThreadState::Running]) => Some([ThreadState::Runnable, ThreadState::Blocked].as_slice()),
                 Some(_) => None,
             };
-            return self.narrow(|filter| filter.states = next.and_then(ThreadState::named), effects);
+            return self.narrow(|filter| filter.states = next, effects);
         }
         self.leave_crumb();
         let joint = self.state_events.iter().map(|(_, event)| *event).min();

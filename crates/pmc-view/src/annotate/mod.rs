@@ -9,8 +9,12 @@ mod text;
 
 use std::io::{self, Write};
 use std::ops::Range;
+use std::path::PathBuf;
 
+use pmc_analysis::analysis::AnalysisRequest;
+use pmc_analysis::analysis::annotate::AnnotationRequest;
 use pmc_analysis::profile::annotate::{Arrow, Flow, Instruction, Listing, PercentBasis};
+use pmc_text::terminal::theme::Background;
 use pmc_text::text::clean;
 
 /// Output format of listings.
@@ -23,6 +27,22 @@ pub enum ListingFormat {
     Rows,
     /// A single JSON document for other programs.
     Json,
+}
+
+/// Which code to show, and how. A command line makes it.
+#[derive(Debug, Clone, Default)]
+pub struct AnnotateRequest {
+    /// The recording; `None` for standard input if it has data, else `perf.data`.
+    pub input: Option<PathBuf>,
+    /// Whether to open the full-screen interface if the output is a terminal.
+    pub browses: bool,
+    /// The terminal's background, if specified.
+    pub background: Option<Background>,
+    /// Which samples to load.
+    pub samples: AnalysisRequest,
+    /// The functions.
+    pub code: AnnotationRequest,
+    pub layout: AnnotateLayout,
 }
 
 /// Options for displaying listings.

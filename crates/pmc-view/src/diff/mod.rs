@@ -10,10 +10,12 @@ mod text;
 use std::io::{self, Write};
 
 use pmc_analysis::profile::diff::{ChangeVerdict, Compute, Diff, DiffChange, DiffEvent, DiffRow};
+use pmc_analysis::profile::gate::GateCondition;
 use pmc_analysis::profile::sampled::SampleValue;
 use pmc_text::terminal::Paint;
 use pmc_text::units::duration;
 
+use crate::gate::CiFormat;
 pub use crate::report::ReportFormat;
 
 /// Options for displaying a comparison.
@@ -38,6 +40,16 @@ pub struct DiffLayout {
     pub tree_lines: Option<usize>,
     /// Text styles.
     pub paint: Paint,
+}
+
+/// How to print a comparison, and when it fails.
+#[derive(Debug, Clone)]
+pub struct DiffOutput {
+    pub layout: DiffLayout,
+    /// The condition under which the comparison of groups fails.
+    pub gate: Option<GateCondition>,
+    /// The CI system for which to print the answer of the condition.
+    pub ci: Option<CiFormat>,
 }
 
 /// Writes the comparison in the format of `layout`.

@@ -34,13 +34,12 @@ pub enum CiFormat {
 }
 
 impl CiFormat {
+    /// The formats' names on the command line.
+    pub const WORDS: &[(&str, Self)] = &[("github", Self::GitHub), ("junit", Self::JUnit)];
+
     /// Returns the format of this name on the command line.
     pub fn named(name: &str) -> Option<Self> {
-        match name {
-            "github" => Some(Self::GitHub),
-            "junit" => Some(Self::JUnit),
-            _ => None,
-        }
+        Self::WORDS.iter().find(|(word, _)| *word == name).map(|(_, format)| *format)
     }
 }
 

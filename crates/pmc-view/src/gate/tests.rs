@@ -19,7 +19,7 @@ fn verdict(percent: f64, error: f64) -> ComparisonVerdict {
         change: Ok(MeanChange { percent, error, df: 18.0 }),
         p: 1.0,
     };
-    let condition = GateCondition::parse("worse > 3% and p < 0.01").unwrap();
+    let condition: GateCondition = "worse > 3% and p < 0.01".parse().unwrap();
     let subjects = [subject.clone(), GateSubject { share: Some(0.5), ..subject }];
     let report = judge(&condition, &subjects, Vec::new());
     let names = ["A", "B"].map(str::to_owned);
@@ -144,7 +144,7 @@ fn text_explains_each_answer() {
     let noisy = report(50.0, 5.0);
     assert_eq!((noisy.verdict, noisy.covered), (GateVerdict::Regression, Some(0.75)));
     assert!(!text(&noisy).contains("precisely enough"), "{}", text(&noisy));
-    let condition = GateCondition::parse("worse > 3%").unwrap();
+    let condition: GateCondition = "worse > 3%".parse().unwrap();
     let reasons = vec![
         UnusableReason::TooFewRuns { command: "A".into(), runs: 2 },
         UnusableReason::CommandFailed {
@@ -184,7 +184,7 @@ fn subject(name: &str, share: Option<f64>, percent: f64, error: f64, p: f64) -> 
 fn headline(subjects: &[GateSubject], failures: &[RunFailures], condition: Option<&str>) -> String {
     let names = ["A", "B"].map(str::to_owned);
     let report =
-        condition.map(|condition| judge(&GateCondition::parse(condition).unwrap(), subjects, Vec::new()));
+        condition.map(|condition| judge(&condition.parse().unwrap(), subjects, Vec::new()));
     headlines(&ComparisonVerdict::new(&names, failures, subjects, report)).concat()
 }
 
@@ -263,7 +263,7 @@ fn failed_command_is_never_faster() {
 fn every_format_has_the_headline() {
     let subjects = [subject("CPU time", None, 12.0, 1.0, 1e-4)];
     let names = ["A", "B"].map(str::to_owned);
-    let report = judge(&GateCondition::parse("worse > 50% and p < 0.01").unwrap(), &subjects, Vec::new());
+    let report = judge(&"worse > 50% and p < 0.01".parse().unwrap(), &subjects, Vec::new());
     let verdict = ComparisonVerdict::new(&names, &[], &subjects, Some(report));
     let report = gate_of(&verdict);
     for text in [

@@ -3,6 +3,7 @@
 //! Receives a [`Profile`] and a [`ReportLayout`], and chooses the wording, widths and order of columns. All
 //! shares come from the profile.
 
+pub mod chain_words;
 mod chains;
 mod empty;
 mod fields;
@@ -11,6 +12,8 @@ mod json;
 mod key_widths;
 mod language;
 mod name;
+pub mod request;
+pub mod row_layout;
 mod text;
 mod thread_time;
 mod tree;
@@ -263,6 +266,11 @@ impl Default for ReportLayout {
         }
     }
 }
+
+/// Maximum number of lines of a call tree on a terminal. Longer trees are hard to read.
+pub const TREE_LINES: usize = 40;
+/// Minimum size of a call tree branch in a JSON document, in percent.
+pub const BRANCH_IN_JSON: f64 = 0.05;
 
 impl ReportLayout {
     /// Whether a requested column needs periods by CPU mode.

@@ -15,9 +15,12 @@ pub(crate) mod rows;
 pub mod streams;
 pub mod tree;
 
+use std::str::FromStr;
+
 use super::sampled::{RowCell, SampleValue, ShareOf, SortKey, StringTable, is_clock};
 use super::statistics::proportions::{self, SampledShare, ShareDifference};
 use crate::session::thread_time::ThreadState;
+use pmc_sys::error::Error;
 
 pub(crate) use rows::compare;
 pub(crate) use tree::DiffTree;
@@ -47,6 +50,38 @@ pub enum Compute {
     Ratio,
     /// New period times the second weight, minus old period times the first.
     Weighted(f64, f64),
+}
+
+impl FromStr for Compute {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let bad = |text: &str| {
+            Error::usage(format!("unknown comparison {text:?}"))
+                .try_this("delta, delta-abs, time, ratio, or wdiff:W1,W2")
+        };
+        match text.split_once(':') {
+            Some(("wdiff", weights)) => {
+                let (first, second) = weights.split_once(',').ok_or_else(|| bad(text))?;
+                let weight = |word: &str| {
+                    let number: f64 = word.trim().parse().map_err(|_| bad(text))?;
+                    if number.is_finite() { Ok(number) } else { Err(bad(text)) }
+                };
+                Ok(Self::Weighted(weight(first)?, weight(second)?))
+            }
+            None => match text {
+                "delta" => Ok(Self::Delta),
+                "delta-abs" => Ok(Self::DeltaAbs),
+                "time" => Ok(Self::Time),
+                "ratio" => Ok(Self::Ratio),
+                "wdiff" => Err(Error::usage("wdiff requires two weights").try_this("-c wdiff:1,2")),
+                "cycles" => Err(Error::usage("-c cycles is not supported")
+                    .try_this("--stream compares branch streams and their cycles")),
+                _ => Err(bad(text)),
+            },
+            _ => Err(bad(text)),
+        }
+    }
 }
 
 /// A comparison of recordings.
@@ -348,6 +383,20 @@ fn set_verdicts(family: &mut [(&mut DiffChange, ChangeTest)]) {
                 _ if test.rises => ChangeVerdict::More,
                 _ => ChangeVerdict::Less,
             };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn computations_parse_like_perf() {
+        assert_eq!("wdiff:1,-2.5".parse::<Compute>().unwrap(), Compute::Weighted(1.0, -2.5));
+        assert_eq!("ratio".parse::<Compute>().unwrap(), Compute::Ratio);
+        for bad in ["", "wdiff", "wdiff:1", "wdiff:a,b", "wdiff:nan,1", "cycles", "ratio:1", "deltas"] {
+            assert!(bad.parse::<Compute>().is_err(), "{bad}");
         }
     }
 }

@@ -15,6 +15,8 @@
 //! value is the increase in percent. `p` is the probability of such a change by chance. All parts of a
 //! condition refer to the same measure, so `cycles > 3% and p < 0.01` uses the p of cycles.
 
+use std::str::FromStr;
+
 use pmc_sys::error::{Error, Result};
 use pmc_text::text;
 
@@ -75,12 +77,11 @@ pub fn selects_name(asked: &str, name: &str) -> bool {
     name == asked || name.strip_suffix(":u") == Some(asked)
 }
 
-impl GateCondition {
-    /// Parses a condition.
-    ///
-    /// # Errors
-    /// Returns a usage error with a caret at the position of the problem.
-    pub fn parse(text: &str) -> Result<Self> {
+impl FromStr for GateCondition {
+    type Err = Error;
+
+    /// Parses a condition. An error has a caret at the position of the problem.
+    fn from_str(text: &str) -> Result<Self> {
         let mut parser = ConditionParser { text, at: 0, nested: 0 };
         let root = parser.any().and_then(|root| match parser.peek() {
             None => Ok(root),
@@ -88,12 +89,14 @@ impl GateCondition {
         });
         match root {
             Ok(root) => Ok(Self { text: text.trim().to_owned(), root }),
-            Err((at, expected)) => Err(Error::usage("invalid condition for --fail-if")
+            Err((at, expected)) => Err(Error::usage("not a condition")
                 .detail(text::with_caret(text, at, &format!("expected {expected}")))
                 .try_this("--fail-if 'worse > 3% and p < 0.01'")),
         }
     }
+}
 
+impl GateCondition {
     /// Returns the condition as typed.
     pub fn text(&self) -> &str {
         &self.text
@@ -351,7 +354,7 @@ mod tests {
 
     fn holds(condition: &str, name: &str, is_cost: bool, percent: f64, p: f64) -> bool {
         let names = [name.to_owned()];
-        let condition = GateCondition::parse(condition).unwrap();
+        let condition = GateCondition::from_str(condition).unwrap();
         condition.holds(ConditionSubject { names: &names, is_cost }, percent, p)
     }
 
@@ -378,7 +381,7 @@ mod tests {
     fn names_select_measures() {
         let selects = |condition: &str, name: &str, is_cost| {
             let names = [name.to_owned()];
-            GateCondition::parse(condition).unwrap().selects(ConditionSubject { names: &names, is_cost })
+            GateCondition::from_str(condition).unwrap().selects(ConditionSubject { names: &names, is_cost })
         };
         assert!(selects("worse > 1%", "elapsed", true));
         assert!(!selects("worse > 1%", "cycles", false));
@@ -408,12 +411,12 @@ mod tests {
             ("3% > worse", "^", "`worse`, `better`, `p`"),
             ("a > 1% and b > 1%", "           ^", "`a` again"),
         ] {
-            let error = GateCondition::parse(text).unwrap_err();
+            let error = GateCondition::from_str(text).unwrap_err();
             assert_eq!(error.exit_status().code(), 2, "{text}");
             let shown = error.to_string();
             assert!(shown.contains(&format!("\n  {caret} expected {expected}")), "{text}: {shown}");
         }
-        assert!(GateCondition::parse(&"(".repeat(100_000)).is_err());
+        assert!(GateCondition::from_str(&"(".repeat(100_000)).is_err());
     }
 
     #[test]
@@ -421,7 +424,7 @@ mod tests {
         let beyond = |condition: &str, name: &str, is_cost| {
             let names = [name.to_owned()];
             let subject = ConditionSubject { names: &names, is_cost };
-            GateCondition::parse(condition).unwrap().changes_beyond_limits(subject)
+            GateCondition::from_str(condition).unwrap().changes_beyond_limits(subject)
         };
         let near = |found: &[f64], wanted: &[f64]| {
             found.len() == wanted.len() && found.iter().zip(wanted).all(|(a, b)| (a - b).abs() < 1e-6)
@@ -435,8 +438,8 @@ mod tests {
         #[test]
         fn no_text_panics(text in "\\PC{0,40}", words in prop::collection::vec(
             prop::sample::select(vec!["worse", "p", "and", "or", "(", ")", "<", ">=", "3%", "0.1", "\"a\"", " "]), 0..12)) {
-            let _ = GateCondition::parse(&text);
-            let _ = GateCondition::parse(&words.concat());
+            let _ = GateCondition::from_str(&text);
+            let _ = GateCondition::from_str(&words.concat());
         }
     }
 }

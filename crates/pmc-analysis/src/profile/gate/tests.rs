@@ -101,7 +101,7 @@ fn changed_recordings(
 
 fn gate_of(diff: &Diff, runs: usize, by_share: bool, condition: &str) -> GateReport {
     let request = GroupRequest { base: runs, by_share, merges_lines: false };
-    judge(&GateCondition::parse(condition).unwrap(), &subjects_of(diff, request), vec![])
+    judge(&condition.parse().unwrap(), &subjects_of(diff, request), vec![])
 }
 
 fn subjects_of(diff: &Diff, request: GroupRequest) -> Vec<GateSubject> {
@@ -223,7 +223,7 @@ fn measured(name: &str, percent: f64, error: f64, is_cost: bool) -> GateSubject 
 }
 
 fn judged(condition: &str, subjects: &[GateSubject]) -> GateReport {
-    judge(&GateCondition::parse(condition).unwrap(), subjects, Vec::new())
+    judge(&condition.parse().unwrap(), subjects, Vec::new())
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn p_is_corrected_for_the_selected_measures() {
 #[test]
 fn problem_outweighs_a_regression() {
     let subjects = [measured("elapsed", 50.0, 1.0, true)];
-    let condition = GateCondition::parse(USUAL).unwrap();
+    let condition: GateCondition = USUAL.parse().unwrap();
     let few = UnusableReason::TooFewRuns { command: "A".to_owned(), runs: 2 };
     assert_eq!(judge(&condition, &subjects, vec![few]).verdict, GateVerdict::Unusable);
     assert_eq!(judge(&condition, &subjects, vec![]).verdict, GateVerdict::Regression);
@@ -270,7 +270,7 @@ fn planned(
     random: &mut RandomSource,
 ) -> (GateReport, usize) {
     const PILOT: usize = 10;
-    let condition = GateCondition::parse(USUAL).unwrap();
+    let condition: GateCondition = USUAL.parse().unwrap();
     let goal = GateGoal::of(&condition, &["total".to_owned()]).unwrap();
     let request = |base| GroupRequest { base, by_share: false, merges_lines: false };
     let pilot = changed_recordings(PILOT, samples, factor, noise, random);
@@ -321,7 +321,7 @@ fn planned_runs_find_small_functions() {
 #[test]
 fn runs_follow_from_the_noise_and_the_limit_but_not_from_the_change() {
     let goal = |condition: &str| {
-        GateGoal::of(&GateCondition::parse(condition).unwrap(), &["total".to_owned(), "cpu-clock".to_owned()])
+        GateGoal::of(&condition.parse().unwrap(), &["total".to_owned(), "cpu-clock".to_owned()])
     };
     let usual = goal(USUAL).unwrap();
     assert!((usual.limit - 3.0).abs() < 1e-6 && (usual.level - 0.01).abs() < 1e-9, "{usual:?}");

@@ -1,7 +1,11 @@
 //! Sort keys, with perf's names. They determine which samples share a row.
 
+use std::str::FromStr;
+
 use super::strings::StringId;
 use crate::session::samples::SampleAttribute;
+use pmc_sys::error::Error;
+use pmc_text::text;
 
 /// A sort key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -151,7 +155,7 @@ const NO_TYPES: &str = "pmc does not determine data types; symbol_daddr names va
 const NO_JOINING: &str = "pmc does not combine branches with call chains; with -b use cycles and mispredict";
 
 /// perf's sort keys that pmc does not support, and why.
-pub const REFUSED: &[(&str, &str)] = &[
+const REFUSED: &[(&str, &str)] = &[
     ("ipc_lbr", "this requires the length of every basic block"),
     ("ipc_null", "perf uses this key only as a placeholder; it has no values"),
     ("type", NO_TYPES),
@@ -163,10 +167,35 @@ pub const REFUSED: &[(&str, &str)] = &[
     ("callchain_branch_cycles", NO_JOINING),
 ];
 
+impl FromStr for SortKey {
+    type Err = Error;
+
+    /// Returns the key with this name. For an unknown name, the error suggests similar ones.
+    fn from_str(name: &str) -> Result<Self, Error> {
+        let name = name.trim();
+        if let Some((_, key, _)) = KEYS.iter().find(|(known, ..)| *known == name) {
+            return Ok(*key);
+        }
+        if let Some((_, why)) = REFUSED.iter().find(|(known, _)| *known == name) {
+            return Err(Error::usage(format!("pmc has no sort key {name:?}")).why(*why));
+        }
+        let error = Error::usage(format!("unknown sort key {name:?}"));
+        let near = text::nearest(name, Self::names(), 3);
+        Err(match near.first() {
+            Some(_) => error.try_this(format!("did you mean {}?", near.join(" or "))),
+            None => error.try_this(format!("one of {}", Self::names().collect::<Vec<_>>().join(", "))),
+        })
+    }
+}
+
 impl SortKey {
-    /// Returns the key with this name.
-    pub fn of(name: &str) -> Option<Self> {
-        KEYS.iter().find(|(typed, ..)| *typed == name).map(|(_, key, _)| *key)
+    /// Whether a name that is not a sort key may be a tracepoint field: it has the syntax of a field, or does
+    /// not resemble any sort key.
+    pub(crate) fn may_be_trace_field(name: &str) -> bool {
+        let is_refused = REFUSED.iter().any(|(known, _)| *known == name);
+        name.contains(['.', '/'])
+            || name == "trace_fields"
+            || !is_refused && text::nearest(name, Self::names(), 1).is_empty()
     }
 
     /// Returns all names, for suggestions after a typo.

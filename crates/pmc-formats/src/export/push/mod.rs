@@ -13,6 +13,7 @@
 //! Sends nothing: `command::export::push` does.
 
 pub mod reply;
+pub mod target;
 
 use std::borrow::Cow;
 use std::io;
