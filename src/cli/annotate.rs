@@ -210,12 +210,8 @@ impl AnnotateArgs {
     /// # Errors
     /// Fails if an environment variable is invalid, or no debuginfod server is configured.
     pub(crate) fn request(self) -> Result<AnnotateRequest> {
-        let of_text = self.stdio
-            || self.stdio2
-            || self.json
-            || self.source_only
-            || self.print_line
-            || self.full_paths;
+        let of_text =
+            self.stdio || self.stdio2 || self.json || self.source_only || self.print_line || self.full_paths;
         let of_columns = self.show_nr_samples || self.show_total_period || self.asm_raw;
         let of_columns = of_columns || self.percent_type != PercentBasis::LocalPeriod;
         let of_columns = of_columns || self.stdio_color != ColourChoice::Auto;

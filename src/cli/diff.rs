@@ -312,9 +312,7 @@ impl DiffArgs {
             None | Some(Compute::Time | Compute::Ratio) => false,
             Some(Compute::Delta | Compute::DeltaAbs) => true,
             Some(Compute::Weighted(..)) => {
-                return Err(
-                    Error::usage("-c wdiff cannot compare groups of recordings").try_this("-c delta")
-                );
+                return Err(Error::usage("-c wdiff cannot compare groups of recordings").try_this("-c delta"));
             }
         };
         let base = if self.vs.is_empty() { 1 } else { self.files.len() };

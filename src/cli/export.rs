@@ -11,11 +11,11 @@ use pmc_command::input::input;
 use pmc_command::options::sample_filter::SampleFilter;
 use pmc_command::options::stack_options::StackOptions;
 use pmc_command::options::symbol_files::SymbolFiles;
-use pmc_symbols::symbol::Depth;
-use pmc_sys::error::{Error, Result};
 use pmc_formats::export::push::target::PushTarget;
 use pmc_formats::export::request::{ExportPush, ExportRequest, RecordingLabel, TimeBucket};
 use pmc_formats::export::{ExportFormat, RecordingOrigin};
+use pmc_symbols::symbol::Depth;
+use pmc_sys::error::{Error, Result};
 
 /// Export a recording for other tools: as flame graph, HTML, Firefox Profiler profile, pprof and more.
 #[derive(Debug, Clone, Args)]
@@ -300,7 +300,9 @@ mod tests {
         assert_eq!(push("http://a:1", None).unwrap().url.text(), "http://a:1/v1development/profiles");
         let target = push("pyroscope=https://a/x", Some(ExportFormat::Pprof)).unwrap();
         assert_eq!(target.url.text(), "https://a/x/push.v1.PusherService/Push");
-        assert!(push("parca=http://a", None).is_ok() && push("otlp=http://a", Some(ExportFormat::Otlp)).is_ok());
+        assert!(
+            push("parca=http://a", None).is_ok() && push("otlp=http://a", Some(ExportFormat::Otlp)).is_ok()
+        );
         let refused = |text, named| push(text, named).unwrap_err().headline();
         assert!(refused("http://a", Some(ExportFormat::Pprof)).contains("which server"));
         assert!(refused("http://a", Some(ExportFormat::Svg)).contains("only the formats"));

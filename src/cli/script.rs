@@ -1,11 +1,20 @@
-//! Options of `pmc script`.
+//! Options of `pmc script`, and the request that they make.
 
 use std::path::PathBuf;
 
 use clap::Args;
 
+use pmc_analysis::analysis::request::MAX_STACK;
+use pmc_analysis::analysis::script::{DumpOrder, ScriptRequest};
+use pmc_command::input::input;
 use pmc_command::options::sample_filter::SampleFilter;
 use pmc_command::options::symbol_files::SymbolFiles;
+use pmc_command::values::Limit;
+use pmc_perfdata::record::kind;
+use pmc_symbols::symbol::SymbolOptions;
+use pmc_sys::error::{Error, Result};
+use pmc_text::terminal::Stream;
+use pmc_view::script::{ScriptClock, ScriptLayout, ScriptOutput};
 
 /// Print the samples one by one, in time order.
 #[derive(Debug, Args)]
@@ -64,7 +73,7 @@ pub struct ScriptArgs {
     pub(crate) dsos: Vec<String>,
 
     /// Maximum number of frames in a call chain
-    #[arg(long, value_name = "FRAMES", default_value_t = 127, help_heading = "Lines")]
+    #[arg(long, value_name = "FRAMES", default_value_t = MAX_STACK, help_heading = "Lines")]
     pub(crate) max_stack: usize,
 
     /// Maximum number of code blocks between branches to print, for the brstackinsn fields
@@ -175,7 +184,7 @@ pub struct ScriptArgs {
 
     /// Maximum number of samples and records to print; 0 prints all [default: all]
     #[arg(long, value_name = "N", conflicts_with = "per_event_dump", hide_short_help = true)]
-    pub(crate) limit: Option<usize>,
+    pub(crate) limit: Option<Limit>,
 
     /// Print one JSON object per line
     #[arg(short = 'j', long, help_heading = "Lines")]
@@ -184,4 +193,85 @@ pub struct ScriptArgs {
     #[command(flatten)]
     #[allow(missing_docs, reason = "explained there")]
     pub(crate) symbol_files: SymbolFiles,
+}
+
+impl ScriptArgs {
+    /// Returns the recording, which of its samples and records to show, and how to print them.
+    ///
+    /// # Errors
+    /// Fails if a script is named, or no debuginfod server is configured.
+    pub(crate) fn request(self) -> Result<(PathBuf, ScriptRequest, ScriptOutput)> {
+        if let Some(file) =
+            self.file.as_ref().filter(|file| file.as_os_str() == "flamegraph" && !file.exists())
+        {
+            return Err(Error::usage(format!("pmc script does not run scripts such as {}", file.display()))
+                .try_this("pmc flamegraph draws a flame graph of the same recording"));
+        }
+        let records = self.records();
+        let recording = input(self.input.as_ref().or(self.file.as_ref()));
+        let request = ScriptRequest {
+            selection: self.filter.selection(),
+            fields: self.fields,
+            everything: self.json,
+            trace_fields: false,
+            callers: !self.hide_call_graph,
+            max_stack: self.max_stack,
+            max_blocks: self.max_blocks.filter(|most| *most > 0).unwrap_or(usize::MAX),
+            joins: !self.filter.no_join,
+            stitches: self.stitch_lbr,
+            functions: self.symbols,
+            dsos: self.dsos,
+            inlines: match (self.no_inline, self.inline) {
+                (true, _) => Some(false),
+                (_, true) => Some(true),
+                _ => None,
+            },
+            raw_names: self.no_demangle,
+            records,
+            dump: match (self.dump_unsorted_raw_trace, self.dump_raw_trace) {
+                (true, _) => Some(DumpOrder::File),
+                (_, true) => Some(DumpOrder::Time),
+                _ => None,
+            },
+            // Scripts for perf parse this text, so omit names that perf would not show.
+            symbols: SymbolOptions { placeholders: false, ..self.symbol_files.symbol_options()? },
+        };
+        let output = ScriptOutput {
+            header: self.header_only || self.header && !self.json,
+            header_only: self.header_only,
+            per_event: self.per_event_dump,
+            limit: self.limit.map_or(u64::MAX, |limit| limit.get() as u64),
+            layout: ScriptLayout {
+                nanoseconds: self.ns,
+                clock: match (self.reltime, self.deltatime) {
+                    (true, _) => ScriptClock::SinceFirst,
+                    (_, true) => ScriptClock::SinceLast,
+                    _ => ScriptClock::Absolute,
+                },
+                full_paths: self.full_source_path,
+                stop_at: self.stop_bt,
+                json: self.json,
+                // Programs that parse perf's text rely on the number of lines.
+                joins_unknown: Stream::Output.is_terminal() && !self.per_event_dump,
+                ..ScriptLayout::default()
+            },
+        };
+        Ok((recording, request, output))
+    }
+
+    /// Returns the record types to print in addition to samples.
+    fn records(&self) -> Vec<u32> {
+        let choices: [(bool, &[u32]); 9] = [
+            (self.show_task_events, &[kind::COMM, kind::FORK, kind::EXIT]),
+            (self.show_mmap_events, &[kind::MMAP, kind::MMAP2]),
+            (self.show_switch_events, &[kind::SWITCH, kind::SWITCH_CPU_WIDE]),
+            (self.show_lost_events, &[kind::LOST, kind::LOST_SAMPLES]),
+            (self.show_namespace_events, &[kind::NAMESPACES]),
+            (self.show_cgroup_events, &[kind::CGROUP]),
+            (self.show_bpf_events, &[kind::KSYMBOL, kind::BPF_EVENT]),
+            (self.show_text_poke_events, &[kind::TEXT_POKE]),
+            (self.show_round_events, &[kind::FINISHED_ROUND]),
+        ];
+        choices.iter().filter(|(is_shown, _)| *is_shown).flat_map(|(_, kinds)| *kinds).copied().collect()
+    }
 }

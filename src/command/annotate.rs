@@ -7,13 +7,13 @@ use std::sync::Arc;
 use pmc_analysis::analysis::annotate::AnnotationRequest;
 use pmc_analysis::analysis::request::CostMeasure;
 use pmc_analysis::analysis::{Analysis, AnalysisRequest, recording_quality};
-use pmc_formats::import;
 use pmc_analysis::session::Session;
 use pmc_command::input::input;
 use pmc_command::pager::PagedOutput;
 use pmc_command::progress::Bars;
 use pmc_command::recording_screen::{self, ScreenPlan};
 use pmc_command::screen;
+use pmc_formats::import;
 use pmc_sys::error::{Error, Exit, Result};
 use pmc_view::annotate::{AnnotateFacts, AnnotateRequest};
 
@@ -57,9 +57,5 @@ fn screen_of(request: AnnotateRequest, input: &Path) -> ScreenPlan {
         ..request.samples
     };
     let opening = AnnotationRequest { most: 1, ..request.code };
-    ScreenPlan {
-        opening: Some(opening),
-        background: request.background,
-        ..ScreenPlan::new(input, samples)
-    }
+    ScreenPlan { opening: Some(opening), background: request.background, ..ScreenPlan::new(input, samples) }
 }

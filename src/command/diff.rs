@@ -23,10 +23,11 @@ use pmc_view::gate::CiFormat;
 /// written.
 pub(super) fn run(request: &DiffRequest, output: &DiffOutput) -> Result<Exit> {
     let has_usual_base = request.files.first().is_some_and(|base| base == Path::new("perf.data.old"));
-    let sides = DiffSides::load(request, |path| import::open(path), &Bars).map_err(|error| match has_usual_base {
-        true => error.try_this("specify both recordings: pmc diff OLD NEW"),
-        false => error,
-    })?;
+    let sides =
+        DiffSides::load(request, |path| import::open(path), &Bars).map_err(|error| match has_usual_base {
+            true => error.try_this("specify both recordings: pmc diff OLD NEW"),
+            false => error,
+        })?;
     let (damage, exit) = (sides.damage(), if sides.lose_samples() { Exit::Failure } else { Exit::Done });
     recording_quality::warn_of_names(sides.name_failures());
     let comparison = sides.compare(request)?;
@@ -53,7 +54,9 @@ pub(super) fn run(request: &DiffRequest, output: &DiffOutput) -> Result<Exit> {
     let verdict = pmc_view::diff::groups::verdict(&comparison, &compared, report);
     let mut out = PagedOutput::open();
     match &verdict.gate {
-        Some(report) if output.ci == Some(CiFormat::JUnit) => pmc_view::gate::junit(&mut out, &verdict, report),
+        Some(report) if output.ci == Some(CiFormat::JUnit) => {
+            pmc_view::gate::junit(&mut out, &verdict, report)
+        }
         _ => pmc_view::diff::groups::write(&mut out, &comparison, &compared, &verdict, &output.layout),
     }
     .map_err(failed)?;

@@ -54,7 +54,7 @@ use crate::cli::persist::PersistCommand;
 use crate::cli::record::RecordArgs;
 use crate::cli::report::ReportArgs;
 use crate::cli::sched::SchedCommand;
-use crate::cli::{defaults, Cli, Command, part_glued_values};
+use crate::cli::{Cli, Command, defaults, part_glued_values};
 use crate::config::{Config, ConfigFiles};
 use pmc_command::warning::CommandWarning;
 use pmc_command::{gate, pager, sampling_options};
@@ -93,7 +93,8 @@ pub fn main() -> Exit {
                 pmcstat::PmcstatAction::Command(command) => Ok(carry_out_typed(command, columns.as_ref())),
                 pmcstat::PmcstatAction::Print(log, form) => {
                     signal::release();
-                    script::print_for_pmcstat(script::ScriptPlan::new(&log)?, form, out)?;
+                    let (input, request, _) = log.request()?;
+                    script::print_for_pmcstat(&input, request, form, out)?;
                     Ok(Exit::Done)
                 }
             })
@@ -435,11 +436,15 @@ fn run(cli: Cli, settings: &Config, columns: Option<&pmcstat::PmcstatColumns>) -
                 if script.file.is_none() {
                     script.input = script.input.or(typed.group.input);
                 }
-                script::run(&script::ScriptPlan::new(&script)?)
+                let (input, request, output) = script.request()?;
+                script::run(&input, &request, &output)
             }
             SchedCommand::Show(view) => pmc_tools::sched::show(&view.request(typed.group)?),
         },
-        Command::Script(typed) => script::run(&script::ScriptPlan::new(&typed)?),
+        Command::Script(typed) => {
+            let (input, request, output) = typed.request()?;
+            script::run(&input, &request, &output)
+        }
         Command::Lock(typed) => {
             lock::run(lock::LockPlan::new(typed, &Host::live())?, &|typed, prints_perf_summary| {
                 let is_quiet = typed.recording.quiet;

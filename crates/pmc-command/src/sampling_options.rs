@@ -69,10 +69,7 @@ pub fn scope(typed: TargetArgs<'_>, host: &Host) -> Result<MeasurementScope> {
     if let Some(user) = typed.user {
         return Ok(MeasurementScope::User(user.to_owned()));
     }
-    let cpus = typed.cpus.map(|text| {
-        text.parse::<CpuList>()
-            .map_err(|error| error.of_option("-C ", text))
-    });
+    let cpus = typed.cpus.map(|text| text.parse::<CpuList>().map_err(|error| error.of_option("-C ", text)));
     let cpus = cpus.transpose()?;
     if cpus.as_ref().is_some_and(CpuList::is_empty) {
         return Err(Error::usage("-C: the list of CPUs is empty").try_this("a list such as 0-3,8"));

@@ -14,7 +14,8 @@ pub fn one_of<T: Clone + Send + Sync>(
     words: &'static [(&'static str, T)],
 ) -> impl TypedValueParser<Value = T> {
     PossibleValuesParser::new(words.iter().map(|(word, _)| *word)).map(move |typed| {
-        let (_, value) = words.iter().find(|(word, _)| *word == typed).expect("clap accepts only these words");
+        let (_, value) =
+            words.iter().find(|(word, _)| *word == typed).expect("clap accepts only these words");
         value.clone()
     })
 }
@@ -81,9 +82,9 @@ impl FromStr for ThreadNumbers {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        text.parse().map(Self).map_err(|_| {
-            Error::usage("not a list of thread counts").try_this("a list such as 1-2,8")
-        })
+        text.parse()
+            .map(Self)
+            .map_err(|_| Error::usage("not a list of thread counts").try_this("a list such as 1-2,8"))
     }
 }
 

@@ -50,10 +50,7 @@ impl DataPlan {
             keeps: !typed.force,
             time_of_day: typed.tod,
             request: ScriptRequest {
-                selection: SampleSelection {
-                    time: typed.time,
-                    ..SampleSelection::default()
-                },
+                selection: SampleSelection { time: typed.time, ..SampleSelection::default() },
                 fields: ["+ip", "+sym", "+dso"].map(str::to_owned).to_vec(),
                 trace_fields: true,
                 max_blocks: usize::MAX,

@@ -11,7 +11,6 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use push::PushClient;
 use pmc_analysis::analysis::{Analysis, NamedSamples, header, recording_quality};
 use pmc_analysis::profile::sampled::{Profile, Query, StackProfile, StringTable, ThreadState};
 use pmc_analysis::session::samples::SampleAttribute;
@@ -29,6 +28,7 @@ use pmc_formats::import;
 use pmc_symbols::symbol::MissingDataReason;
 use pmc_sys::error::{AdvisedOption, Error, Exit, Result, say};
 use pmc_text::text::clean;
+use push::PushClient;
 
 /// Runs the command.
 ///
@@ -36,7 +36,8 @@ use pmc_text::text::clean;
 /// Fails if a recording cannot be read, or the file cannot be written.
 pub(super) fn run(request: &ExportRequest) -> Result<Exit> {
     check(request)?;
-    let (before, of_before) = request.before.as_deref().map(|path| before(request, path)).transpose()?.unzip();
+    let (before, of_before) =
+        request.before.as_deref().map(|path| before(request, path)).transpose()?.unzip();
     let of_before = of_before.unwrap_or_default();
     let push = request.push.as_ref().map(PushClient);
     let headers = push.as_ref().map(PushClient::headers).transpose()?.unwrap_or_default();

@@ -10,8 +10,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::http::{PATIENCE, PostRequest};
 use pmc_command::warning::CommandWarning;
-use pmc_formats::export::push::{PushApi, PushMeasures, PushRequest, PushVerdict};
 use pmc_formats::export::ExportContents;
+use pmc_formats::export::push::{PushApi, PushMeasures, PushRequest, PushVerdict};
 use pmc_formats::export::request::ExportPush;
 use pmc_sys::error::{AdvisedOption, Error, Result, say};
 use pmc_text::text::{clean, shell_word};
@@ -46,7 +46,8 @@ impl PushClient<'_> {
                 (text.into_encoded_bytes(), format!("${HEADERS_VARIABLE}"))
             }
         };
-        let own = self.0.target.api.headers().iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let own =
+            self.0.target.api.headers().iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let all: Vec<_> = own.chain(parse_headers(&text, &source)?).collect();
         let is_secret = |name: &str| {
             let name = name.to_ascii_lowercase();
@@ -68,7 +69,8 @@ impl PushClient<'_> {
         headers: &[(String, String)],
         kept: &Path,
     ) -> Result<()> {
-        let requests = self.0.target.api.requests(contents).map_err(|error| Error::output("the requests", error))?;
+        let requests =
+            self.0.target.api.requests(contents).map_err(|error| Error::output("the requests", error))?;
         if requests.is_empty() {
             return Err(
                 Error::new("no samples to push").why("the recording has none, or the filters exclude them")

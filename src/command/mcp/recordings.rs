@@ -208,16 +208,11 @@ impl RecordingCall<'_> {
             wait_keys = Some(WAIT_KEYS.to_vec());
         }
         let request = DiffRequest {
-            labels: Vec::new(),
             files: files.to_vec(),
             analysis: AnalysisRequest { keys, ..self.request() },
             wait_keys,
-            query: Query::default(),
-            tree: false,
-            streams: None,
             compute: Some(Compute::DeltaAbs),
-            matches_files: true,
-            order: 1,
+            ..DiffRequest::default()
         };
         let sides = DiffSides::load(&request, |path| import::open(path), &())?;
         // The usual error lists the events of the recordings, which must not become part of a sentence.

@@ -14,6 +14,7 @@ use pmc_analysis::analysis::request::NamePattern;
 use pmc_command::options::{recording_options, sample_filter, stack_options, symbol_files};
 use pmc_command::temporary::TemporaryRecording;
 use pmc_events::event::EventParser;
+use pmc_formats::export::ExportFormat;
 use pmc_recording::recording::launch;
 use pmc_recording::recording::plan::MeasurementScope;
 use pmc_sys::error::{Error, Exit, Result};
@@ -173,7 +174,8 @@ fn check(typed: &mut PmcstatCommandLine, pids: &[u32], host: &Host) -> Result<()
         let of_event = spec.and_then(|spec| spec.tick_ns.map(|_| 1).or(spec.recommended_period));
         counter.rate = counter.rate.or(of_event);
         if let Some(Err(error)) = counter.cpus.as_ref().map(|cpus| cpus.parse::<CpuList>()) {
-            let (cpus, why) = (counter.cpus.as_deref().unwrap_or_default(), error.cause().unwrap_or_default());
+            let (cpus, why) =
+                (counter.cpus.as_deref().unwrap_or_default(), error.cause().unwrap_or_default());
             return Err(Error::usage(format!("ERROR: -c {cpus}: {why}")).try_this("a list such as 0,2, or *"));
         }
     }
@@ -299,7 +301,12 @@ impl PmcstatStep {
 }
 
 /// Returns the step that exports a log to another format.
-fn exported(log: &ExportSource, format: ExportFormat, to: &str, output: Option<PmcstatOutput>) -> PmcstatStep {
+fn exported(
+    log: &ExportSource,
+    format: ExportFormat,
+    to: &str,
+    output: Option<PmcstatOutput>,
+) -> PmcstatStep {
     let source = ExportSource { output: Some(to.into()), quiet: output.is_none(), ..log.clone() };
     let export = Command::Export(Box::new(export::ExportArgs {
         format: Some(format),

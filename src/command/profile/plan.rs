@@ -12,11 +12,11 @@ use pmc_analysis::profile::sampled::trust::TrustDetail;
 use pmc_command::options::recording_options::RecordingOptions;
 use pmc_command::screen;
 use pmc_command::warning::CommandWarning;
+use pmc_formats::export::ExportFormat;
+use pmc_formats::export::request::ExportRequest;
 use pmc_recording::recording::runtime::{self, MissingRuntimeNames, RuntimeDetection};
 use pmc_sys::error::{Error, Result, say};
 use pmc_text::terminal::Stream;
-use pmc_formats::export::ExportFormat;
-use pmc_formats::export::request::ExportRequest;
 use pmc_view::report::chain_words::ChainOrder;
 use pmc_view::report::request::ReportRequest;
 
@@ -70,7 +70,8 @@ impl ProfilePlan {
         let format = asked.html.as_ref().map(|_| ExportFormat::Html).or(asked.format);
         if let Some(format) = format {
             let output = asked.html.unwrap_or_else(|| ExportRequest::usual_output(&asked.output, format));
-            let export = ExportRequest { is_quiet: asked.quiet, ..ExportRequest::new(asked.output, output, format) };
+            let export =
+                ExportRequest { is_quiet: asked.quiet, ..ExportRequest::new(asked.output, output, format) };
             return Ok(Self { record, answer: ViewCommand::Export(Box::new(export)) });
         }
         // The text output is a single page of self costs. The full-screen interface and `pmc report` also

@@ -11,6 +11,7 @@ use crate::cli::stat::{
 };
 use pmc_analysis::profile::counts::Aggregation;
 use pmc_analysis::profile::gate::GateCondition;
+use pmc_command::input;
 use pmc_command::plan::{self, delay, duration};
 use pmc_command::sampling_options::{self, TargetArgs, overridden, pfm_events};
 use pmc_command::warning::CommandWarning;
@@ -441,7 +442,7 @@ impl StatReportPlan {
                 (_, true) => Some(LogPart::Slices),
                 _ => None,
             },
-            input: plan::input(input.as_ref().or(file.as_ref())),
+            input: input::input(input.as_ref().or(file.as_ref())),
             aggregation: Some(aggregation(&shown)?).filter(|asked| *asked != Aggregation::Global),
             no_merge: shown.no_merge,
             metrics: RequestedMetrics::new(&shown),

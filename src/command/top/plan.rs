@@ -16,8 +16,8 @@ use pmc_analysis::session::samples::SampleAttribute;
 use pmc_command::options::sample_filter::ShareBase;
 use pmc_command::options::stack_options::listed;
 use pmc_command::plan::{self, duration};
-use pmc_command::values::Limit;
 use pmc_command::sampling_options::{self, pfm_events};
+use pmc_command::values::Limit;
 use pmc_command::warning::CommandWarning;
 use pmc_events::counter::open;
 use pmc_events::counter::request::sampling::{CallGraph, SampleOptions};
@@ -69,7 +69,7 @@ const BRANCH: f64 = 2.0;
 
 impl TopPlan {
     pub(in crate::command) fn new(typed: &TopArgs, host: &Host) -> Result<Self> {
-        let RowLayout { mut keys, trace_fields, columns, added, ranks, are_usual } =
+        let RowLayout { mut keys, trace_fields, columns, added, ranks, are_usual, .. } =
             RowLayout::new(&typed.sort, &typed.fields)?;
         if !trace_fields.is_empty() {
             return Err(Error::usage("pmc top cannot sort by tracepoint fields")

@@ -15,8 +15,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::ProgressSink;
 use super::request::AnalysisRequest;
-use crate::profile::diff::{self, Compute, Diff, DiffEvent, streams};
 use crate::profile::diff::groups::GroupRequest;
+use crate::profile::diff::{self, Compute, Diff, DiffEvent, streams};
 use crate::profile::sampled::{self, NameStyle, Query, RowCell, SortKey, StringId, StringTable};
 use crate::session::thread_time::ThreadState;
 use matching::MatchNotes;
@@ -90,7 +90,8 @@ impl DiffRequest {
     /// Adds the source line to the sort keys and merges the rows of a function, so that annotations can show
     /// a line of the new version.
     pub fn show_lines(&mut self) {
-        if let Some(groups) = self.groups.as_mut().filter(|_| !self.analysis.keys.contains(&SortKey::SrcLine)) {
+        if let Some(groups) = self.groups.as_mut().filter(|_| !self.analysis.keys.contains(&SortKey::SrcLine))
+        {
             self.analysis.keys.push(SortKey::SrcLine);
             groups.merges_lines = true;
             self.matches_files = false;
@@ -455,22 +456,8 @@ mod tests {
     }
 
     fn compared(sides: Vec<DiffSide>, keys: &[SortKey], texts: StringTable) -> Result<Diff> {
-        let analysis = AnalysisRequest {
-            keys: keys.to_vec(),
-            ..AnalysisRequest::new(pmc_symbols::symbol::SymbolOptions::from_environment())
-        };
-        let request = DiffRequest {
-            files: Vec::new(),
-            labels: Vec::new(),
-            analysis,
-            wait_keys: None,
-            query: Query::default(),
-            tree: false,
-            streams: None,
-            compute: None,
-            matches_files: true,
-            order: 1,
-        };
+        let analysis = AnalysisRequest { keys: keys.to_vec(), ..AnalysisRequest::default() };
+        let request = DiffRequest { files: Vec::new(), analysis, wait_keys: None, ..DiffRequest::default() };
         compare(sides, &request, texts)
     }
 

@@ -124,7 +124,6 @@ impl FromStr for StateWord {
     }
 }
 
-
 /// The events that together measure the threads' time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadTime {

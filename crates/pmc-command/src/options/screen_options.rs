@@ -58,7 +58,8 @@ pub enum ColourChoice {
 
 impl ColourChoice {
     /// The words of `--stdio-color`.
-    pub const WORDS: &[(&str, Self)] = &[("always", Self::Always), ("never", Self::Never), ("auto", Self::Auto)];
+    pub const WORDS: &[(&str, Self)] =
+        &[("always", Self::Always), ("never", Self::Never), ("auto", Self::Auto)];
 
     /// Returns whether to use colours; `None` if this depends on the terminal.
     pub fn forced(self) -> Option<bool> {

@@ -7,7 +7,6 @@ use std::str::FromStr;
 
 use super::push::target::PushTarget;
 use super::{ExportFormat, RecordingOrigin, RowDetail};
-use pmc_view::report::{BRANCH_IN_JSON, ReportLayout};
 use pmc_analysis::analysis::AnalysisRequest;
 use pmc_analysis::analysis::annotate::AnnotationRequest;
 use pmc_analysis::analysis::annotate::listing::ListingOptions;
@@ -23,6 +22,7 @@ use pmc_sys::abi::sample_type;
 use pmc_sys::error::{Error, Result};
 use pmc_text::text::{clean, nearest};
 use pmc_text::units::{S, parse_duration};
+use pmc_view::report::{BRANCH_IN_JSON, ReportLayout};
 
 /// Maximum number of functions whose code is included.
 const MOST_CODE: usize = 12;
@@ -139,7 +139,10 @@ impl ExportRequest {
             limit: LEAST_CODE,
             options: ListingOptions {
                 with_source: true,
-                folders: SourceFolders { symfs: self.samples.symbols.symfs.clone(), ..SourceFolders::default() },
+                folders: SourceFolders {
+                    symfs: self.samples.symbols.symfs.clone(),
+                    ..SourceFolders::default()
+                },
                 raw_names: self.samples.name_style.raw,
                 ..ListingOptions::default()
             },

@@ -55,9 +55,8 @@ impl FromStr for CpuList {
 
     /// Parses `0-3,8`, and `0-15:2/4` (groups) as in `cpuset(7)`. An empty string is the empty list.
     fn from_str(text: &str) -> Result<Self, Error> {
-        Self::parse(text).map_err(|why| {
-            Error::usage("not a list of CPUs").why(why).try_this("a list such as 0-3,8")
-        })
+        Self::parse(text)
+            .map_err(|why| Error::usage("not a list of CPUs").why(why).try_this("a list such as 0-3,8"))
     }
 }
 

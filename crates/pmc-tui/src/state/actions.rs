@@ -497,7 +497,9 @@ impl ScreenState {
         if self.state_events.is_empty() {
             let next = match self.query.filter.states {
                 None => Some([ThreadState::Running].as_slice()),
-                Some([ThreadState::Running]) => Some([ThreadState::Runnable, ThreadState::Blocked].as_slice()),
+                Some([ThreadState::Running]) => {
+                    Some([ThreadState::Runnable, ThreadState::Blocked].as_slice())
+                }
                 Some(_) => None,
             };
             return self.narrow(|filter| filter.states = next, effects);

@@ -183,8 +183,7 @@ fn subject(name: &str, share: Option<f64>, percent: f64, error: f64, p: f64) -> 
 
 fn headline(subjects: &[GateSubject], failures: &[RunFailures], condition: Option<&str>) -> String {
     let names = ["A", "B"].map(str::to_owned);
-    let report =
-        condition.map(|condition| judge(&condition.parse().unwrap(), subjects, Vec::new()));
+    let report = condition.map(|condition| judge(&condition.parse().unwrap(), subjects, Vec::new()));
     headlines(&ComparisonVerdict::new(&names, failures, subjects, report)).concat()
 }
 

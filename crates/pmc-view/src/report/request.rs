@@ -89,7 +89,10 @@ impl Default for ReportRequest {
     fn default() -> Self {
         Self {
             input: None,
-            samples: AnalysisRequest { measure: CostMeasure::BranchesIfRecorded, ..AnalysisRequest::default() },
+            samples: AnalysisRequest {
+                measure: CostMeasure::BranchesIfRecorded,
+                ..AnalysisRequest::default()
+            },
             only: RowSelection::default(),
             rows: RowLayout::default(),
             chains: ChainOptions::default(),
@@ -137,7 +140,9 @@ impl ReportRequest {
             // perf's rows, for programs that read perf's columns and for chains below rows.
             wait_rows: match self.style.form {
                 ReportFormat::Json => WaitRows::Functions,
-                ReportFormat::Text if !self.is_piped() && !self.has_chains_under_rows() => WaitRows::Functions,
+                ReportFormat::Text if !self.is_piped() && !self.has_chains_under_rows() => {
+                    WaitRows::Functions
+                }
                 _ => WaitRows::KernelFunctions,
             },
             ..self.samples.clone()
@@ -189,8 +194,8 @@ impl ReportRequest {
             ReportFormat::Json => BRANCH_IN_JSON,
             _ => style.branch_limit,
         };
-        let has_perfs_form = matches!(style.form, ReportFormat::Separated(_))
-            || style.form == ReportFormat::Text && is_piped;
+        let has_perfs_form =
+            matches!(style.form, ReportFormat::Separated(_)) || style.form == ReportFormat::Text && is_piped;
         ReportLayout {
             columns: self.rows.columns.clone(),
             added: self.rows.added.clone(),

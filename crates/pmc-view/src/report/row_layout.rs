@@ -21,7 +21,10 @@ pub struct RowWord {
 pub enum RowColumn {
     Known(ReportColumn),
     /// A name that is not a sort key may be a field of a recorded tracepoint.
-    TraceField { name: String, field: TraceField },
+    TraceField {
+        name: String,
+        field: TraceField,
+    },
 }
 
 impl From<SortKey> for RowWord {
@@ -136,7 +139,15 @@ impl RowLayout {
             _ if adds_keys => (None, [fields, sort.into_iter().filter(is_number).collect()].concat()),
             _ => (None, fields),
         };
-        Ok(Self { keys, trace_fields, columns: columns.map(once), added: once(added), ranks, are_usual, start_with_functions })
+        Ok(Self {
+            keys,
+            trace_fields,
+            columns: columns.map(once),
+            added: once(added),
+            ranks,
+            are_usual,
+            start_with_functions,
+        })
     }
 }
 

@@ -71,6 +71,21 @@ pub struct ScriptLayout {
     pub joins_unknown: bool,
 }
 
+/// What to print of a recording, and how.
+#[derive(Debug, Clone)]
+pub struct ScriptOutput {
+    /// Whether to print the recording's header.
+    pub header: bool,
+    /// Whether to print only the header.
+    pub header_only: bool,
+    /// Whether to write a separate file for each event.
+    pub per_event: bool,
+    /// Maximum number of samples and records.
+    pub limit: u64,
+    /// The layout, except for the parts that depend on the recording.
+    pub layout: ScriptLayout,
+}
+
 /// Size in bytes at which the output buffer is written out.
 const FULL: usize = 256 << 10;
 
