@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use pmc_analysis::analysis::request::TimeSpan;
-use pmc_command::options::symbol_files::SymbolFiles;
 use pmc_command::input::input as input_of;
+use pmc_command::options::symbol_files::SymbolFiles;
 use pmc_command::values::Limit;
 use pmc_symbols::symbol::SymbolOptions;
 use pmc_sys::error::{Error, Result};
