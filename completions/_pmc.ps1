@@ -123,6 +123,8 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--format', '--format', [CompletionResultType]::ParameterName, 'Also export the recording, to a file next to it: svg, folded, firefox, speedscope, pprof, callgrind, … (see pmc export)')
             [CompletionResult]::new('--theme', '--theme', [CompletionResultType]::ParameterName, 'Colours for a dark or light terminal; auto asks the terminal [default: $PMC_THEME, else auto]')
             [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('-a', '-a', [CompletionResultType]::ParameterName, 'Profile everything on all CPUs')
             [CompletionResult]::new('--all-cpus', '--all-cpus', [CompletionResultType]::ParameterName, 'Profile everything on all CPUs')
             [CompletionResult]::new('--on-cpu', '--on-cpu', [CompletionResultType]::ParameterName, 'Profile only time on a CPU, by sampling an event: cycles, or cpu-clock without hardware counters (the default with -a)')
@@ -134,8 +136,6 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Print all remarks about data quality')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Print only errors and losses')
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Print only errors and losses')
-            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
-            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
         }
         'pmc;latency' {
@@ -168,6 +168,8 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--kallsyms', '--kallsyms', [CompletionResultType]::ParameterName, 'Copy of the recorded machine''s /proc/kallsyms')
             [CompletionResult]::new('--vmlinux', '--vmlinux', [CompletionResultType]::ParameterName, 'Kernel image with symbols (vmlinux)')
             [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--nest', '--nest', [CompletionResultType]::ParameterName, 'Nest intervals with equal keys, as for recursive functions; by default, a second begin event replaces the first')
             [CompletionResult]::new('-a', '-a', [CompletionResultType]::ParameterName, 'Measure on all CPUs')
             [CompletionResult]::new('--all-cpus', '--all-cpus', [CompletionResultType]::ParameterName, 'Measure on all CPUs')
@@ -179,8 +181,6 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Print details about the opened events')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Print only durations, errors and losses')
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Print only durations, errors and losses')
-            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
-            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
         }
         'pmc;stat' {
@@ -237,6 +237,8 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--tpebs-mode', '--tpebs-mode', [CompletionResultType]::ParameterName, 'tpebs-mode')
             [CompletionResult]::new('--iostat', '--iostat', [CompletionResultType]::ParameterName, 'iostat')
             [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--metric-no-group', '--metric-no-group', [CompletionResultType]::ParameterName, 'Count the events of a metric individually, not as a group')
             [CompletionResult]::new('--metric-no-merge', '--metric-no-merge', [CompletionResultType]::ParameterName, 'Count all events of each metric, even if other metrics count the same events')
             [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'Do not count child processes')
@@ -291,8 +293,6 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--smi-cost', '--smi-cost', [CompletionResultType]::ParameterName, 'smi-cost')
             [CompletionResult]::new('-T', '-T ', [CompletionResultType]::ParameterName, 'T')
             [CompletionResult]::new('--transaction', '--transaction', [CompletionResultType]::ParameterName, 'transaction')
-            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
-            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
         }
         'pmc;stat-record' {
@@ -349,6 +349,8 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--tpebs-mode', '--tpebs-mode', [CompletionResultType]::ParameterName, 'tpebs-mode')
             [CompletionResult]::new('--iostat', '--iostat', [CompletionResultType]::ParameterName, 'iostat')
             [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--metric-no-group', '--metric-no-group', [CompletionResultType]::ParameterName, 'Count the events of a metric individually, not as a group')
             [CompletionResult]::new('--metric-no-merge', '--metric-no-merge', [CompletionResultType]::ParameterName, 'Count all events of each metric, even if other metrics count the same events')
             [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'Do not count child processes')
@@ -403,8 +405,6 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('-T', '-T ', [CompletionResultType]::ParameterName, 'T')
             [CompletionResult]::new('--transaction', '--transaction', [CompletionResultType]::ParameterName, 'transaction')
             [CompletionResult]::new('--append', '--append', [CompletionResultType]::ParameterName, 'append')
-            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
-            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
         }
         'pmc;stat-report' {
@@ -424,6 +424,8 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--td-level', '--td-level', [CompletionResultType]::ParameterName, 'Number of --topdown levels to measure; each needs more counters [default: 1]')
             [CompletionResult]::new('--openmetrics', '--openmetrics', [CompletionResultType]::ParameterName, 'Update an OpenMetrics scrape file (with -I); without a file, print the result in OpenMetrics format')
             [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--append', '--append', [CompletionResultType]::ParameterName, 'With -o: append to the file')
             [CompletionResult]::new('--log-exit', '--log-exit', [CompletionResultType]::ParameterName, 'Show each thread''s counts when it exits (recorded by stat --log-exit or record -s)')
             [CompletionResult]::new('--log-cswitch', '--log-cswitch', [CompletionResultType]::ParameterName, 'Show each thread''s counts between context switches (recorded by stat --log-cswitch)')
@@ -451,8 +453,6 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--metric-only', '--metric-only', [CompletionResultType]::ParameterName, 'Print only metrics, no counts')
             [CompletionResult]::new('--topdown', '--topdown', [CompletionResultType]::ParameterName, 'Show how pipeline slots are used, as a top-down tree (see --td-level)')
             [CompletionResult]::new('--metric-no-threshold', '--metric-no-threshold', [CompletionResultType]::ParameterName, 'Do not count events that only metric thresholds need')
-            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
-            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
         }
         'pmc;record' {
@@ -518,6 +518,8 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--debuginfod', '--debuginfod', [CompletionResultType]::ParameterName, 'debuginfod')
             [CompletionResult]::new('--setup-filter', '--setup-filter', [CompletionResultType]::ParameterName, 'setup-filter')
             [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--exclude-perf', '--exclude-perf', [CompletionResultType]::ParameterName, 'Do not record tracepoint events that pmc itself causes')
             [CompletionResult]::new('--strict-freq', '--strict-freq', [CompletionResultType]::ParameterName, 'Fail if the kernel does not allow this frequency')
             [CompletionResult]::new('--strict', '--strict', [CompletionResultType]::ParameterName, 'Fail instead of falling back to another event or frequency')
@@ -586,8 +588,6 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--no-bpf-event', '--no-bpf-event', [CompletionResultType]::ParameterName, 'no-bpf-event')
             [CompletionResult]::new('--timestamp-boundary', '--timestamp-boundary', [CompletionResultType]::ParameterName, 'timestamp-boundary')
             [CompletionResult]::new('--kcore', '--kcore', [CompletionResultType]::ParameterName, 'kcore')
-            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
-            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
         }
         'pmc;report' {
@@ -651,6 +651,8 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--prefix-strip', '--prefix-strip', [CompletionResultType]::ParameterName, 'prefix-strip')
             [CompletionResult]::new('--percent-type', '--percent-type', [CompletionResultType]::ParameterName, 'percent-type')
             [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('-G', '-G ', [CompletionResultType]::ParameterName, 'Print call chains from the caller down')
             [CompletionResult]::new('--inverted', '--inverted', [CompletionResultType]::ParameterName, 'Print call chains from the caller down')
             [CompletionResult]::new('--tree', '--tree', [CompletionResultType]::ParameterName, 'Print one call tree below the table instead of call chains under each row (default on a terminal without -g)')
@@ -720,8 +722,6 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--total-cycles', '--total-cycles', [CompletionResultType]::ParameterName, 'total-cycles')
             [CompletionResult]::new('--branch-history', '--branch-history', [CompletionResultType]::ParameterName, 'branch-history')
             [CompletionResult]::new('--show-ref-call-graph', '--show-ref-call-graph', [CompletionResultType]::ParameterName, 'show-ref-call-graph')
-            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
-            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
         }
         'pmc;top' {
@@ -789,6 +789,8 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--branch-filter', '--branch-filter', [CompletionResultType]::ParameterName, 'branch-filter')
             [CompletionResult]::new('--sym-annotate', '--sym-annotate', [CompletionResultType]::ParameterName, 'sym-annotate')
             [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('-g', '-g', [CompletionResultType]::ParameterName, 'Sample call chains by frame pointers')
             [CompletionResult]::new('-a', '-a', [CompletionResultType]::ParameterName, 'Sample system-wide, on all CPUs (default)')
             [CompletionResult]::new('--all-cpus', '--all-cpus', [CompletionResultType]::ParameterName, 'Sample system-wide, on all CPUs (default)')
@@ -837,8 +839,6 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('-D', '-D ', [CompletionResultType]::ParameterName, 'D')
             [CompletionResult]::new('--dump-symtab', '--dump-symtab', [CompletionResultType]::ParameterName, 'dump-symtab')
             [CompletionResult]::new('--ignore-vmlinux', '--ignore-vmlinux', [CompletionResultType]::ParameterName, 'ignore-vmlinux')
-            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
-            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
         }
         'pmc;trace' {
@@ -884,6 +884,8 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--switch-on', '--switch-on', [CompletionResultType]::ParameterName, 'switch-on')
             [CompletionResult]::new('--switch-off', '--switch-off', [CompletionResultType]::ParameterName, 'switch-off')
             [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--failure', '--failure', [CompletionResultType]::ParameterName, 'Show only calls that fail')
             [CompletionResult]::new('-s', '-s', [CompletionResultType]::ParameterName, 'Print only tables: one of each thread''s calls, and one of all calls')
             [CompletionResult]::new('--summary', '--summary', [CompletionResultType]::ParameterName, 'Print only tables: one of each thread''s calls, and one of all calls')
@@ -917,8 +919,6 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--kernel-syscall-graph', '--kernel-syscall-graph', [CompletionResultType]::ParameterName, 'kernel-syscall-graph')
             [CompletionResult]::new('--sched', '--sched', [CompletionResultType]::ParameterName, 'sched')
             [CompletionResult]::new('--show-on-off-events', '--show-on-off-events', [CompletionResultType]::ParameterName, 'show-on-off-events')
-            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
-            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
         }
         'pmc;annotate' {
@@ -959,6 +959,8 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--addr2line', '--addr2line', [CompletionResultType]::ParameterName, 'addr2line')
             [CompletionResult]::new('--data-type', '--data-type', [CompletionResultType]::ParameterName, 'data-type')
             [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--idle', '--idle', [CompletionResultType]::ParameterName, 'Include the waiting time of idle threads, such as the workers of a pool')
             [CompletionResult]::new('--no-join', '--no-join', [CompletionResultType]::ParameterName, 'Do not complete truncated stacks from other samples of the thread')
             [CompletionResult]::new('-n', '-n', [CompletionResultType]::ParameterName, 'Also show the number of samples (replaces percentages in perf''s row format)')
@@ -1000,8 +1002,6 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--type-stat', '--type-stat', [CompletionResultType]::ParameterName, 'type-stat')
             [CompletionResult]::new('--skip-empty', '--skip-empty', [CompletionResultType]::ParameterName, 'skip-empty')
             [CompletionResult]::new('--ignore-vmlinux', '--ignore-vmlinux', [CompletionResultType]::ParameterName, 'ignore-vmlinux')
-            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
-            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
         }
         'pmc;diff' {
@@ -1037,6 +1037,8 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--vmlinux', '--vmlinux', [CompletionResultType]::ParameterName, 'Recorded kernel''s image with symbols (vmlinux)')
             [CompletionResult]::new('--debuginfod', '--debuginfod', [CompletionResultType]::ParameterName, 'debuginfod servers to ask for missing files, instead of those in DEBUGINFOD_URLS')
             [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('-b', '-b', [CompletionResultType]::ParameterName, 'Show only rows that exist in the baseline')
             [CompletionResult]::new('--baseline-only', '--baseline-only', [CompletionResultType]::ParameterName, 'Show only rows that exist in the baseline')
             [CompletionResult]::new('-p', '-p', [CompletionResultType]::ParameterName, 'Show the sum of periods')
@@ -1064,8 +1066,6 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('-D', '-D ', [CompletionResultType]::ParameterName, 'D')
             [CompletionResult]::new('--dump-raw-trace', '--dump-raw-trace', [CompletionResultType]::ParameterName, 'dump-raw-trace')
             [CompletionResult]::new('--cycles-hist', '--cycles-hist', [CompletionResultType]::ParameterName, 'cycles-hist')
-            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
-            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
         }
         'pmc;compare' {
@@ -1088,10 +1088,10 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--fail-if', '--fail-if', [CompletionResultType]::ParameterName, 'Exit with status 1 if this condition holds for the time, a count or a function, such as ''worse > 3% and p < 0.01'', and with status 2 if the runs cannot tell')
             [CompletionResult]::new('--format', '--format', [CompletionResultType]::ParameterName, 'With --fail-if, print the answer as annotations and a step summary for GitHub Actions, or as a JUnit report')
             [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
-            [CompletionResult]::new('-j', '-j', [CompletionResultType]::ParameterName, 'Print one JSON document')
-            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print one JSON document')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('-j', '-j', [CompletionResultType]::ParameterName, 'Print one JSON document')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print one JSON document')
             break
         }
         'pmc;script' {
@@ -1137,6 +1137,8 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--graph-function', '--graph-function', [CompletionResultType]::ParameterName, 'graph-function')
             [CompletionResult]::new('--addr-range', '--addr-range', [CompletionResultType]::ParameterName, 'addr-range')
             [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('-G', '-G ', [CompletionResultType]::ParameterName, 'Do not print call chains')
             [CompletionResult]::new('--hide-call-graph', '--hide-call-graph', [CompletionResultType]::ParameterName, 'Do not print call chains')
             [CompletionResult]::new('--stitch-lbr', '--stitch-lbr', [CompletionResultType]::ParameterName, 'Complete LBR call chains (record --call-graph lbr) from earlier samples of the thread')
@@ -1191,8 +1193,6 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--call-trace', '--call-trace', [CompletionResultType]::ParameterName, 'call-trace')
             [CompletionResult]::new('--call-ret-trace', '--call-ret-trace', [CompletionResultType]::ParameterName, 'call-ret-trace')
             [CompletionResult]::new('--xed', '--xed', [CompletionResultType]::ParameterName, 'xed')
-            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
-            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
         }
         'pmc;lock' {
@@ -1345,6 +1345,8 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('-s', '-s', [CompletionResultType]::ParameterName, 's')
             [CompletionResult]::new('--source', '--source', [CompletionResultType]::ParameterName, 'source')
             [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('-n', '-n', [CompletionResultType]::ParameterName, 'Only print what would be added or deleted')
             [CompletionResult]::new('--dry-run', '--dry-run', [CompletionResultType]::ParameterName, 'Only print what would be added or deleted')
             [CompletionResult]::new('-f', '-f', [CompletionResultType]::ParameterName, 'If an event with the new name exists, add a suffix to the name')
@@ -1360,22 +1362,20 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--demangle', '--demangle', [CompletionResultType]::ParameterName, 'demangle')
             [CompletionResult]::new('--demangle-kernel', '--demangle-kernel', [CompletionResultType]::ParameterName, 'demangle-kernel')
             [CompletionResult]::new('--range', '--range', [CompletionResultType]::ParameterName, 'range')
-            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
-            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
         }
         'pmc;sched' {
             [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'Recording to read [default: perf.data]')
             [CompletionResult]::new('--input', '--input', [CompletionResultType]::ParameterName, 'Recording to read [default: perf.data]')
             [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('-f', '-f', [CompletionResultType]::ParameterName, 'No effect: pmc reads recordings of any owner')
             [CompletionResult]::new('--force', '--force', [CompletionResultType]::ParameterName, 'No effect: pmc reads recordings of any owner')
             [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'No effect: damage and losses are always reported')
             [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'No effect: damage and losses are always reported')
             [CompletionResult]::new('-D', '-D ', [CompletionResultType]::ParameterName, 'Not supported: pmc script -D dumps all records')
             [CompletionResult]::new('--dump-raw-trace', '--dump-raw-trace', [CompletionResultType]::ParameterName, 'Not supported: pmc script -D dumps all records')
-            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
-            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('record', 'record', [CompletionResultType]::ParameterValue, 'Record the scheduler''s events; options as for pmc record')
             [CompletionResult]::new('latency', 'latency', [CompletionResultType]::ParameterValue, 'Show the delays of each task between waking and running')
             [CompletionResult]::new('timehist', 'timehist', [CompletionResultType]::ParameterValue, 'Show each time that a task ran, and how long it had waited')
@@ -1707,6 +1707,8 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--service-version', '--service-version', [CompletionResultType]::ParameterName, 'Version of the service (otlp, parquet, --push)')
             [CompletionResult]::new('--host', '--host', [CompletionResultType]::ParameterName, 'Name of the recorded host (otlp, parquet, --push) [default: the recorded name]')
             [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--idle', '--idle', [CompletionResultType]::ParameterName, 'Include the waiting time of idle threads, such as the workers of a pool')
             [CompletionResult]::new('--no-join', '--no-join', [CompletionResultType]::ParameterName, 'Do not complete truncated stacks from other samples of the thread')
             [CompletionResult]::new('--stitch-lbr', '--stitch-lbr', [CompletionResultType]::ParameterName, 'Complete LBR call chains (record --call-graph lbr) from earlier samples of the thread')
@@ -1724,8 +1726,6 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Print no messages except errors')
             [CompletionResult]::new('--no-symbols', '--no-symbols', [CompletionResultType]::ParameterName, 'Do not look up functions of programs and libraries; see pmc symbolize (parquet)')
             [CompletionResult]::new('--aggregate', '--aggregate', [CompletionResultType]::ParameterName, 'Export sums of periods instead of the time of each sample (otlp)')
-            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
-            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
         }
         'pmc;flamegraph' {
@@ -1760,6 +1760,8 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--vmlinux', '--vmlinux', [CompletionResultType]::ParameterName, 'Recorded kernel''s image with symbols (vmlinux)')
             [CompletionResult]::new('--debuginfod', '--debuginfod', [CompletionResultType]::ParameterName, 'debuginfod servers to ask for missing files, instead of those in DEBUGINFOD_URLS')
             [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--idle', '--idle', [CompletionResultType]::ParameterName, 'Include the waiting time of idle threads, such as the workers of a pool')
             [CompletionResult]::new('--no-join', '--no-join', [CompletionResultType]::ParameterName, 'Do not complete truncated stacks from other samples of the thread')
             [CompletionResult]::new('--stitch-lbr', '--stitch-lbr', [CompletionResultType]::ParameterName, 'Complete LBR call chains (record --call-graph lbr) from earlier samples of the thread')
@@ -1775,8 +1777,6 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--no-debuginfod', '--no-debuginfod', [CompletionResultType]::ParameterName, 'Use neither debuginfod servers nor files fetched from them earlier')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Print no messages except errors')
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Print no messages except errors')
-            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
-            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
         }
         'pmc;symbolize' {
@@ -1785,18 +1785,20 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--symfs', '--symfs', [CompletionResultType]::ParameterName, 'Root directory of the recorded machine, for programs')
             [CompletionResult]::new('--debuginfod', '--debuginfod', [CompletionResultType]::ParameterName, 'debuginfod servers to ask for missing files, instead of those in DEBUGINFOD_URLS')
             [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--no-cache', '--no-cache', [CompletionResultType]::ParameterName, 'Do not cache symbol lookups for later runs')
             [CompletionResult]::new('--no-debuginfod', '--no-debuginfod', [CompletionResultType]::ParameterName, 'Use neither debuginfod servers nor files fetched from them earlier')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Print no messages except errors')
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Print no messages except errors')
-            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
-            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
         }
         'pmc;evlist' {
             [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'The recording')
             [CompletionResult]::new('--input', '--input', [CompletionResultType]::ParameterName, 'The recording')
             [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Show every field of each event''s perf_event_attr')
             [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Show every field of each event''s perf_event_attr')
             [CompletionResult]::new('-F', '-F ', [CompletionResultType]::ParameterName, 'Show the sample frequency or period')
@@ -1806,14 +1808,14 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--trace-fields', '--trace-fields', [CompletionResultType]::ParameterName, 'Show tracepoint fields')
             [CompletionResult]::new('-f', '-f', [CompletionResultType]::ParameterName, 'f')
             [CompletionResult]::new('--force', '--force', [CompletionResultType]::ParameterName, 'force')
-            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
-            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
         }
         'pmc;buildid-list' {
             [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'The recording')
             [CompletionResult]::new('--input', '--input', [CompletionResultType]::ParameterName, 'The recording')
             [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('-H', '-H ', [CompletionResultType]::ParameterName, 'List only files with samples')
             [CompletionResult]::new('--with-hits', '--with-hits', [CompletionResultType]::ParameterName, 'List only files with samples')
             [CompletionResult]::new('-k', '-k', [CompletionResultType]::ParameterName, 'Print the running kernel''s build-id')
@@ -1824,8 +1826,6 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--force', '--force', [CompletionResultType]::ParameterName, 'force')
             [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'v')
             [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'verbose')
-            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
-            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
         }
         'pmc;inject' {
@@ -1844,6 +1844,8 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--guest-data', '--guest-data', [CompletionResultType]::ParameterName, 'guest-data')
             [CompletionResult]::new('--guestmount', '--guestmount', [CompletionResultType]::ParameterName, 'guestmount')
             [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('-b', '-b', [CompletionResultType]::ParameterName, 'Insert the build-ids of files with samples')
             [CompletionResult]::new('--build-ids', '--build-ids', [CompletionResultType]::ParameterName, 'Insert the build-ids of files with samples')
             [CompletionResult]::new('--buildid-all', '--buildid-all', [CompletionResultType]::ParameterName, 'Insert the build-ids of all mapped files')
@@ -1862,8 +1864,6 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--strip', '--strip', [CompletionResultType]::ParameterName, 'strip')
             [CompletionResult]::new('-s', '-s', [CompletionResultType]::ParameterName, 's')
             [CompletionResult]::new('--sched-stat', '--sched-stat', [CompletionResultType]::ParameterName, 'sched-stat')
-            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
-            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
         }
         'pmc;data' {
@@ -1906,6 +1906,8 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('-k', '-k', [CompletionResultType]::ParameterName, 'k')
             [CompletionResult]::new('--kcore', '--kcore', [CompletionResultType]::ParameterName, 'kcore')
             [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('-P', '-P ', [CompletionResultType]::ParameterName, 'Remove everything')
             [CompletionResult]::new('--purge-all', '--purge-all', [CompletionResultType]::ParameterName, 'Remove everything')
             [CompletionResult]::new('-l', '-l', [CompletionResultType]::ParameterName, 'List the cache')
@@ -1914,8 +1916,6 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Print the action taken for each file')
             [CompletionResult]::new('-f', '-f', [CompletionResultType]::ParameterName, 'f')
             [CompletionResult]::new('--force', '--force', [CompletionResultType]::ParameterName, 'force')
-            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
-            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
         }
         'pmc;archive' {
@@ -1928,6 +1928,8 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--debuginfod', '--debuginfod', [CompletionResultType]::ParameterName, 'debuginfod servers to ask for missing files, instead of those in DEBUGINFOD_URLS')
             [CompletionResult]::new('--exclude-buildids', '--exclude-buildids', [CompletionResultType]::ParameterName, 'Exclude the build-ids listed in this file, one per line')
             [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--no-code', '--no-code', [CompletionResultType]::ParameterName, 'Include neither machine code nor source lines')
             [CompletionResult]::new('--with-source', '--with-source', [CompletionResultType]::ParameterName, 'Include whole source files instead of the lines around the sampled code')
             [CompletionResult]::new('--with-debug', '--with-debug', [CompletionResultType]::ParameterName, 'Include the code of callers, and the names of all variables in programs and libraries with samples')
@@ -1937,26 +1939,24 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--perf', '--perf', [CompletionResultType]::ParameterName, 'Pack the files with the recording''s symbols in perf''s format')
             [CompletionResult]::new('--all', '--all', [CompletionResultType]::ParameterName, 'Include the recording in the archive')
             [CompletionResult]::new('--unpack', '--unpack', [CompletionResultType]::ParameterName, 'Unpack into the build-id cache')
-            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
-            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
         }
         'pmc;kallsyms' {
             [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
-            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'v')
-            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'verbose')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'v')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'verbose')
             break
         }
         'pmc;config' {
             [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('-l', '-l', [CompletionResultType]::ParameterName, 'Show all settings')
             [CompletionResult]::new('--list', '--list', [CompletionResultType]::ParameterName, 'Show all settings')
             [CompletionResult]::new('--system', '--system', [CompletionResultType]::ParameterName, 'Use only /etc/perfconfig')
             [CompletionResult]::new('--user', '--user', [CompletionResultType]::ParameterName, 'Use only ~/.perfconfig')
-            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
-            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
         }
         'pmc;list' {
@@ -1966,6 +1966,8 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Write the list to this file')
             [CompletionResult]::new('--limit', '--limit', [CompletionResultType]::ParameterName, 'Maximum number of events; 0 prints all [default: all]')
             [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('-l', '-l', [CompletionResultType]::ParameterName, 'Show attr fields, aliases, units, tracepoint fields and metric formulas')
             [CompletionResult]::new('--long', '--long', [CompletionResultType]::ParameterName, 'Show attr fields, aliases, units, tracepoint fields and metric formulas')
             [CompletionResult]::new('-d', '-d', [CompletionResultType]::ParameterName, 'Show descriptions (default; --no-desc shows only names)')
@@ -1977,28 +1979,26 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--raw-dump', '--raw-dump', [CompletionResultType]::ParameterName, 'Print the names of usable events on one line, as perf does for shell completion')
             [CompletionResult]::new('--names', '--names', [CompletionResultType]::ParameterName, 'Print names only, one per line, without trying them (for shell completion)')
             [CompletionResult]::new('--debug', '--debug', [CompletionResultType]::ParameterName, 'debug')
-            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
-            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
         }
         'pmc;info' {
             [CompletionResult]::new('--limit', '--limit', [CompletionResultType]::ParameterName, 'Maximum number of the recording''s events, of IDs per event, and of build-ids; 0 shows all')
             [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--header', '--header', [CompletionResultType]::ParameterName, 'Show only the recording''s header, like perf report --header-only')
             [CompletionResult]::new('--counters', '--counters', [CompletionResultType]::ParameterName, 'Show only the counters: their number, class and width, how many are free, and which processes use them')
             [CompletionResult]::new('-j', '-j', [CompletionResultType]::ParameterName, 'Print one JSON document (`version` changes when the meaning of a field changes)')
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print one JSON document (`version` changes when the meaning of a field changes)')
-            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
-            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
         }
         'pmc;mcp' {
             [CompletionResult]::new('--max-seconds', '--max-seconds', [CompletionResultType]::ParameterName, 'With --allow-record: maximum duration of a recording or comparison, in seconds')
             [CompletionResult]::new('--max-size', '--max-size', [CompletionResultType]::ParameterName, 'With --allow-record: maximum size of a recording, such as 100M')
             [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
-            [CompletionResult]::new('--allow-record', '--allow-record', [CompletionResultType]::ParameterName, 'Allow the tools record and stat_compare, which run commands as this user')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--allow-record', '--allow-record', [CompletionResultType]::ParameterName, 'Allow the tools record and stat_compare, which run commands as this user')
             break
         }
         'pmc;persist' {
@@ -2138,35 +2138,37 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Output file for the samples of --profile')
             [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Output file for the samples of --profile')
             [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
-            [CompletionResult]::new('-j', '-j', [CompletionResultType]::ParameterName, 'Print one JSON document')
-            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print one JSON document')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('-j', '-j', [CompletionResultType]::ParameterName, 'Print one JSON document')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print one JSON document')
             break
         }
         'pmc;reserve' {
             [CompletionResult]::new('-f', '-f', [CompletionResultType]::ParameterName, 'Lock file to use instead of PCP''s')
             [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('-D', '-D ', [CompletionResultType]::ParameterName, 'Stay in the foreground (the default)')
             [CompletionResult]::new('-d', '-d', [CompletionResultType]::ParameterName, 'Go to the background once the lock is held; any failure is reported before that')
             [CompletionResult]::new('--create', '--create', [CompletionResultType]::ParameterName, 'Create the lock file if it is missing, for an agent that starts later (PCP''s directory requires root)')
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print a JSON object to stdout once the lock is held: file, holder, other holders, agents')
             [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Print the version')
             [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print the version')
-            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
-            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
         }
         'pmc;version' {
             [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
-            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Also show the features of this build')
-            [CompletionResult]::new('--build-options', '--build-options', [CompletionResultType]::ParameterName, 'Also show the features of this build')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Also show the features of this build')
+            [CompletionResult]::new('--build-options', '--build-options', [CompletionResultType]::ParameterName, 'Also show the features of this build')
             break
         }
         'pmc;help' {
             [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('-a', '-a', [CompletionResultType]::ParameterName, 'a')
             [CompletionResult]::new('--all', '--all', [CompletionResultType]::ParameterName, 'all')
             [CompletionResult]::new('-m', '-m', [CompletionResultType]::ParameterName, 'm')
@@ -2175,8 +2177,6 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--info', '--info', [CompletionResultType]::ParameterName, 'info')
             [CompletionResult]::new('-w', '-w', [CompletionResultType]::ParameterName, 'w')
             [CompletionResult]::new('--web', '--web', [CompletionResultType]::ParameterName, 'web')
-            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
-            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
         }
     })

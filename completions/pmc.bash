@@ -206,7 +206,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__annotate)
-            opts="-i -s -d -c -C -n -M -l -P -j -k -q -f -v -m -D -h --no-pager --input --symbol --dso --dsos --comms --pid --tid --cpu --time --idle --no-join --functions --percent-limit --percent-type --show-nr-samples --show-total-period --skip-missing --max-rows --limit --disassembler-style --asm-raw --no-asm-raw --source --no-source --source-only --print-line --full-paths --prefix --prefix-strip --group --demangle --no-demangle --tui --theme --stdio --stdio2 --color --stdio-color --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --kcore --quiet --force --verbose --modules --demangle-kernel --itrace --objdump --addr2line --dump-raw-trace --code-with-type --data-type --insn-stat --type-stat --skip-empty --ignore-vmlinux --help"
+            opts="-h -i -s -d -c -C -n -M -l -P -j -k -q -f -v -m -D --no-pager --help --input --symbol --dso --dsos --comms --pid --tid --cpu --time --idle --no-join --functions --percent-limit --percent-type --show-nr-samples --show-total-period --skip-missing --max-rows --limit --disassembler-style --asm-raw --no-asm-raw --source --no-source --source-only --print-line --full-paths --prefix --prefix-strip --group --demangle --no-demangle --tui --theme --stdio --stdio2 --color --stdio-color --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --kcore --quiet --force --verbose --modules --demangle-kernel --itrace --objdump --addr2line --dump-raw-trace --code-with-type --data-type --insn-stat --type-stat --skip-empty --ignore-vmlinux"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -364,7 +364,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__archive)
-            opts="-o -k -h --no-pager --output --no-code --with-source --with-debug --anonymous --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --perf --all --unpack --exclude-buildids --help"
+            opts="-h -o -k --no-pager --help --output --no-code --with-source --with-debug --anonymous --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --perf --all --unpack --exclude-buildids"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -410,7 +410,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__buildid__subcmd__cache)
-            opts="-a -r -p -P -u -M -l -v -f -k -h --no-pager --add --remove --purge --purge-all --update --missing --list --target-ns --debuginfod --verbose --force --kcore --help"
+            opts="-h -a -r -p -P -u -M -l -v -f -k --no-pager --help --add --remove --purge --purge-all --update --missing --list --target-ns --debuginfod --verbose --force --kcore"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -480,7 +480,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__buildid__subcmd__list)
-            opts="-i -H -k -m -f -v -h --no-pager --input --with-hits --kernel --kernel-maps --force --verbose --help"
+            opts="-h -i -H -k -m -f -v --no-pager --help --input --with-hits --kernel --kernel-maps --force --verbose"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -502,7 +502,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__compare)
-            opts="-r -e -F -s -o -j -h --no-pager --repeat --budget --warmup --event --sample --freq --call-graph --sort --max-rows --limit --output --fail-if --format --json --help"
+            opts="-h -r -e -F -s -o -j --no-pager --help --repeat --budget --warmup --event --sample --freq --call-graph --sort --max-rows --limit --output --fail-if --format --json"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -588,7 +588,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__config)
-            opts="-l -h --no-pager --list --system --user --help"
+            opts="-h -l --no-pager --help --list --system --user"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -650,7 +650,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__diff)
-            opts="-s -c -o -b -p -F -C -d -S -j -t -k -q -f -v -m -D -h --no-pager --vs --fail-if --format --sort --compute --order --baseline-only --period --formula --tree --stream --percent-limit --max-rows --limit --percentage --comms --dsos --symbols --pid --tid --cpu --time --state --idle --stdio --json --csv --field-separator --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --no-demangle --quiet --force --verbose --modules --dump-raw-trace --cycles-hist --help"
+            opts="-h -s -c -o -b -p -F -C -d -S -j -t -k -q -f -v -m -D --no-pager --help --vs --fail-if --format --sort --compute --order --baseline-only --period --formula --tree --stream --percent-limit --max-rows --limit --percentage --comms --dsos --symbols --pid --tid --cpu --time --state --idle --stdio --json --csv --field-separator --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --no-demangle --quiet --force --verbose --modules --dump-raw-trace --cycles-hist"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -788,7 +788,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__evlist)
-            opts="-i -v -F -g -f -h --no-pager --input --verbose --freq --group --trace-fields --force --help"
+            opts="-h -i -v -F -g -f --no-pager --help --input --verbose --freq --group --trace-fields --force"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -810,7 +810,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__export)
-            opts="-i -o -e -c -C -d -S -U -p -x -k -q -h --no-pager --type --format --input --output --event --diff --comms --pid --tid --cpu --time --idle --no-join --max-stack --stitch-lbr --dsos --symbols --symbol-filter --hide-unresolved --state --parent --exclude-other --ignore-callees --socket-filter --inline --no-inline --demangle --no-demangle --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --quiet --label --bucket --no-symbols --push --push-headers --service --service-version --host --aggregate --help"
+            opts="-h -i -o -e -c -C -d -S -U -p -x -k -q --no-pager --help --type --format --input --output --event --diff --comms --pid --tid --cpu --time --idle --no-join --max-stack --stitch-lbr --dsos --symbols --symbol-filter --hide-unresolved --state --parent --exclude-other --ignore-callees --socket-filter --inline --no-inline --demangle --no-demangle --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --quiet --label --bucket --no-symbols --push --push-headers --service --service-version --host --aggregate"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -980,7 +980,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__flamegraph)
-            opts="-i -o -e -c -C -d -S -U -p -x -k -q -h --no-pager --input --output --event --diff --comms --pid --tid --cpu --time --idle --no-join --max-stack --stitch-lbr --dsos --symbols --symbol-filter --hide-unresolved --state --parent --exclude-other --ignore-callees --socket-filter --inline --no-inline --demangle --no-demangle --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --quiet --help"
+            opts="-h -i -o -e -c -C -d -S -U -p -x -k -q --no-pager --help --input --output --event --diff --comms --pid --tid --cpu --time --idle --no-join --max-stack --stitch-lbr --dsos --symbols --symbol-filter --hide-unresolved --state --parent --exclude-other --ignore-callees --socket-filter --inline --no-inline --demangle --no-demangle --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --quiet"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1114,7 +1114,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__help)
-            opts="-a -m -i -w -h --no-pager --all --man --info --web --help profile latency stat stat-record stat-report record report top trace annotate diff compare script lock probe sched export flamegraph symbolize evlist buildid-list inject data buildid-cache archive kallsyms config list info mcp persist start stop reserve version help"
+            opts="-h -a -m -i -w --no-pager --help --all --man --info --web profile latency stat stat-record stat-report record report top trace annotate diff compare script lock probe sched export flamegraph symbolize evlist buildid-list inject data buildid-cache archive kallsyms config list info mcp persist start stop reserve version help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1128,7 +1128,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__info)
-            opts="-j -h --no-pager --header --counters --json --limit --help"
+            opts="-h -j --no-pager --help --header --counters --json --limit"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1146,7 +1146,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__inject)
-            opts="-i -o -b -B -j -f -v -k -s -h --no-pager --input --output --build-ids --buildid-all --mmap2-buildids --mmap2-buildid-all --known-build-ids --jit --convert-callchain --aslr --symfs --force --verbose --itrace --vmlinux --kallsyms --ignore-vmlinux --unwind-style --strip --vm-time-correlation --guest-data --guestmount --sched-stat --help"
+            opts="-h -i -o -b -B -j -f -v -k -s --no-pager --help --input --output --build-ids --buildid-all --mmap2-buildids --mmap2-buildid-all --known-build-ids --jit --convert-callchain --aslr --symfs --force --verbose --itrace --vmlinux --kallsyms --ignore-vmlinux --unwind-style --strip --vm-time-correlation --guest-data --guestmount --sched-stat"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1216,7 +1216,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__kallsyms)
-            opts="-v -h --no-pager --verbose --help"
+            opts="-h -v --no-pager --help --verbose"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1230,7 +1230,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__latency)
-            opts="-k -i -a -C -p -t -u -I -g -m -v -q -h --no-pager --filter --key --nest --input --time --all-cpus --cpu --pid --tid --uid --no-inherit --duration --timeout --interval-print --slowest --heatmap --call-graph --max-stack --flamegraph --folded --json --mmap-pages --symfs --kallsyms --vmlinux --verbose --quiet --help"
+            opts="-h -k -i -a -C -p -t -u -I -g -m -v -q --no-pager --help --filter --key --nest --input --time --all-cpus --cpu --pid --tid --uid --no-inherit --duration --timeout --interval-print --slowest --heatmap --call-graph --max-stack --flamegraph --folded --json --mmap-pages --symfs --kallsyms --vmlinux --verbose --quiet"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1356,7 +1356,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__list)
-            opts="-l -d -o -j -h --no-pager --long --desc --no-desc --unit --deprecated --import --output --limit --json --raw-dump --names --debug --help"
+            opts="-h -l -d -o -j --no-pager --help --long --desc --no-desc --unit --deprecated --import --output --limit --json --raw-dump --names --debug"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1710,7 +1710,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__mcp)
-            opts="-h --no-pager --allow-record --max-seconds --max-size --help"
+            opts="-h --no-pager --help --allow-record --max-seconds --max-size"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2010,7 +2010,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__probe)
-            opts="-x -m -a -d -l -L -V -F -D -n -f -q -v -k -s -h --no-pager --exec --module --add --del --list --line --vars --funcs --definition --dry-run --force --externs --no-inlines --max-probes --filter --quiet --verbose --bootconfig --cache --demangle --demangle-kernel --range --symfs --target-ns --vmlinux --source --help"
+            opts="-h -x -m -a -d -l -L -V -F -D -n -f -q -v -k -s --no-pager --help --exec --module --add --del --list --line --vars --funcs --definition --dry-run --force --externs --no-inlines --max-probes --filter --quiet --verbose --bootconfig --cache --demangle --demangle-kernel --range --symfs --target-ns --vmlinux --source"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2150,7 +2150,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__profile)
-            opts="-p -a -F -e -o -v -q -h --no-pager --pid --all-cpus --timeout --duration --freq --on-cpu --wall --wakers --event --call-graph --output --html --format --stdio --theme --no-runtime-env --verbose --quiet --help"
+            opts="-h -p -a -F -e -o -v -q --no-pager --help --pid --all-cpus --timeout --duration --freq --on-cpu --wall --wakers --event --call-graph --output --html --format --stdio --theme --no-runtime-env --verbose --quiet"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2220,7 +2220,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__record)
-            opts="-e -F -c -g -a -C -p -t -u -G -i -o -r -S -z -B -N -v -q -m -D -n -T -P -d -W -s -R -b -j -I -k -h --no-pager --event --pfm-events --filter --exclude-perf --freq --count --strict-freq --strict --call-graph --max-stack --kernel-callchains --user-callchains --all-cpus --cpu --pid --tid --uid --cgroup --no-inherit --per-thread --output --duration --timeout --unwind --no-join --realtime --snapshot --switch-output --switch-output-event --switch-max-files --switch-exec --max-size --compression-level --synth --no-buildid --no-buildid-cache --buildid-all --control --timestamp-filename --verbose --json --quiet --mmap-pages --no-buffering --delay --off-cpu --off-cpu-thresh --wakers --wall --no-samples --timestamp --period --no-period --data --sample-mem-info --data-mmap --phys-data --data-page-size --code-page-size --weight --transaction --stat --sample-cpu --raw-samples --branch-any --branch-filter --intr-regs --user-regs --switch-events --latency --namespaces --all-cgroups --all-user --all-kernel --clockid --aux-sample --overwrite --backlog --buildid-mmap --group --running-time --sample-identifier --reserve --dry-run --threads --tail-synthesize --no-bpf-event --aio --affinity --mmap-flush --num-thread-synthesize --proc-map-timeout --vmlinux --debuginfod --timestamp-boundary --setup-filter --kcore --help"
+            opts="-h -e -F -c -g -a -C -p -t -u -G -i -o -r -S -z -B -N -v -q -m -D -n -T -P -d -W -s -R -b -j -I -k --no-pager --help --event --pfm-events --filter --exclude-perf --freq --count --strict-freq --strict --call-graph --max-stack --kernel-callchains --user-callchains --all-cpus --cpu --pid --tid --uid --cgroup --no-inherit --per-thread --output --duration --timeout --unwind --no-join --realtime --snapshot --switch-output --switch-output-event --switch-max-files --switch-exec --max-size --compression-level --synth --no-buildid --no-buildid-cache --buildid-all --control --timestamp-filename --verbose --json --quiet --mmap-pages --no-buffering --delay --off-cpu --off-cpu-thresh --wakers --wall --no-samples --timestamp --period --no-period --data --sample-mem-info --data-mmap --phys-data --data-page-size --code-page-size --weight --transaction --stat --sample-cpu --raw-samples --branch-any --branch-filter --intr-regs --user-regs --switch-events --latency --namespaces --all-cgroups --all-user --all-kernel --clockid --aux-sample --overwrite --backlog --buildid-mmap --group --running-time --sample-identifier --reserve --dry-run --threads --tail-synthesize --no-bpf-event --aio --affinity --mmap-flush --num-thread-synthesize --proc-map-timeout --vmlinux --debuginfod --timestamp-boundary --setup-filter --kcore"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2478,7 +2478,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__report)
-            opts="-i -s -F -g -G -n -c -C -d -S -U -p -x -b -I -D -T -H -t -j -w -k -v -q -f -m -M -h --no-pager --input --sort --fields --call-graph --inverted --tree --children --no-children --show-nr-samples --show-total-period --show-cpu-utilization --percent-limit --percentage --max-rows --limit --comms --pid --tid --cpu --time --idle --no-join --max-stack --stitch-lbr --dsos --symbols --symbol-filter --hide-unresolved --state --parent --exclude-other --ignore-callees --socket-filter --inline --no-inline --demangle --no-demangle --branch-stack --no-branch-stack --mem-mode --latency --parallelism --time-quantum --ns --header --header-only --stats --dump-raw-trace --tasks --mmaps --threads --full-names --full-source-path --raw-trace --hierarchy --collapse-recursion --field-separator --group --no-group --group-sort-idx --stdio --color --stdio-color --theme --json --csv --column-widths --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --verbose --quiet --force --modules --demangle-kernel --itrace --switch-on --switch-off --show-on-off-events --addr2line --addr2line-style --unwind-style --tui --skip-empty --disable-order --pretty --samples --ignore-vmlinux --disassembler-style --asm-raw --source --objdump --prefix --prefix-strip --percent-type --total-cycles --branch-history --show-ref-call-graph --help"
+            opts="-h -i -s -F -g -G -n -c -C -d -S -U -p -x -b -I -D -T -H -t -j -w -k -v -q -f -m -M --no-pager --help --input --sort --fields --call-graph --inverted --tree --children --no-children --show-nr-samples --show-total-period --show-cpu-utilization --percent-limit --percentage --max-rows --limit --comms --pid --tid --cpu --time --idle --no-join --max-stack --stitch-lbr --dsos --symbols --symbol-filter --hide-unresolved --state --parent --exclude-other --ignore-callees --socket-filter --inline --no-inline --demangle --no-demangle --branch-stack --no-branch-stack --mem-mode --latency --parallelism --time-quantum --ns --header --header-only --stats --dump-raw-trace --tasks --mmaps --threads --full-names --full-source-path --raw-trace --hierarchy --collapse-recursion --field-separator --group --no-group --group-sort-idx --stdio --color --stdio-color --theme --json --csv --column-widths --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --verbose --quiet --force --modules --demangle-kernel --itrace --switch-on --switch-off --show-on-off-events --addr2line --addr2line-style --unwind-style --tui --skip-empty --disable-order --pretty --samples --ignore-vmlinux --disassembler-style --asm-raw --source --objdump --prefix --prefix-strip --percent-type --total-cycles --branch-history --show-ref-call-graph"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2728,7 +2728,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__reserve)
-            opts="-D -d -f -v -h --no-pager --create --json --version --help"
+            opts="-h -D -d -f -v --no-pager --help --create --json --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2746,7 +2746,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__sched)
-            opts="-i -f -v -D -h --no-pager --input --force --verbose --dump-raw-trace --help record latency timehist map script"
+            opts="-h -i -f -v -D --no-pager --help --input --force --verbose --dump-raw-trace record latency timehist map script"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3258,7 +3258,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__script)
-            opts="-i -F -G -S -c -C -D -I -j -k -f -v -a -s -g -l -L -d -h --no-pager --input --fields --hide-call-graph --stop-bt --symbols --dsos --max-stack --max-blocks --stitch-lbr --comms --pid --tid --cpu --time --idle --no-join --ns --reltime --deltatime --show-task-events --show-mmap-events --show-switch-events --show-lost-events --show-namespace-events --show-cgroup-events --show-bpf-events --show-text-poke-events --show-round-events --dump-raw-trace --dump-unsorted-raw-trace --header --header-only --inline --no-inline --demangle --no-demangle --full-source-path --per-event-dump --limit --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --force --verbose --demangle-kernel --itrace --switch-on --switch-off --show-on-off-events --addr2line --unwind-style --all-cpus --show-kernel-path --script --gen-script --list --dlfilter --list-dlfilters --dlarg --guest-code --guestkallsyms --guestmodules --guestmount --guestvmlinux --merge-callchains --Latency --debug-mode --insn-trace --call-trace --call-ret-trace --graph-function --xed --addr-range --help"
+            opts="-h -i -F -G -S -c -C -D -I -j -k -f -v -a -s -g -l -L -d --no-pager --help --input --fields --hide-call-graph --stop-bt --symbols --dsos --max-stack --max-blocks --stitch-lbr --comms --pid --tid --cpu --time --idle --no-join --ns --reltime --deltatime --show-task-events --show-mmap-events --show-switch-events --show-lost-events --show-namespace-events --show-cgroup-events --show-bpf-events --show-text-poke-events --show-round-events --dump-raw-trace --dump-unsorted-raw-trace --header --header-only --inline --no-inline --demangle --no-demangle --full-source-path --per-event-dump --limit --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --force --verbose --demangle-kernel --itrace --switch-on --switch-off --show-on-off-events --addr2line --unwind-style --all-cpus --show-kernel-path --script --gen-script --list --dlfilter --list-dlfilters --dlarg --guest-code --guestkallsyms --guestmodules --guestmount --guestvmlinux --merge-callchains --Latency --debug-mode --insn-trace --call-trace --call-ret-trace --graph-function --xed --addr-range"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3436,7 +3436,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__start)
-            opts="-h --no-pager --profile --help"
+            opts="-h --no-pager --help --profile"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3454,7 +3454,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__stat)
-            opts="-e -i -p -t -u -a -C -G -d -r -S -n -I -D -o -A -v -q -B -c -x -j -M -T -h --no-pager --event --pfm-events --perfevent-conf --filter --cputype --pmu-filter --metric-no-group --metric-no-merge --no-inherit --children --user-kernel --pid --tid --uid --all-cpus --cpu --cgroup --for-each-cgroup --all-user --all-kernel --detailed --repeat --warmup --sync --table --null --prepare --pre --post --interval-print --interval-count --interval-clear --duration --timeout --delay --exact --vs --fail-if --format --show-output --log-exit --log-cswitch --listen --control --reserve --output --append --no-aggr --per-thread --per-core --per-cluster --per-cache --per-die --per-socket --per-node --verbose --quiet --big-num --no-big-num --scale --no-scale --field-separator --json --log-fd --summary --no-csv-summary --no-merge --metric-only --metrics --metric --topdown --td-level --metric-no-threshold --openmetrics --affinity --hybrid-merge --record-tpebs --tpebs-mode --percore-show-thread --smi-cost --transaction --iostat --help"
+            opts="-h -e -i -p -t -u -a -C -G -d -r -S -n -I -D -o -A -v -q -B -c -x -j -M -T --no-pager --help --event --pfm-events --perfevent-conf --filter --cputype --pmu-filter --metric-no-group --metric-no-merge --no-inherit --children --user-kernel --pid --tid --uid --all-cpus --cpu --cgroup --for-each-cgroup --all-user --all-kernel --detailed --repeat --warmup --sync --table --null --prepare --pre --post --interval-print --interval-count --interval-clear --duration --timeout --delay --exact --vs --fail-if --format --show-output --log-exit --log-cswitch --listen --control --reserve --output --append --no-aggr --per-thread --per-core --per-cluster --per-cache --per-die --per-socket --per-node --verbose --quiet --big-num --no-big-num --scale --no-scale --field-separator --json --log-fd --summary --no-csv-summary --no-merge --metric-only --metrics --metric --topdown --td-level --metric-no-threshold --openmetrics --affinity --hybrid-merge --record-tpebs --tpebs-mode --percore-show-thread --smi-cost --transaction --iostat"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3676,7 +3676,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__stat__subcmd__record)
-            opts="-e -i -p -t -u -a -C -G -d -r -S -n -I -D -o -A -v -q -B -c -x -j -M -T -h --no-pager --event --pfm-events --perfevent-conf --filter --cputype --pmu-filter --metric-no-group --metric-no-merge --no-inherit --children --user-kernel --pid --tid --uid --all-cpus --cpu --cgroup --for-each-cgroup --all-user --all-kernel --detailed --repeat --warmup --sync --table --null --prepare --pre --post --interval-print --interval-count --interval-clear --duration --timeout --delay --exact --vs --fail-if --format --show-output --log-exit --log-cswitch --listen --control --reserve --output --no-aggr --per-thread --per-core --per-cluster --per-cache --per-die --per-socket --per-node --verbose --quiet --big-num --no-big-num --scale --no-scale --field-separator --json --log-fd --summary --no-csv-summary --no-merge --metric-only --metrics --metric --topdown --td-level --metric-no-threshold --openmetrics --affinity --hybrid-merge --record-tpebs --tpebs-mode --percore-show-thread --smi-cost --transaction --iostat --append --help"
+            opts="-h -e -i -p -t -u -a -C -G -d -r -S -n -I -D -o -A -v -q -B -c -x -j -M -T --no-pager --help --event --pfm-events --perfevent-conf --filter --cputype --pmu-filter --metric-no-group --metric-no-merge --no-inherit --children --user-kernel --pid --tid --uid --all-cpus --cpu --cgroup --for-each-cgroup --all-user --all-kernel --detailed --repeat --warmup --sync --table --null --prepare --pre --post --interval-print --interval-count --interval-clear --duration --timeout --delay --exact --vs --fail-if --format --show-output --log-exit --log-cswitch --listen --control --reserve --output --no-aggr --per-thread --per-core --per-cluster --per-cache --per-die --per-socket --per-node --verbose --quiet --big-num --no-big-num --scale --no-scale --field-separator --json --log-fd --summary --no-csv-summary --no-merge --metric-only --metrics --metric --topdown --td-level --metric-no-threshold --openmetrics --affinity --hybrid-merge --record-tpebs --tpebs-mode --percore-show-thread --smi-cost --transaction --iostat --append"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3898,7 +3898,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__stat__subcmd__report)
-            opts="-i -o -A -v -q -B -c -x -j -M -h --no-pager --input --output --append --log-exit --log-cswitch --no-aggr --per-thread --per-core --per-cluster --per-cache --per-die --per-socket --per-node --verbose --quiet --big-num --no-big-num --scale --no-scale --field-separator --json --log-fd --summary --no-csv-summary --no-merge --metric-only --metrics --metric --topdown --td-level --metric-no-threshold --openmetrics --help"
+            opts="-h -i -o -A -v -q -B -c -x -j -M --no-pager --help --input --output --append --log-exit --log-cswitch --no-aggr --per-thread --per-core --per-cluster --per-cache --per-die --per-socket --per-node --verbose --quiet --big-num --no-big-num --scale --no-scale --field-separator --json --log-fd --summary --no-csv-summary --no-merge --metric-only --metrics --metric --topdown --td-level --metric-no-threshold --openmetrics"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3972,7 +3972,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__stop)
-            opts="-o -j -h --no-pager --output --json --help"
+            opts="-h -o -j --no-pager --help --output --json"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3994,7 +3994,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__symbolize)
-            opts="-o -q -h --no-pager --output --symfs --no-cache --debuginfod --no-debuginfod --quiet --help"
+            opts="-h -o -q --no-pager --help --output --symfs --no-cache --debuginfod --no-debuginfod --quiet"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -4024,7 +4024,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__top)
-            opts="-e -F -c -g -a -C -p -t -u -G -i -m -K -U -d -z -s -H -w -n -f -E -M -r -k -v -q -b -j -D -h --no-pager --event --pfm-events --filter --freq --count --call-graph --max-stack --all-cpus --cpu --pid --tid --uid --cgroup --no-inherit --mmap-pages --hide-kernel-symbols --hide-user-symbols --off-cpu --wall --idle --delay --zero --accumulate --sort --fields --hierarchy --group --group-sort-idx --column-widths --show-nr-samples --show-total-period --percent-limit --count-filter --percentage --limit --entries --children --no-children --ignore-callees --comms --dsos --symbols --no-demangle --disassembler-style --prefix --prefix-strip --realtime --stdio --tui --theme --json --duration --timeout --vmlinux --kallsyms --reserve --verbose --quiet --demangle-kernel --objdump --addr2line --force --source --asm-raw --all-cgroups --namespaces --no-bpf-event --num-thread-synthesize --proc-map-timeout --overwrite --raw-trace --switch-on --switch-off --show-on-off-events --stitch-lbr --branch-any --branch-filter --branch-history --dump-symtab --sym-annotate --ignore-vmlinux --help"
+            opts="-h -e -F -c -g -a -C -p -t -u -G -i -m -K -U -d -z -s -H -w -n -f -E -M -r -k -v -q -b -j -D --no-pager --help --event --pfm-events --filter --freq --count --call-graph --max-stack --all-cpus --cpu --pid --tid --uid --cgroup --no-inherit --mmap-pages --hide-kernel-symbols --hide-user-symbols --off-cpu --wall --idle --delay --zero --accumulate --sort --fields --hierarchy --group --group-sort-idx --column-widths --show-nr-samples --show-total-period --percent-limit --count-filter --percentage --limit --entries --children --no-children --ignore-callees --comms --dsos --symbols --no-demangle --disassembler-style --prefix --prefix-strip --realtime --stdio --tui --theme --json --duration --timeout --vmlinux --kallsyms --reserve --verbose --quiet --demangle-kernel --objdump --addr2line --force --source --asm-raw --all-cgroups --namespaces --no-bpf-event --num-thread-synthesize --proc-map-timeout --overwrite --raw-trace --switch-on --switch-off --show-on-off-events --stitch-lbr --branch-any --branch-filter --branch-history --dump-symtab --sym-annotate --ignore-vmlinux"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -4290,7 +4290,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__trace)
-            opts="-e -s -S -c -T -g -p -t -u -a -C -G -i -o -D -m -r -v -q -f -F -h --no-pager --event --expr --failure --min-duration --summary --with-summary --summary-only --time --string-limit --max-events --summary-mode --limit --max-summary --errno-summary --call-graph --max-stack --pid --tid --uid --all-cpus --cpu --cgroup --filter-pids --no-inherit --input --output --delay --timeout --duration --mmap-pages --realtime --json --verbose --quiet --force --comm --syscalls --sort-events --force-btf --libtraceevent_print --min-stack --proc-map-timeout --tool_stats --show-cpu --print-sample --bpf-summary --filter --kernel-syscall-graph --pf --sched --switch-on --switch-off --show-on-off-events --help"
+            opts="-h -e -s -S -c -T -g -p -t -u -a -C -G -i -o -D -m -r -v -q -f -F --no-pager --help --event --expr --failure --min-duration --summary --with-summary --summary-only --time --string-limit --max-events --summary-mode --limit --max-summary --errno-summary --call-graph --max-stack --pid --tid --uid --all-cpus --cpu --cgroup --filter-pids --no-inherit --input --output --delay --timeout --duration --mmap-pages --realtime --json --verbose --quiet --force --comm --syscalls --sort-events --force-btf --libtraceevent_print --min-stack --proc-map-timeout --tool_stats --show-cpu --print-sample --bpf-summary --filter --kernel-syscall-graph --pf --sched --switch-on --switch-off --show-on-off-events"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -4468,7 +4468,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__version)
-            opts="-v -h --no-pager --build-options --help"
+            opts="-h -v --no-pager --help --build-options"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -79,6 +79,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --format 'Also export the recording, to a file next to it: svg, folded, firefox, speedscope, pprof, callgrind, … (see pmc export)'
             cand --theme 'Colours for a dark or light terminal; auto asks the terminal [default: $PMC_THEME, else auto]'
             cand --no-pager 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+            cand -h 'Print help'
+            cand --help 'Print help'
             cand -a 'Profile everything on all CPUs'
             cand --all-cpus 'Profile everything on all CPUs'
             cand --on-cpu 'Profile only time on a CPU, by sampling an event: cycles, or cpu-clock without hardware counters (the default with -a)'
@@ -90,8 +92,6 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --verbose 'Print all remarks about data quality'
             cand -q 'Print only errors and losses'
             cand --quiet 'Print only errors and losses'
-            cand -h 'Print help'
-            cand --help 'Print help'
         }
         &'pmc;latency'= {
             cand --filter 'Filter expression for the preceding event (tracepoints only) or both events of the preceding preset'
@@ -123,6 +123,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --kallsyms 'Copy of the recorded machine''s /proc/kallsyms'
             cand --vmlinux 'Kernel image with symbols (vmlinux)'
             cand --no-pager 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+            cand -h 'Print help'
+            cand --help 'Print help'
             cand --nest 'Nest intervals with equal keys, as for recursive functions; by default, a second begin event replaces the first'
             cand -a 'Measure on all CPUs'
             cand --all-cpus 'Measure on all CPUs'
@@ -134,8 +136,6 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --verbose 'Print details about the opened events'
             cand -q 'Print only durations, errors and losses'
             cand --quiet 'Print only durations, errors and losses'
-            cand -h 'Print help'
-            cand --help 'Print help'
         }
         &'pmc;stat'= {
             cand -e 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)'
@@ -191,6 +191,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --tpebs-mode 'tpebs-mode'
             cand --iostat 'iostat'
             cand --no-pager 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+            cand -h 'Print help'
+            cand --help 'Print help'
             cand --metric-no-group 'Count the events of a metric individually, not as a group'
             cand --metric-no-merge 'Count all events of each metric, even if other metrics count the same events'
             cand -i 'Do not count child processes'
@@ -245,8 +247,6 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --smi-cost 'smi-cost'
             cand -T 'T'
             cand --transaction 'transaction'
-            cand -h 'Print help'
-            cand --help 'Print help'
         }
         &'pmc;stat-record'= {
             cand -e 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)'
@@ -302,6 +302,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --tpebs-mode 'tpebs-mode'
             cand --iostat 'iostat'
             cand --no-pager 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+            cand -h 'Print help'
+            cand --help 'Print help'
             cand --metric-no-group 'Count the events of a metric individually, not as a group'
             cand --metric-no-merge 'Count all events of each metric, even if other metrics count the same events'
             cand -i 'Do not count child processes'
@@ -356,8 +358,6 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand -T 'T'
             cand --transaction 'transaction'
             cand --append 'append'
-            cand -h 'Print help'
-            cand --help 'Print help'
         }
         &'pmc;stat-report'= {
             cand -i 'The recording'
@@ -376,6 +376,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --td-level 'Number of --topdown levels to measure; each needs more counters [default: 1]'
             cand --openmetrics 'Update an OpenMetrics scrape file (with -I); without a file, print the result in OpenMetrics format'
             cand --no-pager 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+            cand -h 'Print help'
+            cand --help 'Print help'
             cand --append 'With -o: append to the file'
             cand --log-exit 'Show each thread''s counts when it exits (recorded by stat --log-exit or record -s)'
             cand --log-cswitch 'Show each thread''s counts between context switches (recorded by stat --log-cswitch)'
@@ -403,8 +405,6 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --metric-only 'Print only metrics, no counts'
             cand --topdown 'Show how pipeline slots are used, as a top-down tree (see --td-level)'
             cand --metric-no-threshold 'Do not count events that only metric thresholds need'
-            cand -h 'Print help'
-            cand --help 'Print help'
         }
         &'pmc;record'= {
             cand -e 'Events to sample (repeatable) [default: cycles, as precise as possible]'
@@ -469,6 +469,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --debuginfod 'debuginfod'
             cand --setup-filter 'setup-filter'
             cand --no-pager 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+            cand -h 'Print help'
+            cand --help 'Print help'
             cand --exclude-perf 'Do not record tracepoint events that pmc itself causes'
             cand --strict-freq 'Fail if the kernel does not allow this frequency'
             cand --strict 'Fail instead of falling back to another event or frequency'
@@ -537,8 +539,6 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --no-bpf-event 'no-bpf-event'
             cand --timestamp-boundary 'timestamp-boundary'
             cand --kcore 'kcore'
-            cand -h 'Print help'
-            cand --help 'Print help'
         }
         &'pmc;report'= {
             cand -i 'The recording'
@@ -601,6 +601,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --prefix-strip 'prefix-strip'
             cand --percent-type 'percent-type'
             cand --no-pager 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+            cand -h 'Print help'
+            cand --help 'Print help'
             cand -G 'Print call chains from the caller down'
             cand --inverted 'Print call chains from the caller down'
             cand --tree 'Print one call tree below the table instead of call chains under each row (default on a terminal without -g)'
@@ -670,8 +672,6 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --total-cycles 'total-cycles'
             cand --branch-history 'branch-history'
             cand --show-ref-call-graph 'show-ref-call-graph'
-            cand -h 'Print help'
-            cand --help 'Print help'
         }
         &'pmc;top'= {
             cand -e 'Events to sample (repeatable) [default: cycles, as precise as possible]'
@@ -738,6 +738,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --branch-filter 'branch-filter'
             cand --sym-annotate 'sym-annotate'
             cand --no-pager 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+            cand -h 'Print help'
+            cand --help 'Print help'
             cand -g 'Sample call chains by frame pointers'
             cand -a 'Sample system-wide, on all CPUs (default)'
             cand --all-cpus 'Sample system-wide, on all CPUs (default)'
@@ -786,8 +788,6 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand -D 'D'
             cand --dump-symtab 'dump-symtab'
             cand --ignore-vmlinux 'ignore-vmlinux'
-            cand -h 'Print help'
-            cand --help 'Print help'
         }
         &'pmc;trace'= {
             cand -e 'Trace only these calls: names, %CLASS as in strace, /REGEX/, NAME*; a leading ! excludes them'
@@ -832,6 +832,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --switch-on 'switch-on'
             cand --switch-off 'switch-off'
             cand --no-pager 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+            cand -h 'Print help'
+            cand --help 'Print help'
             cand --failure 'Show only calls that fail'
             cand -s 'Print only tables: one of each thread''s calls, and one of all calls'
             cand --summary 'Print only tables: one of each thread''s calls, and one of all calls'
@@ -865,8 +867,6 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --kernel-syscall-graph 'kernel-syscall-graph'
             cand --sched 'sched'
             cand --show-on-off-events 'show-on-off-events'
-            cand -h 'Print help'
-            cand --help 'Print help'
         }
         &'pmc;annotate'= {
             cand -i 'Recording to read; `-` is stdin [default: stdin if it is a pipe or file, else perf.data]'
@@ -906,6 +906,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --addr2line 'addr2line'
             cand --data-type 'data-type'
             cand --no-pager 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+            cand -h 'Print help'
+            cand --help 'Print help'
             cand --idle 'Include the waiting time of idle threads, such as the workers of a pool'
             cand --no-join 'Do not complete truncated stacks from other samples of the thread'
             cand -n 'Also show the number of samples (replaces percentages in perf''s row format)'
@@ -947,8 +949,6 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --type-stat 'type-stat'
             cand --skip-empty 'skip-empty'
             cand --ignore-vmlinux 'ignore-vmlinux'
-            cand -h 'Print help'
-            cand --help 'Print help'
         }
         &'pmc;diff'= {
             cand --vs 'Recordings of a new version, to compare as a group with the recordings before --vs'
@@ -983,6 +983,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --vmlinux 'Recorded kernel''s image with symbols (vmlinux)'
             cand --debuginfod 'debuginfod servers to ask for missing files, instead of those in DEBUGINFOD_URLS'
             cand --no-pager 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+            cand -h 'Print help'
+            cand --help 'Print help'
             cand -b 'Show only rows that exist in the baseline'
             cand --baseline-only 'Show only rows that exist in the baseline'
             cand -p 'Show the sum of periods'
@@ -1010,8 +1012,6 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand -D 'D'
             cand --dump-raw-trace 'dump-raw-trace'
             cand --cycles-hist 'cycles-hist'
-            cand -h 'Print help'
-            cand --help 'Print help'
         }
         &'pmc;compare'= {
             cand -r 'Number of counted runs, and of profiled runs, of each command [default: 10; with --fail-if, as many profiled runs as the condition needs]'
@@ -1033,10 +1033,10 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --fail-if 'Exit with status 1 if this condition holds for the time, a count or a function, such as ''worse > 3% and p < 0.01'', and with status 2 if the runs cannot tell'
             cand --format 'With --fail-if, print the answer as annotations and a step summary for GitHub Actions, or as a JUnit report'
             cand --no-pager 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
-            cand -j 'Print one JSON document'
-            cand --json 'Print one JSON document'
             cand -h 'Print help'
             cand --help 'Print help'
+            cand -j 'Print one JSON document'
+            cand --json 'Print one JSON document'
         }
         &'pmc;script'= {
             cand -i 'The recording'
@@ -1081,6 +1081,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --graph-function 'graph-function'
             cand --addr-range 'addr-range'
             cand --no-pager 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+            cand -h 'Print help'
+            cand --help 'Print help'
             cand -G 'Do not print call chains'
             cand --hide-call-graph 'Do not print call chains'
             cand --stitch-lbr 'Complete LBR call chains (record --call-graph lbr) from earlier samples of the thread'
@@ -1135,8 +1137,6 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --call-trace 'call-trace'
             cand --call-ret-trace 'call-ret-trace'
             cand --xed 'xed'
-            cand -h 'Print help'
-            cand --help 'Print help'
         }
         &'pmc;lock'= {
             cand --no-pager 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
@@ -1284,6 +1284,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand -s 's'
             cand --source 'source'
             cand --no-pager 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+            cand -h 'Print help'
+            cand --help 'Print help'
             cand -n 'Only print what would be added or deleted'
             cand --dry-run 'Only print what would be added or deleted'
             cand -f 'If an event with the new name exists, add a suffix to the name'
@@ -1299,21 +1301,19 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --demangle 'demangle'
             cand --demangle-kernel 'demangle-kernel'
             cand --range 'range'
-            cand -h 'Print help'
-            cand --help 'Print help'
         }
         &'pmc;sched'= {
             cand -i 'Recording to read [default: perf.data]'
             cand --input 'Recording to read [default: perf.data]'
             cand --no-pager 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+            cand -h 'Print help'
+            cand --help 'Print help'
             cand -f 'No effect: pmc reads recordings of any owner'
             cand --force 'No effect: pmc reads recordings of any owner'
             cand -v 'No effect: damage and losses are always reported'
             cand --verbose 'No effect: damage and losses are always reported'
             cand -D 'Not supported: pmc script -D dumps all records'
             cand --dump-raw-trace 'Not supported: pmc script -D dumps all records'
-            cand -h 'Print help'
-            cand --help 'Print help'
             cand record 'Record the scheduler''s events; options as for pmc record'
             cand latency 'Show the delays of each task between waking and running'
             cand timehist 'Show each time that a task ran, and how long it had waited'
@@ -1639,6 +1639,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --service-version 'Version of the service (otlp, parquet, --push)'
             cand --host 'Name of the recorded host (otlp, parquet, --push) [default: the recorded name]'
             cand --no-pager 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+            cand -h 'Print help'
+            cand --help 'Print help'
             cand --idle 'Include the waiting time of idle threads, such as the workers of a pool'
             cand --no-join 'Do not complete truncated stacks from other samples of the thread'
             cand --stitch-lbr 'Complete LBR call chains (record --call-graph lbr) from earlier samples of the thread'
@@ -1656,8 +1658,6 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --quiet 'Print no messages except errors'
             cand --no-symbols 'Do not look up functions of programs and libraries; see pmc symbolize (parquet)'
             cand --aggregate 'Export sums of periods instead of the time of each sample (otlp)'
-            cand -h 'Print help'
-            cand --help 'Print help'
         }
         &'pmc;flamegraph'= {
             cand -i 'The recording'
@@ -1691,6 +1691,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --vmlinux 'Recorded kernel''s image with symbols (vmlinux)'
             cand --debuginfod 'debuginfod servers to ask for missing files, instead of those in DEBUGINFOD_URLS'
             cand --no-pager 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+            cand -h 'Print help'
+            cand --help 'Print help'
             cand --idle 'Include the waiting time of idle threads, such as the workers of a pool'
             cand --no-join 'Do not complete truncated stacks from other samples of the thread'
             cand --stitch-lbr 'Complete LBR call chains (record --call-graph lbr) from earlier samples of the thread'
@@ -1706,8 +1708,6 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --no-debuginfod 'Use neither debuginfod servers nor files fetched from them earlier'
             cand -q 'Print no messages except errors'
             cand --quiet 'Print no messages except errors'
-            cand -h 'Print help'
-            cand --help 'Print help'
         }
         &'pmc;symbolize'= {
             cand -o 'File to write instead of replacing the table'
@@ -1715,17 +1715,19 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --symfs 'Root directory of the recorded machine, for programs'
             cand --debuginfod 'debuginfod servers to ask for missing files, instead of those in DEBUGINFOD_URLS'
             cand --no-pager 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+            cand -h 'Print help'
+            cand --help 'Print help'
             cand --no-cache 'Do not cache symbol lookups for later runs'
             cand --no-debuginfod 'Use neither debuginfod servers nor files fetched from them earlier'
             cand -q 'Print no messages except errors'
             cand --quiet 'Print no messages except errors'
-            cand -h 'Print help'
-            cand --help 'Print help'
         }
         &'pmc;evlist'= {
             cand -i 'The recording'
             cand --input 'The recording'
             cand --no-pager 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+            cand -h 'Print help'
+            cand --help 'Print help'
             cand -v 'Show every field of each event''s perf_event_attr'
             cand --verbose 'Show every field of each event''s perf_event_attr'
             cand -F 'Show the sample frequency or period'
@@ -1735,13 +1737,13 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --trace-fields 'Show tracepoint fields'
             cand -f 'f'
             cand --force 'force'
-            cand -h 'Print help'
-            cand --help 'Print help'
         }
         &'pmc;buildid-list'= {
             cand -i 'The recording'
             cand --input 'The recording'
             cand --no-pager 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+            cand -h 'Print help'
+            cand --help 'Print help'
             cand -H 'List only files with samples'
             cand --with-hits 'List only files with samples'
             cand -k 'Print the running kernel''s build-id'
@@ -1752,8 +1754,6 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --force 'force'
             cand -v 'v'
             cand --verbose 'verbose'
-            cand -h 'Print help'
-            cand --help 'Print help'
         }
         &'pmc;inject'= {
             cand -i 'Recording to read; `-` is stdin [default: stdin if it is a pipe or file, else perf.data]'
@@ -1771,6 +1771,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --guest-data 'guest-data'
             cand --guestmount 'guestmount'
             cand --no-pager 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+            cand -h 'Print help'
+            cand --help 'Print help'
             cand -b 'Insert the build-ids of files with samples'
             cand --build-ids 'Insert the build-ids of files with samples'
             cand --buildid-all 'Insert the build-ids of all mapped files'
@@ -1789,8 +1791,6 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --strip 'strip'
             cand -s 's'
             cand --sched-stat 'sched-stat'
-            cand -h 'Print help'
-            cand --help 'Print help'
         }
         &'pmc;data'= {
             cand --no-pager 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
@@ -1830,6 +1830,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand -k 'k'
             cand --kcore 'kcore'
             cand --no-pager 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+            cand -h 'Print help'
+            cand --help 'Print help'
             cand -P 'Remove everything'
             cand --purge-all 'Remove everything'
             cand -l 'List the cache'
@@ -1838,8 +1840,6 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --verbose 'Print the action taken for each file'
             cand -f 'f'
             cand --force 'force'
-            cand -h 'Print help'
-            cand --help 'Print help'
         }
         &'pmc;archive'= {
             cand -o 'Output file [default: FILE.archive]'
@@ -1851,6 +1851,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --debuginfod 'debuginfod servers to ask for missing files, instead of those in DEBUGINFOD_URLS'
             cand --exclude-buildids 'Exclude the build-ids listed in this file, one per line'
             cand --no-pager 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+            cand -h 'Print help'
+            cand --help 'Print help'
             cand --no-code 'Include neither machine code nor source lines'
             cand --with-source 'Include whole source files instead of the lines around the sampled code'
             cand --with-debug 'Include the code of callers, and the names of all variables in programs and libraries with samples'
@@ -1860,24 +1862,22 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --perf 'Pack the files with the recording''s symbols in perf''s format'
             cand --all 'Include the recording in the archive'
             cand --unpack 'Unpack into the build-id cache'
-            cand -h 'Print help'
-            cand --help 'Print help'
         }
         &'pmc;kallsyms'= {
             cand --no-pager 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
-            cand -v 'v'
-            cand --verbose 'verbose'
             cand -h 'Print help'
             cand --help 'Print help'
+            cand -v 'v'
+            cand --verbose 'verbose'
         }
         &'pmc;config'= {
             cand --no-pager 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+            cand -h 'Print help'
+            cand --help 'Print help'
             cand -l 'Show all settings'
             cand --list 'Show all settings'
             cand --system 'Use only /etc/perfconfig'
             cand --user 'Use only ~/.perfconfig'
-            cand -h 'Print help'
-            cand --help 'Print help'
         }
         &'pmc;list'= {
             cand --unit 'List only events of this PMU'
@@ -1886,6 +1886,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --output 'Write the list to this file'
             cand --limit 'Maximum number of events; 0 prints all [default: all]'
             cand --no-pager 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+            cand -h 'Print help'
+            cand --help 'Print help'
             cand -l 'Show attr fields, aliases, units, tracepoint fields and metric formulas'
             cand --long 'Show attr fields, aliases, units, tracepoint fields and metric formulas'
             cand -d 'Show descriptions (default; --no-desc shows only names)'
@@ -1897,26 +1899,24 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --raw-dump 'Print the names of usable events on one line, as perf does for shell completion'
             cand --names 'Print names only, one per line, without trying them (for shell completion)'
             cand --debug 'debug'
-            cand -h 'Print help'
-            cand --help 'Print help'
         }
         &'pmc;info'= {
             cand --limit 'Maximum number of the recording''s events, of IDs per event, and of build-ids; 0 shows all'
             cand --no-pager 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+            cand -h 'Print help'
+            cand --help 'Print help'
             cand --header 'Show only the recording''s header, like perf report --header-only'
             cand --counters 'Show only the counters: their number, class and width, how many are free, and which processes use them'
             cand -j 'Print one JSON document (`version` changes when the meaning of a field changes)'
             cand --json 'Print one JSON document (`version` changes when the meaning of a field changes)'
-            cand -h 'Print help'
-            cand --help 'Print help'
         }
         &'pmc;mcp'= {
             cand --max-seconds 'With --allow-record: maximum duration of a recording or comparison, in seconds'
             cand --max-size 'With --allow-record: maximum size of a recording, such as 100M'
             cand --no-pager 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
-            cand --allow-record 'Allow the tools record and stat_compare, which run commands as this user'
             cand -h 'Print help'
             cand --help 'Print help'
+            cand --allow-record 'Allow the tools record and stat_compare, which run commands as this user'
         }
         &'pmc;persist'= {
             cand --no-pager 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
@@ -2043,32 +2043,34 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand -o 'Output file for the samples of --profile'
             cand --output 'Output file for the samples of --profile'
             cand --no-pager 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
-            cand -j 'Print one JSON document'
-            cand --json 'Print one JSON document'
             cand -h 'Print help'
             cand --help 'Print help'
+            cand -j 'Print one JSON document'
+            cand --json 'Print one JSON document'
         }
         &'pmc;reserve'= {
             cand -f 'Lock file to use instead of PCP''s'
             cand --no-pager 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+            cand -h 'Print help'
+            cand --help 'Print help'
             cand -D 'Stay in the foreground (the default)'
             cand -d 'Go to the background once the lock is held; any failure is reported before that'
             cand --create 'Create the lock file if it is missing, for an agent that starts later (PCP''s directory requires root)'
             cand --json 'Print a JSON object to stdout once the lock is held: file, holder, other holders, agents'
             cand -v 'Print the version'
             cand --version 'Print the version'
-            cand -h 'Print help'
-            cand --help 'Print help'
         }
         &'pmc;version'= {
             cand --no-pager 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
-            cand -v 'Also show the features of this build'
-            cand --build-options 'Also show the features of this build'
             cand -h 'Print help'
             cand --help 'Print help'
+            cand -v 'Also show the features of this build'
+            cand --build-options 'Also show the features of this build'
         }
         &'pmc;help'= {
             cand --no-pager 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+            cand -h 'Print help'
+            cand --help 'Print help'
             cand -a 'a'
             cand --all 'all'
             cand -m 'm'
@@ -2077,8 +2079,6 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --info 'info'
             cand -w 'w'
             cand --web 'web'
-            cand -h 'Print help'
-            cand --help 'Print help'
         }
     ]
     $completions[$command]

@@ -77,6 +77,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand profile" -l theme -d 'Colours fo
 dark\t''
 light\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -s a -l all-cpus -d 'Profile everything on all CPUs'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -l on-cpu -d 'Profile only time on a CPU, by sampling an event: cycles, or cpu-clock without hardware counters (the default with -a)'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -l wall -d 'Include waiting time, even with -a (the default for commands and processes)'
@@ -85,7 +86,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand profile" -l stdio -d 'Print plai
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -l no-runtime-env -d 'Do not set environment variables that make runtimes (Python, Node.js, JVM, .NET) report the names of generated code'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -s v -l verbose -d 'Print all remarks about data quality'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -s q -l quiet -d 'Print only errors and losses'
-complete -c pmc -n "__fish_pmc_using_subcommand profile" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -l filter -d 'Filter expression for the preceding event (tracepoints only) or both events of the preceding preset' -r
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -s k -l key -d 'What pairs a begin event with its end event: tid, process, cpu, or tracepoint fields; BEGIN=END if the fields have different names [default: tid]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -s i -l input -d 'Read a pmc or perf recording that contains both events; `-` is stdin' -r -F
@@ -106,6 +106,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand latency" -l symfs -d 'Root direc
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -l kallsyms -d 'Copy of the recorded machine\'s /proc/kallsyms' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -l vmlinux -d 'Kernel image with symbols (vmlinux)' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand latency" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -l nest -d 'Nest intervals with equal keys, as for recursive functions; by default, a second begin event replaces the first'
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -s a -l all-cpus -d 'Measure on all CPUs'
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -l no-inherit -d 'Do not measure child processes'
@@ -114,7 +115,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand latency" -s g -d 'Sample call ch
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -l json -d 'Print JSON: one object for the whole measurement; with -I, also one per period, each on its own line'
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -s v -l verbose -d 'Print details about the opened events'
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -s q -l quiet -d 'Print only durations, errors and losses'
-complete -c pmc -n "__fish_pmc_using_subcommand latency" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s e -l event -d 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l pfm-events -d 'Events by libpfm4 name, such as inst_retired:any_p:u (repeatable)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l perfevent-conf -d 'Count the events in this configuration file of PCP\'s pmdaperfevent (perfevent.conf)' -r -F
@@ -158,6 +158,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat" -l openmetrics -d 'Update 
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l tpebs-mode -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l iostat -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l metric-no-group -d 'Count the events of a metric individually, not as a group'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l metric-no-merge -d 'Count all events of each metric, even if other metrics count the same events'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s i -l no-inherit -d 'Do not count child processes'
@@ -201,7 +202,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat" -l record-tpebs
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l percore-show-thread
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l smi-cost
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s T -l transaction
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s e -l event -d 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l pfm-events -d 'Events by libpfm4 name, such as inst_retired:any_p:u (repeatable)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l perfevent-conf -d 'Count the events in this configuration file of PCP\'s pmdaperfevent (perfevent.conf)' -r -F
@@ -245,6 +245,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l openmetrics -d '
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l tpebs-mode -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l iostat -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l metric-no-group -d 'Count the events of a metric individually, not as a group'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l metric-no-merge -d 'Count all events of each metric, even if other metrics count the same events'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s i -l no-inherit -d 'Do not count child processes'
@@ -288,7 +289,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l percore-show-thr
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l smi-cost
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s T -l transaction
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l append
-complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s i -l input -d 'The recording' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s o -l output -d 'Write to this file instead of stderr' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l per-cache -d 'Print one row per cache of this level (L2) [default: the last level]' -r
@@ -300,6 +300,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l metric -d 'Defin
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l td-level -d 'Number of --topdown levels to measure; each needs more counters [default: 1]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l openmetrics -d 'Update an OpenMetrics scrape file (with -I); without a file, print the result in OpenMetrics format' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l append -d 'With -o: append to the file'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l log-exit -d 'Show each thread\'s counts when it exits (recorded by stat --log-exit or record -s)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l log-cswitch -d 'Show each thread\'s counts between context switches (recorded by stat --log-cswitch)'
@@ -322,7 +323,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l no-merge -d 'Pri
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l metric-only -d 'Print only metrics, no counts'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l topdown -d 'Show how pipeline slots are used, as a top-down tree (see --td-level)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l metric-no-threshold -d 'Do not count events that only metric thresholds need'
-complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s e -l event -d 'Events to sample (repeatable) [default: cycles, as precise as possible]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l pfm-events -d 'Events by libpfm4 name, such as inst_retired:any_p:u (repeatable)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l filter -d 'Filter expression for the tracepoints of the preceding -e' -r
@@ -376,6 +376,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l vmlinux -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l debuginfod -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l setup-filter -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l exclude-perf -d 'Do not record tracepoint events that pmc itself causes'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l strict-freq -d 'Fail if the kernel does not allow this frequency'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l strict -d 'Fail instead of falling back to another event or frequency'
@@ -430,7 +431,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l tail-synthesize
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l no-bpf-event
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l timestamp-boundary
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l kcore
-complete -c pmc -n "__fish_pmc_using_subcommand record" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s i -l input -d 'The recording' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s s -l sort -d 'Sort keys: comm, pid, tgid, tid, dso, sym, srcline, srcfile, cpu, socket, time, cgroup, trace, parent, parallelism, …; +KEY adds a key to the default' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s F -l fields -d 'Columns, in order: overhead, overhead_children, latency, latency_children, sample, period, and sort keys; +FIELD adds a column to the default' -r
@@ -481,6 +481,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l prefix -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l prefix-strip -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l percent-type -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s G -l inverted -d 'Print call chains from the caller down'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l tree -d 'Print one call tree below the table instead of call chains under each row (default on a terminal without -g)'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l children -d 'Include callees in the cost of a function (default with call chains)'
@@ -536,7 +537,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l source
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l total-cycles
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l branch-history
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l show-ref-call-graph
-complete -c pmc -n "__fish_pmc_using_subcommand report" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s e -l event -d 'Events to sample (repeatable) [default: cycles, as precise as possible]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l pfm-events -d 'Events by libpfm4 name, such as inst_retired:any_p:u (repeatable)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l filter -d 'Filter expression for the tracepoints of the last -e, in order' -r
@@ -589,6 +589,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand top" -l switch-off -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s j -l branch-filter -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l sym-annotate -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand top" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s g -d 'Sample call chains by frame pointers'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s a -l all-cpus -d 'Sample system-wide, on all CPUs (default)'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s i -l no-inherit -d 'Do not sample child processes'
@@ -626,7 +627,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand top" -s b -l branch-any
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l branch-history
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s D -l dump-symtab
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l ignore-vmlinux
-complete -c pmc -n "__fish_pmc_using_subcommand top" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -s e -l expr -l event -d 'Trace only these calls: names, %CLASS as in strace, /REGEX/, NAME*; a leading ! excludes them' -r
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -l min-duration -d 'Show only calls that take at least this long, in milliseconds or with a unit (50us)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -l string-limit -d 'Maximum number of bytes to print of a string or buffer; paths are printed in full' -r
@@ -656,6 +656,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand trace" -s F -l pf -r
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -l switch-on -r
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -l switch-off -r
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand trace" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -l failure -d 'Show only calls that fail'
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -s s -l summary -d 'Print only tables: one of each thread\'s calls, and one of all calls'
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -s S -l with-summary -d 'Print each call, then the tables of -s'
@@ -681,7 +682,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand trace" -l bpf-summary
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -l kernel-syscall-graph
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -l sched
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -l show-on-off-events
-complete -c pmc -n "__fish_pmc_using_subcommand trace" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s i -l input -d 'Recording to read; `-` is stdin [default: stdin if it is a pipe or file, else perf.data]' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s s -l symbol -d 'The function' -r
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s d -l dsos -l dso -d 'Only functions of these programs and libraries' -r
@@ -721,6 +721,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l objdump -r
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l addr2line -r
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l data-type -r
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l idle -d 'Include the waiting time of idle threads, such as the workers of a pool'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-join -d 'Do not complete truncated stacks from other samples of the thread'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s n -l show-nr-samples -d 'Also show the number of samples (replaces percentages in perf\'s row format)'
@@ -753,7 +754,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l insn-stat
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l type-stat
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l skip-empty
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l ignore-vmlinux
-complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l vs -d 'Recordings of a new version, to compare as a group with the recordings before --vs' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l fail-if -d 'Exit with status 1 if this condition holds, such as \'worse > 3% and p < 0.01\', and with status 2 if the recordings cannot tell' -r
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l format -d 'With --fail-if, print the answer as annotations and a step summary for GitHub Actions, or as a JUnit report' -r -f -a "github\t''
@@ -779,6 +779,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand diff" -l kallsyms -d 'Copy of th
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s k -l vmlinux -d 'Recorded kernel\'s image with symbols (vmlinux)' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l debuginfod -d 'debuginfod servers to ask for missing files, instead of those in DEBUGINFOD_URLS' -r
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s b -l baseline-only -d 'Show only rows that exist in the baseline'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s p -l period -d 'Show the sum of periods'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s F -l formula -d 'Show how each value was computed'
@@ -797,7 +798,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand diff" -s v -l verbose
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s m -l modules
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s D -l dump-raw-trace
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l cycles-hist
-complete -c pmc -n "__fish_pmc_using_subcommand diff" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand compare" -s r -l repeat -d 'Number of counted runs, and of profiled runs, of each command [default: 10; with --fail-if, as many profiled runs as the condition needs]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand compare" -l budget -d 'Time after which pmc adds no more runs for --fail-if' -r
 complete -c pmc -n "__fish_pmc_using_subcommand compare" -l warmup -d 'Run each command N times without counting first' -r
@@ -812,8 +812,8 @@ complete -c pmc -n "__fish_pmc_using_subcommand compare" -l fail-if -d 'Exit wit
 complete -c pmc -n "__fish_pmc_using_subcommand compare" -l format -d 'With --fail-if, print the answer as annotations and a step summary for GitHub Actions, or as a JUnit report' -r -f -a "github\t''
 junit\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand compare" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
-complete -c pmc -n "__fish_pmc_using_subcommand compare" -s j -l json -d 'Print one JSON document'
 complete -c pmc -n "__fish_pmc_using_subcommand compare" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand compare" -s j -l json -d 'Print one JSON document'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s i -l input -d 'The recording' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s F -l fields -d 'Fields to print; +NAME and -NAME change the default; a prefix hw:, sw:, trace: or raw: selects the event type' -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l stop-bt -d 'Stop call chains after these functions' -r
@@ -848,6 +848,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand script" -l insn-trace -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l graph-function -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l addr-range -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand script" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s G -l hide-call-graph -d 'Do not print call chains'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l stitch-lbr -d 'Complete LBR call chains (record --call-graph lbr) from earlier samples of the thread'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l idle -d 'Include the waiting time of idle threads, such as the workers of a pool'
@@ -892,7 +893,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand script" -s d -l debug-mode
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l call-trace
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l call-ret-trace
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l xed
-complete -c pmc -n "__fish_pmc_using_subcommand script" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and not __fish_seen_subcommand_from record user contention" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and not __fish_seen_subcommand_from record user contention" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and not __fish_seen_subcommand_from record user contention" -f -a "record" -d 'Record waits for locks into a file'
@@ -975,6 +975,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand probe" -l target-ns -r
 complete -c pmc -n "__fish_pmc_using_subcommand probe" -s k -l vmlinux -r
 complete -c pmc -n "__fish_pmc_using_subcommand probe" -s s -l source -r
 complete -c pmc -n "__fish_pmc_using_subcommand probe" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand probe" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand probe" -s n -l dry-run -d 'Only print what would be added or deleted'
 complete -c pmc -n "__fish_pmc_using_subcommand probe" -s f -l force -d 'If an event with the new name exists, add a suffix to the name'
 complete -c pmc -n "__fish_pmc_using_subcommand probe" -l externs -d 'With -V, also show the variables outside of functions'
@@ -986,13 +987,12 @@ complete -c pmc -n "__fish_pmc_using_subcommand probe" -l cache
 complete -c pmc -n "__fish_pmc_using_subcommand probe" -l demangle
 complete -c pmc -n "__fish_pmc_using_subcommand probe" -l demangle-kernel
 complete -c pmc -n "__fish_pmc_using_subcommand probe" -l range
-complete -c pmc -n "__fish_pmc_using_subcommand probe" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and not __fish_seen_subcommand_from record latency timehist map script" -s i -l input -d 'Recording to read [default: perf.data]' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and not __fish_seen_subcommand_from record latency timehist map script" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and not __fish_seen_subcommand_from record latency timehist map script" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and not __fish_seen_subcommand_from record latency timehist map script" -s f -l force -d 'No effect: pmc reads recordings of any owner'
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and not __fish_seen_subcommand_from record latency timehist map script" -s v -l verbose -d 'No effect: damage and losses are always reported'
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and not __fish_seen_subcommand_from record latency timehist map script" -s D -l dump-raw-trace -d 'Not supported: pmc script -D dumps all records'
-complete -c pmc -n "__fish_pmc_using_subcommand sched; and not __fish_seen_subcommand_from record latency timehist map script" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and not __fish_seen_subcommand_from record latency timehist map script" -f -a "record" -d 'Record the scheduler\'s events; options as for pmc record'
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and not __fish_seen_subcommand_from record latency timehist map script" -f -a "latency" -d 'Show the delays of each task between waking and running'
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and not __fish_seen_subcommand_from record latency timehist map script" -f -a "timehist" -d 'Show each time that a task ran, and how long it had waited'
@@ -1227,6 +1227,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand export" -l service -d 'Name of t
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l service-version -d 'Version of the service (otlp, parquet, --push)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l host -d 'Name of the recorded host (otlp, parquet, --push) [default: the recorded name]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand export" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l idle -d 'Include the waiting time of idle threads, such as the workers of a pool'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l no-join -d 'Do not complete truncated stacks from other samples of the thread'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l stitch-lbr -d 'Complete LBR call chains (record --call-graph lbr) from earlier samples of the thread'
@@ -1241,7 +1242,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand export" -l no-debuginfod -d 'Use
 complete -c pmc -n "__fish_pmc_using_subcommand export" -s q -l quiet -d 'Print no messages except errors'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l no-symbols -d 'Do not look up functions of programs and libraries; see pmc symbolize (parquet)'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l aggregate -d 'Export sums of periods instead of the time of each sample (otlp)'
-complete -c pmc -n "__fish_pmc_using_subcommand export" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s i -l input -d 'The recording' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s o -l output -d 'File to write (gmon: directory, parquet: start of two names); its extension selects the format; `-` is stdout' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s e -l event -d 'Export only this event [default: all if the format supports several, else the first]' -r
@@ -1264,6 +1264,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l kallsyms -d 'Copy
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s k -l vmlinux -d 'Recorded kernel\'s image with symbols (vmlinux)' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l debuginfod -d 'debuginfod servers to ask for missing files, instead of those in DEBUGINFOD_URLS' -r
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l idle -d 'Include the waiting time of idle threads, such as the workers of a pool'
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l no-join -d 'Do not complete truncated stacks from other samples of the thread'
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l stitch-lbr -d 'Complete LBR call chains (record --call-graph lbr) from earlier samples of the thread'
@@ -1276,31 +1277,30 @@ complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l no-demangle -d 'S
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l no-cache -d 'Do not cache symbol lookups for later runs'
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l no-debuginfod -d 'Use neither debuginfod servers nor files fetched from them earlier'
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s q -l quiet -d 'Print no messages except errors'
-complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand symbolize" -s o -l output -d 'File to write instead of replacing the table' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand symbolize" -l symfs -d 'Root directory of the recorded machine, for programs' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand symbolize" -l debuginfod -d 'debuginfod servers to ask for missing files, instead of those in DEBUGINFOD_URLS' -r
 complete -c pmc -n "__fish_pmc_using_subcommand symbolize" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand symbolize" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand symbolize" -l no-cache -d 'Do not cache symbol lookups for later runs'
 complete -c pmc -n "__fish_pmc_using_subcommand symbolize" -l no-debuginfod -d 'Use neither debuginfod servers nor files fetched from them earlier'
 complete -c pmc -n "__fish_pmc_using_subcommand symbolize" -s q -l quiet -d 'Print no messages except errors'
-complete -c pmc -n "__fish_pmc_using_subcommand symbolize" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s i -l input -d 'The recording' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s v -l verbose -d 'Show every field of each event\'s perf_event_attr'
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s F -l freq -d 'Show the sample frequency or period'
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s g -l group -d 'Show groups in braces'
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -l trace-fields -d 'Show tracepoint fields'
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s f -l force
-complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s i -l input -d 'The recording' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s H -l with-hits -d 'List only files with samples'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s k -l kernel -d 'Print the running kernel\'s build-id'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s m -l kernel-maps -d 'List the running kernel and its modules with build-ids and addresses'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s f -l force
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s v -l verbose
-complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -s i -l input -d 'Recording to read; `-` is stdin [default: stdin if it is a pipe or file, else perf.data]' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -s o -l output -d 'Output file; `-` is stdout. An existing file is renamed to FILE.old' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -l known-build-ids -d 'Use these build-ids for the files at these paths; file://LIST reads one pair per line' -r
@@ -1313,6 +1313,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand inject" -l vm-time-correlation -
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -l guest-data -r
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -l guestmount -r
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -s b -l build-ids -d 'Insert the build-ids of files with samples'
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -l buildid-all -d 'Insert the build-ids of all mapped files'
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -s B -l mmap2-buildids -d 'Drop mappings of files without samples, and identify the other files by build-id'
@@ -1325,7 +1326,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand inject" -s v -l verbose
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -l ignore-vmlinux
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -l strip
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -s s -l sched-stat
-complete -c pmc -n "__fish_pmc_using_subcommand inject" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand data; and not __fish_seen_subcommand_from convert" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand data; and not __fish_seen_subcommand_from convert" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand data; and not __fish_seen_subcommand_from convert" -f -a "convert" -d 'Convert the samples to another format'
@@ -1348,11 +1348,11 @@ complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -l target-ns -d '
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -l debuginfod -d 'With -a and -u: also fetch debug information from DEBUGINFOD_URLS and cache it' -r
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s k -l kcore -r
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s P -l purge-all -d 'Remove everything'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s l -l list -d 'List the cache'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s v -l verbose -d 'Print the action taken for each file'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s f -l force
-complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand archive" -s o -l output -d 'Output file [default: FILE.archive]' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand archive" -l symfs -d 'Root directory of the recorded machine, for programs and sources' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand archive" -l kallsyms -d 'Copy of the recorded machine\'s /proc/kallsyms' -r -F
@@ -1360,6 +1360,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand archive" -s k -l vmlinux -d 'Rec
 complete -c pmc -n "__fish_pmc_using_subcommand archive" -l debuginfod -d 'debuginfod servers to ask for missing files, instead of those in DEBUGINFOD_URLS' -r
 complete -c pmc -n "__fish_pmc_using_subcommand archive" -l exclude-buildids -d 'Exclude the build-ids listed in this file, one per line' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand archive" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand archive" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand archive" -l no-code -d 'Include neither machine code nor source lines'
 complete -c pmc -n "__fish_pmc_using_subcommand archive" -l with-source -d 'Include whole source files instead of the lines around the sampled code'
 complete -c pmc -n "__fish_pmc_using_subcommand archive" -l with-debug -d 'Include the code of callers, and the names of all variables in programs and libraries with samples'
@@ -1369,20 +1370,20 @@ complete -c pmc -n "__fish_pmc_using_subcommand archive" -l no-debuginfod -d 'Us
 complete -c pmc -n "__fish_pmc_using_subcommand archive" -l perf -d 'Pack the files with the recording\'s symbols in perf\'s format'
 complete -c pmc -n "__fish_pmc_using_subcommand archive" -l all -d 'Include the recording in the archive'
 complete -c pmc -n "__fish_pmc_using_subcommand archive" -l unpack -d 'Unpack into the build-id cache'
-complete -c pmc -n "__fish_pmc_using_subcommand archive" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand kallsyms" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
-complete -c pmc -n "__fish_pmc_using_subcommand kallsyms" -s v -l verbose
 complete -c pmc -n "__fish_pmc_using_subcommand kallsyms" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand kallsyms" -s v -l verbose
 complete -c pmc -n "__fish_pmc_using_subcommand config" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand config" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand config" -s l -l list -d 'Show all settings'
 complete -c pmc -n "__fish_pmc_using_subcommand config" -l system -d 'Use only /etc/perfconfig'
 complete -c pmc -n "__fish_pmc_using_subcommand config" -l user -d 'Use only ~/.perfconfig'
-complete -c pmc -n "__fish_pmc_using_subcommand config" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -l unit -d 'List only events of this PMU' -r
 complete -c pmc -n "__fish_pmc_using_subcommand list" -l import -d 'Import events and metrics from a copy of Intel\'s perfmon repository, Arm\'s data or the kernel\'s pmu-events' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand list" -s o -l output -d 'Write the list to this file' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand list" -l limit -d 'Maximum number of events; 0 prints all [default: all]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand list" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand list" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -s l -l long -d 'Show attr fields, aliases, units, tracepoint fields and metric formulas'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -s d -l desc -d 'Show descriptions (default; --no-desc shows only names)'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -l no-desc -d 'Do not show descriptions'
@@ -1391,18 +1392,17 @@ complete -c pmc -n "__fish_pmc_using_subcommand list" -s j -l json -d 'Print one
 complete -c pmc -n "__fish_pmc_using_subcommand list" -l raw-dump -d 'Print the names of usable events on one line, as perf does for shell completion'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -l names -d 'Print names only, one per line, without trying them (for shell completion)'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -l debug
-complete -c pmc -n "__fish_pmc_using_subcommand list" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand info" -l limit -d 'Maximum number of the recording\'s events, of IDs per event, and of build-ids; 0 shows all' -r
 complete -c pmc -n "__fish_pmc_using_subcommand info" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand info" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand info" -l header -d 'Show only the recording\'s header, like perf report --header-only'
 complete -c pmc -n "__fish_pmc_using_subcommand info" -l counters -d 'Show only the counters: their number, class and width, how many are free, and which processes use them'
 complete -c pmc -n "__fish_pmc_using_subcommand info" -s j -l json -d 'Print one JSON document (`version` changes when the meaning of a field changes)'
-complete -c pmc -n "__fish_pmc_using_subcommand info" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand mcp" -l max-seconds -d 'With --allow-record: maximum duration of a recording or comparison, in seconds' -r
 complete -c pmc -n "__fish_pmc_using_subcommand mcp" -l max-size -d 'With --allow-record: maximum size of a recording, such as 100M' -r
 complete -c pmc -n "__fish_pmc_using_subcommand mcp" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
-complete -c pmc -n "__fish_pmc_using_subcommand mcp" -l allow-record -d 'Allow the tools record and stat_compare, which run commands as this user'
 complete -c pmc -n "__fish_pmc_using_subcommand mcp" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand mcp" -l allow-record -d 'Allow the tools record and stat_compare, which run commands as this user'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt rm hold attach" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt rm hold attach" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt rm hold attach" -f -a "add" -d 'Open an event and keep it running until it is removed'
@@ -1484,25 +1484,25 @@ complete -c pmc -n "__fish_pmc_using_subcommand start" -l no-pager -d 'Do not us
 complete -c pmc -n "__fish_pmc_using_subcommand start" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand stop" -s o -l output -d 'Output file for the samples of --profile' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand stop" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
-complete -c pmc -n "__fish_pmc_using_subcommand stop" -s j -l json -d 'Print one JSON document'
 complete -c pmc -n "__fish_pmc_using_subcommand stop" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand stop" -s j -l json -d 'Print one JSON document'
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s f -d 'Lock file to use instead of PCP\'s' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s D -d 'Stay in the foreground (the default)'
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s d -d 'Go to the background once the lock is held; any failure is reported before that'
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -l create -d 'Create the lock file if it is missing, for an agent that starts later (PCP\'s directory requires root)'
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -l json -d 'Print a JSON object to stdout once the lock is held: file, holder, other holders, agents'
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s v -l version -d 'Print the version'
-complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand version" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
-complete -c pmc -n "__fish_pmc_using_subcommand version" -s v -l build-options -d 'Also show the features of this build'
 complete -c pmc -n "__fish_pmc_using_subcommand version" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand version" -s v -l build-options -d 'Also show the features of this build'
 complete -c pmc -n "__fish_pmc_using_subcommand help" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand help" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand help" -s a -l all
 complete -c pmc -n "__fish_pmc_using_subcommand help" -s m -l man
 complete -c pmc -n "__fish_pmc_using_subcommand help" -s i -l info
 complete -c pmc -n "__fish_pmc_using_subcommand help" -s w -l web
-complete -c pmc -n "__fish_pmc_using_subcommand help" -s h -l help -d 'Print help'
 
 # --- what the parser cannot know: this machine's events, its PMUs' terms, and what runs now ---
 
