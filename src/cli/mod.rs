@@ -33,6 +33,7 @@ pub(crate) mod report;
 pub(crate) mod reserve;
 pub(crate) mod sched;
 pub(crate) mod script;
+pub(crate) mod spelling;
 pub(crate) mod start;
 pub(crate) mod stat;
 pub(crate) mod symbolize;
@@ -143,53 +144,6 @@ fn filled<A: Args>(command: clap::Command) -> clap::Command {
         Some(about) => filled.about(about).long_about(None::<&str>),
         None => filled,
     }
-}
-
-/// Inserts `=` before the value of a short option with an optional value: perf accepts `-z3`, but clap
-/// requires `-z=3`. `words` are the words after the command's name. Stops at the first word that is not an
-/// option, which starts the command to run.
-pub(crate) fn part_glued_values<A: Args>(words: &mut [std::ffi::OsString]) {
-    let command = A::augment_args(clap::Command::new("pmc"));
-    let mut at = 0;
-    while let Some(word) = words.get(at).and_then(|word| word.to_str()).filter(|word| word.starts_with('-')) {
-        let value_follows = match word.strip_prefix("--") {
-            Some("") => return,
-            Some(long) => takes_next_word(&command, long),
-            None => match short_value(&command, word) {
-                Some((option, before, value)) if option.is_require_equals_set() => {
-                    if !value.is_empty() && !value.starts_with('=') {
-                        words[at] = format!("{before}={value}").into();
-                    }
-                    false
-                }
-                Some((_, _, value)) => value.is_empty(),
-                None => false,
-            },
-        };
-        at += 1 + usize::from(value_follows);
-    }
-}
-
-/// Whether the word after a long option is the option's value.
-fn takes_next_word(command: &clap::Command, long: &str) -> bool {
-    let option = command.get_arguments().find(|option| option.get_long() == Some(long));
-    option.is_some_and(|option| option.get_action().takes_values() && !option.is_require_equals_set())
-}
-
-/// Finds the option that takes a value in a word of short options (`-ab`). Returns the option, the part of
-/// the word up to and including its letter, and the rest.
-fn short_value<'c, 'w>(
-    command: &'c clap::Command,
-    word: &'w str,
-) -> Option<(&'c clap::Arg, &'w str, &'w str)> {
-    let takes_value = |letter: char| {
-        let option = command.get_arguments().find(|option| option.get_short() == Some(letter))?;
-        option.get_action().takes_values().then_some(option)
-    };
-    word.char_indices().skip(1).find_map(|(place, letter)| {
-        let (before, value) = word.split_at(place + letter.len_utf8());
-        Some((takes_value(letter)?, before, value))
-    })
 }
 
 /// Returns the options of `A` with their default values. Commands and personalities that run another command

@@ -46,18 +46,17 @@ use std::io::{BufRead, Write};
 use std::path::Path;
 
 use clap::error::ErrorKind;
-use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser as _};
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
 use crate::cli::perf_only::{FREEBSD_ONLY, PERF_ONLY};
 use crate::cli::perf_options::{self, OptionTreatment};
 use crate::cli::persist::PersistCommand;
-use crate::cli::record::RecordArgs;
 use crate::cli::report::ReportArgs;
 use crate::cli::sched::SchedCommand;
-use crate::cli::{Cli, Command, defaults, part_glued_values};
+use crate::cli::{Cli, Command, defaults, spelling};
 use crate::config::{Config, ConfigFiles};
 use pmc_command::warning::CommandWarning;
-use pmc_command::{gate, pager, sampling_options};
+use pmc_command::{gate, pager};
 use pmc_symbols::symbol::disassemble;
 use pmc_sys::error::{Error, Exit, Result, say};
 use pmc_sys::host::Host;
@@ -124,14 +123,15 @@ fn carry_out_typed(command: Command, columns: Option<&pmcstat::PmcstatColumns>) 
 
 /// Parses and runs the command line `words`, which begin with the program's name. Prints its error, and
 /// returns the exit status.
-pub fn carry_out(words: Vec<OsString>) -> Exit {
+pub fn carry_out(mut words: Vec<OsString>) -> Exit {
     if let Some(exit) = words.get(1..).and_then(netbsd::if_old) {
         return exit;
     }
     if let Some(answered) = words.get(1).and_then(|word| listings::answer(word, Command::NAMES, &parser)) {
         return ended(answered);
     }
-    let (mut cli, matches) = match parse(words.clone()) {
+    spelling::rewrite(&mut words, &mut parser());
+    let (mut cli, matches) = match parse(&words) {
         Ok(typed) => typed,
         Err(answer) if answer.kind() == ErrorKind::DisplayHelp => return ended(print_help(&words)),
         Err(answer) => return show(&answer),
@@ -200,7 +200,8 @@ fn show(answer: &clap::Error) -> Exit {
 /// Prints the `--help` of this command, or of pmc if `command` is empty.
 fn help(command: &[String]) -> Exit {
     let words = ["pmc"].into_iter().chain(command.iter().map(String::as_str)).chain(["--help"]);
-    let words = joined_words(words.map(OsString::from).collect());
+    let mut words = words.map(OsString::from).collect();
+    spelling::rewrite(&mut words, &mut parser());
     match parser().try_get_matches_from(&words) {
         Err(answer) if answer.kind() == ErrorKind::DisplayHelp => ended(print_help(&words)),
         Err(answer) => show(&answer),
@@ -216,23 +217,9 @@ fn help(command: &[String]) -> Exit {
 }
 
 /// Parses the command line. Also returns clap's matches, which include the positions of values.
-fn parse(words: Vec<OsString>) -> std::result::Result<(Cli, ArgMatches), clap::Error> {
-    let mut words = joined_words(words);
-    let first = first_word(&words);
-    let is_sched = first.is_some_and(|at| words[at] == "sched");
-    let record = first.map(|at| at + usize::from(is_sched));
-    if let Some(at) = record.filter(|at| words.get(*at).is_some_and(|word| word == "record")) {
-        part_glued_values::<RecordArgs>(&mut words[at + 1..]);
-    }
-    let matches_of = |words: &[OsString]| {
-        parser().try_get_matches_from(words).map_err(|error| usage::with_command(error, words, parser()))
-    };
-    let mut matches = matches_of(&words)?;
-    if let Some(at) = mode_behind_g(&words, &matches) {
-        let mode = std::mem::replace(&mut words[at], "--call-graph=".into());
-        words[at].push(mode);
-        matches = matches_of(&words)?;
-    }
+fn parse(words: &[OsString]) -> std::result::Result<(Cli, ArgMatches), clap::Error> {
+    let parsed = parser().try_get_matches_from(words);
+    let matches = parsed.map_err(|error| usage::with_command(error, words, parser()))?;
     let mut cli = Cli::from_arg_matches(&matches)?;
     let places = |matches: &ArgMatches| -> Vec<usize> {
         let places = |of| matches.indices_of(of).into_iter().flatten().collect::<Vec<usize>>();
@@ -264,25 +251,6 @@ fn parser() -> clap::Command {
     perf_options::add(Cli::command())
 }
 
-/// Returns the index of the command's name: the first word that is neither an option nor an option's value.
-fn first_word(words: &[OsString]) -> Option<usize> {
-    const TAKE_A_WORD: [&str; 4] = ["--buildid-dir", "--debug", "--debug-file", "--debugfs-dir"];
-    let is_value = |at: usize| TAKE_A_WORD.iter().any(|option| words[at - 1] == *option);
-    (1..words.len()).find(|&at| !words[at].as_encoded_bytes().starts_with(b"-") && !is_value(at))
-}
-
-/// Returns the index of a call-chain mode directly after `-g`, if there is one. Such a word is a value for
-/// `--call-graph`, not a command.
-fn mode_behind_g(words: &[OsString], matches: &ArgMatches) -> Option<usize> {
-    let ("record" | "top", typed) = matches.subcommand()? else { return None };
-    let command = typed.indices_of("command")?;
-    let is_behind_g = typed.indices_of("stacks")?.any(|at| command.clone().next() == Some(at + 1));
-    let at = words.len() - command.len();
-    let is_mode =
-        words[at].to_str().is_some_and(|mode| sampling_options::call_graph(Some(mode), true).is_ok());
-    (is_behind_g && is_mode && words[at - 1] != "--").then_some(at)
-}
-
 /// Handles options that perf implements and pmc does not: ignores or rejects them.
 ///
 /// # Errors
@@ -307,31 +275,6 @@ fn answer_perf_options(matches: &ArgMatches) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Joins the two words of `stat record` and of `stat report`, between which options may appear. Replaces
-/// `trace record` with `record` and its options.
-fn joined_words(mut words: Vec<OsString>) -> Vec<OsString> {
-    let is_second = |word: &OsString| word == "record" || word == "report";
-    let Some(first) = first_word(&words) else { return words };
-    if words[first] == "trace" && words.get(first + 1).is_some_and(|word| word == "record") {
-        let record = ["record", "-e", "raw_syscalls:sys_enter,raw_syscalls:sys_exit"];
-        words.splice(first..first + 2, record.map(OsString::from));
-        return words;
-    }
-    if words[first] != "stat" || !words.iter().skip(first + 1).any(is_second) {
-        return words;
-    }
-    // Only the parser knows which word is the first positional argument.
-    let Ok(Command::Stat(typed)) = Cli::try_parse_from(&words).map(|cli| cli.command) else { return words };
-    let at = words.len() - typed.counted.command.len();
-    if let Some(second) = typed.counted.command.first().filter(|_| words[at - 1] != "--")
-        && is_second(second)
-    {
-        words.remove(at);
-        words[first] = ["stat-", &second.to_string_lossy()].concat().into();
-    }
-    words
 }
 
 /// Applies perf's settings to options that were not given on the command line.
