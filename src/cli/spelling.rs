@@ -25,8 +25,14 @@ struct SpellingRule {
 const RULES: &[SpellingRule] = &[
     SpellingRule { commands: &["trace"], rewrite: record_system_calls },
     SpellingRule { commands: &["stat"], rewrite: join_subcommand },
-    SpellingRule { commands: &["record"], rewrite: separate_optional_values },
-    SpellingRule { commands: &["record", "top"], rewrite: join_mode_after_g },
+    SpellingRule {
+        commands: &["record"],
+        rewrite: |words, name, parser| separate_optional_values(words, name, parser),
+    },
+    SpellingRule {
+        commands: &["record", "top"],
+        rewrite: |words, name, parser| join_mode_after_g(words, name, parser),
+    },
 ];
 
 /// Rewrites perf's spellings in a command line, which begins with the program's name.
@@ -74,7 +80,7 @@ fn join_subcommand(words: &mut Vec<OsString>, name: usize, parser: &mut Command)
 }
 
 /// Inserts `=` before the value of a short option with an optional value: `-z=3`.
-fn separate_optional_values(words: &mut Vec<OsString>, name: usize, parser: &mut Command) {
+fn separate_optional_values(words: &mut [OsString], name: usize, parser: &mut Command) {
     let is_glued = |word: &OsString| {
         let word = word.as_encoded_bytes();
         word.len() > 2 && word[0] == b'-' && word[1] != b'-'
@@ -92,7 +98,7 @@ fn separate_optional_values(words: &mut Vec<OsString>, name: usize, parser: &mut
 }
 
 /// A call-chain method directly after `-g` is its value, and not a command to run.
-fn join_mode_after_g(words: &mut Vec<OsString>, name: usize, parser: &mut Command) {
+fn join_mode_after_g(words: &mut [OsString], name: usize, parser: &mut Command) {
     let is_mode = |word: &OsString| {
         word.to_str().is_some_and(|mode| sampling_options::call_graph(Some(mode), true).is_ok())
     };
