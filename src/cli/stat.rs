@@ -1,8 +1,33 @@
-//! Options of `pmc stat`.
+//! Options of `pmc stat`, `pmc stat record` and `pmc stat report`, and their conversion to requests.
+//!
+//! The conversion checks the rules that clap cannot express. It does not open any files. All errors are usage
+//! errors (exit status 2).
 
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
+
+use pmc_analysis::analysis::counts::{LoggedCounts, StatReportRequest};
+use pmc_analysis::profile::counts::{Aggregation, CacheLevel};
+use pmc_analysis::profile::gate::GateCondition;
+use pmc_analysis::profile::metrics::RequestedMetrics;
+use pmc_analysis::profile::metrics::library::UserMetric;
+use pmc_command::input;
+use pmc_command::plan::{self, delay, duration};
+use pmc_command::sampling_options::{self, TargetArgs, overridden, pfm_events};
+use pmc_command::warning::CommandWarning;
+use pmc_events::counter::Levels;
+use pmc_events::counter::metric_events::MetricEventGrouping;
+use pmc_recording::recording::plan::MeasurementScope;
+use pmc_recording::recording::stat_request::{
+    CgroupChoice, ComparedCommand, EventSelection, Repeat, StatRequest, StatTiming,
+};
+use pmc_sys::error::{Error, Result};
+use pmc_sys::host::Host;
+use pmc_text::terminal::Stream;
+use pmc_text::units::MS;
+use pmc_view::gate::CiFormat;
+use pmc_view::stat::{StatDestination, StatFormat, StatLayout};
 
 /// Count events while a command runs, in running processes, or on whole CPUs.
 #[derive(Debug, Args)]
@@ -117,7 +142,7 @@ pub(crate) struct StatDisplayArgs {
 
     /// Print one row per cache of this level (L2) [default: the last level]
     #[arg(long, value_name = "LEVEL", group = "aggregation", num_args = 0..=1, require_equals = true, default_missing_value = "", help_heading = "Rows", hide_short_help = true)]
-    pub(crate) per_cache: Option<String>,
+    pub(crate) per_cache: Option<CacheLevel>,
 
     /// Print one row per die
     #[arg(long, group = "aggregation", help_heading = "Rows", hide_short_help = true)]
@@ -161,6 +186,7 @@ pub(crate) struct StatDisplayArgs {
         long = "field-separator",
         value_name = "SEP",
         conflicts_with = "json",
+        value_parser = separator,
         help_heading = "Output"
     )]
     pub(crate) field_separator: Option<String>,
@@ -191,12 +217,12 @@ pub(crate) struct StatDisplayArgs {
     pub(crate) metric_only: bool,
 
     /// Metrics by name or group, such as IPC, GHz, TopdownL1 or tma_memory_bound (see pmc list metric)
-    #[arg(short = 'M', long = "metrics", value_name = "NAME|GROUP,…", action = ArgAction::Append, help_heading = "Metrics")]
+    #[arg(short = 'M', long = "metrics", value_name = "NAME|GROUP,…", value_delimiter = ',', action = ArgAction::Append, help_heading = "Metrics")]
     pub(crate) metrics: Vec<String>,
 
     /// Define a metric: 'name=expression over events'
     #[arg(long = "metric", value_name = "NAME=EXPR", action = ArgAction::Append, help_heading = "Metrics", hide_short_help = true)]
-    pub(crate) expressions: Vec<String>,
+    pub(crate) expressions: Vec<UserMetric>,
 
     /// Show how pipeline slots are used, as a top-down tree (see --td-level)
     #[arg(long, help_heading = "Metrics")]
@@ -438,4 +464,334 @@ pub(crate) struct CountArgs {
     /// Command to run, with its arguments
     #[arg(trailing_var_arg = true, value_name = "COMMAND", value_hint = clap::ValueHint::CommandWithArguments)]
     pub(crate) command: Vec<std::ffi::OsString>,
+}
+
+impl StatArgs {
+    /// Returns what to count, and how to print it.
+    ///
+    /// # Errors
+    /// Fails if options cannot be combined, or a target does not exist.
+    pub(crate) fn request(self, host: &Host) -> Result<(StatRequest, StatLayout)> {
+        let Self { counted, to, shown } = self;
+        let layout = StatLayout {
+            interval_clear: counted.interval_clear,
+            table: counted.table,
+            listen: counted.listen.clone(),
+            ci: counted.format.as_deref().and_then(CiFormat::named),
+            ..layout(&shown, to)?
+        };
+        Ok((counted.request(shown, host)?, layout))
+    }
+}
+
+impl StatRecordArgs {
+    /// Returns what to count and to write to a file, and how to print it.
+    ///
+    /// # Errors
+    /// Fails if options cannot be combined, or a target does not exist.
+    pub(crate) fn request(self, host: &Host) -> Result<(StatRequest, StatLayout)> {
+        let Self { counted, output, shown } = self;
+        if let Some(option) = counted.part_option() {
+            return Err(Error::usage(format!(
+                "{option} splits counts into rows, which a recording does not support"
+            ))
+            .why("perf's records identify only events, CPUs and threads")
+            .try_this(format!("pmc stat {option} with -x, or -j")));
+        }
+        let several =
+            [(counted.repeat.is_some(), "-r"), (counted.exact, "--exact"), (!counted.vs.is_empty(), "--vs")];
+        if let Some((_, option)) = several.iter().find(|(is_typed, _)| *is_typed) {
+            return Err(Error::usage(format!(
+                "{option} repeats the run, but a recording contains only one run"
+            ))
+            .try_this("make a recording for each run, or use -r without `record`"));
+        }
+        if counted.cgroups.is_some() || counted.for_each_cgroup.is_some() {
+            return Err(Error::usage("a recording cannot contain events limited to a cgroup")
+                .why("perf's records identify only events, CPUs and threads")
+                .try_this("pmc stat -I TIME -x, or -j, which print them"));
+        }
+        if output.as_os_str() == "-" && Stream::Output.is_terminal() {
+            return Err(Error::usage("a recording is binary, and standard output is a terminal")
+                .try_this("-o FILE, or: pmc stat record -o - … | pmc stat report"));
+        }
+        let layout = StatLayout {
+            interval_clear: counted.interval_clear,
+            table: counted.table,
+            listen: counted.listen.clone(),
+            ci: counted.format.as_deref().and_then(CiFormat::named),
+            ..layout(&shown, OutputFileArgs { output: None, append: false })?
+        };
+        Ok((StatRequest { recording: Some(output), ..counted.request(shown, host)? }, layout))
+    }
+}
+
+impl StatReportArgs {
+    /// Returns which counts to show, and how.
+    ///
+    /// # Errors
+    /// Fails if `--append` is given without a file.
+    pub(crate) fn request(self) -> Result<(StatReportRequest, StatLayout)> {
+        let Self { file, input, to, shown, log_exit, log_cswitch } = self;
+        let request = StatReportRequest {
+            log: match (log_exit, log_cswitch) {
+                (true, _) => Some(LoggedCounts::Exits),
+                (_, true) => Some(LoggedCounts::Slices),
+                _ => None,
+            },
+            input: input::input(input.as_ref().or(file.as_ref())),
+            aggregation: Some(shown.aggregation()).filter(|typed| *typed != Aggregation::Global),
+            no_merge: shown.no_merge,
+            scale: !shown.no_scale,
+            metrics: shown.requested_metrics(),
+        };
+        Ok((request, layout(&shown, to)?))
+    }
+}
+
+/// Returns the layout that `stat` and `stat report` have in common.
+fn layout(shown: &StatDisplayArgs, to: OutputFileArgs) -> Result<StatLayout> {
+    if to.append && to.output.is_none() {
+        return Err(Error::usage("--append requires a file").try_this("add -o FILE"));
+    }
+    Ok(StatLayout {
+        format: match (&shown.field_separator, shown.json) {
+            (Some(separator), _) => StatFormat::Csv(separator.clone()),
+            (_, Some(2)) => StatFormat::Document,
+            (_, Some(_)) => StatFormat::JsonLines,
+            _ => StatFormat::Text,
+        },
+        to: match (to.output, shown.log_fd) {
+            (Some(path), _) => StatDestination::File(path),
+            (_, Some(fd)) => StatDestination::Descriptor(fd),
+            _ => StatDestination::Stderr,
+        },
+        append: to.append,
+        big_num: !shown.no_big_num,
+        metric_only: shown.metric_only,
+        summary: shown.summary,
+        csv_summary: !shown.no_csv_summary,
+        quiet: shown.quiet,
+        openmetrics: shown.openmetrics.clone(),
+        ..StatLayout::default()
+    })
+}
+
+impl StatDisplayArgs {
+    fn requested_metrics(&self) -> RequestedMetrics {
+        RequestedMetrics {
+            names: self.metrics.clone(),
+            expressions: self.expressions.clone(),
+            topdown: self.topdown.then_some(self.td_level.max(1)),
+            thresholds: !self.metric_no_threshold,
+        }
+    }
+
+    fn aggregation(&self) -> Aggregation {
+        if let Some(CacheLevel(level)) = self.per_cache {
+            return Aggregation::Cache(level);
+        }
+        let options = [
+            (self.no_aggr, Aggregation::Cpu),
+            (self.per_thread, Aggregation::Thread),
+            (self.per_core, Aggregation::Core),
+            (self.per_cluster, Aggregation::Cluster),
+            (self.per_die, Aggregation::Die),
+            (self.per_socket, Aggregation::Socket),
+            (self.per_node, Aggregation::Node),
+        ];
+        let typed = options.into_iter().find(|(is_typed, _)| *is_typed);
+        typed.map_or(Aggregation::Global, |(_, aggregation)| aggregation)
+    }
+}
+
+impl CountArgs {
+    fn request(self, shown: StatDisplayArgs, host: &Host) -> Result<StatRequest> {
+        let mut scope = self.scope(shown.per_thread, host)?;
+        let mut warning = overridden(self.target());
+        let no_command = self.command.is_empty() && self.vs.is_empty();
+        if no_command && (self.repeat.is_some() || self.exact) {
+            let option = if self.exact { "--exact" } else { "-r" };
+            return Err(Error::usage(format!("{option} requires a command")));
+        }
+        if no_command && matches!(scope, MeasurementScope::Command) {
+            scope = sampling_options::whole_machine(host)?;
+            warning = Some(CommandWarning::WholeMachine);
+        }
+        let cgroups = self.cgroup_choice()?;
+        let aggregation = self.parts()?.unwrap_or_else(|| shown.aggregation());
+        self.check(&shown, &scope, aggregation)?;
+        let delay = delay(self.delay.as_deref(), self.control.is_some())?;
+        let versus = match self.vs.is_empty() {
+            true => Vec::new(),
+            false => ComparedCommand::all(self.command.clone(), &self.vs),
+        };
+        Ok(StatRequest {
+            warnings: warning.into_iter().map(Into::into).collect(),
+            selection: EventSelection {
+                filters: plan::tracepoint_filters(self.filter_places, self.filter)?,
+                perfevent_conf: self.perfevent_conf,
+                core_kind: self.cputype,
+                pmu: self.pmu_filter,
+                grouping: MetricEventGrouping {
+                    grouped: !self.metric_no_group,
+                    merged: !self.metric_no_merge,
+                },
+                events: self.events.into_iter().chain(pfm_events(&self.pfm_events)).collect(),
+                detailed: self.detailed,
+                null: self.null,
+                metrics: shown.requested_metrics(),
+            },
+            scope,
+            is_whole_machine: self.cpus.is_none(),
+            cgroups,
+            levels: match (self.all_user, self.all_kernel) {
+                (true, _) => Levels::User,
+                (_, true) => Levels::Kernel,
+                _ => Levels::AsWritten,
+            },
+            inherit: !self.no_inherit,
+            command: self.command,
+            timing: StatTiming {
+                interval_ns: self.interval.map(|text| duration("-I", &text, MS, MS)).transpose()?,
+                interval_count: self.interval_count,
+                timeout_ns: plan::timeout(self.timeout.as_deref())?,
+                delay,
+            },
+            repeat: Repeat {
+                runs: self.repeat,
+                exact: self.exact,
+                versus,
+                gate: self.fail_if.as_deref().map(str::parse::<GateCondition>).transpose()?,
+                shows_output: self.show_output,
+                warm_ups: self.warmup,
+                sync: self.sync,
+                pre: self.pre,
+                post: self.post,
+            },
+            aggregation,
+            no_merge: shown.no_merge,
+            scale: !shown.no_scale,
+            control: self.control,
+            reserve: self.reserve.parse()?,
+            verbose: shown.verbose > 0,
+            recording: None,
+            log_exit: self.log_exit,
+            log_cswitch: self.log_cswitch,
+        })
+    }
+
+    fn target(&self) -> TargetArgs<'_> {
+        TargetArgs {
+            pids: &self.pids,
+            tids: &self.tids,
+            user: self.uid.as_deref(),
+            cpus: self.cpus.as_deref(),
+            all_cpus: self.all_cpus,
+        }
+    }
+
+    fn scope(&self, per_thread: bool, host: &Host) -> Result<MeasurementScope> {
+        let has_no_target = self.pids.is_empty() && self.tids.is_empty() && self.uid.is_none();
+        let is_free = self.all_cpus || self.cpus.is_none() && self.command.is_empty();
+        if per_thread && has_no_target && is_free {
+            return Ok(MeasurementScope::AllThreads);
+        }
+        sampling_options::scope(self.target(), host)
+    }
+
+    fn cgroup_choice(&self) -> Result<CgroupChoice> {
+        let list = |text: &str| text.split(',').map(str::to_owned).collect::<Vec<_>>();
+        match (&self.cgroups, &self.for_each_cgroup) {
+            (Some(names), _) => Ok(CgroupChoice::InOrder(list(names))),
+            (_, Some(names)) if names.split(',').any(str::is_empty) => {
+                Err(Error::usage(format!("--for-each-cgroup {names}: a name is empty")))
+            }
+            (_, Some(names)) => Ok(CgroupChoice::Each(list(names))),
+            _ => Ok(CgroupChoice::None),
+        }
+    }
+
+    /// Returns the option that splits counts into parts, if there is one.
+    fn part_option(&self) -> Option<&'static str> {
+        match (self.children, self.user_kernel) {
+            (true, _) => Some("--children"),
+            (_, true) => Some("--user-kernel"),
+            _ => None,
+        }
+    }
+
+    /// Returns the aggregation for `--children` or `--user-kernel`, if one of them is given.
+    fn parts(&self) -> Result<Option<Aggregation>> {
+        let Some(option) = self.part_option() else { return Ok(None) };
+        if self.exact || !self.vs.is_empty() {
+            let other = if self.exact { "--exact" } else { "--vs" };
+            return Err(Error::usage(format!("{option} cannot be combined with {other}"))
+                .why("it splits the counts of a single run")
+                .try_this(format!("use only one of them; {option} -r N for several runs")));
+        }
+        if self.user_kernel {
+            return Ok(Some(Aggregation::Levels));
+        }
+        if self.all_cpus || self.cpus.is_some() {
+            return Err(Error::usage("--children requires processes, not CPUs")
+                .try_this("pmc stat --children -- COMMAND, or -p PID"));
+        }
+        Ok(Some(Aggregation::Children))
+    }
+
+    /// Rejects mutually exclusive options, and options without another option that they require.
+    fn check(
+        &self,
+        shown: &StatDisplayArgs,
+        scope: &MeasurementScope,
+        aggregation: Aggregation,
+    ) -> Result<()> {
+        if (self.cgroups.is_some() || self.for_each_cgroup.is_some())
+            && !matches!(scope, MeasurementScope::Cpus(_))
+        {
+            return Err(
+                Error::usage("cgroups can only be counted on whole CPUs").try_this("add -a, or -C CPUS")
+            );
+        }
+        let per_cpu =
+            !matches!(aggregation, Aggregation::Global | Aggregation::Thread) && !aggregation.is_parted();
+        if per_cpu && !matches!(scope, MeasurementScope::Cpus(_)) {
+            return Err(Error::usage(
+                "per-CPU, core, cache, die, socket or node rows require counting whole CPUs",
+            )
+            .try_this("add -a, or -C CPUS"));
+        }
+        if aggregation == Aggregation::Thread
+            && matches!(scope, MeasurementScope::Command | MeasurementScope::Cpus(_))
+        {
+            return Err(Error::usage("--per-thread requires running threads")
+                .try_this("-p PID, -t TID, -u USER, -a, or only --per-thread for all threads"));
+        }
+        if self.warmup > 0 && self.repeat.is_none() && self.vs.is_empty() {
+            return Err(Error::usage("--warmup requires -r or --vs").try_this("add -r N"));
+        }
+        if self.table && self.repeat.is_none() {
+            return Err(Error::usage("--table requires -r").try_this("add -r N"));
+        }
+        if !self.vs.is_empty() && self.vs.len() + usize::from(!self.command.is_empty()) < 2 {
+            return Err(Error::usage("--vs requires two commands")
+                .try_this("--vs 'OLD' --vs 'NEW', or --vs 'OLD' -- NEW"));
+        }
+        if !self.vs.is_empty() && self.interval.is_some() {
+            return Err(Error::usage("--vs cannot be combined with -I"));
+        }
+        if !self.vs.is_empty() && shown.field_separator.is_some() {
+            return Err(Error::usage("--vs does not support CSV").try_this("--json"));
+        }
+        if shown.summary && self.interval.is_none() {
+            return Err(Error::usage("--summary requires -I").try_this("add -I TIME"));
+        }
+        Ok(())
+    }
+}
+
+/// Parses the separator of CSV fields: `\t` is a tab, as in perf.
+fn separator(text: &str) -> Result<String> {
+    Ok(if text == "\\t" { "\t" } else { text }.to_owned())
 }

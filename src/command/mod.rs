@@ -302,17 +302,23 @@ fn run(cli: Cli, settings: &Config, columns: Option<&pmcstat::PmcstatColumns>) -
     match cli.command {
         Command::Stat(typed) => {
             let has_condition = typed.counted.fail_if.is_some();
-            let ran = stat::StatPlan::new(*typed, &Host::live()).and_then(|plan| stat::run(plan, None));
+            let ran =
+                typed.request(&Host::live()).and_then(|(request, layout)| stat::run(request, layout, None));
             gate::unusable_if_failed(has_condition, ran)
         }
         Command::StatRecord(typed) => {
-            let plan = stat::StatPlan::recording(*typed, &Host::live())?;
+            let (request, layout) = typed.request(&Host::live())?;
             match columns {
-                None => stat::run(plan, None),
-                Some(columns) => pmcstat::beside(columns, |counted| stat::run(plan, Some(counted))),
+                None => stat::run(request, layout, None),
+                Some(columns) => {
+                    pmcstat::beside(columns, |counted| stat::run(request, layout, Some(counted)))
+                }
             }
         }
-        Command::StatReport(typed) => stat::report(&stat::StatReportPlan::new(*typed)?),
+        Command::StatReport(typed) => {
+            let (request, layout) = typed.request()?;
+            stat::report(&request, layout)
+        }
         Command::Record(typed) => {
             let mut plan = record::RecordPlan::new(*typed, &Host::live())?;
             match columns {
@@ -347,15 +353,7 @@ fn run(cli: Cli, settings: &Config, columns: Option<&pmcstat::PmcstatColumns>) -
                 record::RecordPlan::new(typed, &Host::live())
             };
             let steps = compare::CompareSteps {
-                words: &stat::command_words,
                 check: &|typed| record::check_events(&recording(typed)?),
-                count: &|typed, commands| {
-                    stat::compare_commands(
-                        stat::StatPlan::new(typed, &Host::live())?,
-                        commands,
-                        compare::PROFILED,
-                    )
-                },
                 record: &|typed| {
                     let mut plan = recording(typed)?;
                     plan.hides_output = true;
@@ -457,10 +455,6 @@ fn with_mcp_steps<T>(settings: &Config, serve: impl FnOnce(&mcp::McpSteps<'_>) -
         record: &|mut typed| {
             config::apply_recording(settings, &mut typed)?;
             record::run_for_summary(record::RecordPlan::new(typed, &Host::live())?)
-        },
-        compare: &|typed, commands| {
-            let plan = stat::StatPlan::new(typed, &Host::live())?;
-            stat::compare_commands(plan, commands, &[]).map(|((comparison, _), exit)| (comparison, exit))
         },
     })
 }

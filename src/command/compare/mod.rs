@@ -9,13 +9,13 @@
 
 mod plan;
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use super::diff;
+use super::{diff, stat};
 use plan::ComparedProfiles;
-pub(super) use plan::{ComparePlan, CompareSteps, PROFILED};
+use plan::PROFILED;
+pub(super) use plan::{ComparePlan, CompareSteps};
 use pmc_analysis::analysis::ProgressSink as _;
 use pmc_analysis::profile::gate::{
     ComparisonVerdict, GateGoal, GateSubject, LEAST_PAIRS, RunFailures, UnusableReason, judge,
@@ -49,10 +49,9 @@ const MANY_RUNS: u64 = 200;
 /// # Errors
 /// Fails if a step fails, or the answer cannot be written.
 pub(super) fn run(plan: &ComparePlan, steps: &CompareSteps<'_>) -> Result<Exit> {
-    let words = (steps.words)(&plan.commands);
     // Report invalid options before the commands run.
     (steps.check)(plan.record(
-        words[0].clone(),
+        plan.commands[0].words.clone(),
         PathBuf::from("perf.data"),
         plan.frequency(None, None, None),
     ))?;
@@ -60,14 +59,14 @@ pub(super) fn run(plan: &ComparePlan, steps: &CompareSteps<'_>) -> Result<Exit> 
     // Block the signals before any thread starts. A thread with unblocked signals would take SIGCHLD from the
     // measurement that waits for it.
     let signals = launch::signals(&[signal::USR1, signal::USR2])?;
-    let ((mut counts, mut problems), mut exit) = (steps.count)(plan.stat(), words.clone())?;
+    let ((mut counts, mut problems), mut exit) = stat::compare_commands(plan.stat(), PROFILED)?;
     let most = Host::live().number("/proc/sys/kernel/perf_event_max_sample_rate");
     let frequency = plan.frequency(goal, counts.cpu_seconds.iter().flatten().copied().reduce(f64::min), most);
     let mut runs = ProfiledRuns { frequency, ..ProfiledRuns::default() };
     let mut more = if exit.is_interruption() { 0 } else { plan.runs() as usize };
     let (mut profiled, mut profiles) = (Ok(()), None);
     while more > 0 {
-        profiled = runs.profile(plan, steps, &words, &signals, more);
+        profiled = runs.profile(plan, steps, &signals, more);
         let compares = Instant::now();
         profiles = runs.compare(plan)?;
         let is_complete = profiled.is_ok() && runs.exit.is_none() && exit == Exit::Done;
@@ -163,7 +162,6 @@ impl ProfiledRuns {
         &mut self,
         plan: &ComparePlan,
         steps: &CompareSteps<'_>,
-        words: &[Vec<OsString>],
         signals: &Signals,
         count: usize,
     ) -> Result<()> {
@@ -174,7 +172,7 @@ impl ProfiledRuns {
             let _ = limits::raise_open_files(4 * all + 256);
         }
         for _ in 0..count {
-            for (side, command) in words.iter().enumerate().take(2) {
+            for (side, command) in plan.commands.iter().enumerate() {
                 if let Some(caught) = interruption(signals) {
                     self.exit = Some(Exit::Interrupted(caught));
                     return Ok(());
@@ -182,7 +180,7 @@ impl ProfiledRuns {
                 let file = TemporaryRecording::new()
                     .map_err(|error| Error::io("creating a temporary recording", error))?;
                 let ready =
-                    (steps.record)(plan.record(command.clone(), file.path(), self.frequency.clone()))?;
+                    (steps.record)(plan.record(command.words.clone(), file.path(), self.frequency.clone()))?;
                 // A recorder gives up capabilities of its thread, which the next recording needs again.
                 let ran = std::thread::scope(|scope| scope.spawn(ready).join());
                 let exit = ran.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;

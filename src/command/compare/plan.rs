@@ -9,19 +9,18 @@ use std::time::Duration;
 use crate::cli::compare::CompareArgs;
 use crate::cli::defaults;
 use crate::cli::record::RecordArgs;
-use crate::cli::stat::{CountArgs, StatArgs};
 use pmc_analysis::analysis::AnalysisRequest;
 use pmc_analysis::analysis::diff::DiffRequest;
 use pmc_analysis::profile::diff::groups::{GroupComparison, GroupRequest};
 use pmc_analysis::profile::diff::{Compute, Diff};
 use pmc_analysis::profile::gate::{GateCondition, GateGoal, UnusableReason};
 use pmc_analysis::profile::sampled::SortKey;
-use pmc_analysis::profile::versus::CommandComparison;
 use pmc_command::destination::is_standard;
 use pmc_command::options::recording_options::RecordingOptions;
 use pmc_command::options::screen_options::ScreenOptions;
 use pmc_command::plan;
 use pmc_command::values::Limit;
+use pmc_recording::recording::stat_request::{ComparedCommand, EventSelection, Repeat, StatRequest};
 use pmc_sys::error::{Error, Exit, Result};
 use pmc_text::terminal::{self, Stream};
 use pmc_text::units::S;
@@ -30,10 +29,8 @@ use pmc_view::gate::CiFormat;
 use pmc_view::stat::StatStyle;
 
 /// The names by which a condition selects what only the profiles measure.
-pub(in crate::command) const PROFILED: &[&str] = &["total", "cycles", "cpu-clock"];
+pub(super) const PROFILED: &[&str] = &["total", "cycles", "cpu-clock"];
 
-/// The counts of both commands, and why they are unusable for a gate.
-pub(in crate::command) type ComparedCounts = (CommandComparison, Vec<UnusableReason>);
 /// The profiles of both commands, and why they are unusable for a gate.
 pub(in crate::command) type ComparedProfiles = (Diff, GroupComparison, Vec<UnusableReason>);
 /// A recording that has not started yet.
@@ -41,10 +38,6 @@ pub(in crate::command) type ReadyRecording = Box<dyn FnOnce() -> Result<Exit> + 
 
 /// The commands that do the steps.
 pub(in crate::command) struct CompareSteps<'a> {
-    /// Returns the words of commands, given as texts.
-    pub(in crate::command) words: &'a dyn Fn(&[String]) -> Vec<Vec<OsString>>,
-    /// Counts commands, given as lists of words.
-    pub(in crate::command) count: &'a dyn Fn(StatArgs, Vec<Vec<OsString>>) -> Result<(ComparedCounts, Exit)>,
     /// Checks the options and the events of a recording.
     pub(in crate::command) check: &'a dyn Fn(RecordArgs) -> Result<()>,
     /// Prepares a recording.
@@ -53,8 +46,8 @@ pub(in crate::command) struct CompareSteps<'a> {
 
 /// Settings of `pmc compare`.
 pub(in crate::command) struct ComparePlan {
-    /// The two commands as typed.
-    pub(super) commands: Vec<String>,
+    /// The two commands.
+    pub(super) commands: Vec<ComparedCommand>,
     /// The number of runs of each command, as typed.
     repeat: Option<u32>,
     /// Time after which no more runs are added.
@@ -66,8 +59,7 @@ pub(in crate::command) struct ComparePlan {
     event: Option<String>,
     freq: Option<String>,
     call_graph: Option<String>,
-    /// The condition under which the comparison fails, as typed.
-    fail_if: Option<String>,
+    /// The condition under which the comparison fails.
     pub(super) gate: Option<GateCondition>,
     /// The CI system for which to print the answer of `--fail-if`.
     pub(super) ci: Option<CiFormat>,
@@ -104,7 +96,7 @@ impl ComparePlan {
         // Stacks are only needed for the flame graph, and for keys that are about callers.
         let is_flat = typed.output.is_none() && typed.sort == [SortKey::Symbol];
         Ok(Self {
-            commands: typed.commands,
+            commands: ComparedCommand::all(Vec::new(), &typed.commands),
             repeat: typed.repeat,
             budget,
             events: typed.events,
@@ -114,7 +106,6 @@ impl ComparePlan {
             freq: typed.freq,
             call_graph: typed.call_graph.or_else(|| (!is_flat).then(|| "auto".to_owned())),
             gate: typed.fail_if.as_deref().map(str::parse::<GateCondition>).transpose()?,
-            fail_if: typed.fail_if,
             ci: typed.format.as_deref().and_then(CiFormat::named),
             page: typed.output,
             layout: DiffLayout {
@@ -162,19 +153,20 @@ impl ComparePlan {
         self.freq.clone().or_else(chosen)
     }
 
-    /// Returns the options of `stat --vs` to count the commands.
-    pub(super) fn stat(&self) -> StatArgs {
-        let stat: StatArgs = defaults();
-        let counted = CountArgs {
-            events: self.events.clone(),
-            warmup: self.warmup,
-            repeat: Some(self.runs()),
-            vs: self.commands.clone(),
-            // The names in the condition are checked before the commands run.
-            fail_if: self.fail_if.clone(),
-            ..stat.counted
-        };
-        StatArgs { counted, ..stat }
+    /// Returns the request to count the commands.
+    pub(super) fn stat(&self) -> StatRequest {
+        StatRequest {
+            selection: EventSelection { events: self.events.clone(), ..EventSelection::default() },
+            repeat: Repeat {
+                warm_ups: self.warmup,
+                runs: Some(self.runs()),
+                versus: self.commands.clone(),
+                // The names in the condition are checked before the commands run.
+                gate: self.gate.clone(),
+                ..Repeat::default()
+            },
+            ..StatRequest::default()
+        }
     }
 
     /// Returns the options to record a run of a command.

@@ -9,9 +9,7 @@ use serde_json::Value as Json;
 use crate::cli::defaults;
 use crate::cli::mcp::McpArgs;
 use crate::cli::record::RecordArgs;
-use crate::cli::stat::StatArgs;
 use pmc_analysis::profile::machine::MachineReport;
-use pmc_analysis::profile::versus::CommandComparison;
 use pmc_command::options::symbol_files::SymbolLookup;
 use pmc_command::sampling_options::size;
 use pmc_symbols::symbol::SymbolOptions;
@@ -49,13 +47,7 @@ pub(in crate::command) struct McpSteps<'a> {
     pub(in crate::command) machine: &'a dyn Fn() -> MachineReport,
     /// Makes a recording. Returns its summary and the exit status.
     pub(in crate::command) record: &'a (dyn Fn(RecordArgs) -> Result<(Json, Exit)> + Sync),
-    /// Compares commands, given as lists of arguments.
-    pub(in crate::command) compare: CommandComparer<'a>,
 }
-
-/// A function that compares commands, given as lists of arguments.
-type CommandComparer<'a> =
-    &'a (dyn Fn(StatArgs, Vec<Vec<OsString>>) -> Result<(CommandComparison, Exit)> + Sync);
 
 /// Arguments of the tool `record`.
 #[derive(Debug)]
@@ -89,16 +81,6 @@ impl RecordTask {
         options.recording.quiet = true;
         options
     }
-}
-
-/// Returns the options of `pmc stat` that compare commands. Each run may take this number of seconds.
-pub(super) fn compare_options(texts: Vec<String>, events: Vec<String>, runs: u32, seconds: f64) -> StatArgs {
-    let mut options: StatArgs = defaults();
-    options.counted.vs = texts;
-    options.counted.events = events;
-    options.counted.repeat = Some(runs);
-    options.counted.timeout = Some(milliseconds(seconds));
-    options
 }
 
 fn milliseconds(seconds: f64) -> String {

@@ -10,9 +10,14 @@ use std::time::Duration;
 use serde_json::Value as Json;
 
 use super::capture::{CommandTimeLimit, OutputCapture};
-use super::plan::{McpPlan, McpSteps, RecordTask, compare_options};
+use super::plan::{McpPlan, McpSteps, RecordTask};
 use super::tools::ToolArguments;
+use crate::command::stat;
+use pmc_recording::recording::stat_request::{
+    ComparedCommand, EventSelection, Repeat, StatRequest, StatTiming,
+};
 use pmc_sys::error::{Error, Exit, Result};
+use pmc_text::units::MS;
 use pmc_view::agent::{self, AgentAnswer, AnswerLimit};
 
 /// Default number of runs of a command in a comparison.
@@ -80,17 +85,22 @@ impl RunCall<'_> {
     /// Fails if the runs do not end in time.
     pub(super) fn compare(&self) -> Result<(AgentAnswer, Exit)> {
         let lists = self.arguments.lists("commands");
-        let commands: Vec<Vec<OsString>> =
-            lists.iter().map(|words| words.iter().map(OsString::from).collect()).collect();
-        let texts: Vec<String> = lists.iter().map(|words| words.join(" ")).collect();
+        let command =
+            |words: &Vec<&str>| ComparedCommand::of_words(words.iter().map(OsString::from).collect());
+        let commands: Vec<ComparedCommand> = lists.iter().map(command).collect();
         let events: Vec<String> = self.arguments.words("events").into_iter().map(str::to_owned).collect();
         let runs = self.arguments.integer("runs").unwrap_or(RUNS) as u32;
         let seconds = self.plan.max_seconds as f64;
         let each = seconds / (f64::from(runs) * commands.len() as f64);
-        let options = compare_options(texts, events, runs, each);
+        let request = StatRequest {
+            selection: EventSelection { events, ..EventSelection::default() },
+            timing: StatTiming { timeout_ns: Some(whole_milliseconds(each)), ..StatTiming::default() },
+            repeat: Repeat { versus: commands, runs: Some(runs), ..Repeat::default() },
+            ..StatRequest::default()
+        };
         let (ran, captured) =
-            captured(Duration::from_secs_f64(seconds), || (self.steps.compare)(options, commands))?;
-        let (comparison, exit) = ran?;
+            captured(Duration::from_secs_f64(seconds), || stat::compare_commands(request, &[]))?;
+        let ((comparison, _), exit) = ran?;
         let are_done = comparison.lines.first().is_some_and(|line| {
             line.sides.iter().all(|side| side.summary.as_ref().is_some_and(|of| of.count == runs as usize))
                 && line.sides.len() == lists.len()
@@ -109,6 +119,11 @@ impl RunCall<'_> {
         }
         Ok((answer, exit))
     }
+}
+
+/// Returns a time in nanoseconds, rounded up to milliseconds, of which there is at least one.
+fn whole_milliseconds(seconds: f64) -> u64 {
+    (seconds * 1000.0).ceil().max(1.0) as u64 * MS
 }
 
 /// Refuses a process of another user.

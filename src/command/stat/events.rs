@@ -1,7 +1,7 @@
 //! Selects the events that `pmc stat` counts: the requested events, the events of metrics, or the default set
 //! for this machine.
 //!
-//! Receives the plan's event specifications. Returns parsed groups with their cgroups, and the metrics to
+//! Receives the events of the request. Returns parsed groups with their cgroups, and the metrics to
 //! derive.
 
 use std::path::Path;
@@ -10,7 +10,6 @@ use std::rc::Rc;
 use super::collect::quantity;
 use super::metrics::{CountSource, TableMetrics};
 use super::parts;
-use super::plan::{CgroupChoice, EventSelection, StatPlan};
 use pmc_analysis::profile::counts::{Aggregation, MissingValueReason};
 use pmc_analysis::profile::metrics::formula::{Formula, Operand};
 use pmc_command::warning::CommandWarning;
@@ -22,6 +21,7 @@ use pmc_events::counter::target::TargetCgroup;
 use pmc_events::event::perfevent_conf::{DerivedEvent, PerfeventConf, SkippedLine};
 use pmc_events::event::{EventGroup, EventParser, EventSpec, ParseError, perfevent_conf};
 use pmc_recording::recording::plan::MeasurementScope;
+use pmc_recording::recording::stat_request::{CgroupChoice, EventSelection, StatRequest};
 use pmc_recording::recording::{filters, launch};
 use pmc_sys::error::{Error, Result};
 use pmc_sys::host::Host;
@@ -47,17 +47,18 @@ impl ResolvedSelection {
     }
 }
 
-/// Determines the events to count.
+/// Determines the events to count. `has_all_rows`: whether default events that the machine cannot count have
+/// rows, too.
 ///
 /// # Errors
 /// Fails if an event is invalid, a metric is unknown, or a cgroup cannot be opened.
-pub(super) fn wanted(plan: &StatPlan, host: &Host) -> Result<ResolvedSelection> {
-    let EventSelection { events, detailed, null, metrics, .. } = &plan.selection;
-    let mut parser = EventParser::new(host).measuring(launch::subject(&plan.scope, &plan.command));
-    let mut chosen = filters::events(&mut parser, events, &plan.selection.filters)?;
+pub(super) fn wanted(request: &StatRequest, has_all_rows: bool, host: &Host) -> Result<ResolvedSelection> {
+    let EventSelection { events, detailed, null, metrics, .. } = &request.selection;
+    let mut parser = EventParser::new(host).measuring(launch::subject(&request.scope, &request.command));
+    let mut chosen = filters::events(&mut parser, events, &request.selection.filters)?;
     let mut sums = Vec::new();
     let mut left_out = Vec::new();
-    if let Some(path) = &plan.selection.perfevent_conf {
+    if let Some(path) = &request.selection.perfevent_conf {
         let conf = perfevent_conf(path, host, &mut parser)?;
         chosen.extend(conf.groups);
         sums.extend(conf.sums.iter().map(|sum| derived(sum, &chosen)));
@@ -66,15 +67,15 @@ pub(super) fn wanted(plan: &StatPlan, host: &Host) -> Result<ResolvedSelection> 
         }));
     }
     let mut no_hardware = None;
-    if events.is_empty() && plan.selection.perfevent_conf.is_none() && !null && metrics.is_empty() {
+    if events.is_empty() && request.selection.perfevent_conf.is_none() && !null && metrics.is_empty() {
         no_hardware = cycles(Mode::TaskCounting).err();
-        let whole_cpus = matches!(plan.scope, MeasurementScope::Cpus(_) | MeasurementScope::AllThreads);
+        let whole_cpus = matches!(request.scope, MeasurementScope::Cpus(_) | MeasurementScope::AllThreads);
         // Text output has a single note about missing counters. Machine-readable output has a row for each
         // event, as in perf.
-        let hardware = no_hardware.is_none() || plan.output.is_data();
+        let hardware = no_hardware.is_none() || has_all_rows;
         let set = default_set(*detailed, whole_cpus, hardware, host).into_iter();
         // Clocks do not distinguish privilege levels.
-        for text in set.skip(usize::from(plan.aggregation == Aggregation::Levels)) {
+        for text in set.skip(usize::from(request.aggregation == Aggregation::Levels)) {
             chosen.extend(parser.parse(text)?);
         }
     } else if *detailed > 0 && !null {
@@ -82,12 +83,12 @@ pub(super) fn wanted(plan: &StatPlan, host: &Host) -> Result<ResolvedSelection> 
             chosen.extend(parser.parse(text)?);
         }
     }
-    let mut metrics = TableMetrics::new(metrics, &CountSource::Here(&plan.scope), host)?;
+    let mut metrics = TableMetrics::new(metrics, &CountSource::Here(&request.scope), host)?;
     left_out.append(&mut metrics.left_out);
     if let Some(tree) = &mut metrics.tree {
         tree.is_all &= chosen.is_empty();
     }
-    let found = add(&mut chosen, &metrics.formulas, &plan.selection, &mut parser, host);
+    let found = add(&mut chosen, &metrics.formulas, &request.selection, &mut parser, host);
     if chosen.is_empty() && metrics.shares.is_none() && !null {
         lacks_all(&metrics.formulas, &found)?;
         // A metric without events (`#num_cpus`) needs a row too, which this event provides, as in perf.
@@ -101,9 +102,9 @@ pub(super) fn wanted(plan: &StatPlan, host: &Host) -> Result<ResolvedSelection> 
     if let Some(set) = metrics.shares {
         chosen.extend(parser.parse(&format!("{{{}}}:W", set.join(",")))?);
     }
-    narrow(&mut chosen, &plan.selection, host)?;
-    let chosen = parts::split(chosen, plan.aggregation)?;
-    Ok(ResolvedSelection { groups: bind(chosen, &plan.cgroups, host)?, metrics, left_out, no_hardware })
+    narrow(&mut chosen, &request.selection, host)?;
+    let chosen = parts::split(chosen, request.aggregation)?;
+    Ok(ResolvedSelection { groups: bind(chosen, &request.cgroups, host)?, metrics, left_out, no_hardware })
 }
 
 /// Reads a configuration file of PCP's agent, and selects the parts for this machine.
@@ -302,30 +303,17 @@ fn bind(
 
 #[cfg(test)]
 mod tests {
-    use super::super::plan::RequestedMetrics;
     use super::*;
     use crate::kit::test_data;
-    use pmc_events::counter::metric_events::MetricEventGrouping;
     use pmc_events::event::parse;
     use pmc_sys::host::Host;
 
     fn left(text: &str, core_kind: Option<&str>, pmu: Option<&str>) -> Result<Vec<Option<String>>> {
         let mut groups = parse(text, &Host::rooted(test_data("host/hybrid"))).unwrap();
         let selection = EventSelection {
-            events: Vec::new(),
-            perfevent_conf: None,
-            filters: Vec::new(),
             core_kind: core_kind.map(str::to_owned),
             pmu: pmu.map(str::to_owned),
-            grouping: MetricEventGrouping { grouped: true, merged: true },
-            detailed: 0,
-            null: false,
-            metrics: RequestedMetrics {
-                names: Vec::new(),
-                expressions: Vec::new(),
-                topdown: None,
-                thresholds: true,
-            },
+            ..EventSelection::default()
         };
         narrow(&mut groups, &selection, &Host::rooted(test_data("host/hybrid")))?;
         Ok(groups.into_iter().flat_map(|group| group.events).map(|spec| spec.pmu).collect())

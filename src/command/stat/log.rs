@@ -1,6 +1,6 @@
 //! `pmc stat --log-exit` and `--log-cswitch`, which log the counts of each thread.
 //!
-//! Passes the plan and its events to the recorder ([`PreparedRecording`]), to whose ring buffers the kernel
+//! Passes the request and its events to the recorder ([`PreparedRecording`]), to whose ring buffers the kernel
 //! writes records with the counts of threads. Prints the totals at the end. [`report`](super::report) shows
 //! the log.
 
@@ -9,10 +9,9 @@ use std::path::{Path, PathBuf};
 
 use super::collect::{self, EventColumn, ShownEvents, StatMachine, TablePeriod};
 use super::events::ResolvedSelection;
-use super::plan::{OutputTarget, StatPlan};
 use super::print::StatPrinter;
 use pmc_analysis::analysis::counts;
-use pmc_analysis::profile::counts::CpuTime;
+use pmc_analysis::profile::counts::{Aggregation, CpuTime};
 use pmc_command::warning::CommandWarning;
 use pmc_events::counter::counter_set;
 use pmc_events::counter::request::given_up::Fallback;
@@ -27,31 +26,38 @@ use pmc_recording::recording::counting::{CountPlan, Observer};
 use pmc_recording::recording::file::features;
 use pmc_recording::recording::file::output::{OutputEvents, RecordOutput};
 use pmc_recording::recording::file::recorder::PreparedRecording;
-use pmc_recording::recording::plan::{FilePlan, RunSchedule, SamplePlan, Synthesis};
+use pmc_recording::recording::plan::{FilePlan, MeasurementScope, RunSchedule, SamplePlan, Synthesis};
 use pmc_recording::recording::sources::RecordSources;
+use pmc_recording::recording::stat_request::StatRequest;
 use pmc_recording::recording::{launch, time_slices};
 use pmc_sys::abi::attr::Flag;
 use pmc_sys::error::{Error, Exit, Result, say};
 use pmc_sys::sys::process::Streams;
 use pmc_text::text::shell_word;
 use pmc_text::units;
+use pmc_view::stat::StatDestination;
 
 /// Applies the options to the events. Returns whether any event is logged.
 ///
 /// # Errors
 /// Fails if the log conflicts with another option.
-pub(super) fn apply_log_options(plan: &StatPlan, wanted: &mut ResolvedSelection) -> Result<bool> {
+pub(super) fn apply_log_options(
+    request: &StatRequest,
+    to: &StatDestination,
+    wanted: &mut ResolvedSelection,
+) -> Result<bool> {
     let events = || wanted.groups.iter().flat_map(|(group, _)| &group.events);
-    let is_logged = plan.logs.contains(&true) || events().any(|event| event.qualifiers.logs());
+    let StatRequest { log_exit, log_cswitch, .. } = *request;
+    let is_logged = log_exit || log_cswitch || events().any(|event| event.qualifiers.logs());
     if !is_logged {
         return Ok(false);
     }
-    if let Some(option) = plan.no_log {
+    if let Some(option) = conflicting_option(request) {
         return Err(Error::usage(format!("counts are not logged with {option}"))
             .why("a log covers only one run")
             .try_this("pmc stat --log-exit -- COMMAND, or -p PID"));
     }
-    if let (None, OutputTarget::File(file)) = (&plan.recording, &plan.output.to)
+    if let (None, StatDestination::File(file)) = (&request.recording, to)
         && file.as_os_str() != "-"
     {
         return Err(Error::usage(
@@ -62,17 +68,33 @@ pub(super) fn apply_log_options(plan: &StatPlan, wanted: &mut ResolvedSelection)
     }
     let no_hardware = wanted.no_hardware.is_some();
     wanted.groups.retain(|(group, _)| !(no_hardware && group.events.iter().any(EventSpec::takes_counter)));
-    let [exits, slices] = plan.logs;
     for event in wanted.groups.iter_mut().flat_map(|(group, _)| &mut group.events) {
-        event.qualifiers.log_exit |= exits;
-        event.qualifiers.log_cswitch |= slices;
+        event.qualifiers.log_exit |= log_exit;
+        event.qualifiers.log_cswitch |= log_cswitch;
     }
     Ok(true)
 }
 
+/// Returns the option that requests something with which counts cannot be logged, if there is one.
+fn conflicting_option(request: &StatRequest) -> Option<&'static str> {
+    let StatRequest { repeat, timing, selection, aggregation, scope, .. } = request;
+    let is_of_cpus = matches!(scope, MeasurementScope::Cpus(_) | MeasurementScope::AllThreads);
+    let options = [
+        (repeat.runs.is_some(), "-r"),
+        (repeat.exact, "--exact"),
+        (!repeat.versus.is_empty(), "--vs"),
+        (timing.interval_ns.is_some(), "-I"),
+        (selection.null, "-n"),
+        (*aggregation == Aggregation::Children, "--children"),
+        (*aggregation == Aggregation::Levels, "--user-kernel"),
+        (is_of_cpus, "-a, -C and --per-thread"),
+    ];
+    options.into_iter().find_map(|(is_requested, option)| is_requested.then_some(option))
+}
+
 /// Counts events, and logs the counts of threads.
 pub(super) fn run(
-    plan: &StatPlan,
+    request: &StatRequest,
     wanted: ResolvedSelection,
     machine: &StatMachine<'_>,
     mut printer: StatPrinter,
@@ -80,19 +102,17 @@ pub(super) fn run(
 ) -> Result<Exit> {
     let has_table = counted.is_none();
     let host = machine.host;
-    let path = plan.recording.clone().unwrap_or_else(|| PathBuf::from("perf.data"));
+    let path = request.recording.clone().unwrap_or_else(|| PathBuf::from("perf.data"));
     let (groups, tools) = apart(wanted.groups.into_iter().map(|(group, _)| group));
     let groups = time_slices::lead(groups);
     if groups.is_empty() {
         return Err(Error::usage("no event supports logging").try_this("-e page-faults"));
     }
-    let sample = sample_plan(plan);
-    let file = FilePlan {
-        stat_config: counts::config(plan.aggregation, 0, plan.output.scale),
-        ..FilePlan::of(path)
-    };
+    let sample = sample_plan(request);
+    let file =
+        FilePlan { stat_config: counts::config(request.aggregation, 0, request.scale), ..FilePlan::of(path) };
     let signals = launch::signals(&[])?;
-    let mut control = plan.control.as_deref().map(Control::open).transpose()?;
+    let mut control = request.control.as_deref().map(Control::open).transpose()?;
     let streams = if file.is_stream() { Streams::OutputToError } else { Streams::Shared };
     let held = launch::hold_for(&sample.run_schedule, streams)?;
     let groups = groups.into_iter().map(|group| (group, None)).collect();
@@ -101,7 +121,7 @@ pub(super) fn run(
     let features = features::at_the_start(host, &sources.groups(), &events.written);
     let features = pmc_perfdata::perfdata::Features { stat: Some(RawSection::default()), ..features };
     let columns = columns(sources.rings(), tools);
-    let shown = ShownEvents::new(&columns, plan.aggregation, plan.no_merge, plan.output.scale);
+    let shown = ShownEvents::new(&columns, request.aggregation, request.no_merge, request.scale);
     let output = RecordOutput::create(&file, None, events, features, sources.owners(), sample.options.clock)?;
     let run = PreparedRecording {
         attached: None,
@@ -159,25 +179,25 @@ pub(super) fn run(
 }
 
 /// Returns the plan for a recording with the counts of threads but without samples.
-fn sample_plan(plan: &StatPlan) -> SamplePlan {
+fn sample_plan(request: &StatRequest) -> SamplePlan {
     SamplePlan {
         synthesis: Synthesis { tasks: true, mappings: false, cgroups: false },
-        reserve: plan.reserve,
+        reserve: request.reserve,
         strict: true,
         run_schedule: RunSchedule {
-            command: plan.command.clone(),
-            delay: plan.timing.delay,
-            timeout_ns: plan.timing.timeout_ns,
+            command: request.command.clone(),
+            delay: request.timing.delay,
+            timeout_ns: request.timing.timeout_ns,
             ..RunSchedule::default()
         },
-        verbose: plan.verbose > 0,
+        verbose: request.verbose,
         ..SamplePlan::on(
-            plan.scope.clone(),
+            request.scope.clone(),
             SampleOptions {
                 no_samples: true,
                 running_time: true,
-                inherit: plan.inherit,
-                levels: plan.levels,
+                inherit: request.inherit,
+                levels: request.levels,
                 ..SampleOptions::default()
             },
         )

@@ -7,14 +7,13 @@
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashSet};
 
-use super::plan::RequestedMetrics;
 use pmc_analysis::analysis::counts::{CountsEvent, RecordedCounts};
 use pmc_analysis::profile::counts::{MissingValueReason, StatCounts};
 use pmc_analysis::profile::metrics::formula::Formula;
-use pmc_analysis::profile::metrics::library::{self, Binder, MetricDefinition, MetricLibrary};
+use pmc_analysis::profile::metrics::library::{Binder, MetricDefinition, MetricLibrary, UserMetric};
 use pmc_analysis::profile::metrics::literals::{Literals, MetricEnvironment};
 use pmc_analysis::profile::metrics::named::NAMED;
-use pmc_analysis::profile::metrics::{self, topdown};
+use pmc_analysis::profile::metrics::{self, RequestedMetrics, topdown};
 use pmc_command::warning::CommandWarning;
 use pmc_events::event::EventParser;
 use pmc_events::event::vendor::{Vendor, VendorMetric};
@@ -61,8 +60,7 @@ impl TableMetrics {
             CountSource::Recorded { cpuid: Some(cpuid), .. } => Vendor::recorded(host, cpuid),
             _ => Vendor::of(host),
         };
-        let written = asked.expressions.iter().map(|text| library::definition(text));
-        let written = written.collect::<Result<Vec<_>>>()?;
+        let written: Vec<_> = asked.expressions.iter().map(UserMetric::definition).collect();
         let own = NAMED.iter().copied().chain(vendor.metrics().map(definition));
         let known = own.chain(written.iter().copied()).collect::<Vec<_>>();
         let firsts = known.len() - written.len();

@@ -1,9 +1,9 @@
 //! `pmc stat`: counts events while a command runs, and prints the counts.
 //!
 //! ```text
-//! plan ── wanted ──► run (once, -r N times, each --vs command, each pass of --exact) ──► shown ──► output
+//! request ── wanted ──► run (once, -r N times, each --vs command, each pass of --exact) ──► shown ──► output
 //! ```
-//! [`plan`] interprets the options, and [`events`] selects the events.
+//! A [`StatRequest`] says what to count, and a [`StatLayout`] how to print it. [`events`] selects the events.
 //! [`counting`](pmc_recording::recording::counting) performs one measurement, [`collect`] converts readings
 //! to tables, and [`sink`] and [`serve`] output the text. This file repeats runs and compares commands.
 
@@ -12,7 +12,6 @@ mod events;
 mod log;
 mod metrics;
 mod parts;
-mod plan;
 mod print;
 mod report;
 mod serve;
@@ -23,8 +22,6 @@ use std::io::{Write, stderr, stdout};
 
 use self::collect::{ShownEvents, StatMachine, TablePeriod};
 use self::events::ResolvedSelection;
-use self::plan::Repeat;
-pub(super) use self::plan::{StatPlan, StatReportPlan};
 use self::print::{StatPrinter, subject};
 pub(super) use self::report::run as report;
 use pmc_analysis::analysis::{ProgressMeter, ProgressSink as _, counts};
@@ -49,6 +46,7 @@ use pmc_recording::recording::file::counts::{CountsFile, EventDisplay};
 use pmc_recording::recording::output_pipe::OutputPipe;
 use pmc_recording::recording::plan::{MeasurementScope, RunSchedule};
 use pmc_recording::recording::reservation::reserve;
+use pmc_recording::recording::stat_request::{ComparedCommand, Repeat, StatRequest};
 use pmc_recording::recording::warning::RecordingWarning;
 use pmc_recording::recording::{launch, targets};
 use pmc_sys::error::{Error, Exit, Result, say};
@@ -58,6 +56,7 @@ use pmc_sys::sys::errno;
 use pmc_sys::sys::process::{self, Ended, PausedChild, Streams};
 use pmc_sys::sys::signal::{self, Signals};
 use pmc_text::units::{self, MS};
+use pmc_view::stat::StatLayout;
 
 /// Number of tracepoints that take so much time to close (about 0.3 s) that the shell's prompt is noticeably
 /// delayed.
@@ -69,83 +68,78 @@ const MOST_LEFT_OPEN: usize = 20_000;
 
 /// Runs the command. `counted` contains events to count while counts are logged, and an observer that
 /// receives these counts; they are not shown in the table.
-pub(super) fn run(plan: StatPlan, counted: Option<(CountPlan, &mut dyn Observer)>) -> Result<Exit> {
-    run_with(plan, counted).map(|(exit, _)| exit)
+pub(super) fn run(
+    request: StatRequest,
+    layout: StatLayout,
+    counted: Option<(CountPlan, &mut dyn Observer)>,
+) -> Result<Exit> {
+    run_with(request, layout, None, counted).map(|(exit, _)| exit)
 }
 
 /// A comparison of commands, and why it is unusable for a gate; otherwise no reasons.
 type JudgedComparison = (CommandComparison, Vec<UnusableReason>);
 
-/// Compares the commands of `--vs`, which `commands` repeats as lists of arguments, without printing the
-/// comparison. Also returns the exit status. The caller evaluates the condition of `--fail-if`, for which it
-/// also measures `others`.
+/// Compares the commands of the request without printing the comparison. Also returns the exit status. The
+/// caller evaluates the condition of the request, for which it also measures `others`.
 pub(super) fn compare_commands(
-    mut plan: StatPlan,
-    commands: Vec<Vec<OsString>>,
+    request: StatRequest,
     others: &'static [&'static str],
 ) -> Result<(JudgedComparison, Exit)> {
-    plan.repeat.argument_lists = commands;
-    plan.repeat.measured_elsewhere = Some(others);
-    let (exit, compared) = run_with(plan, None)?;
+    let (exit, compared) = run_with(request, StatLayout::default(), Some(others), None)?;
     compared.map(|comparison| (comparison, exit)).ok_or_else(|| Error::usage("no commands to compare"))
 }
 
-/// Returns the words of commands, given as texts. Starting a shell takes time, so either all commands run in
-/// a shell or none of them.
-pub(super) fn command_words(texts: &[String]) -> Vec<Vec<OsString>> {
-    let shell = texts.iter().any(|text| needs_shell(text));
-    let words = |text: &String| match shell {
-        true => ["sh", "-c", text.as_str()].map(OsString::from).to_vec(),
-        false => text.split_whitespace().map(OsString::from).collect(),
-    };
-    texts.iter().map(words).collect()
-}
-
-/// Returns the exit status and, with `--vs`, the comparison.
+/// Returns the exit status and, with `--vs`, the comparison. If `others` is set, the caller prints and judges
+/// the comparison, and measures these names as well.
 fn run_with(
-    mut plan: StatPlan,
+    mut request: StatRequest,
+    layout: StatLayout,
+    others: Option<&'static [&'static str]>,
     counted: Option<(CountPlan, &mut dyn Observer)>,
 ) -> Result<(Exit, Option<JudgedComparison>)> {
     let host = Host::live();
-    let mut wanted = events::wanted(&plan, &host)?;
-    targets::include_descendants(&mut plan.scope, wanted.groups.iter().flat_map(|(group, _)| &group.events))?;
+    let mut wanted = events::wanted(&request, layout.is_data(), &host)?;
+    let events = wanted.groups.iter().flat_map(|(group, _)| &group.events);
+    targets::include_descendants(&mut request.scope, events)?;
     check_flags(&wanted, &host)?;
-    let is_logged = log::apply_log_options(&plan, &mut wanted)?;
+    let is_logged = log::apply_log_options(&request, &layout.to, &mut wanted)?;
     let machine = StatMachine::new(&host);
-    if plan.output.takes_stderr() && plan.verbose == 0 && plan.repeat.measured_elsewhere.is_none() {
+    if layout.takes_stderr() && !request.verbose && others.is_none() {
         say::be_quiet(true);
     }
     // If only software events are counted, no reservation is required.
     let takers = wanted.groups.iter().map(|(group, _)| group).filter(|_| wanted.no_hardware.is_none());
-    let mut prepared = reserve(plan.reserve, takers, &host)?;
+    let mut prepared = reserve(request.reserve, takers, &host)?;
     let groups: Vec<&EventGroup> = wanted.groups.iter().map(|(group, _)| group).collect();
     let passes = match may_share(&groups, &machine) {
         true => fit::passes(&groups, machine.facts()),
         false => vec![(0..groups.len()).collect()],
     };
-    let mut printer = StatPrinter::new(plan.output.clone(), subject(&plan), wanted.metrics.tree.clone())?;
-    plan.warning.iter().chain(&wanted.left_out).for_each(|warning| printer.warn(warning.clone()));
-    if passes.len() > 1 && !plan.repeat.exact {
+    let mut printer = StatPrinter::new(layout, subject(&request), wanted.metrics.tree.clone())?;
+    request.warnings.drain(..).for_each(|warning| printer.warn(warning));
+    wanted.left_out.iter().for_each(|warning| printer.warn(warning.clone()));
+    if passes.len() > 1 && !request.repeat.exact {
         let times = passes.len();
         printer.warn(CommandWarning::TimeShared { times });
     }
     if is_logged {
-        let ran = log::run(&plan, wanted, &machine, printer, (prepared.watcher.take(), counted));
+        let ran = log::run(&request, wanted, &machine, printer, (prepared.watcher.take(), counted));
         return ran.map(|exit| (exit, None));
     }
     let mut session = StatSession {
         signals: launch::signals(&[signal::USR1])?,
-        control: plan.control.as_deref().map(Control::open).transpose()?,
+        control: request.control.as_deref().map(Control::open).transpose()?,
         printer,
         cgroups: wanted.cgroup_names(),
-        passes: if plan.repeat.exact { passes } else { vec![(0..groups.len()).collect()] },
+        passes: if request.repeat.exact { passes } else { vec![(0..groups.len()).collect()] },
         watcher: prepared.watcher.take(),
         is_heard: None,
-        plan: &plan,
+        request: &request,
+        others,
         wanted: &wanted,
         machine: &machine,
     };
-    match plan.repeat.versus.is_empty() {
+    match request.repeat.versus.is_empty() {
         true => session.repeat().map(|exit| (exit, None)),
         false => session.versus().map(|(exit, comparison)| (exit, Some(comparison))),
     }
@@ -170,7 +164,9 @@ fn may_share(groups: &[&EventGroup], machine: &StatMachine<'_>) -> bool {
 
 /// State of a command line, shared by all runs.
 struct StatSession<'a> {
-    plan: &'a StatPlan,
+    request: &'a StatRequest,
+    /// Set if the caller prints and judges the comparison: the names that it measures as well.
+    others: Option<&'static [&'static str]>,
     wanted: &'a ResolvedSelection,
     machine: &'a StatMachine<'a>,
     signals: Signals,
@@ -203,11 +199,13 @@ impl StatSession<'_> {
         let mut runs = Vec::new();
         let mut exit = Exit::Done;
         let mut open: Vec<CounterSet> = Vec::new();
-        let forever = self.plan.repeat.runs == 0;
-        self.warm_up(&self.plan.command)?;
-        let progress = self.progress(self.plan.repeat.runs);
+        let request = self.request;
+        let runs_wanted = request.repeat.runs.unwrap_or(1);
+        let forever = runs_wanted == 0;
+        self.warm_up(&request.command)?;
+        let progress = self.progress(runs_wanted);
         for number in 1.. {
-            let ran = self.run_passes(&self.plan.command, number)?;
+            let ran = self.run_passes(&request.command, number)?;
             progress.iter().for_each(|progress| progress.more(1));
             exit = ran.exit;
             // Up to a limit, counters that are slow to close stay open until everything is printed.
@@ -220,7 +218,7 @@ impl StatSession<'_> {
             } else {
                 runs.push(ran.counts);
             }
-            if ran.over || !forever && number >= self.plan.repeat.runs {
+            if ran.over || !forever && number >= runs_wanted {
                 break;
             }
         }
@@ -239,49 +237,32 @@ impl StatSession<'_> {
 
     /// Runs the commands of `--vs` in turn, and compares them.
     fn versus(&mut self) -> Result<(Exit, JudgedComparison)> {
-        let mut texts: Vec<String> = Vec::new();
-        let mut commands: Vec<Vec<OsString>> = Vec::new();
-        if !self.plan.command.is_empty() {
-            let words: Vec<_> = self.plan.command.iter().map(|w| w.to_string_lossy()).collect();
-            texts.push(words.join(" "));
-            commands.push(self.plan.command.clone());
-        }
-        let Repeat { versus, argument_lists, .. } = &self.plan.repeat;
-        let shell = argument_lists.is_empty() && versus.iter().any(|text| needs_shell(text));
-        texts.extend(versus.iter().cloned());
-        match argument_lists.is_empty() {
-            true => commands.extend(command_words(versus)),
-            false => commands.extend(argument_lists.iter().cloned()),
-        }
-        if let Some(first) = commands.first_mut().filter(|_| shell && !self.plan.command.is_empty()) {
-            first.splice(0..0, ["sh", "-c", "\"$@\"", "sh"].map(OsString::from));
-        }
-        if let Some(condition) = &self.plan.repeat.gate {
+        let Repeat { versus: commands, gate, .. } = &self.request.repeat;
+        if let Some(condition) = gate {
             self.check_names(condition)?;
         }
         // To compute a spread, at least three runs are needed. A gate needs more, to find small changes.
-        let rounds = match (self.plan.repeat.asked, &self.plan.repeat.gate) {
-            (true, _) => self.plan.repeat.runs.max(1),
-            (false, Some(_)) => 10,
-            (false, None) => 3,
+        let rounds = match (self.request.repeat.runs, gate) {
+            (Some(runs), _) => runs.max(1),
+            (None, Some(_)) => 10,
+            (None, None) => 3,
         };
         let mut runs: Vec<Vec<StatCounts>> = commands.iter().map(|_| Vec::new()).collect();
         let mut failures = vec![RunFailures::default(); commands.len()];
         let mut exit = Exit::Done;
-        commands.iter().try_for_each(|command| self.warm_up(command))?;
+        commands.iter().try_for_each(|command| self.warm_up(&command.words))?;
         let progress = self.progress(rounds.saturating_mul(commands.len() as u32));
         'rounds: for round in 1..=rounds {
-            for ((command, failures), runs) in commands.iter().zip(&mut failures).zip(&mut runs) {
-                let ran = self.run_passes(command, round)?;
+            for ((ComparedCommand { words, .. }, failures), runs) in
+                commands.iter().zip(&mut failures).zip(&mut runs)
+            {
+                let ran = self.run_passes(words, round)?;
                 progress.iter().for_each(|progress| progress.more(1));
                 let is_interrupted = ran.exit.is_interruption();
                 if ran.exit.code() != 0 && failures.failed == 0 && !is_interrupted {
-                    let words: Vec<_> = command.iter().map(|w| w.to_string_lossy()).collect();
-                    let name = words.last().map(|w| w.as_ref()).unwrap_or_default();
-                    say::warn(CommandWarning::CommandFailed {
-                        name: name.to_owned(),
-                        status: ran.exit.code(),
-                    });
+                    let name = words.last().map(|word| word.to_string_lossy()).unwrap_or_default();
+                    let (name, status) = (name.into_owned(), ran.exit.code());
+                    say::warn(CommandWarning::CommandFailed { name, status });
                 }
                 if !is_interrupted {
                     failures.count(ran.exit.code());
@@ -298,29 +279,29 @@ impl StatSession<'_> {
         }
         drop(progress);
         let mut sides = Vec::new();
-        let counted = texts.into_iter().zip(runs).zip(failures).filter(|((_, runs), _)| !runs.is_empty());
+        let counted = commands.iter().zip(runs).zip(failures).filter(|((_, runs), _)| !runs.is_empty());
         for ((command, mut runs), failures) in counted {
             runs.iter_mut().for_each(|counts| self.wanted.metrics.derive(counts));
             let metrics = runs.iter().filter_map(|counts| counts.derived.first().cloned()).collect();
+            let command = command.text.clone();
             sides.push(CommandMeasurements { command, metrics, counts: repeats::join(runs), failures });
         }
         let mut comparison = compare(&sides);
-        if self.plan.output.metric_only {
+        if self.printer.layout().metric_only {
             comparison.lines.retain(|line| line.measure != MeasureKind::Count);
         }
         let mut problems = comparison.failed_commands();
-        if self.plan.repeat.gate.is_some() {
+        if gate.is_some() {
             problems.extend(comparison.too_few_runs());
         }
-        if self.plan.repeat.measured_elsewhere.is_some() {
+        if self.others.is_some() {
             return Ok((exit, (comparison, problems)));
         }
-        let condition = self.plan.repeat.gate.as_ref();
         let report =
-            condition.map(|condition| judge(condition, &comparison.gate_subjects(), problems.clone()));
+            gate.as_ref().map(|condition| judge(condition, &comparison.gate_subjects(), problems.clone()));
         let verdict = comparison.verdict(report);
         self.printer.comparison(&comparison, &verdict)?;
-        gate::append_summary(&verdict, self.plan.output.ci)?;
+        gate::append_summary(&verdict, self.printer.layout().ci)?;
         if let Some(report) = &verdict.gate {
             exit = if matches!(exit, Exit::Interrupted(_)) { exit } else { gate::exit_of(report) };
         }
@@ -338,7 +319,7 @@ impl StatSession<'_> {
             .into_iter()
             .chain(events.map(|event| event.name.as_str()))
             .chain(self.wanted.metrics.formulas.iter().map(|formula| formula.name.as_str()))
-            .chain(self.plan.repeat.measured_elsewhere.unwrap_or_default().iter().copied())
+            .chain(self.others.unwrap_or_default().iter().copied())
             .collect();
         let is_known = |name: &str| known.iter().any(|own| selects_name(name, own));
         match condition.names().into_iter().find(|name| !is_known(name)) {
@@ -351,7 +332,7 @@ impl StatSession<'_> {
 
     /// Runs a command, including `--pre` and `--post`, without counting and with its output hidden.
     fn warm_up(&self, command: &[OsString]) -> Result<()> {
-        let Repeat { warm_ups, pre, post, .. } = &self.plan.repeat;
+        let Repeat { warm_ups, pre, post, .. } = &self.request.repeat;
         for _ in 0..*warm_ups {
             hook("--pre", pre.as_deref())?;
             let output = OutputPipe::open(None).map_err(|error| Error::io("making a pipe", error))?;
@@ -371,7 +352,8 @@ impl StatSession<'_> {
 
     /// Returns a progress bar for repeated runs if the commands' output is hidden.
     fn progress(&self, runs: u32) -> Option<Box<dyn ProgressMeter>> {
-        let is_seen = runs > 1 && self.plan.repeat.hushes && self.plan.timing.interval_ns.is_none();
+        let is_seen =
+            runs > 1 && !self.request.repeat.shows_output && self.request.timing.interval_ns.is_none();
         is_seen.then(|| Bars.begin("runs", u64::from(runs)))
     }
 
@@ -386,12 +368,13 @@ impl StatSession<'_> {
         let mut tables = Vec::new();
         let mut sets = Vec::new();
         let mut ended = (Exit::Done, false);
-        if self.plan.verbose > 0 && self.plan.repeat.asked {
+        let Repeat { runs, versus, shows_output, .. } = &self.request.repeat;
+        if self.request.verbose && runs.is_some() {
             say::note(format!("run {number}"));
         }
-        let repeats = self.plan.repeat.runs != 1 || !self.plan.repeat.versus.is_empty() || passes.len() > 1;
+        let repeats = runs.is_some_and(|runs| runs != 1) || !versus.is_empty() || passes.len() > 1;
         for (pass, groups) in passes.iter().enumerate() {
-            self.is_heard = (self.plan.repeat.hushes && repeats).then_some(number == 1 && pass == 0);
+            self.is_heard = (!shows_output && repeats).then_some(number == 1 && pass == 0);
             if passes.len() > 1 && number == 1 {
                 say::note(format!("pass {} of {}", pass + 1, passes.len()));
             }
@@ -435,12 +418,12 @@ impl StatSession<'_> {
         command: &[OsString],
         groups: &[usize],
     ) -> Result<(StatCounts, MeasurementResult)> {
-        let plan = self.plan;
-        hook("--pre", plan.repeat.pre.as_deref())?;
+        let request = self.request;
+        hook("--pre", request.repeat.pre.as_deref())?;
         let output = match self.is_heard {
             Some(is_shown) => {
                 // Standard output is for the command that shows the comparison.
-                let shown = is_shown.then(|| match plan.repeat.measured_elsewhere {
+                let shown = is_shown.then(|| match self.others {
                     None => Box::new(stdout()) as Box<dyn Write + Send>,
                     Some(_) => Box::new(stderr()),
                 });
@@ -448,7 +431,7 @@ impl StatSession<'_> {
             }
             None => None,
         };
-        if plan.repeat.sync {
+        if request.repeat.sync {
             rustix::fs::sync();
         }
         let events = self.events_of(groups);
@@ -459,21 +442,21 @@ impl StatSession<'_> {
             host: self.machine.host,
             plan: CountPlan {
                 groups: chosen,
-                scope: plan.scope.clone(),
-                inherit: plan.inherit,
-                levels: plan.levels,
-                interval_ns: plan.timing.interval_ns,
-                interval_count: plan.timing.interval_count,
+                scope: request.scope.clone(),
+                inherit: request.inherit,
+                levels: request.levels,
+                interval_ns: request.timing.interval_ns,
+                interval_count: request.timing.interval_count,
             },
             run_schedule: RunSchedule {
                 command: command.to_vec(),
-                delay: plan.timing.delay,
-                timeout_ns: plan.timing.timeout_ns,
+                delay: request.timing.delay,
+                timeout_ns: request.timing.timeout_ns,
                 ..RunSchedule::default()
             },
             streams: match &output {
                 Some(pipe) => pipe.streams(),
-                None if plan.recording.as_ref().is_some_and(|path| path.as_os_str() == "-") => {
+                None if request.recording.as_ref().is_some_and(|path| path.as_os_str() == "-") => {
                     Streams::OutputToError
                 }
                 None => Streams::Shared,
@@ -483,7 +466,7 @@ impl StatSession<'_> {
             watcher: self.watcher.as_mut(),
         };
         let mut observer = StatObserver {
-            plan,
+            request,
             machine: self.machine,
             wanted: self.wanted,
             cgroups: &cgroups,
@@ -497,7 +480,8 @@ impl StatSession<'_> {
         let run = measure(setup, &mut observer)?;
         output.into_iter().for_each(OutputPipe::close);
         let file = observer.file.take();
-        let shown = observer.shown.take().unwrap_or_else(|| arrange(&run.set, &cgroups, plan, self.machine));
+        let shown =
+            observer.shown.take().unwrap_or_else(|| arrange(&run.set, &cgroups, request, self.machine));
         let span = TablePeriod {
             threads: &run.threads,
             timestamp_ns: None,
@@ -512,17 +496,17 @@ impl StatSession<'_> {
                 of: units::duration(run.elapsed_ns as f64),
             });
         }
-        if plan.verbose > 0 {
-            tell_raw(&run);
+        if request.verbose {
+            print_unscaled(&run);
         }
         if let Some(mut file) = file {
             // With intervals, the last interval contains the totals.
-            if plan.timing.interval_ns.is_none() {
+            if request.timing.interval_ns.is_none() {
                 file.round(&run.readings, measured(&shown, &span), run.elapsed_ns, true)?;
             }
             file.finish()?;
         }
-        hook("--post", plan.repeat.post.as_deref())?;
+        hook("--post", request.repeat.post.as_deref())?;
         Ok((shown.counts(&run.readings, &span, self.machine), run))
     }
 }
@@ -530,22 +514,16 @@ impl StatSession<'_> {
 fn arrange(
     set: &CounterSet,
     cgroups: &[Option<String>],
-    plan: &StatPlan,
+    request: &StatRequest,
     machine: &StatMachine<'_>,
 ) -> ShownEvents {
     let columns = collect::columns(set, cgroups, machine);
-    ShownEvents::new(&columns, plan.aggregation, plan.no_merge, plan.output.scale)
+    ShownEvents::new(&columns, request.aggregation, request.no_merge, request.scale)
 }
 
 /// Returns the values that pmc measured itself, by event.
 fn measured(shown: &ShownEvents, span: &TablePeriod<'_>) -> impl Iterator<Item = (usize, u64)> {
     shown.measured(span).filter_map(|(event, _, value)| Some((event, value?)))
-}
-
-/// Whether a command line contains shell syntax.
-fn needs_shell(text: &str) -> bool {
-    text.contains(|c: char| !(c.is_alphanumeric() || c.is_whitespace() || "-_./=:,+@%^".contains(c)))
-        || text.split_whitespace().next().is_none_or(|first| first.contains('='))
 }
 
 /// Runs the hook of `--pre` or `--post`. As in perf, pmc exits if the hook fails. The hook is started like
@@ -569,7 +547,7 @@ fn hook(option: &str, command: Option<&str>) -> Result<()> {
 }
 
 /// Prints every event's unscaled value, and how long it was enabled and running (`-v`).
-fn tell_raw(run: &MeasurementResult) {
+fn print_unscaled(run: &MeasurementResult) {
     let names: Vec<&str> = run.set.specs().map(|spec| spec.name.as_str()).collect();
     for reading in &run.readings {
         let Some(count) = reading.count else { continue };
@@ -590,7 +568,7 @@ fn tell_raw(run: &MeasurementResult) {
 
 /// Observes one run: checks the opened events, and prints intervals.
 struct StatObserver<'a> {
-    plan: &'a StatPlan,
+    request: &'a StatRequest,
     machine: &'a StatMachine<'a>,
     wanted: &'a ResolvedSelection,
     cgroups: &'a [Option<String>],
@@ -623,7 +601,7 @@ impl Observer for StatObserver<'_> {
             let doing = format!("opening {}{}", refusal.event, refusal.on_cpu());
             return Err(refusal.clone().isolate().explain(self.machine.facts()).into_error(doing));
         }
-        if let Some(error) = self.wanted.no_hardware.as_ref().filter(|_| !self.plan.output.is_data()) {
+        if let Some(error) = self.wanted.no_hardware.as_ref().filter(|_| !self.printer.layout().is_data()) {
             let why = error.explain(self.machine.facts()).cause;
             self.printer.warn(CommandWarning::NoHardware {
                 why: format!("no cycles, instructions, branches: {why}"),
@@ -632,12 +610,12 @@ impl Observer for StatObserver<'_> {
         if set.user_only().any(|only| only) {
             self.printer.warn(RecordingWarning::UserModeOnly { doing: "counting" });
         }
-        if set.broken_groups() > 0 && self.plan.verbose > 0 {
+        if set.broken_groups() > 0 && self.request.verbose {
             say::warn(CommandWarning::GroupsSplit { groups: set.broken_groups() });
         }
-        let shown = arrange(set, self.cgroups, self.plan, self.machine);
-        if let Some(path) = &self.plan.recording {
-            let (plan, host) = (self.plan, self.machine.host);
+        let shown = arrange(set, self.cgroups, self.request, self.machine);
+        if let Some(path) = &self.request.recording {
+            let (request, host) = (self.request, self.machine.host);
             let columns = collect::columns(set, self.cgroups, self.machine);
             let described: Vec<_> = columns
                 .iter()
@@ -646,12 +624,12 @@ impl Observer for StatObserver<'_> {
                     EventDisplay { name: event.name(), scale, unit: unit.to_owned() }
                 })
                 .collect();
-            let cpus = match &plan.scope {
+            let cpus = match &request.scope {
                 MeasurementScope::Cpus(cpus) => cpus.iter().collect(),
                 _ => Vec::new(),
             };
-            let interval_ms = plan.timing.interval_ns.unwrap_or(0) / MS;
-            let config = counts::config(plan.aggregation, interval_ms, plan.output.scale);
+            let interval_ms = request.timing.interval_ns.unwrap_or(0) / MS;
+            let config = counts::config(request.aggregation, interval_ms, request.scale);
             self.file = Some(CountsFile::create(path, host, set, &described, threads, &cpus, &config)?);
         }
         self.shown = Some(shown);

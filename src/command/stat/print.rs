@@ -1,6 +1,5 @@
 //! Formats results as requested, and writes the text to the sink.
 
-use super::plan::{StatFormat, StatOutput, StatPlan};
 use super::serve::MetricsServer;
 use super::sink::{self, ResultSink};
 use pmc_analysis::profile::counts::StatCounts;
@@ -8,14 +7,17 @@ use pmc_analysis::profile::gate::ComparisonVerdict;
 use pmc_analysis::profile::versus::CommandComparison;
 use pmc_command::gate;
 use pmc_recording::recording::plan::MeasurementScope;
+use pmc_recording::recording::stat_request::StatRequest;
 use pmc_sys::error::{Result, Warning, say};
 use pmc_view::gate::CiFormat;
 use pmc_view::openmetrics;
-use pmc_view::stat::{StatStyle, StatSubject, TopdownTree, csv, document, json, text, versus};
+use pmc_view::stat::{
+    StatFormat, StatLayout, StatStyle, StatSubject, TopdownTree, csv, document, json, text, versus,
+};
 
 /// Prints the results of one `pmc stat` command.
 pub(super) struct StatPrinter {
-    output: StatOutput,
+    layout: StatLayout,
     subject: StatSubject,
     style: StatStyle,
     sink: ResultSink,
@@ -26,27 +28,32 @@ pub(super) struct StatPrinter {
 
 impl StatPrinter {
     /// Opens the sink and starts the server. `tree` is set for the top-down analysis.
-    pub(super) fn new(output: StatOutput, subject: StatSubject, tree: Option<TopdownTree>) -> Result<Self> {
-        let sink = ResultSink::open(&output)?;
-        let server = output.listen.as_deref().map(MetricsServer::start).transpose()?;
+    pub(super) fn new(layout: StatLayout, subject: StatSubject, tree: Option<TopdownTree>) -> Result<Self> {
+        let sink = ResultSink::open(&layout)?;
+        let server = layout.listen.as_deref().map(MetricsServer::start).transpose()?;
         if let Some(server) = &server {
             say::note(format!("metrics at http://{}/metrics", server.address()));
         }
         let style = StatStyle {
-            big_num: output.big_num,
-            metric_only: output.metric_only,
-            table: output.table,
+            big_num: layout.big_num,
+            metric_only: layout.metric_only,
+            table: layout.table,
             tree,
             summary: false,
             colour: sink.has_colour(),
             paint: sink.paint(),
             width: sink.width(),
-            separator: match &output.form {
+            separator: match &layout.format {
                 StatFormat::Csv(separator) => separator.clone(),
                 _ => ",".into(),
             },
         };
-        Ok(Self { output, subject, style, sink, server, intervals: 0, warnings: Vec::new() })
+        Ok(Self { layout, subject, style, sink, server, intervals: 0, warnings: Vec::new() })
+    }
+
+    /// Returns how and where the results are printed.
+    pub(super) fn layout(&self) -> &StatLayout {
+        &self.layout
     }
 
     /// Prints each warning once. The document of `--json=2` also contains the warnings.
@@ -79,12 +86,12 @@ impl StatPrinter {
     pub(super) fn interval(&mut self, counts: &StatCounts) -> Result<()> {
         let number = self.intervals;
         self.intervals += 1;
-        if self.output.quiet || self.output.openmetrics_is_the_form() {
+        if self.layout.quiet || self.layout.is_openmetrics() {
             return Ok(());
         }
-        let Self { output, style, sink, subject, .. } = self;
-        let clear = output.interval_clear && sink.is_screen();
-        match output.form {
+        let Self { layout, style, sink, subject, .. } = self;
+        let clear = layout.interval_clear && sink.is_screen();
+        match layout.format {
             StatFormat::Text => sink.print(|out| {
                 if clear {
                     out.write_all(b"\x1b[H\x1b[2J")?;
@@ -113,23 +120,23 @@ impl StatPrinter {
         if self.wants_totals() {
             self.totals(counts)?;
         }
-        let Self { output, style, sink, subject, .. } = self;
-        if output.openmetrics_is_the_form() {
+        let Self { layout, style, sink, subject, .. } = self;
+        if layout.is_openmetrics() {
             let page = openmetrics::exposition(counts);
             return sink.print(|out| out.write_all(page.as_bytes()));
         }
-        if let StatFormat::Document = output.form {
+        if let StatFormat::Document = layout.format {
             let warnings = &self.warnings;
             return sink.print(|out| match self.intervals {
                 0 => document::write(out, subject, counts, warnings),
                 _ => document::end(out, counts, warnings),
             });
         }
-        if output.quiet || self.intervals > 0 && !output.summary {
+        if layout.quiet || self.intervals > 0 && !layout.summary {
             return Ok(());
         }
-        style.summary = self.intervals > 0 && output.csv_summary;
-        match output.form {
+        style.summary = self.intervals > 0 && layout.csv_summary;
+        match layout.format {
             StatFormat::Text => sink.print(|out| text::run(out, counts, subject, style)),
             StatFormat::Csv(_) => sink.print(|out| {
                 if self.intervals == 0 {
@@ -147,16 +154,16 @@ impl StatPrinter {
         comparison: &CommandComparison,
         verdict: &ComparisonVerdict,
     ) -> Result<()> {
-        let Self { output, style, sink, .. } = self;
-        match (&output.form, &verdict.gate) {
-            (StatFormat::Text, Some(report)) if output.ci == Some(CiFormat::JUnit) => {
+        let Self { layout, style, sink, .. } = self;
+        match (&layout.format, &verdict.gate) {
+            (StatFormat::Text, Some(report)) if layout.ci == Some(CiFormat::JUnit) => {
                 sink.print(|out| pmc_view::gate::junit(out, verdict, report))
             }
             (StatFormat::Text | StatFormat::Csv(_), _) => sink.print(|out| {
                 versus::text(out, comparison, verdict, style)?;
                 let Some(report) = &verdict.gate else { return Ok(()) };
                 pmc_view::gate::text(out, report, style.width)?;
-                gate::write_annotations(out, verdict, output.ci)
+                gate::write_annotations(out, verdict, layout.ci)
             }),
             (StatFormat::JsonLines | StatFormat::Document, _) => {
                 sink.print(|out| versus::json(out, comparison, Some(verdict)))
@@ -165,24 +172,24 @@ impl StatPrinter {
     }
 
     fn scrape_file(&self) -> Option<&std::path::Path> {
-        self.output.openmetrics.as_deref().filter(|path| path.as_os_str() != "-")
+        self.layout.openmetrics.as_deref().filter(|path| path.as_os_str() != "-")
     }
 }
 
 /// Returns the description of the targets.
-pub(super) fn subject(plan: &StatPlan) -> StatSubject {
+pub(super) fn subject(request: &StatRequest) -> StatSubject {
     let list = |ids: &[u32]| ids.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
-    match &plan.scope {
+    match &request.scope {
         MeasurementScope::Processes(pids) | MeasurementScope::Families(pids) => {
             StatSubject::Processes(list(pids))
         }
         MeasurementScope::Threads(tids) => StatSubject::Threads(list(tids)),
         MeasurementScope::User(user) => StatSubject::User(user.clone()),
         MeasurementScope::AllThreads => StatSubject::SystemWide,
-        MeasurementScope::Cpus(_) if plan.all_cpus => StatSubject::SystemWide,
+        MeasurementScope::Cpus(_) if request.is_whole_machine => StatSubject::SystemWide,
         MeasurementScope::Cpus(cpus) => StatSubject::Cpus(cpus.to_string()),
         MeasurementScope::Command => {
-            StatSubject::Command(plan.command.iter().map(|w| w.to_string_lossy().into_owned()).collect())
+            StatSubject::Command(request.command.iter().map(|w| w.to_string_lossy().into_owned()).collect())
         }
     }
 }

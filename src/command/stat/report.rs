@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 
 use super::collect::{EventColumn, ShownEvents, StatMachine, TablePeriod, since};
 use super::metrics::{CountSource, TableMetrics};
-use super::plan::{LogPart, StatReportPlan};
 use super::print::StatPrinter;
-use pmc_analysis::analysis::counts::{CounterTotal, CountsEvent, RecordedCounts, ThreadCounts};
+use pmc_analysis::analysis::counts::{
+    CounterTotal, CountsEvent, LoggedCounts, RecordedCounts, StatReportRequest, ThreadCounts,
+};
 use pmc_analysis::analysis::{counts, recording_quality};
 use pmc_analysis::profile::counts::{Aggregation, MissingValueReason};
 use pmc_analysis::session::{Session, Timestamp};
@@ -25,33 +26,33 @@ use pmc_sys::abi::generic;
 use pmc_sys::error::{Error, Exit, Result};
 use pmc_sys::host::Host;
 use pmc_sys::host::process::ThreadInfo;
-use pmc_view::stat::StatSubject;
+use pmc_view::stat::{StatLayout, StatSubject};
 
 /// Runs the command.
 ///
 /// # Errors
 /// Fails if the recording has no counts, or lacks the requested counts.
-pub(in crate::command) fn run(plan: &StatReportPlan) -> Result<Exit> {
-    let session = Session::open(import::open_recording(&plan.input, "counts")?)?;
-    if plan.log.is_none() {
+pub(in crate::command) fn run(request: &StatReportRequest, layout: StatLayout) -> Result<Exit> {
+    let session = Session::open(import::open_recording(&request.input, "counts")?)?;
+    if request.log.is_none() {
         counts::check_rounds(&session)?;
     }
-    let recorded = RecordedCounts::load(&session, plan.log == Some(LogPart::Slices))?;
+    let recorded = RecordedCounts::load(&session, request.log == Some(LoggedCounts::Slices))?;
     let exit = recording_quality::warn(&session);
-    let aggregation = plan.aggregation.unwrap_or(recorded.aggregation);
+    let aggregation = request.aggregation.unwrap_or(recorded.aggregation);
     can_show(aggregation, &recorded)?;
     let host = Host::live();
     let counted =
         CountSource::Recorded { counts: &recorded, cpuid: session.reader.features().cpuid.as_deref() };
-    let metrics = TableMetrics::new(&plan.metrics, &counted, &host)?;
+    let metrics = TableMetrics::new(&request.metrics, &counted, &host)?;
     let machine = StatMachine::recorded(&host, recorded.topology.clone(), recorded.cpus.first().copied());
     let columns = columns(&recorded.events);
-    let scale = recorded.scale && plan.output.scale;
-    let shown = ShownEvents::new(&columns, aggregation, plan.no_merge, scale);
+    let scale = recorded.scale && request.scale;
+    let shown = ShownEvents::new(&columns, aggregation, request.no_merge, scale);
     let thread = |(tid, comm): &(u32, String)| ThreadInfo { tid: *tid, pid: *tid, comm: comm.clone() };
     let threads: Vec<ThreadInfo> = recorded.threads.iter().map(thread).collect();
-    if let Some(log) = plan.log {
-        return show_log(log, plan, &session, &recorded, &machine);
+    if let Some(log) = request.log {
+        return show_log(log, request, layout, (&session, &recorded), &machine);
     }
     let refused = refused(&recorded);
     let table = |readings: &[CounterReading], timestamp_ns, elapsed_ns| {
@@ -67,8 +68,7 @@ pub(in crate::command) fn run(plan: &StatReportPlan) -> Result<Exit> {
         metrics.derive(&mut counts);
         counts
     };
-    let mut printer =
-        StatPrinter::new(plan.output.clone(), subject(&session, &recorded), metrics.tree.clone())?;
+    let mut printer = StatPrinter::new(layout, subject(&session, &recorded), metrics.tree.clone())?;
     metrics.left_out.iter().for_each(|warning| printer.warn(warning.clone()));
     let mut last: (Vec<CounterReading>, u64) = (refused.clone(), 0);
     let mut has_rounds = false;
@@ -91,16 +91,16 @@ pub(in crate::command) fn run(plan: &StatReportPlan) -> Result<Exit> {
 
 /// Shows the logged counts of threads, with one row per thread at its exit, or one interval per time slice.
 fn show_log(
-    log: LogPart,
-    plan: &StatReportPlan,
-    session: &Session,
-    recorded: &RecordedCounts,
+    log: LoggedCounts,
+    request: &StatReportRequest,
+    layout: StatLayout,
+    (session, recorded): (&Session, &RecordedCounts),
     machine: &StatMachine<'_>,
 ) -> Result<Exit> {
     let path = session.reader.path().display();
     let (logged, option) = match log {
-        LogPart::Exits => (&recorded.exits, "--log-exit"),
-        LogPart::Slices => (&recorded.slices, "--log-cswitch"),
+        LoggedCounts::Exits => (&recorded.exits, "--log-exit"),
+        LoggedCounts::Slices => (&recorded.slices, "--log-cswitch"),
     };
     if logged.is_empty() {
         return Err(Error::new(format!("{path} has no per-thread counts"))
@@ -120,8 +120,8 @@ fn show_log(
         });
     }
     let columns = columns(&recorded.events);
-    let scale = recorded.scale && plan.output.scale;
-    let shown = ShownEvents::new(&columns, Aggregation::Thread, plan.no_merge, scale);
+    let scale = recorded.scale && request.scale;
+    let shown = ShownEvents::new(&columns, Aggregation::Thread, request.no_merge, scale);
     let table = |threads: &[ThreadCounts], timestamp_ns: Option<u64>, elapsed_ns| {
         let reading = |of: &ThreadCounts| {
             let slot = TargetSlot { tid: Some(of.thread.tid as u32), cpu: None };
@@ -143,8 +143,8 @@ fn show_log(
         };
         shown.counts(&readings, &span, machine)
     };
-    let mut printer = StatPrinter::new(plan.output.clone(), subject(session, recorded), None)?;
-    if log == LogPart::Exits {
+    let mut printer = StatPrinter::new(layout, subject(session, recorded), None)?;
+    if log == LoggedCounts::Exits {
         printer.whole(&table(logged, None, recorded.elapsed_ns))?;
         return Ok(Exit::Done);
     }

@@ -6,12 +6,12 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use super::plan::{OutputTarget, StatFormat, StatOutput};
 use pmc_sys::error::{AdvisedOption, Error, Result};
 use pmc_sys::sys::replacement::Replacement;
 use pmc_sys::sys::{clock, descriptor, output_file};
 use pmc_text::terminal::{self, Paint, Stream};
 use pmc_view::gate::CiFormat;
+use pmc_view::stat::{StatDestination, StatFormat, StatLayout};
 
 /// The output for results.
 pub(super) struct ResultSink {
@@ -23,18 +23,18 @@ pub(super) struct ResultSink {
 
 impl ResultSink {
     /// Opens the sink. A file starts with perf's first line, except in formats that cannot contain it.
-    pub(super) fn open(output: &StatOutput) -> Result<Self> {
-        let (mut to, name, stream): (Box<dyn Write>, _, _) = match &output.to {
-            OutputTarget::Stderr => {
+    pub(super) fn open(layout: &StatLayout) -> Result<Self> {
+        let (mut to, name, stream): (Box<dyn Write>, _, _) = match &layout.to {
+            StatDestination::Stderr => {
                 (Box::new(io::stderr()), "the results to stderr".to_owned(), Some(Stream::Error))
             }
-            OutputTarget::Descriptor(number) => {
+            StatDestination::Descriptor(number) => {
                 let file = descriptor::duplicate(*number).map_err(|error| {
                     Error::io(format!("--log-fd {number}"), error).exit(pmc_sys::error::Exit::Usage)
                 })?;
                 (Box::new(file), format!("the results to descriptor {number}"), None)
             }
-            OutputTarget::File(path) if path.as_os_str() == "-" => {
+            StatDestination::File(path) if path.as_os_str() == "-" => {
                 if descriptor::stdout_was_closed() {
                     return Err(Error::io(
                         "-o -: writing the results",
@@ -44,19 +44,19 @@ impl ResultSink {
                 }
                 (Box::new(io::stdout()), "the results".to_owned(), Some(Stream::Output))
             }
-            OutputTarget::File(path) => {
+            StatDestination::File(path) => {
                 // Make the file readable only by its owner.
                 let create = |path: &Path| {
-                    output_file::create(path, 0o600, output.append)
+                    output_file::create(path, 0o600, layout.append)
                         .map_err(|error| Error::create(AdvisedOption::Named("-o"), path, error))
                 };
                 (Box::new(create(path)?), format!("the results to {}", path.display()), None)
             }
         };
-        let file = matches!(&output.to, OutputTarget::File(path) if path.as_os_str() != "-");
-        let dated = matches!(output.form, StatFormat::Text | StatFormat::Csv(_))
-            && !output.openmetrics_is_the_form()
-            && output.ci != Some(CiFormat::JUnit);
+        let file = matches!(&layout.to, StatDestination::File(path) if path.as_os_str() != "-");
+        let dated = matches!(layout.format, StatFormat::Text | StatFormat::Csv(_))
+            && !layout.is_openmetrics()
+            && layout.ci != Some(CiFormat::JUnit);
         if file && dated {
             let line = format!("# started on {}\n\n", clock::local_date());
             to.write_all(line.as_bytes()).map_err(|error| Error::output(&name, error))?;

@@ -5,10 +5,12 @@
 //! counters at that time. The counts are shown in the same tables as live counts.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use rustc_hash::FxHashMap;
 
 use crate::profile::counts::Aggregation;
+use crate::profile::metrics::RequestedMetrics;
 use crate::session::{Session, ThreadCount};
 use pmc_perfdata::perfdata::Features;
 use pmc_perfdata::record::{CpuMap, Layouts, RawRecord, Record, StatRound, Thread, Update, kind};
@@ -20,6 +22,45 @@ use pmc_sys::host::CpuList;
 use pmc_sys::host::cpu::{CpuLocation, Topology};
 use pmc_text::text::shell_word;
 use pmc_text::units::{Count, PerfTime};
+
+/// The request of `pmc stat report`: which counts of a recording to show.
+#[derive(Debug, Clone)]
+pub struct StatReportRequest {
+    /// The recording; `-`: standard input.
+    pub input: PathBuf,
+    /// How counts are grouped into rows; `None`: as in the recording.
+    pub aggregation: Option<Aggregation>,
+    /// The logged counts to show instead of the totals.
+    pub log: Option<LoggedCounts>,
+    /// Whether the instances of a PMU have separate rows.
+    pub no_merge: bool,
+    /// Whether the counts of multiplexed events are scaled to the full time.
+    pub scale: bool,
+    /// The metrics to compute from the recorded events.
+    pub metrics: RequestedMetrics,
+}
+
+impl Default for StatReportRequest {
+    fn default() -> Self {
+        Self {
+            input: PathBuf::from("perf.data"),
+            aggregation: None,
+            log: None,
+            no_merge: false,
+            scale: true,
+            metrics: RequestedMetrics::default(),
+        }
+    }
+}
+
+/// Counts of threads that a recording contains in addition to the totals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoggedCounts {
+    /// The counts of each thread at its exit.
+    Exits,
+    /// The counts of each thread between context switches.
+    Slices,
+}
 
 /// The events, targets and settings of a recording with counts.
 #[derive(Debug, Clone, Default)]

@@ -3,6 +3,9 @@
 //! For each table to print (a whole run or an interval), a command fills in one [`StatCounts`] from its
 //! counters. `view` reads it and decides the format.
 
+use std::str::FromStr;
+
+use pmc_sys::error::{Error, Result};
 use pmc_text::units::{Count, seconds};
 
 /// The counts for one printed table.
@@ -84,6 +87,26 @@ impl Aggregation {
     /// Whether the rows are the parts of a count; see [`CountPart`].
     pub fn is_parted(self) -> bool {
         matches!(self, Self::Children | Self::Levels)
+    }
+}
+
+/// A level of CPU caches: 1 to 4, or `None` for the last level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CacheLevel(pub Option<u32>);
+
+impl FromStr for CacheLevel {
+    type Err = Error;
+
+    /// Parses `L2`, `l2` or `2`. An empty string selects the last level.
+    fn from_str(text: &str) -> Result<Self> {
+        let number =
+            || text.trim_start_matches(['L', 'l']).parse().ok().filter(|level| (1..=4).contains(level));
+        match text.is_empty() {
+            true => Ok(Self(None)),
+            false => number()
+                .map(|level| Self(Some(level)))
+                .ok_or_else(|| Error::usage("not a cache level").try_this("L1, L2, L3 or L4")),
+        }
     }
 }
 

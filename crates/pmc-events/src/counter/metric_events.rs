@@ -35,6 +35,12 @@ pub struct MetricEventGrouping {
     pub merged: bool,
 }
 
+impl Default for MetricEventGrouping {
+    fn default() -> Self {
+        Self { grouped: true, merged: true }
+    }
+}
+
 /// The events counted for metrics.
 #[derive(Debug, Default)]
 pub struct MetricEvents {

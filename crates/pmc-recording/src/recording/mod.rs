@@ -41,6 +41,7 @@ pub mod reservation;
 mod ring_size;
 pub mod runtime;
 pub mod sources;
+pub mod stat_request;
 pub mod stream;
 pub mod synthesize;
 pub mod targets;

@@ -13,6 +13,7 @@
 pub mod csv;
 pub mod document;
 pub mod json;
+mod layout;
 mod metric_table;
 mod notes;
 mod parts;
@@ -22,6 +23,7 @@ pub mod text;
 mod tree;
 pub mod versus;
 
+pub use layout::{StatDestination, StatFormat, StatLayout};
 pub use tree::TopdownTree;
 
 use std::borrow::Cow;

@@ -8,6 +8,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
+use std::str::FromStr;
 
 use super::expression::ExpressionNode;
 use super::formula::{BoundExpression, BoundLeaf, Formula, Operand};
@@ -78,26 +79,45 @@ impl<'a> MetricDefinition<'a> {
     }
 }
 
-/// Parses the value of one `--metric` option: `NAME=EXPRESSION`. The expression is checked only when it is
-/// bound.
-///
-/// # Errors
-/// Fails if the name or the expression is missing.
-pub fn definition(text: &str) -> Result<MetricDefinition<'_>> {
-    let Some((name, expression)) = text.split_once('=') else {
-        return Err(Error::usage(format!("`{}` is not a metric", text::clean(text)))
-            .why("use NAME=EXPRESSION")
-            .try_this("--metric 'ipc=instructions / cycles'"));
-    };
-    let name = name.trim();
-    if name.is_empty() {
-        return Err(Error::usage(format!(
-            "the metric definition `{}` has no name before the `=`",
-            text::clean(text)
-        ))
-        .try_this("--metric 'ipc=instructions / cycles'"));
+/// A metric that the user defines: `NAME=EXPRESSION`. The expression is checked only when it is bound.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserMetric {
+    name: String,
+    expression: String,
+}
+
+impl UserMetric {
+    /// Returns the definition for the metric library.
+    pub fn definition(&self) -> MetricDefinition<'_> {
+        MetricDefinition { name: &self.name, expression: &self.expression, ..MetricDefinition::default() }
     }
-    Ok(MetricDefinition { name, expression, ..MetricDefinition::default() })
+}
+
+impl FromStr for UserMetric {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let Some((name, expression)) = text.split_once('=') else {
+            return Err(Error::usage(format!("`{}` is not a metric", text::clean(text)))
+                .why("use NAME=EXPRESSION")
+                .try_this("--metric 'ipc=instructions / cycles'"));
+        };
+        let name = name.trim();
+        if name.is_empty() {
+            return Err(Error::usage(format!(
+                "the metric definition `{}` has no name before the `=`",
+                text::clean(text)
+            ))
+            .try_this("--metric 'ipc=instructions / cycles'"));
+        }
+        Ok(Self { name: name.to_owned(), expression: expression.to_owned() })
+    }
+}
+
+/// Returns the definition of a user's metric, which a test keeps until it ends.
+#[cfg(test)]
+pub(super) fn definition(text: &str) -> Result<MetricDefinition<'static>> {
+    text.parse::<UserMetric>().map(|metric| Box::leak(Box::new(metric)).definition())
 }
 
 /// Metrics by name and group. Expressions are parsed only when they are bound.

@@ -22,6 +22,33 @@ use std::collections::{BTreeMap, HashMap};
 use super::counts::{DerivedResult, EventRole, MissingValueReason, StatCounts, StatValue, TopdownBranch};
 use super::sharing::relative_error;
 use formula::{Formula, Operand};
+use library::UserMetric;
+
+/// The metrics that the user asks for.
+#[derive(Debug, Clone)]
+pub struct RequestedMetrics {
+    /// Names of metrics and of groups of metrics.
+    pub names: Vec<String>,
+    /// Metrics that the user defines.
+    pub expressions: Vec<UserMetric>,
+    /// Level of the top-down analysis.
+    pub topdown: Option<u8>,
+    /// Whether to also count events that only thresholds need.
+    pub thresholds: bool,
+}
+
+impl RequestedMetrics {
+    /// Whether no metric is requested.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty() && self.expressions.is_empty() && self.topdown.is_none()
+    }
+}
+
+impl Default for RequestedMetrics {
+    fn default() -> Self {
+        Self { names: Vec::new(), expressions: Vec::new(), topdown: None, thresholds: true }
+    }
+}
 
 /// A number that is derived from counts.
 #[derive(Debug, Clone, PartialEq)]
