@@ -97,27 +97,30 @@ impl FromStr for UserMetric {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let Some((name, expression)) = text.split_once('=') else {
-            return Err(Error::usage(format!("`{}` is not a metric", text::clean(text)))
-                .why("use NAME=EXPRESSION")
-                .try_this("--metric 'ipc=instructions / cycles'"));
-        };
-        let name = name.trim();
-        if name.is_empty() {
-            return Err(Error::usage(format!(
-                "the metric definition `{}` has no name before the `=`",
-                text::clean(text)
-            ))
-            .try_this("--metric 'ipc=instructions / cycles'"));
-        }
+        let MetricDefinition { name, expression, .. } = definition(text)?;
         Ok(Self { name: name.to_owned(), expression: expression.to_owned() })
     }
 }
 
-/// Returns the definition of a user's metric, which a test keeps until it ends.
-#[cfg(test)]
-pub(super) fn definition(text: &str) -> Result<MetricDefinition<'static>> {
-    text.parse::<UserMetric>().map(|metric| Box::leak(Box::new(metric)).definition())
+/// Parses `NAME=EXPRESSION`. The expression is checked only when it is bound.
+///
+/// # Errors
+/// Fails if the name or the expression is missing.
+pub fn definition(text: &str) -> Result<MetricDefinition<'_>> {
+    let Some((name, expression)) = text.split_once('=') else {
+        return Err(Error::usage(format!("`{}` is not a metric", text::clean(text)))
+            .why("use NAME=EXPRESSION")
+            .try_this("--metric 'ipc=instructions / cycles'"));
+    };
+    let name = name.trim();
+    if name.is_empty() {
+        return Err(Error::usage(format!(
+            "the metric definition `{}` has no name before the `=`",
+            text::clean(text)
+        ))
+        .try_this("--metric 'ipc=instructions / cycles'"));
+    }
+    Ok(MetricDefinition { name, expression, ..MetricDefinition::default() })
 }
 
 /// Metrics by name and group. Expressions are parsed only when they are bound.
