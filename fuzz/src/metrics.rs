@@ -146,7 +146,7 @@ fn derive(formulas: &[Formula]) {
         for (row, event) in
             (0..counts.rows.len()).flat_map(|row| (0..names.len()).map(move |event| (row, event)))
         {
-            for metric in metrics::shadow(&counts, row, event) {
+            for metric in metrics::shadow::shadow(&counts, row, event) {
                 assert!(!metric.value.is_nan() && !metric.plain.is_nan(), "{metric:?}");
             }
         }

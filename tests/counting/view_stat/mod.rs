@@ -14,7 +14,8 @@ use pmc_analysis::profile::counts::{
     Aggregation, EventRole, MissingValueReason, PlaceLabel, RunTime, StatCounts, StatEvent, StatValue,
 };
 use pmc_analysis::profile::gate::RunFailures;
-use pmc_analysis::profile::metrics::{derive, shadow};
+use pmc_analysis::profile::metrics::derive;
+use pmc_analysis::profile::metrics::shadow::shadow;
 use pmc_analysis::profile::versus::{CommandMeasurements, compare};
 use pmc_text::units::Count;
 use pmc_view::openmetrics;

@@ -14,7 +14,7 @@ use super::{
     share_percent, threshold, variance,
 };
 use pmc_analysis::profile::counts::StatCounts;
-use pmc_analysis::profile::metrics::shadow;
+use pmc_analysis::profile::metrics::shadow::shadow;
 use pmc_text::units::PerfTime;
 
 /// Writes the counts of a run, an interval or a summary.

@@ -20,7 +20,7 @@ use pmc_analysis::profile::counts::DerivedResult;
 use pmc_analysis::profile::counts::{
     Aggregation, CpuTime, MissingValueReason, PlaceLabel, StatCounts, StatEvent, StatRow, StatValue,
 };
-use pmc_analysis::profile::metrics::shadow;
+use pmc_analysis::profile::metrics::shadow::{ComputedMetric, shadow};
 use pmc_analysis::profile::sharing::relative_error;
 use pmc_analysis::profile::statistics::MeasurementSummary;
 use pmc_sys::error::Warning;
@@ -392,10 +392,10 @@ fn value_json(counts: &StatCounts, row: usize, event: usize) -> ValueJson<'_> {
         StatValue::NotSupported(_) => ("not supported", None),
         StatValue::NotCounted(_) | StatValue::Absent => ("not counted", None),
     };
-    let metric = |m: pmc_analysis::profile::metrics::ComputedMetric| MetricJson {
-        name: m.name,
+    let metric = |m: ComputedMetric| MetricJson {
+        name: m.metric.name,
         value: m.plain,
-        unit: plain_unit(m.name),
+        unit: m.metric.unit,
         inexact: m.inexact,
     };
     ValueJson {
@@ -407,18 +407,6 @@ fn value_json(counts: &StatCounts, row: usize, event: usize) -> ValueJson<'_> {
         metrics: shadow(counts, row, event).into_iter().map(metric).collect(),
         statistics: MeasurementSummary::of(&runs).map(|s| StatisticsJson::from(&s)),
         runs,
-    }
-}
-
-/// Returns a metric's unit, stripped of the prefixes and words that perf adds.
-fn plain_unit(metric: &str) -> &'static str {
-    match metric {
-        "ghz" => "GHz",
-        "rate" => "/s",
-        "power" => "W",
-        "cpus_utilized" => "CPUs",
-        "ipc" | "stalled_per_insn" => "",
-        _ => "%",
     }
 }
 

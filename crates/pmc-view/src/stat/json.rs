@@ -14,7 +14,7 @@ use super::{
     StatStyle, cells, in_its_unit, metric_table, missing, place, share_percent, threshold, variance,
 };
 use pmc_analysis::profile::counts::{Aggregation, StatCounts};
-use pmc_analysis::profile::metrics::shadow;
+use pmc_analysis::profile::metrics::shadow::shadow;
 use pmc_text::text::as_json;
 use pmc_text::units::PerfTime;
 

@@ -7,8 +7,8 @@
 use std::io::{self, Write};
 
 use super::{metric_digits, metric_number, place, safe};
-use pmc_analysis::profile::counts::{EventRole, StatCounts};
-use pmc_analysis::profile::metrics::shadow;
+use pmc_analysis::profile::counts::StatCounts;
+use pmc_analysis::profile::metrics::shadow::{MetricColumnRule, ShadowMetric, expected, shadow};
 use pmc_text::table::{self, right};
 use pmc_text::text;
 use pmc_text::units::PerfTime;
@@ -26,7 +26,7 @@ pub(super) struct MetricCell {
     inexact: bool,
 }
 
-pub(super) fn columns(counts: &StatCounts, keep: impl Fn(&str) -> bool) -> Vec<MetricColumn> {
+pub(super) fn columns(counts: &StatCounts, keep: impl Fn(&ShadowMetric) -> bool) -> Vec<MetricColumn> {
     let mut columns: Vec<MetricColumn> = Vec::new();
     let rows = counts.rows.len();
     let mut put = |title: String, row: usize, cell: Option<MetricCell>| {
@@ -49,7 +49,7 @@ pub(super) fn columns(counts: &StatCounts, keep: impl Fn(&str) -> bool) -> Vec<M
         };
         for row in 0..rows {
             let metrics = shadow(counts, row, at);
-            for metric in metrics.iter().filter(|m| keep(&m.unit)) {
+            for metric in metrics.iter().filter(|one| keep(one.metric)) {
                 let cell = MetricCell {
                     padded: metric_number(metric),
                     digits: metric_digits(metric),
@@ -59,9 +59,9 @@ pub(super) fn columns(counts: &StatCounts, keep: impl Fn(&str) -> bool) -> Vec<M
                 put(title(&metric.unit), row, Some(cell));
             }
             if metrics.is_empty()
-                && let Some(unit) = expected(event.role).filter(|unit| keep(unit))
+                && let Some(metric) = event.role.and_then(expected).filter(|metric| keep(metric))
             {
-                put(title(unit), row, None);
+                put(title(metric.perf_unit), row, None);
             }
         }
     }
@@ -81,26 +81,14 @@ pub(super) fn columns(counts: &StatCounts, keep: impl Fn(&str) -> bool) -> Vec<M
     columns
 }
 
-/// Returns the unit of the metric that an event would have if it were counted.
-fn expected(role: Option<EventRole>) -> Option<&'static str> {
-    match role? {
-        EventRole::Cycles => Some("GHz"),
-        EventRole::Instructions => Some("insn per cycle"),
-        EventRole::BranchMisses => Some("of all branches"),
-        EventRole::CacheMisses => Some("of all cache refs"),
-        EventRole::StalledFrontend => Some("frontend cycles idle"),
-        EventRole::StalledBackend => Some("backend cycles idle"),
-        _ => None,
-    }
-}
-
-pub(super) fn for_programs(unit: &str) -> bool {
-    !unit.contains("/sec") && unit != "CPUs utilized"
+/// Whether CSV and JSON have a column for the metric.
+pub(super) fn for_programs(metric: &ShadowMetric) -> bool {
+    !matches!(metric.column, MetricColumnRule::Never | MetricColumnRule::OnlyInText)
 }
 
 /// Writes the human-readable table, with titles if `headline` is set.
 pub(super) fn text(out: &mut dyn Write, counts: &StatCounts, headline: bool) -> io::Result<()> {
-    let columns = columns(counts, |unit| !unit.contains("/sec"));
+    let columns = columns(counts, |metric| metric.column != MetricColumnRule::Never);
     let time = counts.timestamp_ns.map(|t| format!("{:16.9} ", PerfTime(t)));
     let shapes: Vec<_> = columns.iter().map(|column| right(1, text::width(&column.title).max(20))).collect();
     if headline {

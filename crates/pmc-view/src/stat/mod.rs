@@ -29,7 +29,7 @@ pub use tree::TopdownTree;
 use std::borrow::Cow;
 
 use pmc_analysis::profile::counts::{Aggregation, DerivedResult, StatCounts, StatEvent, StatValue};
-use pmc_analysis::profile::metrics::{ComputedMetric, MetricFormat};
+use pmc_analysis::profile::metrics::shadow::{ComputedMetric, MetricFormat};
 use pmc_analysis::profile::statistics::MeasurementSummary;
 use pmc_text::table::shown_width;
 use pmc_text::terminal::Paint;
@@ -212,7 +212,7 @@ fn number(value: &StatValue, event: &StatEvent, style: &StatStyle) -> String {
 /// Formats a metric's number like perf's `printf`, including padding.
 fn metric_number(metric: &ComputedMetric) -> String {
     let value = metric.value;
-    match metric.format {
+    match metric.metric.format {
         MetricFormat::Fixed => format!("{value:8.3}"),
         MetricFormat::Ratio => format!("{value:7.2} "),
         MetricFormat::Percent => format!("{value:7.2}%"),

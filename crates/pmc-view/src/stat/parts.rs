@@ -12,7 +12,7 @@
 use super::notes::TableNotes;
 use super::{StatStyle, metric_number, missing, number, safe, variance};
 use pmc_analysis::profile::counts::{StatCounts, StatRow, StatValue};
-use pmc_analysis::profile::metrics::shadow;
+use pmc_analysis::profile::metrics::shadow::{ComputedMetric, MetricColumnRule, shadow};
 use pmc_text::table::{self, left, right};
 use pmc_text::text;
 
@@ -100,12 +100,12 @@ fn metrics(counts: &StatCounts, at: usize, body: &mut Vec<LineContents>, notes: 
     let of_rows: Vec<_> = (0..counts.rows.len()).map(|row| shadow(counts, row, at)).collect();
     let mut units: Vec<&str> = Vec::new();
     for metric in of_rows.iter().flatten() {
-        if !metric.unit.contains("/sec") && !units.contains(&&*metric.unit) {
+        if metric.metric.column != MetricColumnRule::Never && !units.contains(&&*metric.unit) {
             units.push(&metric.unit);
         }
     }
     for unit in units {
-        let cell = |metrics: &Vec<pmc_analysis::profile::metrics::ComputedMetric>| {
+        let cell = |metrics: &Vec<ComputedMetric>| {
             let own = metrics.iter().find(|metric| metric.unit == unit);
             notes.inexact |= own.is_some_and(|metric| metric.inexact);
             own.map(|metric| {

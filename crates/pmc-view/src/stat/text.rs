@@ -25,7 +25,7 @@ use super::{
 };
 use crate::remarks::Remarks;
 use pmc_analysis::profile::counts::{CpuTime, EventRole, StatCounts, StatEvent, StatValue};
-use pmc_analysis::profile::metrics::{ComputedMetric, Concern, shadow};
+use pmc_analysis::profile::metrics::shadow::{ComputedMetric, Concern, shadow};
 use pmc_analysis::profile::sharing::relative_error;
 use pmc_text::table::{self, ColumnShape, left, right, shown_width};
 use pmc_text::text;

@@ -1,10 +1,9 @@
 //! Metrics derived from counts: cycles become GHz, misses become a share of accesses, other counts become
 //! rates.
 //!
-//! Receives [`StatCounts`]. For one cell, [`shadow`] returns [`ComputedMetric`]s: perf's metrics with perf's
-//! wording. For a row, [`derive`] returns [`DerivedResult`]s: named and user-defined metrics. Combines only
-//! events in the same row and cgroup, with the same privilege level (`:u` with `:u`). Does not format
-//! numbers; [`MetricFormat`] names perf's number format for a metric.
+//! Receives [`StatCounts`]. For one cell, [`shadow`](shadow::shadow) returns perf's metrics with perf's wording.
+//! For a row, [`derive`] returns [`DerivedResult`]s: named and user-defined metrics. Combines only events in
+//! the same row and cgroup, with the same privilege level (`:u` with `:u`). Does not format numbers.
 
 mod expression;
 pub mod formula;
@@ -13,9 +12,9 @@ pub mod library;
 pub mod literals;
 pub mod named;
 mod role;
+pub mod shadow;
 pub mod topdown;
 
-use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
@@ -47,241 +46,6 @@ impl RequestedMetrics {
 impl Default for RequestedMetrics {
     fn default() -> Self {
         Self { names: Vec::new(), expressions: Vec::new(), topdown: None, thresholds: true }
-    }
-}
-
-/// A number that is derived from counts.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ComputedMetric {
-    /// The name, as one word for programs: `cpus_utilized`.
-    pub name: &'static str,
-    /// The value in `unit`.
-    pub value: f64,
-    /// perf's text for the unit: `insn per cycle`, `K/sec`.
-    pub unit: Cow<'static, str>,
-    /// The value without a prefix, for example in events per second if `unit` is `K/sec`. Otherwise equal to
-    /// `value`.
-    pub plain: f64,
-    /// perf's number format.
-    pub format: MetricFormat,
-    /// Severity of the value.
-    pub concern: Concern,
-    /// Whether the events were counted at different times, which makes their ratio an estimate.
-    pub inexact: bool,
-}
-
-/// perf's number formats for metrics.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MetricFormat {
-    /// `%8.3f`
-    Fixed,
-    /// `%7.2f ` (with a trailing blank)
-    Ratio,
-    /// `%7.2f%%`
-    Percent,
-    /// `%8.3f %%`
-    FinePercent,
-}
-
-/// Severity of a ratio, which perf shows as a colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, PartialOrd, Ord)]
-pub enum Concern {
-    /// Normal.
-    #[default]
-    None,
-    /// Worth a look.
-    Low,
-    /// Probably a problem.
-    Middle,
-    /// A problem.
-    High,
-}
-
-/// perf's thresholds in percent. A value above the first has the severity `High`, above the second `Middle`,
-/// and above the third `Low`.
-const MISSES: [f64; 3] = [20.0, 10.0, 5.0];
-const FRONTEND: [f64; 3] = [50.0, 30.0, 10.0];
-const BACKEND: [f64; 3] = [75.0, 50.0, 20.0];
-
-fn concern(percent: f64, [high, middle, low]: [f64; 3]) -> Concern {
-    match percent {
-        p if p > high => Concern::High,
-        p if p > middle => Concern::Middle,
-        p if p > low => Concern::Low,
-        _ => Concern::None,
-    }
-}
-
-/// Returns the metrics that perf prints after the count of `event` in `row`, in perf's order. Returns no
-/// metrics if an event that they need is missing.
-pub fn shadow(counts: &StatCounts, row: usize, event: usize) -> Vec<ComputedMetric> {
-    let Some(cell) = CountCell::of(counts, row, event) else { return Vec::new() };
-    let Some(role) = counts.events[event].role else { return Vec::new() };
-    let misses = |of: EventRole, name, unit| cell.percent(of, name, unit, MISSES);
-    let metric = match role {
-        EventRole::TaskClock | EventRole::CpuClock => cell.cpus_utilized(),
-        EventRole::Cycles => cell.clock().map(|c| cell.over(c, "ghz", "GHz", MetricFormat::Fixed)),
-        EventRole::Instructions => return cell.instructions(),
-        EventRole::BranchMisses => misses(EventRole::Branches, "branch_miss_rate", "of all branches"),
-        EventRole::CacheMisses => misses(EventRole::CacheReferences, "cache_miss_rate", "of all cache refs")
-            .map(|m| ComputedMetric { format: MetricFormat::FinePercent, concern: Concern::None, ..m }),
-        EventRole::L1dLoadMisses => misses(EventRole::L1dLoads, "l1d_miss_rate", "of all L1-dcache accesses"),
-        EventRole::L1iLoadMisses => misses(EventRole::L1iLoads, "l1i_miss_rate", "of all L1-icache accesses"),
-        EventRole::LlcLoadMisses => misses(EventRole::LlcLoads, "llc_miss_rate", "of all LL-cache accesses"),
-        EventRole::DtlbLoadMisses => {
-            misses(EventRole::DtlbLoads, "dtlb_miss_rate", "of all dTLB cache accesses")
-        }
-        EventRole::ItlbLoadMisses => {
-            misses(EventRole::ItlbLoads, "itlb_miss_rate", "of all iTLB cache accesses")
-        }
-        EventRole::StalledFrontend => cell
-            .percent(EventRole::Cycles, "frontend_idle", "frontend cycles idle", FRONTEND)
-            .filter(|m| m.value != 0.0),
-        EventRole::StalledBackend => {
-            cell.percent(EventRole::Cycles, "backend_idle", "backend cycles idle", BACKEND)
-        }
-        EventRole::Energy => cell.watts(),
-        _ => cell.rate(),
-    };
-    metric.into_iter().collect()
-}
-
-/// A counted cell in the table, with access to the other cells in its row.
-#[derive(Clone, Copy)]
-struct CountCell<'a> {
-    counts: &'a StatCounts,
-    row: usize,
-    event: usize,
-    number: f64,
-}
-
-impl<'a> CountCell<'a> {
-    fn of(counts: &'a StatCounts, row: usize, event: usize) -> Option<Self> {
-        let number = counts.value(row, event).number()?;
-        Some(Self { counts, row, event, number })
-    }
-
-    /// Returns a counted event with this role that can be combined with this cell. Prefers an event in the
-    /// same group.
-    fn partner(&self, role: EventRole, same_level: bool) -> Option<Self> {
-        let events = &self.counts.events;
-        let own = &events[self.event];
-        events
-            .iter()
-            .enumerate()
-            .filter(|(_, e)| {
-                e.role == Some(role) && e.cgroup == own.cgroup && (!same_level || e.level == own.level)
-            })
-            .filter_map(|(at, e)| {
-                Some((e.group != own.group, e.level != own.level, Self::of(self.counts, self.row, at)?))
-            })
-            .min_by_key(|(other_group, other_level, _)| (*other_level, *other_group))
-            .map(|(_, _, cell)| cell)
-    }
-
-    /// Returns the clock event to compute rates with. Its privilege level does not matter, because it
-    /// measures time.
-    fn clock(&self) -> Option<Self> {
-        self.partner(EventRole::TaskClock, false).or_else(|| self.partner(EventRole::CpuClock, false))
-    }
-
-    fn inexact_with(&self, other: &Self) -> bool {
-        let events = &self.counts.events;
-        let share = |cell: &Self| cell.counts.value(cell.row, cell.event).share();
-        events[self.event].group != events[other.event].group && (share(self) < 1.0 || share(other) < 1.0)
-    }
-
-    fn over(
-        &self,
-        other: Self,
-        name: &'static str,
-        unit: &'static str,
-        format: MetricFormat,
-    ) -> ComputedMetric {
-        let value = if other.number == 0.0 { 0.0 } else { self.number / other.number };
-        let inexact = self.inexact_with(&other);
-        ComputedMetric {
-            name,
-            value,
-            unit: unit.into(),
-            plain: value,
-            format,
-            concern: Concern::None,
-            inexact,
-        }
-    }
-
-    fn percent(
-        &self,
-        of: EventRole,
-        name: &'static str,
-        unit: &'static str,
-        thresholds: [f64; 3],
-    ) -> Option<ComputedMetric> {
-        let mut metric = self.over(self.partner(of, true)?, name, unit, MetricFormat::Percent);
-        metric.value *= 100.0;
-        metric.plain = metric.value;
-        metric.concern = concern(metric.value, thresholds);
-        Some(metric)
-    }
-
-    fn instructions(&self) -> Vec<ComputedMetric> {
-        let ipc = self
-            .partner(EventRole::Cycles, true)
-            .map(|c| self.over(c, "ipc", "insn per cycle", MetricFormat::Ratio));
-        let stalled = [EventRole::StalledFrontend, EventRole::StalledBackend]
-            .into_iter()
-            .filter_map(|role| self.partner(role, true))
-            .max_by(|a, b| a.number.total_cmp(&b.number))
-            .filter(|stalled| stalled.number != 0.0 && self.number != 0.0)
-            .map(|stalled| {
-                stalled.over(*self, "stalled_per_insn", "stalled cycles per insn", MetricFormat::Ratio)
-            });
-        ipc.into_iter().chain(stalled).collect()
-    }
-
-    fn cpus_utilized(&self) -> Option<ComputedMetric> {
-        (self.counts.elapsed_ns > 0).then(|| {
-            let value = self.number / self.counts.elapsed_ns as f64;
-            self.alone("cpus_utilized", value, value, "CPUs utilized")
-        })
-    }
-
-    fn watts(&self) -> Option<ComputedMetric> {
-        let seconds = self.counts.elapsed_seconds();
-        (seconds > 0.0).then(|| {
-            let watts = self.number * self.counts.events[self.event].scale / seconds;
-            self.alone("power", watts, watts, "Watts")
-        })
-    }
-
-    /// Returns the number of events per second of CPU time, with perf's prefixes.
-    fn rate(&self) -> Option<ComputedMetric> {
-        let clock = self.clock()?;
-        let plain = if clock.number == 0.0 {
-            0.0
-        } else {
-            1e9 * self.number * self.counts.events[self.event].scale / clock.number
-        };
-        let (value, unit) = match plain {
-            p if p > 1e9 => (p / 1e9, "G/sec"),
-            p if p > 1e6 => (p / 1e6, "M/sec"),
-            p if p > 1e3 => (p / 1e3, "K/sec"),
-            p => (p, "/sec"),
-        };
-        Some(self.alone("rate", value, plain, unit))
-    }
-
-    fn alone(&self, name: &'static str, value: f64, plain: f64, unit: &'static str) -> ComputedMetric {
-        ComputedMetric {
-            name,
-            value,
-            unit: unit.into(),
-            plain,
-            format: MetricFormat::Fixed,
-            concern: Concern::None,
-            inexact: false,
-        }
     }
 }
 
