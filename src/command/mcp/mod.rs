@@ -30,9 +30,8 @@ use pmc_sys::sys::signal::{self, Signals};
 use pmc_sys::sys::{descriptor, waits_again};
 use pmc_view::agent::{self, AgentAnswer, AnswerLimit};
 use protocol::{ToolHost, ToolResult};
-use recordings::RecordingCall;
-use runs::RunCall;
-use tools::{ToolArguments, ToolName};
+use runs::RunContext;
+use tools::{PageArguments, ToolCall};
 
 /// Runs the server until its standard input ends.
 ///
@@ -120,13 +119,13 @@ impl ToolHost for McpServer<'_> {
 
     fn call(&mut self, name: &str, arguments: &Map<String, Json>) -> Option<ToolResult> {
         let row = tools::named(name)?;
-        let ran = ToolArguments::new(row, arguments).and_then(|checked| {
+        let ran = tools::read(row, arguments).and_then(|(call, page)| {
             if row.acts && !self.plan.allows_record {
                 return Err(not_allowed());
             }
-            let limit = limit_of(&checked);
-            self.answer(row.tool, &checked, limit)
-                .map(|answer| agent::limited(&answer, name, arguments, limit))
+            let PageArguments { offset, limit: rows, limit_bytes: bytes } = page;
+            let limit = AnswerLimit { bytes, offset, rows };
+            self.answer(call, limit).map(|answer| agent::limited(&answer, name, arguments, limit))
         });
         Some(match ran {
             Ok(document) => ToolResult { document, is_error: false },
@@ -140,41 +139,28 @@ impl ToolHost for McpServer<'_> {
 }
 
 impl McpServer<'_> {
-    fn answer(
-        &mut self,
-        tool: ToolName,
-        arguments: &ToolArguments<'_>,
-        limit: AnswerLimit,
-    ) -> Result<AgentAnswer> {
-        let reading = RecordingCall { arguments, symbols: &self.plan.symbols, limit };
-        let running = RunCall { arguments, plan: self.plan, steps: self.steps, limit };
-        let (answer, exit) = match tool {
-            ToolName::Hot => return reading.hot(),
-            ToolName::Tree => return reading.tree(),
-            ToolName::Source => return reading.source(),
-            ToolName::Diff => return reading.diff(),
-            ToolName::Timeline => return reading.timeline(),
-            ToolName::Doctor => {
+    fn answer(&mut self, call: ToolCall, limit: AnswerLimit) -> Result<AgentAnswer> {
+        let symbols = &self.plan.symbols;
+        let running = RunContext { plan: self.plan, steps: self.steps, limit };
+        let (answer, exit) = match call {
+            ToolCall::Hot(arguments) => return recordings::hot(&arguments, symbols, limit),
+            ToolCall::Tree(arguments) => return recordings::tree(&arguments, symbols, limit),
+            ToolCall::Source(arguments) => return recordings::source(&arguments, symbols, limit),
+            ToolCall::Diff(arguments) => return recordings::diff(&arguments, symbols, limit),
+            ToolCall::Timeline(arguments) => return recordings::timeline(&arguments, symbols, limit),
+            ToolCall::Doctor => {
                 let McpPlan { allows_record, max_seconds, max_size, .. } = self.plan;
                 let server =
                     json!({"allow_record": allows_record, "max_seconds": max_seconds, "max_bytes": max_size});
                 return Ok(agent::doctor(&(self.steps.machine)(), server, limit));
             }
-            ToolName::Record => running.record()?,
-            ToolName::StatCompare => running.compare()?,
+            ToolCall::Record(arguments) => running.record(arguments)?,
+            ToolCall::StatCompare(arguments) => running.compare(arguments)?,
         };
         if let Exit::Interrupted(signal) = exit {
             self.interrupted = Some(signal);
         }
         Ok(answer)
-    }
-}
-
-fn limit_of(arguments: &ToolArguments<'_>) -> AnswerLimit {
-    AnswerLimit {
-        bytes: arguments.limit_bytes(),
-        offset: arguments.integer("offset").unwrap_or(0) as usize,
-        rows: arguments.integer("limit").map_or(usize::MAX, |rows| rows as usize),
     }
 }
 

@@ -54,7 +54,7 @@ pub(in crate::command) struct McpSteps<'a> {
 pub(super) struct RecordTask {
     /// The command to run; empty if `pid` is set.
     pub(super) command: Vec<OsString>,
-    pub(super) pid: Option<u64>,
+    pub(super) pid: Option<u32>,
     pub(super) output: PathBuf,
     pub(super) seconds: f64,
     pub(super) max_size: u64,
@@ -70,7 +70,7 @@ impl RecordTask {
     pub(super) fn options(self) -> RecordArgs {
         let mut options: RecordArgs = defaults();
         options.command = self.command;
-        options.pids = self.pid.iter().map(u64::to_string).collect();
+        options.pids = self.pid.iter().map(u32::to_string).collect();
         options.events = self.event.into_iter().collect();
         options.freq = self.frequency.map(|frequency| frequency.to_string());
         options.call_graph = Some(self.stacks).filter(|stacks| stacks != "none");

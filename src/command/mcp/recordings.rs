@@ -3,11 +3,14 @@
 //! Each opens the recording again, because files may change between calls. Returns an [`AgentAnswer`] that is
 //! not yet limited.
 
+use std::borrow::Cow;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::tools::{KEYS, ToolArguments};
+use serde::Deserialize;
+
+use super::tools::RowKey;
 use pmc_analysis::analysis::annotate::AnnotationRequest;
 use pmc_analysis::analysis::annotate::listing::ListingOptions;
 use pmc_analysis::analysis::diff::{DiffRequest, DiffSides, WAIT_KEYS};
@@ -23,16 +26,107 @@ use pmc_sys::error::{Error, Result};
 use pmc_text::text::clean;
 use pmc_view::agent::{self, AgentAnswer, AnswerLimit, CodeRows};
 
-/// Default minimum size of a branch in percent.
-const BRANCH: f64 = 1.0;
-/// Default number of time slices.
-const SLICES: u64 = 20;
+/// The arguments that select samples, which most tools have.
+#[derive(Debug, Deserialize)]
+pub(super) struct SampleArguments {
+    /// Path of the recording.
+    #[serde(default = "usual_recording")]
+    recording: PathBuf,
+    /// The event; `None`: the first one with samples.
+    event: Option<String>,
+    /// Name of the threads to include.
+    command: Option<String>,
+    /// The thread to include.
+    tid: Option<i32>,
+}
 
-/// A call of a tool that reads recordings.
-pub(super) struct RecordingCall<'a> {
-    pub(super) arguments: &'a ToolArguments<'a>,
-    pub(super) symbols: &'a SymbolOptions,
-    pub(super) limit: AnswerLimit,
+fn usual_recording() -> PathBuf {
+    "perf.data".into()
+}
+
+/// Arguments of the tool `hot`.
+#[derive(Debug, Deserialize)]
+pub(super) struct HotArguments {
+    #[serde(flatten)]
+    samples: SampleArguments,
+    /// What distinguishes rows; empty: the default.
+    #[serde(default)]
+    by: Vec<RowKey>,
+    /// Part of the functions' names.
+    function: Option<String>,
+}
+
+/// Arguments of the tool `tree`.
+#[derive(Debug, Deserialize)]
+pub(super) struct TreeArguments {
+    #[serde(flatten)]
+    samples: SampleArguments,
+    /// Name of the function at the root.
+    function: Option<String>,
+    #[serde(default)]
+    direction: TreeDirection,
+    /// Minimum size of a branch in percent.
+    #[serde(default = "usual_branch")]
+    min_percent: f64,
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum TreeDirection {
+    #[default]
+    Callees,
+    Callers,
+}
+
+fn usual_branch() -> f64 {
+    1.0
+}
+
+/// Arguments of the tool `source`.
+#[derive(Debug, Deserialize)]
+pub(super) struct SourceArguments {
+    #[serde(flatten)]
+    samples: SampleArguments,
+    /// Name of the function; `None`: the costliest.
+    function: Option<String>,
+    /// Name or path of the function's module.
+    module: Option<String>,
+    #[serde(default)]
+    rows: SourceRows,
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum SourceRows {
+    #[default]
+    Lines,
+    Instructions,
+}
+
+/// Arguments of the tool `diff`.
+#[derive(Debug, Deserialize)]
+pub(super) struct DiffArguments {
+    before: PathBuf,
+    after: PathBuf,
+    /// The event; `None`: the first one with samples.
+    event: Option<String>,
+    /// What distinguishes rows; empty: the default.
+    #[serde(default)]
+    by: Vec<RowKey>,
+}
+
+/// Arguments of the tool `timeline`.
+#[derive(Debug, Deserialize)]
+pub(super) struct TimelineArguments {
+    #[serde(flatten)]
+    samples: SampleArguments,
+    /// Number of time slices.
+    #[serde(default = "usual_slices")]
+    slices: u64,
+}
+
+fn usual_slices() -> u64 {
+    20
 }
 
 /// A recording whose samples have names.
@@ -42,220 +136,205 @@ struct RecordingWithNames {
     query: Query,
 }
 
-impl RecordingCall<'_> {
-    /// Returns the path of the recording.
-    fn path(&self) -> PathBuf {
-        self.arguments.text("recording").unwrap_or("perf.data").into()
-    }
-
+impl SampleArguments {
     /// Returns a request for the selected samples.
-    fn request(&self) -> AnalysisRequest {
+    fn request(&self, symbols: &SymbolOptions) -> AnalysisRequest {
         AnalysisRequest {
             selection: SampleSelection {
-                comms: self.arguments.text("command").map(str::to_owned).into_iter().collect(),
-                tids: self.arguments.integer("tid").map(|tid| tid as i32).into_iter().collect(),
+                comms: self.command.clone().into_iter().collect(),
+                tids: self.tid.into_iter().collect(),
                 ..SampleSelection::default()
             },
-            ..AnalysisRequest::new(self.symbols.clone())
+            ..AnalysisRequest::new(symbols.clone())
         }
     }
 
-    /// Returns the sort keys that the caller chose.
-    fn keys(&self) -> Vec<SortKey> {
-        let key =
-            |word: &str| KEYS.iter().find(|(name, _)| *name == word).and_then(|(_, key)| key.parse().ok());
-        let mut keys: Vec<SortKey> = Vec::new();
-        for key in self.arguments.words("by").into_iter().filter_map(key) {
-            if !keys.contains(&key) {
-                keys.push(key);
-            }
-        }
-        keys
-    }
-
-    /// Reads and symbolizes the samples.
-    fn load(
-        &self,
-        session: Arc<Session>,
-        mut request: AnalysisRequest,
-        query: &Query,
-    ) -> Result<RecordingWithNames> {
-        request.resolve(&session.reader)?;
-        let query = request.question(query, &session.reader);
-        let depth = request.depth(&session.reader);
-        let mut analysis = Analysis::load(session, &request, &())?;
-        let mut named = analysis.name(depth, StringTable::default(), &());
-        analysis.assess(&mut named, false);
-        Ok(RecordingWithNames { analysis, named, query })
-    }
-
-    /// Returns the index of the chosen event, or of the first event with samples.
-    fn event<'n>(&self, events: impl Iterator<Item = (&'n str, u64)>) -> Result<usize> {
-        let events: Vec<(&str, u64)> = events.collect();
-        let Some(wanted) = self.arguments.text("event") else {
-            return Ok(events.iter().position(|(_, samples)| *samples > 0).unwrap_or(0));
-        };
-        // The answer of `hot` lists the names, as data.
-        events.iter().position(|(name, _)| *name == wanted).ok_or_else(|| {
-            Error::usage(format!("the recording has no event {:?}", clean(wanted)))
-                .try_this("call the tool without event: the answer lists the events")
-        })
+    /// Returns the path of the recording, as the caller wrote it.
+    fn shown_path(&self) -> Cow<'_, str> {
+        self.recording.to_string_lossy()
     }
 
     fn event_of(&self, profile: &Profile) -> Result<usize> {
-        self.event(profile.events.iter().map(|event| (event.name.as_str(), event.total.samples)))
+        let events = profile.events.iter().map(|event| (event.name.as_str(), event.total.samples));
+        event(self.event.as_deref(), events)
     }
+}
 
-    /// Runs the tool `hot`.
-    ///
-    /// # Errors
-    /// Fails if the recording cannot be read.
-    pub(super) fn hot(&self) -> Result<AgentAnswer> {
-        let path = self.path();
-        let session = open(&path)?;
-        let keys = self.keys();
-        let request = AnalysisRequest { usual_keys: keys.is_empty(), keys, ..self.request() };
-        let only = RowSelection {
-            part: self.arguments.text("function").map(str::to_owned),
-            ..RowSelection::default()
-        };
-        let filter = Filter { only, ..Filter::default() };
-        let ranks = vec![RowRank::Own];
-        let query = Query { totals: true, innermost: true, ranks, filter, ..Query::default() };
-        let RecordingWithNames { analysis, named, query } = self.load(session, request, &query)?;
-        let profile = analysis.answer(named, &query).profile;
-        Ok(agent::hot(&path.to_string_lossy(), &profile, self.event_of(&profile)?, self.limit))
-    }
-
-    /// Runs the tool `tree`.
-    ///
-    /// # Errors
-    /// Fails if the recording cannot be read, or has no call chains.
-    pub(super) fn tree(&self) -> Result<AgentAnswer> {
-        let path = self.path();
-        let session = open(&path)?;
-        if !pmc_analysis::analysis::has_chains(&session.reader) {
-            return Err(Error::new("the recording has no call chains")
-                .try_this("call the tool record with stacks, or pmc record --call-graph auto"));
+/// Returns the sort keys that the caller chose.
+fn keys(by: &[RowKey]) -> Vec<SortKey> {
+    let mut keys: Vec<SortKey> = Vec::new();
+    for key in by.iter().map(|key| key.sort_key()) {
+        if !keys.contains(&key) {
+            keys.push(key);
         }
-        let direction = match self.arguments.text("direction") {
-            Some("callers") => StackDirection::Callee,
-            _ => StackDirection::Caller,
-        };
-        let query = Query {
-            totals: true,
-            tree: Some(direction),
-            root: self.arguments.text("function").map(str::to_owned),
-            limit: self.arguments.number("min_percent").unwrap_or(BRANCH) / 100.0,
-            ..Query::default()
-        };
-        let request = AnalysisRequest { keys: vec![SortKey::Symbol], ..self.request() };
-        let RecordingWithNames { analysis, named, query } = self.load(session, request, &query)?;
-        let profile = analysis.answer(named, &query).profile;
-        let event = self.event_of(&profile)?;
-        Ok(agent::tree(&path.to_string_lossy(), &profile, (event, direction), self.limit))
     }
+    keys
+}
 
-    /// Runs the tool `source`.
-    ///
-    /// # Errors
-    /// Fails if the recording cannot be read, or no function with this name has samples.
-    pub(super) fn source(&self) -> Result<AgentAnswer> {
-        let path = self.path();
-        let session = open(&path)?;
-        let request = AnalysisRequest { callers: false, keys: vec![SortKey::Symbol], ..self.request() };
-        let RecordingWithNames { mut analysis, named, query } =
-            self.load(session, request, &Query::default())?;
-        let function = self.arguments.text("function");
-        let request = AnnotationRequest {
-            function: function.map(str::to_owned),
-            dsos: self.arguments.text("module").map(str::to_owned).into_iter().collect(),
-            most: 1,
-            options: ListingOptions { with_source: true, ..ListingOptions::default() },
-            ..AnnotationRequest::default()
-        };
-        let to_hot = "call the tool hot for the names of functions and modules";
-        // The usual error suggests names from the recording, which must not become part of a sentence.
-        let code = analysis.annotate(&request, &()).map_err(|error| match function {
-            Some(_) => Error::new(error.headline()).try_this(to_hot),
-            None => Error::new("no function in this module has samples").try_this(to_hot),
-        })?;
-        let Some(listing) = code.listings.first() else {
-            return Err(Error::new("no function has samples").try_this(to_hot));
-        };
-        let events = listing.events.iter().map(|event| (event.name.as_str(), event.own.samples));
-        let event = self.event(events)?;
-        let rows = match self.arguments.text("rows") {
-            Some("instructions") => CodeRows::Instructions,
-            _ => CodeRows::Lines,
-        };
-        let profile = analysis.answer(named, &query).profile;
-        Ok(agent::source(&path.to_string_lossy(), listing, &profile, (event, rows), self.limit))
-    }
+/// Reads and symbolizes the samples.
+fn load(session: Arc<Session>, mut request: AnalysisRequest, query: &Query) -> Result<RecordingWithNames> {
+    request.resolve(&session.reader)?;
+    let query = request.question(query, &session.reader);
+    let depth = request.depth(&session.reader);
+    let mut analysis = Analysis::load(session, &request, &())?;
+    let mut named = analysis.name(depth, StringTable::default(), &());
+    analysis.assess(&mut named, false);
+    Ok(RecordingWithNames { analysis, named, query })
+}
 
-    /// Runs the tool `diff`.
-    ///
-    /// # Errors
-    /// Fails if a recording cannot be read, or the recordings have no event in common.
-    pub(super) fn diff(&self) -> Result<AgentAnswer> {
-        let files =
-            ["before", "after"].map(|name| PathBuf::from(self.arguments.text(name).unwrap_or_default()));
-        files.iter().try_for_each(|path| check(path))?;
-        let mut keys = self.keys();
-        let mut wait_keys = None;
-        if keys.is_empty() {
-            keys = vec![SortKey::Dso, SortKey::Symbol];
-            wait_keys = Some(WAIT_KEYS.to_vec());
-        }
-        let request = DiffRequest {
-            files: files.to_vec(),
-            analysis: AnalysisRequest { keys, ..self.request() },
-            wait_keys,
-            compute: Some(Compute::DeltaAbs),
-            ..DiffRequest::default()
-        };
-        let sides = DiffSides::load(&request, |path| import::open(path), &())?;
-        // The usual error lists the events of the recordings, which must not become part of a sentence.
-        let comparison = sides.compare(&request).map_err(|_| {
-            Error::new("the recordings have no event in common")
-                .try_this("record both with the tool record and the same event, or with pmc profile")
-        })?;
-        let samples = |event: &pmc_analysis::profile::diff::DiffEvent| {
-            event.totals.iter().flatten().map(|total| total.samples).sum()
-        };
-        let event =
-            self.event(comparison.events.iter().map(|event| (event.name.as_str(), samples(event))))?;
-        Ok(agent::diff(&comparison, event, self.limit))
-    }
+/// Returns the index of the event `wanted`, or else of the first event with samples.
+fn event<'n>(wanted: Option<&str>, events: impl Iterator<Item = (&'n str, u64)>) -> Result<usize> {
+    let events: Vec<(&str, u64)> = events.collect();
+    let Some(wanted) = wanted else {
+        return Ok(events.iter().position(|(_, samples)| *samples > 0).unwrap_or(0));
+    };
+    // The answer of `hot` lists the names, as data.
+    events.iter().position(|(name, _)| *name == wanted).ok_or_else(|| {
+        Error::usage(format!("the recording has no event {:?}", clean(wanted)))
+            .try_this("call the tool without event: the answer lists the events")
+    })
+}
 
-    /// Runs the tool `timeline`.
-    ///
-    /// # Errors
-    /// Fails if the recording cannot be read, or has no timestamps.
-    pub(super) fn timeline(&self) -> Result<AgentAnswer> {
-        let path = self.path();
-        let session = open(&path)?;
-        let (begin, end) = session.sample_span().ok_or_else(|| {
-            let error = Error::new("the recording has no timestamps, or no samples");
-            let record = "record again without options that omit the time";
-            header::advise(error, &session.reader, record, header::FORMATS_WITH_TIMES)
-        })?;
-        let slices = self.arguments.integer("slices").unwrap_or(SLICES);
-        let slice = ((end - begin) / slices + 1).max(1);
-        let keys = vec![SortKey::Time, SortKey::Dso, SortKey::Symbol];
-        let request = AnalysisRequest { keys, slice, callers: false, ..self.request() };
-        let RecordingWithNames { analysis, named, query } = self.load(session, request, &Query::default())?;
-        let by_slice = named.answer(&Query { keys: vec![SortKey::Time], ..query.clone() }).profile;
-        let by_function = analysis.answer(named, &query).profile;
-        let event = self.event_of(&by_slice)?;
-        Ok(agent::timeline(
-            &path.to_string_lossy(),
-            (&by_slice, &by_function),
-            event,
-            (begin, slice),
-            self.limit,
-        ))
+/// Runs the tool `hot`.
+///
+/// # Errors
+/// Fails if the recording cannot be read.
+pub(super) fn hot(of: &HotArguments, symbols: &SymbolOptions, limit: AnswerLimit) -> Result<AgentAnswer> {
+    let session = open(&of.samples.recording)?;
+    let keys = keys(&of.by);
+    let request = AnalysisRequest { usual_keys: keys.is_empty(), keys, ..of.samples.request(symbols) };
+    let only = RowSelection { part: of.function.clone(), ..RowSelection::default() };
+    let filter = Filter { only, ..Filter::default() };
+    let ranks = vec![RowRank::Own];
+    let query = Query { totals: true, innermost: true, ranks, filter, ..Query::default() };
+    let RecordingWithNames { analysis, named, query } = load(session, request, &query)?;
+    let profile = analysis.answer(named, &query).profile;
+    Ok(agent::hot(&of.samples.shown_path(), &profile, of.samples.event_of(&profile)?, limit))
+}
+
+/// Runs the tool `tree`.
+///
+/// # Errors
+/// Fails if the recording cannot be read, or has no call chains.
+pub(super) fn tree(of: &TreeArguments, symbols: &SymbolOptions, limit: AnswerLimit) -> Result<AgentAnswer> {
+    let session = open(&of.samples.recording)?;
+    if !pmc_analysis::analysis::has_chains(&session.reader) {
+        return Err(Error::new("the recording has no call chains")
+            .try_this("call the tool record with stacks, or pmc record --call-graph auto"));
     }
+    let direction = match of.direction {
+        TreeDirection::Callers => StackDirection::Callee,
+        TreeDirection::Callees => StackDirection::Caller,
+    };
+    let query = Query {
+        totals: true,
+        tree: Some(direction),
+        root: of.function.clone(),
+        limit: of.min_percent / 100.0,
+        ..Query::default()
+    };
+    let request = AnalysisRequest { keys: vec![SortKey::Symbol], ..of.samples.request(symbols) };
+    let RecordingWithNames { analysis, named, query } = load(session, request, &query)?;
+    let profile = analysis.answer(named, &query).profile;
+    let event = of.samples.event_of(&profile)?;
+    Ok(agent::tree(&of.samples.shown_path(), &profile, (event, direction), limit))
+}
+
+/// Runs the tool `source`.
+///
+/// # Errors
+/// Fails if the recording cannot be read, or no function with this name has samples.
+pub(super) fn source(
+    of: &SourceArguments,
+    symbols: &SymbolOptions,
+    limit: AnswerLimit,
+) -> Result<AgentAnswer> {
+    let session = open(&of.samples.recording)?;
+    let request =
+        AnalysisRequest { callers: false, keys: vec![SortKey::Symbol], ..of.samples.request(symbols) };
+    let RecordingWithNames { mut analysis, named, query } = self.load(session, request, &Query::default())?;
+    let request = AnnotationRequest {
+        function: of.function.clone(),
+        dsos: of.module.clone().into_iter().collect(),
+        most: 1,
+        options: ListingOptions { with_source: true, ..ListingOptions::default() },
+        ..AnnotationRequest::default()
+    };
+    let to_hot = "call the tool hot for the names of functions and modules";
+    // The usual error suggests names from the recording, which must not become part of a sentence.
+    let code = analysis.annotate(&request, &()).map_err(|error| match of.function {
+        Some(_) => Error::new(error.headline()).try_this(to_hot),
+        None => Error::new("no function in this module has samples").try_this(to_hot),
+    })?;
+    let Some(listing) = code.listings.first() else {
+        return Err(Error::new("no function has samples").try_this(to_hot));
+    };
+    let events = listing.events.iter().map(|event| (event.name.as_str(), event.own.samples));
+    let event = event(of.samples.event.as_deref(), events)?;
+    let rows = match of.rows {
+        SourceRows::Instructions => CodeRows::Instructions,
+        SourceRows::Lines => CodeRows::Lines,
+    };
+    let profile = analysis.answer(named, &query).profile;
+    Ok(agent::source(&of.samples.shown_path(), listing, &profile, (event, rows), limit))
+}
+
+/// Runs the tool `diff`.
+///
+/// # Errors
+/// Fails if a recording cannot be read, or the recordings have no event in common.
+pub(super) fn diff(of: &DiffArguments, symbols: &SymbolOptions, limit: AnswerLimit) -> Result<AgentAnswer> {
+    let files = [&of.before, &of.after].map(PathBuf::clone);
+    files.iter().try_for_each(|path| check(path))?;
+    let mut keys = keys(&of.by);
+    let mut wait_keys = None;
+    if keys.is_empty() {
+        keys = vec![SortKey::Dso, SortKey::Symbol];
+        wait_keys = Some(WAIT_KEYS.to_vec());
+    }
+    let request = DiffRequest {
+        files: files.to_vec(),
+        analysis: AnalysisRequest { keys, ..AnalysisRequest::new(symbols.clone()) },
+        wait_keys,
+        compute: Some(Compute::DeltaAbs),
+        ..DiffRequest::default()
+    };
+    let sides = DiffSides::load(&request, |path| import::open(path), &())?;
+    // The usual error lists the events of the recordings, which must not become part of a sentence.
+    let comparison = sides.compare(&request).map_err(|_| {
+        Error::new("the recordings have no event in common")
+            .try_this("record both with the tool record and the same event, or with pmc profile")
+    })?;
+    let samples = |event: &pmc_analysis::profile::diff::DiffEvent| {
+        event.totals.iter().flatten().map(|total| total.samples).sum()
+    };
+    let events = comparison.events.iter().map(|event| (event.name.as_str(), samples(event)));
+    Ok(agent::diff(&comparison, event(of.event.as_deref(), events)?, limit))
+}
+
+/// Runs the tool `timeline`.
+///
+/// # Errors
+/// Fails if the recording cannot be read, or has no timestamps.
+pub(super) fn timeline(
+    of: &TimelineArguments,
+    symbols: &SymbolOptions,
+    limit: AnswerLimit,
+) -> Result<AgentAnswer> {
+    let session = open(&of.samples.recording)?;
+    let (begin, end) = session.sample_span().ok_or_else(|| {
+        let error = Error::new("the recording has no timestamps, or no samples");
+        let record = "record again without options that omit the time";
+        header::advise(error, &session.reader, record, header::FORMATS_WITH_TIMES)
+    })?;
+    let slice = ((end - begin) / of.slices + 1).max(1);
+    let keys = vec![SortKey::Time, SortKey::Dso, SortKey::Symbol];
+    let request = AnalysisRequest { keys, slice, callers: false, ..of.samples.request(symbols) };
+    let RecordingWithNames { analysis, named, query } = load(session, request, &Query::default())?;
+    let by_slice = named.answer(&Query { keys: vec![SortKey::Time], ..query.clone() }).profile;
+    let by_function = analysis.answer(named, &query).profile;
+    let event = of.samples.event_of(&by_slice)?;
+    Ok(agent::timeline(&of.samples.shown_path(), (&by_slice, &by_function), event, (begin, slice), limit))
 }
 
 /// Opens a recording, which must be a regular file.

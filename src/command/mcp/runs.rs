@@ -7,11 +7,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde::Deserialize;
 use serde_json::Value as Json;
 
 use super::capture::{CommandTimeLimit, OutputCapture};
 use super::plan::{McpPlan, McpSteps, RecordTask};
-use super::tools::ToolArguments;
 use crate::command::stat;
 use pmc_recording::recording::stat_request::{
     ComparedCommand, EventSelection, Repeat, StatRequest, StatTiming,
@@ -20,30 +20,74 @@ use pmc_sys::error::{Error, Exit, Result};
 use pmc_text::units::MS;
 use pmc_view::agent::{self, AgentAnswer, AnswerLimit};
 
-/// Default number of runs of a command in a comparison.
-const RUNS: u64 = 5;
 /// Default duration of a recording of a running process, in seconds.
 const SECONDS: f64 = 10.0;
 /// Time between SIGTERM and SIGKILL for a command whose time is over.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// A call of a tool that runs commands.
-pub(super) struct RunCall<'a> {
-    pub(super) arguments: &'a ToolArguments<'a>,
+/// Arguments of the tool `record`.
+#[derive(Debug, Deserialize)]
+pub(super) struct RecordArguments {
+    /// The program and its arguments.
+    #[serde(default)]
+    command: Vec<String>,
+    pid: Option<u32>,
+    seconds: Option<f64>,
+    #[serde(default = "usual_output")]
+    output: PathBuf,
+    event: Option<String>,
+    frequency: Option<u64>,
+    #[serde(default)]
+    stacks: Stacks,
+    #[serde(default)]
+    wall: bool,
+}
+
+fn usual_output() -> PathBuf {
+    "perf.data".into()
+}
+
+/// How to record callers.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Stacks {
+    #[default]
+    Auto,
+    Fp,
+    Dwarf,
+    None,
+}
+
+/// Arguments of the tool `stat_compare`.
+#[derive(Debug, Deserialize)]
+pub(super) struct StatCompareArguments {
+    commands: Vec<Vec<String>>,
+    #[serde(default = "usual_runs")]
+    runs: u32,
+    /// Events to count; empty: the default events.
+    #[serde(default)]
+    events: Vec<String>,
+}
+
+fn usual_runs() -> u32 {
+    5
+}
+
+/// What the tools that run commands need besides their arguments.
+pub(super) struct RunContext<'a> {
     pub(super) plan: &'a McpPlan,
     pub(super) steps: &'a McpSteps<'a>,
     pub(super) limit: AnswerLimit,
 }
 
-impl RunCall<'_> {
+impl RunContext<'_> {
     /// Runs the tool `record`. Also returns the exit status of the recording.
     ///
     /// # Errors
     /// Fails if the target is not permitted, or the recording fails.
-    pub(super) fn record(&self) -> Result<(AgentAnswer, Exit)> {
-        let command: Vec<OsString> =
-            self.arguments.words("command").into_iter().map(OsString::from).collect();
-        let pid = self.arguments.integer("pid");
+    pub(super) fn record(&self, arguments: RecordArguments) -> Result<(AgentAnswer, Exit)> {
+        let RecordArguments { pid, output, .. } = arguments;
+        let command: Vec<OsString> = arguments.command.into_iter().map(OsString::from).collect();
         match (command.is_empty(), pid) {
             (true, None) => return Err(Error::usage("one of the arguments command and pid is required")),
             (false, Some(_)) => return Err(Error::usage("command and pid cannot be combined")),
@@ -52,7 +96,7 @@ impl RunCall<'_> {
         }
         let most = self.plan.max_seconds as f64;
         let usual = if pid.is_some() { SECONDS.min(most) } else { most };
-        let seconds = self.arguments.number("seconds").unwrap_or(usual);
+        let seconds = arguments.seconds.unwrap_or(usual);
         if seconds > most {
             return Err(Error::usage(format!("seconds: the limit of this server is {most}"))
                 .try_this("ask the user to start the server with a larger --max-seconds"));
@@ -60,13 +104,19 @@ impl RunCall<'_> {
         let task = RecordTask {
             command,
             pid,
-            output: PathBuf::from(self.arguments.text("output").unwrap_or("perf.data")),
+            output,
             seconds,
             max_size: self.plan.max_size,
-            event: self.arguments.text("event").map(str::to_owned),
-            frequency: self.arguments.integer("frequency"),
-            stacks: self.arguments.text("stacks").unwrap_or("auto").to_owned(),
-            wall: self.arguments.is_set("wall"),
+            event: arguments.event,
+            frequency: arguments.frequency,
+            stacks: match arguments.stacks {
+                Stacks::Auto => "auto",
+                Stacks::Fp => "fp",
+                Stacks::Dwarf => "dwarf",
+                Stacks::None => "none",
+            }
+            .to_owned(),
+            wall: arguments.wall,
         };
         if task.output.as_os_str() == "-" {
             return Err(
@@ -83,15 +133,14 @@ impl RunCall<'_> {
     ///
     /// # Errors
     /// Fails if the runs do not end in time.
-    pub(super) fn compare(&self) -> Result<(AgentAnswer, Exit)> {
-        let lists = self.arguments.lists("commands");
+    pub(super) fn compare(&self, arguments: StatCompareArguments) -> Result<(AgentAnswer, Exit)> {
+        let StatCompareArguments { commands, runs, events } = arguments;
         let command =
-            |words: &Vec<&str>| ComparedCommand::of_words(words.iter().map(OsString::from).collect());
-        let commands: Vec<ComparedCommand> = lists.iter().map(command).collect();
-        let events: Vec<String> = self.arguments.words("events").into_iter().map(str::to_owned).collect();
-        let runs = self.arguments.integer("runs").unwrap_or(RUNS) as u32;
+            |words: Vec<String>| ComparedCommand::of_words(words.into_iter().map(OsString::from).collect());
+        let commands: Vec<ComparedCommand> = commands.into_iter().map(command).collect();
+        let sides = commands.len();
         let seconds = self.plan.max_seconds as f64;
-        let each = seconds / (f64::from(runs) * commands.len() as f64);
+        let each = seconds / (f64::from(runs) * sides as f64);
         let request = StatRequest {
             selection: EventSelection { events, ..EventSelection::default() },
             timing: StatTiming { timeout_ns: Some(whole_milliseconds(each)), ..StatTiming::default() },
@@ -103,7 +152,7 @@ impl RunCall<'_> {
         let ((comparison, _), exit) = ran?;
         let are_done = comparison.lines.first().is_some_and(|line| {
             line.sides.iter().all(|side| side.summary.as_ref().is_some_and(|of| of.count == runs as usize))
-                && line.sides.len() == lists.len()
+                && line.sides.len() == sides
         });
         if !are_done && !matches!(exit, Exit::Interrupted(_)) {
             return Err(Error::new(format!("a run did not end within {each:.3} s"))
@@ -127,7 +176,7 @@ fn whole_milliseconds(seconds: f64) -> u64 {
 }
 
 /// Refuses a process of another user.
-fn check_owner(pid: u64) -> Result<()> {
+fn check_owner(pid: u32) -> Result<()> {
     let about = fs::metadata(format!("/proc/{pid}"));
     let about = about.map_err(|error| Error::io(format!("looking for process {pid}"), error))?;
     match about.uid() == rustix::process::geteuid().as_raw() {

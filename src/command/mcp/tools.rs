@@ -1,30 +1,58 @@
 //! The tools of `pmc mcp`: their names, descriptions and parameters.
 //!
 //! One table describes the tools to the client ([`descriptions`]) and checks the arguments of a call
-//! ([`ToolArguments::new`]), so that the two always agree.
+//! ([`read`]), so that the two always agree. Checked arguments become a [`ToolCall`], with one struct per tool.
 
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value as Json, json};
 
+use super::recordings::{DiffArguments, HotArguments, SourceArguments, TimelineArguments, TreeArguments};
+use super::runs::{RecordArguments, StatCompareArguments};
+
+use pmc_analysis::profile::sampled::SortKey;
 use pmc_sys::error::{Error, Result};
 use pmc_text::text::{clean, nearest};
 use pmc_view::agent::LEAST_BYTES;
 
 /// Default size of an answer in bytes: four kibibytes.
-const USUAL_BYTES: u64 = 4 << 10;
+const USUAL_BYTES: usize = 4 << 10;
 /// Maximum size of an answer in bytes.
 const MOST_BYTES: u64 = 64 << 10;
 
-/// A tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ToolName {
+/// A call of a tool, with its arguments.
+#[derive(Debug)]
+pub(super) enum ToolCall {
     Doctor,
-    Record,
-    StatCompare,
-    Hot,
-    Tree,
-    Source,
-    Diff,
-    Timeline,
+    Record(RecordArguments),
+    StatCompare(StatCompareArguments),
+    Hot(HotArguments),
+    Tree(TreeArguments),
+    Source(SourceArguments),
+    Diff(DiffArguments),
+    Timeline(TimelineArguments),
+}
+
+/// The arguments that select a part of the answer, which every tool has.
+#[derive(Debug, Deserialize)]
+pub(super) struct PageArguments {
+    /// Index of the first row.
+    #[serde(default)]
+    pub(super) offset: usize,
+    /// Maximum number of rows.
+    #[serde(default = "all_rows")]
+    pub(super) limit: usize,
+    /// Maximum size of the answer in bytes.
+    #[serde(default = "usual_bytes")]
+    pub(super) limit_bytes: usize,
+}
+
+fn all_rows() -> usize {
+    usize::MAX
+}
+
+fn usual_bytes() -> usize {
+    USUAL_BYTES
 }
 
 /// The type of an argument.
@@ -55,28 +83,46 @@ struct ToolParameter {
 
 /// A row of the table of tools.
 pub(super) struct ToolRow {
-    pub(super) tool: ToolName,
     name: &'static str,
     about: &'static str,
     parameters: &'static [ToolParameter],
     required: &'static [&'static str],
     /// Whether the tool runs commands or writes files.
     pub(super) acts: bool,
+    /// Converts checked arguments.
+    call: fn(&Json) -> serde_json::Result<ToolCall>,
 }
 
 const fn parameter(name: &'static str, kind: ParameterKind, about: &'static str) -> ToolParameter {
     ToolParameter { name, kind, about }
 }
 
-/// Keys that distinguish rows, with pmc's names for them.
-pub(super) const KEYS: [(&str, &str); 6] = [
-    ("command", "comm"),
-    ("module", "dso"),
-    ("function", "sym"),
-    ("line", "srcline"),
-    ("tid", "tid"),
-    ("cpu", "cpu"),
-];
+/// What distinguishes rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum RowKey {
+    Command,
+    Module,
+    Function,
+    Line,
+    Tid,
+    Cpu,
+}
+
+impl RowKey {
+    /// Returns pmc's sort key.
+    pub(super) fn sort_key(self) -> SortKey {
+        match self {
+            Self::Command => SortKey::Comm,
+            Self::Module => SortKey::Dso,
+            Self::Function => SortKey::Symbol,
+            Self::Line => SortKey::SrcLine,
+            Self::Tid => SortKey::Tid,
+            Self::Cpu => SortKey::Cpu,
+        }
+    }
+}
+
 const KEY_NAMES: &[&str] = &["command", "module", "function", "line", "tid", "cpu"];
 /// Keys that two recordings can have in common.
 const DIFF_KEY_NAMES: &[&str] = &["command", "module", "function"];
@@ -102,16 +148,15 @@ const PAGING: [ToolParameter; 3] = [
 
 static TOOLS: [ToolRow; 8] = [
     ToolRow {
-        tool: ToolName::Doctor,
         name: "doctor",
         about: "Report what this machine can measure, why other measurements fail, how to enable them, and \
                 whether this server may record.",
         parameters: &[],
         required: &[],
         acts: false,
+        call: |_| Ok(ToolCall::Doctor),
     },
     ToolRow {
-        tool: ToolName::Record,
         name: "record",
         about: "Sample a command, or a running process of this user, into a recording. Give either command or \
                 pid. Requires pmc mcp --allow-record.",
@@ -139,9 +184,9 @@ static TOOLS: [ToolRow; 8] = [
         ],
         required: &[],
         acts: true,
+        call: |all| filled(all, ToolCall::Record),
     },
     ToolRow {
-        tool: ToolName::StatCompare,
         name: "stat_compare",
         about: "Run commands in turn, several times each, and compare time and event counts with the first \
                 command, with a significance test. Requires pmc mcp --allow-record.",
@@ -156,9 +201,9 @@ static TOOLS: [ToolRow; 8] = [
         ],
         required: &["commands"],
         acts: true,
+        call: |all| filled(all, ToolCall::StatCompare),
     },
     ToolRow {
-        tool: ToolName::Hot,
         name: "hot",
         about: "Find the costliest functions, lines, modules, commands, threads or CPUs, by time or another \
                 event. percent: own cost; total_percent: including callees.",
@@ -176,9 +221,9 @@ static TOOLS: [ToolRow; 8] = [
         ],
         required: &[],
         acts: false,
+        call: |all| filled(all, ToolCall::Hot),
     },
     ToolRow {
-        tool: ToolName::Tree,
         name: "tree",
         about: "Show the call tree, or the callees or callers of one function. Rows are nodes in preorder; depth \
                 gives the nesting.",
@@ -193,9 +238,9 @@ static TOOLS: [ToolRow; 8] = [
         ],
         required: &[],
         acts: false,
+        call: |all| filled(all, ToolCall::Tree),
     },
     ToolRow {
-        tool: ToolName::Source,
         name: "source",
         about: "Show the sampled source lines or instructions of one function, costliest first.",
         parameters: &[
@@ -207,9 +252,9 @@ static TOOLS: [ToolRow; 8] = [
         ],
         required: &[],
         acts: false,
+        call: |all| filled(all, ToolCall::Source),
     },
     ToolRow {
-        tool: ToolName::Diff,
         name: "diff",
         about: "Compare two recordings: the share of each function before and after, and whether the difference \
                 exceeds sampling noise.",
@@ -225,9 +270,9 @@ static TOOLS: [ToolRow; 8] = [
         ],
         required: &["before", "after"],
         acts: false,
+        call: |all| filled(all, ToolCall::Diff),
     },
     ToolRow {
-        tool: ToolName::Timeline,
         name: "timeline",
         about: "Show the samples over time, with the costliest function of each time slice. Slices without \
                 samples are omitted.",
@@ -240,6 +285,7 @@ static TOOLS: [ToolRow; 8] = [
         ],
         required: &[],
         acts: false,
+        call: |all| filled(all, ToolCall::Timeline),
     },
 ];
 
@@ -335,70 +381,33 @@ pub(super) fn named(name: &str) -> Option<&'static ToolRow> {
     TOOLS.iter().find(|tool| tool.name == name)
 }
 
-/// The checked arguments of a call.
-#[derive(Debug)]
-pub(super) struct ToolArguments<'a> {
-    all: &'a Map<String, Json>,
-}
-
-impl<'a> ToolArguments<'a> {
-    /// Checks the arguments.
-    ///
-    /// # Errors
-    /// Fails if an argument is unknown, missing, or of another type.
-    pub(super) fn new(row: &ToolRow, all: &'a Map<String, Json>) -> Result<Self> {
-        for (name, value) in all {
-            let Some(parameter) = row.parameters().find(|parameter| parameter.name == name) else {
-                let names: Vec<&str> = row.parameters().map(|parameter| parameter.name).collect();
-                let near = nearest(name, names.iter().copied(), 2);
-                let list = if near.is_empty() { names.join(", ") } else { near.join(" or ") };
-                return Err(Error::usage(format!("unknown argument {:?}", clean(name))).try_this(list));
-            };
-            if !parameter.kind.takes(value) {
-                return Err(Error::usage(format!("{name}: must be {}", parameter.kind.words())));
-            }
-        }
-        match row.required.iter().find(|name| !all.contains_key(**name)) {
-            Some(name) => Err(Error::usage(format!("the argument {name} is missing"))),
-            None => Ok(Self { all }),
+/// Checks the arguments of a tool, and converts them.
+///
+/// # Errors
+/// Fails if an argument is unknown, missing, or of another type.
+pub(super) fn read(row: &ToolRow, all: &Map<String, Json>) -> Result<(ToolCall, PageArguments)> {
+    for (name, value) in all {
+        let Some(parameter) = row.parameters().find(|parameter| parameter.name == name) else {
+            let names: Vec<&str> = row.parameters().map(|parameter| parameter.name).collect();
+            let near = nearest(name, names.iter().copied(), 2);
+            let list = if near.is_empty() { names.join(", ") } else { near.join(" or ") };
+            return Err(Error::usage(format!("unknown argument {:?}", clean(name))).try_this(list));
+        };
+        if !parameter.kind.takes(value) {
+            return Err(Error::usage(format!("{name}: must be {}", parameter.kind.words())));
         }
     }
-
-    pub(super) fn text(&self, name: &str) -> Option<&'a str> {
-        self.all.get(name).and_then(Json::as_str)
+    if let Some(name) = row.required.iter().find(|name| !all.contains_key(**name)) {
+        return Err(Error::usage(format!("the argument {name} is missing")));
     }
-
-    pub(super) fn integer(&self, name: &str) -> Option<u64> {
-        self.all.get(name).and_then(Json::as_u64)
-    }
-
-    pub(super) fn number(&self, name: &str) -> Option<f64> {
-        self.all.get(name).and_then(Json::as_f64)
-    }
-
-    pub(super) fn is_set(&self, name: &str) -> bool {
-        self.all.get(name).and_then(Json::as_bool) == Some(true)
-    }
-
-    /// Returns a list of words; empty if the argument is missing.
-    pub(super) fn words(&self, name: &str) -> Vec<&'a str> {
-        self.all.get(name).map(strings).unwrap_or_default()
-    }
-
-    /// Returns a list of lists of words.
-    pub(super) fn lists(&self, name: &str) -> Vec<Vec<&'a str>> {
-        let lists = self.all.get(name).and_then(Json::as_array);
-        lists.map(|lists| lists.iter().map(strings).collect()).unwrap_or_default()
-    }
-
-    /// Returns the maximum size of the answer in bytes.
-    pub(super) fn limit_bytes(&self) -> usize {
-        self.integer("limit_bytes").unwrap_or(USUAL_BYTES) as usize
-    }
+    let all = Json::Object(all.clone());
+    let call = (row.call)(&all).and_then(|call| Ok((call, PageArguments::deserialize(&all)?)));
+    call.map_err(|error| Error::usage(format!("invalid arguments: {error}")))
 }
 
-fn strings(list: &Json) -> Vec<&str> {
-    list.as_array().map(|all| all.iter().filter_map(Json::as_str).collect()).unwrap_or_default()
+/// Fills the struct of a tool's arguments. It ignores those of other structs; the table has checked all names.
+fn filled<A: DeserializeOwned>(all: &Json, call: fn(A) -> ToolCall) -> serde_json::Result<ToolCall> {
+    A::deserialize(all).map(call)
 }
 
 #[cfg(test)]
@@ -406,7 +415,7 @@ mod tests {
     use super::*;
 
     fn check(tool: &str, arguments: &Json) -> Result<()> {
-        ToolArguments::new(named(tool).unwrap(), arguments.as_object().unwrap()).map(|_| ())
+        read(named(tool).unwrap(), arguments.as_object().unwrap()).map(|_| ())
     }
 
     #[test]
@@ -447,7 +456,36 @@ mod tests {
                 assert!(tool["inputSchema"]["properties"].get(required.as_str().unwrap()).is_some());
             }
         }
-        let names: Vec<&str> = KEYS.iter().map(|(name, _)| *name).collect();
-        assert_eq!(names, KEY_NAMES);
+    }
+
+    #[test]
+    fn structs_take_every_value_that_the_table_describes() {
+        let example = |kind: ParameterKind| -> Vec<Json> {
+            let words = |all: &[&str]| all.iter().map(|word| json!(word)).collect();
+            match kind {
+                ParameterKind::Text => vec![json!("x")],
+                ParameterKind::Integer(least, most) => vec![json!(least), json!(most)],
+                ParameterKind::Number(least, most) => vec![json!(least), json!(most), json!(1)],
+                ParameterKind::Flag => vec![json!(true), json!(false)],
+                ParameterKind::Choice(all) => words(all),
+                ParameterKind::Choices(all) => vec![json!(all)],
+                ParameterKind::Words => vec![json!(["a", "b"])],
+                ParameterKind::Lists => vec![json!([["a"], ["b"]])],
+            }
+        };
+        for tool in &TOOLS {
+            let of = |parameter: &&ToolParameter| tool.required.contains(&parameter.name);
+            let required = tool.parameters().filter(of);
+            let least: Map<String, Json> =
+                required.map(|one| (one.name.to_owned(), example(one.kind).remove(0))).collect();
+            read(tool, &least).unwrap();
+            for parameter in tool.parameters() {
+                for value in example(parameter.kind) {
+                    let mut all = least.clone();
+                    all.insert(parameter.name.to_owned(), value);
+                    read(tool, &all).unwrap_or_else(|error| panic!("{} {all:?}: {error}", tool.name));
+                }
+            }
+        }
     }
 }
