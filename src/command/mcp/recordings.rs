@@ -252,7 +252,7 @@ pub(super) fn source(
     let session = open(&of.samples.recording)?;
     let request =
         AnalysisRequest { callers: false, keys: vec![SortKey::Symbol], ..of.samples.request(symbols) };
-    let RecordingWithNames { mut analysis, named, query } = self.load(session, request, &Query::default())?;
+    let RecordingWithNames { mut analysis, named, query } = load(session, request, &Query::default())?;
     let request = AnnotationRequest {
         function: of.function.clone(),
         dsos: of.module.clone().into_iter().collect(),

@@ -37,7 +37,7 @@ static METRICS: &[ShadowMetric] = &[
         format: MetricFormat::Fixed,
         column: MetricColumnRule::OnlyInText,
         after: &[EventRole::TaskClock, EventRole::CpuClock],
-        value: CountCell::cpus_utilized,
+        value: |clock| clock.cpus_utilized(),
     },
     ShadowMetric {
         name: "ghz",
@@ -64,7 +64,7 @@ static METRICS: &[ShadowMetric] = &[
         format: MetricFormat::Ratio,
         column: MetricColumnRule::IfCounted,
         after: &[EventRole::Instructions],
-        value: CountCell::stalled_per_instruction,
+        value: |instructions| instructions.stalled_per_instruction(),
     },
     ShadowMetric {
         name: "branch_miss_rate",
@@ -155,7 +155,7 @@ static METRICS: &[ShadowMetric] = &[
         format: MetricFormat::Fixed,
         column: MetricColumnRule::IfCounted,
         after: &[EventRole::Energy],
-        value: CountCell::watts,
+        value: |energy| energy.watts(),
     },
     ShadowMetric {
         name: "rate",
@@ -164,7 +164,7 @@ static METRICS: &[ShadowMetric] = &[
         format: MetricFormat::Fixed,
         column: MetricColumnRule::Never,
         after: &[],
-        value: CountCell::rate,
+        value: |events| events.rate(),
     },
 ];
 
