@@ -4,4 +4,6 @@
 #![allow(missing_docs, clippy::missing_errors_doc, reason = "only pmc uses this crate")]
 
 pub mod latency;
+pub mod lock;
 pub mod sched;
+pub mod trace;

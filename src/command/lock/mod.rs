@@ -13,15 +13,15 @@ use std::sync::Arc;
 
 pub(super) use plan::LockPlan;
 use plan::{ContentionPlan, LockAnswer, LockRecorder, UserLockPlan};
-use pmc_analysis::analysis::lock::{contention, user};
 use pmc_analysis::session::Session;
 use pmc_command::destination::Destination;
 use pmc_command::pager::PagedOutput;
 use pmc_command::progress::Bars;
 use pmc_formats::import;
-use pmc_recording::recording::lock_owners::LockOwnerReader;
 use pmc_sys::error::{AdvisedOption, Error, Exit, Result};
 use pmc_sys::sys::signal;
+use pmc_tools::lock::user::owner_reader::LockOwnerReader;
+use pmc_tools::lock::{contention, user};
 
 /// Runs the command.
 ///
@@ -57,9 +57,9 @@ fn worse(recorded: Option<Exit>, shown: Exit) -> Exit {
 
 fn contention(plan: &ContentionPlan) -> Result<Exit> {
     signal::release();
-    let (result, exit) = contention::contention(open(&plan.input)?, &plan.request, &Bars)?;
+    let (result, exit) = contention::engine::contention(open(&plan.input)?, &plan.request, &Bars)?;
     let written = |error| Error::output("the table", error);
-    let write = |out: &mut dyn Write| pmc_view::lock::contention(out, &result, &plan.layout).map_err(written);
+    let write = |out: &mut dyn Write| contention::text::write(out, &result, &plan.layout).map_err(written);
     match &plan.output {
         Some(path) => {
             Destination { path, option: AdvisedOption::Named("--output"), keeps: false }.write(write)?
@@ -75,9 +75,9 @@ fn contention(plan: &ContentionPlan) -> Result<Exit> {
 
 fn user(plan: &UserLockPlan) -> Result<Exit> {
     signal::release();
-    let (result, exit) = user::user_locks(open(&plan.input)?, &plan.request, &Bars)?;
+    let (result, exit) = user::engine::user_locks(open(&plan.input)?, &plan.request, &Bars)?;
     let written = |error| Error::output("the locks", error);
     let mut out = PagedOutput::to(plan.stream);
-    pmc_view::lock::user(&mut out, &result, &plan.layout).and_then(|()| out.finish()).map_err(written)?;
+    user::text::write(&mut out, &result, &plan.layout).and_then(|()| out.finish()).map_err(written)?;
     Ok(exit)
 }

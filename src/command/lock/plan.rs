@@ -7,23 +7,24 @@ use crate::cli::lock::{
     LockArgs, LockCommand, LockContentionArgs, LockRecordArgs, LockSources, LockTargets, LockUserArgs,
 };
 use crate::cli::record::RecordArgs;
-use pmc_analysis::analysis::lock::contention::{ContentionRequest, LockFilter};
-use pmc_analysis::analysis::lock::user::UserLockRequest;
 use pmc_analysis::analysis::request::SampleSelection;
-use pmc_analysis::profile::lock::kernel::{ContentionField, ContentionRows, LOCK_TYPES, types_named};
 use pmc_command::input;
 use pmc_command::options::recording_options::RecordingOptions;
 use pmc_command::options::symbol_files::SymbolFiles;
 use pmc_command::sampling_options::processes;
 use pmc_command::values::Limit;
-use pmc_recording::recording::lock_owners::WatchedProcesses;
 use pmc_symbols::symbol::SymbolOptions;
 use pmc_sys::error::{Error, Exit, Result};
 use pmc_sys::host::Host;
 use pmc_sys::host::tracepoint::TracepointError;
 use pmc_text::terminal::Stream;
 use pmc_text::text;
-use pmc_view::lock::{ContentionLayout, UserLockLayout};
+use pmc_tools::lock::contention::engine::{ContentionRequest, LockFilter};
+use pmc_tools::lock::contention::text::ContentionLayout;
+use pmc_tools::lock::contention::{ContentionField, ContentionRows, LOCK_TYPES, types_named};
+use pmc_tools::lock::user::engine::UserLockRequest;
+use pmc_tools::lock::user::owner_reader::WatchedProcesses;
+use pmc_tools::lock::user::text::UserLockLayout;
 
 /// Size of stack copies in bytes. It can be small, because the functions that take locks are near the
 /// innermost end of the stack.

@@ -3,8 +3,6 @@
 
 use super::output::TraceOutput;
 use super::plan::TraceCommandPlan;
-use pmc_analysis::analysis::trace::{MemoryReader, SyscallFeed, check_kernel};
-use pmc_analysis::profile::syscalls::{CallMemory, EnteredCall, SyscallDecoder, SyscallEvent, SyscallTracer};
 use pmc_perfdata::record::{RawRecord, Thread, kind};
 use pmc_recording::recording::open;
 use pmc_recording::recording::plan::SamplePlan;
@@ -17,6 +15,8 @@ use pmc_sys::host::tracepoint::TracepointError;
 use pmc_sys::sys::clock::monotonic_ns;
 use pmc_sys::sys::process::Streams;
 use pmc_text::units::MS;
+use pmc_tools::trace::{CallMemory, EnteredCall, SyscallDecoder, SyscallEvent, SyscallTracer};
+use pmc_tools::trace::{MemoryReader, SyscallFeed, check_kernel};
 
 /// Returns the time until the next drain, after this number of consecutive drains without records. Used only
 /// if calls are printed. While calls arrive, the time is short, so that the memory to which arguments point

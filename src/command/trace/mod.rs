@@ -4,7 +4,7 @@
 //! plan ─┬─► live: rings ─► stream ──► SyscallFeed ─┬─► TraceOutput: lines, then tables
 //!       └─► recorded: a recording ─► SyscallFeed ──┘
 //! ```
-//! [`plan`] interprets the options, [`pmc_analysis::analysis::trace`] pairs the events, and [`output`] passes
+//! [`plan`] interprets the options, [`pmc_tools::trace`] pairs the events, and [`output`] passes
 //! the calls to the view.
 
 mod live;

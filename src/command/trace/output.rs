@@ -4,16 +4,16 @@ use std::collections::HashSet;
 use std::io::{self, BufWriter, Write};
 
 use super::plan::{SummaryStyle, TraceCommandPlan};
-use pmc_analysis::analysis::trace::CallFilter;
 use pmc_analysis::profile::script::AddressFunctions;
-use pmc_analysis::profile::syscalls::{
-    CallResult, CallSummary, DescriptorLookup, DescriptorTable, EnteredCall, TraceCounts, TracedCall,
-};
 use pmc_command::warning::CommandWarning;
 use pmc_perfdata::record::Record;
 use pmc_sys::error::{AdvisedOption, Error, Result, say};
 use pmc_sys::sys::output_file;
-use pmc_view::trace::{self, CallPart, SummaryLayout, TraceTotals};
+use pmc_tools::trace::CallFilter;
+use pmc_tools::trace::{self, CallPart, SummaryLayout, TraceTotals};
+use pmc_tools::trace::{
+    CallResult, CallSummary, DescriptorLookup, DescriptorTable, EnteredCall, TraceCounts, TracedCall,
+};
 
 /// Returns the thread and the start time of a call.
 fn of(call: &TracedCall) -> (i32, u64) {

@@ -5,8 +5,6 @@ use std::path::PathBuf;
 use crate::cli::defaults;
 use crate::cli::record::RecordArgs;
 use crate::cli::trace::TraceArgs;
-use pmc_analysis::analysis::trace::{CallFilter, CallSelection, UnknownCall};
-use pmc_analysis::profile::syscalls::SyscallDecoder;
 use pmc_command::options::recording_options::RecordingOptions;
 use pmc_command::plan;
 use pmc_command::sampling_options::{self, TargetArgs};
@@ -21,7 +19,9 @@ use pmc_sys::error::{Error, Result, say};
 use pmc_sys::host::Host;
 use pmc_sys::sys::clock;
 use pmc_text::units::MS;
-use pmc_view::trace::SummaryLayout;
+use pmc_tools::trace::SummaryLayout;
+use pmc_tools::trace::SyscallDecoder;
+use pmc_tools::trace::{CallFilter, CallSelection, UnknownCall};
 
 /// Settings of `pmc trace`.
 #[derive(Debug)]

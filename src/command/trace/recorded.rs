@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use super::output::TraceOutput;
 use super::plan::TraceCommandPlan;
+use pmc_analysis::analysis::recording_quality;
 use pmc_analysis::analysis::script::{NamedRecording, ScriptRequest};
-use pmc_analysis::analysis::{recording_quality, trace};
 use pmc_analysis::session::Session;
 use pmc_command::progress::Bars;
 use pmc_formats::import;
 use pmc_symbols::symbol::SymbolOptions;
 use pmc_sys::error::{Exit, Result};
+use pmc_tools::trace;
 
 /// Reads the recording and prints its calls.
 pub(super) fn run(plan: &TraceCommandPlan, input: &Path) -> Result<Exit> {

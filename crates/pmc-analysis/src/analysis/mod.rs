@@ -18,14 +18,12 @@ pub mod diff;
 pub mod header;
 pub mod inject;
 pub mod live;
-pub mod lock;
 pub(crate) mod names;
 pub mod recording_quality;
 pub mod request;
 pub mod script;
 pub mod symbols;
 pub mod tasks;
-pub mod trace;
 pub mod unwinding;
 pub mod warning;
 
@@ -90,7 +88,7 @@ impl ProgressMeter for () {
 
 /// Whether the recording was made on this machine with the running kernel, so that its processes may still
 /// exist. Returns `false` if the recording does not identify its machine.
-fn is_from_here(session: &Session) -> bool {
+pub fn is_from_here(session: &Session) -> bool {
     let (here, features) = (rustix::system::uname(), session.reader.features());
     let said = [(&features.hostname, here.nodename()), (&features.os_release, here.release())];
     let mut said = said.iter().filter_map(|(recorded, here)| Some((recorded.as_ref()?, here))).peekable();

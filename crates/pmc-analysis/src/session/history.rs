@@ -456,6 +456,11 @@ impl History {
         self.threads.get(&tid).map(|thread| thread.about)
     }
 
+    /// Returns the process of a thread, if the recording contains the thread.
+    pub fn process(&self, tid: i32) -> Option<i32> {
+        self.task(tid).map(|task| task.pid)
+    }
+
     /// Iterates over all threads in the records, in no particular order.
     pub(crate) fn tasks(&self) -> impl Iterator<Item = (i32, TaskInfo)> + '_ {
         self.threads.iter().map(|(tid, thread)| (*tid, thread.about))

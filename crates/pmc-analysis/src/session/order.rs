@@ -20,15 +20,15 @@ use super::history::Timestamp;
 use pmc_perfdata::perfdata::{Buffer, Chunk, PerfdataError};
 use pmc_perfdata::record::{RawRecord, Sample, kind};
 
-/// Where a record is in the file.
+/// Where a record is in the recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RecordPosition {
     /// Number of bytes of records before this record. Serves as the timestamp if there are no times.
     pub position: Timestamp,
     /// Offset in the record's file.
-    pub(crate) offset: u64,
+    pub offset: u64,
     /// Number of the record's file; see [`pmc_perfdata::perfdata::Reader::file`].
-    pub(crate) file: u32,
+    pub file: u32,
 }
 
 impl RecordPosition {
@@ -165,7 +165,7 @@ const AT_A_TIME: usize = 4000;
 ///
 /// # Errors
 /// Fails if the file cannot be read, or `visit` fails.
-pub(crate) fn records<E: From<PerfdataError>>(
+pub fn records<E: From<PerfdataError>>(
     session: &Session,
     by_time: bool,
     wants: impl Fn(u32) -> bool,

@@ -28,7 +28,6 @@ mod held_counts;
 pub mod launch;
 pub mod live;
 pub mod live_rate;
-pub mod lock_owners;
 mod misattributed_samples;
 mod new_threads;
 pub mod no_samples;

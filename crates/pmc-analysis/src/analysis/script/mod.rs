@@ -23,9 +23,11 @@ use crate::profile::script::{
     AddressFunctions, BLOCK_FIELDS, DumpedRecord, ScriptEntry, ScriptField, ScriptFields,
 };
 use crate::session::distinct_addresses::{self, AddressKinds, Addresses};
-use crate::session::{SampleQuery, Session};
+use crate::session::space::MappedModule;
+use crate::session::{ModuleKind, SampleQuery, Session};
 use pmc_perfdata::record::{Record, kind};
-use pmc_symbols::symbol::demangle::without_parameters;
+use pmc_symbols::address::{Avma, FileOffset};
+use pmc_symbols::symbol::demangle::{demangle, without_parameters};
 use pmc_symbols::symbol::source_text::{SourceFolders, SourceLines};
 use pmc_symbols::symbol::{Depth, SymbolOptions};
 use pmc_sys::abi::sample_type;
@@ -207,9 +209,26 @@ impl<'a> NamedRecording<'a> {
         &self.fields
     }
 
-    /// Returns the symbols of the recorded files.
-    pub(crate) fn symbols(&self) -> &RecordingSymbols {
-        &self.symbols
+    /// Returns the variable that contains an address of a process, and the offset into it.
+    ///
+    /// A file's variables are at a fixed distance from its code, so the mapping of the code is enough to find
+    /// them. This works even for uninitialized variables, which do not belong to any of the file's mappings.
+    pub fn variable(&self, pid: i32, address: u64, time: u64) -> Option<(String, u64)> {
+        let history = &self.session.history;
+        let is_file = |mapped: &&MappedModule| {
+            mapped.mapping.start.0 <= address
+                && history.modules()[mapped.module as usize].kind == ModuleKind::File
+        };
+        let mapped = history.mappings(history.epoch(pid, time)).filter(is_file).last()?;
+        let symbols = &self.symbols;
+        let id = symbols.id(mapped.module)?;
+        let (Avma(start), FileOffset(offset)) = (mapped.mapping.start, mapped.mapping.offset);
+        // The first and last page of the mapping may also contain parts of other segments.
+        let middle = mapped.mapping.len / 2;
+        let in_file = symbols.symbolizer.address(id, FileOffset(offset.wrapping_add(middle)).into())?;
+        let distance = address.wrapping_sub(start.wrapping_add(middle));
+        let (name, into) = symbols.symbolizer.variable(id, in_file.wrapping_add(distance))?;
+        Some((demangle(name).unwrap_or_else(|| name.to_owned()), into))
     }
 
     /// Returns the functions and lines at all addresses, to which entries refer by number.

@@ -21,9 +21,10 @@ use super::strings::{StringId, StringTable};
 
 /// Who wrote the code of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum CodeOwner {
+pub enum CodeOwner {
     /// The authors of the program, or of a library that only some programs use.
     Program,
+    /// The kernel.
     Kernel,
     /// The C library.
     Libc,
@@ -31,6 +32,7 @@ pub(crate) enum CodeOwner {
     Runtime,
     /// Functions of a runtime in which threads start.
     ThreadStart,
+    /// The Go runtime.
     GoRuntime,
     /// Go's scheduler and its monitor. Their callers are on the stack of a goroutine that no longer runs in
     /// this thread.
@@ -147,7 +149,7 @@ const GENERATED_FILES: &[&str] = &[" node:", ":<frozen "];
 
 impl CodeOwner {
     /// Returns the owner of code in user space, given the file name of the module and the function, if known.
-    pub(crate) fn of_user(module: &str, symbol: Option<&str>) -> Self {
+    pub fn of_user(module: &str, symbol: Option<&str>) -> Self {
         let is_generated =
             is_generated_module(module) || module.starts_with("perf-") && module.ends_with(".map");
         match symbol {
@@ -295,7 +297,7 @@ fn without_return_type(symbol: &str) -> &str {
 /// This is the program's own function, or else the innermost one outside the kernel and the C library that
 /// does more than wait. Without such a function, the outermost one that waits says most. The same applies to
 /// a stack that ends in the C library, where even the innermost function is a hint.
-pub(crate) fn waiting_function<T: Copy>(stack: impl Iterator<Item = (CodeOwner, bool, T)>) -> Option<T> {
+pub fn waiting_function<T: Copy>(stack: impl Iterator<Item = (CodeOwner, bool, T)>) -> Option<T> {
     let (mut outside, mut wrapper, mut in_libc) = (None, None, None);
     for (owner, is_wrapper, function) in stack {
         match owner {
@@ -316,7 +318,7 @@ pub(crate) fn waiting_function<T: Copy>(stack: impl Iterator<Item = (CodeOwner, 
 }
 
 /// Whether the function only waits on behalf of its caller: a lock, or a layer above the system's threads.
-pub(crate) fn is_wait_wrapper(symbol: &str) -> bool {
+pub fn is_wait_wrapper(symbol: &str) -> bool {
     FutexFunction::named(symbol) != FutexFunction::Unknown && !is_start_up(symbol)
 }
 
