@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
 
+use pmc_events::counter::request::sampling::{CallGraph, Rate};
+
 use pmc_analysis::profile::sampled::SortKey;
 use pmc_command::values::Limit;
 
@@ -46,12 +48,12 @@ pub struct CompareArgs {
     pub(crate) sample: Option<String>,
 
     /// Sample frequency in Hz, or `max` [default: 4000 to 50000, more for shorter runs; with stacks 4000]
-    #[arg(short = 'F', long = "freq", value_name = "HZ")]
-    pub(crate) freq: Option<String>,
+    #[arg(short = 'F', long = "freq", value_name = "HZ", value_parser = Rate::frequency)]
+    pub(crate) freq: Option<Rate>,
 
     /// How to record call stacks: auto, fp, dwarf or lbr [default: auto with -o; otherwise none]
     #[arg(long, value_name = "MODE")]
-    pub(crate) call_graph: Option<String>,
+    pub(crate) call_graph: Option<CallGraph>,
 
     /// What distinguishes rows: sym, dso, srcline, comm and the other keys of pmc diff
     #[arg(short, long, value_name = "KEY,…", value_delimiter = ',', default_value = "sym")]

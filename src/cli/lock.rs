@@ -2,8 +2,14 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{ArgAction, Args, Subcommand};
+
+use pmc_command::sampling_options::ProcessSelector;
+use pmc_command::values;
+use pmc_recording::recording::ring_size::RingSize;
+use pmc_sys::host::CpuList;
 
 /// Show waits for locks: for kernel locks, and for user-space locks with the threads that hold them.
 #[derive(Debug, Args)]
@@ -45,23 +51,23 @@ pub(crate) struct LockTargets {
         value_delimiter = ',',
         conflicts_with = "tids"
     )]
-    pub(crate) pids: Vec<String>,
+    pub(crate) pids: Vec<ProcessSelector>,
 
     /// Record these running threads
-    #[arg(long = "tid", value_name = "TID,…", value_delimiter = ',')]
-    pub(crate) tids: Vec<String>,
+    #[arg(long = "tid", value_name = "TID,…", value_delimiter = ',', value_parser = values::thread_id)]
+    pub(crate) tids: Vec<u32>,
 
     /// Record system-wide on these CPUs, such as 0-3,8
     #[arg(short = 'C', long = "cpu", value_name = "CPUS")]
-    pub(crate) cpus: Option<String>,
+    pub(crate) cpus: Option<CpuList>,
 
     /// Stop recording after this time, in milliseconds or with a unit (10s, 2m)
-    #[arg(long, visible_alias = "timeout", value_name = "TIME")]
-    pub(crate) duration: Option<String>,
+    #[arg(long, visible_alias = "timeout", value_name = "TIME", value_parser = values::timeout)]
+    pub(crate) duration: Option<Duration>,
 
     /// Size of each ring buffer: pages, or bytes with B, K, M or G (a power of two)
     #[arg(short = 'm', long, value_name = "SIZE")]
-    pub(crate) mmap_pages: Option<String>,
+    pub(crate) mmap_pages: Option<RingSize>,
 
     /// Command to run, with its arguments
     #[arg(trailing_var_arg = true, value_name = "COMMAND", value_hint = clap::ValueHint::CommandWithArguments)]

@@ -19,6 +19,6 @@ pub struct McpArgs {
     pub(crate) max_seconds: u64,
 
     /// With --allow-record: maximum size of a recording, such as 100M
-    #[arg(long, value_name = "SIZE", default_value = "100M")]
-    pub(crate) max_size: String,
+    #[arg(long, value_name = "SIZE", default_value = "100M", value_parser = pmc_command::values::size)]
+    pub(crate) max_size: u64,
 }

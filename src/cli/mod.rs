@@ -28,7 +28,6 @@ pub(crate) mod persist;
 pub mod pmcstat;
 pub(crate) mod probe;
 pub(crate) mod profile;
-pub(crate) mod record;
 pub(crate) mod report;
 pub(crate) mod reserve;
 pub(crate) mod sched;
@@ -170,7 +169,7 @@ commands! {
     /// Show the counts in a file written by `pmc stat record` (`pmc stat report`)
     StatReport(Box<stat::StatReportArgs>) = "stat-report",
     /// Sample a command, running processes or whole CPUs into a file
-    Record(Box<record::RecordArgs>) = "record",
+    Record(Box<pmc_command::record::args::RecordArgs>) = "record",
     /// Show where the time went in a recording
     Report(Box<report::ReportArgs>) = "report",
     /// Show where time goes right now

@@ -5,7 +5,12 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use pmc_command::options::recording_options::RecordingOptions;
+use pmc_command::options::recording_options::{RecordingOptions, SnapshotSize};
+use pmc_command::record::RecordDisplay;
+use pmc_command::sampling_options::ProcessSelector;
+use pmc_events::counter::reservation::Policy;
+use pmc_recording::recording::plan::RecordRequest;
+use pmc_sys::error::{Error, Result};
 
 /// Keep events running without a recorder, to read them later.
 #[derive(Debug, Args)]
@@ -83,7 +88,7 @@ pub(crate) struct AddArgs {
 
     /// Measure these running processes, with all threads and new children
     #[arg(short, long = "pid", value_name = "PID|NAME,…", value_delimiter = ',')]
-    pub(crate) pids: Vec<String>,
+    pub(crate) pids: Vec<ProcessSelector>,
 
     /// Sample call chains by frame pointers
     #[arg(long, value_name = "MODE", value_parser = ["fp"])]
@@ -175,6 +180,26 @@ pub(crate) struct AttachArgs {
     /// Command to run while recording; without one, recording stops when the processes exit or on a signal
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
+}
+
+impl AttachArgs {
+    /// Converts the options into a recording of the entry's events, and what to print about it.
+    ///
+    /// # Errors
+    /// Fails if options contradict each other.
+    pub(crate) fn request(self) -> Result<(RecordRequest, RecordDisplay)> {
+        let Self { name, recording, command } = self;
+        if let Some(SnapshotSize(Some(size))) = recording.snapshot {
+            return Err(Error::usage(format!("-S={size}: a size requires a trace, and a holder has none"))
+                .try_this("-S"));
+        }
+        let display = RecordDisplay { perf_summary: false, ..recording.display() };
+        let mut request = RecordRequest { attach_to: Some(name), ..RecordRequest::default() };
+        request.sample.reserve = Policy::Off;
+        request.sample.run_schedule.command = command;
+        recording.add_to(&mut request, false)?;
+        Ok((request, display))
+    }
 }
 
 /// Close entries.

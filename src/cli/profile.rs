@@ -2,10 +2,14 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{ArgAction, Args};
 
 use pmc_command::options::screen_options::ScreenOptions;
+use pmc_command::sampling_options::ProcessSelector;
+use pmc_command::values;
+use pmc_events::counter::request::sampling::{CallGraph, Rate};
 use pmc_formats::export::ExportFormat;
 
 /// Sample a command or running processes with full call chains, and show where the time went.
@@ -24,20 +28,26 @@ Equivalent to pmc record --call-graph auto,65528 -F 999, then pmc report or pmc 
 )]
 pub struct ProfileArgs {
     /// Profile these running processes, by number or name
-    #[arg(short = 'p', long = "pid", value_name = "PID|NAME,…", conflicts_with = "all_cpus")]
-    pub(crate) pids: Option<String>,
+    #[arg(
+        short = 'p',
+        long = "pid",
+        value_name = "PID|NAME,…",
+        value_delimiter = ',',
+        conflicts_with = "all_cpus"
+    )]
+    pub(crate) pids: Vec<ProcessSelector>,
 
     /// Profile everything on all CPUs
     #[arg(short = 'a', long)]
     pub(crate) all_cpus: bool,
 
     /// Stop after this time, in milliseconds or with a unit (10s, 2m)
-    #[arg(long, visible_alias = "timeout", value_name = "TIME")]
-    pub(crate) duration: Option<String>,
+    #[arg(long, visible_alias = "timeout", value_name = "TIME", value_parser = values::timeout)]
+    pub(crate) duration: Option<Duration>,
 
     /// Sample frequency in Hz, or `max`
-    #[arg(short = 'F', long = "freq", value_name = "HZ", default_value = "999")]
-    pub(crate) freq: String,
+    #[arg(short = 'F', long = "freq", value_name = "HZ", default_value = "999", value_parser = Rate::frequency)]
+    pub(crate) freq: Rate,
 
     /// Profile only time on a CPU, by sampling an event: cycles, or cpu-clock without hardware counters (the
     /// default with -a)
@@ -58,7 +68,7 @@ pub struct ProfileArgs {
 
     /// Call-chain method: auto, fp, dwarf or lbr; MODE,BYTES sets the size of stack copies
     #[arg(long, value_name = "MODE", default_value = "auto,65528")]
-    pub(crate) call_graph: String,
+    pub(crate) call_graph: CallGraph,
 
     /// Recording to write, for pmc report and perf report
     #[arg(short = 'o', long, value_name = "FILE", default_value = "perf.data")]

@@ -2,8 +2,8 @@
 
 use clap::{Args, Subcommand};
 
-use super::record::RecordArgs;
 use super::script::ScriptArgs;
+use pmc_command::record::args::RecordArgs;
 use pmc_tools::sched::{SchedGroupOptions, SchedViewOptions};
 
 /// Record and explain what the scheduler does: which tasks wait for a CPU, how long, and which run meanwhile.

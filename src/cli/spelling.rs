@@ -11,7 +11,7 @@ use std::ffi::OsString;
 
 use clap::{Arg, Command};
 
-use pmc_command::sampling_options;
+use pmc_events::counter::request::sampling::CallGraph;
 
 /// Rewrites the words of one command.
 struct SpellingRule {
@@ -99,9 +99,7 @@ fn separate_optional_values(words: &mut [OsString], name: usize, parser: &mut Co
 
 /// A call-chain method directly after `-g` is its value, and not a command to run.
 fn join_mode_after_g(words: &mut [OsString], name: usize, parser: &mut Command) {
-    let is_mode = |word: &OsString| {
-        word.to_str().is_some_and(|mode| sampling_options::call_graph(Some(mode), true).is_ok())
-    };
+    let is_mode = |word: &OsString| word.to_str().is_some_and(|mode| mode.parse::<CallGraph>().is_ok());
     if !words[name + 1..].iter().any(is_mode) {
         return;
     }

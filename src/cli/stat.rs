@@ -4,6 +4,7 @@
 //! errors (exit status 2).
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{ArgAction, Args};
 
@@ -13,17 +14,18 @@ use pmc_analysis::profile::gate::GateCondition;
 use pmc_analysis::profile::metrics::RequestedMetrics;
 use pmc_analysis::profile::metrics::library::UserMetric;
 use pmc_command::input;
-use pmc_command::plan::{self, delay, duration};
-use pmc_command::sampling_options::{self, TargetArgs, overridden, pfm_events};
+use pmc_command::plan::{self, duration};
+use pmc_command::sampling_options::{self, ProcessSelector, TargetArgs, overridden, pfm_events};
+use pmc_command::values;
 use pmc_command::warning::CommandWarning;
 use pmc_events::counter::Levels;
 use pmc_events::counter::metric_events::MetricEventGrouping;
-use pmc_recording::recording::plan::MeasurementScope;
+use pmc_recording::recording::plan::{Delay, MeasurementScope};
 use pmc_recording::recording::stat_request::{
     CgroupChoice, ComparedCommand, EventSelection, Repeat, StatRequest, StatTiming,
 };
 use pmc_sys::error::{Error, Result};
-use pmc_sys::host::Host;
+use pmc_sys::host::{CpuList, Host};
 use pmc_text::terminal::Stream;
 use pmc_text::units::MS;
 use pmc_view::gate::CiFormat;
@@ -303,7 +305,7 @@ pub(crate) struct CountArgs {
 
     /// Count in these running processes, by pid or name, with all their threads
     #[arg(short = 'p', long = "pid", value_name = "PID|NAME,…", value_delimiter = ',', conflicts_with_all = ["tids", "uid"], help_heading = "Targets")]
-    pub(crate) pids: Vec<String>,
+    pub(crate) pids: Vec<ProcessSelector>,
 
     /// Count in these running threads
     #[arg(
@@ -314,8 +316,8 @@ pub(crate) struct CountArgs {
         conflicts_with = "uid",
         help_heading = "Targets",
         hide_short_help = true
-    )]
-    pub(crate) tids: Vec<String>,
+    , value_parser = values::thread_id)]
+    pub(crate) tids: Vec<u32>,
 
     /// Count in all processes of this user (name or uid)
     #[arg(short = 'u', long = "uid", value_name = "USER", help_heading = "Targets", hide_short_help = true)]
@@ -327,7 +329,7 @@ pub(crate) struct CountArgs {
 
     /// Count system-wide on these CPUs, such as 0-3,8
     #[arg(short = 'C', long = "cpu", value_name = "CPUS", help_heading = "Targets")]
-    pub(crate) cpus: Option<String>,
+    pub(crate) cpus: Option<CpuList>,
 
     /// Count only in this cgroup; a list assigns one cgroup to each event (requires -a or -C)
     #[arg(
@@ -404,8 +406,8 @@ pub(crate) struct CountArgs {
     pub(crate) interval_clear: bool,
 
     /// Stop counting after this time, in milliseconds or with a unit (10s, 2m)
-    #[arg(long, visible_alias = "duration", value_name = "TIME", help_heading = "Time")]
-    pub(crate) timeout: Option<String>,
+    #[arg(long, visible_alias = "duration", value_name = "TIME", value_parser = values::timeout, help_heading = "Time")]
+    pub(crate) timeout: Option<Duration>,
 
     /// Delay before counting, in milliseconds or with a unit (2s); -1 waits for a --control command
     #[arg(
@@ -416,7 +418,7 @@ pub(crate) struct CountArgs {
         help_heading = "Time",
         hide_short_help = true
     )]
-    pub(crate) delay: Option<String>,
+    pub(crate) delay: Option<Delay>,
 
     /// Never scale counts: if there are more events than counters, spread the events over several runs
     #[arg(long, help_heading = "Runs", hide_short_help = true)]
@@ -621,7 +623,8 @@ impl CountArgs {
         let cgroups = self.cgroup_choice()?;
         let aggregation = self.parts()?.unwrap_or_else(|| shown.aggregation());
         self.check(&shown, &scope, aggregation)?;
-        let delay = delay(self.delay.as_deref(), self.control.is_some())?;
+        let delay = self.delay.unwrap_or_default();
+        delay.check_control(self.control.is_some())?;
         let versus = match self.vs.is_empty() {
             true => Vec::new(),
             false => ComparedCommand::all(self.command.clone(), &self.vs),
@@ -655,7 +658,7 @@ impl CountArgs {
             timing: StatTiming {
                 interval_ns: self.interval.map(|text| duration("-I", &text, MS, MS)).transpose()?,
                 interval_count: self.interval_count,
-                timeout_ns: plan::timeout(self.timeout.as_deref())?,
+                timeout: self.timeout,
                 delay,
             },
             repeat: Repeat {
@@ -686,7 +689,7 @@ impl CountArgs {
             pids: &self.pids,
             tids: &self.tids,
             user: self.uid.as_deref(),
-            cpus: self.cpus.as_deref(),
+            cpus: self.cpus.as_ref(),
             all_cpus: self.all_cpus,
         }
     }

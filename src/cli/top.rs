@@ -2,14 +2,22 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{ArgAction, Args};
 
 use pmc_analysis::analysis::request::NamePattern;
 use pmc_command::options::sample_filter::{PERCENTAGES, ShareBase};
 use pmc_command::options::screen_options::ScreenOptions;
-use pmc_command::values::{Limit, SYNTAXES, one_of};
+use pmc_command::sampling_options::ProcessSelector;
+use pmc_command::values::{self, Limit, SYNTAXES, one_of};
+use pmc_events::counter::request::sampling::{CallGraph, Rate};
+use pmc_events::counter::reservation::Policy;
+use pmc_recording::recording::ring_size::RingSize;
 use pmc_symbols::symbol::disassemble::Syntax;
+use pmc_sys::error::Result;
+use pmc_sys::host::CpuList;
+use pmc_text::units::{MS, S};
 use pmc_view::report::row_layout::RowWord;
 
 /// Show where time goes right now, by function, for the whole machine or selected processes.
@@ -39,12 +47,12 @@ pub struct TopArgs {
     pub(crate) filter: Vec<String>,
 
     /// Sample frequency in Hz, or `max`
-    #[arg(short = 'F', long = "freq", value_name = "HZ", conflicts_with = "count", help_heading = "Events")]
-    pub(crate) freq: Option<String>,
+    #[arg(short = 'F', long = "freq", value_name = "HZ", conflicts_with = "count", value_parser = Rate::frequency, help_heading = "Events")]
+    pub(crate) freq: Option<Rate>,
 
     /// Sample every N events; `auto` uses the vendor's recommended period
-    #[arg(short = 'c', long, value_name = "N", help_heading = "Events")]
-    pub(crate) count: Option<String>,
+    #[arg(short = 'c', long, value_name = "N", value_parser = Rate::period, help_heading = "Events")]
+    pub(crate) count: Option<Rate>,
 
     /// Sample call chains by frame pointers
     #[arg(short = 'g', help_heading = "Events")]
@@ -52,7 +60,7 @@ pub struct TopArgs {
 
     /// Sample call chains: fp (frame pointers) or lbr (branch records)
     #[arg(long, value_name = "MODE", help_heading = "Events")]
-    pub(crate) call_graph: Option<String>,
+    pub(crate) call_graph: Option<CallGraph>,
 
     /// Maximum number of frames in a call chain
     #[arg(long, value_name = "N", default_value_t = 127, help_heading = "Events", hide_short_help = true)]
@@ -64,11 +72,11 @@ pub struct TopArgs {
 
     /// Sample system-wide on these CPUs, such as 0-3,8
     #[arg(short = 'C', long = "cpu", value_name = "CPUS", help_heading = "Targets")]
-    pub(crate) cpus: Option<String>,
+    pub(crate) cpus: Option<CpuList>,
 
     /// Sample these running processes, by pid or name, with all their threads
     #[arg(short = 'p', long = "pid", value_name = "PID|NAME,…", value_delimiter = ',', conflicts_with_all = ["tids", "uid"], help_heading = "Targets")]
-    pub(crate) pids: Vec<String>,
+    pub(crate) pids: Vec<ProcessSelector>,
 
     /// Sample these running threads
     #[arg(
@@ -78,8 +86,8 @@ pub struct TopArgs {
         value_delimiter = ',',
         conflicts_with = "uid",
         help_heading = "Targets"
-    )]
-    pub(crate) tids: Vec<String>,
+    , value_parser = values::thread_id)]
+    pub(crate) tids: Vec<u32>,
 
     /// Sample all processes of this user (name or uid)
     #[arg(short = 'u', long = "uid", value_name = "USER", help_heading = "Targets")]
@@ -95,7 +103,7 @@ pub struct TopArgs {
 
     /// Size of each ring buffer: pages, or bytes with B, K, M or G (a power of two)
     #[arg(short = 'm', long, value_name = "SIZE", hide_short_help = true)]
-    pub(crate) mmap_pages: Option<String>,
+    pub(crate) mmap_pages: Option<RingSize>,
 
     /// Hide kernel samples
     #[arg(short = 'K', long, alias = "hide_kernel_symbols", help_heading = "Filters")]
@@ -125,8 +133,8 @@ pub struct TopArgs {
     pub(crate) idle: bool,
 
     /// Update interval, in seconds or with a unit (500ms)
-    #[arg(short = 'd', long, value_name = "TIME", default_value = "2", help_heading = "Output")]
-    pub(crate) delay: String,
+    #[arg(short = 'd', long, value_name = "TIME", default_value = "2", value_parser = update_interval, help_heading = "Output")]
+    pub(crate) delay: Duration,
 
     /// Reset counts after each update instead of letting older samples decay
     #[arg(short = 'z', long, help_heading = "Rows and columns", hide_short_help = true)]
@@ -265,8 +273,8 @@ pub struct TopArgs {
     pub(crate) json: bool,
 
     /// Stop after this time, in milliseconds or with a unit (30s, 5m)
-    #[arg(long, visible_alias = "duration", value_name = "TIME", help_heading = "Output")]
-    pub(crate) timeout: Option<String>,
+    #[arg(long, visible_alias = "duration", value_name = "TIME", value_parser = values::timeout, help_heading = "Output")]
+    pub(crate) timeout: Option<Duration>,
 
     /// Kernel image with symbols (vmlinux)
     #[arg(short = 'k', long, value_name = "FILE", hide_short_help = true)]
@@ -278,8 +286,8 @@ pub struct TopArgs {
 
     /// Whether to reserve the hardware counters, or to yield to other reservations: auto, check, require,
     /// yield, off
-    #[arg(long, value_name = "POLICY", default_value = "auto", value_parser = ["auto", "check", "require", "yield", "off"], help_heading = "Events", hide_short_help = true)]
-    pub(crate) reserve: String,
+    #[arg(long, value_name = "POLICY", default_value = "auto", value_parser = one_of(&Policy::NAMED), help_heading = "Events", hide_short_help = true)]
+    pub(crate) reserve: Policy,
 
     /// Print details about the opened events
     #[arg(short = 'v', long, action = ArgAction::Count, help_heading = "Output", hide_short_help = true)]
@@ -292,4 +300,9 @@ pub struct TopArgs {
     /// Run this command and sample it until it ends; its output is discarded
     #[arg(trailing_var_arg = true, value_name = "COMMAND", value_hint = clap::ValueHint::CommandWithArguments)]
     pub(crate) command: Vec<OsString>,
+}
+
+/// Parses `-d`, in seconds or with a unit.
+fn update_interval(text: &str) -> Result<Duration> {
+    values::duration(text, S, 10 * MS)
 }

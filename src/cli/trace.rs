@@ -5,6 +5,13 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
 
+use pmc_command::sampling_options::ProcessSelector;
+use pmc_command::values;
+use pmc_events::counter::request::sampling::CallGraph;
+use pmc_recording::recording::plan::DelayOrRanges;
+use pmc_recording::recording::ring_size::RingSize;
+use pmc_sys::host::CpuList;
+
 /// Show the system calls of a command, running processes or the whole machine.
 #[derive(Debug, Clone, Args)]
 #[command(
@@ -76,7 +83,7 @@ pub struct TraceArgs {
     /// Print the stack of each call, unwound with this method: auto, dwarf or fp; dwarf,16384 sets the size
     /// of stack copies
     #[arg(long, value_name = "MODE", help_heading = "Calls", hide_short_help = true)]
-    pub(crate) call_graph: Option<String>,
+    pub(crate) call_graph: Option<CallGraph>,
 
     /// Maximum number of frames in a stack
     #[arg(long, value_name = "N", default_value_t = 127, help_heading = "Calls", hide_short_help = true)]
@@ -84,7 +91,7 @@ pub struct TraceArgs {
 
     /// Trace these running processes, by pid or name, with all their threads
     #[arg(short = 'p', long = "pid", value_name = "PID|NAME,…", value_delimiter = ',', conflicts_with_all = ["tids", "uid"], help_heading = "Targets")]
-    pub(crate) pids: Vec<String>,
+    pub(crate) pids: Vec<ProcessSelector>,
 
     /// Trace these running threads
     #[arg(
@@ -94,8 +101,8 @@ pub struct TraceArgs {
         value_delimiter = ',',
         conflicts_with = "uid",
         help_heading = "Targets"
-    )]
-    pub(crate) tids: Vec<String>,
+    , value_parser = values::thread_id)]
+    pub(crate) tids: Vec<u32>,
 
     /// Trace all processes of this user (name or uid)
     #[arg(short = 'u', long = "uid", value_name = "USER", help_heading = "Targets")]
@@ -107,7 +114,7 @@ pub struct TraceArgs {
 
     /// Trace these CPUs, such as 0-3,8
     #[arg(short = 'C', long = "cpu", value_name = "CPUS", help_heading = "Targets", hide_short_help = true)]
-    pub(crate) cpus: Option<String>,
+    pub(crate) cpus: Option<CpuList>,
 
     /// Trace only processes in this cgroup (with -a)
     #[arg(
@@ -143,7 +150,7 @@ pub struct TraceArgs {
 
     /// Delay before tracing, in milliseconds or with a unit (2s)
     #[arg(short = 'D', long, value_name = "TIME", help_heading = "Duration", hide_short_help = true)]
-    pub(crate) delay: Option<String>,
+    pub(crate) delay: Option<DelayOrRanges>,
 
     /// Stop after this time, in milliseconds or with a unit (10s, 2m)
     #[arg(long, value_name = "TIME", help_heading = "Duration")]
@@ -155,7 +162,7 @@ pub struct TraceArgs {
 
     /// Size of each ring buffer: pages, or bytes with B, K, M or G (a power of two) [default: 8M]
     #[arg(short = 'm', long, value_name = "SIZE", help_heading = "Resources", hide_short_help = true)]
-    pub(crate) mmap_pages: Option<String>,
+    pub(crate) mmap_pages: Option<RingSize>,
 
     /// Real-time priority of pmc, which avoids losing calls on a busy machine; 0: none [default: 1, if
     /// permitted]

@@ -27,7 +27,6 @@ mod pmccontrol;
 mod pmcstat;
 mod probe;
 mod profile;
-mod record;
 mod report;
 mod reserve;
 mod sched;
@@ -56,7 +55,9 @@ use crate::cli::sched::SchedCommand;
 use crate::cli::{Cli, Command, defaults, spelling};
 use crate::config::{Config, ConfigFiles};
 use pmc_command::warning::CommandWarning;
-use pmc_command::{gate, pager};
+use pmc_command::{gate, pager, record};
+use pmc_recording::recording::plan::RecordRequest;
+use pmc_recording::recording::record::check_events;
 use pmc_symbols::symbol::disassemble;
 use pmc_sys::error::{Error, Exit, Result, say};
 use pmc_sys::host::Host;
@@ -320,12 +321,13 @@ fn run(cli: Cli, settings: &Config, columns: Option<&pmcstat::PmcstatColumns>) -
             stat::report(&request, layout)
         }
         Command::Record(typed) => {
-            let mut plan = record::RecordPlan::new(*typed, &Host::live())?;
+            let mut display = typed.display();
+            let request = typed.request(&Host::live())?;
             match columns {
-                None => record::run(plan, None),
+                None => record::run(request, display, None),
                 Some(columns) => {
-                    plan.prints_perf_summary = false;
-                    pmcstat::beside(columns, |counted| record::run(plan, Some(counted)))
+                    display.perf_summary = false;
+                    pmcstat::beside(columns, |counted| record::run(request, display, Some(counted)))
                 }
             }
         }
@@ -334,9 +336,9 @@ fn run(cli: Cli, settings: &Config, columns: Option<&pmcstat::PmcstatColumns>) -
         Command::Top(typed) => top::run(top::TopPlan::new(&typed, &Host::live())?),
         Command::Trace(typed) => {
             let mut plan = trace::TraceCommandPlan::new(&typed, &Host::live())?;
-            let Some((record, _file)) = plan.take_recording() else { return trace::run(&plan) };
+            let Some((request, _file)) = plan.take_recording() else { return trace::run(&plan) };
             say::be_quiet(true);
-            let recorded = record::RecordPlan::new(record, &Host::live()).and_then(record::run_unseen);
+            let recorded = record::run_unseen(request);
             say::be_quiet(typed.quiet);
             signal::release();
             recorded.and_then(|exit| trace::run(&plan).map(|_| exit))
@@ -348,16 +350,15 @@ fn run(cli: Cli, settings: &Config, columns: Option<&pmcstat::PmcstatColumns>) -
             gate::unusable_if_failed(has_condition, ran)
         }
         Command::Compare(typed) => {
-            let recording = |mut typed| {
-                config::apply_recording(settings, &mut typed)?;
-                record::RecordPlan::new(typed, &Host::live())
+            let with_settings = |mut request: RecordRequest| -> Result<RecordRequest> {
+                config::apply_to_request(settings, &mut request)?;
+                Ok(request)
             };
             let steps = compare::CompareSteps {
-                check: &|typed| record::check_events(&recording(typed)?),
-                record: &|typed| {
-                    let mut plan = recording(typed)?;
-                    plan.hides_output = true;
-                    Ok(Box::new(|| record::run_unseen(plan)))
+                check: &|request| check_events(&with_settings(request)?),
+                record: &|request| {
+                    let request = with_settings(request)?;
+                    Ok(Box::new(|| record::run_unseen(request)))
                 },
             };
             let has_condition = typed.fail_if.is_some();
@@ -370,7 +371,8 @@ fn run(cli: Cli, settings: &Config, columns: Option<&pmcstat::PmcstatColumns>) -
                 typed.group.check()?;
                 let mut record = sched::recording(*record, &Host::live())?;
                 config::apply_recording(settings, &mut record)?;
-                record::run(record::RecordPlan::new(record, &Host::live())?, None)
+                let display = record.display();
+                record::run(record.request(&Host::live())?, display, None)
             }
             SchedCommand::Script(mut script) => {
                 typed.group.check()?;
@@ -386,14 +388,7 @@ fn run(cli: Cli, settings: &Config, columns: Option<&pmcstat::PmcstatColumns>) -
             let (input, request, output) = typed.request()?;
             script::run(&input, &request, &output)
         }
-        Command::Lock(typed) => {
-            lock::run(lock::LockPlan::new(typed, &Host::live())?, &|typed, prints_perf_summary| {
-                let is_quiet = typed.recording.quiet;
-                let mut plan = record::RecordPlan::new(typed, &Host::live())?;
-                plan.prints_perf_summary = prints_perf_summary && !is_quiet;
-                record::run(plan, None)
-            })
-        }
+        Command::Lock(typed) => lock::run(lock::LockPlan::new(typed, &Host::live())?),
         Command::Export(typed) => export::run(&typed.request()?),
         Command::Flamegraph(typed) => export::run(&typed.request()?),
         Command::Evlist(typed) => evlist::run(&evlist::EvlistPlan::new(&typed)),
@@ -401,15 +396,13 @@ fn run(cli: Cli, settings: &Config, columns: Option<&pmcstat::PmcstatColumns>) -
         Command::Profile(typed) => {
             let mut usual: ReportArgs = defaults();
             config::apply_reporting(settings, &mut usual, false)?;
-            let mut plan = profile::ProfilePlan::new(*typed, usual.request()?)?;
-            config::apply_recording(settings, &mut plan.record)?;
+            let mut plan = profile::ProfilePlan::new(*typed, usual.request()?, &Host::live())?;
+            config::apply_to_request(settings, &mut plan.record)?;
             // Report invalid display options before the recording starts.
             if let profile::ViewCommand::Export(request) = &plan.answer {
                 export::check(request)?;
             }
-            let mut recorded = record::RecordPlan::new(plan.record, &Host::live())?;
-            recorded.prints_perf_summary = false;
-            let exit = record::run(recorded, None)?;
+            let exit = record::run(plan.record, plan.display, None)?;
             signal::release();
             let shown = match plan.answer {
                 profile::ViewCommand::Report(request) => report::run(&request),
@@ -438,7 +431,8 @@ fn run(cli: Cli, settings: &Config, columns: Option<&pmcstat::PmcstatColumns>) -
         Command::Persist(typed) => match typed.command {
             PersistCommand::Holding(typed) => persist::run(persist::PersistPlan::new(typed, &Host::live())?),
             PersistCommand::Attach(typed) => {
-                record::run(record::RecordPlan::attaching(*typed, &Host::live())?, None)
+                let (request, display) = typed.request()?;
+                record::run(request, display, None)
             }
         },
         Command::Start(typed) => persist::run(persist::PersistPlan::start(typed)),
@@ -452,9 +446,9 @@ fn run(cli: Cli, settings: &Config, columns: Option<&pmcstat::PmcstatColumns>) -
 fn with_mcp_steps<T>(settings: &Config, serve: impl FnOnce(&mcp::McpSteps<'_>) -> T) -> T {
     serve(&mcp::McpSteps {
         machine: &info::machine_report,
-        record: &|mut typed| {
-            config::apply_recording(settings, &mut typed)?;
-            record::run_for_summary(record::RecordPlan::new(typed, &Host::live())?)
+        record: &|mut request| {
+            config::apply_to_request(settings, &mut request)?;
+            record::run_for_summary(request)
         },
     })
 }

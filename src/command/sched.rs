@@ -1,7 +1,9 @@
 //! `pmc sched record`: options of `pmc record` that record the scheduler's events.
 
-use crate::cli::record::RecordArgs;
+use pmc_command::record::args::RecordArgs;
 use pmc_command::warning::CommandWarning;
+use pmc_events::counter::request::sampling::Rate;
+use pmc_recording::recording::ring_size::RingSize;
 use pmc_sys::error::{Error, Result, say};
 use pmc_sys::host::Host;
 use pmc_sys::host::settings::PerfEventSettings;
@@ -12,8 +14,6 @@ const EVENTS: [&str; 5] =
     ["sched_switch", "sched_stat_runtime", "sched_process_fork", "sched_wakeup_new", "sched_migrate_task"];
 /// Tracepoints that exist only in kernels with scheduler statistics.
 const STATISTICS: [&str; 3] = ["sched_stat_wait", "sched_stat_sleep", "sched_stat_iowait"];
-/// Pages per ring buffer, as in perf.
-const PAGES: &str = "1024";
 
 /// Adds the events and options of `perf sched record`. For single tasks, or without the privileges for
 /// tracepoints, uses the kernel's records of context switches instead. Tracepoints on a single task do not
@@ -34,7 +34,8 @@ pub(super) fn recording(mut typed: RecordArgs, host: &Host) -> Result<RecordArgs
         prepend(&mut typed, names.join(","));
         typed.all_cpus |= typed.cpus.is_none();
         typed.raw_samples = true;
-        typed.mmap_pages.get_or_insert_with(|| PAGES.to_owned());
+        let sizes = typed.mmap_pages.get_or_insert_default();
+        sizes.ring.get_or_insert_with(RingSize::scheduler);
         return Ok(typed);
     }
     if let Some(why) = why.clone().filter(|_| has_cpus || !has_targets && typed.command.is_empty()) {
@@ -59,7 +60,7 @@ fn prepend(typed: &mut RecordArgs, events: String) {
     typed.events.insert(0, events);
     // Filters refer to events by position, so shift the positions.
     typed.filter_places.iter_mut().for_each(|place| *place += 1);
-    typed.count.get_or_insert_with(|| "1".to_owned());
+    typed.count.get_or_insert(Rate::Period(1));
 }
 
 /// Returns the reason why this user cannot record the scheduler's tracepoints.

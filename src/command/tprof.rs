@@ -3,9 +3,10 @@
 
 use super::words_of;
 use crate::cli::tprof::{FILE, TprofAction, TprofCommandLine, USAGE};
-use crate::cli::{Command, defaults, record, report, stat, top};
+use crate::cli::{Command, defaults, report, stat, top};
 use pmc_analysis::profile::sampled::SortKey;
 use pmc_command::options::{recording_options, sample_filter, stack_options};
+use pmc_command::record::args::RecordArgs;
 use pmc_sys::error::{Error, Exit, say};
 
 const NAME: &str = "tprof";
@@ -34,7 +35,7 @@ fn command(typed: TprofCommandLine) -> Command {
     match action {
         TprofAction::Help | TprofAction::List => Command::List(defaults()),
         // `record` prints a summary at the end, as tprof does.
-        TprofAction::Monitor => Command::Record(Box::new(record::RecordArgs {
+        TprofAction::Monitor => Command::Record(Box::new(RecordArgs {
             all_cpus: true,
             events,
             recording: recording_options::RecordingOptions {
@@ -86,7 +87,7 @@ fn command(typed: TprofCommandLine) -> Command {
                 accumulate: has('a'),
                 hide_user_symbols: !has('u'),
                 events,
-                delay: interval.unwrap_or(top.delay),
+                delay: interval_ms.map_or(top.delay, std::time::Duration::from_millis),
                 command: operands,
                 ..defaults()
             }))

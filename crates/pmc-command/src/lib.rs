@@ -12,6 +12,7 @@ pub mod pager;
 pub mod plan;
 pub mod progress;
 pub mod reasons;
+pub mod record;
 pub mod recording_screen;
 pub mod sampling_options;
 pub mod screen;

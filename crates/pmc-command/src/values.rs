@@ -1,13 +1,14 @@
 //! Values of options that several commands have, and how clap reads them.
 
 use std::str::FromStr;
+use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use pmc_symbols::symbol::disassemble::Syntax;
 use pmc_sys::error::Error;
 use pmc_sys::host::cpulist::CpuList;
-use pmc_text::units::{self, parse_duration};
+use pmc_text::units::{self, MS, S, parse_duration, parse_size};
 
 /// Returns a parser for an option whose value is one of a few words. Help and completions list the words.
 pub fn one_of<T: Clone + Send + Sync>(
@@ -17,6 +18,34 @@ pub fn one_of<T: Clone + Send + Sync>(
         let (_, value) =
             words.iter().find(|(word, _)| *word == typed).expect("clap accepts only these words");
         value.clone()
+    })
+}
+
+/// Parses a size in bytes, such as `100M`.
+pub fn size(text: &str) -> Result<u64, Error> {
+    parse_size(text)
+        .ok_or_else(|| Error::usage("not a valid size").try_this("use a size such as 64K, 100M or 2G"))
+}
+
+/// Parses a duration of at least a millisecond, which is also the default unit.
+pub fn timeout(text: &str) -> Result<Duration, Error> {
+    duration(text, MS, MS)
+}
+
+/// Parses a duration. `bare` is the default unit in nanoseconds, and `least` the minimum.
+pub fn duration(text: &str, bare: u64, least: u64) -> Result<Duration, Error> {
+    parse_duration(text, Some(bare)).filter(|&ns| ns >= least).map(Duration::from_nanos).ok_or_else(|| {
+        let (shortest, unit) =
+            (units::duration(least as f64), if bare == S { "seconds" } else { "milliseconds" });
+        Error::usage(format!("must be a time of at least {shortest}"))
+            .try_this(format!("100ms, 5s or 2m; a bare number means {unit}"))
+    })
+}
+
+/// Parses the ID of a thread.
+pub fn thread_id(word: &str) -> Result<u32, Error> {
+    word.trim().parse().ok().filter(|&id| id > 0).ok_or_else(|| {
+        Error::usage(format!("`{word}` is not a thread id")).try_this("a list of numbers: 12,345")
     })
 }
 

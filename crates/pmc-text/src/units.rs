@@ -275,6 +275,21 @@ pub fn parse_duration(text: &str, bare: Option<u64>) -> Option<u64> {
     (ns <= i64::MAX as u64).then_some(ns)
 }
 
+/// Parses a size in bytes such as `64K`, `100M` or `2G`; the unit may be missing or `B`. Returns `None` if the
+/// text is not a size, and for 0.
+pub fn parse_size(text: &str) -> Option<u64> {
+    let shift = match text.as_bytes().last()?.to_ascii_uppercase() {
+        b'B' => Some(0),
+        b'K' => Some(10),
+        b'M' => Some(20),
+        b'G' => Some(30),
+        _ => None,
+    };
+    let digits = if shift.is_some() { &text[..text.len() - 1] } else { text };
+    let number: u64 = digits.parse().ok()?;
+    number.checked_mul(1 << shift.unwrap_or(0)).filter(|&bytes| bytes > 0)
+}
+
 /// Formats a size in bytes, in the largest binary unit that leaves at least one digit before the point: `1.5
 /// MiB`.
 pub fn bytes(value: u64) -> String {

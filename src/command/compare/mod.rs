@@ -27,6 +27,7 @@ use pmc_command::pager::PagedOutput;
 use pmc_command::progress::Bars;
 use pmc_command::temporary::TemporaryRecording;
 use pmc_command::warning::CommandWarning;
+use pmc_events::counter::request::sampling::Rate;
 use pmc_recording::recording::launch;
 use pmc_sys::error::{AdvisedOption, Error, Exit, Result, say};
 use pmc_sys::host::Host;
@@ -148,8 +149,8 @@ struct ProfiledRuns {
     exit: Option<Exit>,
     /// The failed runs of both commands.
     failures: [RunFailures; 2],
-    /// The sampling frequency; `None` for the default.
-    frequency: Option<String>,
+    /// The sampling frequency.
+    frequency: Rate,
     /// The time that the recordings took.
     spent: Duration,
     /// Whether there is no time for all runs that the goal needs.
@@ -179,8 +180,7 @@ impl ProfiledRuns {
                 }
                 let file = TemporaryRecording::new()
                     .map_err(|error| Error::io("creating a temporary recording", error))?;
-                let ready =
-                    (steps.record)(plan.record(command.words.clone(), file.path(), self.frequency.clone()))?;
+                let ready = (steps.record)(plan.record(command.words.clone(), file.path(), self.frequency))?;
                 // A recorder gives up capabilities of its thread, which the next recording needs again.
                 let ran = std::thread::scope(|scope| scope.spawn(ready).join());
                 let exit = ran.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;

@@ -7,8 +7,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::cli::compare::CompareArgs;
-use crate::cli::defaults;
-use crate::cli::record::RecordArgs;
 use pmc_analysis::analysis::AnalysisRequest;
 use pmc_analysis::analysis::diff::DiffRequest;
 use pmc_analysis::profile::diff::groups::{GroupComparison, GroupRequest};
@@ -16,10 +14,11 @@ use pmc_analysis::profile::diff::{Compute, Diff};
 use pmc_analysis::profile::gate::{GateCondition, GateGoal, UnusableReason};
 use pmc_analysis::profile::sampled::SortKey;
 use pmc_command::destination::is_standard;
-use pmc_command::options::recording_options::RecordingOptions;
 use pmc_command::options::screen_options::ScreenOptions;
 use pmc_command::plan;
 use pmc_command::values::Limit;
+use pmc_events::counter::request::sampling::{CallGraph, DEFAULT_STACK, Rate};
+use pmc_recording::recording::plan::{FilePlan, RecordRequest};
 use pmc_recording::recording::stat_request::{ComparedCommand, EventSelection, Repeat, StatRequest};
 use pmc_sys::error::{Error, Exit, Result};
 use pmc_text::terminal::{self, Stream};
@@ -39,9 +38,9 @@ pub(in crate::command) type ReadyRecording = Box<dyn FnOnce() -> Result<Exit> + 
 /// The commands that do the steps.
 pub(in crate::command) struct CompareSteps<'a> {
     /// Checks the options and the events of a recording.
-    pub(in crate::command) check: &'a dyn Fn(RecordArgs) -> Result<()>,
+    pub(in crate::command) check: &'a dyn Fn(RecordRequest) -> Result<()>,
     /// Prepares a recording.
-    pub(in crate::command) record: &'a dyn Fn(RecordArgs) -> Result<ReadyRecording>,
+    pub(in crate::command) record: &'a dyn Fn(RecordRequest) -> Result<ReadyRecording>,
 }
 
 /// Settings of `pmc compare`.
@@ -57,8 +56,8 @@ pub(in crate::command) struct ComparePlan {
     /// Sort keys of the rows.
     sort: Vec<SortKey>,
     event: Option<String>,
-    freq: Option<String>,
-    call_graph: Option<String>,
+    freq: Option<Rate>,
+    call_graph: Option<CallGraph>,
     /// The condition under which the comparison fails.
     pub(super) gate: Option<GateCondition>,
     /// The CI system for which to print the answer of `--fail-if`.
@@ -104,7 +103,7 @@ impl ComparePlan {
             sort: typed.sort,
             event: typed.sample,
             freq: typed.freq,
-            call_graph: typed.call_graph.or_else(|| (!is_flat).then(|| "auto".to_owned())),
+            call_graph: typed.call_graph.or((!is_flat).then_some(CallGraph::Auto(DEFAULT_STACK))),
             gate: typed.fail_if.as_deref().map(str::parse::<GateCondition>).transpose()?,
             ci: typed.format.as_deref().and_then(CiFormat::named),
             page: typed.output,
@@ -136,21 +135,16 @@ impl ComparePlan {
     }
 
     /// Returns the sampling frequency: the typed one, or the one with which the first runs have enough
-    /// samples. Returns `None` for the default, which leaves enough time to copy stacks. `seconds` is the CPU
+    /// samples. perf's default leaves enough time to copy stacks. `seconds` is the CPU
     /// time of a run, and `most` the maximum that the kernel permits.
-    pub(super) fn frequency(
-        &self,
-        goal: Option<GateGoal>,
-        seconds: Option<f64>,
-        most: Option<u64>,
-    ) -> Option<String> {
+    pub(super) fn frequency(&self, goal: Option<GateGoal>, seconds: Option<f64>, most: Option<u64>) -> Rate {
         let chosen = || {
             let seconds = seconds.filter(|seconds| *seconds > 0.0 && self.call_graph.is_none())?;
             let wanted = goal.unwrap_or(GateGoal::USUAL).samples() / (f64::from(RUNS) * seconds);
             let wanted = (wanted as u64).clamp(*FREQUENCIES.start(), *FREQUENCIES.end());
-            Some(most.map_or(wanted, |most| wanted.min(most)).to_string())
+            Some(Rate::Frequency(most.map_or(wanted, |most| wanted.min(most))))
         };
-        self.freq.clone().or_else(chosen)
+        self.freq.or_else(chosen).unwrap_or_default()
     }
 
     /// Returns the request to count the commands.
@@ -169,21 +163,15 @@ impl ComparePlan {
         }
     }
 
-    /// Returns the options to record a run of a command.
-    pub(super) fn record(
-        &self,
-        command: Vec<OsString>,
-        output: PathBuf,
-        frequency: Option<String>,
-    ) -> RecordArgs {
-        RecordArgs {
-            events: self.event.iter().cloned().collect(),
-            freq: frequency,
-            call_graph: self.call_graph.clone(),
-            recording: RecordingOptions { output, quiet: true, no_buildid_cache: true, ..defaults() },
-            command,
-            ..defaults()
-        }
+    /// Returns the request to record a run of a command.
+    pub(super) fn record(&self, command: Vec<OsString>, output: PathBuf, rate: Rate) -> RecordRequest {
+        let mut request = RecordRequest { hides_output: true, ..RecordRequest::default() };
+        request.sample.events.extend(self.event.clone());
+        request.sample.options.rate = rate;
+        request.sample.options.call_graph = self.call_graph;
+        request.sample.run_schedule.command = command;
+        request.file = FilePlan { path: output, keeps_files: false, ..request.file };
+        request
     }
 
     /// Returns how to compare recordings of both commands. `labels` are their names in messages.

@@ -7,7 +7,7 @@ pub(super) mod plan;
 use std::io::Write;
 
 use plan::ConfigStep;
-pub(super) use plan::{ConfigPlan, apply, apply_recording, apply_reporting, pages};
+pub(super) use plan::{ConfigPlan, apply, apply_recording, apply_reporting, apply_to_request, pages};
 
 use crate::config::{self, Config};
 use pmc_command::pager::PagedOutput;

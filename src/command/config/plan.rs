@@ -8,13 +8,15 @@ use std::path::PathBuf;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 
-use crate::cli::record::RecordArgs;
 use crate::cli::report::ReportArgs;
 use crate::cli::stat::StatDisplayArgs;
 use crate::cli::{Cli, Command, config as cli};
 use crate::config::{Config, ConfigFiles};
 use pmc_command::options::sample_filter::{PERCENTAGES, ShareBase};
+use pmc_command::record::args::RecordArgs;
 use pmc_command::values::SYNTAXES;
+use pmc_events::counter::request::sampling::{CallGraph, DEFAULT_STACK};
+use pmc_recording::recording::plan::{BuildIdChoice, RecordRequest};
 use pmc_symbols::symbol::options;
 use pmc_sys::error::{Error, Result};
 use pmc_view::report::chain_words::ChainWord;
@@ -126,7 +128,8 @@ pub(in crate::command) fn apply(config: &Config, cli: &mut Cli, matches: Option<
             top.no_children |= config.is("top.children")? == Some(false) && !top.children;
             if top.stacks && top.call_graph.is_none() {
                 // `top` does not unwind stack copies.
-                top.call_graph = stacks(config, "top.call-graph").filter(|mode| !mode.starts_with("dwarf"));
+                let mode = stacks(config, "top.call-graph").filter(|mode| !mode.starts_with("dwarf"));
+                top.call_graph = mode.as_deref().map(call_graph).transpose()?;
             }
         }
         Command::Annotate(annotate) => {
@@ -170,20 +173,47 @@ pub(in crate::command) fn apply(config: &Config, cli: &mut Cli, matches: Option<
 /// Fails if a setting has an invalid value.
 pub(in crate::command) fn apply_recording(config: &Config, record: &mut RecordArgs) -> Result<()> {
     if record.stacks && record.call_graph.is_none() {
-        record.call_graph = stacks(config, "record.call-graph");
+        record.call_graph = stacks(config, "record.call-graph").as_deref().map(call_graph).transpose()?;
     }
-    if record.call_graph.as_deref() == Some("dwarf")
-        && let Some(size) = config.get("call-graph.dump-size")
-    {
-        record.call_graph = Some(format!("dwarf,{size}"));
-    }
-    match word(config, "record.build-id", &["cache", "no-cache", "skip", "mmap"])? {
+    set_stack_copy(config, &mut record.call_graph)?;
+    match word(config, BUILD_IDS.0, BUILD_IDS.1)? {
         Some("no-cache") => record.recording.no_buildid_cache = true,
         Some("skip") => record.recording.no_buildid = true,
         Some("mmap") => record.buildid_mmap = true,
         _ => {}
     }
     Ok(())
+}
+
+/// Like [`apply_recording`], for a recording that is part of another command.
+///
+/// # Errors
+/// Fails if a setting has an invalid value.
+pub(in crate::command) fn apply_to_request(config: &Config, request: &mut RecordRequest) -> Result<()> {
+    set_stack_copy(config, &mut request.sample.options.call_graph)?;
+    match word(config, BUILD_IDS.0, BUILD_IDS.1)? {
+        Some("no-cache" | "mmap") => request.file.keeps_files = false,
+        Some("skip") => request.file.build_ids = BuildIdChoice::None,
+        _ => {}
+    }
+    Ok(())
+}
+
+/// The setting about build IDs, and its values.
+const BUILD_IDS: (&str, &[&str]) = ("record.build-id", &["cache", "no-cache", "skip", "mmap"]);
+
+/// Sets the size of stack copies, unless another size than the default was chosen.
+fn set_stack_copy(config: &Config, chosen: &mut Option<CallGraph>) -> Result<()> {
+    if *chosen == Some(CallGraph::Dwarf(DEFAULT_STACK))
+        && let Some(size) = config.get("call-graph.dump-size")
+    {
+        *chosen = Some(call_graph(&format!("dwarf,{size}"))?);
+    }
+    Ok(())
+}
+
+fn call_graph(mode: &str) -> Result<CallGraph> {
+    mode.parse().map_err(|error: Error| error.of_option("--call-graph ", mode))
 }
 
 /// Like [`apply`], for the options of `pmc report`.

@@ -1,4 +1,4 @@
-//! `pmc lock`: records waits for locks, and shows them. The caller passes in the function that records.
+//! `pmc lock`: records waits for locks, and shows them.
 //!
 //! ```text
 //! plan ── record (if something is recorded) ──► recording ── analysis::lock ──► pmc_view::lock
@@ -12,11 +12,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub(super) use plan::LockPlan;
-use plan::{ContentionPlan, LockAnswer, LockRecorder, UserLockPlan};
+use plan::{ContentionPlan, LockAnswer, UserLockPlan};
 use pmc_analysis::session::Session;
 use pmc_command::destination::Destination;
 use pmc_command::pager::PagedOutput;
 use pmc_command::progress::Bars;
+use pmc_command::record::{self, RecordDisplay};
 use pmc_formats::import;
 use pmc_sys::error::{AdvisedOption, Error, Exit, Result};
 use pmc_sys::sys::signal;
@@ -28,17 +29,22 @@ use pmc_tools::lock::{contention, user};
 /// # Errors
 /// Fails if recording fails, if the recording cannot be read or has no lock events, or if the output cannot
 /// be written.
-pub(super) fn run(plan: LockPlan, record: LockRecorder<'_>) -> Result<Exit> {
+pub(super) fn run(plan: LockPlan) -> Result<Exit> {
+    let quiet = plan.quiet;
+    let record = |request, perf_summary: bool| {
+        let perf_summary = perf_summary && !quiet;
+        record::run(request, RecordDisplay { quiet, perf_summary, json: false }, None)
+    };
     match (plan.answer, plan.record) {
         (LockAnswer::Nothing, None) => Ok(Exit::Done),
-        (LockAnswer::Nothing, Some(args)) => record(args, true),
-        (LockAnswer::Contention(plan), args) => {
-            let recorded = args.map(|args| record(args, false)).transpose()?;
+        (LockAnswer::Nothing, Some(request)) => record(request, true),
+        (LockAnswer::Contention(plan), request) => {
+            let recorded = request.map(|request| record(request, false)).transpose()?;
             contention(&plan).map(|shown| worse(recorded, shown))
         }
-        (LockAnswer::User(mut plan), args) => {
+        (LockAnswer::User(mut plan), request) => {
             let reader = plan.watched.take().and_then(LockOwnerReader::start);
-            let recorded = args.map(|args| record(args, false));
+            let recorded = request.map(|request| record(request, false));
             plan.request.readings = reader.map(LockOwnerReader::finish).unwrap_or_default();
             let recorded = recorded.transpose()?;
             user(&plan).map(|shown| worse(recorded, shown))

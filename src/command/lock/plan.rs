@@ -2,21 +2,21 @@
 
 use std::path::PathBuf;
 
-use crate::cli::defaults;
 use crate::cli::lock::{
     LockArgs, LockCommand, LockContentionArgs, LockRecordArgs, LockSources, LockTargets, LockUserArgs,
 };
-use crate::cli::record::RecordArgs;
 use pmc_analysis::analysis::request::SampleSelection;
 use pmc_command::input;
-use pmc_command::options::recording_options::RecordingOptions;
 use pmc_command::options::symbol_files::SymbolFiles;
-use pmc_command::sampling_options::processes;
+use pmc_command::sampling_options::{TargetArgs, processes, scope_or_machine};
 use pmc_command::values::Limit;
+use pmc_events::counter::request::sampling::{CallGraph, Rate};
+use pmc_recording::recording::plan::{FilePlan, MeasurementScope, RecordRequest};
 use pmc_symbols::symbol::SymbolOptions;
-use pmc_sys::error::{Error, Exit, Result};
+use pmc_sys::error::{Error, Result};
 use pmc_sys::host::Host;
 use pmc_sys::host::tracepoint::TracepointError;
+use pmc_sys::sys::clock;
 use pmc_text::terminal::Stream;
 use pmc_text::text;
 use pmc_tools::lock::contention::engine::{ContentionRequest, LockFilter};
@@ -30,13 +30,12 @@ use pmc_tools::lock::user::text::UserLockLayout;
 /// innermost end of the stack.
 const COPIED: u32 = 2048;
 
-/// A function that makes a recording. The second argument says whether to print perf's lines about the file.
-pub(super) type LockRecorder<'a> = &'a dyn Fn(RecordArgs, bool) -> Result<Exit>;
-
 /// Settings of `pmc lock`.
 pub(in crate::command) struct LockPlan {
     /// The recording to make first.
-    pub(super) record: Option<RecordArgs>,
+    pub(super) record: Option<RecordRequest>,
+    /// Whether to print only errors and losses.
+    pub(super) quiet: bool,
     /// What to print.
     pub(super) answer: LockAnswer,
 }
@@ -77,10 +76,10 @@ impl LockPlan {
             LockCommand::Record(typed) => {
                 let LockRecordArgs { user, output, max_stack, quiet, targets } = *typed;
                 let record = match user {
-                    true => of_programs(targets, output, quiet, host)?,
-                    false => of_kernel(targets, output, max_stack, quiet, host)?,
+                    true => of_programs(targets, output, host)?,
+                    false => of_kernel(targets, output, max_stack, host)?,
                 };
-                Ok(Self { record: Some(record), answer: LockAnswer::Nothing })
+                Ok(Self { record: Some(record), quiet, answer: LockAnswer::Nothing })
             }
             LockCommand::Contention(typed) => contention(*typed, host),
             LockCommand::User(typed) => user(*typed, host),
@@ -97,28 +96,21 @@ impl LockTargets {
     }
 }
 
-/// Returns the options for recording kernel locks. As in `perf lock contention -b`, stacks end at the entry
+/// Returns the request to record kernel locks. As in `perf lock contention -b`, stacks end at the entry
 /// to the kernel, so that a caller has one row, not one for each address in a program.
-fn of_kernel(
-    targets: LockTargets,
-    output: PathBuf,
-    max_stack: u16,
-    quiet: bool,
-    host: &Host,
-) -> Result<RecordArgs> {
+fn of_kernel(targets: LockTargets, output: PathBuf, max_stack: u16, host: &Host) -> Result<RecordRequest> {
     check_tracepoint(host, "lock", "contention_begin")?;
     let events = ["lock:contention_begin", "lock:contention_end"];
-    Ok(RecordArgs {
-        events: events.map(str::to_owned).into(),
-        call_graph: Some("fp".to_owned()),
-        max_stack: Some(max_stack),
-        kernel_callchains: true,
-        ..recording(targets, output, quiet)
-    })
+    let mut request = recording(targets, output, host)?;
+    request.sample.events = events.map(str::to_owned).into();
+    request.sample.options.call_graph = Some(CallGraph::Fp);
+    request.sample.options.max_stack = Some(max_stack);
+    request.sample.options.kernel_callchains = true;
+    Ok(request)
 }
 
-/// Returns the options for recording user-space locks.
-fn of_programs(targets: LockTargets, output: PathBuf, quiet: bool, host: &Host) -> Result<RecordArgs> {
+/// Returns the request to record user-space locks.
+fn of_programs(targets: LockTargets, output: PathBuf, host: &Host) -> Result<RecordRequest> {
     check_tracepoint(host, "syscalls", "sys_enter_futex")?;
     let has = |call: &str| host.tracepoint_id("syscalls", &format!("sys_enter_{call}")).is_ok();
     let calls = ["futex", "futex_wait", "futex_wake", "futex_waitv"];
@@ -129,26 +121,33 @@ fn of_programs(targets: LockTargets, output: PathBuf, quiet: bool, host: &Host) 
             format!("syscalls:sys_exit_{call}/call-graph=no/u"),
         ]
     };
-    Ok(RecordArgs {
-        events: calls.into_iter().filter(|call| has(call)).flat_map(event).collect(),
-        // The lock words are read with timestamps of this clock.
-        clockid: Some("monotonic".to_owned()),
-        ..recording(targets, output, quiet)
-    })
+    let mut request = recording(targets, output, host)?;
+    request.sample.events = calls.into_iter().filter(|call| has(call)).flat_map(event).collect();
+    // The lock words are read with timestamps of this clock.
+    request.sample.options.clock = Some(clock::MONOTONIC);
+    Ok(request)
 }
 
-fn recording(targets: LockTargets, output: PathBuf, quiet: bool) -> RecordArgs {
-    RecordArgs {
-        count: Some("1".to_owned()),
+/// Returns the request to record each occurrence of events.
+fn recording(targets: LockTargets, output: PathBuf, host: &Host) -> Result<RecordRequest> {
+    let selected = TargetArgs {
+        pids: &targets.pids,
+        tids: &targets.tids,
+        user: None,
+        cpus: targets.cpus.as_ref(),
         all_cpus: targets.all_cpus,
-        cpus: targets.cpus,
-        pids: targets.pids,
-        tids: targets.tids,
-        mmap_pages: targets.mmap_pages,
-        recording: RecordingOptions { timeout: targets.duration, output, quiet, ..defaults() },
-        command: targets.command,
-        ..defaults()
-    }
+    };
+    let scope = scope_or_machine(selected, !targets.command.is_empty(), host)?;
+    let mut request = RecordRequest::default();
+    request.file = FilePlan { path: output, ..request.file };
+    let sample = &mut request.sample;
+    sample.options.rate = Rate::Period(1);
+    sample.options.inherit = !matches!(scope, MeasurementScope::Threads(_));
+    sample.scope = scope;
+    sample.ring = targets.mmap_pages;
+    sample.run_schedule.timeout = targets.duration;
+    sample.run_schedule.command = targets.command;
+    Ok(request)
 }
 
 /// Checks that the kernel has a tracepoint.
@@ -219,10 +218,9 @@ fn contention(typed: LockContentionArgs, host: &Host) -> Result<LockPlan> {
     let is_document = typed.json || typed.field_separator.is_some();
     let stream = stream(!targets.command.is_empty(), is_document);
     let made = "perf.data";
-    let mut record =
-        is_made.then(|| of_kernel(targets, made.into(), typed.max_stack, quiet, host)).transpose()?;
+    let mut record = is_made.then(|| of_kernel(targets, made.into(), typed.max_stack, host)).transpose()?;
     if let Some(record) = record.as_mut().filter(|_| typed.lock_owner) {
-        record.events.push("sched:sched_waking/call-graph=no/".to_owned());
+        record.sample.events.push("sched:sched_waking/call-graph=no/".to_owned());
     }
     let plan = ContentionPlan {
         input: input(typed.input.as_ref(), is_made, made)?,
@@ -247,7 +245,7 @@ fn contention(typed: LockContentionArgs, host: &Host) -> Result<LockPlan> {
         output: typed.output,
         stream,
     };
-    Ok(LockPlan { record, answer: LockAnswer::Contention(Box::new(plan)) })
+    Ok(LockPlan { record, quiet, answer: LockAnswer::Contention(Box::new(plan)) })
 }
 
 fn user(typed: LockUserArgs, host: &Host) -> Result<LockPlan> {
@@ -257,7 +255,7 @@ fn user(typed: LockUserArgs, host: &Host) -> Result<LockPlan> {
     let stream = stream(!targets.command.is_empty(), typed.json);
     let input = input(typed.input.as_ref(), is_made, &typed.output.to_string_lossy())?;
     let watched = is_made.then(|| watched(&targets, host)).transpose()?;
-    let record = is_made.then(|| of_programs(targets, typed.output, quiet, host)).transpose()?;
+    let record = is_made.then(|| of_programs(targets, typed.output, host)).transpose()?;
     let plan = UserLockPlan {
         input,
         watched,
@@ -274,7 +272,7 @@ fn user(typed: LockUserArgs, host: &Host) -> Result<LockPlan> {
         },
         stream,
     };
-    Ok(LockPlan { record, answer: LockAnswer::User(Box::new(plan)) })
+    Ok(LockPlan { record, quiet, answer: LockAnswer::User(Box::new(plan)) })
 }
 
 /// Returns the processes whose lock words are read while recording.
@@ -282,11 +280,8 @@ fn watched(targets: &LockTargets, host: &Host) -> Result<WatchedProcesses> {
     if targets.all_cpus || targets.cpus.is_some() {
         return Ok(WatchedProcesses::Named(vec![1]));
     }
-    let mut pids = Vec::new();
-    for word in &targets.pids {
-        pids.extend(processes(word, host)?);
-    }
-    let of_thread = |tid: &String| Some(host.thread(tid.trim().parse().ok()?)?.pid);
+    let mut pids = processes(&targets.pids, host)?;
+    let of_thread = |tid: &u32| Some(host.thread(*tid)?.pid);
     pids.extend(targets.tids.iter().filter_map(of_thread));
     Ok(if pids.is_empty() { WatchedProcesses::Command } else { WatchedProcesses::Named(pids) })
 }

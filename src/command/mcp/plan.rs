@@ -3,15 +3,15 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde_json::Value as Json;
 
-use crate::cli::defaults;
 use crate::cli::mcp::McpArgs;
-use crate::cli::record::RecordArgs;
 use pmc_analysis::profile::machine::MachineReport;
 use pmc_command::options::symbol_files::SymbolLookup;
-use pmc_command::sampling_options::size;
+use pmc_events::counter::request::sampling::{CallGraph, Rate};
+use pmc_recording::recording::plan::{FilePlan, MeasurementScope, OffCpuPlan, RecordRequest};
 use pmc_symbols::symbol::SymbolOptions;
 use pmc_sys::error::{Exit, Result};
 
@@ -35,7 +35,7 @@ impl McpPlan {
         Ok(Self {
             allows_record: typed.allow_record,
             max_seconds: typed.max_seconds,
-            max_size: size("--max-size", &typed.max_size)?,
+            max_size: typed.max_size,
             symbols: files.symbol_options()?,
         })
     }
@@ -46,7 +46,7 @@ pub(in crate::command) struct McpSteps<'a> {
     /// Examines the machine.
     pub(in crate::command) machine: &'a dyn Fn() -> MachineReport,
     /// Makes a recording. Returns its summary and the exit status.
-    pub(in crate::command) record: &'a (dyn Fn(RecordArgs) -> Result<(Json, Exit)> + Sync),
+    pub(in crate::command) record: &'a (dyn Fn(RecordRequest) -> Result<(Json, Exit)> + Sync),
 }
 
 /// Arguments of the tool `record`.
@@ -60,29 +60,29 @@ pub(super) struct RecordTask {
     pub(super) max_size: u64,
     pub(super) event: Option<String>,
     pub(super) frequency: Option<u64>,
-    /// `auto`, `fp`, `dwarf` or `none`.
-    pub(super) stacks: String,
+    pub(super) stacks: Option<CallGraph>,
     pub(super) wall: bool,
 }
 
 impl RecordTask {
-    /// Converts the task to options of `pmc record`.
-    pub(super) fn options(self) -> RecordArgs {
-        let mut options: RecordArgs = defaults();
-        options.command = self.command;
-        options.pids = self.pid.iter().map(u32::to_string).collect();
-        options.events = self.event.into_iter().collect();
-        options.freq = self.frequency.map(|frequency| frequency.to_string());
-        options.call_graph = Some(self.stacks).filter(|stacks| stacks != "none");
-        options.wall = self.wall;
-        options.recording.output = self.output;
-        options.recording.timeout = Some(milliseconds(self.seconds));
-        options.recording.max_size = Some(format!("{}B", self.max_size));
-        options.recording.quiet = true;
-        options
+    /// Converts the task to a request.
+    pub(super) fn request(self) -> RecordRequest {
+        let mut request = RecordRequest::default();
+        let sample = &mut request.sample;
+        sample.events.extend(self.event);
+        sample.scope = match self.pid {
+            Some(pid) => MeasurementScope::Processes(vec![pid]),
+            None => MeasurementScope::Command,
+        };
+        sample.options.rate = self.frequency.map_or(Rate::Default, Rate::Frequency);
+        sample.options.call_graph = self.stacks;
+        if self.wall {
+            sample.events.push("cpu-clock".to_owned());
+            sample.measure_waits(OffCpuPlan::default());
+        }
+        sample.run_schedule.command = self.command;
+        sample.run_schedule.timeout = Some(Duration::from_secs_f64(self.seconds));
+        request.file = FilePlan { path: self.output, max_size: Some(self.max_size), ..request.file };
+        request
     }
-}
-
-fn milliseconds(seconds: f64) -> String {
-    format!("{}ms", (seconds * 1000.0).ceil().max(1.0))
 }

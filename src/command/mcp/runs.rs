@@ -13,11 +13,11 @@ use serde_json::Value as Json;
 use super::capture::{CommandTimeLimit, OutputCapture};
 use super::plan::{McpPlan, McpSteps, RecordTask};
 use crate::command::stat;
+use pmc_events::counter::request::sampling::{CallGraph, DEFAULT_STACK};
 use pmc_recording::recording::stat_request::{
     ComparedCommand, EventSelection, Repeat, StatRequest, StatTiming,
 };
 use pmc_sys::error::{Error, Exit, Result};
-use pmc_text::units::MS;
 use pmc_view::agent::{self, AgentAnswer, AnswerLimit};
 
 /// Default duration of a recording of a running process, in seconds.
@@ -110,12 +110,11 @@ impl RunContext<'_> {
             event: arguments.event,
             frequency: arguments.frequency,
             stacks: match arguments.stacks {
-                Stacks::Auto => "auto",
-                Stacks::Fp => "fp",
-                Stacks::Dwarf => "dwarf",
-                Stacks::None => "none",
-            }
-            .to_owned(),
+                Stacks::Auto => Some(CallGraph::Auto(DEFAULT_STACK)),
+                Stacks::Fp => Some(CallGraph::Fp),
+                Stacks::Dwarf => Some(CallGraph::Dwarf(DEFAULT_STACK)),
+                Stacks::None => None,
+            },
             wall: arguments.wall,
         };
         if task.output.as_os_str() == "-" {
@@ -123,8 +122,8 @@ impl RunContext<'_> {
                 Error::usage("output: standard output carries the protocol").try_this("the name of a file")
             );
         }
-        let options = task.options();
-        let (ran, captured) = captured(Duration::from_secs_f64(seconds), || (self.steps.record)(options))?;
+        let request = task.request();
+        let (ran, captured) = captured(Duration::from_secs_f64(seconds), || (self.steps.record)(request))?;
         let (summary, exit) = ran?;
         Ok((agent::recorded(&summary, captured, self.limit), exit))
     }
@@ -143,7 +142,7 @@ impl RunContext<'_> {
         let each = seconds / (f64::from(runs) * sides as f64);
         let request = StatRequest {
             selection: EventSelection { events, ..EventSelection::default() },
-            timing: StatTiming { timeout_ns: Some(whole_milliseconds(each)), ..StatTiming::default() },
+            timing: StatTiming { timeout: Some(whole_milliseconds(each)), ..StatTiming::default() },
             repeat: Repeat { versus: commands, runs: Some(runs), ..Repeat::default() },
             ..StatRequest::default()
         };
@@ -170,9 +169,9 @@ impl RunContext<'_> {
     }
 }
 
-/// Returns a time in nanoseconds, rounded up to milliseconds, of which there is at least one.
-fn whole_milliseconds(seconds: f64) -> u64 {
-    (seconds * 1000.0).ceil().max(1.0) as u64 * MS
+/// Returns a time rounded up to milliseconds, of which there is at least one.
+fn whole_milliseconds(seconds: f64) -> Duration {
+    Duration::from_millis((seconds * 1000.0).ceil().max(1.0) as u64)
 }
 
 /// Refuses a process of another user.

@@ -48,14 +48,14 @@ impl PersistPlan {
                 if let Some(0) = typed.pages {
                     return Err(Error::usage("--pages must be at least 1"));
                 }
-                let pids = typed.pids.iter().map(|word| processes(word, host)).collect::<Result<Vec<_>>>()?;
+                let pids = processes(&typed.pids, host)?;
                 let definition = EntryDefinition {
                     name: typed.name,
                     event: typed.event,
                     pages: typed.pages,
                     mode: if typed.normal { RingMode::Normal } else { RingMode::Overwrite },
                     cpus: typed.cpus,
-                    pids: pids.concat(),
+                    pids,
                     call_graph: typed.call_graph.is_some(),
                     filter: typed.filter,
                     counts_only: false,

@@ -29,7 +29,7 @@ pub(super) fn run(plan: &PmcstatColumns, host: &Host) -> Result<Exit> {
         plan: counted,
         run_schedule: RunSchedule {
             command: plan.command.clone(),
-            timeout_ns: plan.timeout_ns,
+            timeout: plan.timeout,
             ..RunSchedule::default()
         },
         streams: Streams::Shared,

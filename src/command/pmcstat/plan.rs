@@ -5,13 +5,16 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::{NO_TARGETS, OS_ERROR};
 use crate::cli::export::{self, ExportSource};
 use crate::cli::pmcstat::{PmcstatCommandLine, PmcstatCounter, USAGE};
-use crate::cli::{Command, defaults, list, record, report, script, stat, top};
+use crate::cli::{Command, defaults, list, report, script, stat, top};
 use pmc_analysis::analysis::request::NamePattern;
 use pmc_command::options::{recording_options, sample_filter, stack_options, symbol_files};
+use pmc_command::record::args::RecordArgs;
+use pmc_command::sampling_options::ProcessSelector;
 use pmc_command::temporary::TemporaryRecording;
 use pmc_events::event::EventParser;
 use pmc_formats::export::ExportFormat;
@@ -58,7 +61,7 @@ pub(in crate::command) struct PmcstatColumns {
     pub(super) pids: Vec<u32>,
     pub(super) command: Vec<OsString>,
     pub(super) interval_ns: u64,
-    pub(super) timeout_ns: Option<u64>,
+    pub(super) timeout: Option<Duration>,
     pub(super) file: Option<String>,
 }
 
@@ -129,7 +132,7 @@ pub(super) fn answer(words: impl Iterator<Item = OsString>, host: &Host) -> Resu
         pids: pids.clone(),
         command: typed.command.clone(),
         interval_ns: nanoseconds(typed.interval.unwrap_or(5.0)),
-        timeout_ns: typed.seconds.map(nanoseconds),
+        timeout: typed.seconds.map(Duration::from_secs_f64),
         file: typed.value('o').filter(|file| *file != "-").map(str::to_owned),
     });
     Ok(match columns {
@@ -368,20 +371,19 @@ fn record(
     let socket = log.filter(|log| log.contains(':') && !log.contains('/'));
     let output = PathBuf::from(if socket.is_some() { "-" } else { log.unwrap_or_default() });
     let target = socket.map_or(PmcstatOutput::Standard, |to| PmcstatOutput::Socket(to.to_owned()));
-    let time = |seconds: f64| format!("{}ms", seconds * 1000.0);
     let events = counters.iter().map(|counter| text(counter)).collect();
-    let pids = pids.iter().map(u32::to_string).collect();
     let all_cpus = counters.iter().all(|counter| counter.system);
-    let timeout = typed.seconds.map(time);
+    let selected = pids.iter().map(|pid| ProcessSelector::Id(*pid)).collect();
+    let timeout = typed.seconds.map(Duration::from_secs_f64);
     let (quiet, verbose) = (is_quiet || typed.has('q'), typed.has('v').into());
     let command = typed.command.clone();
     let command = if typed.has('T') {
         let top: top::TopArgs = defaults();
         Command::Top(Box::new(top::TopArgs {
             events,
-            pids,
+            pids: selected,
             all_cpus,
-            delay: typed.interval.map_or(top.delay, time),
+            delay: typed.interval.map_or(top.delay, Duration::from_secs_f64),
             timeout,
             percent_limit: threshold(typed)?,
             command,
@@ -389,9 +391,9 @@ fn record(
         }))
     } else if counters.iter().any(|counter| counter.samples) {
         let recording = recording_options::RecordingOptions { output, timeout, quiet, verbose, ..defaults() };
-        Command::Record(Box::new(record::RecordArgs {
+        Command::Record(Box::new(RecordArgs {
             events,
-            pids,
+            pids: selected,
             all_cpus,
             recording,
             command,
@@ -399,7 +401,7 @@ fn record(
         }))
     } else {
         let stat::StatRecordArgs { counted, shown, .. } = defaults();
-        let counted = stat::CountArgs { events, pids, all_cpus, timeout, command, ..counted };
+        let counted = stat::CountArgs { events, pids: selected, all_cpus, timeout, command, ..counted };
         let shown = stat::StatDisplayArgs { quiet, verbose, ..shown };
         Command::StatRecord(Box::new(stat::StatRecordArgs { counted, output, shown }))
     };
@@ -465,7 +467,7 @@ mod tests {
         let actions = &actions("-T -w 30 -f threshold=2.5 -n 7 -S clock.hard")[..];
         let [PmcstatAction::Command(Command::Top(top))] = actions else { panic!() };
         assert_eq!(top.events, ["clock.hard,system,period=7,callchain"]);
-        assert_eq!((top.all_cpus, top.delay.as_str(), top.percent_limit), (true, "30000ms", Some(2.5)));
+        assert_eq!((top.all_cpus, top.delay.as_secs(), top.percent_limit), (true, 30, Some(2.5)));
     }
 
     #[test]

@@ -1,21 +1,22 @@
-//! Converts the options of `pmc profile` to options of two other commands.
+//! Converts the options of `pmc profile` to a recording and to options of the command that shows it.
 //!
-//! Receives the parsed options. Returns the options of `pmc record`, and of `pmc report` or `pmc export`.
+//! Receives the parsed options. Returns a request to record, and the options of `pmc report` or `pmc export`.
 //! Also determines which language runtime to ask for the names of generated code.
 
 use std::ffi::OsString;
 
-use crate::cli::defaults;
 use crate::cli::profile::ProfileArgs;
-use crate::cli::record::RecordArgs;
 use pmc_analysis::profile::sampled::trust::TrustDetail;
-use pmc_command::options::recording_options::RecordingOptions;
+use pmc_command::record::RecordDisplay;
+use pmc_command::sampling_options::{self, TargetArgs};
 use pmc_command::screen;
 use pmc_command::warning::CommandWarning;
 use pmc_formats::export::ExportFormat;
 use pmc_formats::export::request::ExportRequest;
+use pmc_recording::recording::plan::{FilePlan, OffCpuPlan, RecordRequest, RunSchedule};
 use pmc_recording::recording::runtime::{self, MissingRuntimeNames, RuntimeDetection};
 use pmc_sys::error::{Error, Result, say};
+use pmc_sys::host::Host;
 use pmc_text::terminal::Stream;
 use pmc_view::report::chain_words::ChainOrder;
 use pmc_view::report::request::ReportRequest;
@@ -23,7 +24,8 @@ use pmc_view::report::request::ReportRequest;
 /// The two commands that `pmc profile` runs one after the other.
 #[derive(Debug)]
 pub(in crate::command) struct ProfilePlan {
-    pub(in crate::command) record: RecordArgs,
+    pub(in crate::command) record: RecordRequest,
+    pub(in crate::command) display: RecordDisplay,
     pub(in crate::command) answer: ViewCommand,
 }
 
@@ -39,8 +41,8 @@ impl ProfilePlan {
     ///
     /// # Errors
     /// Fails if no target to profile is given.
-    pub(in crate::command) fn new(asked: ProfileArgs, usual: ReportRequest) -> Result<Self> {
-        if asked.command.is_empty() && asked.pids.is_none() && !asked.all_cpus {
+    pub(in crate::command) fn new(asked: ProfileArgs, usual: ReportRequest, host: &Host) -> Result<Self> {
+        if asked.command.is_empty() && asked.pids.is_empty() && !asked.all_cpus {
             return Err(Error::usage("nothing to profile: no command, process or CPU given")
                 .try_this("pmc profile -- COMMAND, pmc profile -p PID or NAME, or pmc profile -a"));
         }
@@ -49,30 +51,33 @@ impl ProfilePlan {
         // On a whole machine, the waiting time of all threads would dwarf the time for which the CPUs are
         // busy.
         let is_wall = asked.wall || !asked.on_cpu && asked.event.is_none() && !asked.all_cpus;
-        let record = RecordArgs {
-            call_graph: Some(asked.call_graph),
-            freq: Some(asked.freq),
-            events: asked.event.into_iter().collect(),
-            wall: is_wall,
-            wakers: asked.wakers,
-            pids: asked.pids.iter().flat_map(|list| list.split(',')).map(str::to_owned).collect(),
-            all_cpus: asked.all_cpus,
-            recording: RecordingOptions {
-                timeout: asked.duration,
-                output: asked.output.clone(),
-                quiet: asked.quiet,
-                ..defaults()
-            },
-            environment,
+        let targets = TargetArgs { pids: &asked.pids, all_cpus: asked.all_cpus, ..TargetArgs::default() };
+        let mut record = RecordRequest::default();
+        let sample = &mut record.sample;
+        sample.scope = sampling_options::scope(targets, host)?;
+        sample.events.extend(asked.event);
+        sample.options.rate = asked.freq;
+        sample.options.call_graph = Some(asked.call_graph);
+        if is_wall {
+            sample.events.push("cpu-clock".to_owned());
+            sample.measure_waits(OffCpuPlan { has_wakers: asked.wakers, ..OffCpuPlan::default() });
+        } else if asked.wakers {
+            return Err(Error::usage("--wakers requires --wall"));
+        }
+        sample.run_schedule = RunSchedule {
             command: asked.command,
-            ..defaults()
+            environment,
+            timeout: asked.duration,
+            ..RunSchedule::default()
         };
+        record.file = FilePlan { path: asked.output.clone(), ..record.file };
+        let display = RecordDisplay { quiet: asked.quiet, ..RecordDisplay::default() };
         let format = asked.html.as_ref().map(|_| ExportFormat::Html).or(asked.format);
         if let Some(format) = format {
             let output = asked.html.unwrap_or_else(|| ExportRequest::usual_output(&asked.output, format));
             let export =
                 ExportRequest { is_quiet: asked.quiet, ..ExportRequest::new(asked.output, output, format) };
-            return Ok(Self { record, answer: ViewCommand::Export(Box::new(export)) });
+            return Ok(Self { record, display, answer: ViewCommand::Export(Box::new(export)) });
         }
         // The text output is a single page of self costs. The full-screen interface and `pmc report` also
         // show callers.
@@ -95,7 +100,7 @@ impl ProfilePlan {
         }
         report.style.is_quiet = asked.quiet;
         report.style.trust = if asked.verbose > 0 { TrustDetail::Full } else { TrustDetail::Brief };
-        Ok(Self { record, answer: ViewCommand::Report(Box::new(report)) })
+        Ok(Self { record, display, answer: ViewCommand::Report(Box::new(report)) })
     }
 }
 

@@ -187,7 +187,7 @@ fn sample_plan(request: &StatRequest) -> SamplePlan {
         run_schedule: RunSchedule {
             command: request.command.clone(),
             delay: request.timing.delay,
-            timeout_ns: request.timing.timeout_ns,
+            timeout: request.timing.timeout,
             ..RunSchedule::default()
         },
         verbose: request.verbose,

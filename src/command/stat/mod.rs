@@ -451,7 +451,7 @@ impl StatSession<'_> {
             run_schedule: RunSchedule {
                 command: command.to_vec(),
                 delay: request.timing.delay,
-                timeout_ns: request.timing.timeout_ns,
+                timeout: request.timing.timeout,
                 ..RunSchedule::default()
             },
             streams: match &output {

@@ -15,7 +15,6 @@ use pmc_analysis::session::SampleQuery;
 use pmc_analysis::session::samples::SampleAttribute;
 use pmc_command::options::sample_filter::ShareBase;
 use pmc_command::options::stack_options::listed;
-use pmc_command::plan::{self, duration};
 use pmc_command::sampling_options::{self, pfm_events};
 use pmc_command::values::Limit;
 use pmc_command::warning::CommandWarning;
@@ -23,6 +22,7 @@ use pmc_events::counter::open;
 use pmc_events::counter::request::sampling::{CallGraph, SampleOptions};
 use pmc_recording::recording::live::LivePlan;
 use pmc_recording::recording::plan::{MeasurementScope, OffCpuPlan, RunSchedule, SamplePlan};
+use pmc_recording::recording::ring_size::RingSize;
 use pmc_symbols::symbol::source_text::SourceFolders;
 use pmc_symbols::symbol::{Depth, SymbolOptions as Symbols};
 use pmc_sys::abi::sample_type;
@@ -33,7 +33,6 @@ use pmc_sys::sys::credentials::Credentials;
 use pmc_sys::sys::process::Streams;
 use pmc_text::terminal::Stream;
 use pmc_text::terminal::theme::Background;
-use pmc_text::units::{MS, S};
 use pmc_view::report::row_layout::RowLayout;
 use pmc_view::report::{EventGrouping, ReportLayout};
 
@@ -57,9 +56,8 @@ pub(in crate::command) struct TopPlan {
     pub(super) tui: bool,
 }
 
-/// Bytes per ring buffer, enough for one second of samples with stacks at perf's default rate. The buffers
-/// are drained several times per second.
-const RING: u64 = 512 << 10;
+/// Minimum time between updates.
+const SHORTEST_DELAY: Duration = Duration::from_millis(10);
 /// Rows per table in text output.
 const ROWS: usize = 20;
 /// Default sort keys.
@@ -121,7 +119,8 @@ impl TopPlan {
                     ..SampleQuery::default()
                 },
                 max_stack: typed.max_stack.into(),
-                delay: Duration::from_nanos(duration("-d", &typed.delay, S, 10 * MS)?),
+                // A personality may ask for less.
+                delay: typed.delay.max(SHORTEST_DELAY),
                 realtime: typed.realtime,
                 // Keep the command's output out of the tables.
                 streams: Streams::OutputToError,
@@ -186,7 +185,7 @@ impl TopPlan {
                 raw_names: typed.no_demangle,
                 ..ListingOptions::default()
             },
-            timeout: plan::timeout(typed.timeout.as_deref())?.map(Duration::from_nanos),
+            timeout: typed.timeout,
             background: typed.screen.background()?,
             // Options that require text output.
             stdio: typed.stdio
@@ -220,7 +219,7 @@ fn sampling(typed: &TopArgs, keys: &[SortKey], host: &Host) -> Result<SamplePlan
         pids: &typed.pids,
         tids: &typed.tids,
         user: typed.uid.as_deref(),
-        cpus: typed.cpus.as_deref(),
+        cpus: typed.cpus.as_ref(),
         all_cpus: typed.all_cpus || typed.command.is_empty(),
     };
     let typed_targets = sampling_options::TargetArgs { all_cpus: typed.all_cpus, ..targets };
@@ -239,7 +238,7 @@ fn sampling(typed: &TopArgs, keys: &[SortKey], host: &Host) -> Result<SamplePlan
     if typed.cgroups.is_some() && !matches!(scope, MeasurementScope::Cpus(_)) {
         return Err(Error::usage("cgroups can only be sampled on whole CPUs").try_this("omit -p, -t and -u"));
     }
-    let call_graph = sampling_options::call_graph(typed.call_graph.as_deref(), typed.stacks)?;
+    let call_graph = typed.call_graph.or(typed.stacks.then_some(CallGraph::Fp));
     if call_graph.is_some_and(CallGraph::copies) {
         return Err(Error::usage("--call-graph dwarf and auto are not supported by top")
             .try_this("pmc top -g (frame pointers), or pmc record --call-graph dwarf and pmc report"));
@@ -252,13 +251,13 @@ fn sampling(typed: &TopArgs, keys: &[SortKey], host: &Host) -> Result<SamplePlan
     let call_graph = call_graph.or(has_waits.then_some(CallGraph::Fp));
     let has = |key: SortKey| keys.contains(&key);
     let fields = [
-        (has(SortKey::Cpu) || has(SortKey::Socket) || has_waits, sample_type::CPU),
+        (has(SortKey::Cpu) || has(SortKey::Socket), sample_type::CPU),
         (has(SortKey::Weight) || has(SortKey::LocalWeight), sampling_options::WEIGHT),
         (has(SortKey::Addr), sample_type::ADDR),
     ];
     let fields = fields.iter().filter(|(on, _)| *on).fold(0, |all, (_, field)| all | field);
     let options = SampleOptions {
-        rate: sampling_options::rate(typed.freq.as_deref(), typed.count.as_deref(), host)?,
+        rate: typed.freq.or(typed.count).unwrap_or_default(),
         call_graph,
         fields,
         // pmc can read this clock as well, so it knows up to which time the records are complete.
@@ -267,17 +266,14 @@ fn sampling(typed: &TopArgs, keys: &[SortKey], host: &Host) -> Result<SamplePlan
         // other recorders.
         build_ids: false,
         cgroups: has(SortKey::Cgroup),
-        switches: has_waits,
         inherit: !typed.no_inherit && !matches!(scope, MeasurementScope::Threads(_)),
         ..SampleOptions::default()
     };
-    Ok(SamplePlan {
+    let mut plan = SamplePlan {
         events: match typed.wall {
             true => vec!["cpu-clock".to_owned()],
             false => typed.events.iter().cloned().chain(pfm_events(&typed.pfm_events)).collect(),
         },
-        with_id: has_waits,
-        off_cpu: has_waits.then(OffCpuPlan::default),
         // A filter applies to the last event, as in perf top.
         filters: typed
             .filter
@@ -285,16 +281,15 @@ fn sampling(typed: &TopArgs, keys: &[SortKey], host: &Host) -> Result<SamplePlan
             .map(|filter| (typed.events.len().saturating_sub(1), filter.clone()))
             .collect(),
         cgroups: typed.cgroups.iter().flat_map(|names| names.split(',')).map(str::to_owned).collect(),
-        freq_max: typed.freq.as_deref() == Some("max"),
-        ring_pages: match &typed.mmap_pages {
-            Some(text) => Some(sampling_options::ring_pages(text)?),
-            // Stack copies need more room than that, so use the default size.
-            None if has_waits => None,
-            None => Some(pmc_events::counter::rings::pages_of(RING)),
-        },
-        reserve: typed.reserve.parse()?,
+        // Stack copies of waits need more room, so use the default size for them.
+        ring: typed.mmap_pages.or((!has_waits).then_some(RingSize::LIVE)),
+        reserve: typed.reserve,
         verbose: typed.verbose > 0,
         run_schedule: RunSchedule { command: typed.command.clone(), ..RunSchedule::default() },
         ..SamplePlan::on(scope, options)
-    })
+    };
+    if has_waits {
+        plan.measure_waits(OffCpuPlan::default());
+    }
+    Ok(plan)
 }

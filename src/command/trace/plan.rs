@@ -1,19 +1,20 @@
 //! Converts the parsed options of `pmc trace` into a [`TraceCommandPlan`].
 
 use std::path::PathBuf;
+use std::time::Duration;
 
-use crate::cli::defaults;
-use crate::cli::record::RecordArgs;
 use crate::cli::trace::TraceArgs;
-use pmc_command::options::recording_options::RecordingOptions;
 use pmc_command::plan;
 use pmc_command::sampling_options::{self, TargetArgs};
 use pmc_command::temporary::TemporaryRecording;
+use pmc_command::values;
 use pmc_command::values::Limit;
 use pmc_command::warning::CommandWarning;
-use pmc_events::counter::request::sampling::SampleOptions;
-use pmc_events::counter::rings::pages_of;
-use pmc_recording::recording::plan::{MeasurementScope, RunSchedule, SamplePlan, SelfExclusion};
+use pmc_events::counter::request::sampling::{CallGraph, DEFAULT_STACK, SampleOptions};
+use pmc_recording::recording::plan::{
+    DelayOrRanges, FilePlan, MeasurementScope, RecordRequest, RunSchedule, SamplePlan, SelfExclusion,
+};
+use pmc_recording::recording::ring_size::RingSize;
 use pmc_sys::abi::syscall::{ArgumentKind, Syscall, SyscallAbi, SyscallTable};
 use pmc_sys::error::{Error, Result, say};
 use pmc_sys::host::Host;
@@ -29,7 +30,7 @@ pub(in crate::command) struct TraceCommandPlan {
     pub(super) source: TraceSource,
     /// The recording to make first, if any. Traces with stacks need one, because stacks are symbolized only
     /// when a recording is read.
-    recording: Option<Box<(RecordArgs, TemporaryRecording)>>,
+    recording: Option<Box<(RecordRequest, TemporaryRecording)>>,
     pub(super) filter: CallFilter,
     /// Threads to leave out.
     pub(super) filter_pids: Vec<u32>,
@@ -70,10 +71,6 @@ pub(super) enum SummaryStyle {
     /// Only one table for all threads, like `strace -c`.
     Totals,
 }
-
-/// Bytes per ring buffer: enough for 100 ms at 400,000 calls per second, so that pmc can keep up on a busy
-/// machine.
-const RING: u64 = 8 << 20;
 
 /// The events at the start and the end of every call.
 pub(super) const EVENTS: [&str; 2] = ["raw_syscalls:sys_enter", "raw_syscalls:sys_exit"];
@@ -162,7 +159,7 @@ impl TraceCommandPlan {
 
     /// Returns the recording to make before the calls can be shown, and its file, which must be kept until
     /// then.
-    pub(in crate::command) fn take_recording(&mut self) -> Option<(RecordArgs, TemporaryRecording)> {
+    pub(in crate::command) fn take_recording(&mut self) -> Option<(RecordRequest, TemporaryRecording)> {
         self.recording.take().map(|both| *both)
     }
 }
@@ -206,48 +203,70 @@ fn unknown(unknown: UnknownCall) -> Error {
     }
 }
 
-/// Returns the options of the temporary recording for a trace with stacks.
+/// Returns the temporary recording for a trace with stacks.
 fn temporary_recording(
     typed: &TraceArgs,
     selection: &CallSelection,
     path: PathBuf,
     host: &Host,
-) -> Result<RecordArgs> {
-    let targets = typed.pids.len() + typed.tids.len() + typed.command.len();
-    if targets == 0 && typed.uid.is_none() && !typed.all_cpus && typed.cpus.is_none() {
+) -> Result<RecordRequest> {
+    let scope = sampling_options::scope(targets(typed), host)?;
+    if matches!(scope, MeasurementScope::Command) && typed.command.is_empty() {
         return Err(nothing());
     }
-    let is_system = typed.all_cpus || typed.cpus.is_some();
+    if typed.cgroup.is_some() && !matches!(scope, MeasurementScope::Cpus(_)) {
+        return Err(Error::usage("cgroups can only be recorded on whole CPUs").try_this("add -a, or -C CPUS"));
+    }
+    sampling_options::overridden(targets(typed)).into_iter().for_each(say::warn);
     let abis = abis(host);
-    let filters = filters(typed, selection, &abis);
-    let (filter_places, filter) = filters.into_iter().map(|(event, filter)| (event + 1, filter)).unzip();
-    Ok(RecordArgs {
-        // The stack does not change during a call, so record it only at the start of the call.
-        events: vec![EVENTS[0].to_owned(), format!("{}/call-graph=no/", EVENTS[1])],
-        filter,
-        filter_places,
-        call_graph: Some(typed.call_graph.clone().unwrap_or_else(|| "auto".to_owned())),
+    let DelayOrRanges { delay, switches } = typed.delay.clone().unwrap_or_default();
+    delay.check_control(false)?;
+    let options = SampleOptions {
+        call_graph: Some(typed.call_graph.unwrap_or(CallGraph::Auto(DEFAULT_STACK))),
         user_callchains: true,
-        exclude_perf: is_system,
-        pids: typed.pids.clone(),
-        tids: typed.tids.clone(),
-        uid: typed.uid.clone(),
-        all_cpus: typed.all_cpus,
-        cpus: typed.cpus.clone(),
-        no_inherit: typed.no_inherit,
-        cgroups: typed.cgroup.clone(),
-        delay: typed.delay.clone(),
-        mmap_pages: typed.mmap_pages.clone().or_else(|| Some("8M".to_owned())),
-        recording: RecordingOptions {
-            output: path,
-            timeout: typed.timeout.clone(),
-            realtime: typed.realtime.filter(|priority| *priority > 0),
-            quiet: true,
-            ..defaults()
+        inherit: !typed.no_inherit && !matches!(scope, MeasurementScope::Threads(_)),
+        ..SampleOptions::default()
+    };
+    let is_system = typed.all_cpus || typed.cpus.is_some();
+    let usual = RecordRequest::default();
+    Ok(RecordRequest {
+        sample: SamplePlan {
+            // The stack does not change during a call, so record it only at the start of the call.
+            events: vec![EVENTS[0].to_owned(), format!("{}/call-graph=no/", EVENTS[1])],
+            filters: filters(typed, selection, &abis),
+            scope,
+            options,
+            cgroups: typed.cgroup.iter().cloned().collect(),
+            excludes_self: if is_system { SelfExclusion::Tracepoints } else { SelfExclusion::Never },
+            ring: Some(typed.mmap_pages.unwrap_or(RingSize::PAIRS)),
+            run_schedule: RunSchedule {
+                command: typed.command.clone(),
+                delay,
+                switches,
+                timeout: timeout(typed)?,
+                ..RunSchedule::default()
+            },
+            ..usual.sample
         },
-        command: typed.command.clone(),
-        ..defaults()
+        file: FilePlan { path, ..usual.file },
+        realtime: typed.realtime.filter(|priority| *priority > 0),
+        ..usual
     })
+}
+
+fn targets(typed: &TraceArgs) -> TargetArgs<'_> {
+    TargetArgs {
+        pids: &typed.pids,
+        tids: &typed.tids,
+        user: typed.uid.as_deref(),
+        cpus: typed.cpus.as_ref(),
+        all_cpus: typed.all_cpus,
+    }
+}
+
+fn timeout(typed: &TraceArgs) -> Result<Option<Duration>> {
+    let parse = |text: &str| values::timeout(text).map_err(|error| error.of_option("--timeout ", text));
+    typed.timeout.as_deref().map(parse).transpose()
 }
 
 /// Returns the filter expressions for the kernel, each with the index of its event.
@@ -271,18 +290,16 @@ fn sampling(
     texts: Vec<String>,
     host: &Host,
 ) -> Result<SamplePlan> {
-    let targets = TargetArgs {
-        pids: &typed.pids,
-        tids: &typed.tids,
-        user: typed.uid.as_deref(),
-        cpus: typed.cpus.as_deref(),
-        all_cpus: typed.all_cpus,
-    };
-    sampling_options::overridden(targets).into_iter().for_each(say::warn);
-    let scope = sampling_options::scope(targets, host)?;
+    sampling_options::overridden(targets(typed)).into_iter().for_each(say::warn);
+    let scope = sampling_options::scope(targets(typed), host)?;
     let is_command = matches!(scope, MeasurementScope::Command);
     if is_command && typed.command.is_empty() {
         return Err(nothing());
+    }
+    let DelayOrRanges { delay, switches } = typed.delay.clone().unwrap_or_default();
+    delay.check_control(false)?;
+    if !switches.is_empty() {
+        return Err(Error::usage("-D: time ranges require stacks (-g)").try_this("-D 500ms or -D 2s"));
     }
     let is_system = matches!(scope, MeasurementScope::Cpus(_));
     let events = EVENTS.map(str::to_owned).into_iter().chain(texts).collect();
@@ -303,15 +320,12 @@ fn sampling(
         cgroups: typed.cgroup.iter().cloned().collect(),
         excludes_self: if is_system { SelfExclusion::Tracepoints } else { SelfExclusion::Never },
         includes_exec: is_command,
-        ring_pages: Some(match &typed.mmap_pages {
-            Some(text) => sampling_options::ring_pages(text)?,
-            None => pages_of(RING),
-        }),
+        ring: Some(typed.mmap_pages.unwrap_or(RingSize::PAIRS)),
         verbose: typed.verbose > 0,
         run_schedule: RunSchedule {
             command: typed.command.clone(),
-            delay: plan::delay(typed.delay.as_deref(), false)?,
-            timeout_ns: plan::timeout(typed.timeout.as_deref())?,
+            delay,
+            timeout: timeout(typed)?,
             ..RunSchedule::default()
         },
         ..SamplePlan::on(scope, options)

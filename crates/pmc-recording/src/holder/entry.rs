@@ -15,6 +15,7 @@ use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use crate::persistent::message::{CpuCounts, EntryCounts, Handover, RingCopy, RingSnapshot};
 use crate::persistent::{EntryDefinition, PersistentEntry, RingMode, SharingLevel};
 use crate::recording::plan::{MeasurementScope, SamplePlan};
+use crate::recording::ring_size::RingSize;
 use crate::recording::{handover, open, targets, trace};
 use pmc_events::counter::request::given_up::Fallback;
 use pmc_events::counter::request::sampling::{CallGraph, SampleOptions};
@@ -29,8 +30,6 @@ use pmc_sys::sys::process;
 use pmc_sys::sys::ring::Direction;
 use pmc_text::units::Count;
 
-/// Default size of a ring in bytes: the size planned for the kernel's own persistent events.
-const RING: usize = 512 << 10;
 /// Maximum number of pages per ring: 1 GiB with 4 KiB pages.
 const MOST_PAGES: usize = 1 << 18;
 
@@ -84,7 +83,7 @@ impl HeldEvent {
         let plan = SamplePlan {
             events: vec![definition.event.clone()],
             filters: definition.filter.iter().map(|filter| (0, filter.clone())).collect(),
-            ring_pages: Some(definition.pages.unwrap_or(RING / page_size())),
+            ring: Some(definition.pages.map_or(RingSize::HELD, RingSize::of_pages)),
             tracks_apart: true,
             // Open exactly the requested event, without falling back to another one.
             strict: true,
@@ -352,7 +351,7 @@ fn scope(definition: &EntryDefinition, host: &Host) -> Result<MeasurementScope> 
     }
     let online = host.online_cpus();
     let Some(list) = &definition.cpus else { return Ok(MeasurementScope::Cpus(online)) };
-    let cpus: CpuList = list.parse().map_err(|wrong| Error::usage(format!("-C {list}: {wrong}")))?;
+    let cpus: CpuList = list.parse().map_err(|wrong: Error| wrong.of_option("-C ", list))?;
     let missing = cpus.iter().find(|cpu| !online.contains(*cpu));
     match missing {
         Some(cpu) => Err(Error::usage(format!("-C {list}: CPU {cpu} is not online"))

@@ -221,7 +221,8 @@ impl Measurement {
         };
         let mut switches = run_schedule.switches.iter().map(|ns| start + ns).peekable();
         let mut turns_on = false;
-        let mut timeout_at = run_schedule.timeout_ns.map(|ns| delay_until.unwrap_or(start) + ns);
+        let timeout_ns = run_schedule.timeout.map(|timeout| timeout.as_nanos() as u64);
+        let mut timeout_at = timeout_ns.map(|ns| delay_until.unwrap_or(start) + ns);
         // Threads of other processes raise no SIGCHLD when they end, so pmc polls for their end.
         let watches_threads = command.is_none() && !threads.is_empty();
         // pmc also polls for the command's end if it does not handle signals.
@@ -257,7 +258,7 @@ impl Measurement {
             self.now = monotonic_ns();
             if delay_until.take_if(|at| self.now >= *at).is_some() {
                 self.switch(handler, None, true)?;
-                timeout_at = run_schedule.timeout_ns.map(|ns| self.start + ns);
+                timeout_at = timeout_ns.map(|ns| self.start + ns);
             }
             while switches.next_if(|at| self.now >= *at).is_some() {
                 self.switch(handler, None, turns_on)?;

@@ -1,7 +1,7 @@
 //! The measuring engine: turns a plan into a file, live batches, or counts.
 //!
 //! ```text
-//!   SamplePlan ──► open: Rings ──┬─► file: a recording ── FilePlan: path, maximum size, rotation
+//!   SamplePlan ──► open: Rings ──┬─► file: a recording ── FilePlan: path, maximum size, rotation ─► record
 //!                                ├─► live: batches, merged into the live state ─────────► top
 //!                                └─► stream: records in time order ─────────────────────► trace
 //!   CountPlan ───► CounterSet ─────► counting: readings, shown at each interval ────────► stat
@@ -35,9 +35,10 @@ pub mod off_cpu;
 pub mod open;
 pub mod output_pipe;
 pub mod plan;
+pub mod record;
 mod relay;
 pub mod reservation;
-mod ring_size;
+pub mod ring_size;
 pub mod runtime;
 pub mod sources;
 pub mod stat_request;

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use super::off_cpu::{events, wakers};
 use super::plan::{Delay, MeasurementScope, SamplePlan};
 use super::reservation::EventChoice;
-use super::ring_size::ring_bytes;
+use super::ring_size::{RingSize, ring_bytes};
 use super::targets::{check_flags, explain, make_room_for_events, slots, slots_of_cpus, threads};
 use super::warning::RecordingWarning;
 use super::{ended_threads, filters, launch, new_threads, time_slices};
@@ -137,19 +137,26 @@ fn clock_for_cycles(groups: &mut [EventGroup], host: &Host) {
     }
 }
 
-/// Lowers a frequency above the kernel's limit to that limit, as perf does. With `--strict-freq` or
-/// `--strict` such a frequency is an error.
+/// Replaces the maximum frequency by the kernel's limit, and lowers a frequency above that limit to it, as perf
+/// does. With `--strict-freq` or `--strict` such a frequency is an error.
 ///
 /// # Errors
-/// Fails if the frequency exceeds the limit and one of these options is given.
+/// Fails if the frequency exceeds the limit and one of these options is given, or if the limit cannot be read.
 pub fn check_frequency(plan: &mut SamplePlan, host: &Host) -> Result<()> {
-    let Rate::Frequency(wanted) = plan.options.rate else { return Ok(()) };
-    let most: Option<u64> = host.number("/proc/sys/kernel/perf_event_max_sample_rate");
-    let Some(most) = most.filter(|&most| wanted > most || plan.freq_max) else { return Ok(()) };
-    if plan.freq_max {
-        say::note(format!("-F max: {} samples per second", units::thousands(most)));
-        return Ok(());
-    }
+    let limit: Option<u64> = host.number("/proc/sys/kernel/perf_event_max_sample_rate");
+    let (wanted, most) = match (plan.options.rate, limit) {
+        (Rate::Frequency(wanted), Some(most)) if wanted > most => (wanted, most),
+        (Rate::MaxFrequency, Some(most)) => {
+            say::note(format!("-F max: {} samples per second", units::thousands(most)));
+            plan.options.rate = Rate::Frequency(most);
+            return Ok(());
+        }
+        (Rate::MaxFrequency, None) => {
+            let error = "-F max: /proc/sys/kernel/perf_event_max_sample_rate cannot be read";
+            return Err(Error::usage(error).try_this("use a number"));
+        }
+        _ => return Ok(()),
+    };
     let words = format!("-F {wanted}: the kernel allows {} samples per second", units::thousands(most));
     if plan.strict_freq || plan.strict {
         return Err(Error::usage(words)
@@ -324,7 +331,7 @@ pub fn open_triggers(
     let plan = SamplePlan {
         events: vec![text.to_owned()],
         per_thread: plan.per_thread,
-        ring_pages: Some(PAGES),
+        ring: Some(RingSize::of_pages(PAGES)),
         reserve: plan.reserve,
         strict: true,
         run_schedule: plan.run_schedule.clone(),

@@ -1,24 +1,70 @@
-//! Plans that commands make from their arguments. A plan specifies the targets, the time, the events and the
-//! output.
+//! Requests for measurements. A request specifies the targets, the time, the events and the output.
 //!
-//! Plans are plain values that contain neither clap types nor open descriptors. A command's `plan.rs` makes a
-//! plan, and [`open`](super::open), [`live`](super::live), [`file`](super::file) and
-//! [`counting`](super::counting) carry it out.
+//! Requests are plain values that contain neither clap types nor open descriptors. A command fills one, from its
+//! options or by itself. [`record`](super::record) makes a recording for a [`RecordRequest`].
+//! [`live`](super::live) and [`stream`](super::stream) carry out a [`SamplePlan`], and
+//! [`counting`](super::counting) the rest. The values that users type implement `FromStr`.
 
 use std::ffi::OsString;
+use std::ops::BitOr;
 use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
 
 use pmc_events::counter::request::sampling::SampleOptions;
 use pmc_events::counter::reservation::Policy;
 use pmc_events::counter::rings::AuxOptions;
+use pmc_sys::abi::sample_type;
+use pmc_sys::error::{Error, Result};
 use pmc_sys::host::CpuList;
 use pmc_sys::host::tracer::Tracer;
-use pmc_sys::sys::output_file;
+use pmc_sys::sys::{clock, output_file};
+use pmc_text::units::{MS, parse_duration, parse_size};
+
+use super::ring_size::RingSize;
+
+/// A recording to make. The default records cycles of the command into `perf.data`.
+#[derive(Debug)]
+pub struct RecordRequest {
+    /// What to sample, and when.
+    pub sample: SamplePlan,
+    /// Where the records go.
+    pub file: FilePlan,
+    /// Descriptor or FIFO from which to read control commands.
+    pub control: Option<String>,
+    /// Real-time priority of the thread that reads the rings.
+    pub realtime: Option<i32>,
+    /// Name or ID of the persistent entry that provides the events, if any.
+    pub attach_to: Option<String>,
+    /// Whether to discard the command's output.
+    pub hides_output: bool,
+    /// Whether to open the events but not to record.
+    pub dry_run: bool,
+}
+
+impl Default for RecordRequest {
+    fn default() -> Self {
+        Self {
+            sample: SamplePlan { unwinds: true, ..SamplePlan::default() },
+            file: FilePlan {
+                build_ids: BuildIdChoice::Hit,
+                keeps_files: true,
+                ..FilePlan::of("perf.data".into())
+            },
+            control: None,
+            realtime: None,
+            attach_to: None,
+            hides_output: false,
+            dry_run: false,
+        }
+    }
+}
 
 /// The targets of a measurement.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub enum MeasurementScope {
     /// The command and its descendants.
+    #[default]
     Command,
     /// These processes, with all threads.
     Processes(Vec<u32>),
@@ -46,6 +92,72 @@ pub enum Delay {
     UntilOrder,
 }
 
+impl FromStr for Delay {
+    type Err = Error;
+
+    /// Parses a time, or -1.
+    fn from_str(text: &str) -> Result<Self> {
+        match (text, parse_duration(text, Some(MS))) {
+            ("-1", _) => Ok(Self::UntilOrder),
+            (_, Some(0)) => Ok(Self::None),
+            (_, Some(ns)) => Ok(Self::Ns(ns)),
+            (_, None) => Err(Error::usage("not a time").try_this(
+                "-D 500ms or -D 2s (a bare number means milliseconds), or -1 to wait for --control",
+            )),
+        }
+    }
+}
+
+impl Delay {
+    /// Checks that there is a control channel if the measurement waits for an order.
+    ///
+    /// # Errors
+    /// Fails if there is none.
+    pub fn check_control(self, has_control: bool) -> Result<()> {
+        match self {
+            Self::UntilOrder if !has_control => {
+                Err(Error::usage("-D -1 requires --control").try_this("add --control fifo:PATH"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// When measuring starts, or the ranges of time in which it is on.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DelayOrRanges {
+    /// The delay, or the start of the first range.
+    pub delay: Delay,
+    /// With ranges, the times at which recording is alternately turned off and on; see
+    /// [`RunSchedule::switches`].
+    pub switches: Vec<u64>,
+}
+
+impl FromStr for DelayOrRanges {
+    type Err = Error;
+
+    /// Parses a delay, or ranges such as `10-20,30-40`.
+    fn from_str(text: &str) -> Result<Self> {
+        // The first character may be the sign of -1.
+        if !text.get(1..).is_some_and(|rest| rest.contains('-')) {
+            return Ok(Self { delay: text.parse()?, switches: Vec::new() });
+        }
+        let times: Option<Vec<u64>> = text
+            .split(',')
+            .map(|range| range.split_once('-').map(<[_; 2]>::from))
+            .flat_map(|range| range.map_or([None; 2], |ends| ends.map(|end| parse_duration(end, Some(MS)))))
+            .collect();
+        match times.as_deref() {
+            Some([first, rest @ ..]) if times.iter().flatten().is_sorted_by(|a, b| a < b) => {
+                let delay = if *first == 0 { Delay::None } else { Delay::Ns(*first) };
+                Ok(Self { delay, switches: rest.to_vec() })
+            }
+            _ => Err(Error::usage("not a list of increasing time ranges")
+                .try_this("-D 10-20,30-40, or with units: -D 1s-2s,2500ms-3s")),
+        }
+    }
+}
+
 /// When a measurement begins and ends, and the command to run meanwhile.
 #[derive(Debug, Clone, Default)]
 pub struct RunSchedule {
@@ -58,8 +170,8 @@ pub struct RunSchedule {
     /// Times at which the events are switched off, on again, and so on, in nanoseconds from the start. The
     /// last entry switches them off and ends the measurement. If empty, the events stay on.
     pub switches: Vec<u64>,
-    /// Maximum duration in nanoseconds.
-    pub timeout_ns: Option<u64>,
+    /// Maximum duration.
+    pub timeout: Option<Duration>,
 }
 
 /// Synthesized records for tasks that are already running when the recording begins.
@@ -75,7 +187,29 @@ pub struct Synthesis {
 
 impl Synthesis {
     /// All kinds of records.
-    pub(crate) const ALL: Self = Self { tasks: true, mappings: true, cgroups: true };
+    pub const ALL: Self = Self { tasks: true, mappings: true, cgroups: true };
+    /// No records.
+    pub const NONE: Self = Self { tasks: false, mappings: false, cgroups: false };
+    /// The kinds by perf's names. As in perf, mappings are synthesized only together with tasks.
+    pub const NAMED: [(&str, Self); 5] = [
+        ("no", Self::NONE),
+        ("all", Self::ALL),
+        ("task", Self { tasks: true, ..Self::NONE }),
+        ("mmap", Self { tasks: true, mappings: true, ..Self::NONE }),
+        ("cgroup", Self { cgroups: true, ..Self::NONE }),
+    ];
+}
+
+impl BitOr for Synthesis {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self {
+            tasks: self.tasks || other.tasks,
+            mappings: self.mappings || other.mappings,
+            cgroups: self.cgroups || other.cgroups,
+        }
+    }
 }
 
 /// Which events exclude pmc itself. The kernel supports this only for tracepoints.
@@ -106,8 +240,6 @@ pub struct SamplePlan {
     pub excludes_self: SelfExclusion,
     /// Synthesized records for running tasks.
     pub synthesis: Synthesis,
-    /// Whether the frequency in `options` is the kernel's limit (`-F max`).
-    pub freq_max: bool,
     /// Whether a frequency above the kernel's limit is an error instead of a warning.
     pub strict_freq: bool,
     /// Whether it is an error if another event or rate has to be used instead.
@@ -128,12 +260,12 @@ pub struct SamplePlan {
     pub tracks_apart: bool,
     /// Whether to include records that the rings of persistent events already contain.
     pub backlog: bool,
-    /// Pages per ring; `None`: as many as are useful and allowed.
-    pub ring_pages: Option<usize>,
-    /// Useful size of a ring in bytes, for samples without stack copies.
-    pub useful_ring: u64,
-    /// Pages per AUX area, into which the hardware writes its trace; `None`: perf's default.
-    pub aux_pages: Option<usize>,
+    /// Size of each ring; `None`: as large as is useful and allowed.
+    pub ring: Option<RingSize>,
+    /// Useful size of a ring for samples without stack copies.
+    pub useful_ring: RingSize,
+    /// Size of each AUX area, into which the hardware writes its trace; `None`: perf's default.
+    pub aux_area: Option<RingSize>,
     /// Bytes of trace data in each sample of an event whose group leader is a trace.
     pub aux_sample: Option<u32>,
     /// The trace settings, once the events are known.
@@ -146,22 +278,17 @@ pub struct SamplePlan {
     pub verbose: bool,
 }
 
-/// Default of [`SamplePlan::useful_ring`]. A ring of this size holds a second of samples at almost any rate,
-/// and a larger ring would only cause more cache misses.
-const RING: u64 = 2 << 20;
-
-impl SamplePlan {
-    /// Returns a plan that samples cycles in this scope with these options, from start to end.
-    pub fn on(scope: MeasurementScope, options: SampleOptions) -> Self {
+/// Samples cycles of the command, from start to end, and writes stack copies to the file.
+impl Default for SamplePlan {
+    fn default() -> Self {
         Self {
             events: Vec::new(),
             filters: Vec::new(),
-            scope,
+            scope: MeasurementScope::Command,
             cgroups: Vec::new(),
-            options,
+            options: SampleOptions::default(),
             excludes_self: SelfExclusion::Never,
             synthesis: Synthesis::ALL,
-            freq_max: false,
             strict_freq: false,
             strict: false,
             with_id: false,
@@ -172,15 +299,32 @@ impl SamplePlan {
             per_thread: false,
             tracks_apart: false,
             backlog: false,
-            ring_pages: None,
-            useful_ring: RING,
-            aux_pages: None,
+            ring: None,
+            useful_ring: RingSize::SAMPLES,
+            aux_area: None,
             aux_sample: None,
             trace: None,
             reserve: Policy::default(),
             run_schedule: RunSchedule::default(),
             verbose: false,
         }
+    }
+}
+
+impl SamplePlan {
+    /// Returns a plan that samples cycles in this scope with these options, from start to end.
+    pub fn on(scope: MeasurementScope, options: SampleOptions) -> Self {
+        Self { scope, options, ..Self::default() }
+    }
+
+    /// Also records where threads wait, with all that this requires: context switches with their CPU, and a clock
+    /// that pmc can read, because pmc ends the remaining waits when the recording ends.
+    pub fn measure_waits(&mut self, waits: OffCpuPlan) {
+        self.off_cpu = Some(waits);
+        self.with_id = true;
+        self.options.fields |= sample_type::CPU;
+        self.options.switches = true;
+        self.options.clock.get_or_insert(clock::MONOTONIC);
     }
 }
 
@@ -215,6 +359,24 @@ pub enum Rotation {
     Bytes(u64),
     /// This many nanoseconds have passed.
     Ns(u64),
+}
+
+impl FromStr for Rotation {
+    type Err = Error;
+
+    /// Parses `signal`, a time with a unit, or a size. As in perf, the default unit is bytes.
+    fn from_str(text: &str) -> Result<Self> {
+        if text == "signal" {
+            return Ok(Self::Signal);
+        }
+        match parse_duration(text, None) {
+            Some(ns) if ns > 0 => Ok(Self::Ns(ns)),
+            _ => parse_size(text).map(Self::Bytes).ok_or_else(|| {
+                Error::usage("expected signal, a size or a time")
+                    .try_this("--switch-output=100M, or --switch-output=30s (ms, s, m, h, d)")
+            }),
+        }
+    }
 }
 
 /// The destination of a recording.

@@ -6,6 +6,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::plan::{Delay, MeasurementScope};
 use pmc_analysis::profile::counts::Aggregation;
@@ -127,8 +128,8 @@ pub struct StatTiming {
     pub interval_ns: Option<u64>,
     /// Number of intervals after which to stop.
     pub interval_count: Option<u32>,
-    /// Maximum duration of a run in nanoseconds.
-    pub timeout_ns: Option<u64>,
+    /// Maximum duration of a run.
+    pub timeout: Option<Duration>,
     /// When counting starts.
     pub delay: Delay,
 }

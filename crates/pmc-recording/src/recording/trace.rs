@@ -12,6 +12,7 @@
 
 use crate::recording::open::Groups;
 use crate::recording::plan::{MeasurementScope, SamplePlan, TracePlan};
+use crate::recording::ring_size::RingSize;
 use crate::recording::ring_size::may_lock_any;
 use pmc_events::counter::request::{CounterFlags, OpenRequest};
 use pmc_events::counter::rings::{AuxOptions, Rings};
@@ -46,7 +47,7 @@ pub fn adjust_to_trace(plan: &mut SamplePlan, groups: &mut Groups, host: &Host) 
     let has_samples = sample_traces(plan.aux_sample, groups)?;
     let mut traces = groups.iter().flat_map(|(group, _)| &group.events).filter_map(of_event);
     let Some((spec, tracer, pmu)) = traces.next() else {
-        if plan.aux_pages.is_some() {
+        if plan.aux_area.is_some() {
             return Err(Error::usage("-m RING,AREA and -S=SIZE require an event with an AUX buffer")
                 .try_this("-m RING, -S")
                 .try_this("-e intel_pt//, or -e arm_spe_0//"));
@@ -85,10 +86,13 @@ pub fn adjust_to_trace(plan: &mut SamplePlan, groups: &mut Groups, host: &Host) 
     let is_free = may_lock_any(host);
     let page = page_size() as u64;
     let usual = if is_free { AREA } else { SMALL_AREA };
-    let pages =
-        plan.aux_pages.unwrap_or((usual / page) as usize).max((LEAST_AREA / page) as usize).max(LEAST_PAGES);
-    if !is_free && plan.ring_pages.is_none() {
-        plan.ring_pages = Some((SMALL_RING / page) as usize);
+    let pages = plan
+        .aux_area
+        .map_or((usual / page) as usize, RingSize::pages)
+        .max((LEAST_AREA / page) as usize)
+        .max(LEAST_PAGES);
+    if !is_free && plan.ring.is_none() {
+        plan.ring = Some(RingSize::of_bytes(SMALL_RING));
     }
     if mode == AuxMode::Everything {
         // Wake up before the area is full, but not too often.
@@ -312,8 +316,10 @@ mod tests {
 
     #[test]
     fn aux_area_size_respects_request_and_driver() {
-        let pages = |asked| {
-            let (plan, ..) = settled("intel-server", "intel_pt//u", |plan| plan.aux_pages = asked).unwrap();
+        let pages = |asked: Option<usize>| {
+            let (plan, ..) =
+                settled("intel-server", "intel_pt//u", |plan| plan.aux_area = asked.map(RingSize::of_pages))
+                    .unwrap();
             plan.trace.unwrap().area.pages as u64 * page_size() as u64
         };
         assert_eq!(pages(Some(1)), LEAST_AREA);
@@ -329,7 +335,11 @@ mod tests {
         for (text, change, words) in [
             ("intel_pt//u,intel_pt//k", (|_| {}) as fn(&mut SamplePlan), "only one trace per recording"),
             ("intel_pt//u", |plan| plan.options.clock = Some(1), "-k"),
-            ("cycles", |plan| plan.aux_pages = Some(1), "require an event with an AUX buffer"),
+            (
+                "cycles",
+                |plan| plan.aux_area = Some(RingSize::of_pages(1)),
+                "require an event with an AUX buffer",
+            ),
             ("cycles", |plan| plan.aux_sample = Some(64), "requires an event in a group led by a trace"),
             (
                 "intel_pt//u,cycles",

@@ -2,10 +2,16 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{ArgAction, Args};
 
 use pmc_analysis::analysis::request::TimeSpan;
+use pmc_command::sampling_options::ProcessSelector;
+use pmc_command::values;
+use pmc_events::counter::request::sampling::CallGraph;
+use pmc_recording::recording::ring_size::RingSize;
+use pmc_sys::host::CpuList;
 
 use super::rules::KeyPair;
 
@@ -62,7 +68,7 @@ pub struct LatencyOptions {
 
     /// Measure on these CPUs, such as 0-3,8
     #[arg(short = 'C', long = "cpu", value_name = "CPUS")]
-    pub(super) cpus: Option<String>,
+    pub(super) cpus: Option<CpuList>,
 
     /// Measure these running processes, by pid or name, with all their threads
     #[arg(
@@ -72,11 +78,11 @@ pub struct LatencyOptions {
         value_delimiter = ',',
         conflicts_with = "tids"
     )]
-    pub(super) pids: Vec<String>,
+    pub(super) pids: Vec<ProcessSelector>,
 
     /// Measure these running threads
-    #[arg(short = 't', long = "tid", value_name = "TID,…", value_delimiter = ',', conflicts_with = "uid")]
-    pub(super) tids: Vec<String>,
+    #[arg(short = 't', long = "tid", value_name = "TID,…", value_delimiter = ',', conflicts_with = "uid", value_parser = values::thread_id)]
+    pub(super) tids: Vec<u32>,
 
     /// Measure all processes of this user (name or uid)
     #[arg(short = 'u', long = "uid", value_name = "USER", conflicts_with = "input")]
@@ -87,8 +93,8 @@ pub struct LatencyOptions {
     pub(super) no_inherit: bool,
 
     /// Stop after this time, in milliseconds or with a unit (30s, 5m)
-    #[arg(long, visible_alias = "duration", value_name = "TIME")]
-    pub(super) timeout: Option<String>,
+    #[arg(long, visible_alias = "duration", value_name = "TIME", value_parser = values::timeout)]
+    pub(super) timeout: Option<Duration>,
 
     /// Also print the durations once per period of this length, in milliseconds or with a unit
     #[arg(short = 'I', long, value_name = "TIME")]
@@ -108,7 +114,7 @@ pub struct LatencyOptions {
 
     /// The same, with this method: auto, dwarf or fp, and the size of stack copies as in dwarf,2048
     #[arg(long, value_name = "MODE")]
-    pub(super) call_graph: Option<String>,
+    pub(super) call_graph: Option<CallGraph>,
 
     /// Maximum number of frames in a call chain
     #[arg(long, value_name = "N", default_value_t = 127)]
@@ -128,7 +134,7 @@ pub struct LatencyOptions {
 
     /// Size of each ring buffer: pages, or bytes with B, K, M or G (a power of two)
     #[arg(short = 'm', long, value_name = "SIZE")]
-    pub(super) mmap_pages: Option<String>,
+    pub(super) mmap_pages: Option<RingSize>,
 
     /// Root directory of the recorded machine, for programs
     #[arg(long, value_name = "DIR")]

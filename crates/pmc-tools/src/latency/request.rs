@@ -7,15 +7,16 @@ use super::presets::{self, LatencyPreset};
 use super::rules::{KeySource, PairRules};
 use pmc_analysis::analysis::request::SampleSelection;
 use pmc_command::options::symbol_files::SymbolFiles;
-use pmc_command::plan::{duration, timeout, tracepoint_filters};
-use pmc_command::sampling_options::{TargetArgs, call_graph, overridden, ring_pages, scope, whole_machine};
+use pmc_command::plan::{duration, tracepoint_filters};
+use pmc_command::sampling_options::{ProcessSelector, TargetArgs, overridden, scope, whole_machine};
 use pmc_command::warning::CommandWarning;
-use pmc_events::counter::request::sampling::{CallGraph, Rate, SampleOptions};
+use pmc_events::counter::request::sampling::{CallGraph, DEFAULT_STACK, Rate, SampleOptions};
 use pmc_recording::recording::filters;
 use pmc_recording::recording::plan::{MeasurementScope, RunSchedule, SamplePlan, SelfExclusion};
+use pmc_recording::recording::ring_size::RingSize;
 use pmc_symbols::symbol::SymbolOptions;
 use pmc_sys::error::{Error, Result};
-use pmc_sys::host::{CpuList, Host};
+use pmc_sys::host::Host;
 use pmc_sys::sys::clock;
 use pmc_text::terminal::{self, Stream};
 use pmc_text::units::MS;
@@ -66,10 +67,6 @@ pub struct LatencyRequest {
     /// Warnings about the options, which are printed when the measurement starts.
     pub(super) warnings: Vec<CommandWarning>,
 }
-
-/// Default ring buffer size in bytes. It is large because a lost event makes an interval wrong, and because
-/// pmc may have to wait for a busy CPU before it can read the ring buffer.
-const RING: u64 = 8 << 20;
 
 impl LatencyOptions {
     /// Returns the request. `host` is the machine to measure.
@@ -178,7 +175,12 @@ fn chosen(typed: &LatencyOptions, live: Option<&Host>) -> Result<Vec<LatencyPres
 
 /// The error for a command line without events.
 fn no_events(typed: &LatencyOptions) -> Error {
-    let ids = [("-p", &typed.pids), ("-t", &typed.tids)];
+    let pid = |selector: &ProcessSelector| match selector {
+        ProcessSelector::Id(pid) => pid.to_string(),
+        ProcessSelector::Named(name) => name.clone(),
+    };
+    let pids: Vec<String> = typed.pids.iter().map(pid).collect();
+    let ids = [("-p", pids), ("-t", typed.tids.iter().map(u32::to_string).collect())];
     let ids = ids.iter().find(|(_, ids)| !ids.is_empty());
     let target = match (ids, typed.command.is_empty()) {
         (Some((option, ids)), _) => format!("{option} {}", ids.join(",")),
@@ -207,19 +209,15 @@ fn add_filters(intervals: &mut [IntervalRequest], typed: &LatencyOptions, are_pr
 
 /// Returns the selected samples of a recording.
 fn selection(typed: &LatencyOptions) -> Result<SampleSelection> {
-    let ids = |option: &str, words: &[String]| -> Result<Vec<i32>> {
-        let wrong = |word: &String| {
-            Error::usage(format!("{option} {word}: not a number"))
-                .try_this("with -i, use the ids in the recording")
-        };
-        words.iter().map(|word| word.trim().parse().map_err(|_| wrong(word))).collect()
+    let pid = |selector: &ProcessSelector| match selector {
+        ProcessSelector::Id(pid) => Ok(pid.cast_signed()),
+        ProcessSelector::Named(name) => Err(Error::usage(format!("-p {name}: not a number"))
+            .try_this("with -i, use the ids in the recording")),
     };
-    let cpus = |text: &String| text.parse::<CpuList>().map_err(|error| error.of_option("-C ", text));
-    let cpus = typed.cpus.as_ref().map(cpus).transpose()?;
     Ok(SampleSelection {
-        pids: ids("-p", &typed.pids)?,
-        tids: ids("-t", &typed.tids)?,
-        cpus: cpus.map(|cpus| cpus.iter().collect()),
+        pids: typed.pids.iter().map(pid).collect::<Result<_>>()?,
+        tids: typed.tids.iter().map(|tid| tid.cast_signed()).collect(),
+        cpus: typed.cpus.as_ref().map(|cpus| cpus.iter().collect()),
         time: typed.time,
         ..SampleSelection::default()
     })
@@ -236,9 +234,9 @@ fn sampling(
     warnings: &mut Vec<CommandWarning>,
 ) -> Result<SamplePlan> {
     let texts = intervals[0].rules.texts.clone();
-    let mode = typed.call_graph.as_deref().unwrap_or("auto");
-    let call_graph = call_graph(Some(mode), true)?;
-    if matches!(call_graph, Some(CallGraph::FpDeferred | CallGraph::Lbr)) {
+    let call_graph = typed.call_graph.unwrap_or(CallGraph::Auto(DEFAULT_STACK));
+    if let CallGraph::FpDeferred | CallGraph::Lbr = call_graph {
+        let mode = if call_graph == CallGraph::Lbr { "lbr" } else { "fp,defer" };
         let events = texts.iter().map(|text| format!(" -e {text}")).collect::<String>();
         return Err(Error::usage(format!("--call-graph {mode} is not supported by a live measurement"))
             .why("only recordings have such call chains")
@@ -256,7 +254,7 @@ fn sampling(
         pids: &typed.pids,
         tids: &typed.tids,
         user: typed.uid.as_deref(),
-        cpus: typed.cpus.as_deref(),
+        cpus: typed.cpus.as_ref(),
         all_cpus: typed.all_cpus || machine_wide.is_some() && typed.cpus.is_none(),
     };
     let typed_targets = TargetArgs { all_cpus: typed.all_cpus, ..targets };
@@ -279,7 +277,7 @@ fn sampling(
     let options = SampleOptions {
         // By default, some probes would be sampled at a frequency.
         rate: Rate::Period(1),
-        call_graph: call_graph.filter(|_| stacks),
+        call_graph: stacks.then_some(call_graph),
         max_stack: stacks.then_some(typed.max_stack),
         // pmc can read this clock as well, so it knows up to which time the records are complete.
         clock: clock::number("monotonic"),
@@ -296,14 +294,14 @@ fn sampling(
             true => SelfExclusion::AllOrNone,
             false => SelfExclusion::Never,
         },
-        ring_pages: typed.mmap_pages.as_deref().map(ring_pages).transpose()?,
-        useful_ring: RING,
+        ring: typed.mmap_pages,
+        useful_ring: RingSize::PAIRS,
         unwinds: true,
         with_id: true,
         verbose: typed.verbose > 0,
         run_schedule: RunSchedule {
             command: typed.command.clone(),
-            timeout_ns: timeout(typed.timeout.as_deref())?,
+            timeout: typed.timeout,
             ..RunSchedule::default()
         },
         ..SamplePlan::on(scope, options)

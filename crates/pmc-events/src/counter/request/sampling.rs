@@ -11,26 +11,66 @@
 //! other events  samples only
 //! ```
 
+use std::str::FromStr;
+
 use super::{CounterFlags, CountingStart, Levels, Mode, OpenRequest, allocate, set_levels, set_start};
 use crate::counter::refusal::Refusal;
 use crate::event::{EventSource, EventSpec, Trace};
-use pmc_sys::abi::attr::{Flag, kind};
+use pmc_sys::abi::attr::{Flag, LARGEST_STACK_COPY, kind};
 use pmc_sys::abi::generic::DUMMY;
 use pmc_sys::abi::{Attr, branch_sample_type, read_format, sample_type};
+use pmc_sys::error::Error as UserError;
 use pmc_sys::host::tracer::Tracer;
 use pmc_sys::sys::arch;
 
 /// Sampling rate for events whose text does not specify one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Rate {
     /// perf's default: 4000 samples per second; tracepoints and breakpoints sample every occurrence.
+    #[default]
     Default,
     /// Samples per second.
     Frequency(u64),
+    /// As many samples per second as the kernel allows. The recorder replaces it by that frequency.
+    MaxFrequency,
     /// Occurrences per sample.
     Period(u64),
     /// The vendor's recommended period.
     Recommended,
+}
+
+impl Rate {
+    /// Parses a frequency: samples per second, or `max`.
+    ///
+    /// # Errors
+    /// Fails if the text is neither `max` nor a positive number.
+    pub fn frequency(text: &str) -> Result<Self, UserError> {
+        match text {
+            "max" => Ok(Self::MaxFrequency),
+            _ => positive(text).map(Self::Frequency).ok_or_else(|| {
+                UserError::usage("not a valid number").try_this("use samples per second, such as 999, or max")
+            }),
+        }
+    }
+
+    /// Parses a period: occurrences per sample, or `auto`.
+    ///
+    /// # Errors
+    /// Fails if the text is neither `auto` nor a positive number.
+    pub fn period(text: &str) -> Result<Self, UserError> {
+        match text {
+            "auto" => Ok(Self::Recommended),
+            _ => positive(text).map(Self::Period).ok_or_else(|| {
+                UserError::usage("not a valid number")
+                    .try_this("use a number of occurrences, such as 100000, or auto")
+            }),
+        }
+    }
+}
+
+/// Parses a number that the kernel accepts as a rate.
+fn positive(text: &str) -> Option<u64> {
+    text.parse().ok().filter(|&number: &u64| number > 0 && number < 1 << 63)
 }
 
 /// perf's default frequency, in Hz.
@@ -64,6 +104,32 @@ impl CallGraph {
             Self::Dwarf(bytes) | Self::Auto(bytes) => bytes,
             Self::Fp | Self::FpDeferred | Self::Lbr => 0,
         }
+    }
+}
+
+impl FromStr for CallGraph {
+    type Err = UserError;
+
+    /// Parses `fp`, `fp,defer`, `lbr`, `dwarf[,BYTES]` or `auto[,BYTES]`.
+    fn from_str(text: &str) -> Result<Self, UserError> {
+        let wrong = || {
+            UserError::usage("expected auto[,BYTES], dwarf[,BYTES], fp[,defer] or lbr")
+                .try_this("dwarf,16384: copies of up to 16 KiB of stack (at most 65528 bytes)")
+        };
+        let (mode, size) = text.split_once(',').map_or((text, None), |(mode, size)| (mode, Some(size)));
+        match (mode, size) {
+            ("fp", None) => return Ok(Self::Fp),
+            ("fp", Some("defer")) => return Ok(Self::FpDeferred),
+            ("lbr", None) => return Ok(Self::Lbr),
+            ("dwarf" | "auto", _) => {}
+            _ => return Err(wrong()),
+        }
+        let bytes: u32 = size.map_or(Ok(DEFAULT_STACK), str::parse).map_err(|_| wrong())?;
+        // The size must be a multiple of 8 and leave room for the rest of the record.
+        let rounded =
+            bytes.checked_next_multiple_of(8).filter(|&bytes| bytes > 0 && bytes <= LARGEST_STACK_COPY);
+        let bytes = rounded.ok_or_else(wrong)?;
+        Ok(if mode == "auto" { Self::Auto(bytes) } else { Self::Dwarf(bytes) })
     }
 }
 
@@ -361,7 +427,7 @@ fn rate(spec: &EventSpec, options: &SampleOptions, attr: &mut Attr, fields: &mut
                 Some(period) => attr.set_period(period),
                 None => attr.set_freq(DEFAULT_FREQUENCY),
             },
-            Rate::Default => attr.set_freq(DEFAULT_FREQUENCY),
+            Rate::Default | Rate::MaxFrequency => attr.set_freq(DEFAULT_FREQUENCY),
             Rate::Frequency(hertz) => attr.set_freq(hertz),
             Rate::Period(count) => attr.set_period(count),
         }

@@ -49,13 +49,13 @@ pub enum Policy {
 }
 
 impl Policy {
-    /// Every policy with its name on the command line.
-    pub(crate) const ALL: [(Self, &str); 5] = [
-        (Self::Auto, "auto"),
-        (Self::Check, "check"),
-        (Self::Require, "require"),
-        (Self::Yield, "yield"),
-        (Self::Off, "off"),
+    /// Every policy by its name.
+    pub const NAMED: [(&str, Self); 5] = [
+        ("auto", Self::Auto),
+        ("check", Self::Check),
+        ("require", Self::Require),
+        ("yield", Self::Yield),
+        ("off", Self::Off),
     ];
 }
 
@@ -63,7 +63,7 @@ impl FromStr for Policy {
     type Err = UserError;
 
     fn from_str(word: &str) -> Result<Self, UserError> {
-        Self::ALL.iter().find(|(_, name)| *name == word).map(|(policy, _)| *policy).ok_or_else(|| {
+        Self::NAMED.iter().find(|(name, _)| *name == word).map(|(_, policy)| *policy).ok_or_else(|| {
             UserError::usage(format!("--reserve: `{word}`: expected auto, check, require, yield or off"))
         })
     }
@@ -71,7 +71,7 @@ impl FromStr for Policy {
 
 impl fmt::Display for Policy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = Self::ALL.iter().find(|(policy, _)| policy == self).map_or("", |(_, name)| name);
+        let name = Self::NAMED.iter().find(|(_, policy)| policy == self).map_or("", |(name, _)| name);
         f.write_str(name)
     }
 }

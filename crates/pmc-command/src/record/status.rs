@@ -10,8 +10,9 @@ use pmc_perfdata::perfdata::RecordedEvent;
 use pmc_recording::recording::file::output::Totals;
 use pmc_recording::recording::file::recorder::StatusLine;
 use pmc_recording::recording::file::result::{RecordingResult, lost};
-use pmc_sys::error::{Error, Exit, Warning, say};
-use pmc_sys::sys::clock::{monotonic_ns, process_cpu_ns};
+use pmc_recording::recording::record::Recorded;
+use pmc_sys::error::{Error, Warning, say};
+use pmc_sys::sys::clock::process_cpu_ns;
 use pmc_text::terminal::Stream;
 use pmc_text::units;
 
@@ -20,7 +21,8 @@ const BEAT: u64 = 500_000_000;
 
 pub(super) struct RecordStatusLine {
     is_on: bool,
-    start: u64,
+    /// Time of the first call.
+    start: Option<u64>,
     last: u64,
     /// Number of samples at the previous update.
     samples: u64,
@@ -29,27 +31,29 @@ pub(super) struct RecordStatusLine {
 impl RecordStatusLine {
     /// Creates a status line, which appears only if `may_show` is set and stderr is a terminal.
     pub(super) fn new(may_show: bool) -> Self {
-        let now = monotonic_ns();
-        let is_on = may_show && Stream::Error.is_screen();
-        Self { is_on, start: now, last: now, samples: 0 }
+        Self { is_on: may_show && Stream::Error.is_screen(), start: None, last: 0, samples: 0 }
     }
 }
 
 impl StatusLine for RecordStatusLine {
     fn show(&mut self, now: u64, totals: &Totals) {
-        let since = now - self.last;
-        if !self.is_on || since < BEAT {
+        if !self.is_on {
+            return;
+        }
+        let start = *self.start.get_or_insert(now);
+        let since = now - self.last.max(start);
+        if since < BEAT {
             return;
         }
         let rate = (totals.samples - self.samples) as f64 * 1e9 / since as f64;
         let line = format!(
             "recording {}: {} samples, {}/s, {} lost, {}, own CPU {:.1}%",
-            units::duration((now - self.start) as f64),
+            units::duration((now - start) as f64),
             units::thousands(totals.samples),
             units::thousands(rate as u64),
             units::thousands(totals.lost),
             units::bytes(totals.bytes),
-            100.0 * process_cpu_ns() as f64 / (now - self.start).max(1) as f64,
+            100.0 * process_cpu_ns() as f64 / (now - start).max(1) as f64,
         );
         say::status(&line);
         (self.last, self.samples) = (now, totals.samples);
@@ -60,13 +64,8 @@ impl StatusLine for RecordStatusLine {
 const VERSION: u32 = 1;
 
 /// Returns the JSON summary of a recording. docs/record.md explains the fields.
-pub(super) fn document(
-    run: &RecordingResult,
-    events: &[RecordedEvent],
-    reason: Option<&Warning>,
-    own_cpu_ns: u64,
-    exit: Exit,
-) -> Json {
+pub(super) fn document(recorded: &Recorded, own_cpu_ns: u64) -> Json {
+    let Recorded { events, result: run, exit, lost, no_samples, .. } = recorded;
     let totals = &run.totals;
     let event = |(at, event): (usize, &RecordedEvent)| {
         let own = || run.readings.iter().filter(|reading| reading.instance.event == at);
@@ -86,7 +85,7 @@ pub(super) fn document(
         "version": VERSION,
         "files": run.files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>(),
         "samples": totals.samples, "switches": totals.switches, "unwritten": totals.unwritten,
-        "lost": lost(totals, &run.readings), "throttled": totals.throttled, "bytes": totals.bytes, "elapsed_ns": run.elapsed_ns,
+        "lost": lost, "throttled": totals.throttled, "bytes": totals.bytes, "elapsed_ns": run.elapsed_ns,
         "traced": totals.traced, "truncated": totals.truncated, "own_cpu_ns": own_cpu_ns, "samples_cpu_ns": totals.cpu_ns,
         "events": events.iter().enumerate().map(event).collect::<Vec<_>>(),
         "copies_kept": run.kept.samples, "stacks_unwound": run.ends.walked, "stacks_cut": run.ends.cut,
@@ -94,7 +93,7 @@ pub(super) fn document(
         "ended_at_exec": run.ended_at_exec.as_ref().map(|ends| {
             ends.iter().map(|end| json!({"pid": end.pid, "name": end.name})).collect::<Vec<_>>()
         }),
-        "ended_by": ended_by, "status": exit.code(), "no_samples": reason.map(Warning::what),
+        "ended_by": ended_by, "status": exit.code(), "no_samples": no_samples.as_ref().map(Warning::what),
         "error": run.failed.as_ref().map(Error::headline),
     })
 }
