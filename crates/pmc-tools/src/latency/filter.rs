@@ -11,7 +11,7 @@ use pmc_sys::abi::TracepointField;
 use pmc_text::text::glob;
 
 /// Maximum depth of parentheses and negations.
-const DEEPEST: usize = 50;
+const MAX_DEPTH: usize = 50;
 
 /// A filter for the events of one tracepoint.
 #[derive(Debug, Clone)]
@@ -110,7 +110,7 @@ struct FilterParser<'a> {
 impl<'a> FilterParser<'a> {
     fn any(&mut self) -> Result<FieldFilter, String> {
         let mut any = vec![self.all()?];
-        while self.takes("||") {
+        while self.consume("||") {
             any.push(self.all()?);
         }
         Ok(if any.len() == 1 { any.remove(0) } else { FieldFilter::Any(any) })
@@ -118,7 +118,7 @@ impl<'a> FilterParser<'a> {
 
     fn all(&mut self) -> Result<FieldFilter, String> {
         let mut all = vec![self.one()?];
-        while self.takes("&&") {
+        while self.consume("&&") {
             all.push(self.one()?);
         }
         Ok(if all.len() == 1 { all.remove(0) } else { FieldFilter::All(all) })
@@ -126,14 +126,14 @@ impl<'a> FilterParser<'a> {
 
     fn one(&mut self) -> Result<FieldFilter, String> {
         self.depth += 1;
-        if self.depth > DEEPEST {
+        if self.depth > MAX_DEPTH {
             return Err("too many parentheses".to_owned());
         }
-        let one = if self.takes("!") {
+        let one = if self.consume("!") {
             FieldFilter::Not(Box::new(self.one()?))
-        } else if self.takes("(") {
+        } else if self.consume("(") {
             let inner = self.any()?;
-            if !self.takes(")") {
+            if !self.consume(")") {
                 return Err("a parenthesis is not closed".to_owned());
             }
             inner
@@ -150,7 +150,7 @@ impl<'a> FilterParser<'a> {
             return Err(format!("{}:{} has no field {name:?}", self.format.system, self.format.name));
         };
         self.rest = self.rest.trim_start();
-        let operator = OPERATORS.iter().find(|(text, _)| self.takes(text)).map(|(_, operator)| *operator);
+        let operator = OPERATORS.iter().find(|(text, _)| self.consume(text)).map(|(_, operator)| *operator);
         let Some(operator) = operator else { return Err(format!("an operator is missing after {name}")) };
         let value = self.value()?;
         let of_text =
@@ -190,7 +190,7 @@ impl<'a> FilterParser<'a> {
         word
     }
 
-    fn takes(&mut self, text: &str) -> bool {
+    fn consume(&mut self, text: &str) -> bool {
         let rest = self.rest.trim_start().strip_prefix(text);
         self.rest = rest.unwrap_or(self.rest);
         rest.is_some()

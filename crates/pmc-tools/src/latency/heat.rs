@@ -4,7 +4,7 @@
 use super::ranges::DurationRanges;
 
 /// Maximum number of time slices.
-const MOST_SLICES: usize = 240;
+const MAX_SLICES: usize = 240;
 /// Length of a time slice at the start, in nanoseconds.
 const FIRST_SLICE: u64 = 1_000_000;
 
@@ -28,7 +28,7 @@ impl HeatMap {
     /// Adds an interval that ended at `time`.
     pub(super) fn add(&mut self, time: u64, duration: u64) {
         let since = time.saturating_sub(self.from);
-        while since / self.slice >= MOST_SLICES as u64 {
+        while since / self.slice >= MAX_SLICES as u64 {
             self.join();
         }
         let slice = (since / self.slice) as usize;
@@ -72,7 +72,7 @@ mod tests {
         let count = |map: &HeatMap| -> u64 {
             map.slices.iter().map(|slice| (0..60).map(|range| slice.count(range)).sum::<u64>()).sum()
         };
-        assert!(map.slices.len() <= MOST_SLICES);
+        assert!(map.slices.len() <= MAX_SLICES);
         assert_eq!(count(&map), 10_001);
         let small = map.within(10);
         assert!(small.slices.len() <= 10 && count(&small) == 10_001);

@@ -13,9 +13,6 @@ use pmc_text::text::as_json;
 const VERSION: u32 = 1;
 
 /// Writes the report as one JSON object on one line.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub(super) fn write(out: &mut dyn Write, report: &LatencyReport) -> io::Result<()> {
     let [begin, end] = &report.events;
     let document = json!({
@@ -36,9 +33,6 @@ pub(super) fn write(out: &mut dyn Write, report: &LatencyReport) -> io::Result<(
 }
 
 /// Writes the result of one `-I` interval as a JSON object on one line.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub(super) fn write_slice(out: &mut dyn Write, slice: &LatencySlice) -> io::Result<()> {
     let document = json!({
         "version": VERSION,

@@ -23,9 +23,6 @@ const SHADES: [char; 5] = ['·', '░', '▒', '▓', '█'];
 const LABELS: usize = 10;
 
 /// Writes the whole report, in lines of at most `width` columns where it can be wider.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub(super) fn write(out: &mut dyn Write, report: &LatencyReport, width: usize) -> io::Result<()> {
     let [begin, end] = &report.events;
     writeln!(out, "Time from {} to {}, by {}", names(begin), names(end), names(&report.key))?;
@@ -170,9 +167,6 @@ fn shade(count: u64, most: u64) -> char {
 }
 
 /// Writes the durations of one `-I` interval as one line. If `is_first` is set, also writes the heading.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub(super) fn write_slice(out: &mut dyn Write, slice: &LatencySlice, is_first: bool) -> io::Result<()> {
     if is_first {
         write!(out, "#{:>11} {:>11}", "time (s)", "intervals")?;

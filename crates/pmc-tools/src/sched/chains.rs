@@ -33,7 +33,7 @@ impl<'a> SwitchChains<'a> {
 
     /// Returns the functions in a switch's call chain, innermost first, without the scheduler's own; `None`
     /// for functions without a name.
-    pub(super) fn of(&mut self, record: &ReplayedRecord<'_>) -> Vec<Option<&'a str>> {
+    pub(super) fn functions(&mut self, record: &ReplayedRecord<'_>) -> Vec<Option<&'a str>> {
         let ReplayedRecord { raw, position, unwound } = record;
         let Some((_, sample)) = self.session.reader.layouts().sample(raw) else { return Vec::new() };
         let timestamp = self.session.timestamp(sample.time().map(|time| time.0), *position);

@@ -11,7 +11,7 @@ use super::machine::RUNNABLE;
 use pmc_analysis::session::Session;
 
 /// CPUs with this number or a higher one are ignored, so that a hostile file cannot exhaust memory.
-pub(super) const MOST_CPUS: u32 = 1 << 13;
+pub(super) const MAX_CPUS: u32 = 1 << 13;
 
 /// Which records contain the context switches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -179,7 +179,7 @@ impl SchedDecoder {
     }
 
     /// Whether records of this kind contain scheduler events.
-    pub(super) fn wants(&self, kind: u32) -> bool {
+    pub(super) fn reads(&self, kind: u32) -> bool {
         match self.source {
             SchedSource::Tracepoints => kind == kind::SAMPLE,
             SchedSource::SwitchRecords => matches!(kind, kind::SWITCH | kind::SWITCH_CPU_WIDE),
@@ -195,7 +195,7 @@ impl SchedDecoder {
         let fields = self.fields.get(event)?.as_ref()?;
         let context = EventContext {
             time: sample.time()?.0,
-            cpu: sample.cpu().filter(|cpu| *cpu < MOST_CPUS)?,
+            cpu: sample.cpu().filter(|cpu| *cpu < MAX_CPUS)?,
             thread: sample.thread().unwrap_or(Thread { pid: -1, tid: -1 }),
         };
         let payload = Payload { bytes: sample.parts()?.raw?, is_foreign: self.is_foreign };
@@ -226,7 +226,7 @@ impl SchedDecoder {
         let (Record::Switch(switch) | Record::SwitchCpuWide(switch)) = raw.parse()? else { return None };
         let id = session.reader.layouts().sample_id(raw);
         let context = EventContext { time: id.time?.0, cpu: id.cpu.unwrap_or(0), thread: id.thread? };
-        if context.cpu >= MOST_CPUS {
+        if context.cpu >= MAX_CPUS {
             return None;
         }
         let event = match (switch.is_out, switch.is_preempted) {

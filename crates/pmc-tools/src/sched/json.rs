@@ -15,9 +15,6 @@ use pmc_text::text::write_json;
 const VERSION: u32 = 1;
 
 /// Writes the delays as a JSON document with at most `limit` rows.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub(super) fn latency(out: &mut dyn Write, latency: &SchedLatency, limit: usize) -> io::Result<()> {
     let kind = match latency.kind {
         DelayKind::Delays => "delay",
@@ -80,9 +77,6 @@ fn about(task: &SchedTask) -> Json {
 }
 
 /// Writes one line of the history as a JSON object.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub(super) fn timehist(out: &mut dyn Write, tasks: &SchedTasks, line: &TimehistLine<'_>) -> io::Result<()> {
     let object = match line {
         TimehistLine::Ran(row) => {
@@ -113,17 +107,11 @@ pub(super) fn timehist(out: &mut dyn Write, tasks: &SchedTasks, line: &TimehistL
 }
 
 /// Writes the number of lines that `--limit` cut off.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub(super) fn omitted(out: &mut dyn Write, lines: usize) -> io::Result<()> {
     writeln!(out, "{}", json!({"kind": "omitted", "omitted": {"lines": lines}}))
 }
 
 /// Writes the totals of all CPUs, and of at most `limit` tasks, as one JSON object.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub(super) fn summary(out: &mut dyn Write, summary: &TimehistSummary, limit: usize) -> io::Result<()> {
     let total = |has_ended: bool| {
         move |total: &TimehistTotal| {

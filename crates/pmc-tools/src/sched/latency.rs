@@ -266,8 +266,8 @@ pub(super) fn sorted(
         for row in rows {
             match by_name.entry(Reverse(tasks.get(row.task).comm())) {
                 Entry::Occupied(mut first) => first.get_mut().merge(row),
-                Entry::Vacant(place) => {
-                    place.insert(row);
+                Entry::Vacant(entry) => {
+                    entry.insert(row);
                 }
             }
         }

@@ -25,7 +25,7 @@ const DEAD: [u8; 2] = [b'Z', b'X'];
 const HISTORY: usize = 1024;
 
 /// Maximum number of tasks to list as having run during a delay.
-const MOST_RUNNERS: usize = 8;
+const MAX_RUNNERS: usize = 8;
 
 /// The tasks that ran on a CPU while another task waited for it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -211,7 +211,7 @@ impl SchedMachine {
     }
 
     /// Records that an event has mentioned the task.
-    pub(super) fn see(&mut self, task: SchedTaskId) {
+    pub(super) fn mark_seen(&mut self, task: SchedTaskId) {
         self.state(task).is_seen = true;
     }
 
@@ -262,8 +262,8 @@ impl SchedMachine {
         }
         ran.retain(|(_, time)| *time > 0);
         ran.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
-        let others = ran.iter().skip(MOST_RUNNERS).fold(0u64, |sum, (_, time)| sum.saturating_add(*time));
-        ran.truncate(MOST_RUNNERS);
+        let others = ran.iter().skip(MAX_RUNNERS).fold(0u64, |sum, (_, time)| sum.saturating_add(*time));
+        ran.truncate(MAX_RUNNERS);
         Runners { tasks: ran, others }
     }
 
@@ -284,12 +284,13 @@ impl SchedMachine {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tasks::UNKNOWN;
     use super::*;
     use proptest::prelude::*;
 
     fn machine() -> (SchedMachine, [SchedTaskId; 3]) {
         let mut machine = SchedMachine::new(true);
-        let tasks = [1, 2, 3].map(|tid| machine.tasks.of(tid, tid));
+        let tasks = [1, 2, 3].map(|tid| machine.tasks.get_or_add(tid, tid));
         (machine, tasks)
     }
 
@@ -403,11 +404,11 @@ mod tests {
         machine.exit(a);
         assert!(machine.has_exited(a));
         machine.tasks.fork(1, 1, b);
-        let new = machine.tasks.of_tid(1);
+        let new = machine.tasks.get_or_add(UNKNOWN, 1);
         assert!(new != a && !machine.has_exited(new));
         machine.tasks.name(b, b"parent");
         machine.tasks.fork(9, 9, b);
-        let child = machine.tasks.of_tid(9);
+        let child = machine.tasks.get_or_add(UNKNOWN, 9);
         assert_eq!(machine.tasks.get(child).comm(), "parent");
         assert_eq!(machine.tasks.get(child).parent, Some(2));
     }
@@ -423,7 +424,7 @@ mod tests {
             let mut on_cpu = [0u64; 2];
             for (event, tid, cpu, later) in events {
                 time += later;
-                let task = machine.tasks.of(tid, tid);
+                let task = machine.tasks.get_or_add(tid, tid);
                 match event {
                     0 => {
                         let out = machine.switch_out(task, cpu, time, if later % 2 == 0 { b'R' } else { b'S' });

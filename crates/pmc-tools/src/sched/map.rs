@@ -28,7 +28,7 @@ pub(super) struct MapRequest {
 }
 
 impl MapRequest {
-    fn takes(&self, name: &str) -> bool {
+    fn selects(&self, name: &str) -> bool {
         self.names.is_empty()
             || self.names.iter().any(|one| if self.fuzzy { name.contains(one.as_str()) } else { name == one })
     }
@@ -123,7 +123,7 @@ impl SchedMap<'_> {
         if let Some(name) = *slot(&mut self.names, task.index()) {
             return (name, false);
         }
-        let name = if self.request.takes(&about.comm()) { self.next_name() } else { *b"- " };
+        let name = if self.request.selects(&about.comm()) { self.next_name() } else { *b"- " };
         self.names[task.index()] = Some(name);
         (name, true)
     }
@@ -166,11 +166,11 @@ impl SchedMap<'_> {
         }
         let left = self.left.get(cpu as usize).copied().flatten();
         let filters = !self.request.names.is_empty();
-        let comes = !filters || self.request.takes(&shown_name(tasks, task));
+        let comes = !filters || self.request.selects(&shown_name(tasks, task));
         let leaves = filters
             && left.is_some_and(|left| {
                 let is_named = self.names.get(left.index()).is_some_and(Option::is_some);
-                is_named && self.request.takes(&shown_name(tasks, left))
+                is_named && self.request.selects(&shown_name(tasks, left))
             });
         if comes {
             let is_explained = tasks.take_renamed(task) | is_new;

@@ -6,7 +6,7 @@ use pmc_sys::error::Result;
 
 use super::events::{EventContext, SchedDecoder, SchedEvent, SwitchSide};
 use super::machine::{SchedMachine, SwitchedIn, SwitchedOut};
-use super::tasks::SchedTaskId;
+use super::tasks::{SchedTaskId, UNKNOWN};
 use pmc_analysis::analysis::recording_quality;
 
 use pmc_analysis::session::order::{self, SampleUnwinding};
@@ -57,15 +57,15 @@ pub(super) fn replay(
     let layouts = session.reader.layouts();
     let is_task = |number| matches!(number, kind::COMM | kind::FORK | kind::EXIT);
     let is_loss = |number| matches!(number, kind::LOST | kind::LOST_SAMPLES);
-    let wanted: Vec<bool> = (0..kind::FIRST_USER)
-        .map(|number| is_task(number) || is_loss(number) || decoder.wants(number))
+    let is_read: Vec<bool> = (0..kind::FIRST_USER)
+        .map(|number| is_task(number) || is_loss(number) || decoder.reads(number))
         .collect();
-    let wants = |number: u32| wanted.get(number as usize).copied().unwrap_or(false);
-    order::records_unwound(session, true, unwinding, wants, |raw, place, unwound| {
-        let record = ReplayedRecord { raw, position: place.position, unwound };
+    let is_read = |number: u32| is_read.get(number as usize).copied().unwrap_or(false);
+    order::records_unwound(session, true, unwinding, is_read, |raw, at, unwound| {
+        let record = ReplayedRecord { raw, position: at.position, unwound };
         if is_task(raw.kind) {
             if let Some(task) = raw.parse() {
-                take_task(&mut machine, &task);
+                apply_task_record(&mut machine, &task);
             }
             return Ok(());
         }
@@ -106,7 +106,7 @@ fn step(
             let out = machine.switch_out(left, cpu, time, state);
             machine.tasks.name_if_unnamed(left, prev.comm);
             visit(machine, context, SchedStep::Out(out, Some((prev, next))), record)?;
-            let got = task(machine, cpu, -1, next.tid);
+            let got = task(machine, cpu, UNKNOWN, next.tid);
             let switched = machine.switch_in(got, cpu, time);
             visit(machine, context, SchedStep::In(switched), record)
         }
@@ -121,17 +121,17 @@ fn step(
             visit(machine, context, SchedStep::In(switched), record)
         }
         SchedEvent::Waking { tid } => {
-            let woken = machine.tasks.of(0, tid);
+            let woken = machine.tasks.get_or_add(0, tid);
             machine.wake(woken, time);
             visit(machine, context, SchedStep::Woken(woken), record)
         }
         SchedEvent::Runtime { tid, ns } => {
-            let ran = task(machine, cpu, -1, tid);
-            machine.see(ran);
+            let ran = task(machine, cpu, UNKNOWN, tid);
+            machine.mark_seen(ran);
             visit(machine, context, SchedStep::Runtime(ran, ns), record)
         }
         SchedEvent::Migrate { tid, from, to } => {
-            let migrant = machine.tasks.of(0, tid);
+            let migrant = machine.tasks.get_or_add(0, tid);
             machine.migrate(migrant, time);
             visit(machine, context, SchedStep::Migrated(migrant, from, to), record)
         }
@@ -141,22 +141,22 @@ fn step(
 /// Returns the task for a thread on a CPU. Each CPU has its own idle task, and all idle tasks have thread id
 /// 0.
 fn task(machine: &mut SchedMachine, cpu: u32, pid: i32, tid: i32) -> SchedTaskId {
-    if tid == 0 { machine.tasks.idle(cpu) } else { machine.tasks.of(pid, tid) }
+    if tid == 0 { machine.tasks.idle(cpu) } else { machine.tasks.get_or_add(pid, tid) }
 }
 
-fn take_task(machine: &mut SchedMachine, record: &Record<'_>) {
+fn apply_task_record(machine: &mut SchedMachine, record: &Record<'_>) {
     match record {
         Record::Comm(comm) => {
             let Thread { pid, tid } = comm.thread;
-            let task = machine.tasks.of(pid, tid);
+            let task = machine.tasks.get_or_add(pid, tid);
             machine.tasks.name(task, comm.comm);
         }
         Record::Fork(fork) => {
-            let parent = machine.tasks.of(fork.parent.pid, fork.parent.tid);
+            let parent = machine.tasks.get_or_add(fork.parent.pid, fork.parent.tid);
             machine.tasks.fork(fork.thread.pid, fork.thread.tid, parent);
         }
         Record::Exit(exit) => {
-            let task = machine.tasks.of(exit.thread.pid, exit.thread.tid);
+            let task = machine.tasks.get_or_add(exit.thread.pid, exit.thread.tid);
             machine.exit(task);
         }
         _ => {}

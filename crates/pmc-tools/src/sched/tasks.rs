@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use rustc_hash::FxHashMap;
 
 /// Maximum number of tasks. Later tasks share one entry, so that a hostile file cannot exhaust memory.
-const MOST_TASKS: usize = 1 << 20;
+const MAX_TASKS: usize = 1 << 20;
 
 /// Identifies a task in [`SchedTasks`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -31,7 +31,7 @@ pub(super) fn slot<T: Default>(all: &mut Vec<T>, at: usize) -> &mut T {
 }
 
 /// Process id of a task whose process is unknown.
-const UNKNOWN: i32 = -1;
+pub(super) const UNKNOWN: i32 = -1;
 
 /// A task.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,15 +104,15 @@ impl SchedTasks {
     }
 
     fn add(&mut self, task: SchedTask) -> SchedTaskId {
-        if self.all.len() >= MOST_TASKS {
+        if self.all.len() >= MAX_TASKS {
             return SchedTaskId::OTHERS;
         }
         self.all.push(task);
         SchedTaskId(self.all.len() as u32 - 1)
     }
 
-    /// Returns the task that has this thread id now. `pid` may be [unknown](SchedTask::pid).
-    pub(super) fn of(&mut self, pid: i32, tid: i32) -> SchedTaskId {
+    /// Returns the task that has this thread id now. Adds it if it is new. `pid` may be [`UNKNOWN`].
+    pub(super) fn get_or_add(&mut self, pid: i32, tid: i32) -> SchedTaskId {
         if let Some(&id) = self.by_tid.get(&tid) {
             let task = &mut self.all[id.index()];
             if id == SchedTaskId::OTHERS {
@@ -126,11 +126,6 @@ impl SchedTasks {
         let id = self.add(SchedTask::new(pid, tid));
         self.by_tid.insert(tid, id);
         id
-    }
-
-    /// Returns the task with this thread id in any process.
-    pub(super) fn of_tid(&mut self, tid: i32) -> SchedTaskId {
-        self.of(UNKNOWN, tid)
     }
 
     /// Returns the idle task of a CPU.
@@ -184,13 +179,13 @@ mod tests {
     #[test]
     fn tasks_above_the_limit_share_an_entry_without_a_name_of_their_own() {
         let mut tasks = SchedTasks::default();
-        for tid in 1..=MOST_TASKS as i32 {
-            tasks.of(7, tid);
+        for tid in 1..=MAX_TASKS as i32 {
+            tasks.get_or_add(7, tid);
         }
-        let last = tasks.of(7, MOST_TASKS as i32);
+        let last = tasks.get_or_add(7, MAX_TASKS as i32);
         tasks.name(last, b"last");
         let others = tasks.get(last);
         assert_eq!((others.comm().as_ref(), others.tid, others.pid), ("[other tasks]", UNKNOWN, UNKNOWN));
-        assert_eq!(tasks.all.len(), MOST_TASKS);
+        assert_eq!(tasks.all.len(), MAX_TASKS);
     }
 }

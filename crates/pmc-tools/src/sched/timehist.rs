@@ -18,10 +18,10 @@ use pmc_sys::host::cpulist::CpuList;
 
 use super::SchedRecording;
 use super::chains::{self, SwitchChains};
-use super::events::{EventContext, MOST_CPUS, SchedSource, SwitchSide};
+use super::events::{EventContext, MAX_CPUS, SchedSource, SwitchSide};
 use super::machine::{Runners, SchedCounts, SchedMachine, SwitchedOut};
 use super::replay::{SchedStep, replay};
-use super::tasks::{SchedTask, SchedTaskId, SchedTasks, slot};
+use super::tasks::{SchedTask, SchedTaskId, SchedTasks, UNKNOWN, slot};
 
 /// Number of CPUs to assume if the recording does not contain it. perf assumes the same.
 const CPUS: u32 = 4;
@@ -294,7 +294,7 @@ impl SchedRecording {
     /// Returns the number of CPUs that were online when the recording was made or, as in perf, a default.
     pub(super) fn cpus(&self) -> u32 {
         let counts = self.session.reader.features().nr_cpus.as_ref();
-        counts.map_or(CPUS, |counts| counts.online).clamp(1, MOST_CPUS)
+        counts.map_or(CPUS, |counts| counts.online).clamp(1, MAX_CPUS)
     }
 
     /// Whether the recording may contain idle tasks.
@@ -347,12 +347,14 @@ impl SchedRecording {
             replay(&self.session, self.decoder.clone(), unwinding, &mut |machine, context, step, record| {
                 match step {
                     SchedStep::Out(out, sides) => {
-                        let mut chain = || chains.as_mut().map_or_else(Vec::new, |chains| chains.of(record));
+                        let mut chain =
+                            || chains.as_mut().map_or_else(Vec::new, |chains| chains.functions(record));
                         hist.ran(machine, &out, sides, &mut chain, visit)
                     }
                     SchedStep::Woken(woken) if request.wakeups && hist.is_inside(context.time) => {
-                        let waker = machine.tasks.of(context.thread.pid, context.thread.tid);
-                        if !(hist.takes(machine.tasks.get(waker)) || hist.takes(machine.tasks.get(woken))) {
+                        let waker = machine.tasks.get_or_add(context.thread.pid, context.thread.tid);
+                        if !(hist.selects(machine.tasks.get(waker)) || hist.selects(machine.tasks.get(woken)))
+                        {
                             return Ok(());
                         }
                         let &EventContext { time, cpu, .. } = context;
@@ -363,8 +365,10 @@ impl SchedRecording {
                         if !request.migrations {
                             return Ok(());
                         }
-                        let mover = machine.tasks.of(context.thread.pid, context.thread.tid);
-                        if !(hist.takes(machine.tasks.get(mover)) || hist.takes(machine.tasks.get(migrant))) {
+                        let mover = machine.tasks.get_or_add(context.thread.pid, context.thread.tid);
+                        if !(hist.selects(machine.tasks.get(mover))
+                            || hist.selects(machine.tasks.get(migrant)))
+                        {
                             return Ok(());
                         }
                         let &EventContext { time, cpu, .. } = context;
@@ -391,7 +395,7 @@ impl Timehist<'_> {
     }
 
     /// Whether a task passes the filters.
-    fn takes(&self, task: &SchedTask) -> bool {
+    fn selects(&self, task: &SchedTask) -> bool {
         let TimehistRequest { pids, tids, .. } = self.request;
         (pids.is_empty() || pids.contains(&task.pid)) && (tids.is_empty() || tids.contains(&task.tid))
     }
@@ -409,7 +413,7 @@ impl Timehist<'_> {
         if let Some((_, next)) = sides {
             let next_task = match next.tid {
                 0 => machine.tasks.idle(cpu),
-                tid => machine.tasks.of_tid(tid),
+                tid => machine.tasks.get_or_add(UNKNOWN, tid),
             };
             *slot(&mut self.prios, next_task.index()) = Some(next.prio);
         }
@@ -419,16 +423,16 @@ impl Timehist<'_> {
         }
         self.last = self.last.max(end);
         let is_idle = machine.tasks.get(task).is_idle();
-        let place = cpu as usize;
+        let index = cpu as usize;
         if !is_idle {
-            *slot(&mut self.before_idle, place) = Some(task);
+            *slot(&mut self.before_idle, index) = Some(task);
         }
-        let is_cpu_known = std::mem::replace(slot(&mut self.has_switched, place), true);
+        let is_cpu_known = std::mem::replace(slot(&mut self.has_switched, index), true);
         let priorities = self.request.priorities.as_ref();
-        let is_taken = self.takes(machine.tasks.get(task))
+        let is_selected = self.selects(machine.tasks.get(task))
             && priorities.is_none_or(|priorities| priorities.contains(prio.0.unwrap_or(prio.1)));
-        self.is_filtered |= !is_taken;
-        if !is_taken || self.request.idle && !is_idle {
+        self.is_filtered |= !is_selected;
+        if !is_selected || self.request.idle && !is_idle {
             return Ok(());
         }
         let Some(RowTimes { wait, delay, before_migration, run }) = self.times(out) else { return Ok(()) };
@@ -439,7 +443,7 @@ impl Timehist<'_> {
         slot(&mut self.sums, task.index()).add(known, wait, delay, wait_state);
         if self.request.idle {
             // Idle time is attributed to the task that ran before it.
-            let Some(before) = slot(&mut self.before_idle, place).take() else { return Ok(()) };
+            let Some(before) = slot(&mut self.before_idle, index).take() else { return Ok(()) };
             slot(&mut self.sums, before.index()).add(known, 0, 0, b'S');
         }
         let has_loss = out.run.as_ref().is_some_and(|run| run.has_loss)
@@ -497,14 +501,14 @@ impl Timehist<'_> {
             let sums = task.and_then(|task| self.sums.get_mut(task.index()).map(std::mem::take));
             let sums = sums.filter(|sums| sums.count > 0);
             match idle.get_mut(cpu as usize) {
-                Some(place) => place.1 = sums,
+                Some(entry) => entry.1 = sums,
                 None => idle.push((cpu, sums)),
             }
         }
         idle.retain(|(cpu, _)| self.request.cpus.as_ref().is_none_or(|cpus| cpus.contains(*cpu)));
         let totals = (0..).map(SchedTaskId).zip(std::mem::take(&mut self.sums));
         let totals = totals
-            .filter(|(task, sums)| sums.count > 0 && self.takes(machine.tasks.get(*task)))
+            .filter(|(task, sums)| sums.count > 0 && self.selects(machine.tasks.get(*task)))
             .map(|(task, sums)| TimehistTotal { task, sums });
         let (mut living, mut ended): (Vec<_>, Vec<_>) =
             totals.partition(|total| living.contains(&total.task));

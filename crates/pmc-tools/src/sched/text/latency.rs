@@ -12,13 +12,7 @@ use pmc_text::units::{PerfTime, counted, milliseconds};
 /// Number of dashes in the lines around the titles, above the totals, and below the totals.
 const LINES: [usize; 3] = [139, 113, 51];
 
-/// Maximum number of tasks to show for each delay.
-const RUNNERS: usize = 3;
-
 /// Writes the table with at most `limit` rows.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub(in crate::sched) fn write(out: &mut dyn Write, latency: &SchedLatency, limit: usize) -> io::Result<()> {
     let [wide, middle, short] = LINES.map(|count| format!(" {}", "-".repeat(count)));
     writeln!(out, "\n{wide}")?;
@@ -86,7 +80,7 @@ fn row(out: &mut dyn Write, tasks: &SchedTasks, row: &LatencyRow) -> io::Result<
     match &row.longest {
         Some(longest) => {
             let loss = if longest.has_loss { " (records lost)" } else { "" };
-            let ran = runners(tasks, &longest.ran, longest.duration(), RUNNERS);
+            let ran = runners(tasks, &longest.ran, longest.duration());
             writeln!(out, "cpu {}: {}{loss}", longest.cpu, ran)
         }
         None => writeln!(out, "-"),

@@ -12,15 +12,12 @@ const ON_RED: &str = "\x1b[41m";
 const NORMAL: &str = "\x1b[0m";
 
 impl MapRequest {
-    fn painted(&self, colour: &str, is_wanted: bool, text: &str) -> String {
-        if is_wanted && self.has_colour { format!("{colour}{text}{NORMAL}") } else { text.to_owned() }
+    fn painted(&self, colour: &str, is_marked: bool, text: &str) -> String {
+        if is_marked && self.has_colour { format!("{colour}{text}{NORMAL}") } else { text.to_owned() }
     }
 }
 
 /// Writes one line.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub(in crate::sched) fn write(
     out: &mut dyn Write,
     tasks: &SchedTasks,

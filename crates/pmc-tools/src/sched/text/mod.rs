@@ -11,15 +11,18 @@ use super::tasks::{SchedTask, SchedTasks};
 use pmc_text::text::clean;
 use pmc_text::units::thousands;
 
+/// Maximum number of tasks to show for each delay.
+const RUNNERS: usize = 3;
+
 /// Formats a task as `NAME:TID`, or `idle`.
 fn name_and_tid(task: &SchedTask) -> String {
     if task.is_idle() { "idle".to_owned() } else { format!("{}:{}", clean(&task.comm()), task.tid) }
 }
 
 /// Describes the tasks that ran during a delay, with their shares of the delay.
-fn runners(tasks: &SchedTasks, ran: &Runners, duration: u64, most: usize) -> String {
+fn runners(tasks: &SchedTasks, ran: &Runners, duration: u64) -> String {
     let share = |ns: u64| 100.0 * ns as f64 / duration.max(1) as f64;
-    let (named, rest) = ran.tasks.split_at(ran.tasks.len().min(most));
+    let (named, rest) = ran.tasks.split_at(ran.tasks.len().min(RUNNERS));
     let mut words: Vec<String> = named
         .iter()
         .map(|(task, ns)| format!("{} {:.0}%", name_and_tid(tasks.get(*task)), share(*ns)))

@@ -13,13 +13,10 @@ use pmc_text::units::PerfTime;
 const NAME_WIDTH: usize = 30;
 
 /// Maximum width of a name with its ids.
-const MOST_NAME: usize = 31;
+const MAX_NAME: usize = 31;
 
 /// Width of the priority column.
 const PRIO_WIDTH: usize = 8;
-
-/// Maximum number of tasks to show for each delay.
-const RUNNERS: usize = 3;
 
 /// Writes the lines of a history.
 #[derive(Debug)]
@@ -45,9 +42,6 @@ impl<'a> TimehistWriter<'a> {
     }
 
     /// Writes the titles.
-    ///
-    /// # Errors
-    /// Fails if writing to `out` fails.
     pub(in crate::sched) fn titles(&self, out: &mut dyn Write) -> io::Result<()> {
         let (shown, cpus) = (self.request, self.cpu_columns());
         let digits: String = (0..cpus).map(|cpu| format!("{:x}", cpu % 16)).collect();
@@ -67,9 +61,6 @@ impl<'a> TimehistWriter<'a> {
     }
 
     /// Writes a line.
-    ///
-    /// # Errors
-    /// Fails if writing to `out` fails.
     pub(in crate::sched) fn line(
         &mut self,
         out: &mut dyn Write,
@@ -82,7 +73,7 @@ impl<'a> TimehistWriter<'a> {
                 let cpus = self.cpu_columns();
                 let visual = if self.request.cpu_visual { format!(" {:cpus$} ", "") } else { String::new() };
                 let waker = self.name(tasks.get(*waker));
-                self.place(out, *time, *cpu, &visual, &waker)?;
+                self.write_start(out, *time, *cpu, &visual, &waker)?;
                 writeln!(out, "awakened: {}", self.name(tasks.get(*woken)))
             }
             TimehistLine::Migrated { time, cpu, mover, migrant, from, to } => {
@@ -91,7 +82,7 @@ impl<'a> TimehistWriter<'a> {
                     false => String::new(),
                 };
                 let mover = self.name(tasks.get(*mover));
-                self.place(out, *time, *cpu, &visual, &mover)?;
+                self.write_start(out, *time, *cpu, &visual, &mover)?;
                 writeln!(out, "migrated: {} cpu {from} => {to}", self.name(tasks.get(*migrant)))
             }
             TimehistLine::Lost { time, cpu, count } => {
@@ -101,7 +92,14 @@ impl<'a> TimehistWriter<'a> {
     }
 
     /// Writes the first columns of a line, and leaves the columns for times blank.
-    fn place(&self, out: &mut dyn Write, time: u64, cpu: u32, visual: &str, name: &str) -> io::Result<()> {
+    fn write_start(
+        &self,
+        out: &mut dyn Write,
+        time: u64,
+        cpu: u32,
+        visual: &str,
+        name: &str,
+    ) -> io::Result<()> {
         let width = self.width;
         write!(out, "{:>15} [{cpu:04}] {visual} {name:width$} ", PerfTime(time))?;
         write!(out, "  {:9}  {:9}  {:9} ", "", "", "")
@@ -151,7 +149,7 @@ impl<'a> TimehistWriter<'a> {
             write!(out, "  {}{}", if names.is_empty() { "" } else { " " }, names.join(" <- "))?;
         }
         if shown.blame && row.delay > 0 {
-            write!(out, "  ran: {}", runners(tasks, &row.ran, row.delay, RUNNERS))?;
+            write!(out, "  ran: {}", runners(tasks, &row.ran, row.delay))?;
         }
         if row.has_loss {
             write!(out, "  [records lost]")?;
@@ -170,9 +168,6 @@ impl<'a> TimehistWriter<'a> {
     }
 
     /// Writes each task's totals.
-    ///
-    /// # Errors
-    /// Fails if writing to `out` fails.
     pub(in crate::sched) fn summary(
         &mut self,
         out: &mut dyn Write,
@@ -267,7 +262,7 @@ fn name(task: &SchedTask) -> String {
         (tid, pid) if tid != pid => format!("{comm}[{tid}/{pid}]"),
         (tid, _) => format!("{comm}[{tid}]"),
     };
-    name.chars().take(MOST_NAME).collect()
+    name.chars().take(MAX_NAME).collect()
 }
 
 /// Prints a time in milliseconds, truncated to microseconds, followed by a space.
