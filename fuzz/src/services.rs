@@ -10,7 +10,7 @@ use pmc::config::{self, Config};
 use pmc_formats::export::push::reply::read_reply;
 use pmc_formats::export::push::said;
 use pmc_view::openmetrics;
-use pmc_recording::holder::hold;
+use pmc_persist::holder::hold;
 use pmc_recording::persistent::PersistentEntry;
 use pmc_recording::persistent::client::ask;
 use pmc_recording::persistent::directory::RunDirectory;

@@ -24,7 +24,6 @@ pub mod netbsd;
 pub mod perf_only;
 pub mod perf_options;
 pub mod perfalloc;
-pub(crate) mod persist;
 pub mod pmcstat;
 pub(crate) mod probe;
 pub(crate) mod profile;
@@ -33,7 +32,6 @@ pub(crate) mod reserve;
 pub(crate) mod sched;
 pub(crate) mod script;
 pub(crate) mod spelling;
-pub(crate) mod start;
 pub(crate) mod stat;
 pub(crate) mod symbolize;
 pub(crate) mod top;
@@ -219,11 +217,11 @@ commands! {
     /// Answer questions of AI agents about recordings (Model Context Protocol)
     Mcp(mcp::McpArgs) = "mcp",
     /// Keep events running without a recorder, to read them later
-    Persist(persist::PersistArgs) = "persist",
+    Persist(pmc_persist::options::PersistArgs) = "persist",
     /// Count on all CPUs in the background until `pmc stop`
-    Start(start::StartArgs) = "start",
+    Start(pmc_persist::options::StartArgs) = "start",
     /// Show the counts since `pmc start`, and stop counting
-    Stop(start::StopArgs) = "stop",
+    Stop(pmc_persist::options::StopArgs) = "stop",
     /// Reserve the hardware counters
     Reserve(reserve::ReserveArgs) = "reserve",
     /// Show the version

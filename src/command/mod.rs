@@ -22,7 +22,6 @@ mod lock;
 mod mcp;
 mod netbsd;
 mod perfalloc;
-mod persist;
 mod pmccontrol;
 mod pmcstat;
 mod probe;
@@ -49,13 +48,13 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
 use crate::cli::perf_only::{FREEBSD_ONLY, PERF_ONLY};
 use crate::cli::perf_options::{self, OptionTreatment};
-use crate::cli::persist::PersistCommand;
 use crate::cli::report::ReportArgs;
 use crate::cli::sched::SchedCommand;
 use crate::cli::{Cli, Command, defaults, spelling};
 use crate::config::{Config, ConfigFiles};
 use pmc_command::warning::CommandWarning;
 use pmc_command::{gate, pager, record};
+use pmc_persist::options::PersistCommand;
 use pmc_recording::recording::plan::RecordRequest;
 use pmc_recording::recording::record::check_events;
 use pmc_symbols::symbol::disassemble;
@@ -429,14 +428,14 @@ fn run(cli: Cli, settings: &Config, columns: Option<&pmcstat::PmcstatColumns>) -
         Command::Help(typed) => Ok(help(&typed.command)),
         Command::Version(typed) => version::run(typed.build_options),
         Command::Persist(typed) => match typed.command {
-            PersistCommand::Holding(typed) => persist::run(persist::PersistPlan::new(typed, &Host::live())?),
+            PersistCommand::Holding(typed) => pmc_persist::run::run(typed.request(&Host::live())?),
             PersistCommand::Attach(typed) => {
                 let (request, display) = typed.request()?;
                 record::run(request, display, None)
             }
         },
-        Command::Start(typed) => persist::run(persist::PersistPlan::start(typed)),
-        Command::Stop(typed) => persist::run(persist::PersistPlan::stop(typed)),
+        Command::Start(typed) => pmc_persist::run::run(typed.into()),
+        Command::Stop(typed) => pmc_persist::run::run(typed.into()),
         Command::Reserve(typed) => reserve::run(typed),
         Command::List(typed) => list::run(&typed),
     }

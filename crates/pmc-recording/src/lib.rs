@@ -2,11 +2,9 @@
 //!
 //! - [`recording`]: the measurement loop, and the measurements that it runs.
 //! - [`persistent`]: the protocol between the holder of persistent events and its clients.
-//! - [`holder`]: the process that keeps events open for others.
 
 #![forbid(unsafe_code)]
 
-pub mod holder;
 #[cfg(test)]
 #[path = "../../../tests/kit/unit.rs"]
 mod kit;

@@ -89,7 +89,7 @@ impl RunDirectory {
     }
 
     /// Returns the path of the holder's log.
-    pub(crate) fn log(&self) -> PathBuf {
+    pub fn log(&self) -> PathBuf {
         self.path.join("log")
     }
 
@@ -150,7 +150,7 @@ impl RunDirectory {
     ///
     /// # Errors
     /// Fails if the directory cannot be created, or if other users may write to it.
-    pub(crate) fn make(&self) -> Result<()> {
+    pub fn make(&self) -> Result<()> {
         let path = &self.path;
         let make = DirBuilder::new().recursive(true).mode(0o755).create(path);
         make.map_err(|error| Error::create(AdvisedOption::Named("PMC_PERSISTENT_DIR=… for"), path, error))?;
@@ -176,13 +176,13 @@ fn add_lost(lost: &mut Vec<LostEntry>, entries: Vec<PersistentEntry>, found: i64
 }
 
 /// Whether a word is this entry's name or id.
-pub(crate) fn is_called(entry: &PersistentEntry, word: &str) -> bool {
+pub fn is_called(entry: &PersistentEntry, word: &str) -> bool {
     entry.definition.name == word || word.parse() == Ok(entry.id)
 }
 
 /// A run directory in which this process publishes until it ends.
 #[derive(Debug)]
-pub(crate) struct Publisher {
+pub struct Publisher {
     directory: RunDirectory,
     next_id: u64,
     /// Locked as long as this process exists.
@@ -195,7 +195,7 @@ impl Publisher {
     ///
     /// # Errors
     /// Returns the errors of [`RunDirectory::make`] and of the kernel.
-    pub(crate) fn claim(directory: RunDirectory, now: i64) -> Result<Option<Self>> {
+    pub fn claim(directory: RunDirectory, now: i64) -> Result<Option<Self>> {
         directory.make()?;
         let Some(lock) = take_lock(&directory)? else { return Ok(None) };
         let mut publisher = Self { next_id: 1, directory, lock };
@@ -231,7 +231,7 @@ impl Publisher {
     }
 
     /// Whether all files exist that clients need to find the holder and these entries.
-    pub(crate) fn is_whole<'a>(&self, entries: impl Iterator<Item = &'a PersistentEntry>) -> bool {
+    pub fn is_whole<'a>(&self, entries: impl Iterator<Item = &'a PersistentEntry>) -> bool {
         let path = |name: &str| self.directory.path.join(name);
         let mut published = entries.flat_map(files_of);
         self.has_lock()
@@ -245,7 +245,7 @@ impl Publisher {
     /// # Errors
     /// Fails in the same cases as [`claim`](Self::claim), and if another holder claims the directory in the
     /// meantime.
-    pub(crate) fn restore(&mut self, entries: &[&PersistentEntry], now: i64) -> Result<()> {
+    pub fn restore(&mut self, entries: &[&PersistentEntry], now: i64) -> Result<()> {
         let path = self.directory.path.clone();
         if !path.parent().is_some_and(Path::is_dir) {
             return Err(Error::new(format!("{} was removed, together with its directory", path.display())));
@@ -265,7 +265,7 @@ impl Publisher {
     }
 
     /// Whether the file that this process has locked is still at its path.
-    pub(crate) fn has_lock(&self) -> bool {
+    pub fn has_lock(&self) -> bool {
         let same =
             |(one, other): (fs::Metadata, fs::Metadata)| (one.dev(), one.ino()) == (other.dev(), other.ino());
         let found = fs::metadata(self.directory.path.join("lock"));
@@ -273,12 +273,13 @@ impl Publisher {
     }
 
     /// Returns the directories that clients read.
-    pub(crate) fn folders(&self) -> impl Iterator<Item = PathBuf> + '_ {
+    pub fn folders(&self) -> impl Iterator<Item = PathBuf> + '_ {
         std::iter::once(self.directory.path.clone())
             .chain(FOLDERS.iter().map(|folder| self.directory.path.join(folder)))
     }
 
-    pub(crate) fn directory(&self) -> &RunDirectory {
+    /// Returns the directory in which this process publishes.
+    pub fn directory(&self) -> &RunDirectory {
         &self.directory
     }
 
@@ -286,7 +287,7 @@ impl Publisher {
     ///
     /// # Errors
     /// Fails if the next id cannot be saved. No id is returned in this case.
-    pub(crate) fn take_id(&mut self) -> Result<u64> {
+    pub fn take_id(&mut self) -> Result<u64> {
         let id = self.next_id;
         self.write("next-id", &format!("{}\n", id + 1))?;
         self.next_id = id + 1;
@@ -297,7 +298,7 @@ impl Publisher {
     ///
     /// # Errors
     /// Returns the kernel's error. In this case, no part of the entry is published.
-    pub(crate) fn publish(&self, entry: &PersistentEntry) -> Result<()> {
+    pub fn publish(&self, entry: &PersistentEntry) -> Result<()> {
         let text = serde_json::to_string(entry).map_err(|error| Error::new(error.to_string()))?;
         let name = &entry.definition.name;
         let mut files = vec![(format!("held/{}", entry.id), text + "\n")];
@@ -320,7 +321,7 @@ impl Publisher {
     ///
     /// # Errors
     /// Returns the kernel's error. Some of the files may have been removed.
-    pub(crate) fn withdraw(&self, entry: &PersistentEntry) -> Result<()> {
+    pub fn withdraw(&self, entry: &PersistentEntry) -> Result<()> {
         files_of(entry).iter().map(|file| self.directory.path.join(file)).try_for_each(|path| {
             gone(fs::remove_file(&path)).map_err(|error| doing("removing", &path, error))
         })
@@ -330,7 +331,7 @@ impl Publisher {
     ///
     /// # Errors
     /// Returns the kernel's error. In this case, the entry keeps its name.
-    pub(crate) fn rename(&self, before: &PersistentEntry, after: &PersistentEntry) -> Result<()> {
+    pub fn rename(&self, before: &PersistentEntry, after: &PersistentEntry) -> Result<()> {
         if let Err(error) = self.publish(after) {
             return Err(self.publish(before).err().unwrap_or(error));
         }
@@ -345,7 +346,7 @@ impl Publisher {
     ///
     /// # Errors
     /// Returns the kernel's error.
-    pub(crate) fn lose(&self, entries: &[PersistentEntry], now: i64, why: &str) -> Result<()> {
+    pub fn lose(&self, entries: &[PersistentEntry], now: i64, why: &str) -> Result<()> {
         if entries.is_empty() {
             return Ok(());
         }
@@ -360,7 +361,7 @@ impl Publisher {
     ///
     /// # Errors
     /// Fails if the file `lost` cannot be read or written.
-    pub(crate) fn forget(&self, name: &str) -> Result<bool> {
+    pub fn forget(&self, name: &str) -> Result<bool> {
         let lost = self.directory.lost()?;
         let rest: Vec<LostEntry> =
             lost.iter().filter(|lost| !is_called(&lost.entry, name)).cloned().collect();

@@ -23,9 +23,9 @@ use pmc_sys::error::{Error, Exit};
 /// Maximum size of a request in bytes.
 pub const LONGEST_REQUEST: usize = 1 << 16;
 /// Maximum size of an answer in bytes, which fits into the kernel's default send buffer.
-pub(crate) const LONGEST_ANSWER: usize = 160 << 10;
+pub const LONGEST_ANSWER: usize = 160 << 10;
 /// Maximum number of descriptors per message (the kernel's `SCM_MAX_FD`).
-pub(crate) const MOST_DESCRIPTORS: usize = 253;
+pub const MOST_DESCRIPTORS: usize = 253;
 
 /// A request to a holder. Entries are identified by name or id.
 #[derive(Debug, Serialize, Deserialize)]
@@ -139,60 +139,61 @@ impl From<RefusalMessage> for Error {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Handover {
     /// The sampled events, followed by the event that tracks mappings, if any.
-    pub(crate) events: Vec<SnapshotEvent>,
+    pub events: Vec<SnapshotEvent>,
     /// Number of sampled events.
-    pub(crate) sampled: usize,
+    pub sampled: usize,
     /// Each instance: its id, the index of its ring, its CPU and its thread (`u64::MAX`: any).
-    pub(crate) instances: Vec<[u64; 4]>,
+    pub instances: Vec<[u64; 4]>,
     /// Number of additional descriptors after those of the instances. They keep the events attached to their
     /// threads.
     #[serde(default)]
-    pub(crate) guards: usize,
+    pub guards: usize,
     /// For each ring, the index of the instance on which it is mapped.
-    pub(crate) rings: Vec<usize>,
+    pub rings: Vec<usize>,
     /// Size of each ring in bytes.
-    pub(crate) ring_bytes: u64,
+    pub ring_bytes: u64,
     /// List of CPUs, if whole CPUs are sampled.
-    pub(crate) cpus: Option<String>,
+    pub cpus: Option<String>,
     /// Threads, if threads are sampled.
-    pub(crate) pids: Vec<u32>,
+    pub pids: Vec<u32>,
 }
 
 /// Description of a copy of an entry's rings.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct RingSnapshot {
+pub struct RingSnapshot {
     /// The events to which the records belong, and the targets of these events.
     #[serde(flatten)]
-    pub(crate) open: Handover,
+    pub open: Handover,
     /// For each ring, the id of the event to which misattributed samples belong.
-    pub(crate) owners: Vec<Option<u64>>,
+    pub owners: Vec<Option<u64>>,
     /// The copies, in the order of their bytes.
-    pub(crate) copies: Vec<RingCopy>,
+    pub copies: Vec<RingCopy>,
     /// Number of records for which a ring had no room.
-    pub(crate) lost: u64,
+    pub lost: u64,
 }
 
+/// A part of a copy: the bytes of one ring.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub(crate) struct RingCopy {
+pub struct RingCopy {
     /// Index of the ring.
-    pub(crate) ring: usize,
+    pub ring: usize,
     /// Size in bytes. The copy may contain more than was requested, or less if records were overwritten.
-    pub(crate) len: u64,
+    pub len: u64,
     /// Whether the newest record comes first.
-    pub(crate) is_backward: bool,
+    pub is_backward: bool,
     /// Total number of bytes that have been written to the ring, up to the end of the copy.
-    pub(crate) end: u64,
+    pub end: u64,
 }
 
 /// An open event.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct SnapshotEvent {
+pub struct SnapshotEvent {
     /// The event's name for users.
-    pub(crate) name: String,
+    pub name: String,
     /// The words of its `perf_event_attr`.
-    pub(crate) attr: Vec<u64>,
+    pub attr: Vec<u64>,
     /// The ids of its instances.
-    pub(crate) ids: Vec<u64>,
+    pub ids: Vec<u64>,
 }
 
 /// Sends a whole message. Does not wait for room if the socket is non-blocking.
@@ -224,7 +225,7 @@ pub fn send(
 ///
 /// # Errors
 /// Returns the kernel's error, or `InvalidData` for a message that is invalid or too long.
-pub(crate) fn receive<T: DeserializeOwned>(
+pub fn receive<T: DeserializeOwned>(
     socket: impl AsFd,
     longest: usize,
     takes_descriptors: bool,

@@ -6,8 +6,8 @@
 //!   list, -e persistent/NAME/ ◄── run directory: type, format/, events/, held/ ◄─┘ publishes
 //! ```
 //! [`directory`] defines the contents of a run directory, [`message`] the protocol on the socket, and
-//! [`client`] how to find or start a holder. `holder` opens and serves the events, and `recording` processes
-//! their counts and records.
+//! [`client`] how to find or start a holder. The holder (`pmc-persist`) opens and serves the events, and
+//! `recording` processes their counts and records.
 
 pub mod client;
 pub mod directory;
@@ -80,6 +80,9 @@ pub enum SharingLevel {
 }
 
 impl SharingLevel {
+    /// All levels, in ascending order.
+    pub const ALL: [Self; 3] = [Self::Nothing, Self::Counts, Self::Records];
+
     /// The level's name.
     pub fn name(self) -> &'static str {
         match self {
@@ -99,7 +102,7 @@ pub struct PersistentEntry {
     #[serde(flatten)]
     pub definition: EntryDefinition,
     /// Time of opening, in seconds since 1970.
-    pub(crate) since: i64,
+    pub since: i64,
     /// Actual size of each ring in bytes.
     pub ring_bytes: u64,
     /// Number of rings with samples. There are as many additional rings with records of mappings and tasks.
@@ -142,7 +145,7 @@ pub struct LostEntry {
     #[serde(flatten)]
     pub entry: PersistentEntry,
     /// When the loss was detected, in seconds since 1970.
-    pub(crate) found: i64,
+    pub found: i64,
     /// The reason why the holder ended.
     pub why: String,
 }

@@ -108,7 +108,7 @@ pub(super) fn refuse_counted(open: &Handover, id: u64) -> Result<()> {
 }
 
 /// Returns the attr as 64-bit words.
-pub(crate) fn words(attr: &Attr) -> Vec<u64> {
+pub fn words(attr: &Attr) -> Vec<u64> {
     (0..WORDS).map_while(|index| attr.word(index)).collect()
 }
 
@@ -122,7 +122,7 @@ pub(super) fn recorded(event: &SnapshotEvent) -> RecordedEvent {
 }
 
 /// Describes open events and their scope.
-pub(crate) fn describe(rings: &Rings, scope: &MeasurementScope) -> Handover {
+pub fn describe(rings: &Rings, scope: &MeasurementScope) -> Handover {
     let any = |number: Option<u32>| number.map_or(u64::MAX, u64::from);
     let row = |one: Instance| [one.id, one.ring as u64, any(one.slot.cpu), any(one.slot.tid)];
     let mut pids: Vec<u32> = rings.instances().filter_map(|one| one.slot.tid).collect();
@@ -150,7 +150,7 @@ pub(crate) fn describe(rings: &Rings, scope: &MeasurementScope) -> Handover {
 ///
 /// # Errors
 /// Fails if the list of CPUs is invalid.
-pub(crate) fn scope(handover: &Handover) -> Result<MeasurementScope> {
+pub fn scope(handover: &Handover) -> Result<MeasurementScope> {
     match &handover.cpus {
         Some(cpus) => {
             Ok(MeasurementScope::Cpus(cpus.parse().map_err(|wrong| Error::new(format!("{cpus}: {wrong}")))?))
@@ -162,7 +162,7 @@ pub(crate) fn scope(handover: &Handover) -> Result<MeasurementScope> {
 /// Returns the running threads that events in this scope record: the scope's threads and their descendants.
 /// If a thread has ended, its children cannot be found, so all threads of the machine are returned. Returns
 /// no threads if whole CPUs are recorded.
-pub(crate) fn threads(scope: &MeasurementScope, host: &Host) -> Vec<Alive> {
+pub fn threads(scope: &MeasurementScope, host: &Host) -> Vec<Alive> {
     let MeasurementScope::Processes(tids) = scope else { return Vec::new() };
     let pids: Option<Vec<u32>> = tids.iter().map(|&tid| Some(host.thread(tid)?.pid)).collect();
     let families = pids.and_then(|pids| target::threads_of_families(host, &pids).ok());
@@ -173,7 +173,7 @@ pub(crate) fn threads(scope: &MeasurementScope, host: &Host) -> Vec<Alive> {
 ///
 /// # Errors
 /// Fails if the description and the descriptors do not match, or if the rings cannot be mapped.
-pub(crate) fn take(handover: &Handover, descriptors: Vec<OwnedFd>) -> Result<Rings> {
+pub fn take(handover: &Handover, descriptors: Vec<OwnedFd>) -> Result<Rings> {
     let wrong = || Error::usage("incomplete handover from the other process");
     let mut descriptors = descriptors;
     if handover.instances.len().checked_add(handover.guards) != Some(descriptors.len()) {

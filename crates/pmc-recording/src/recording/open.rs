@@ -178,7 +178,7 @@ fn unwinds(plan: &SamplePlan, groups: &[(EventGroup, Option<Rc<TargetCgroup>>)])
 }
 
 /// Returns a holder's default options for opening events. Options in the request override them.
-pub(crate) fn held_options() -> SampleOptions {
+pub fn held_options() -> SampleOptions {
     // Use a clock that all readers of the records can read as well.
     SampleOptions { clock: clock::number("monotonic"), running_time: true, ..SampleOptions::default() }
 }
@@ -189,8 +189,11 @@ pub(super) fn none() -> Result<Rings> {
     none.map_err(|refusal| Error::new(refusal.event))
 }
 
-/// Opens the events on the plan's targets, and maps their rings.
-pub(crate) fn open(
+/// Opens the events on the plan's targets, and maps their rings. Also returns the sampled threads.
+///
+/// # Errors
+/// Fails if a target does not exist, or the kernel refuses an event.
+pub fn open(
     plan: &SamplePlan,
     host: &Host,
     mut groups: Groups,

@@ -150,7 +150,7 @@ fn sample_traces(asked: Option<u32>, groups: &mut Groups) -> Result<bool> {
 ///
 /// # Errors
 /// Fails if an event records a trace. The error names the first one.
-pub(crate) fn refuse(groups: &Groups, what: &str) -> Result<()> {
+pub fn refuse(groups: &Groups, what: &str) -> Result<()> {
     match groups.iter().flat_map(|(group, _)| &group.events).find_map(of_event) {
         None => Ok(()),
         Some((spec, tracer, _)) => Err(Error::usage(format!(

@@ -7,7 +7,8 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::{own, print, read};
+use crate::run::{own, print, read};
+use crate::text;
 use pmc_events::counter::Mode;
 use pmc_events::counter::open::cycles;
 use pmc_events::event::EventParser;
@@ -82,7 +83,7 @@ pub(super) fn stop(output: &Path, as_json: bool, host: &Host) -> Result<()> {
     let row = |(entry, counts): &(&PersistentEntry, EntryCounts)| json!({ "event": entry.definition.event, "cpus": counts.rows });
     let document = || json!({ "counters": counted.iter().map(row).collect::<Vec<_>>() });
     if as_json || !counted.is_empty() {
-        print(as_json.then(document), |out| pmc_view::persist::by_cpu(out, &counted))?;
+        print(as_json.then(document), |out| text::by_cpu(out, &counted))?;
     }
     if let Some(entry) = entries.iter().find(|entry| entry.definition.name == PROFILE) {
         say::note(snapshot::write(&directory, entry, output, host)?);

@@ -1,23 +1,17 @@
-//! `pmc persist`: manages events that a holder keeps open.
+//! Carries out a [`PersistRequest`]: asks a holder, or becomes one, and prints the answer.
 //!
-//! Connects the run directories ([`persistent`](pmc_recording::persistent)), the holder, the code that
-//! evaluates snapshots, and the view. New entries are added to the user's own holder. Existing entries are
+//! New entries are added to the user's own holder. Existing entries are
 //! looked up first in the user's run directory, then in root's.
 
-mod adopt;
-mod detached;
-mod plan;
-
 use std::io::{self, Write};
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-pub(super) use plan::PersistPlan;
-
+use crate::{adopt, background_counters, holder, text};
 use pmc_command::pager::PagedOutput;
 use pmc_events::counter::rings::RingLimit;
 use pmc_events::event::EventParser;
-use pmc_recording::holder;
 use pmc_recording::persistent::client::{ask, ask_or_start, directories, find, find_lost, misunderstood};
 use pmc_recording::persistent::directory::RunDirectory;
 use pmc_recording::persistent::message::{EntryCounts, HolderAnswer, HolderRequest};
@@ -30,38 +24,67 @@ use pmc_sys::host::persistent::RUN_DIRECTORY;
 use pmc_sys::sys::page_size;
 use pmc_text::units;
 
-/// Runs the command.
+/// What to do with held events.
+#[derive(Debug)]
+pub enum PersistRequest {
+    /// Hold an event. `json` prints the new entry.
+    Add { definition: EntryDefinition, json: bool },
+    /// List the held and the lost entries.
+    List { json: bool },
+    /// Show an entry's details.
+    Show { entry: String, json: bool },
+    /// Show an entry's counts.
+    Read { entry: String, json: bool },
+    /// Write an entry's records to a file.
+    Snapshot { entry: String, output: PathBuf },
+    /// Rename an entry.
+    Rename { entry: String, name: String },
+    /// Take over the events of a running recorder.
+    Adopt { name: String, pid: u32 },
+    /// Close entries, or forget lost ones.
+    Remove(Vec<String>),
+    /// Become the holder.
+    Hold { until_empty: bool },
+    /// Count these events on all CPUs, and sample `profile`; an empty text samples the usual event.
+    Start { events: Vec<String>, profile: Option<String> },
+    /// Show the counts of the started events, write their samples, and stop them.
+    Stop { output: PathBuf, json: bool },
+}
+
+/// Carries out the request.
 ///
 /// # Errors
 /// Fails if there is no holder, no entry has this name, the holder refuses, or a write fails.
-pub(super) fn run(plan: PersistPlan) -> Result<Exit> {
+pub fn run(request: PersistRequest) -> Result<Exit> {
     let host = Host::live();
-    match plan {
-        PersistPlan::Add { definition, json } => add(definition, json, &host)?,
-        PersistPlan::Start { events, profile } => detached::start(&events, profile.as_deref(), &host)?,
-        PersistPlan::Stop { output, json } => detached::stop(&output, json, &host)?,
-        PersistPlan::List { json } => list(&host, json)?,
-        PersistPlan::Show { entry, json } => {
-            let (_, entry) = find(&entry, &host)?;
-            print(json.then(|| json!(entry)), |out| pmc_view::persist::entry(out, &entry))?;
+    match request {
+        PersistRequest::Add { definition, json } => add(definition, json, &host)?,
+        PersistRequest::Start { events, profile } => {
+            background_counters::start(&events, profile.as_deref(), &host)?
         }
-        PersistPlan::Read { entry, json } => {
+        PersistRequest::Stop { output, json } => background_counters::stop(&output, json, &host)?,
+        PersistRequest::List { json } => list(&host, json)?,
+        PersistRequest::Show { entry, json } => {
+            let (_, entry) = find(&entry, &host)?;
+            print(json.then(|| json!(entry)), |out| text::entry(out, &entry))?;
+        }
+        PersistRequest::Read { entry, json } => {
             let (directory, entry) = find(&entry, &host)?;
             let counts = read(&directory, &entry)?;
             let document = || json!({ "entry": entry, "counts": counts });
-            print(json.then(document), |out| pmc_view::persist::counts(out, &entry, &counts))?;
+            print(json.then(document), |out| text::counts(out, &entry, &counts))?;
         }
-        PersistPlan::Snapshot { entry, output } => {
+        PersistRequest::Snapshot { entry, output } => {
             let (directory, entry) = find(&entry, &host)?;
             let taken = snapshot::write(&directory, &entry, &output, &host)?;
             say::note(taken);
         }
-        PersistPlan::Adopt { name, pid } => adopt::adopt(&name, pid, &host)?,
-        PersistPlan::Rename { entry, name } => {
+        PersistRequest::Adopt { name, pid } => adopt::adopt(&name, pid, &host)?,
+        PersistRequest::Rename { entry, name } => {
             let (directory, entry) = find(&entry, &host)?;
             ask(&directory, &HolderRequest::Rename { entry: entry.id.to_string(), name })?;
         }
-        PersistPlan::Remove(names) => {
+        PersistRequest::Remove(names) => {
             for word in names {
                 // The holder does not know about lost entries, so read them from the run directory.
                 let directory = find(&word, &host).map(|(directory, _)| directory);
@@ -70,13 +93,13 @@ pub(super) fn run(plan: PersistPlan) -> Result<Exit> {
                 ask_or_start(&directory, &HolderRequest::Remove { entry: word })?;
             }
         }
-        PersistPlan::Hold { until_empty } => holder::hold(own(&host)?, until_empty)?,
+        PersistRequest::Hold { until_empty } => holder::hold(own(&host)?, until_empty)?,
     }
     Ok(Exit::Done)
 }
 
 /// Returns the user's run directory.
-fn own(host: &Host) -> Result<RunDirectory> {
+pub(super) fn own(host: &Host) -> Result<RunDirectory> {
     host.own_run_directory().map(RunDirectory::at).ok_or_else(|| {
         Error::new("this user has no runtime directory")
             .why("XDG_RUNTIME_DIR is not set (a login session sets it)")
@@ -119,7 +142,7 @@ fn add(definition: EntryDefinition, as_json: bool, host: &Host) -> Result<()> {
     Ok(())
 }
 
-fn read(directory: &RunDirectory, entry: &PersistentEntry) -> Result<EntryCounts> {
+pub(super) fn read(directory: &RunDirectory, entry: &PersistentEntry) -> Result<EntryCounts> {
     match ask(directory, &HolderRequest::Read { entry: entry.id.to_string() })? {
         (HolderAnswer::Counts(counts), _) => Ok(counts),
         _ => Err(misunderstood()),
@@ -146,11 +169,14 @@ fn list(host: &Host, as_json: bool) -> Result<()> {
     };
     let entries: Vec<(String, &PersistentEntry)> =
         held.iter().map(|(at, entry)| (owner(at).unwrap_or_default(), entry)).collect();
-    print(as_json.then(document), |out| pmc_view::persist::list(out, &entries, &lost))
+    print(as_json.then(document), |out| text::list(out, &entries, &lost))
 }
 
 /// Prints the JSON document if there is one, otherwise the output of `text`.
-fn print(document: Option<Value>, text: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+pub(super) fn print(
+    document: Option<Value>,
+    text: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<()> {
     let mut out = PagedOutput::open();
     let written = match document {
         Some(document) => writeln!(out, "{}", pmc_text::text::as_json(&document)),

@@ -11,10 +11,11 @@ use pmc_text::text::clean;
 use pmc_text::units::{Count, bytes, thousands, thousands_f64};
 
 /// Writes one line per entry that is open, then the lost entries.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
-pub fn list(out: &mut dyn Write, held: &[(String, &PersistentEntry)], lost: &[LostEntry]) -> io::Result<()> {
+pub(super) fn list(
+    out: &mut dyn Write,
+    held: &[(String, &PersistentEntry)],
+    lost: &[LostEntry],
+) -> io::Result<()> {
     if held.is_empty() {
         writeln!(out, "no events are held; to hold one: pmc persist add NAME -e EVENT")?;
     } else {
@@ -63,10 +64,7 @@ fn mode(entry: &PersistentEntry) -> &'static str {
 }
 
 /// Writes the properties of an entry.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
-pub fn entry(out: &mut dyn Write, entry: &PersistentEntry) -> io::Result<()> {
+pub(super) fn entry(out: &mut dyn Write, entry: &PersistentEntry) -> io::Result<()> {
     let PersistentEntry { id, definition, ring_bytes, rings, user_only, attr, .. } = entry;
     let mut rows = vec![
         ("name", clean(&definition.name).into_owned()),
@@ -101,10 +99,7 @@ pub fn entry(out: &mut dyn Write, entry: &PersistentEntry) -> io::Result<()> {
 const READ_FORMAT: usize = 4;
 
 /// Writes the counts of an entry.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
-pub fn counts(out: &mut dyn Write, entry: &PersistentEntry, counts: &EntryCounts) -> io::Result<()> {
+pub(super) fn counts(out: &mut dyn Write, entry: &PersistentEntry, counts: &EntryCounts) -> io::Result<()> {
     let head = ["CPU", "COUNT", "COUNTED", "LOST RECORDS"].map(str::to_owned).to_vec();
     // If a recorder opened the event, its read format may lack the enabled and running times.
     let format = entry
@@ -161,10 +156,7 @@ fn sum<'a>(rows: impl Iterator<Item = &'a CpuCounts>) -> CpuCounts {
 
 /// Writes one row per counter, with one column per CPU and one for the sum. Counts of multiplexed counters
 /// are scaled.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
-pub fn by_cpu(out: &mut dyn Write, counters: &[(&PersistentEntry, EntryCounts)]) -> io::Result<()> {
+pub(super) fn by_cpu(out: &mut dyn Write, counters: &[(&PersistentEntry, EntryCounts)]) -> io::Result<()> {
     let cpus: BTreeSet<Option<u32>> =
         counters.iter().flat_map(|(_, counts)| counts.rows.iter().map(|row| row.cpu)).collect();
     let place = |cpu: &Option<u32>| cpu.map_or_else(|| "any".to_owned(), |cpu| format!("CPU{cpu}"));

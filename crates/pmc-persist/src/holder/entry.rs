@@ -12,15 +12,15 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 
-use crate::persistent::message::{CpuCounts, EntryCounts, Handover, RingCopy, RingSnapshot};
-use crate::persistent::{EntryDefinition, PersistentEntry, RingMode, SharingLevel};
-use crate::recording::plan::{MeasurementScope, SamplePlan};
-use crate::recording::ring_size::RingSize;
-use crate::recording::{handover, open, targets, trace};
 use pmc_events::counter::request::given_up::Fallback;
 use pmc_events::counter::request::sampling::{CallGraph, SampleOptions};
 use pmc_events::counter::rings::{CopiedRing, Instance, InstanceReading, Rings, by_thread};
 use pmc_events::counter::target::TargetSlot;
+use pmc_recording::persistent::message::{CpuCounts, EntryCounts, Handover, RingCopy, RingSnapshot};
+use pmc_recording::persistent::{EntryDefinition, PersistentEntry, RingMode, SharingLevel};
+use pmc_recording::recording::plan::{MeasurementScope, SamplePlan};
+use pmc_recording::recording::ring_size::RingSize;
+use pmc_recording::recording::{handover, open, targets, trace};
 use pmc_sys::abi::attr::kind;
 use pmc_sys::abi::sample_type;
 use pmc_sys::error::{Error, Result};
@@ -301,7 +301,7 @@ impl HeldEvent {
 
     /// Copies the rings: returns a [`RingSnapshot`] as JSON, and the bytes. Both are readable by all users
     /// and sealed against changes. For `after`, see
-    /// [`HolderRequest::Snapshot`](crate::persistent::message::HolderRequest::Snapshot).
+    /// [`HolderRequest::Snapshot`](pmc_recording::persistent::message::HolderRequest::Snapshot).
     pub(super) fn copy(&mut self, after: Option<&[u64]>) -> Result<[OwnedFd; 2]> {
         let failed = |error: io::Error| {
             Error::io(format!("copying the rings of {}", self.entry.definition.name), error)

@@ -31,11 +31,11 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::directory_watch::DirectoryWatch;
 use super::entry::HeldEvent;
-use crate::persistent::directory::{Publisher, RunDirectory, check_name, is_called};
-use crate::persistent::message::{
+use pmc_recording::persistent::directory::{Publisher, RunDirectory, check_name, is_called};
+use pmc_recording::persistent::message::{
     HolderAnswer, HolderRequest, LONGEST_ANSWER, LONGEST_REQUEST, RefusalMessage, receive, send,
 };
-use crate::persistent::{EntryDefinition, SharingLevel};
+use pmc_recording::persistent::{EntryDefinition, SharingLevel};
 use pmc_sys::error::{Error, Result, say};
 use pmc_sys::host::Host;
 use pmc_sys::sys::cpu_watch::CpuWatch;
