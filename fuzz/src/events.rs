@@ -6,10 +6,7 @@ use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use pmc::cli::netbsd::{self, NetbsdCommand};
-use pmc::cli::perfalloc;
-use pmc::cli::pmcstat::PmcstatCommandLine;
-use pmc::cli::tprof::TprofCommandLine;
+use pmc_compat::{netbsd, perfalloc, pmcstat, tprof};
 use pmc_events::event::{
     EventParser, EventTarget, LineRange, ProbeNames, ProbeSyntax, kernel_functions, libpfm, parse_point,
     perfevent_conf, probe_event_name, probe_group, with_libraries,
@@ -45,7 +42,7 @@ pub fn text(data: &[u8]) {
         0 => parse(host, text),
         1 => parse(host, &libpfm::event_text(text)),
         2 => {
-            if let Some(Ok(NetbsdCommand::Count { event, .. })) = netbsd::parse(&words(text)) {
+            if let Some(Ok(netbsd::CommandLine::Count { event, .. })) = netbsd::parse(&words(text)) {
                 let mut parser = EventParser::new(host);
                 if parser.parse_single(&event, "hint").is_ok() {
                     parse(host, &format!("{event},usr"));
@@ -54,8 +51,8 @@ pub fn text(data: &[u8]) {
         }
         _ => {
             // pmcstat's events are the words after `-p`, `-s`, `-P` and `-S`.
-            let _ = PmcstatCommandLine::parse(words(text)).map_err(|error| error.len());
-            let _ = TprofCommandLine::parse(words(text)).map_err(|error| error.len());
+            let _ = pmcstat::options::CommandLine::parse(words(text)).map_err(|error| error.len());
+            let _ = tprof::CommandLine::parse(words(text)).map_err(|error| error.len());
             let _ = perfalloc::parse(words(text), false);
             text.split_whitespace().for_each(|word| parse(host, word));
         }

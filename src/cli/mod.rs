@@ -12,7 +12,6 @@ pub(crate) mod data;
 pub(crate) mod diff;
 pub(crate) mod evlist;
 pub(crate) mod export;
-pub(crate) mod getopt;
 pub(crate) mod help;
 pub(crate) mod info;
 pub(crate) mod inject;
@@ -20,22 +19,17 @@ pub(crate) mod kallsyms;
 pub(crate) mod list;
 pub(crate) mod lock;
 pub(crate) mod mcp;
-pub mod netbsd;
 pub mod perf_only;
 pub mod perf_options;
-pub mod perfalloc;
-pub mod pmcstat;
 pub(crate) mod probe;
 pub(crate) mod profile;
 pub(crate) mod report;
-pub(crate) mod reserve;
 pub(crate) mod sched;
 pub(crate) mod script;
 pub(crate) mod spelling;
 pub(crate) mod stat;
 pub(crate) mod symbolize;
 pub(crate) mod top;
-pub mod tprof;
 pub(crate) mod trace;
 pub(crate) mod version;
 
@@ -223,7 +217,7 @@ commands! {
     /// Show the counts since `pmc start`, and stop counting
     Stop(pmc_persist::options::StopArgs) = "stop",
     /// Reserve the hardware counters
-    Reserve(reserve::ReserveArgs) = "reserve",
+    Reserve(pmc_compat::reserve::ReserveArgs) = "reserve",
     /// Show the version
     Version(version::VersionArgs) = "version",
     /// List the commands, or show the options of one command

@@ -20,14 +20,10 @@ mod list;
 mod listings;
 mod lock;
 mod mcp;
-mod netbsd;
-mod perfalloc;
-mod pmccontrol;
 mod pmcstat;
 mod probe;
 mod profile;
 mod report;
-mod reserve;
 mod sched;
 mod script;
 mod stat;
@@ -38,14 +34,13 @@ mod trace;
 mod usage;
 mod version;
 
-use std::env::ArgsOs;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::{BufRead, Write};
-use std::path::Path;
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
+use crate::cli::info::InfoArgs;
 use crate::cli::perf_only::{FREEBSD_ONLY, PERF_ONLY};
 use crate::cli::perf_options::{self, OptionTreatment};
 use crate::cli::report::ReportArgs;
@@ -54,6 +49,10 @@ use crate::cli::{Cli, Command, defaults, spelling};
 use crate::config::{Config, ConfigFiles};
 use pmc_command::warning::CommandWarning;
 use pmc_command::{gate, pager, record};
+use pmc_compat::pmccontrol::List;
+use pmc_compat::pmcstat::counters::{Columns, while_recording};
+use pmc_compat::pmcstat::{log, status};
+use pmc_compat::{netbsd, perfalloc, pmccontrol, reserve, words_if_named};
 use pmc_persist::options::PersistCommand;
 use pmc_recording::recording::plan::RecordRequest;
 use pmc_recording::recording::record::check_events;
@@ -65,7 +64,7 @@ use pmc_text::units;
 
 /// Parses the command line, runs one command, prints its error, and returns the exit status.
 pub fn main() -> Exit {
-    if words_of(disassemble::PROCESS_NAME).is_some() {
+    if words_if_named(disassemble::PROCESS_NAME).is_some() {
         disassemble::serve();
         return Exit::Done;
     }
@@ -80,7 +79,11 @@ pub fn main() -> Exit {
         None => {}
     }
     match pmccontrol::if_named() {
-        Some(Ok(command)) => return pmcstat::status(carry_out_typed(command, None)),
+        Some(Ok(List::Counters)) => {
+            let info = Command::Info(InfoArgs { counters: true, ..defaults() });
+            return status(carry_out_typed(info, None));
+        }
+        Some(Ok(List::Events)) => return status(carry_out_typed(Command::List(defaults()), None)),
         Some(Err(exit)) => return exit,
         None => {}
     }
@@ -93,7 +96,7 @@ pub fn main() -> Exit {
                 pmcstat::PmcstatAction::Print(log, form) => {
                     signal::release();
                     let (input, request, _) = log.request()?;
-                    script::print_for_pmcstat(&input, request, form, out)?;
+                    log::print(&input, request, form, out)?;
                     Ok(Exit::Done)
                 }
             })
@@ -101,16 +104,9 @@ pub fn main() -> Exit {
     }
 }
 
-/// Returns the command-line words after the program's name, if this process was started under `name`.
-fn words_of(name: &str) -> Option<ArgsOs> {
-    let mut words = std::env::args_os();
-    let program = words.next()?;
-    (Path::new(&program).file_name() == Some(OsStr::new(name))).then_some(words)
-}
-
 /// Runs a command whose options a personality has set. `columns` are the counters that pmcstat prints while
 /// it records.
-fn carry_out_typed(command: Command, columns: Option<&pmcstat::PmcstatColumns>) -> Exit {
+fn carry_out_typed(command: Command, columns: Option<&Columns>) -> Exit {
     say::be_quiet(match &command {
         Command::Record(typed) => typed.recording.quiet,
         Command::StatRecord(typed) => typed.shown.quiet,
@@ -298,7 +294,7 @@ fn load_settings(cli: &mut Cli, matches: Option<&ArgMatches>) -> Result<Config> 
     Ok(settings)
 }
 
-fn run(cli: Cli, settings: &Config, columns: Option<&pmcstat::PmcstatColumns>) -> Result<Exit> {
+fn run(cli: Cli, settings: &Config, columns: Option<&Columns>) -> Result<Exit> {
     match cli.command {
         Command::Stat(typed) => {
             let has_condition = typed.counted.fail_if.is_some();
@@ -311,7 +307,7 @@ fn run(cli: Cli, settings: &Config, columns: Option<&pmcstat::PmcstatColumns>) -
             match columns {
                 None => stat::run(request, layout, None),
                 Some(columns) => {
-                    pmcstat::beside(columns, |counted| stat::run(request, layout, Some(counted)))
+                    while_recording(columns, |counted| stat::run(request, layout, Some(counted)))
                 }
             }
         }
@@ -326,7 +322,7 @@ fn run(cli: Cli, settings: &Config, columns: Option<&pmcstat::PmcstatColumns>) -
                 None => record::run(request, display, None),
                 Some(columns) => {
                     display.perf_summary = false;
-                    pmcstat::beside(columns, |counted| record::run(request, display, Some(counted)))
+                    while_recording(columns, |counted| record::run(request, display, Some(counted)))
                 }
             }
         }

@@ -1,12 +1,12 @@
 //! The `tprof` personality: under that name, pmc accepts the subcommands of NetBSD's tprof(8), and translates
 //! each into a pmc command.
 
-use super::words_of;
-use crate::cli::tprof::{FILE, TprofAction, TprofCommandLine, USAGE};
 use crate::cli::{Command, defaults, report, stat, top};
 use pmc_analysis::profile::sampled::SortKey;
 use pmc_command::options::{recording_options, sample_filter, stack_options};
 use pmc_command::record::args::RecordArgs;
+use pmc_compat::tprof::{CommandLine, FILE, Subcommand, USAGE};
+use pmc_compat::words_if_named;
 use pmc_sys::error::{Error, Exit, say};
 
 const NAME: &str = "tprof";
@@ -14,8 +14,8 @@ const NAME: &str = "tprof";
 /// Returns the pmc command to run if this process was started under the name `tprof`; `None` otherwise.
 /// [`status`] converts its exit status.
 pub(super) fn if_named() -> Option<Result<Command, Exit>> {
-    Some(match TprofCommandLine::parse(words_of(NAME)?) {
-        Ok(TprofCommandLine { action: TprofAction::Help, .. }) => {
+    Some(match CommandLine::parse(words_if_named(NAME)?) {
+        Ok(CommandLine { action: Subcommand::Help, .. }) => {
             let written = std::io::Write::write_all(&mut std::io::stdout(), USAGE.as_bytes());
             Err(written.map_or(Exit::Failure, |()| Exit::Done))
         }
@@ -28,14 +28,14 @@ pub(super) fn if_named() -> Option<Result<Command, Exit>> {
     })
 }
 
-fn command(typed: TprofCommandLine) -> Command {
-    let TprofCommandLine { action, events, output, interval_ms, pid, flags, operands } = typed;
+fn command(typed: CommandLine) -> Command {
+    let CommandLine { action, events, output, interval_ms, pid, flags, operands } = typed;
     let has = |letter| flags.contains(&letter);
     let interval = interval_ms.map(|ms| format!("{ms}ms"));
     match action {
-        TprofAction::Help | TprofAction::List => Command::List(defaults()),
+        Subcommand::Help | Subcommand::List => Command::List(defaults()),
         // `record` prints a summary at the end, as tprof does.
-        TprofAction::Monitor => Command::Record(Box::new(RecordArgs {
+        Subcommand::Monitor => Command::Record(Box::new(RecordArgs {
             all_cpus: true,
             events,
             recording: recording_options::RecordingOptions {
@@ -45,13 +45,13 @@ fn command(typed: TprofCommandLine) -> Command {
             command: operands,
             ..defaults()
         })),
-        TprofAction::Count => {
+        Subcommand::Count => {
             let stat::StatArgs { counted, to, shown } = defaults();
             let counted = stat::CountArgs { all_cpus: true, events, interval, command: operands, ..counted };
             let shown = stat::StatDisplayArgs { no_aggr: true, ..shown };
             Command::Stat(Box::new(stat::StatArgs { counted, to, shown }))
         }
-        TprofAction::Analyze => {
+        Subcommand::Analyze => {
             // Samples that differ only in attributes that no option selects are added up. Without -s, each
             // address has its own row.
             let place = if has('s') { SortKey::Symbol } else { SortKey::SymbolOffset };
@@ -77,7 +77,7 @@ fn command(typed: TprofCommandLine) -> Command {
                 ..defaults()
             }))
         }
-        TprofAction::Top => {
+        Subcommand::Top => {
             let top: top::TopArgs = defaults();
             let cpu = has('c').then_some(SortKey::Cpu);
             let keys = cpu.into_iter().chain([SortKey::Dso, SortKey::Symbol]);

@@ -14,10 +14,7 @@ use std::path::Path;
 
 use clap::CommandFactory as _;
 use pmc::cli::Cli;
-use pmc::cli::netbsd;
-use pmc::cli::perfalloc::{self, PerfallocCommand};
-use pmc::cli::pmcstat::PmcstatCommandLine;
-use pmc::cli::tprof::TprofCommandLine;
+use pmc_compat::{netbsd, perfalloc, pmcstat, tprof};
 use pmc_events::event;
 use pmc_sys::host::Host;
 
@@ -125,11 +122,11 @@ fn fault(command: &str, hosts: &[Host]) -> Option<String> {
     let (program, rest) = words.split_first()?;
     match program.to_str()? {
         "perfalloc" => match perfalloc::parse(rest.to_vec(), false) {
-            PerfallocCommand::Wrong(wrong) => Some(wrong),
+            perfalloc::CommandLine::Wrong(wrong) => Some(wrong),
             _ => None,
         },
-        "pmcstat" => PmcstatCommandLine::parse(rest.to_vec()).err(),
-        "tprof" => TprofCommandLine::parse(rest.to_vec()).err(),
+        "pmcstat" => pmcstat::options::CommandLine::parse(rest.to_vec()).err(),
+        "tprof" => tprof::CommandLine::parse(rest.to_vec()).err(),
         "pmc" if netbsd::parse(rest).is_some() => netbsd::parse(rest)?.err().map(str::to_owned),
         "pmc" => {
             let mut words = words;

@@ -15,7 +15,6 @@ pub mod list;
 pub mod listings;
 pub mod openmetrics;
 pub mod page;
-pub mod pmcstat;
 pub mod probe;
 mod remarks;
 pub mod report;

@@ -1,45 +1,32 @@
 //! The `pmcstat` personality: under that name, pmc accepts FreeBSD's options ([`plan`]). pmc's own commands
-//! sample, read recordings and list events. Only pmcstat's counter table ([`counters`]) is implemented here.
+//! sample, read recordings and list events; `pmc-compat` has pmcstat's own formats and its counter table.
 
-mod counters;
 mod plan;
 
 use std::ffi::OsString;
 use std::io::{BufWriter, Write};
 use std::net::TcpStream;
 
-pub(super) use self::counters::beside;
 pub(super) use self::plan::PmcstatAction;
-pub(super) use self::plan::PmcstatColumns;
 use self::plan::{PmcstatOutput, PmcstatPlan, PmcstatStep};
-use super::words_of;
-use pmc_sys::error::advice::{AdvisedOption, OptionLetters};
+use pmc_compat::pmcstat::counters::{self, Columns};
+use pmc_compat::pmcstat::{LETTERS, NAME, status};
+use pmc_compat::words_if_named;
 use pmc_sys::error::{Error, Exit, Result, say};
 use pmc_sys::host::Host;
 use pmc_sys::sys::{output_file, standard_output};
-
-const NAME: &str = "pmcstat";
-/// pmcstat's letters for the options that pmc's advice mentions.
-const LETTERS: OptionLetters = &[
-    (AdvisedOption::Period, "-n"),
-    (AdvisedOption::Input, "-R"),
-    (AdvisedOption::Processes, "-t"),
-    (AdvisedOption::Recording, "-O"),
-    (AdvisedOption::ExportFile, "-F"),
-    (AdvisedOption::ExportFolder, "-D"),
-];
 
 /// What remains to be done after the options have been parsed.
 pub(super) enum Personality {
     /// Nothing.
     Done(Exit),
     /// pmc commands to run, and counters to print during the recording.
-    Steps(Vec<PmcstatStep>, Option<PmcstatColumns>),
+    Steps(Vec<PmcstatStep>, Option<Columns>),
 }
 
 /// Runs `pmcstat` if this process was started under that name; returns `None` otherwise.
 pub(super) fn if_named() -> Option<Personality> {
-    Some(act(words_of(NAME)?).unwrap_or_else(|error| Personality::Done(failed(&error))))
+    Some(act(words_if_named(NAME)?).unwrap_or_else(|error| Personality::Done(failed(&error))))
 }
 
 fn act(words: impl Iterator<Item = OsString>) -> Result<Personality> {
@@ -99,22 +86,5 @@ fn send_output(output: &PmcstatOutput, begun: &mut Vec<String>) -> Result<()> {
             let stream = TcpStream::connect(to).and_then(|stream| standard_output::replace(stream, to));
             stream.map_err(|error| cannot(to, error))
         }
-    }
-}
-
-// The exit status for usage errors, from sysexits(3).
-const USAGE: u8 = 64;
-const NO_TARGETS: u8 = 65;
-const UNAVAILABLE: u8 = 69;
-const OS_ERROR: u8 = 71;
-
-/// Converts an exit status to pmcstat's: a code of sysexits(3), never the command's own status.
-pub(super) fn status(exit: Exit) -> Exit {
-    match exit {
-        Exit::Usage => Exit::Command(USAGE),
-        Exit::Failure | Exit::NotCreated => Exit::Command(OS_ERROR),
-        Exit::NotExecutable | Exit::NotFound => Exit::Command(UNAVAILABLE),
-        Exit::Command(status @ (USAGE | NO_TARGETS | UNAVAILABLE | OS_ERROR)) => Exit::Command(status),
-        Exit::Done | Exit::Command(_) | Exit::Signal(_) | Exit::Interrupted(_) => Exit::Done,
     }
 }

@@ -7,15 +7,17 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{NO_TARGETS, OS_ERROR};
 use crate::cli::export::{self, ExportSource};
-use crate::cli::pmcstat::{PmcstatCommandLine, PmcstatCounter, USAGE};
 use crate::cli::{Command, defaults, list, report, script, stat, top};
 use pmc_analysis::analysis::request::NamePattern;
 use pmc_command::options::{recording_options, sample_filter, stack_options, symbol_files};
 use pmc_command::record::args::RecordArgs;
 use pmc_command::sampling_options::ProcessSelector;
 use pmc_command::temporary::TemporaryRecording;
+use pmc_compat::pmcstat::counters::{Column, Columns};
+use pmc_compat::pmcstat::options::{CommandLine, Counter, USAGE};
+use pmc_compat::pmcstat::text::{DEPTH, Format, LeafName};
+use pmc_compat::pmcstat::{NO_TARGETS, OS_ERROR};
 use pmc_events::event::EventParser;
 use pmc_formats::export::ExportFormat;
 use pmc_recording::recording::launch;
@@ -23,13 +25,12 @@ use pmc_recording::recording::plan::MeasurementScope;
 use pmc_sys::error::{Error, Exit, Result};
 use pmc_sys::host::{CpuList, Host};
 use pmc_text::units::S;
-use pmc_view::pmcstat::{DEPTH, LeafName, PmcstatFormat};
 
 /// What the options request.
 pub(super) enum PmcstatPlan {
     /// Commands to run one after another, and counters to print during the recording.
-    Steps(Vec<PmcstatStep>, Option<PmcstatColumns>),
-    Columns(PmcstatColumns),
+    Steps(Vec<PmcstatStep>, Option<Columns>),
+    Columns(Columns),
 }
 
 /// A step to run, and where its standard output goes.
@@ -43,7 +44,7 @@ pub(in crate::command) struct PmcstatStep {
 /// A pmc command, or a log to print in one of pmcstat's formats.
 pub(in crate::command) enum PmcstatAction {
     Command(Command),
-    Print(Box<script::ScriptArgs>, PmcstatFormat),
+    Print(Box<script::ScriptArgs>, Format),
 }
 
 /// Where standard output goes.
@@ -55,34 +56,12 @@ pub(in crate::command) enum PmcstatOutput {
     Socket(String),
 }
 
-/// Counters to print in columns.
-pub(in crate::command) struct PmcstatColumns {
-    pub(super) counters: Vec<PmcstatColumn>,
-    pub(super) pids: Vec<u32>,
-    pub(super) command: Vec<OsString>,
-    pub(super) interval_ns: u64,
-    pub(super) timeout: Option<Duration>,
-    pub(super) file: Option<String>,
-}
-
-/// A counter in the table.
-pub(super) struct PmcstatColumn {
-    /// The event as the user typed it.
-    pub(super) spec: String,
-    /// The event in pmc's syntax.
-    pub(super) event: String,
-    /// Whether it counts system-wide.
-    pub(super) system: bool,
-    /// Whether to print totals instead of differences from the previous line.
-    pub(super) cumulative: bool,
-}
-
 /// Converts the command line, without the program's name.
 ///
 /// # Errors
 /// Fails if the options conflict or are not available (status 64), or `-t` matches no process (65).
 pub(super) fn answer(words: impl Iterator<Item = OsString>, host: &Host) -> Result<PmcstatPlan> {
-    let typed = PmcstatCommandLine::parse(words).map_err(|why| {
+    let typed = CommandLine::parse(words).map_err(|why| {
         let error = Error::usage(format!("ERROR: {why}"));
         if why.starts_with("illegal option") || why.starts_with("at least") {
             error.detail(USAGE)
@@ -109,10 +88,9 @@ pub(super) fn answer(words: impl Iterator<Item = OsString>, host: &Host) -> Resu
     check(typed, &pids, host)?;
     let typed = &*typed;
     let samples = typed.counters.iter().any(|one| one.samples);
-    let logs = |one: &PmcstatCounter| !one.system && (one.log_exit || one.log_cswitch);
-    let recorded: Vec<&PmcstatCounter> =
-        typed.counters.iter().filter(|one| one.samples || logs(one)).collect();
-    let counted: Vec<&PmcstatCounter> = typed.counters.iter().filter(|one| !one.samples).collect();
+    let logs = |one: &Counter| !one.system && (one.log_exit || one.log_cswitch);
+    let recorded: Vec<&Counter> = typed.counters.iter().filter(|one| one.samples || logs(one)).collect();
+    let counted: Vec<&Counter> = typed.counters.iter().filter(|one| !one.samples).collect();
     let is_mixed = recorded.iter().any(|one| one.system != recorded[0].system);
     if !samples && typed.has('T') {
         return Err(Error::usage("ERROR: -T shows samples").try_this("-P or -S in place of -p or -s"));
@@ -127,7 +105,7 @@ pub(super) fn answer(words: impl Iterator<Item = OsString>, host: &Host) -> Resu
         || typed.interval.is_some()
         || typed.has('o') && typed.has('O')
         || counted.iter().any(|one| one.cumulative);
-    let columns = (has_columns && !counted.is_empty()).then(|| PmcstatColumns {
+    let columns = (has_columns && !counted.is_empty()).then(|| Columns {
         counters: counted.into_iter().map(column).collect(),
         pids: pids.clone(),
         command: typed.command.clone(),
@@ -156,7 +134,7 @@ pub(super) fn answer(words: impl Iterator<Item = OsString>, host: &Host) -> Resu
             let output = typed.value('o').filter(|file| *file != "-").map(str::to_owned);
             let output = output.map_or(PmcstatOutput::Error, PmcstatOutput::File);
             let recorded = ExportSource { input: Some(path.into()), ..defaults() };
-            let text = PmcstatStep { log: Some(log), ..printed(&recorded, PmcstatFormat::Records, output) };
+            let text = PmcstatStep { log: Some(log), ..printed(&recorded, Format::Records, output) };
             PmcstatPlan::Steps(vec![recording, text], columns)
         }
     })
@@ -164,7 +142,7 @@ pub(super) fn answer(words: impl Iterator<Item = OsString>, host: &Host) -> Resu
 
 /// Checks the requested counters before settings are appended to their text. Adds the default rate, which
 /// comes from FreeBSD's tables or else is 65536. A clock is sampled at each tick.
-fn check(typed: &mut PmcstatCommandLine, pids: &[u32], host: &Host) -> Result<()> {
+fn check(typed: &mut CommandLine, pids: &[u32], host: &Host) -> Result<()> {
     let scope =
         if pids.is_empty() { MeasurementScope::Command } else { MeasurementScope::Processes(pids.to_vec()) };
     let mut parser = EventParser::new(host).measuring(launch::subject(&scope, &typed.command));
@@ -192,11 +170,11 @@ fn check(typed: &mut PmcstatCommandLine, pids: &[u32], host: &Host) -> Result<()
     Ok(())
 }
 
-fn column(counter: &PmcstatCounter) -> PmcstatColumn {
-    PmcstatColumn {
+fn column(counter: &Counter) -> Column {
+    Column {
         spec: counter.spec.clone(),
         // The log opens separate counters.
-        event: text(&PmcstatCounter { log_exit: false, log_cswitch: false, ..counter.clone() }),
+        event: text(&Counter { log_exit: false, log_cswitch: false, ..counter.clone() }),
         system: counter.system,
         cumulative: counter.cumulative,
     }
@@ -207,7 +185,7 @@ fn nanoseconds(seconds: f64) -> u64 {
 }
 
 /// Converts `-R` to commands that read the recording, one command per output.
-fn read(typed: &PmcstatCommandLine, file: &str) -> Result<Vec<PmcstatStep>> {
+fn read(typed: &CommandLine, file: &str) -> Result<Vec<PmcstatStep>> {
     let refused = [
         ('C', "a log has no counters to show in columns", "pmcstat -C -p …"),
         ('w', "pmc prints a log only once", "pmcstat -T -w …, without -R"),
@@ -261,14 +239,14 @@ fn read(typed: &PmcstatCommandLine, file: &str) -> Result<Vec<PmcstatStep>> {
     }
     if let Some(out) = typed.value('G') {
         let depth = if typed.has('z') { max_stack } else { DEPTH };
-        steps.push(printed(&log, PmcstatFormat::Callers(leaf, depth), to(out)));
+        steps.push(printed(&log, Format::Callers(leaf, depth), to(out)));
     }
     if typed.has('g') {
         // With `-M`, prints which file belongs to which program.
         let folder = typed.value('D').unwrap_or(".");
         steps.push(exported(&log, ExportFormat::Gmon, folder, typed.value('M').map(to)));
     }
-    for (letter, form) in [('m', PmcstatFormat::Functions(leaf)), ('a', PmcstatFormat::Lines)] {
+    for (letter, form) in [('m', Format::Functions(leaf)), ('a', Format::Lines)] {
         steps.extend(typed.value(letter).map(|out| printed(&log, form, to(out))));
     }
     let out = typed.value('o');
@@ -284,7 +262,7 @@ fn read(typed: &PmcstatCommandLine, file: &str) -> Result<Vec<PmcstatStep>> {
         steps.push(PmcstatStep::command(report, out.map_or(PmcstatOutput::Standard, to)));
     } else if steps.is_empty() || out.is_some_and(|_| !"FGMma".chars().any(|of| typed.value(of) == Some("-")))
     {
-        steps.push(printed(&log, PmcstatFormat::Records, out.map_or(PmcstatOutput::Standard, to)));
+        steps.push(printed(&log, Format::Records, out.map_or(PmcstatOutput::Standard, to)));
     }
     if file == "-" && steps.len() > 1 {
         return Err(Error::usage("ERROR: a log on standard input supports only one output")
@@ -321,11 +299,11 @@ fn exported(
 }
 
 /// Returns the step that prints a log in one of pmcstat's formats.
-fn printed(log: &ExportSource, form: PmcstatFormat, output: PmcstatOutput) -> PmcstatStep {
+fn printed(log: &ExportSource, form: Format, output: PmcstatOutput) -> PmcstatStep {
     let fields = match form {
-        PmcstatFormat::Lines => "comm,tid,time,event,ip,sym,srcline",
-        PmcstatFormat::Records => "comm,tid,time,period,event,ip",
-        PmcstatFormat::Functions(_) | PmcstatFormat::Callers(..) => "comm,tid,time,event,ip,sym,dso",
+        Format::Lines => "comm,tid,time,event,ip,sym,srcline",
+        Format::Records => "comm,tid,time,period,event,ip",
+        Format::Functions(_) | Format::Callers(..) => "comm,tid,time,event,ip,sym,dso",
     };
     let script = Box::new(script::ScriptArgs {
         input: log.input.clone(),
@@ -340,7 +318,7 @@ fn printed(log: &ExportSource, form: PmcstatFormat, output: PmcstatOutput) -> Pm
 }
 
 /// Returns the percentage given with `-f`.
-fn threshold(typed: &PmcstatCommandLine) -> Result<Option<f64>> {
+fn threshold(typed: &CommandLine) -> Result<Option<f64>> {
     let percent = |setting: &str| {
         let percent = setting.strip_prefix("threshold=").ok_or_else(|| {
             Error::usage(format!("ERROR: -f {setting} is not supported"))
@@ -356,8 +334,8 @@ fn threshold(typed: &PmcstatCommandLine) -> Result<Option<f64>> {
 /// Returns the step that samples or logs counts: `pmc record` or `pmc top`. `is_quiet` suppresses the summary
 /// line of a recording that is printed as text afterwards.
 fn record(
-    typed: &PmcstatCommandLine,
-    counters: &[&PmcstatCounter],
+    typed: &CommandLine,
+    counters: &[&Counter],
     pids: &[u32],
     log: Option<&str>,
     is_quiet: bool,
@@ -409,7 +387,7 @@ fn record(
 }
 
 /// Returns the event with all its settings, in pmc's syntax.
-fn text(counter: &PmcstatCounter) -> String {
+fn text(counter: &Counter) -> String {
     let mut text = counter.spec.clone();
     let mut add = |is_said: bool, qualifier: &str| {
         if is_said {
@@ -433,7 +411,7 @@ fn text(counter: &PmcstatCounter) -> String {
 }
 
 /// Returns the processes selected by `-t`.
-fn targets(typed: &PmcstatCommandLine, host: &Host) -> Result<Vec<u32>> {
+fn targets(typed: &CommandLine, host: &Host) -> Result<Vec<u32>> {
     let mut pids = Vec::new();
     for target in &typed.targets {
         if let Ok(pid) = target.parse() {
@@ -480,8 +458,7 @@ mod tests {
     #[test]
     fn standard_output_is_written_first() {
         let actions = &actions("-R log -m map -a - -z 3")[..];
-        let [PmcstatAction::Print(lines, PmcstatFormat::Lines), PmcstatAction::Print(functions, _)] = actions
-        else {
+        let [PmcstatAction::Print(lines, Format::Lines), PmcstatAction::Print(functions, _)] = actions else {
             panic!()
         };
         assert_eq!(lines.fields, ["comm,tid,time,event,ip,sym,srcline"]);

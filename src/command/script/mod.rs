@@ -2,7 +2,6 @@
 
 mod dump;
 
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
@@ -10,16 +9,14 @@ use std::sync::Arc;
 use pmc_analysis::analysis::counts::{self, CounterTotal, CountsEvent, RecordedCounts, ThreadCounts};
 use pmc_analysis::analysis::script::{NamedRecording, ScriptLine, ScriptRequest};
 use pmc_analysis::analysis::{has_chains, header, recording_quality};
-use pmc_analysis::session::{Session, ThreadCount};
+use pmc_analysis::session::Session;
 use pmc_command::pager::PagedOutput;
 use pmc_command::progress::Bars;
 use pmc_formats::import;
 use pmc_perfdata::perfdata::Reader;
 use pmc_perfdata::perfdata::feature::ClockData;
-use pmc_perfdata::record::kind;
 use pmc_sys::error::{Error, Exit, Result, say};
 use pmc_text::units::thousands;
-use pmc_view::pmcstat::LoggedKind;
 use pmc_view::script::counts::CountLine;
 use pmc_view::script::{ScriptLayout, ScriptOutput, ScriptWriter};
 
@@ -98,53 +95,6 @@ fn report_omitted(output: &ScriptOutput, lines: u64, out: &mut dyn Write) -> Res
             say::note(format!("{} more samples and records (--limit 0 shows all)", thousands(more)))
         }
     }
-    Ok(())
-}
-
-/// Prints a recording in one of pmcstat's formats.
-///
-/// # Errors
-/// Fails if the recording cannot be read, or the output cannot be written.
-pub(super) fn print_for_pmcstat(
-    input: &Path,
-    mut request: ScriptRequest,
-    form: pmc_view::pmcstat::PmcstatFormat,
-    out: &mut dyn Write,
-) -> Result<()> {
-    let session = Arc::new(Session::open(import::open(input)?)?);
-    if form == pmc_view::pmcstat::PmcstatFormat::Records {
-        request.records.extend([kind::MMAP, kind::MMAP2, kind::COMM, kind::FORK, kind::EXIT]);
-        request.records.extend([kind::LOST, kind::LOST_SAMPLES]);
-    }
-    let holds_slices = counts::holds_slices(&session);
-    let events = session.reader.events().iter().map(|event| pmc_view::pmcstat::LoggedEvent {
-        name: event.name(),
-        kind: match event.attr.period() {
-            0 => LoggedKind::Counted,
-            _ if holds_slices && counts::leads_slices(&event.attr) => LoggedKind::Switches,
-            _ => LoggedKind::Sampled,
-        },
-    });
-    let events = events.collect();
-    let script = NamedRecording::load(session.clone(), &request, &Bars)?;
-    let mut exits: BTreeMap<i32, BTreeMap<usize, u64>> = BTreeMap::new();
-    for ThreadCount { thread, read, .. } in session.reads.iter().filter(|_| !holds_slices) {
-        let sum = exits.entry(thread.pid).or_default().entry(read.event).or_default();
-        *sum = sum.wrapping_add(read.count.value);
-    }
-    let written = |error| Error::output("the log", error);
-    let mut writer = pmc_view::pmcstat::LogWriter::new(form, events, script.places(), exits);
-    writer.begin(out).map_err(written)?;
-    script.entries(&mut |line| {
-        let done = match line {
-            ScriptLine::Sample(entry) => writer.sample(out, entry),
-            ScriptLine::Record(entry, kind, record) => writer.record(out, entry, kind, record),
-            ScriptLine::Dumped(_) | ScriptLine::Torn { .. } => Ok(()),
-        };
-        done.map_err(written)
-    })?;
-    writer.finish(out).and_then(|()| out.flush()).map_err(written)?;
-    script.warn();
     Ok(())
 }
 

@@ -1,44 +1,44 @@
 //! Options of the `pmcstat` personality: FreeBSD's letters, whose order matters.
 //!
 //! A setting applies to every `-p`, `-s`, `-P` and `-S` after it, and a letter without a value toggles its
-//! setting. This module parses the arguments into a [`PmcstatCommandLine`], and checks only the rules that
+//! setting. This module parses the arguments into a [`CommandLine`], and checks only the rules that
 //! apply on every machine.
 
 use std::ffi::OsString;
 
-use super::getopt::{self, InvalidOption, OperandOrder};
+use crate::getopt::{self, InvalidOption, OperandOrder};
 
 /// Option letters; a colon follows each option that takes a value.
 const LETTERS: &str = "ACD:EF:G:ILM:NO:P:R:S:TUWZa:c:def:gi:k:l:m:n:o:p:qr:s:t:u:vw:z:";
 
 /// A requested counter, with the settings that precede it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct PmcstatCounter {
+pub struct Counter {
     /// The event as the user typed it.
-    pub(crate) spec: String,
+    pub spec: String,
     /// Whether the counter is system-wide (`-s`, `-S`).
-    pub(crate) system: bool,
+    pub system: bool,
     /// Whether the counter samples (`-P`, `-S`).
-    pub(crate) samples: bool,
+    pub samples: bool,
     /// CPUs (`-c`): a list, or `*`.
-    pub(crate) cpus: Option<String>,
+    pub cpus: Option<String>,
     /// `-d`.
-    pub(crate) descendants: bool,
+    pub descendants: bool,
     /// `-E`.
-    pub(crate) log_exit: bool,
+    pub log_exit: bool,
     /// `-W`.
-    pub(crate) log_cswitch: bool,
+    pub log_cswitch: bool,
     /// Not `-N`.
-    pub(crate) chains: bool,
+    pub chains: bool,
     /// `-C`.
-    pub(crate) cumulative: bool,
+    pub cumulative: bool,
     /// Sampling rate (`-n`). `None` selects FreeBSD's default, which depends on the event.
-    pub(crate) rate: Option<u64>,
+    pub rate: Option<u64>,
 }
 
-impl PmcstatCounter {
+impl Counter {
     /// Returns the letter of the option that requests this kind of counter.
-    pub(crate) fn letter(&self) -> char {
+    pub fn letter(&self) -> char {
         match (self.system, self.samples) {
             (false, false) => 'p',
             (true, false) => 's',
@@ -50,27 +50,27 @@ impl PmcstatCounter {
 
 /// A parsed command line.
 #[derive(Debug, Default, PartialEq)]
-pub struct PmcstatCommandLine {
+pub struct CommandLine {
     /// The counters, in the order of the command line.
-    pub(crate) counters: Vec<PmcstatCounter>,
+    pub counters: Vec<Counter>,
     /// `-t`: process ids and name patterns.
-    pub(crate) targets: Vec<String>,
+    pub targets: Vec<String>,
     /// `-w` and `-l`, in seconds.
-    pub(crate) interval: Option<f64>,
+    pub interval: Option<f64>,
     #[allow(missing_docs, reason = "explained above")]
-    pub(crate) seconds: Option<f64>,
+    pub seconds: Option<f64>,
     /// The value of the last `-c`, which selects CPUs when a log is read.
-    pub(crate) cpus: Option<String>,
+    pub cpus: Option<String>,
     /// The values of the other letters, in order. If a letter is repeated, its last value counts.
-    pub(crate) values: Vec<(char, String)>,
+    pub values: Vec<(char, String)>,
     /// Option letters that take no value.
-    pub(crate) flags: Vec<char>,
+    pub flags: Vec<char>,
     /// The command with its arguments.
-    pub(crate) command: Vec<OsString>,
+    pub command: Vec<OsString>,
 }
 
 /// The usage message for invalid options.
-pub(crate) const USAGE: &str = "\
+pub const USAGE: &str = "\
 usage: pmcstat [options] [COMMAND [ARG]...]
   -p SPEC, -s SPEC   count in processes, on CPUs        -P SPEC, -S SPEC   sample processes, CPUs
   for the counters after them:
@@ -87,14 +87,14 @@ usage: pmcstat [options] [COMMAND [ARG]...]
     -c LIST, -i TID  some CPUs, one thread     -r DIR  root of files
 ";
 
-impl PmcstatCommandLine {
+impl CommandLine {
     /// Whether the letter was given.
-    pub(crate) fn has(&self, letter: char) -> bool {
+    pub fn has(&self, letter: char) -> bool {
         self.flags.contains(&letter) || self.value(letter).is_some()
     }
 
     /// Returns the value of a letter.
-    pub(crate) fn value(&self, letter: char) -> Option<&str> {
+    pub fn value(&self, letter: char) -> Option<&str> {
         self.values.iter().rev().find(|(of, _)| *of == letter).map(|(_, value)| value.as_str())
     }
 
@@ -104,7 +104,7 @@ impl PmcstatCommandLine {
     /// Returns the message to print for the first invalid option or combination.
     pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, String> {
         let mut typed = Self::default();
-        let mut next = PmcstatCounter { chains: true, ..PmcstatCounter::default() };
+        let mut next = Counter { chains: true, ..Counter::default() };
         let wrong = |wrong| match wrong {
             InvalidOption::Unknown(letter) => format!("illegal option -- {letter}"),
             InvalidOption::NoValue(letter) => format!("option requires an argument -- {letter}"),
@@ -120,7 +120,7 @@ impl PmcstatCommandLine {
         Ok(typed)
     }
 
-    fn flag(&mut self, letter: char, next: &mut PmcstatCounter) {
+    fn flag(&mut self, letter: char, next: &mut Counter) {
         match letter {
             'C' => next.cumulative = !next.cumulative,
             'd' => next.descendants = !next.descendants,
@@ -132,7 +132,7 @@ impl PmcstatCommandLine {
         self.flags.push(letter);
     }
 
-    fn take(&mut self, letter: char, value: String, next: &mut PmcstatCounter) -> Result<(), String> {
+    fn take(&mut self, letter: char, value: String, next: &mut Counter) -> Result<(), String> {
         let seconds = |text: &str| {
             let number = text.parse().ok().filter(|seconds: &f64| seconds.is_finite() && *seconds > 0.0);
             number.ok_or_else(|| format!("Illegal value \"{text}\" of -{letter}: seconds, above 0"))
@@ -140,7 +140,7 @@ impl PmcstatCommandLine {
         match letter {
             'p' | 's' | 'P' | 'S' => {
                 let (system, samples) = (letter.eq_ignore_ascii_case(&'s'), letter.is_ascii_uppercase());
-                self.counters.push(PmcstatCounter { spec: value, system, samples, ..next.clone() });
+                self.counters.push(Counter { spec: value, system, samples, ..next.clone() });
             }
             'c' => {
                 next.cpus = Some(value).filter(|cpus| cpus != "*");
@@ -163,7 +163,7 @@ impl PmcstatCommandLine {
 
     /// Checks the rules of pmcstat(8), in the same order as pmcstat(8).
     fn check(&self) -> Result<(), String> {
-        let any = |of: fn(&PmcstatCounter) -> bool| self.counters.iter().any(of);
+        let any = |of: fn(&Counter) -> bool| self.counters.iter().any(of);
         let [process, system] = [any(|one| !one.system), any(|one| one.system)];
         let [counting, sampling] = [any(|one| !one.samples), any(|one| one.samples)];
         let has = |letters: &str| letters.chars().any(|letter| self.has(letter));
@@ -211,8 +211,8 @@ impl PmcstatCommandLine {
 mod tests {
     use super::*;
 
-    fn read(line: &str) -> Result<PmcstatCommandLine, String> {
-        PmcstatCommandLine::parse(line.split_whitespace().map(OsString::from))
+    fn read(line: &str) -> Result<CommandLine, String> {
+        CommandLine::parse(line.split_whitespace().map(OsString::from))
     }
 
     #[test]

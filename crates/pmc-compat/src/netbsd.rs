@@ -4,7 +4,6 @@
 
 use std::ffi::OsString;
 
-use crate::cli::netbsd::{NetbsdCommand, parse};
 use pmc_command::plan;
 use pmc_events::counter::Levels;
 use pmc_events::counter::counter_set::{CounterReading, CounterSet};
@@ -22,18 +21,52 @@ const USAGE: u8 = 1;
 const CANNOT_START: u8 = 4;
 const NO_COMMAND: u8 = 6;
 
+/// A parsed command line.
+#[derive(Debug, PartialEq, Eq)]
+pub enum CommandLine {
+    /// `-C`: clean up after a `pmc` that was killed.
+    Cancel,
+    /// `-c EVENT COMMAND …`.
+    Count {
+        /// The event as the user typed it.
+        event: String,
+        /// The command with its arguments.
+        command: Vec<OsString>,
+    },
+}
+
+/// Parses the words. Returns `None` if they do not have the form of NetBSD's command.
+///
+/// # Errors
+/// Returns the message to print for an invalid command line.
+pub fn parse(words: &[OsString]) -> Option<Result<CommandLine, &'static str>> {
+    match words.split_first()? {
+        (first, []) if first == "-C" => Some(Ok(CommandLine::Cancel)),
+        (first, _) if first == "-C" => Some(Err("-C stands alone")),
+        (first, rest) if first == "-c" => Some(match rest {
+            [event, command @ ..] if !command.is_empty() => {
+                let event = event.to_string_lossy().into_owned();
+                Ok(CommandLine::Count { event, command: command.to_vec() })
+            }
+            [_] => Err("no command given"),
+            _ => Err("option requires an argument -- c"),
+        }),
+        _ => None,
+    }
+}
+
 /// Runs the command line if it has the form of NetBSD's `pmc`. `words` excludes the program's name.
-pub(super) fn if_old(words: &[OsString]) -> Option<Exit> {
+pub fn if_old(words: &[OsString]) -> Option<Exit> {
     let done = match parse(words)? {
         Err(wrong) => {
             let error = Error::usage(wrong).try_this("pmc -c EVENT COMMAND, or pmc stat --user-kernel");
             Err(error.exit(Exit::Command(USAGE)))
         }
-        Ok(NetbsdCommand::Cancel) => {
+        Ok(CommandLine::Cancel) => {
             say::note("nothing to cancel: the kernel closes counters when their process ends");
             Ok(Exit::Done)
         }
-        Ok(NetbsdCommand::Count { event, command }) => count(&event, command),
+        Ok(CommandLine::Count { event, command }) => count(&event, command),
     };
     Some(done.unwrap_or_else(|error| {
         say::error(&error);
@@ -117,5 +150,28 @@ impl Observer for RefusalCheck<'_> {
 
     fn interval(&mut self, _: &IntervalReadings<'_>) -> Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Option<Result<CommandLine, &'static str>> {
+        parse(&line.split_whitespace().map(OsString::from).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn netbsd_pmc_options_parse() {
+        assert_eq!(read("-C"), Some(Ok(CommandLine::Cancel)));
+        let count = |command: &[&str]| {
+            let command = command.iter().map(OsString::from).collect();
+            Some(Ok(CommandLine::Count { event: "cycles".into(), command }))
+        };
+        assert_eq!(read("-c cycles ls -l"), count(&["ls", "-l"]));
+        assert_eq!(read("-c cycles"), Some(Err("no command given")));
+        assert_eq!(read("-c"), Some(Err("option requires an argument -- c")));
+        assert_eq!(read("-C x"), Some(Err("-C stands alone")));
+        assert_eq!((read("stat -C 0"), read("")), (None, None));
     }
 }

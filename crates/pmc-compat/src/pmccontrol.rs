@@ -3,9 +3,8 @@
 
 use std::ffi::OsString;
 
-use super::words_of;
-use crate::cli::getopt::{self, InvalidOption, OperandOrder};
-use crate::cli::{Command, defaults, info};
+use crate::getopt::{self, InvalidOption, OperandOrder};
+use crate::words_if_named;
 use pmc_sys::error::{Error, Exit, say};
 
 // The exit status for usage errors, from sysexits(3).
@@ -16,15 +15,24 @@ const NAME: &str = "pmccontrol";
 /// Option letters; a colon follows each option that takes a value.
 const LETTERS: &str = "c:d:e:lLs";
 
-/// Returns the pmc command to run if this process was started under the name `pmccontrol`; `None` otherwise.
-pub(super) fn if_named() -> Option<Result<Command, Exit>> {
-    Some(command(words_of(NAME)?).map_err(|error| {
+/// What to print.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum List {
+    /// The counters, and which processes use them (`-l`).
+    Counters,
+    /// The events (`-L`).
+    Events,
+}
+
+/// Returns what to print if this process was started under the name `pmccontrol`; `None` otherwise.
+pub fn if_named() -> Option<Result<List, Exit>> {
+    Some(list(words_if_named(NAME)?).map_err(|error| {
         say::error(&error);
         error.exit_status()
     }))
 }
 
-fn command(words: impl Iterator<Item = OsString>) -> Result<Command, Error> {
+fn list(words: impl Iterator<Item = OsString>) -> Result<List, Error> {
     let usage = |why: String| {
         let instead = "pmccontrol -l (counters), -L (events); docs/coming-from-pmcstat.md";
         Error::usage(format!("ERROR: {why}")).try_this(instead).exit(Exit::Command(USAGE))
@@ -46,8 +54,8 @@ fn command(words: impl Iterator<Item = OsString>) -> Result<Command, Error> {
         Err(error.why(why).try_this(instead).exit(Exit::Command(UNAVAILABLE)))
     };
     match typed[..] {
-        ['l'] => Ok(Command::Info(info::InfoArgs { counters: true, ..defaults() })),
-        ['L'] => Ok(Command::List(defaults())),
+        ['l'] => Ok(List::Counters),
+        ['L'] => Ok(List::Events),
         ['s'] => unavailable(
             's',
             "the kernel has no such statistics for the whole machine, only for each recording",

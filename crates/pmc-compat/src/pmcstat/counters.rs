@@ -1,10 +1,12 @@
 //! Counts events for `pmcstat`'s counter table.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::stderr;
+use std::time::Duration;
 
 use super::OS_ERROR;
-use super::plan::{PmcstatColumn, PmcstatColumns};
+use super::text::CounterTable;
 use pmc_events::counter::Levels;
 use pmc_events::counter::counter_set::{CounterReading, CounterSet};
 use pmc_events::counter::facts::MachineFacts;
@@ -18,10 +20,31 @@ use pmc_sys::host::process::ThreadInfo;
 use pmc_sys::sys::output_file;
 use pmc_sys::sys::process::Streams;
 use pmc_text::terminal;
-use pmc_view::pmcstat::CounterTable;
+
+/// Counters to print in columns.
+pub struct Columns {
+    pub counters: Vec<Column>,
+    pub pids: Vec<u32>,
+    pub command: Vec<OsString>,
+    pub interval_ns: u64,
+    pub timeout: Option<Duration>,
+    pub file: Option<String>,
+}
+
+/// A counter in the table.
+pub struct Column {
+    /// The event as the user typed it.
+    pub spec: String,
+    /// The event in pmc's syntax.
+    pub event: String,
+    /// Whether it counts system-wide.
+    pub system: bool,
+    /// Whether to print totals instead of differences from the previous line.
+    pub cumulative: bool,
+}
 
 /// Counts, and prints the counts, until the run ends.
-pub(super) fn run(plan: &PmcstatColumns, host: &Host) -> Result<Exit> {
+pub fn run(plan: &Columns, host: &Host) -> Result<Exit> {
     let (counted, mut counters) = prepare(plan, host)?;
     let signals = launch::signals(&[])?;
     let setup = CountingSetup {
@@ -42,8 +65,8 @@ pub(super) fn run(plan: &PmcstatColumns, host: &Host) -> Result<Exit> {
 }
 
 /// Counts, and prints the counts, while `record` runs.
-pub(in crate::command) fn beside(
-    plan: &PmcstatColumns,
+pub fn while_recording(
+    plan: &Columns,
     record: impl FnOnce((CountPlan, &mut dyn Observer)) -> Result<Exit>,
 ) -> Result<Exit> {
     let host = Host::live();
@@ -52,7 +75,7 @@ pub(in crate::command) fn beside(
 }
 
 /// Returns the plan for counting, and the observer that prints the counts.
-fn prepare<'a>(plan: &'a PmcstatColumns, host: &'a Host) -> Result<(CountPlan, PmcstatCounters<'a>)> {
+fn prepare<'a>(plan: &'a Columns, host: &'a Host) -> Result<(CountPlan, PmcstatCounters<'a>)> {
     let is_system = plan.counters.iter().all(|counter| counter.system);
     let mut scope = match (is_system, plan.pids.is_empty()) {
         (true, _) => MeasurementScope::Cpus(host.online_cpus()),
@@ -92,7 +115,7 @@ fn prepare<'a>(plan: &'a PmcstatColumns, host: &'a Host) -> Result<(CountPlan, P
 
 struct PmcstatCounters<'a> {
     host: &'a Host,
-    plan: &'a PmcstatColumns,
+    plan: &'a Columns,
     /// For each event, the index of its counter.
     of_counter: Vec<usize>,
     out: File,
@@ -109,7 +132,7 @@ impl Observer for PmcstatCounters<'_> {
     fn opened(&mut self, set: &CounterSet, _: &[ThreadInfo]) -> Result<()> {
         self.scales = set.specs().map(|spec| (spec.scale, spec.takes_counter())).collect();
         let doing = |of: usize| {
-            let PmcstatColumn { spec, system, .. } = &self.plan.counters[of];
+            let Column { spec, system, .. } = &self.plan.counters[of];
             let mode = if *system { "system" } else { "process" };
             format!("ERROR: Cannot allocate {mode}-mode pmc with specification \"{spec}\"")
         };

@@ -1,37 +1,37 @@
 //! Subcommands and options of NetBSD's `tprof(8)`.
 //!
-//! Receives the words after the program's name, and returns [`TprofCommandLine`].
+//! Receives the words after the program's name, and returns [`CommandLine`].
 
 use std::ffi::OsString;
 
-use super::getopt::{self, InvalidOption, OperandOrder};
+use crate::getopt::{self, InvalidOption, OperandOrder};
 
 /// Default file for writing and reading samples.
-pub(crate) const FILE: &str = "tprof.out";
+pub const FILE: &str = "tprof.out";
 
 /// A parsed command line.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct TprofCommandLine {
+pub struct CommandLine {
     /// The subcommand.
-    pub(crate) action: TprofAction,
+    pub action: Subcommand,
     /// `-e`, in pmc's event syntax.
-    pub(crate) events: Vec<String>,
+    pub events: Vec<String>,
     /// `-o`.
-    pub(crate) output: Option<String>,
+    pub output: Option<String>,
     /// `-i`, in milliseconds.
-    pub(crate) interval_ms: Option<u64>,
+    pub interval_ms: Option<u64>,
     /// `-p`.
-    pub(crate) pid: Option<u32>,
+    pub pid: Option<u32>,
     /// Option letters that take no value.
-    pub(crate) flags: Vec<char>,
+    pub flags: Vec<char>,
     /// The command or the file.
-    pub(crate) operands: Vec<OsString>,
+    pub operands: Vec<OsString>,
 }
 
 /// A subcommand.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "tprof's own names")]
-pub(crate) enum TprofAction {
+pub enum Subcommand {
     #[default]
     Help,
     List,
@@ -42,17 +42,17 @@ pub(crate) enum TprofAction {
 }
 
 /// The subcommands with their option letters; a colon follows each option that takes a value.
-const ACTIONS: [(&str, TprofAction, &str); 6] = [
-    ("-h", TprofAction::Help, ""),
-    ("list", TprofAction::List, ""),
-    ("monitor", TprofAction::Monitor, "e:o:"),
-    ("count", TprofAction::Count, "e:i:"),
-    ("analyze", TprofAction::Analyze, "CkLPp:s"),
-    ("top", TprofAction::Top, "ace:i:u"),
+const ACTIONS: [(&str, Subcommand, &str); 6] = [
+    ("-h", Subcommand::Help, ""),
+    ("list", Subcommand::List, ""),
+    ("monitor", Subcommand::Monitor, "e:o:"),
+    ("count", Subcommand::Count, "e:i:"),
+    ("analyze", Subcommand::Analyze, "CkLPp:s"),
+    ("top", Subcommand::Top, "ace:i:u"),
 ];
 
 /// The text of `tprof -h`.
-pub(crate) const USAGE: &str = "\
+pub const USAGE: &str = "\
 usage:
   tprof list
         List the events
@@ -68,7 +68,7 @@ usage:
 OPTION is u (user mode), k (the kernel) or uk. pmc ignores SCALE: the kernel adjusts the period.
 ";
 
-impl TprofCommandLine {
+impl CommandLine {
     /// Parses the words after the program's name.
     ///
     /// # Errors
@@ -92,14 +92,14 @@ impl TprofCommandLine {
             Ok(())
         })?;
         match action {
-            TprofAction::Monitor | TprofAction::Count if typed.operands.is_empty() => {
+            Subcommand::Monitor | Subcommand::Count if typed.operands.is_empty() => {
                 Err(format!("{name}: a command is required"))
             }
-            TprofAction::Count if typed.events.is_empty() => Err("count: -e is required".to_owned()),
-            TprofAction::List | TprofAction::Top if !typed.operands.is_empty() => {
+            Subcommand::Count if typed.events.is_empty() => Err("count: -e is required".to_owned()),
+            Subcommand::List | Subcommand::Top if !typed.operands.is_empty() => {
                 Err(format!("{name} does not accept operands"))
             }
-            TprofAction::Analyze if typed.operands.len() > 1 => {
+            Subcommand::Analyze if typed.operands.len() > 1 => {
                 Err("analyze accepts only one file".to_owned())
             }
             _ => Ok(typed),
@@ -142,8 +142,8 @@ fn event(text: &str) -> Result<String, String> {
 mod tests {
     use super::*;
 
-    fn read(line: &str) -> Result<TprofCommandLine, String> {
-        TprofCommandLine::parse(line.split_whitespace().map(OsString::from))
+    fn read(line: &str) -> Result<CommandLine, String> {
+        CommandLine::parse(line.split_whitespace().map(OsString::from))
     }
 
     #[test]
@@ -154,7 +154,7 @@ mod tests {
         let typed = read("analyze -CLPsk -p 12 file").unwrap();
         assert_eq!((typed.flags.as_slice(), typed.pid), (&['C', 'L', 'P', 's', 'k'][..], Some(12)));
         assert_eq!(read("count -e a -i 0.5 true").unwrap().interval_ms, Some(500));
-        assert_eq!(read("list").unwrap().action, TprofAction::List);
+        assert_eq!(read("list").unwrap().action, Subcommand::List);
         assert_eq!(read("top -acu -i2").unwrap().interval_ms, Some(2000));
     }
 

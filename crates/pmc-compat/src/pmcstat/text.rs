@@ -35,7 +35,7 @@ const GREATEST_DEPTH: usize = 1024;
 
 /// Kind of output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PmcstatFormat {
+pub enum Format {
     /// The log's records.
     Records,
     /// Each sampled address, with its function and the function's start and end.
@@ -77,7 +77,7 @@ pub enum LoggedKind {
 
 #[derive(Debug)]
 pub struct LogWriter<'a> {
-    form: PmcstatFormat,
+    form: Format,
     events: Vec<LoggedEvent>,
     places: &'a AddressFunctions,
     /// Each process's counts at exit, by event.
@@ -89,7 +89,7 @@ pub struct LogWriter<'a> {
 impl<'a> LogWriter<'a> {
     /// Returns a writer for this format. `exits` holds each process's counts at exit, by event.
     pub fn new(
-        form: PmcstatFormat,
+        form: Format,
         events: Vec<LoggedEvent>,
         places: &'a AddressFunctions,
         exits: BTreeMap<i32, BTreeMap<usize, u64>>,
@@ -103,7 +103,7 @@ impl<'a> LogWriter<'a> {
     /// # Errors
     /// Fails if writing fails.
     pub fn begin(&self, out: &mut dyn Write) -> io::Result<()> {
-        let events = self.events.iter().enumerate().filter(|_| self.form == PmcstatFormat::Records);
+        let events = self.events.iter().enumerate().filter(|_| self.form == Format::Records);
         let mut events = events.filter(|(_, event)| event.kind != LoggedKind::Switches);
         events.try_for_each(|(number, event)| {
             writeln!(out, "{:<9} {number:#x} \"{}\"", "allocate", clean(&event.name))
@@ -121,10 +121,10 @@ impl<'a> LogWriter<'a> {
         };
         let is_counted = event.kind == LoggedKind::Counted;
         match self.form {
-            PmcstatFormat::Records if is_counted => self.count(out, "cswval", entry),
-            PmcstatFormat::Records => self.record_of_sample(out, entry),
+            Format::Records if is_counted => self.count(out, "cswval", entry),
+            Format::Records => self.record_of_sample(out, entry),
             _ if is_counted => Ok(()),
-            PmcstatFormat::Functions(name) => {
+            Format::Functions(name) => {
                 let Some(place) = self.frames(entry).next() else { return Ok(()) };
                 let (address, start) = (place.address, place.address.wrapping_sub(place.into));
                 match &place.symbol {
@@ -135,7 +135,7 @@ impl<'a> LogWriter<'a> {
                     }
                 }
             }
-            PmcstatFormat::Lines => {
+            Format::Lines => {
                 for place in self.frames(entry) {
                     let address = place.address;
                     let (file, line) =
@@ -149,7 +149,7 @@ impl<'a> LogWriter<'a> {
                 }
                 writeln!(out, "--")
             }
-            PmcstatFormat::Callers(name, depth) => {
+            Format::Callers(name, depth) => {
                 let places = self.places;
                 let frames = entry.places.iter().filter_map(|number| places.at(*number).last());
                 let mut node = &mut self.callers[entry.event];
@@ -175,7 +175,7 @@ impl<'a> LogWriter<'a> {
         number: u32,
         record: &Record<'_>,
     ) -> io::Result<()> {
-        if self.form != PmcstatFormat::Records {
+        if self.form != Format::Records {
             return Ok(());
         }
         let text = |bytes: &[u8]| clean(&String::from_utf8_lossy(bytes)).into_owned();
@@ -213,13 +213,13 @@ impl<'a> LogWriter<'a> {
     /// Fails if writing fails.
     pub fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
         match self.form {
-            PmcstatFormat::Records => {
+            Format::Records => {
                 while let Some(pid) = self.exits.keys().next().copied() {
                     self.exit(out, pid)?;
                 }
                 writeln!(out, "closelog")
             }
-            PmcstatFormat::Callers(..) => {
+            Format::Callers(..) => {
                 for (event, root) in
                     self.events.iter().zip(&self.callers).filter(|(_, root)| root.samples > 0)
                 {
@@ -232,7 +232,7 @@ impl<'a> LogWriter<'a> {
                 }
                 Ok(())
             }
-            PmcstatFormat::Functions(_) | PmcstatFormat::Lines => Ok(()),
+            Format::Functions(_) | Format::Lines => Ok(()),
         }
     }
 
@@ -389,7 +389,7 @@ mod tests {
         AddressFunction { symbol, dso, address, into, size: 0x2a, ..AddressFunction::default() }
     }
 
-    fn written(form: PmcstatFormat, places: &AddressFunctions, entries: &[ScriptEntry<'_>]) -> String {
+    fn written(form: Format, places: &AddressFunctions, entries: &[ScriptEntry<'_>]) -> String {
         let event = LoggedEvent { name: "clock.hard".to_owned(), kind: LoggedKind::Sampled };
         let exits = BTreeMap::from([(7, BTreeMap::from([(0, 88)]))]);
         let mut writer = LogWriter::new(form, vec![event], places, exits);
@@ -418,27 +418,27 @@ mod tests {
         };
         let entries = [entry(&[0, 1]), entry(&[0, 1]), entry(&[0]), entry(&[2])];
         let of = |form| written(form, &places, &entries);
-        let records = of(PmcstatFormat::Records);
+        let records = of(Format::Records);
         let lines: Vec<&str> = records.lines().collect();
         assert_eq!(lines[0], "allocate  0x0 \"clock.hard\"");
         assert_eq!(lines[1..4], ["callchain 7 0x0 1 2 u", "...       0x401136", "...       0x401170"]);
         assert_eq!(lines[lines.len() - 2..], ["exitval   0x0 7 88", "closelog"]);
         let name = LeafName::Symbol;
-        let functions = of(PmcstatFormat::Functions(name));
+        let functions = of(Format::Functions(name));
         assert_eq!(functions.lines().next(), Some("0x401136 leaf 0x401126 0x401150"));
         assert!(functions.ends_with("0xdead <unknown> 0x0 0x0\n"), "{functions}");
-        let offset = of(PmcstatFormat::Functions(LeafName::WithOffset));
+        let offset = of(Format::Functions(LeafName::WithOffset));
         assert!(offset.starts_with("0x401136 leaf+0x10 "), "{offset}");
-        let lines = of(PmcstatFormat::Lines);
+        let lines = of(Format::Lines);
         assert!(lines.starts_with("0x401136 leaf ??:0\n0x401170 main /src/a.c:20\n--\n"), "{lines}");
-        let callers = of(PmcstatFormat::Callers(name, DEPTH));
+        let callers = of(Format::Callers(name, DEPTH));
         assert!(
             callers.starts_with(
                 "@ clock.hard [4 samples]\n\n75.00%  [3]        leaf @ /bin/program\n 66.67%  [2]         main\n\n"
             ),
             "{callers}"
         );
-        let leaf = of(PmcstatFormat::Callers(name, 1));
+        let leaf = of(Format::Callers(name, 1));
         assert!(!leaf.contains("main") && leaf.contains("25.00%  [1]        0xdead\n"), "{leaf}");
     }
 }

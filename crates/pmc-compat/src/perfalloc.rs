@@ -6,14 +6,18 @@
 //! With COMMAND, the processes have the same roles as in the original: the started process becomes COMMAND,
 //! and a child holds the lock. One bug is fixed, since no script can rely on it: in the original, the child
 //! runs forever if the command exits before the child has asked to be notified.
+//!
+//! As in glibc, options may appear between operands. The options of COMMAND are therefore interpreted as
+//! options of perfalloc, unless `--` precedes them or `POSIXLY_CORRECT` is set. An option that ends the program
+//! (`-h`, `-v` or an invalid one) takes effect immediately, and the words after it are not parsed.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::cli::perfalloc::{PerfallocCommand, PerfallocOptions, parse};
+use crate::getopt::{self, InvalidOption, OperandOrder};
 use pmc_events::counter::reservation::{self, LockFile};
 use pmc_sys::error::{Error, Exit, Result, message, say};
 use pmc_sys::host::Host;
@@ -25,8 +29,58 @@ const NAME: &str = "perfalloc";
 /// The signals that end a reservation.
 const ENDING: [i32; 2] = [signal::INT, signal::HUP];
 
+/// A parsed command line.
+#[derive(Debug, PartialEq, Eq)]
+pub enum CommandLine {
+    /// `-h`.
+    Help,
+    /// `-v`.
+    Version,
+    /// An invalid option. The string is getopt's message without the program's name.
+    Wrong(String),
+    /// Reserve the counters.
+    Reserve(Settings),
+}
+
+/// What to reserve, and how long.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Whether to run in the background: whether `-d` is the last of the options `-d` and `-D`.
+    pub background: bool,
+    /// `-f FILE`.
+    pub file: Option<PathBuf>,
+    /// The operands: the command.
+    pub command: Vec<OsString>,
+}
+
+/// Parses the words after the program's name.
+pub fn parse(words: impl IntoIterator<Item = OsString>, posixly_correct: bool) -> CommandLine {
+    let order = if posixly_correct { OperandOrder::OptionsFirst } else { OperandOrder::Permuted };
+    let wrong = |wrong| {
+        CommandLine::Wrong(match wrong {
+            InvalidOption::Unknown(letter) => format!("invalid option -- '{letter}'"),
+            InvalidOption::NoValue(letter) => format!("option requires an argument -- '{letter}'"),
+        })
+    };
+    let mut typed = Settings::default();
+    let operands = getopt::read(words, "dDf:hv", order, wrong, |letter, value| {
+        match letter {
+            'd' => typed.background = true,
+            'D' => typed.background = false,
+            'h' => return Err(CommandLine::Help),
+            'v' => return Err(CommandLine::Version),
+            _ => typed.file = value.map(PathBuf::from),
+        }
+        Ok(())
+    });
+    match operands {
+        Ok(command) => CommandLine::Reserve(Settings { command, ..typed }),
+        Err(ended) => ended,
+    }
+}
+
 /// Runs `perfalloc` if this process was started under that name; returns `None` otherwise.
-pub(super) fn main_if_named() -> Option<Exit> {
+pub fn main_if_named() -> Option<Exit> {
     let mut words = std::env::args_os();
     let program = words.next()?;
     if Path::new(&program).file_name() != Some(OsStr::new(NAME)) {
@@ -34,15 +88,15 @@ pub(super) fn main_if_named() -> Option<Exit> {
     }
     let program = program.to_string_lossy();
     let result = match parse(words, std::env::var_os("POSIXLY_CORRECT").is_some()) {
-        PerfallocCommand::Help => print(&usage(&program)).map(|()| Exit::Done),
-        PerfallocCommand::Version => {
+        CommandLine::Help => print(&usage(&program)).map(|()| Exit::Done),
+        CommandLine::Version => {
             print(&format!("{NAME} {}\n", env!("CARGO_PKG_VERSION"))).map(|()| Exit::Done)
         }
-        PerfallocCommand::Wrong(words) => {
+        CommandLine::Wrong(words) => {
             say::plainly(format!("{program}: {words}"));
             print(&usage(&program)).map(|()| Exit::Failure)
         }
-        PerfallocCommand::Reserve(typed) => reserve(typed),
+        CommandLine::Reserve(typed) => reserve(typed),
     };
     Some(result.unwrap_or_else(|error| {
         if !error.is_quiet() {
@@ -74,7 +128,7 @@ fn print(text: &str) -> Result<()> {
     io::stdout().write_all(text.as_bytes()).map_err(|error| Error::output("standard output", error))
 }
 
-fn reserve(typed: PerfallocOptions) -> Result<Exit> {
+fn reserve(typed: Settings) -> Result<Exit> {
     let path = typed.file.unwrap_or_else(|| LockFile::default_path(&Host::live()));
     match typed.command.split_first() {
         Some((command, arguments)) => beside(command, arguments, &path),
@@ -150,4 +204,40 @@ fn words(error: reservation::ReservationError) -> Error {
 
 fn failed(call: &str, error: &io::Error) -> Error {
     Error::new(format!("{call}: {}", message(error)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str, posixly_correct: bool) -> CommandLine {
+        parse(line.split_whitespace().map(OsString::from), posixly_correct)
+    }
+
+    fn reserve(background: bool, file: &str, command: &[&str]) -> CommandLine {
+        let file = (!file.is_empty()).then(|| file.into());
+        CommandLine::Reserve(Settings {
+            background,
+            file,
+            command: command.iter().map(OsString::from).collect(),
+        })
+    }
+
+    #[test]
+    fn options_may_follow_operands() {
+        assert_eq!(read("ls -d -f x dir", false), reserve(true, "x", &["ls", "dir"]));
+        assert_eq!(read("ls -d dir", true), reserve(false, "", &["ls", "-d", "dir"]));
+        assert_eq!(read("-dD -- ls -d", false), reserve(false, "", &["ls", "-d"]));
+        assert_eq!(read("a -- -d -- b", false), reserve(false, "", &["a", "-d", "--", "b"]));
+        assert_eq!(read("-dfx - y", false), reserve(true, "x", &["-", "y"]));
+    }
+
+    #[test]
+    fn first_terminating_option_wins() {
+        assert_eq!(read("-hv", false), CommandLine::Help);
+        assert_eq!(read("-v -x", false), CommandLine::Version);
+        assert_eq!(read("ls -l", false), CommandLine::Wrong("invalid option -- 'l'".into()));
+        assert_eq!(read("--help", false), CommandLine::Wrong("invalid option -- '-'".into()));
+        assert_eq!(read("-f", false), CommandLine::Wrong("option requires an argument -- 'f'".into()));
+    }
 }
