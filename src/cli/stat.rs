@@ -20,6 +20,7 @@ use pmc_command::values;
 use pmc_command::warning::CommandWarning;
 use pmc_events::counter::Levels;
 use pmc_events::counter::metric_events::MetricEventGrouping;
+use pmc_recording::recording::control::ControlChannel;
 use pmc_recording::recording::plan::{Delay, MeasurementScope};
 use pmc_recording::recording::stat_request::{
     CgroupChoice, ComparedCommand, EventSelection, Repeat, StatRequest, StatTiming,
@@ -456,7 +457,7 @@ pub(crate) struct CountArgs {
 
     /// Read commands (enable, disable, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]
     #[arg(long, value_name = "fd:…|fifo:…", help_heading = "Time", hide_short_help = true)]
-    pub(crate) control: Option<String>,
+    pub(crate) control: Option<ControlChannel>,
 
     /// Whether to reserve the hardware counters, or to yield to other reservations: auto, check, require,
     /// yield, off

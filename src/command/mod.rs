@@ -328,7 +328,7 @@ fn run(cli: Cli, settings: &Config, columns: Option<&Columns>) -> Result<Exit> {
         }
         Command::Info(typed) => info::run(&typed),
         Command::Report(typed) => report::run(&typed.request()?),
-        Command::Top(typed) => top::run(top::TopPlan::new(&typed, &Host::live())?),
+        Command::Top(typed) => top::run(typed.request(&Host::live())?),
         Command::Trace(typed) => {
             let mut plan = trace::TraceCommandPlan::new(&typed, &Host::live())?;
             let Some((request, _file)) = plan.take_recording() else { return trace::run(&plan) };

@@ -112,7 +112,7 @@ pub(super) fn run(
     let file =
         FilePlan { stat_config: counts::config(request.aggregation, 0, request.scale), ..FilePlan::of(path) };
     let signals = launch::signals(&[])?;
-    let mut control = request.control.as_deref().map(Control::open).transpose()?;
+    let mut control = request.control.as_ref().map(Control::open).transpose()?;
     let streams = if file.is_stream() { Streams::OutputToError } else { Streams::Shared };
     let held = launch::hold_for(&sample.run_schedule, streams)?;
     let groups = groups.into_iter().map(|group| (group, None)).collect();

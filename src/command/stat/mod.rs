@@ -128,7 +128,7 @@ fn run_with(
     }
     let mut session = StatSession {
         signals: launch::signals(&[signal::USR1])?,
-        control: request.control.as_deref().map(Control::open).transpose()?,
+        control: request.control.as_ref().map(Control::open).transpose()?,
         printer,
         cgroups: wanted.cgroup_names(),
         passes: if request.repeat.exact { passes } else { vec![(0..groups.len()).collect()] },

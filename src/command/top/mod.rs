@@ -1,19 +1,19 @@
 //! `pmc top`: a live profile.
 //!
 //! ```text
-//! plan ──► sampler (thread): rings ─► Live ─► names (thread), snapshot, answer ─► stdio: tables │ the screen
+//! request ──► sampler (thread): rings ─► Live ─► names (thread), snapshot, answer ─► stdio: tables │ the screen
 //! ```
-//! [`plan`] interprets the options. [`pmc_recording::recording::live`] opens the events and drains the ring
+//! [`request`] interprets the options. [`pmc_recording::recording::live`] opens the events and drains the ring
 //! buffers, and [`pmc_analysis::analysis::live`] resolves names and answers queries. [`stdio`] prints text,
 //! [`watch`] is the screen's engine, and [`export`] writes files. This file chooses between text and the
 //! screen.
 
 mod export;
-mod plan;
+mod request;
 mod stdio;
 mod watch;
 
-pub(super) use self::plan::TopPlan;
+pub(super) use self::request::TopRequest;
 use pmc_analysis::analysis::live::names;
 use pmc_analysis::analysis::live::snapshot::SnapshotMaker;
 use pmc_command::screen;
@@ -30,24 +30,24 @@ use pmc_sys::sys::signal::{self, Signals};
 ///
 /// # Errors
 /// Fails if an option is invalid, an event cannot be opened, or the output cannot be written.
-pub(super) fn run(mut plan: TopPlan) -> Result<Exit> {
+pub(super) fn run(mut request: TopRequest) -> Result<Exit> {
     memory::stay_small();
-    open::check_frequency(&mut plan.live.sample, &Host::live())?;
-    match screen::is_there() && !plan.stdio {
-        true => watch::run(plan),
-        false if plan.tui => Err(Error::usage("--tui requires a terminal").try_this("--stdio")),
-        false => tables(&plan),
+    open::check_frequency(&mut request.live.sample, &Host::live())?;
+    match screen::is_there() && !request.stdio {
+        true => watch::run(request),
+        false if request.tui => Err(Error::usage("--tui requires a terminal").try_this("--stdio")),
+        false => tables(&request),
     }
 }
 
-fn tables(plan: &TopPlan) -> Result<Exit> {
+fn tables(request: &TopRequest) -> Result<Exit> {
     let signals = Signals::catch(&signal::ENDING).map_err(|error| Error::io("catching signals", error))?;
-    let (mut requests, names) = names::start(plan.names.clone())?;
+    let (mut requests, names) = names::start(request.names.clone())?;
     let sampler =
-        Sampler::start(plan.live.clone(), Box::new(move |live, is_last| requests.ask(live, is_last)))?;
+        Sampler::start(request.live.clone(), Box::new(move |live, is_last| requests.ask(live, is_last)))?;
     credentials::keep_for_reading();
-    let mut maker = SnapshotMaker::new(sampler.state.clone(), names.clone(), plan.snapshots.clone());
-    let exit = stdio::run(plan, &sampler.state, &mut maker, &names, &signals);
+    let mut maker = SnapshotMaker::new(sampler.state.clone(), names.clone(), request.snapshots.clone());
+    let exit = stdio::run(request, &sampler.state, &mut maker, &names, &signals);
     let stopped = sampler.stop();
     exit.and_then(|exit| stopped.map(|ended| exit_of(exit, ended)))
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::plan::TopPlan;
+use super::request::TopRequest;
 use pmc_analysis::analysis::live::names::NameLookup;
 use pmc_analysis::analysis::live::snapshot::SnapshotMaker;
 use pmc_analysis::session::live::LiveState;
@@ -24,16 +24,16 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// Prints tables until sampling ends.
 pub(super) fn run(
-    plan: &TopPlan,
+    request: &TopRequest,
     shared: &LiveState,
     maker: &mut SnapshotMaker,
     names: &NameLookup,
     signals: &Signals,
 ) -> Result<Exit> {
     let start = Instant::now();
-    let end = plan.timeout.map(|timeout| start + timeout);
+    let end = request.timeout.map(|timeout| start + timeout);
     let mut last = None;
-    let mut next = start + plan.live.delay;
+    let mut next = start + request.live.delay;
     loop {
         let until = end.map_or(next, |end| end.min(next));
         let caught = wait(signals, shared, until)?;
@@ -48,29 +48,29 @@ pub(super) fn run(
         // After one of these signals, do not print another table.
         if !matches!(caught, Some(signal::TERM | signal::HUP)) {
             let mut snapshot = maker.take(last.take());
-            let answer = maker.answer(&snapshot, &plan.query);
+            let answer = maker.answer(&snapshot, &request.query);
             let head = maker.head(&snapshot, 0);
             let mut out = BufWriter::with_capacity(1 << 14, stdout().lock());
-            let write = if plan.json { pmc_view::top::write_json } else { pmc_view::top::write };
-            write(&mut out, &head, &answer.profile, &plan.layout)
+            let write = if request.json { pmc_view::top::write_json } else { pmc_view::top::write };
+            write(&mut out, &head, &answer.profile, &request.layout)
                 .and_then(|()| out.flush())
                 .map_err(|error| Error::output("the table", error))?;
             snapshot.release();
-            maker.end_interval(plan.retention);
+            maker.end_interval(request.retention);
             last = Some(snapshot);
         }
         match caught {
             Some(signal::INT) => return Ok(Exit::Done),
             Some(signal) => return Ok(Exit::Interrupted(signal)),
             None if is_last => {
-                if shared.is_over() && plan.live.sample.run_schedule.command.is_empty() {
+                if shared.is_over() && request.live.sample.run_schedule.command.is_empty() {
                     say::warn(CommandWarning::TargetsEnded);
                 }
                 return Ok(Exit::Done);
             }
             None => {}
         }
-        next += plan.live.delay;
+        next += request.live.delay;
         // If the reader of the output was slow, skip the missed intervals instead of catching up.
         next = next.max(Instant::now());
     }

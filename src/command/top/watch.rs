@@ -15,7 +15,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use super::export;
-use super::plan::TopPlan;
+use super::request::TopRequest;
 use pmc_analysis::analysis::annotate::listing::ListingOptions;
 use pmc_analysis::analysis::live::listing::{FunctionSamples, ListingBuilder};
 use pmc_analysis::analysis::live::names::{self, EARLY, NameLookup};
@@ -48,27 +48,28 @@ const DELAYS: (Duration, Duration) = (Duration::from_millis(125), Duration::from
 const BRANCH: f64 = 0.001;
 
 /// Shows the screen until the user quits.
-pub(super) fn run(mut plan: TopPlan) -> Result<Exit> {
-    plan.distinguish_threads();
-    let background = plan.background;
+pub(super) fn run(mut request: TopRequest) -> Result<Exit> {
+    request.distinguish_threads();
+    let background = request.background;
     let inbox = Inbox::default();
     screen::catch_signals(inbox.waker())?;
-    let (mut requests, names) = names::start(plan.names.clone())?;
+    let (mut requests, names) = names::start(request.names.clone())?;
     // Keep the command's output off the screen.
-    plan.live.streams = Streams::OffTerminal;
+    request.live.streams = Streams::OffTerminal;
     let sampler =
-        Sampler::start(plan.live.clone(), Box::new(move |live, is_last| requests.ask(live, is_last)))?;
+        Sampler::start(request.live.clone(), Box::new(move |live, is_last| requests.ask(live, is_last)))?;
     credentials::keep_for_reading();
-    let maker = SnapshotMaker::new(sampler.state.clone(), names.clone(), plan.snapshots);
-    let row_limit = plan.layout.row_limit / 100.0;
-    let first = Query { event: Some(0), limit: BRANCH, row_limit, ..plan.query };
-    let status = EngineStatus { title: title(&plan.live.sample), is_live: true, ..EngineStatus::default() };
+    let maker = SnapshotMaker::new(sampler.state.clone(), names.clone(), request.snapshots);
+    let row_limit = request.layout.row_limit / 100.0;
+    let first = Query { event: Some(0), limit: BRANCH, row_limit, ..request.query };
+    let status =
+        EngineStatus { title: title(&request.live.sample), is_live: true, ..EngineStatus::default() };
     let board = Board::new(inbox.waker(), status);
     let (engine, jobs) = EngineHandle::new(board.clone());
     let (wanted, functions) = channel();
     {
         let board = board.clone();
-        let (options, how) = (plan.names.options, plan.code);
+        let (options, how) = (request.names.options, request.code);
         std::thread::spawn(move || list(&functions, options, how, &board));
     }
     let start = Instant::now();
@@ -76,13 +77,13 @@ pub(super) fn run(mut plan: TopPlan) -> Result<Exit> {
         shared: sampler.state.clone(),
         rates: sampler.rates.clone(),
         names,
-        retention: plan.retention,
-        fading: match plan.retention {
+        retention: request.retention,
+        fading: match request.retention {
             Retention::Lasts => Retention::Decays,
             fading => fading,
         },
-        layout: plan.layout,
-        delay: plan.live.delay,
+        layout: request.layout,
+        delay: request.live.delay,
         maker,
         board: board.clone(),
         code: wanted,
@@ -90,16 +91,16 @@ pub(super) fn run(mut plan: TopPlan) -> Result<Exit> {
         snapshot: None,
         is_frozen: false,
         row_history: RowHistory::default(),
-        over: match plan.live.sample.scope {
-            _ if !plan.live.sample.run_schedule.command.is_empty() => "ENDED: the command has ended",
+        over: match request.live.sample.scope {
+            _ if !request.live.sample.run_schedule.command.is_empty() => "ENDED: the command has ended",
             MeasurementScope::Cpus(_) => "ENDED: press q for the reason",
             _ => "ENDED: all sampled processes have ended",
         },
         start,
         first: FIRST.iter(),
         next: start,
-        next_turn: start + plan.live.delay,
-        end: plan.timeout.map(|timeout| start + timeout),
+        next_turn: start + request.live.delay,
+        end: request.timeout.map(|timeout| start + timeout),
         head: LiveHeader::default(),
     };
     work.plan_next();

@@ -198,7 +198,7 @@ fn trace_options_request_a_trace() {
         (&["--aux-sample=100K"], "exceeds the maximum size of a sample"),
         (&["-m", "128,4M"], "require an event with an AUX buffer"),
         (&["-S=1M"], "require an event with an AUX buffer"),
-        (&["-S=much"], "-S much: not a valid size"),
+        (&["-S=much"], "-S=much: not a valid size"),
     ] {
         let ran = kit::run(&[&["record", "-e", "cpu-clock"], options, &["--", "true"]].concat());
         ran.expect(2).says(&["pmc: ", words, "try: "]);

@@ -9,6 +9,7 @@ use clap::{ArgAction, Args};
 
 use crate::record::RecordDisplay;
 use crate::values::{self, one_of};
+use pmc_recording::recording::control::ControlChannel;
 use pmc_recording::recording::file::finished_files::names_file;
 use pmc_recording::recording::plan::{BuildIdChoice, FilePlan, RecordRequest, Rotation, Synthesis};
 use pmc_recording::recording::ring_size::RingSize;
@@ -89,7 +90,7 @@ pub struct RecordingOptions {
     /// Read commands (enable, disable, freq, period, move, snapshot, ping, stop) from a descriptor or FIFO:
     /// fd:CTL[,ACK] or fifo:CTL[,ACK]
     #[arg(long, value_name = "fd:…|fifo:…", help_heading = "Duration", hide_short_help = true)]
-    pub control: Option<String>,
+    pub control: Option<ControlChannel>,
 
     /// Append the date and time to the file name
     #[arg(long, help_heading = "Output", hide_short_help = true)]
@@ -156,7 +157,7 @@ impl RecordingOptions {
         let snapshot_area = self.snapshot.and_then(|size| size.0).map(RingSize::of_bytes);
         sample.aux_area = sample.aux_area.or(snapshot_area);
         request.realtime = self.realtime;
-        request.control.clone_from(&self.control);
+        request.control = self.control.clone();
         request.file = self.file(carries_ids)?;
         Ok(())
     }

@@ -4,14 +4,16 @@
 //! Receives bytes; returns [`ControlCommand`]s. Answers each order with a line on ACK: `ack` (as in perf) if
 //! the order was carried out, otherwise `refused:` and the reason.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+use std::str::FromStr;
 
 use super::warning::RecordingWarning;
 use pmc_events::counter::change::EventChange;
-use pmc_sys::error::{Error, Result, say};
+use pmc_sys::error::{Error, Exit, Result, say};
 use pmc_sys::sys::descriptor;
 
 /// An order from the other process.
@@ -117,41 +119,71 @@ impl OrderLines {
     }
 }
 
-impl Control {
-    /// Opens the channel given in the option's text.
-    ///
-    /// # Errors
-    /// Fails if the text is malformed, or the FIFO or descriptor cannot be opened.
-    pub fn open(text: &str) -> Result<Self> {
+/// The two ends of a control channel, as typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ControlChannel {
+    /// Where orders arrive.
+    orders: ControlEnd,
+    /// Where pmc answers.
+    answers: Option<ControlEnd>,
+}
+
+/// One end of a control channel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum ControlEnd {
+    /// An open descriptor.
+    Descriptor(i32),
+    /// The path of a FIFO.
+    Fifo(PathBuf),
+}
+
+impl FromStr for ControlChannel {
+    type Err = Error;
+
+    /// Parses `fd:CTL[,ACK]` or `fifo:CTL[,ACK]`.
+    fn from_str(text: &str) -> Result<Self> {
         let wrong = || {
-            Error::usage(format!("--control {text}: expected fd:CTL[,ACK] or fifo:CTL[,ACK]"))
+            Error::usage("expected fd:CTL[,ACK] or fifo:CTL[,ACK]")
                 .try_this("mkfifo ctl ack && pmc … --control fifo:ctl,ack …")
         };
         let (kind, ends) = text.split_once(':').ok_or_else(wrong)?;
-        let (orders, acknowledge) = ends.split_once(',').map_or((ends, None), |(o, a)| (o, Some(a)));
-        let open = |end: &str| -> Result<std::fs::File> {
-            match kind {
-                "fd" => {
-                    let number = end.parse().map_err(|_| wrong())?;
-                    descriptor::duplicate(number).map_err(|e| {
-                        Error::io(format!("--control: descriptor {number}"), e)
-                            .exit(pmc_sys::error::Exit::Usage)
-                    })
-                }
-                // Open the FIFO for both reading and writing. Otherwise, opening would block until there is a
-                // writer, and reading would return end of file between two writers.
-                "fifo" => OpenOptions::new()
-                    .read(true)
-                    .write(true)
-                    .custom_flags(descriptor::NONBLOCK)
-                    .open(end)
-                    .map_err(|e| Error::io(format!("--control: opening `{end}`"), e)),
-                _ => Err(wrong()),
-            }
+        let (orders, answers) = ends.split_once(',').map_or((ends, None), |(o, a)| (o, Some(a)));
+        let end = |end: &str| match kind {
+            "fd" => end.parse().map(ControlEnd::Descriptor).map_err(|_| wrong()),
+            "fifo" => Ok(ControlEnd::Fifo(end.into())),
+            _ => Err(wrong()),
         };
+        Ok(Self { orders: end(orders)?, answers: answers.map(end).transpose()? })
+    }
+}
+
+impl ControlEnd {
+    fn open(&self) -> Result<File> {
+        match self {
+            Self::Descriptor(number) => descriptor::duplicate(*number).map_err(|error| {
+                Error::io(format!("--control: descriptor {number}"), error).exit(Exit::Usage)
+            }),
+            // Open the FIFO for both reading and writing. Otherwise, opening would block until there is a writer,
+            // and reading would return end of file between two writers.
+            Self::Fifo(path) => OpenOptions::new()
+                .read(true)
+                .write(true)
+                .custom_flags(descriptor::NONBLOCK)
+                .open(path)
+                .map_err(|error| Error::io(format!("--control: opening `{}`", path.display()), error)),
+        }
+    }
+}
+
+impl Control {
+    /// Opens the channel.
+    ///
+    /// # Errors
+    /// Fails if the FIFO or descriptor cannot be opened.
+    pub fn open(channel: &ControlChannel) -> Result<Self> {
         let control = Self {
-            orders: open(orders)?,
-            acknowledge: acknowledge.map(open).transpose()?,
+            orders: channel.orders.open()?,
+            acknowledge: channel.answers.as_ref().map(ControlEnd::open).transpose()?,
             lines: OrderLines::default(),
             closed: false,
         };
@@ -257,7 +289,7 @@ mod tests {
         rustix::pipe::fcntl_setpipe_size(&writer, 1 << 20).expect("a pipe of 1 MiB");
         writer.write_all("ping\n".repeat(100_000).as_bytes()).expect("it has room");
         let text = format!("fd:{}", std::os::fd::AsRawFd::as_raw_fd(&reader));
-        let mut control = Control::open(&text).expect("a channel");
+        let mut control = Control::open(&text.parse().expect("a channel")).expect("an open channel");
         let first = control.orders().expect("orders").len();
         assert!(first <= MOST_AT_ONCE.div_ceil(5) + (8 << 10), "{first}");
         let mut all = first;

@@ -21,6 +21,7 @@ use pmc_sys::host::tracer::Tracer;
 use pmc_sys::sys::{clock, output_file};
 use pmc_text::units::{MS, parse_duration, parse_size};
 
+use super::control::ControlChannel;
 use super::ring_size::RingSize;
 
 /// A recording to make. The default records cycles of the command into `perf.data`.
@@ -30,8 +31,8 @@ pub struct RecordRequest {
     pub sample: SamplePlan,
     /// Where the records go.
     pub file: FilePlan,
-    /// Descriptor or FIFO from which to read control commands.
-    pub control: Option<String>,
+    /// Descriptors or FIFOs from which to read control commands.
+    pub control: Option<ControlChannel>,
     /// Real-time priority of the thread that reads the rings.
     pub realtime: Option<i32>,
     /// Name or ID of the persistent entry that provides the events, if any.

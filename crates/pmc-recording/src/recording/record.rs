@@ -79,7 +79,7 @@ pub fn record(
     targets::include_descendants(&mut sample.scope, groups.iter().flat_map(|(group, _)| &group.events))?;
     let mut prepared = reserve(sample.reserve, groups.iter().map(|(group, _)| group), &host)?;
     let signals = launch::signals(&[signal::USR1, signal::USR2])?;
-    let mut control = control.as_deref().map(Control::open).transpose()?;
+    let mut control = control.as_ref().map(Control::open).transpose()?;
     // If the recording is a stream, only pmc may write to it, because the reader would parse the command's
     // output as records.
     let hidden = hides_output.then(|| OutputPipe::open(None)).transpose();

@@ -8,6 +8,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::control::ControlChannel;
 use super::plan::{Delay, MeasurementScope};
 use pmc_analysis::profile::counts::Aggregation;
 use pmc_analysis::profile::gate::GateCondition;
@@ -45,7 +46,7 @@ pub struct StatRequest {
     /// Whether the counts of multiplexed events are scaled to the full time.
     pub scale: bool,
     /// The control channel: `fd:CTL[,ACK]` or `fifo:CTL[,ACK]`.
-    pub control: Option<String>,
+    pub control: Option<ControlChannel>,
     /// How to treat reservations of the hardware counters by other programs.
     pub reserve: Policy,
     /// Whether to print details: the opened events and unscaled counts.

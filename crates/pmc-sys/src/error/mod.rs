@@ -196,10 +196,11 @@ impl Error {
         self.try_this(Advice::about(option, remedy))
     }
 
-    /// Names the option that has this value, unless the message contains the value.
+    /// Names the option that has this value, unless the message quotes the value.
     #[must_use]
     pub fn of_option(mut self, option: &str, value: &str) -> Self {
-        if !self.doing.contains(value) {
+        let quoted = [format!("`{value}`"), format!("{value:?}")];
+        if !quoted.iter().any(|quoted| self.doing.contains(quoted)) {
             self.doing = format!("{option}{value}: {}", self.doing);
         }
         self

@@ -1,4 +1,4 @@
-//! Converts the parsed options of `pmc top` into a [`TopPlan`].
+//! Converts the parsed options of `pmc top` into a [`TopRequest`].
 //!
 //! Checks the rules that clap cannot express. Options shared with `record` ([`sampling_options`]) have the
 //! same meaning in both commands.
@@ -36,8 +36,8 @@ use pmc_text::terminal::theme::Background;
 use pmc_view::report::row_layout::RowLayout;
 use pmc_view::report::{EventGrouping, ReportLayout};
 
-/// Settings of `pmc top`.
-pub(in crate::command) struct TopPlan {
+/// What to sample, and how to show it.
+pub(in crate::command) struct TopRequest {
     /// The targets and events to sample.
     pub(super) live: LivePlan,
     pub(super) names: NameOptions,
@@ -65,8 +65,13 @@ const KEYS: [SortKey; 2] = [SortKey::Dso, SortKey::Symbol];
 /// Minimum size of a branch in the tree, in percent.
 const BRANCH: f64 = 2.0;
 
-impl TopPlan {
-    pub(in crate::command) fn new(typed: &TopArgs, host: &Host) -> Result<Self> {
+impl TopArgs {
+    /// Converts the options. Warns about options without effect.
+    ///
+    /// # Errors
+    /// Fails if options contradict each other, or a target does not exist.
+    pub(in crate::command) fn request(&self, host: &Host) -> Result<TopRequest> {
+        let typed = self;
         let RowLayout { mut keys, trace_fields, columns, added, ranks, are_usual, .. } =
             RowLayout::new(&typed.sort, &typed.fields)?;
         if !trace_fields.is_empty() {
@@ -109,7 +114,7 @@ impl TopPlan {
         }
         let has = |key| keys.contains(&key);
         let comms = listed(&typed.comms);
-        Ok(Self {
+        Ok(TopRequest {
             live: LivePlan {
                 sample,
                 query: SampleQuery {
@@ -198,7 +203,9 @@ impl TopPlan {
             tui: typed.tui,
         })
     }
+}
 
+impl TopRequest {
     /// Distinguishes rows by process and thread, so that the user can filter by them later.
     pub(super) fn distinguish_threads(&mut self) {
         self.live.query.ignore_comms = false;
