@@ -20,11 +20,11 @@ use pmc_sys::sys::process::{self, Streams};
 use super::meter::LatencyMeters;
 use super::named::NamedLatency;
 use super::recorded::lose;
-use super::request::{IntervalRequest, LatencyRequest};
-use super::rules::PairRole;
+use super::request::LatencyRequest;
+use super::rules::{EventRole, IntervalRules};
 use super::{json, print, text};
 
-/// Opens the events and measures until the schedule ends. Then calls `visit` with the result of each kind of
+/// Measures until the schedule ends. Then calls `visit` with the result of each kind of
 /// interval. Returns the exit status.
 ///
 /// # Errors
@@ -41,8 +41,8 @@ pub(super) fn measure(
         false => Streams::Shared,
     };
     let (mut groups, mut text_of) = stream::groups_by_text(sample, &host)?;
-    let rules = || request.intervals.iter().flat_map(|interval| &interval.rules.rules);
-    let is_begin = |text| rules().any(|rule| rule.role == PairRole::Begin && rule.text == text);
+    let rules = || request.intervals.iter().flat_map(|interval| &interval.rules);
+    let is_begin = |text| rules().any(|rule| rule.role == EventRole::Begin && rule.text == text);
     let events = groups.iter_mut().flat_map(|(group, _)| &mut group.events);
     for (event, text) in events.zip(&text_of) {
         // Only the stacks of begin events are shown, and it takes time to copy the others.
@@ -55,9 +55,9 @@ pub(super) fn measure(
         text_of.truncate(opened.sampled);
         text_of.resize(opened.events.len(), None);
         let tracing = stream::tracing_data(&host, &opened.events);
-        let bind = |interval: &IntervalRequest| {
+        let bind = |interval: &IntervalRules| {
             let tracing = tracing.as_deref().and_then(TracingData::parse);
-            interval.rules.bind(&opened.events, &text_of, tracing)
+            interval.bind(&opened.events, &text_of, tracing)
         };
         let bound = request.intervals.iter().map(bind).collect::<Result<_>>()?;
         Ok(LiveLatency {
@@ -78,8 +78,7 @@ pub(super) fn measure(
     let history: &History = history.get();
     let options = SymbolOptions { live: true, ..request.symbols.clone() };
     let mut symbols = RecordingSymbols::new(history, options)?;
-    for (metered, interval) in meters.finish(Some(end)).into_iter().zip(&request.intervals) {
-        let mut named = NamedLatency::new(history, metered, interval, &mut symbols);
+    for mut named in NamedLatency::all(history, meters.finish(Some(end)), request, &mut symbols) {
         named.report.elapsed = end - start;
         visit(&named)?;
     }

@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 use super::heat::HeatMap;
 use super::request::LatencyRequest;
 use super::result::{DurationSums, LatencyCounts, LatencySlice};
-use super::rules::{BoundRules, PairKey, PairRole};
+use super::rules::{BoundRules, EventRole, IntervalKey};
 use pmc_analysis::interval::{Interval, IntervalEngine, Overlap};
 use pmc_analysis::session::resolver::Resolver;
 use pmc_analysis::session::samples::{RowKey, comm_key};
@@ -22,10 +22,10 @@ use pmc_perfdata::record::{RecordWords, Sample, Thread};
 
 /// Maximum size of all stacks in bytes, and maximum number of sums by stack. Beyond these limits, intervals
 /// with new stacks are only counted.
-const MOST_STACKS: usize = 64 << 20;
-const MOST_ROWS: usize = 200_000;
+const MAX_STACKS: usize = 64 << 20;
+const MAX_ROWS: usize = 200_000;
 /// Maximum size of the address caches, in bytes.
-const REMEMBERED: usize = 4 << 20;
+const ADDRESS_CACHE: usize = 4 << 20;
 
 /// The data that an interval keeps from its begin event.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub(super) struct IntervalBegin {
 #[derive(Debug)]
 pub(super) struct SlowCandidate {
     pub(super) interval: Interval<IntervalBegin>,
-    pub(super) key: PairKey,
+    pub(super) key: IntervalKey,
     pub(super) cpu: Option<u32>,
 }
 
@@ -130,7 +130,7 @@ impl LatencyMeters {
 #[derive(Debug)]
 struct LatencyMeter {
     rules: BoundRules,
-    engine: IntervalEngine<PairKey, IntervalBegin>,
+    engine: IntervalEngine<IntervalKey, IntervalBegin>,
     overlap: Overlap,
     counts: LatencyCounts,
     durations: DurationSums,
@@ -176,7 +176,8 @@ impl LatencyMeter {
         chain: impl FnOnce() -> Option<RecordWords<'c>>,
     ) {
         let Self { rules, .. } = self;
-        let mut meanings: smallvec::SmallVec<[(PairRole, Option<PairKey>); 2]> = smallvec::SmallVec::new();
+        let mut meanings: smallvec::SmallVec<[(EventRole, Option<IntervalKey>); 2]> =
+            smallvec::SmallVec::new();
         rules.each(event, sample, |role, key| meanings.push((role, key)));
         if meanings.is_empty() {
             return;
@@ -185,7 +186,7 @@ impl LatencyMeter {
         let (first, last) = self.span.unwrap_or((time, time));
         self.span = Some((first.min(time), last.max(time)));
         let thread = sample.thread().unwrap_or(Thread { pid: -1, tid: -1 });
-        let begins = meanings.iter().any(|(role, key)| *role == PairRole::Begin && key.is_some());
+        let begins = meanings.iter().any(|(role, key)| *role == EventRole::Begin && key.is_some());
         let begun = begins.then(|| IntervalBegin {
             thread,
             comm: history.comm(thread.pid, thread.tid, timestamp),
@@ -199,7 +200,7 @@ impl LatencyMeter {
                 continue;
             };
             match role {
-                PairRole::Begin => {
+                EventRole::Begin => {
                     self.counts.begins += 1;
                     if self.overlap == Overlap::Nest && self.engine.current(&key).is_some() {
                         self.counts.nested += 1;
@@ -208,7 +209,7 @@ impl LatencyMeter {
                         self.engine.begin(key, time, begun);
                     }
                 }
-                PairRole::End => {
+                EventRole::End => {
                     self.counts.ends += 1;
                     if let Some(interval) = self.engine.end(&key, time) {
                         self.add(key, interval, sample.cpu());
@@ -225,14 +226,14 @@ impl LatencyMeter {
         timestamp: Timestamp,
         chain: RecordWords<'_>,
     ) -> Option<u32> {
-        if self.resolver.stacks().size() > MOST_STACKS {
+        if self.resolver.stacks().size() > MAX_STACKS {
             return None;
         }
-        self.resolver.forget_addresses(REMEMBERED);
+        self.resolver.forget_addresses(ADDRESS_CACHE);
         Some(self.resolver.stack_again(history, history.epoch(thread.pid, timestamp), chain))
     }
 
-    fn add(&mut self, key: PairKey, interval: Interval<IntervalBegin>, cpu: Option<u32>) {
+    fn add(&mut self, key: IntervalKey, interval: Interval<IntervalBegin>, cpu: Option<u32>) {
         let (duration, end) = (interval.duration(), interval.end);
         self.durations.add(duration);
         self.slice.add(duration);
@@ -243,7 +244,7 @@ impl LatencyMeter {
         if let Some(sums) = &mut self.sums {
             let comm = comm_key(interval.begun.comm, interval.begun.thread);
             let key = interval.begun.stack.map(|stack| (stack, comm));
-            match key.filter(|key| sums.len() < MOST_ROWS || sums.contains_key(key)) {
+            match key.filter(|key| sums.len() < MAX_ROWS || sums.contains_key(key)) {
                 Some(key) => {
                     *sums.entry(key).or_default() +=
                         SampleValue { samples: 1, period: duration, ..SampleValue::default() };

@@ -54,7 +54,7 @@ pub fn run(request: &LatencyRequest) -> Result<Exit> {
     match &request.source {
         LatencySource::Recording(path, selection) => {
             let session = Arc::new(Session::open(import::open(path)?)?);
-            recorded::of_recording(&session, request, selection, |named| show(request, named, &mut is_first))
+            recorded::measure(&session, request, selection, |named| show(request, named, &mut is_first))
         }
         LatencySource::Live(sample) => {
             live::measure(sample, request, |named| show(request, named, &mut is_first))

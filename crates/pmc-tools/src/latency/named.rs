@@ -1,9 +1,9 @@
 //! A finished and symbolized measurement: the report, and the time by stack for flame graphs.
 
 use super::meter::{MeteredLatency, SlowCandidate};
-use super::request::IntervalRequest;
+use super::request::LatencyRequest;
 use super::result::{LatencyReport, SlowInterval};
-use super::rules::PairRole;
+use super::rules::{EventRole, IntervalRules};
 use pmc_analysis::analysis::symbols::RecordingSymbols;
 use pmc_analysis::profile::sampled::event_totals::EventTotals;
 use pmc_analysis::profile::sampled::stacks::TIME_BETWEEN;
@@ -26,10 +26,22 @@ pub(super) struct NamedLatency<'a> {
 }
 
 impl<'a> NamedLatency<'a> {
-    pub(super) fn new(
+    /// Symbolizes the result of each kind of interval.
+    pub(super) fn all(
+        history: &'a History,
+        metered: Vec<MeteredLatency>,
+        request: &LatencyRequest,
+        symbols: &mut RecordingSymbols,
+    ) -> Vec<Self> {
+        let kinds = metered.into_iter().zip(&request.intervals);
+        kinds.map(|(metered, rules)| Self::new(history, metered, &request.texts, rules, symbols)).collect()
+    }
+
+    fn new(
         history: &'a History,
         metered: MeteredLatency,
-        request: &IntervalRequest,
+        events: &[String],
+        rules: &IntervalRules,
         symbols: &mut RecordingSymbols,
     ) -> Self {
         let mut texts = StringTable::default();
@@ -43,20 +55,20 @@ impl<'a> NamedLatency<'a> {
         let mut named = Self { report: LatencyReport::default(), history, metered, code, texts };
         let metered = &named.metered;
         named.report = LatencyReport {
-            events: [PairRole::Begin, PairRole::End].map(|role| request.rules.events(role)),
-            key: request.rules.key(),
-            nests: request.nests,
+            events: [EventRole::Begin, EventRole::End].map(|role| rules.events(events, role)),
+            key: rules.key_descriptions(),
+            nests: rules.nests,
             elapsed: metered.elapsed,
             counts: metered.counts,
             durations: metered.durations.clone(),
-            slowest: metered.slowest.iter().map(|slow| named.slow(slow)).collect(),
+            slowest: metered.slowest.iter().map(|slow| named.slow_interval(slow)).collect(),
             heat: metered.heat.clone(),
             oldest: metered.oldest,
         };
         named
     }
 
-    fn slow(&self, slow: &SlowCandidate) -> SlowInterval {
+    fn slow_interval(&self, slow: &SlowCandidate) -> SlowInterval {
         let begun = &slow.interval.begun;
         let names = LatencyNames(self.history);
         SlowInterval {

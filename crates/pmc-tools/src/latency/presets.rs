@@ -7,17 +7,16 @@
 //!   func:PATH:F    uprobe:PATH:F → uprobe:PATH:F%return                       thread, nested
 //! ```
 
-use super::request::IntervalRequest;
-use super::rules::{EventRule, KeyPair, KeySource, PairRole, PairRules};
+use super::rules::{EventRole, EventRule, IntervalRules, KeyPair, KeySource};
 use pmc_sys::error::{Error, Result};
 use pmc_sys::host::Host;
 
 /// The event pair of a preset, or of the events on the command line.
 #[derive(Debug)]
 pub(super) struct LatencyPreset {
-    pub(super) rules: PairRules,
-    /// Whether intervals with the same key nest.
-    pub(super) nests: bool,
+    /// The events. For recordings, a text may contain alternatives (`a|b`).
+    pub(super) texts: Vec<String>,
+    pub(super) interval: IntervalRules,
     /// Whether events may occur in a thread other than the one that they describe, so that all CPUs must be
     /// measured.
     pub(super) needs_all_cpus: bool,
@@ -26,7 +25,7 @@ pub(super) struct LatencyPreset {
 /// The names of the presets.
 pub(super) const NAMES: &str = "block, runq, irq, softirq, fault, syscall:NAME, func:PATH:NAME";
 
-fn rule(text: usize, role: PairRole, key: &[&str], filter: Option<&str>) -> EventRule {
+fn rule(text: usize, role: EventRole, key: &[&str], filter: Option<&str>) -> EventRule {
     let key = key.iter().map(|word| KeySource::named(word)).collect();
     EventRule { text, role, key, filter: filter.map(str::to_owned) }
 }
@@ -34,9 +33,9 @@ fn rule(text: usize, role: PairRole, key: &[&str], filter: Option<&str>) -> Even
 impl LatencyPreset {
     /// Returns a pair whose two events have the same key fields.
     fn pair(begin: &str, end: &str, key: &[&str]) -> Self {
-        let rules = vec![rule(0, PairRole::Begin, key, None), rule(1, PairRole::End, key, None)];
-        let rules = PairRules { texts: vec![begin.to_owned(), end.to_owned()], rules };
-        Self { rules, nests: false, needs_all_cpus: false }
+        let rules = vec![rule(0, EventRole::Begin, key, None), rule(1, EventRole::End, key, None)];
+        let texts = vec![begin.to_owned(), end.to_owned()];
+        Self { texts, interval: IntervalRules { rules, nests: false }, needs_all_cpus: false }
     }
 
     fn on_all_cpus(self) -> Self {
@@ -55,7 +54,7 @@ impl LatencyPreset {
                 let mut pair = Self::pair("block:block_rq_issue", "block:block_rq_complete", &key);
                 // A flush completes twice: first without a sector, then with sector 0, with which it was
                 // issued.
-                pair.rules.rules[1].filter = Some("sector != 0xffffffffffffffff".to_owned());
+                pair.interval.rules[1].filter = Some("sector != 0xffffffffffffffff".to_owned());
                 pair.on_all_cpus()
             }
             "irq" => {
@@ -74,10 +73,11 @@ impl LatencyPreset {
                     let [enter, exit] = ["enter", "exit"].map(|side| format!("syscalls:sys_{side}_{call}"));
                     Self::pair(&enter, &exit, &["tid"])
                 }
-                Some(("func", place)) if place.contains(':') => {
-                    let pair =
-                        Self::pair(&format!("uprobe:{place}"), &format!("uprobe:{place}%return"), &["tid"]);
-                    Self { nests: true, ..pair }
+                Some(("func", function)) if function.contains(':') => {
+                    let [entry, exit] = ["", "%return"].map(|side| format!("uprobe:{function}{side}"));
+                    let mut pair = Self::pair(&entry, &exit, &["tid"]);
+                    pair.interval.nests = true;
+                    pair
                 }
                 _ => return Ok(None),
             },
@@ -98,22 +98,21 @@ impl LatencyPreset {
             true => (vec![begin.to_owned()], 0),
             false => (vec![begin.to_owned(), end.to_owned()], 1),
         };
-        let rules = vec![of(end_text, PairRole::End, end_key), of(0, PairRole::Begin, begin_key)];
-        Self { rules: PairRules { texts, rules }, nests: false, needs_all_cpus: false }
+        let rules = vec![of(end_text, EventRole::End, end_key), of(0, EventRole::Begin, begin_key)];
+        Self { texts, interval: IntervalRules { rules, nests: false }, needs_all_cpus: false }
     }
 }
 
-/// Returns the intervals of all presets, with one list of events.
-pub(super) fn merged(presets: Vec<LatencyPreset>) -> Vec<IntervalRequest> {
-    let mut texts: Vec<String> = Vec::new();
+/// Returns one list of the events of all presets, and their rules, which refer to that list.
+pub(super) fn merged(presets: Vec<LatencyPreset>) -> (Vec<String>, Vec<IntervalRules>) {
+    let mut all: Vec<String> = Vec::new();
     let mut intervals = Vec::new();
-    for LatencyPreset { rules: mut own, nests, .. } in presets {
-        own.rules.iter_mut().for_each(|rule| rule.text += texts.len());
-        texts.append(&mut own.texts);
-        intervals.push(IntervalRequest { rules: own, nests });
+    for LatencyPreset { mut texts, mut interval, .. } in presets {
+        interval.rules.iter_mut().for_each(|rule| rule.text += all.len());
+        all.append(&mut texts);
+        intervals.push(interval);
     }
-    intervals.iter_mut().for_each(|interval| interval.rules.texts.clone_from(&texts));
-    intervals
+    (all, intervals)
 }
 
 /// Returns the pair that measures how long a thread waits for a CPU, from its wake-up or preemption until it
@@ -125,12 +124,12 @@ fn run_queue(is_live: bool) -> LatencyPreset {
     // 256 is the state of a preempted thread (`TASK_REPORT_MAX`); thread 0 is the idle task.
     let preempted = "(prev_state == 0 || prev_state == 256) && prev_pid != 0";
     let rules = vec![
-        rule(0, PairRole::Begin, &["pid"], None),
-        rule(1, PairRole::Begin, &["pid"], None),
-        rule(2, PairRole::End, &["next_pid"], Some("next_pid != 0")),
-        rule(2, PairRole::Begin, &["prev_pid"], Some(preempted)),
+        rule(0, EventRole::Begin, &["pid"], None),
+        rule(1, EventRole::Begin, &["pid"], None),
+        rule(2, EventRole::End, &["next_pid"], Some("next_pid != 0")),
+        rule(2, EventRole::Begin, &["prev_pid"], Some(preempted)),
     ];
-    LatencyPreset { rules: PairRules { texts, rules }, nests: false, needs_all_cpus: true }
+    LatencyPreset { texts, interval: IntervalRules { rules, nests: false }, needs_all_cpus: true }
 }
 
 fn no_end_of_faults(host: &Host) -> Error {
@@ -150,7 +149,7 @@ mod tests {
 
     #[test]
     fn presets_name_their_events() {
-        let texts = |name| LatencyPreset::named(name, None).unwrap().map(|preset| preset.rules.texts);
+        let texts = |name| LatencyPreset::named(name, None).unwrap().map(|preset| preset.texts);
         assert_eq!(texts("syscall:read").unwrap(), ["syscalls:sys_enter_read", "syscalls:sys_exit_read"]);
         assert_eq!(
             texts("func:/bin/sh:main").unwrap(),
@@ -165,22 +164,19 @@ mod tests {
     #[test]
     fn merged_presets_have_one_list_of_events() {
         let preset = |name| LatencyPreset::named(name, None).unwrap().unwrap();
-        let [read, runq] = &merged(vec![preset("syscall:read"), preset("runq")])[..] else { panic!() };
-        assert_eq!((&read.rules.texts, read.rules.texts.len()), (&runq.rules.texts, 5));
-        let of = |interval: &IntervalRequest| {
-            interval.rules.rules.iter().map(|rule| rule.text).collect::<Vec<_>>()
-        };
-        assert_eq!((of(read), of(runq)), (vec![0, 1], vec![2, 3, 4, 4]));
+        let (texts, intervals) = merged(vec![preset("syscall:read"), preset("runq")]);
+        let of = |interval: &IntervalRules| interval.rules.iter().map(|rule| rule.text).collect::<Vec<_>>();
+        assert_eq!((texts.len(), of(&intervals[0]), of(&intervals[1])), (5, vec![0, 1], vec![2, 3, 4, 4]));
     }
 
     #[test]
     fn keys_may_differ_by_event() {
         let keys: Vec<KeyPair> = ["pid=next_pid", "cpu"].map(|key| key.parse().unwrap()).into();
-        let rules = LatencyPreset::of_events("a:b", "c:d", &keys).rules.rules;
+        let rules = LatencyPreset::of_events("a:b", "c:d", &keys).interval.rules;
         assert_eq!(rules[0].key, [KeySource::Field("next_pid".to_owned()), KeySource::Cpu]);
         assert_eq!(rules[1].key, [KeySource::Field("pid".to_owned()), KeySource::Cpu]);
         assert!("=x".parse::<KeyPair>().is_err());
-        let same = LatencyPreset::of_events("a:b", "a:b", &[]).rules;
-        assert_eq!((same.texts.len(), same.rules.len()), (1, 2));
+        let same = LatencyPreset::of_events("a:b", "a:b", &[]);
+        assert_eq!((same.texts.len(), same.interval.rules.len()), (1, 2));
     }
 }

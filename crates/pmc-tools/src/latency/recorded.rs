@@ -15,13 +15,14 @@ use pmc_sys::error::{Error, Exit, Result};
 use super::meter::LatencyMeters;
 use super::named::NamedLatency;
 use super::request::LatencyRequest;
+use super::rules::IntervalRules;
 
 /// Measures the intervals in a recording, and calls `visit` with the result of each kind. Warns about
 /// problems with the recording, and returns the exit status.
 ///
 /// # Errors
 /// Fails if the recording cannot be read, or lacks the events, their times or their fields.
-pub(super) fn of_recording(
+pub(super) fn measure(
     session: &Arc<Session>,
     request: &LatencyRequest,
     selection: &SampleSelection,
@@ -29,22 +30,23 @@ pub(super) fn of_recording(
 ) -> Result<Exit> {
     let reader = &session.reader;
     let file = reader.path().display().to_string();
-    let rules = || request.intervals.iter().map(|interval| &interval.rules);
-    let found = rules().map(|rules| rules.find(reader.events(), &file)).collect::<Result<Vec<_>>>()?;
+    let find = |rules: &IntervalRules| rules.find(&request.texts, reader.events(), &file);
+    let found = request.intervals.iter().map(find).collect::<Result<Vec<_>>>()?;
     if !session.has_time {
         return Err(Error::new(format!("{file}: samples have no timestamps"))
             .why("the time between two events is computed from them")
             .try_this("record without -T- or time=0"));
     }
     let tracing = || reader.features().tracing_data.as_ref().and_then(|raw| TracingData::parse(&raw.0));
-    let bound = rules().zip(&found).map(|(rules, found)| rules.bind(reader.events(), found, tracing()));
+    let found = request.intervals.iter().zip(&found);
+    let bound = found.map(|(rules, text_of)| rules.bind(reader.events(), text_of, tracing()));
     let mut meters = LatencyMeters::new(bound.collect::<Result<_>>()?, request);
-    let wanted = selection.sample_query(session)?;
+    let query = selection.sample_query(session)?;
     let mut symbols = symbols_of(session, &request.symbols)?;
     let mut unwinder = RecordingUnwinder::new(session, &symbols, request.max_stack, true);
-    let wants = |sample: &Sample<'_>, timestamp| wanted.takes_of(session, sample, timestamp);
+    let selects = |sample: &Sample<'_>, timestamp| query.takes_of(session, sample, timestamp);
     let unwinder = unwinder.if_needed().filter(|_| request.stacks);
-    let unwinding = unwinder.map(|unwinder| SampleUnwinding { unwinder, wants: &wants });
+    let unwinding = unwinder.map(|unwinder| SampleUnwinding { unwinder, wants: &selects });
     let mut completer = ChainCompleter::new(!request.stacks).joining(&session.deferred);
     let layouts = reader.layouts();
     order::records_unwound(
@@ -52,10 +54,10 @@ pub(super) fn of_recording(
         true,
         unwinding,
         |kind| matches!(kind, kind::SAMPLE | kind::LOST | kind::LOST_SAMPLES),
-        |raw, place, unwound| {
+        |raw, at, unwound| {
             if let Some((event, sample)) = layouts.sample(raw) {
-                let timestamp = session.timestamp(sample.time().map(|time| time.0), place.position);
-                if wants(&sample, timestamp) {
+                let timestamp = session.timestamp(sample.time().map(|time| time.0), at.position);
+                if selects(&sample, timestamp) {
                     meters.sample(&session.history, event, &sample, timestamp, || {
                         Some(completer.chain(&sample, unwound).words)
                     });
@@ -72,12 +74,8 @@ pub(super) fn of_recording(
         },
     )?;
     meters.lost_at_least(recording_quality::lost(session));
-    let named = meters
-        .finish(None)
-        .into_iter()
-        .zip(&request.intervals)
-        .map(|(metered, interval)| NamedLatency::new(&session.history, metered, interval, &mut symbols));
-    named.collect::<Vec<_>>().iter().try_for_each(visit)?;
+    let named = NamedLatency::all(&session.history, meters.finish(None), request, &mut symbols);
+    named.iter().try_for_each(visit)?;
     recording_quality::warn_of_names(symbols.failures());
     Ok(recording_quality::warn(session))
 }

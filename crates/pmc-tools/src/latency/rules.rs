@@ -1,6 +1,6 @@
 //! Rules that define whether an event begins or ends an interval, and by which key events are paired.
 //!
-//! [`PairRules`] contains the rules as requested by the user, with the names of events and fields.
+//! [`IntervalRules`] contains the rules as requested by the user, with the names of events and fields.
 //! [`BoundRules`] contains the same rules for the events of one recording, with event indices and field
 //! offsets.
 //!
@@ -25,7 +25,7 @@ use pmc_text::text::{self, glob};
 
 /// Whether an event begins or ends an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum PairRole {
+pub(super) enum EventRole {
     /// The event begins an interval.
     Begin,
     /// The event ends an interval.
@@ -56,7 +56,7 @@ impl KeySource {
         }
     }
 
-    fn words(&self) -> &str {
+    fn description(&self) -> &str {
         match self {
             Self::Thread => "thread",
             Self::Process => "process",
@@ -91,70 +91,75 @@ impl FromStr for KeyPair {
 /// One of the rules for an event.
 #[derive(Debug, Clone)]
 pub(super) struct EventRule {
-    /// Index in [`PairRules::texts`].
+    /// Index of the event's text in the request.
     pub(super) text: usize,
     /// Whether the event begins or ends an interval.
-    pub(super) role: PairRole,
+    pub(super) role: EventRole,
     /// The parts of the key.
     pub(super) key: Vec<KeySource>,
     /// A filter expression that pmc evaluates.
     pub(super) filter: Option<String>,
 }
 
-/// Which events to pair, and how.
-#[derive(Debug, Clone, Default)]
-pub(super) struct PairRules {
-    /// The events as the user typed them, each listed once. For recordings, a text may contain alternatives
-    /// (`a|b`).
-    pub(super) texts: Vec<String>,
+/// Rules for one kind of interval.
+#[derive(Debug, Clone)]
+pub(super) struct IntervalRules {
     /// The rules, in the order in which they apply to an event.
     pub(super) rules: Vec<EventRule>,
+    /// Whether intervals with the same key nest, as calls of a recursive function do.
+    pub(super) nests: bool,
 }
 
-impl PairRules {
-    /// Returns the texts of the events with this role.
-    pub(super) fn events(&self, role: PairRole) -> Vec<String> {
+impl IntervalRules {
+    /// Returns the texts of the events with this role. `texts` are those of the request.
+    pub(super) fn events(&self, texts: &[String], role: EventRole) -> Vec<String> {
         let of_role = self.rules.iter().filter(|rule| rule.role == role);
-        of_role.map(|rule| self.texts[rule.text].clone()).collect()
+        of_role.map(|rule| texts[rule.text].clone()).collect()
     }
 
     /// Returns descriptions of the parts of the key.
-    pub(super) fn key(&self) -> Vec<String> {
+    pub(super) fn key_descriptions(&self) -> Vec<String> {
         let of = |role| self.rules.iter().find(|rule| rule.role == role).map_or(&[][..], |rule| &rule.key);
-        let pairs = of(PairRole::Begin).iter().zip(of(PairRole::End));
+        let pairs = of(EventRole::Begin).iter().zip(of(EventRole::End));
         pairs
             .map(|(begin, end)| match begin == end {
-                true => begin.words().to_owned(),
-                false => format!("{} = {}", begin.words(), end.words()),
+                true => begin.description().to_owned(),
+                false => format!("{} = {}", begin.description(), end.description()),
             })
             .collect()
     }
 
-    /// Finds the events of a recording by their names. Returns, for each event, the index of its text.
+    /// Finds the events of a recording by their names. Returns, for each event, the index of its text. A text
+    /// may contain alternatives (`a|b`).
     ///
     /// # Errors
     /// Fails if one of the event texts matches no recorded event.
-    pub(super) fn find(&self, events: &[RecordedEvent], file: &str) -> Result<Vec<Option<usize>>> {
+    pub(super) fn find(
+        &self,
+        texts: &[String],
+        events: &[RecordedEvent],
+        file: &str,
+    ) -> Result<Vec<Option<usize>>> {
         let names: Vec<String> = events.iter().map(RecordedEvent::name).collect();
         // Of several alternatives (`a|b`), use the first one that the recording contains.
-        let texts: Vec<&str> = self.texts.iter().map(|text| alternative(text, &names)).collect();
-        let text_of = |name: &String| texts.iter().position(|text| is_named(text, name));
+        let wanted: Vec<&str> = texts.iter().map(|text| alternative(text, &names)).collect();
+        let text_of = |name: &String| wanted.iter().position(|text| is_named(text, name));
         let found: Vec<Option<usize>> = names.iter().map(text_of).collect();
         // The recording must contain at least one begin event and at least one end event.
         let has = |role| {
             let mut of_role = self.rules.iter().filter(|rule| rule.role == role);
             of_role.any(|rule| found.contains(&Some(rule.text)))
         };
-        let Some(missing) = [PairRole::Begin, PairRole::End].into_iter().find(|role| !has(*role)) else {
+        let Some(missing) = [EventRole::Begin, EventRole::End].into_iter().find(|role| !has(*role)) else {
             return Ok(found);
         };
-        let missing = self.events(missing).join(" or ");
+        let missing = self.events(texts, missing).join(" or ");
         let mut shown: Vec<&str> = names.iter().map(String::as_str).collect();
         shown.dedup();
         let near = text::nearest(&missing, shown.iter().copied(), 1);
         let error = Error::new(format!("{file} has no event {missing}"))
             .why(format!("it contains {}", shown[..shown.len().min(8)].join(", ")));
-        let texts = self.texts.iter().map(|text| format!("-e {text}")).collect::<Vec<_>>().join(" ");
+        let texts = texts.iter().map(|text| format!("-e {text}")).collect::<Vec<_>>().join(" ");
         let error = match near.first() {
             Some(near) => error.try_this(format!("{near}, if that is the event you mean")),
             None => error,
@@ -266,7 +271,7 @@ enum BoundSource {
 
 #[derive(Debug)]
 pub(super) struct BoundRule {
-    pub(super) role: PairRole,
+    pub(super) role: EventRole,
     key: Vec<BoundSource>,
     filter: Option<FieldFilter>,
 }
@@ -279,10 +284,10 @@ pub(super) struct BoundRules {
 }
 
 /// A key: for each part, a number, or the length and the bytes of a string.
-pub(super) type PairKey = SmallVec<[u8; 16]>;
+pub(super) type IntervalKey = SmallVec<[u8; 16]>;
 
 /// Maximum length of a string in a key, in bytes.
-const LONGEST_TEXT: usize = 255;
+const MAX_TEXT: usize = 255;
 
 impl BoundRules {
     /// Whether there is a rule for this event.
@@ -296,7 +301,7 @@ impl BoundRules {
         &self,
         event: usize,
         sample: &Sample<'_>,
-        mut visit: impl FnMut(PairRole, Option<PairKey>),
+        mut visit: impl FnMut(EventRole, Option<IntervalKey>),
     ) {
         let Some(rules) = self.rules.get(event).filter(|rules| !rules.is_empty()) else { return };
         let needs_payload = rules.iter().any(BoundRule::needs_payload);
@@ -316,8 +321,8 @@ impl BoundRule {
         self.filter.is_some() || self.key.iter().any(|source| matches!(source, BoundSource::Field(_)))
     }
 
-    fn key(&self, sample: &Sample<'_>, payload: Option<Payload<'_>>) -> Option<PairKey> {
-        let mut key = PairKey::new();
+    fn key(&self, sample: &Sample<'_>, payload: Option<Payload<'_>>) -> Option<IntervalKey> {
+        let mut key = IntervalKey::new();
         let thread = || sample.thread().unwrap_or(Thread { pid: -1, tid: -1 });
         for source in &self.key {
             let number = match source {
@@ -326,7 +331,7 @@ impl BoundRule {
                 BoundSource::Cpu => i64::from(sample.cpu()?),
                 BoundSource::Field(field) => match payload?.text_in(field) {
                     Some(text) => {
-                        let text = &text[..text.len().min(LONGEST_TEXT)];
+                        let text = &text[..text.len().min(MAX_TEXT)];
                         key.push(text.len() as u8);
                         key.extend_from_slice(text);
                         continue;
@@ -379,7 +384,7 @@ fn device(number: u64) -> String {
 impl BoundRules {
     /// Formats the values in the key of a begin event. `thread_name` returns the name of a thread.
     pub(super) fn values(&self, key: &[u8], thread_name: &dyn Fn(i32) -> Option<String>) -> Vec<String> {
-        let mut begins = self.rules.iter().flatten().filter(|rule| rule.role == PairRole::Begin);
+        let mut begins = self.rules.iter().flatten().filter(|rule| rule.role == EventRole::Begin);
         begins.find_map(|rule| rule.values(key, thread_name)).unwrap_or_default()
     }
 }
