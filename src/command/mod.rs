@@ -24,7 +24,6 @@ mod pmcstat;
 mod probe;
 mod profile;
 mod report;
-mod sched;
 mod script;
 mod stat;
 mod symbolize;
@@ -364,7 +363,7 @@ fn run(cli: Cli, settings: &Config, columns: Option<&Columns>) -> Result<Exit> {
         Command::Sched(typed) => match typed.command {
             SchedCommand::Record(record) => {
                 typed.group.check()?;
-                let mut record = sched::recording(*record, &Host::live())?;
+                let mut record = pmc_tools::sched::record_args(*record, &Host::live())?;
                 config::apply_recording(settings, &mut record)?;
                 let display = record.display();
                 record::run(record.request(&Host::live())?, display, None)

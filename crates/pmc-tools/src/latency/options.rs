@@ -11,7 +11,9 @@ use pmc_command::sampling_options::ProcessSelector;
 use pmc_command::values;
 use pmc_events::counter::request::sampling::CallGraph;
 use pmc_recording::recording::ring_size::RingSize;
+use pmc_sys::error::Result;
 use pmc_sys::host::CpuList;
+use pmc_text::units::MS;
 
 use super::rules::KeyPair;
 
@@ -97,8 +99,8 @@ pub struct LatencyOptions {
     pub(super) timeout: Option<Duration>,
 
     /// Also print the durations once per period of this length, in milliseconds or with a unit
-    #[arg(short = 'I', long, value_name = "TIME")]
-    pub(super) interval_print: Option<String>,
+    #[arg(short = 'I', long, value_name = "TIME", value_parser = period)]
+    pub(super) interval_print: Option<Duration>,
 
     /// Number of slowest intervals to show
     #[arg(long, value_name = "N", default_value_t = 5)]
@@ -159,4 +161,9 @@ pub struct LatencyOptions {
     /// Command to run and measure, with its arguments
     #[arg(last = true, value_name = "COMMAND", value_hint = clap::ValueHint::CommandWithArguments)]
     pub(super) command: Vec<OsString>,
+}
+
+/// Parses the time between two printed lines.
+fn period(text: &str) -> Result<Duration> {
+    values::duration(text, MS, 10 * MS)
 }

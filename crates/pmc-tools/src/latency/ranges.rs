@@ -1,4 +1,5 @@
-//! Ranges of durations, which the report shows as bars. Each starts at 1, 2 or 5 times a power of ten, and ends where the next one starts.
+//! Ranges of durations, which the report shows as bars. Each starts at 1, 2 or 5 times a power of ten, and
+//! ends where the next one starts.
 
 use std::sync::LazyLock;
 

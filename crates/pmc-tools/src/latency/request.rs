@@ -7,7 +7,7 @@ use super::presets::{self, LatencyPreset};
 use super::rules::{IntervalRules, KeySource};
 use pmc_analysis::analysis::request::SampleSelection;
 use pmc_command::options::symbol_files::SymbolFiles;
-use pmc_command::plan::{duration, tracepoint_filters};
+use pmc_command::plan::tracepoint_filters;
 use pmc_command::sampling_options::{ProcessSelector, TargetArgs, overridden, scope, whole_machine};
 use pmc_command::warning::CommandWarning;
 use pmc_events::counter::request::sampling::{CallGraph, DEFAULT_STACK, Rate, SampleOptions};
@@ -19,7 +19,6 @@ use pmc_sys::error::{Error, Result};
 use pmc_sys::host::Host;
 use pmc_sys::sys::clock;
 use pmc_text::terminal::{self, Stream};
-use pmc_text::units::MS;
 
 /// The source of the events.
 #[derive(Debug)]
@@ -111,7 +110,6 @@ impl LatencyOptions {
             ..SymbolFiles::default()
         };
         intervals.iter_mut().for_each(|interval| interval.nests |= self.nest);
-        let period = self.interval_print.as_deref();
         Ok(LatencyRequest {
             source,
             texts,
@@ -125,7 +123,7 @@ impl LatencyOptions {
             json: self.json,
             flamegraph: self.flamegraph,
             folded: self.folded,
-            period: period.map(|text| duration("-I", text, MS, 10 * MS)).transpose()?,
+            period: self.interval_print.map(|period| period.as_nanos() as u64),
             warnings,
         })
     }
@@ -215,8 +213,8 @@ impl LatencyOptions {
         })
     }
 
-    /// Returns the plan for a live measurement. `machine_wide` is a preset that can only be measured on all CPUs.
-    /// If an event occurs in only one rule, the kernel applies the rule's filter.
+    /// Returns the plan for a live measurement. `machine_wide` is a preset that can only be measured on all
+    /// CPUs. If an event occurs in only one rule, the kernel applies the rule's filter.
     fn sample_plan(
         &self,
         texts: &[String],

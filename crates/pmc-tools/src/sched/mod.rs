@@ -1,4 +1,4 @@
-//! `pmc sched`: what the scheduler did in a recording, as delays, as a history and as a map.
+//! `pmc sched`: records what the scheduler does, and shows it as delays, as a history and as a map.
 //!
 //! [`SchedRecording::latency`] sums up the delays of each task, [`SchedRecording::timehist`] visits each run
 //! of a task, and [`SchedRecording::map`] visits each switch.
@@ -18,6 +18,7 @@ mod latency;
 mod machine;
 mod map;
 mod options;
+mod record;
 mod replay;
 mod tasks;
 mod text;
@@ -28,6 +29,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use options::{MapOptions, SchedGroupOptions, SchedLatencyOptions, SchedViewOptions, TimehistOptions};
+pub use record::record_args;
 
 use events::SchedDecoder;
 use latency::SchedLatencyRequest;

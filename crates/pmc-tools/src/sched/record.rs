@@ -1,4 +1,4 @@
-//! `pmc sched record`: options of `pmc record` that record the scheduler's events.
+//! `pmc sched record`: which events and options of `pmc record` record what the scheduler does.
 
 use pmc_command::record::args::RecordArgs;
 use pmc_command::warning::CommandWarning;
@@ -15,13 +15,13 @@ const EVENTS: [&str; 5] =
 /// Tracepoints that exist only in kernels with scheduler statistics.
 const STATISTICS: [&str; 3] = ["sched_stat_wait", "sched_stat_sleep", "sched_stat_iowait"];
 
-/// Adds the events and options of `perf sched record`. For single tasks, or without the privileges for
-/// tracepoints, uses the kernel's records of context switches instead. Tracepoints on a single task do not
-/// show when it gets a CPU, because that event occurs in the previous task.
+/// Adds the events and options of `perf sched record` to those on the command line. For single tasks, or
+/// without the privileges for tracepoints, uses the kernel's records of context switches instead. Tracepoints
+/// on a single task do not show when it gets a CPU, because that event occurs in the previous task.
 ///
 /// # Errors
 /// Fails if the options request whole CPUs or other users' tasks, which require privileges.
-pub(super) fn recording(mut typed: RecordArgs, host: &Host) -> Result<RecordArgs> {
+pub fn record_args(mut typed: RecordArgs, host: &Host) -> Result<RecordArgs> {
     let has_targets = !(typed.pids.is_empty() && typed.tids.is_empty()) || typed.uid.is_some();
     let has_cpus = typed.all_cpus || typed.cpus.is_some();
     let is_there = |name: &str| host.tracepoint_id("sched", name).is_ok();
