@@ -9,7 +9,7 @@ use crate::cli::info::InfoArgs;
 use pmc_analysis::profile::machine::{self as shown, MachineReport};
 use pmc_command::pager::PagedOutput;
 use pmc_command::reasons::{cleaned, no_tracepoint, why};
-use pmc_events::counter::capability::{self, Ability, Capability, ThisKernel};
+use pmc_events::counter::capability::{self, Ability, Capability, ThisKernel, UseCase};
 use pmc_events::counter::core_counters::{self, CoreUnit, CounterState};
 use pmc_events::counter::facts::MachineFacts;
 use pmc_events::counter::refusal;
@@ -319,7 +319,18 @@ fn user(host: &Host, facts: &MachineFacts, limits: Limits) -> shown::UserReport 
 
 fn capability(capability: Capability) -> shown::UseVerdict {
     shown::UseVerdict {
-        command: capability.command,
+        command: match capability.use_case {
+            UseCase::CountCommand => "stat",
+            UseCase::CountProcess => "stat -p",
+            UseCase::CountCpus => "stat -a",
+            UseCase::CountTracepoints => "stat -e sched:*",
+            UseCase::SampleCommand => "record",
+            UseCase::SampleCpus => "record -a",
+            UseCase::CopyStacks => "record --call-graph dwarf",
+            UseCase::SampleBranches => "record -b",
+            UseCase::WatchCpus => "top",
+            _ => "",
+        },
         purpose: capability.purpose,
         state: match capability.ability {
             Ability::Works => "works",

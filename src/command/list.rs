@@ -25,7 +25,7 @@ use pmc_events::event::listing::{self, EventKind, ListedEvent, ListingSources, M
 use pmc_events::event::parse;
 use pmc_events::event::vendor::{self, Vendor};
 use pmc_symbols::symbol::build_id_cache::BuildIdCache;
-use pmc_sys::error::{AdvisedOption, Error, Exit, Result};
+use pmc_sys::error::{Advice, AdvisedOption, Error, Exit, Result};
 use pmc_sys::host::Host;
 use pmc_sys::sys::process;
 use pmc_text::terminal::Stream;
@@ -628,7 +628,8 @@ impl<'a> EventTrier<'a> {
                     listed.means.as_ref().and_then(|means| parse(means, self.host).err()).unwrap_or(wrong);
                 let cause =
                     wrong.cause.map_or(wrong.message.clone(), |cause| format!("{}: {cause}", wrong.message));
-                let remedy = cleaned(wrong.remedy.unwrap_or_default());
+                let remedy = wrong.remedy.map(|hint| Advice::from(hint).to_string());
+                let remedy = cleaned(remedy.unwrap_or_default());
                 entry.opens = EventAvailability::No;
                 entry.reason =
                     Some(MissingReason { missing: "", errno: None, cause: cleaned(cause), remedy });

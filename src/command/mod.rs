@@ -63,6 +63,7 @@ use pmc_text::units;
 
 /// Parses the command line, runs one command, prints its error, and returns the exit status.
 pub fn main() -> Exit {
+    pmc_command::advice::install();
     if words_if_named(disassemble::PROCESS_NAME).is_some() {
         disassemble::serve();
         return Exit::Done;

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 #![allow(missing_docs, clippy::missing_errors_doc, reason = "only pmc uses this crate")]
 
+pub mod advice;
 pub mod destination;
 pub mod gate;
 pub mod input;

@@ -5,12 +5,19 @@
 
 use pmc_analysis::profile::machine as shown;
 use pmc_events::counter::refusal::{Explanation, RefusalKind};
+use pmc_events::hint::Hint;
+use pmc_sys::error::Advice;
 use pmc_sys::host::tracepoint::TracepointError;
 use pmc_text::text::clean;
 
 pub fn why(missing: &'static str, why: Explanation) -> shown::MissingReason {
     let errno = why.errno_name();
-    shown::MissingReason { missing, errno, cause: cleaned(why.cause), remedy: cleaned(why.remedy) }
+    shown::MissingReason {
+        missing,
+        errno,
+        cause: cleaned(why.cause),
+        remedy: cleaned(Advice::from(why.remedy).to_string()),
+    }
 }
 
 /// Explains why tracepoint ids are not available on this machine.
@@ -19,8 +26,7 @@ pub fn no_tracepoint(error: TracepointError) -> Explanation {
         TracepointError::Denied(_) => RefusalKind::NoPrivilege,
         TracepointError::NotMounted | TracepointError::Absent => RefusalKind::NoHardware,
     };
-    let choose = || "choose an existing tracepoint: pmc list tracepoint".to_owned();
-    let remedy = error.remedy().unwrap_or_else(choose);
+    let remedy = error.remedy().map_or(Hint::ChooseTracepoint, Hint::from);
     Explanation { errno: None, kind, cause: error.to_string(), remedy }
 }
 

@@ -3,6 +3,7 @@
 //! - [`symbol`]: names of code in programs, libraries, the kernel and generated code.
 //! - [`unwind`]: call stacks from copied stack memory.
 //! - `go_table`: functions, lines and frame sizes of Go programs.
+//! - [`hint`]: what may help if names, lines or code are missing.
 //! - [`address`]: types for addresses that must not be mixed up.
 //! - [`worker_threads`]: threads for parallel work.
 
@@ -10,6 +11,7 @@
 
 pub mod address;
 mod go_table;
+pub mod hint;
 #[cfg(test)]
 #[path = "../../../tests/kit/unit.rs"]
 mod kit;

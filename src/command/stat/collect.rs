@@ -3,6 +3,7 @@
 //! Receives the opened counter set and its readings, and returns [`StatCounts`]. This module decides which
 //! counts belong together; `profile::tally` adds them up.
 
+use pmc_sys::error::Advice;
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
@@ -423,7 +424,11 @@ impl ShownEvents {
 }
 
 fn reason(why: Explanation) -> MissingValueReason {
-    MissingValueReason { errno: why.errno_name(), cause: why.cause, remedy: why.remedy }
+    MissingValueReason {
+        errno: why.errno_name(),
+        cause: why.cause,
+        remedy: Advice::from(why.remedy).to_string(),
+    }
 }
 
 /// Returns, for each event, whether it may have to wait for a hardware counter. A group of software events

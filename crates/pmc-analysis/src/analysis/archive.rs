@@ -134,22 +134,11 @@ fn anonymous(section: &[u8], mut facts: OriginalFacts, names: &mut AnonymousName
 
 /// Whether the recording must be rewritten as a plain file with call chains instead of stack copies.
 fn is_rewritten(session: &Session) -> bool {
-    let is_incomplete = |note: &RecordingNote| match note {
-        RecordingNote::Unfinished { .. }
-        | RecordingNote::Torn { .. }
-        | RecordingNote::BadFeatures(_)
-        | RecordingNote::MissingFile(_) => true,
-        RecordingNote::Aux { .. }
-        | RecordingNote::Unknown { .. }
-        | RecordingNote::Malformed { .. }
-        | RecordingNote::Misshapen { .. }
-        | RecordingNote::BadCompression { .. } => false,
-    };
     let reader = &session.reader;
     reader.form() != RecordingLayout::File
         || reader.path() == Path::new("-")
         || reader.is_converted()
-        || session.notes().iter().any(is_incomplete)
+        || session.notes().iter().any(RecordingNote::is_incomplete)
         || reader.layouts().iter().any(StrippedFields::takes)
 }
 

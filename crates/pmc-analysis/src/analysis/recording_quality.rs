@@ -16,7 +16,7 @@ use pmc_perfdata::perfdata::{Reader, RecordingNote};
 use pmc_perfdata::record::kind;
 use pmc_symbols::symbol::{MissingDataReason, ModuleDataQuality};
 use pmc_sys::abi::attr::LARGEST_STACK_COPY;
-use pmc_sys::error::{Exit, Result, say};
+use pmc_sys::error::{Advice, Exit, Result, say};
 
 /// Maximum number of unreadable files to name in warnings.
 const MOST_FAILURES: usize = 10;
@@ -162,7 +162,8 @@ pub(super) fn add_remedies(modules: &mut [ModuleQuality], session: &Session, sym
         let all = session.history.modules().iter().enumerate();
         let mut same = all.filter(|(_, of)| of.path == module.path);
         let id = same.find_map(|(number, _)| symbols.id(number as u32));
-        module.remedy = id.and_then(|id| symbols.symbolizer.remedy(id)).map(String::into);
+        module.remedy =
+            id.and_then(|id| symbols.symbolizer.remedy(id)).map(|hint| Advice::from(hint).to_string().into());
     }
 }
 

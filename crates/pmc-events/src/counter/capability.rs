@@ -41,11 +41,11 @@ pub enum Ability {
 /// The result for one use case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capability {
-    /// The command to type.
-    pub command: &'static str,
-    /// The purpose of the command.
+    /// What was tested.
+    pub use_case: UseCase,
+    /// Its purpose, in words.
     pub purpose: &'static str,
-    /// Whether the command works.
+    /// Whether it works.
     pub ability: Ability,
     /// The parts that do not work, with the reasons. An empty name means the whole use case.
     pub missing: Vec<(&'static str, Explanation)>,
@@ -121,17 +121,33 @@ enum CapabilityScope {
     Cpus,
 }
 
-/// The use cases to test: command, purpose, kind of measurement, and scope.
-const USES: [(&str, &str, EventUse, CapabilityScope); 9] = [
-    ("stat", "count a command", EventUse::Count, CapabilityScope::Own),
-    ("stat -p", "count another user's process", EventUse::Count, CapabilityScope::Others),
-    ("stat -a", "count all CPUs", EventUse::Count, CapabilityScope::Cpus),
-    ("stat -e sched:*", "count tracepoints", EventUse::Tracepoint, CapabilityScope::Own),
-    ("record", "sample a command", EventUse::Sample, CapabilityScope::Own),
-    ("record -a", "sample all CPUs", EventUse::Sample, CapabilityScope::Cpus),
-    ("record --call-graph dwarf", "stacks without frame pointers", EventUse::CopyStack, CapabilityScope::Own),
-    ("record -b", "taken branches", EventUse::Branches, CapabilityScope::Own),
-    ("top", "watch all CPUs", EventUse::Sample, CapabilityScope::Cpus),
+/// A use of events that may need a privilege or hardware.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "the table below says what each one is for")]
+pub enum UseCase {
+    CountCommand,
+    CountProcess,
+    CountCpus,
+    CountTracepoints,
+    SampleCommand,
+    SampleCpus,
+    CopyStacks,
+    SampleBranches,
+    WatchCpus,
+}
+
+/// The use cases to test: purpose, kind of measurement, and scope.
+const USES: [(UseCase, &str, EventUse, CapabilityScope); 9] = [
+    (UseCase::CountCommand, "count a command", EventUse::Count, CapabilityScope::Own),
+    (UseCase::CountProcess, "count another user's process", EventUse::Count, CapabilityScope::Others),
+    (UseCase::CountCpus, "count all CPUs", EventUse::Count, CapabilityScope::Cpus),
+    (UseCase::CountTracepoints, "count tracepoints", EventUse::Tracepoint, CapabilityScope::Own),
+    (UseCase::SampleCommand, "sample a command", EventUse::Sample, CapabilityScope::Own),
+    (UseCase::SampleCpus, "sample all CPUs", EventUse::Sample, CapabilityScope::Cpus),
+    (UseCase::CopyStacks, "stacks without frame pointers", EventUse::CopyStack, CapabilityScope::Own),
+    (UseCase::SampleBranches, "taken branches", EventUse::Branches, CapabilityScope::Own),
+    (UseCase::WatchCpus, "watch all CPUs", EventUse::Sample, CapabilityScope::Cpus),
 ];
 
 /// Number of ring pages for sampling: the default limit of `perf_event_mlock_kb` with 4 KiB pages.
@@ -149,7 +165,7 @@ pub fn capabilities(
     tracepoint: &Result<u64, Explanation>,
 ) -> Vec<Capability> {
     USES.iter()
-        .map(|&(command, purpose, use_, scope)| {
+        .map(|&(use_case, purpose, use_, scope)| {
             let mut trial = UseTrial { kernel, facts, use_, scope, missing: Vec::new() };
             let usable = match (use_, tracepoint) {
                 (EventUse::Tracepoint, Err(why)) => trial.lacks("", why.clone()),
@@ -162,7 +178,7 @@ pub fn capabilities(
                 (true, false) => Ability::Limited,
                 (true, true) => Ability::Works,
             };
-            Capability { command, purpose, ability, missing: trial.missing }
+            Capability { use_case, purpose, ability, missing: trial.missing }
         })
         .collect()
 }
@@ -255,6 +271,7 @@ impl UseTrial<'_> {
 mod tests {
     use super::*;
     use crate::counter::refusal::RefusalKind;
+    use crate::hint::Hint;
     use crate::kit::test_data;
     use pmc_sys::abi::Attr;
     use pmc_sys::abi::attr::Flag;
@@ -293,8 +310,8 @@ mod tests {
         capabilities(&mut Rule(rule), &facts, &Ok(77))
     }
 
-    fn of<'a>(all: &'a [Capability], command: &str) -> &'a Capability {
-        all.iter().find(|one| one.command == command).unwrap()
+    fn of(all: &[Capability], use_case: UseCase) -> &Capability {
+        all.iter().find(|one| one.use_case == use_case).unwrap()
     }
 
     #[test]
@@ -308,12 +325,12 @@ mod tests {
         let all = tried("vm-without-pmu", 0, |attr, _, _| {
             if attr.kind() == kind::HARDWARE { Err(errno::ENOENT) } else { Ok(()) }
         });
-        let stat = of(&all, "stat");
+        let stat = of(&all, UseCase::CountCommand);
         assert_eq!(stat.ability, Ability::Limited);
         assert_eq!(stat.missing[0].0, "hardware events");
         assert!(stat.missing[0].1.cause.contains("virtual machine"));
-        assert_eq!(of(&all, "record -b").ability, Ability::Not);
-        assert_eq!(of(&all, "stat -e sched:*").ability, Ability::Works);
+        assert_eq!(of(&all, UseCase::SampleBranches).ability, Ability::Not);
+        assert_eq!(of(&all, UseCase::CountTracepoints).ability, Ability::Works);
     }
 
     #[test]
@@ -322,16 +339,16 @@ mod tests {
             let own = slot == TargetSlot::OURSELVES;
             if own && attr.get(Flag::ExcludeKernel) { Ok(()) } else { Err(errno::EACCES) }
         });
-        let stat = of(&all, "stat");
+        let stat = of(&all, UseCase::CountCommand);
         assert_eq!(stat.ability, Ability::Limited);
         assert_eq!(stat.missing.len(), 1);
         assert_eq!(stat.missing[0].0, "kernel mode");
-        for command in ["stat -a", "top", "stat -p"] {
-            let one = of(&all, command);
-            assert_eq!(one.ability, Ability::Not, "{command}");
+        for use_case in [UseCase::CountCpus, UseCase::WatchCpus, UseCase::CountProcess] {
+            let one = of(&all, use_case);
+            assert_eq!(one.ability, Ability::Not, "{use_case:?}");
             assert_eq!(one.missing[0].1.kind, RefusalKind::NoPrivilege);
         }
-        assert_eq!(of(&all, "record").ability, Ability::Limited);
+        assert_eq!(of(&all, UseCase::SampleCommand).ability, Ability::Limited);
     }
 
     #[test]
@@ -344,9 +361,9 @@ mod tests {
                     if ring > SMALL_RING_PAGES { Err(errno::EPERM) } else { Ok(()) }
                 },
             );
-        let record = of(&all, "record");
+        let record = of(&all, UseCase::SampleCommand);
         assert_eq!((record.ability, record.missing[0].0), (Ability::Limited, "large rings"));
-        assert!(record.missing[0].1.remedy.contains("-m"));
-        assert_eq!(of(&all, "stat").ability, Ability::Works);
+        assert_eq!(record.missing[0].1.remedy, Hint::SmallerRings);
+        assert_eq!(of(&all, UseCase::CountCommand).ability, Ability::Works);
     }
 }

@@ -5,9 +5,11 @@
 //!
 //! Source: `_perf_event_period` and `perf_event_modify_attr` in `kernel/events/core.c`.
 
+use crate::hint::Hint;
 use pmc_sys::abi::attr::{Flag, kind};
 use pmc_sys::abi::generic;
 use pmc_sys::abi::{Attr, sample_type};
+use pmc_sys::error::Advice;
 use pmc_sys::error::kernel_words;
 use pmc_sys::sys::perf::EventFd;
 
@@ -74,16 +76,19 @@ impl EventChange {
 
     /// Checks that samples will be correct after the change.
     fn check(self, attr: &Attr) -> Result<(), String> {
+        let with = |why: &str, hint: Hint| Err(format!("{why}: {}", Advice::from(hint)));
         let has = |field| attr.sample_type() & field != 0;
         let why = match self {
             Self::Address(_) if attr.kind() != kind::BREAKPOINT => "only breakpoints (mem:…) have an address",
             Self::Address(_) if attr.period() != 0 && !has(sample_type::ADDR) => {
-                "its samples do not contain addresses: record with -d"
+                return with("its samples do not contain addresses", Hint::RecordAddresses);
             }
             Self::Address(_)
                 if attr.sample_type() & sample_type::CALLCHAIN != 0 && attr.sample_max_stack() == 0 =>
             {
-                "the kernel accepts the change only if the rest of the request is unchanged, but the kernel itself set the stack depth: record with --max-stack"
+                let why = "the kernel accepts the change only if the rest of the request is unchanged, but the \
+                           kernel itself set the stack depth";
+                return with(why, Hint::RecordStackDepth);
             }
             Self::Address(_) => return Ok(()),
             _ if attr.period() == 0 => "it is counted, not sampled",
@@ -99,9 +104,11 @@ impl EventChange {
             Self::Period(_)
                 if matches!(attr.kind(), kind::SOFTWARE | kind::TRACEPOINT | kind::BREAKPOINT) =>
             {
-                "for software events, only a frequency can be changed: record with -F"
+                return with("for software events, only a frequency can be changed", Hint::RecordFrequency);
             }
-            _ if !has(sample_type::PERIOD) => "its samples do not contain periods: record with -P",
+            _ if !has(sample_type::PERIOD) => {
+                return with("its samples do not contain periods", Hint::RecordPeriods);
+            }
             _ => return Ok(()),
         };
         Err(why.to_owned())
@@ -140,6 +147,6 @@ mod tests {
         assert!(EventChange::Period(5).check(&faults).unwrap_err().contains("software events"));
         faults.set_freq(9);
         faults.set_sample_type(0);
-        assert!(EventChange::Frequency(5).check(&faults).unwrap_err().contains("record with -P"));
+        assert!(EventChange::Frequency(5).check(&faults).unwrap_err().contains("record periods"));
     }
 }

@@ -17,6 +17,8 @@ mod readings;
 mod records;
 mod traces;
 
+use crate::hint::Hint;
+use pmc_sys::error::Advice;
 use std::cell::Cell;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -547,11 +549,10 @@ impl Rings {
         let attr = |open: &SampledSlot| self.events[open.event].request.attr();
         let is_inherited = |open: &SampledSlot| open.slot.tid.is_some() && attr(open).get(Flag::Inherit);
         if change.is_of_one_task() && instances.clone().any(is_inherited) {
-            return Err(
-                "child processes inherit it, and the kernel cannot change it for all of them: record \
-                        with -i, or -a"
-                    .to_owned(),
-            );
+            let remedy = Advice::from(Hint::RecordAlone);
+            return Err(format!(
+                "child processes inherit it, and the kernel cannot change it for all of them: {remedy}"
+            ));
         }
         change.make(instances.map(|open| (attr(open), &open.fd)), is_on)
     }

@@ -7,6 +7,7 @@ use super::error::Fault;
 use super::names::VendorNames;
 use super::syntax::{self, EventWord};
 use super::{Tool, freebsd_aliases, glob};
+use crate::hint::Hint;
 use pmc_sys::abi::generic;
 use pmc_sys::host::Host;
 
@@ -46,7 +47,7 @@ pub(super) fn unknown(host: &Host, makers: &VendorNames<'_>, word: EventWord<'_>
     names.extend(qualifiers.map(str::to_owned));
     Fault::at(&word.span(), format!("unknown event `{}`", word.text))
         .meant(word.text, names.iter().map(String::as_str))
-        .try_this("pmc list shows the events of this machine")
+        .try_this(Hint::ShowEvents)
 }
 
 pub(super) fn unknown_pmu(host: &Host, word: EventWord<'_>) -> Fault {

@@ -5,7 +5,8 @@
 use std::fmt;
 use std::ops::Range;
 
-use pmc_sys::error::Error;
+use crate::hint::Hint;
+use pmc_sys::error::{Advice, Error};
 use pmc_text::text;
 
 /// A byte range of the event text, `start..end`.
@@ -24,13 +25,13 @@ pub struct ParseError {
     /// The error, as one clause without a full stop.
     pub message: String,
     /// What the parser expected instead, as a phrase.
-    pub expected: Option<String>,
+    pub expected: Option<Hint>,
     /// Similar names, most similar first.
     pub suggestions: Vec<String>,
     /// The usual cause.
     pub cause: Option<String>,
     /// A remedy.
-    pub remedy: Option<String>,
+    pub remedy: Option<Hint>,
 }
 
 /// A parse error that has not been attached to its text yet.
@@ -53,7 +54,7 @@ impl Fault {
         }))
     }
 
-    pub(super) fn expected(mut self, what: impl Into<String>) -> Self {
+    pub(super) fn expected(mut self, what: impl Into<Hint>) -> Self {
         self.0.expected = Some(what.into());
         self
     }
@@ -63,7 +64,7 @@ impl Fault {
         self
     }
 
-    pub(super) fn try_this(mut self, remedy: impl Into<String>) -> Self {
+    pub(super) fn try_this(mut self, remedy: impl Into<Hint>) -> Self {
         self.0.remedy = Some(remedy.into());
         self
     }
@@ -90,8 +91,12 @@ impl Fault {
     pub(super) fn within(mut self, text: &str) -> Box<ParseError> {
         text.clone_into(&mut self.0.text);
         let wrong = &mut self.0;
-        let parts = [Some(&mut wrong.message), wrong.expected.as_mut(), wrong.remedy.as_mut()];
-        parts.into_iter().flatten().for_each(shorten);
+        shorten(&mut wrong.message);
+        for hint in [&mut wrong.expected, &mut wrong.remedy] {
+            if let Some(Hint::Text(text)) = hint {
+                shorten(text);
+            }
+        }
         self.0
     }
 }
@@ -148,12 +153,12 @@ impl From<Box<ParseError>> for Error {
 impl From<ParseError> for Error {
     fn from(wrong: ParseError) -> Self {
         let mut detail = wrong.drawing();
-        if let Some(expected) = &wrong.expected {
+        if let Some(expected) = wrong.expected {
             if !detail.is_empty() {
                 detail.push('\n');
             }
             detail.push_str("expected ");
-            detail.push_str(expected);
+            detail.push_str(&Advice::from(expected).to_string());
         }
         let mut error = Self::usage(wrong.message).detail(detail);
         if let Some(cause) = wrong.cause {

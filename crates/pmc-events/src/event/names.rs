@@ -12,6 +12,7 @@
 //!                                  uncore_cha_0, uncore_cha_1 …         └► attr, or error
 //! ```
 
+use crate::hint::Hint;
 use std::cell::OnceCell;
 
 use super::PmuCounters;
@@ -97,7 +98,7 @@ impl<'h> VendorNames<'h> {
         } else {
             "its driver is not loaded (modprobe intel_uncore, amd_uncore), the kernel is too old for this CPU model, or this is a virtual machine"
         })
-        .try_this("pmc info shows the available PMUs, and why others are missing")))
+        .try_this(Hint::ShowMissingPmus)))
     }
 
     /// The name in the table for a FreeBSD spelling, in which `.`, `_`, `-` and spaces are equivalent.
@@ -144,7 +145,7 @@ pub(super) fn check(
         return Err(refused(
             "this event code is reserved for software and the kernel driver; it counts nothing".to_owned(),
         )
-        .try_this("use another event; see pmc list"));
+        .try_this(Hint::UseOtherEvent));
     }
     let register = event.extra.split(' ').find_map(|word| word.strip_prefix("msr=")?.split_once(':'));
     if let Some((registers, _)) = register {

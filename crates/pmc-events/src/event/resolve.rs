@@ -23,6 +23,7 @@ use super::{
     EventGroup, EventSource, EventSpec, Tool, did_you_mean, freebsd_aliases, glob, libpfm, probe, qualify,
     terms,
 };
+use crate::hint::Hint;
 use pmc_sys::abi::attr::{Flag, kind};
 use pmc_sys::abi::generic::{self, NoCacheEvent};
 use pmc_sys::host::Host;
@@ -509,7 +510,7 @@ impl<'h> EventParser<'h> {
                 .expected(format!("one of: {}", some.join(", ")))
                 .meant(asked, some.iter().map(String::as_str)),
         };
-        Err(fault.try_this(format!("pmc persist add {asked} -e EVENT creates one")))
+        Err(fault.try_this(Hint::HoldEvent { name: asked.to_string() }))
     }
 
     /// Resolves `a:b`: a numeric event, a tracepoint, or invalid modifiers.
@@ -619,7 +620,7 @@ impl<'h> EventParser<'h> {
         }
         Err(Fault::at(&word.span(), format!("`{}` is FreeBSD's name for {class}", word.text))
             .why("pmc uses Linux event names, and this machine has no similar event")
-            .expected("a name from `pmc list`, or the raw code: cpu/event=0xNN,umask=0xNN/"))
+            .expected(Hint::NameOrCode))
     }
 
     /// Resolves a FreeBSD name by parsing its equivalent event text.
@@ -684,7 +685,7 @@ fn assign(hands: &mut Vec<PmuGroup>, spec: EventSpec) {
 fn held_as_it_is(span: &TextSpan) -> Fault {
     Fault::at(span, "the settings of a persistent event cannot be changed")
         .expected("only persistent/NAME/")
-        .try_this("pmc persist add ANOTHER -e EVENT, with these settings")
+        .try_this(Hint::HoldAnother)
 }
 
 fn single(event: EventSpec) -> EventGroup {

@@ -12,6 +12,7 @@
 //! The text is scanned once without recursion, so even malicious text takes only linear time.
 
 use super::error::{Fault, ParseResult, TextSpan};
+use crate::hint::Hint;
 
 /// A piece of the text and its position.
 #[derive(Debug, Clone, Copy)]
@@ -179,17 +180,9 @@ pub(super) const MASKS: [&str; 10] = [
 ];
 
 /// Words of perf or FreeBSD that pmc does not support, with the reason and the alternative.
-const NOT_YET: [(&str, &str, &str); 2] = [
-    (
-        "kgmon",
-        "no kernel supports it: even FreeBSD never implemented its PMC_F_KGMON",
-        "pmc record -a -e EVENT:k",
-    ),
-    (
-        "percore",
-        "pmc cannot sum a single event over the threads of a core",
-        "pmc stat -a --per-core adds up the threads of each core",
-    ),
+const NOT_YET: [(&str, &str, Hint); 2] = [
+    ("kgmon", "no kernel supports it: even FreeBSD never implemented its PMC_F_KGMON", Hint::SampleKernel),
+    ("percore", "pmc cannot sum a single event over the threads of a core", Hint::AddUpCores),
 ];
 
 fn is_not_yet(name: &str) -> bool {
@@ -200,12 +193,14 @@ fn is_not_yet(name: &str) -> bool {
 pub(super) fn reject_ignored(term: &Term<'_>) -> ParseResult<()> {
     let name = term.name.text;
     let (why, instead) = match NOT_YET.iter().find(|(word, ..)| *word == name) {
-        Some((_, why, instead)) => (*why, *instead),
-        None if name.starts_with('@') => ("pmc does not pass driver-specific terms to the kernel", ""),
+        Some((_, why, instead)) => (*why, instead.clone()),
+        None if name.starts_with('@') => {
+            ("pmc does not pass driver-specific terms to the kernel", Hint::from("omit it"))
+        }
         None => return Ok(()),
     };
     let fault = Fault::at(&term.span(), format!("`{name}` has no effect")).why(why);
-    Err(if instead.is_empty() { fault.try_this("omit it") } else { fault.try_this(instead) })
+    Err(fault.try_this(instead))
 }
 
 /// Parses the whole text.

@@ -15,6 +15,7 @@ use super::names::{self, VendorNames};
 use super::syntax::{self, Term, number, numbered_word, plain_digits};
 use super::vendor::VendorEvent;
 use super::{EventSource, EventSpec, PersistentEvent, Trace};
+use crate::hint::Hint;
 use pmc_sys::abi::attr::{AUX_ACTIONS, Flag, LARGEST_AUX_SAMPLE, kind};
 use pmc_sys::abi::generic;
 use pmc_sys::abi::{Attr, branch_sample_type, sample_type};
@@ -66,25 +67,26 @@ const fn bit(flag: Flag) -> u64 {
     1 << flag as u8
 }
 
-/// Bits of `attrN=` that pmc would overwrite later: the word, its bits, the fields' names, and the syntax to
-/// use instead.
-const DECIDED: [(usize, u64, &str, &str); 15] = [
-    (0, !0, "type and size", "PMU/…/, or TYPE:CONFIG as in 4:0x3c"),
-    (2, !0, "sample_period", "period=N, or freq=N"),
-    (3, !0, "sample_type", "pmc record has an option for each field of a sample: -d, -W, --phys-data …"),
-    (4, !0, "read_format", "omit it: groups and options determine the read format"),
-    (5, bit(Flag::Disabled) | bit(Flag::EnableOnExec), "when the event starts", "-D MS"),
-    (5, bit(Flag::Inherit), "inherit", "inherit, or no-inherit"),
-    (5, bit(Flag::Freq), "freq", "freq=N"),
-    (5, bit(Flag::WriteBackward), "write_backward", "overwrite, or no-overwrite"),
-    (5, bit(Flag::ExcludeCallchainKernel), "exclude_callchain_kernel", "pmc record --user-callchains"),
-    (5, bit(Flag::ExcludeCallchainUser), "exclude_callchain_user", "pmc record --kernel-callchains"),
-    (6, !0, "wakeups and kinds of breakpoints", "mem:ADDRESS/LENGTH:rwx for a breakpoint"),
-    (9, !0, "branch_sample_type", "branch_type=WORD"),
-    (10, !0, "sample_regs_user", "pmc record --user-regs=NAME,…"),
-    (11, !0, "sample_stack_user and clockid", "stack-size=BYTES, or pmc record -k CLOCK"),
-    (12, !0, "sample_regs_intr", "pmc record --intr-regs=NAME,…"),
-];
+/// Bits of `attrN=` that are overwritten later: the word, its bits, the fields' names, and what to use instead.
+fn decided() -> [(usize, u64, &'static str, Hint); 15] {
+    [
+        (0, !0, "type and size", "PMU/…/, or TYPE:CONFIG as in 4:0x3c".into()),
+        (2, !0, "sample_period", "period=N, or freq=N".into()),
+        (3, !0, "sample_type", Hint::SampleFields),
+        (4, !0, "read_format", "omit it: groups and options determine the read format".into()),
+        (5, bit(Flag::Disabled) | bit(Flag::EnableOnExec), "when the event starts", Hint::StartLater),
+        (5, bit(Flag::Inherit), "inherit", "inherit, or no-inherit".into()),
+        (5, bit(Flag::Freq), "freq", "freq=N".into()),
+        (5, bit(Flag::WriteBackward), "write_backward", "overwrite, or no-overwrite".into()),
+        (5, bit(Flag::ExcludeCallchainKernel), "exclude_callchain_kernel", Hint::UserChains),
+        (5, bit(Flag::ExcludeCallchainUser), "exclude_callchain_user", Hint::KernelChains),
+        (6, !0, "wakeups and kinds of breakpoints", "mem:ADDRESS/LENGTH:rwx for a breakpoint".into()),
+        (9, !0, "branch_sample_type", "branch_type=WORD".into()),
+        (10, !0, "sample_regs_user", Hint::UserRegisters),
+        (11, !0, "sample_stack_user and clockid", Hint::StackOrClock),
+        (12, !0, "sample_regs_intr", Hint::InterruptedRegisters),
+    ]
+}
 
 /// A term after event names have been expanded.
 #[derive(Debug)]
@@ -265,13 +267,13 @@ fn set_field(spec: &mut EventSpec, term: &TermValue, name: &str) -> ParseResult<
         }
         Some(word) => {
             if let Some((.., field, instead)) =
-                DECIDED.iter().find(|(own, bits, ..)| *own == word && value & bits != 0)
+                decided().into_iter().find(|(own, bits, ..)| *own == word && value & bits != 0)
             {
                 return Err(Fault::at(
                     &term.span,
                     format!("`{name}` cannot set {field}: pmc sets it itself"),
                 )
-                .try_this(*instead));
+                .try_this(instead));
             }
             attr.or_word(word, value);
         }

@@ -4,11 +4,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::record::kind;
-use pmc_sys::error::{AdvisedOption, Exit};
+use pmc_sys::error::{Advice, AdvisedOption, Exit};
 use pmc_text::units;
 
 /// Why a recording cannot be read or written.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum PerfdataError {
     /// A system call failed.
     #[error("{doing} {}: {source}", path.display())]
@@ -82,6 +83,27 @@ pub enum PerfdataError {
     },
 }
 
+/// What may help, as a value: a program says it with its own commands and options.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Hint {
+    /// There is no file of this name.
+    RecordFirst,
+    /// The file is not a recording.
+    NameRecording,
+}
+
+impl std::fmt::Display for Hint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::RecordFirst => "record something first, or name another file",
+            Self::NameRecording => "specify a file that perf record or a similar recorder wrote",
+        })
+    }
+}
+
+impl pmc_sys::error::Hint for Hint {}
+
 impl PerfdataError {
     /// Returns a closure for `map_err` that reports the failed operation `doing` on `path`.
     pub(super) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
@@ -122,10 +144,7 @@ impl From<PerfdataError> for pmc_sys::error::Error {
                             "free some space, or record to another file system with {option}",
                         )
                     }
-                    (_, true) => error.try_option(
-                        AdvisedOption::Input,
-                        "record something first (pmc record), or name a file with {option}",
-                    ),
+                    (_, true) => error.try_this(Advice::hint(Hint::RecordFirst)),
                     _ => error,
                 }
             }
@@ -147,7 +166,7 @@ impl From<PerfdataError> for pmc_sys::error::Error {
             }
             PerfdataError::NotPerfData { .. } => Self::new(error.to_string())
                 .why("it does not start with PERFILE2")
-                .try_this("specify a file written by pmc record or perf record"),
+                .try_this(Advice::hint(Hint::NameRecording)),
             PerfdataError::Malformed { .. } => Self::new(error.to_string())
                 .why("the file is damaged, or truncated before its records")
                 .try_this("record again"),
@@ -164,6 +183,7 @@ impl From<PerfdataError> for pmc_sys::error::Error {
 
 /// A problem with a readable recording that the user should know about.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum RecordingNote {
     /// The recorder did not finish, so there are no feature sections. The file is read to its end.
     Unfinished {
@@ -265,6 +285,20 @@ impl RecordingNote {
 /// Returns a record's kind in perf's notation: `MMAP2 (10)`.
 fn kind_words(number: u32) -> String {
     format!("{} ({number})", kind::name(number).unwrap_or("unknown type"))
+}
+
+impl RecordingNote {
+    /// Whether parts of the file itself are missing, and not only records.
+    pub fn is_incomplete(&self) -> bool {
+        match self {
+            Self::Unfinished { .. } | Self::Torn { .. } | Self::BadFeatures(_) | Self::MissingFile(_) => true,
+            Self::Aux { .. }
+            | Self::Unknown { .. }
+            | Self::Malformed { .. }
+            | Self::Misshapen { .. }
+            | Self::BadCompression { .. } => false,
+        }
+    }
 }
 
 impl std::fmt::Display for RecordingNote {

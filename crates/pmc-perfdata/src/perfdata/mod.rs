@@ -26,11 +26,11 @@ pub mod tally;
 mod writer;
 
 pub use added_section::copy_with_section;
-pub use error::{PerfdataError, RecordingNote};
+pub use error::{Hint, PerfdataError, RecordingNote};
 pub use event::{BLOCKED_EVENT, RUNNABLE_EVENT, RecordedEvent};
 pub use feature::{FeatureNumber, Features};
 pub use header::RecordingLayout;
 pub use reader::{OpenedInput, Reader};
 pub use scan::{Buffer, Chunk, RecordingIndex};
 pub use tally::RecordTally;
-pub use writer::{WriteOptions, Writer};
+pub use writer::{ReplacedFile, WriteOptions, Writer};

@@ -17,6 +17,7 @@
 mod compress;
 mod existing;
 
+use std::fmt;
 use std::fs::{self, File, Metadata};
 use std::io::{self, IoSlice, Seek, Write};
 use std::os::unix::fs::FileExt;
@@ -31,7 +32,6 @@ use super::feature::{Compression, FeatureNumber, Features};
 use super::header::{FEATURES_AT, FILE_HEADER, PIPE_HEADER, RecordingLayout, feature_table};
 use super::magic::MAGIC;
 use crate::record::{attr, kind};
-use pmc_sys::error::say;
 use pmc_sys::sys::descriptor;
 use pmc_sys::sys::output_file::{self, ExistingFile, OutputPlace};
 use pmc_sys::sys::replacement::Replacement;
@@ -63,6 +63,27 @@ pub struct WriteOptions {
     pub whole: bool,
     /// Name of the stream in errors, unless it is standard output.
     pub stream: Option<String>,
+    /// Called when the recording replaces something that was not a file of the user.
+    pub replaced: Option<fn(&Path, ReplacedFile)>,
+}
+
+/// What a recording has replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ReplacedFile {
+    /// A symbolic link created by another user.
+    OthersLink,
+    /// A pipe at the default path.
+    Pipe,
+}
+
+impl fmt::Display for ReplacedFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::OthersLink => "a symbolic link created by another user",
+            Self::Pipe => "a pipe",
+        })
+    }
 }
 
 /// A recording being written.
@@ -90,6 +111,7 @@ pub struct Writer {
     /// The temporary file and the result of looking up its final path, until the file is moved.
     place: Option<(Replacement, OutputPlace)>,
     whole: bool,
+    replaced: Option<fn(&Path, ReplacedFile)>,
     /// Offsets and sizes of `AUXTRACE` records in the file.
     traces: Vec<[u64; 2]>,
 }
@@ -224,6 +246,7 @@ impl Writer {
             all_attrs: 0,
             place: None,
             whole: options.whole,
+            replaced: options.replaced,
             traces: Vec::new(),
         })
     }
@@ -242,11 +265,13 @@ impl Writer {
         }
         new.put().map_err(PerfdataError::create(&self.path))?;
         let was = match there.standing {
-            ExistingFile::OthersLink => "a symbolic link created by another user",
-            ExistingFile::Fifo => "a pipe",
+            ExistingFile::OthersLink => ReplacedFile::OthersLink,
+            ExistingFile::Fifo => ReplacedFile::Pipe,
             ExistingFile::Special | ExistingFile::Nothing | ExistingFile::File { .. } => return Ok(()),
         };
-        say::note(format!("replaced {}, which was {was}", self.path.display()));
+        if let Some(replaced) = self.replaced {
+            replaced(&self.path, was);
+        }
         Ok(())
     }
 

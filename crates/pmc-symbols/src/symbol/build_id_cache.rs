@@ -15,6 +15,7 @@
 //! cached content. Reinstalling a program creates a new file, so the link preserves the old one. Overwriting
 //! a program in place also changes the linked file, whose build-id then no longer matches.
 
+use crate::hint::Hint;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
@@ -257,7 +258,7 @@ impl BuildIdCache {
 
     fn failed(&self, place: &Path, error: io::Error) -> Error {
         Error::io(format!("copying {} to the build-id cache", place.display()), error)
-            .try_this("pmc --buildid-dir DIR COMMAND uses another cache")
+            .try_this(Hint::OtherCache)
     }
 }
 

@@ -10,6 +10,7 @@
 //!   lines     --> source excerpts
 //! ```
 
+use pmc_sys::error::Advice;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt;
 
@@ -180,7 +181,8 @@ impl<'a> ModuleCollector<'a> {
                     pieces.push(code);
                 }
                 Err(NoCode { why, remedy }) => {
-                    let remedy = remedy.map_or(0, |remedy| self.texts.add(&remedy) + 1);
+                    let remedy =
+                        remedy.map_or(0, |remedy| self.texts.add(&Advice::from(remedy).to_string()) + 1);
                     let why = self.texts.add(&why);
                     self.data.no_code.extend([start, u64::from(why), u64::from(remedy)]);
                 }
@@ -400,7 +402,7 @@ impl<'a> ModuleCollector<'a> {
         for (at, missing) in quality.missing.iter().enumerate() {
             // Only the remedy for the most important missing data is shown.
             let remedy = if at == 0 { self.sources.remedy() } else { None };
-            let remedy = remedy.map_or(0, |remedy| self.texts.add(&remedy) + 1);
+            let remedy = remedy.map_or(0, |remedy| self.texts.add(&Advice::from(remedy).to_string()) + 1);
             let why = self.texts.add(&missing.to_string());
             self.data.missing.extend([why.into(), remedy.into(), u64::from(missing.is_failure())]);
         }

@@ -3,6 +3,7 @@
 //! Takes the results of the search for a module's files; returns sentences. Remedies may query the package
 //! manager, so they are computed only when they are shown.
 
+use crate::hint::Hint;
 use std::borrow::Cow;
 use std::fmt;
 use std::io;
@@ -208,27 +209,26 @@ impl MissingDataReason {
     }
 
     /// Returns how to get the missing names, if pmc knows a way. May query the package manager.
-    pub(crate) fn remedy(&self) -> Option<String> {
+    pub(crate) fn remedy(&self) -> Option<Hint> {
         match self {
             Self::Stripped { path, build_id } | Self::Lines { path, build_id } => {
                 if let Some(package) = debug_package(path) {
-                    return Some(installation(&package, &package_sources(), &os_release()));
+                    return Some(installation(&package, &package_sources(), &os_release()).into());
                 }
-                let build = "build it with -g and do not strip it";
                 Some(match build_id {
-                    Some(id) => format!("{build}, or fetch the debug file with build-id {id} (--debuginfod)"),
-                    None => build.to_owned(),
+                    Some(id) => Hint::BuildWithSymbols { id: *id },
+                    None => "build it with -g and do not strip it".into(),
                 })
             }
             Self::Unreadable { said, .. } if said.starts_with("Permission denied") => Some("run the report as root".into()),
-            Self::File { .. } => Some("specify the directory with the recorded machine's files (--symfs)".into()),
+            Self::File { .. } => Some(Hint::RecordedFiles),
             Self::OtherBuild { recorded, .. } => {
-                Some(format!("record again, or fetch the file with build-id {recorded} (--debuginfod)"))
+                Some(Hint::FetchBuild { id: *recorded })
             }
             Self::KernelAddressesHidden { .. } => Some("sysctl kernel.kptr_restrict=0, or run as root".into()),
-            Self::OtherKernel { recorded, .. } => Some(right_vmlinux(*recorded)),
+            Self::OtherKernel { recorded, .. } => Some(Hint::KernelImage { id: *recorded }),
             Self::GivenVmlinux(why) => match &**why {
-                Self::OtherBuild { recorded, .. } => Some(right_vmlinux(*recorded)),
+                Self::OtherBuild { recorded, .. } => Some(Hint::KernelImage { id: *recorded }),
                 why => why.remedy(),
             },
             Self::PerfMap { .. } => Some(
@@ -237,7 +237,7 @@ impl MissingDataReason {
                     .into(),
             ),
             Self::NoThreads => Some("raise the process and memory limits (ulimit -u, ulimit -v)".into()),
-            Self::Archived { remedy, .. } => remedy.as_deref().map(str::to_owned),
+            Self::Archived { remedy, .. } => remedy.as_deref().map(Hint::from),
             Self::Shortened { .. } => Some("run the report again when the file is complete".into()),
             Self::Unreadable { .. }
             | Self::NotElf { .. }
@@ -247,10 +247,6 @@ impl MissingDataReason {
             | Self::NotMapped => None,
         }
     }
-}
-
-fn right_vmlinux(recorded: BuildId) -> String {
-    format!("specify the kernel image with build-id {recorded} (--vmlinux)")
 }
 
 /// Returns the Debian package that contains the debug file for an installed file; `None` on other systems,
@@ -414,9 +410,9 @@ mod tests {
         let id = BuildId::parse("ab12").unwrap();
         let missing = MissingDataReason::Stripped { path: "/nowhere/prog".into(), build_id: Some(id) };
         assert_eq!(missing.to_string(), "/nowhere/prog is stripped");
-        assert!(missing.remedy().unwrap().contains("ab12"));
+        assert_eq!(missing.remedy(), Some(Hint::BuildWithSymbols { id }));
         let hidden = MissingDataReason::KernelAddressesHidden { kptr_restrict: Some(2) };
         assert_eq!(hidden.to_string(), "/proc/kallsyms hides addresses (kernel.kptr_restrict is 2)");
-        assert!(hidden.remedy().unwrap().contains("kptr_restrict=0"));
+        assert!(hidden.remedy().unwrap().to_string().contains("kptr_restrict=0"));
     }
 }

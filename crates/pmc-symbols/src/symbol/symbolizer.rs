@@ -5,6 +5,7 @@
 //! tables, for a quick first result; [`Depth::Inlines`] adds lines and inlined functions. Both give the same
 //! name to the outermost function.
 
+use crate::hint::Hint;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -206,7 +207,7 @@ impl Symbolizer {
     }
 
     /// Returns a remedy for the most important missing data. The first call may be slow.
-    pub fn remedy(&self, id: ModuleId) -> Option<String> {
+    pub fn remedy(&self, id: ModuleId) -> Option<Hint> {
         self.sources(id).remedy()
     }
 

@@ -1,6 +1,12 @@
 //! Advice to the user. Options are stored as values, because personalities use different letters for them.
+//!
+//! The libraries do not know the program's commands and options: they say what may help as a [`Hint`], a value
+//! of their own. The program's table ([`set_table`]) turns it into advice that names them.
 
+use std::any::Any;
+use std::borrow::Cow;
 use std::fmt;
+use std::sync::{Arc, OnceLock};
 
 /// An option mentioned in advice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,43 +42,77 @@ impl fmt::Display for AdvisedOption {
 /// The option letters of a personality.
 pub type OptionLetters = &'static [(AdvisedOption, &'static str)];
 
-/// A suggestion for the user: text in which `{option}` is replaced by the option. [`Display`](fmt::Display)
-/// prints pmc's option.
-#[derive(Debug, Clone, PartialEq)]
+/// What may help, as a value of the library that found the problem. `Display` says it without naming commands
+/// or options of a program.
+pub trait Hint: fmt::Debug + fmt::Display + Any + Send + Sync {}
+
+/// Turns the [`Hint`]s that it knows into advice that names commands and options.
+pub type HintTable = fn(&dyn Any) -> Option<Advice>;
+
+static TABLE: OnceLock<HintTable> = OnceLock::new();
+
+/// Sets the program's table of hints. Only the first call has an effect.
+pub fn set_table(table: HintTable) {
+    let _ = TABLE.set(table);
+}
+
+/// A suggestion for the user: text in which `{option}` is replaced by the option, or a [`Hint`].
+/// [`Display`](fmt::Display) prints pmc's option.
+#[derive(Debug, Clone)]
 pub struct Advice {
     text: String,
     option: Option<AdvisedOption>,
+    hint: Option<Arc<dyn Hint>>,
+}
+
+impl PartialEq for Advice {
+    fn eq(&self, other: &Self) -> bool {
+        self.to_string() == other.to_string()
+    }
 }
 
 impl<T: Into<String>> From<T> for Advice {
     fn from(text: T) -> Self {
-        Self { text: text.into(), option: None }
+        Self { text: text.into(), option: None, hint: None }
     }
 }
 
 impl Advice {
     /// Returns advice about an option.
     pub fn about(option: AdvisedOption, text: impl Into<String>) -> Self {
-        Self { text: text.into(), option: Some(option) }
+        Self { text: text.into(), option: Some(option), hint: None }
+    }
+
+    /// Returns the advice that the program's table has for a hint, or the hint's own words.
+    pub fn hint(hint: impl Hint) -> Self {
+        Self { text: hint.to_string(), option: None, hint: Some(Arc::new(hint)) }
+    }
+
+    /// Returns the advice in the program's words.
+    fn resolved(&self) -> Cow<'_, Self> {
+        let known = self.hint.as_ref().and_then(|hint| TABLE.get()?(&**hint));
+        known.map_or(Cow::Borrowed(self), Cow::Owned)
     }
 
     /// Returns the text of the advice, with the option letters of a personality. If the personality has no
     /// letter for an option, the text uses pmc's options and says so.
     pub(super) fn spelled(&self, letters: OptionLetters) -> String {
-        let letter = self.option.map(|option| letters.iter().find(|(own, _)| *own == option));
+        let this = self.resolved();
+        let letter = this.option.map(|option| letters.iter().find(|(own, _)| *own == option));
         match letter {
-            Some(Some((_, letter))) if !names_options(&self.text) => self.text.replace("{option}", letter),
-            None if !names_options(&self.text) => self.text.clone(),
-            _ => format!("in pmc's own options: {self}"),
+            Some(Some((_, letter))) if !names_options(&this.text) => this.text.replace("{option}", letter),
+            None if !names_options(&this.text) => this.text.clone(),
+            _ => format!("in pmc's own options: {this}"),
         }
     }
 }
 
 impl fmt::Display for Advice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.option {
-            Some(option) => f.write_str(&self.text.replace("{option}", &option.to_string())),
-            None => f.write_str(&self.text),
+        let this = self.resolved();
+        match this.option {
+            Some(option) => f.write_str(&this.text.replace("{option}", &option.to_string())),
+            None => f.write_str(&this.text),
         }
     }
 }

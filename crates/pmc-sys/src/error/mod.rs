@@ -17,7 +17,7 @@ use std::sync::Arc;
 use crate::sys::{descriptor, errno, signal};
 use pmc_text::text::shell_word;
 
-pub use advice::{Advice, AdvisedOption};
+pub use advice::{Advice, AdvisedOption, Hint};
 pub use warning::Warning;
 
 /// Shorthand for results whose error is meant for the user.

@@ -4,6 +4,7 @@
 //! The caller supplies a function with its samples; all other data comes from the symbolizer. Notes report
 //! missing or unreliable data.
 
+use pmc_sys::error::Advice;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -78,9 +79,10 @@ pub(crate) fn listing(
                 text: "no instructions: imported profiles contain no code".into(),
                 remedy: None,
             },
-            false => {
-                ListingNote { text: format!("no instructions: {}", missing.why), remedy: missing.remedy }
-            }
+            false => ListingNote {
+                text: format!("no instructions: {}", missing.why),
+                remedy: missing.remedy.map(|hint| Advice::from(hint).to_string()),
+            },
         });
     });
     let code = code.ok();
@@ -250,7 +252,7 @@ fn sources(
                 || "no source lines available".to_owned(),
                 |lines| format!("no source lines: {lines}"),
             ),
-            remedy: symbols.symbolizer.remedy(function.id),
+            remedy: symbols.symbolizer.remedy(function.id).map(|hint| Advice::from(hint).to_string()),
         });
     }
     missing.iter().for_each(|reason| symbols.add_missing_source(reason));

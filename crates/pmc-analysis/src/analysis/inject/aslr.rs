@@ -23,7 +23,7 @@ use crate::analysis::ProgressSink;
 use pmc_perfdata::perfdata::{Features, Reader, RecordedEvent, WriteOptions, Writer};
 use pmc_perfdata::record::{Mmap, Mmap2, RawRecord, Record, kind, replace_addresses, replace_words};
 use pmc_sys::abi::context;
-use pmc_sys::error::{Error, Result};
+use pmc_sys::error::{Error, Result, say};
 
 /// The first address of the kernel's half.
 const KERNEL: u64 = 1 << 63;
@@ -73,7 +73,12 @@ pub(in crate::analysis) fn replace(
         names.hide_features(&mut features)?;
     }
     features.event_desc = Some(described(&events));
-    let options = WriteOptions { hold: true, whole: true, ..WriteOptions::default() };
+    let options = WriteOptions {
+        hold: true,
+        whole: true,
+        replaced: Some(|path, was| say::note(format!("replaced {}, which was {was}", path.display()))),
+        ..WriteOptions::default()
+    };
     let writer = Writer::create(output, &events, &Features::default(), options)?;
     let mut output = InjectOutput { writer, bytes: Vec::new() };
     let meter = progress.begin("replacing addresses", 0);

@@ -178,7 +178,12 @@ pub(super) fn rewrite(
     // A stream starts with the sections, as records; in a file, they come at the end.
     let nothing = Features::default();
     let at_the_start = if form == RecordingLayout::Pipe { &features } else { &nothing };
-    let options = WriteOptions { hold: true, whole: true, ..WriteOptions::default() };
+    let options = WriteOptions {
+        hold: true,
+        whole: true,
+        replaced: Some(|path, was| say::note(format!("replaced {}, which was {was}", path.display()))),
+        ..WriteOptions::default()
+    };
     let meter = progress.begin("writing", session.index.counts().map(|(_, count)| count).sum());
     let mut output = InjectOutput {
         writer: Writer::create(&request.output, &events, at_the_start, options)?,

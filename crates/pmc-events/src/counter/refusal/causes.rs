@@ -10,6 +10,7 @@ use super::missing_feature::contradiction;
 use super::privilege::{access, perm};
 use super::{FailedCall, Refusal, RefusalText, explained};
 use crate::counter::facts::{KnownPmu, MachineFacts};
+use crate::hint::Hint;
 use pmc_sys::abi::Attr;
 use pmc_sys::abi::attr::{Flag, kind};
 use pmc_sys::sys::credentials::Seccomp;
@@ -58,7 +59,7 @@ pub(super) fn of(number: i32, refusal: &Refusal, facts: &MachineFacts) -> Refusa
             _ => explained(
                 Busy,
                 format!("another program uses {} exclusively", pmu_words(&refusal.attr, facts)),
-                "stop the other measurement first; pmc info lists the processes with open perf events",
+                Hint::StopOtherMeasurement,
             ),
         },
         errno::ENODEV => nodev(refusal, facts),
@@ -105,7 +106,7 @@ pub(super) fn of(number: i32, refusal: &Refusal, facts: &MachineFacts) -> Refusa
             FailedCall::Map { bytes } => explained(
                 OutOfMemory,
                 format!("the kernel cannot allocate {bytes} bytes for a ring buffer"),
-                "use smaller ring and AUX buffers (-m RING,AREA), or fewer CPUs",
+                Hint::SmallerRingsAndAux,
             ),
             _ => explained(
                 OutOfMemory,
@@ -178,19 +179,17 @@ fn noent(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
             explained(
                 NoHardware,
                 format!("the PMU `{}` of this CPU has no {what}", pmu.name),
-                "choose an available event: pmc list hw cache pmu",
+                Hint::ChooseEvent { kinds: "hw cache pmu" },
             )
         }
         (kind::SOFTWARE, _) => explained(
             NoHardware,
             format!("this kernel has no software event number {}", attr.config()),
-            "choose an available event: pmc list sw",
+            Hint::ChooseEvent { kinds: "sw" },
         ),
-        (kind::TRACEPOINT, _) => explained(
-            NoHardware,
-            "this kernel has no such tracepoint",
-            "choose an existing tracepoint: pmc list tracepoint",
-        ),
+        (kind::TRACEPOINT, _) => {
+            explained(NoHardware, "this kernel has no such tracepoint", Hint::ChooseTracepoint)
+        }
         (kind::BREAKPOINT, _) => explained(NoHardware, "this kernel or CPU has no hardware breakpoints", ""),
         (_, Some(pmu)) => {
             if let Some(other) = wrong_core(pmu, refusal.slot.cpu, facts) {
@@ -210,7 +209,7 @@ fn noent(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
                 None => explained(
                     NoHardware,
                     format!("the PMU `{}` has no event with config {:#x}", pmu.name, attr.config()),
-                    format!("choose an existing event: pmc list {}", pmu.name),
+                    Hint::ChooseEventOf { pmu: pmu.name.clone() },
                 ),
             }
         }
@@ -219,7 +218,7 @@ fn noent(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
             format!(
                 "no PMU of type {number} is registered: its driver is not loaded, or this machine lacks it"
             ),
-            "pmc info shows the available PMUs",
+            Hint::ShowPmus,
         ),
     }
 }
@@ -234,7 +233,7 @@ fn no_core_pmu(attr: &Attr, facts: &MachineFacts) -> RefusalText {
         return explained(
             NoHardware,
             format!("the request uses PMU type {named}, which is not registered"),
-            "pmc info shows the available PMUs",
+            Hint::ShowPmus,
         );
     }
     match (facts.virtual_machine, &facts.hypervisor) {
@@ -296,7 +295,7 @@ fn inval(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
                     "{} samples per second were requested, but kernel.perf_event_max_sample_rate is {most}",
                     attr.period()
                 ),
-                format!("use at most {most} (-F max), or raise the limit"),
+                Hint::LowerFrequency { most },
             );
         }
     } else if attr.period() >> 63 == 1 {
@@ -306,7 +305,7 @@ fn inval(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
         return explained(
             BadRequest,
             format!("the PMU `{}` counts for a whole package or device and cannot follow a task", pmu.name),
-            "count system-wide: -a, or -C with a list of CPUs",
+            Hint::WholeCpus,
         );
     }
     if refusal.group_before > 0 {
@@ -330,14 +329,14 @@ fn inval(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
         (kind::TRACEPOINT, _) => explained(
             NoHardware,
             format!("this kernel has no tracepoint with id {}", attr.config()),
-            "choose an existing tracepoint: pmc list tracepoint",
+            Hint::ChooseTracepoint,
         ),
         // Addresses with the top bit set are kernel addresses on every architecture that pmc supports.
         (kind::BREAKPOINT, _) if attr.bp_type() & 4 != 0 && attr.config1() >> 63 == 1 => explained(
             BadRequest,
             "the kernel does not allow a breakpoint on its own code here: x86 requires CONFIG_KPROBES, \
              arm64 allows it on whole CPUs only, and some functions are excluded",
-            "count on whole CPUs (-a), or use kprobe:FUNCTION",
+            Hint::WholeCpusOrProbe,
         ),
         (kind::BREAKPOINT, _) => explained(
             BadRequest,
@@ -361,7 +360,7 @@ fn inval(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
         (kind::HARDWARE | kind::HW_CACHE, Some(pmu)) => explained(
             NoHardware,
             format!("the PMU `{}` of this CPU does not support this generic event", pmu.name),
-            "choose an available event: pmc list hw cache",
+            Hint::ChooseEvent { kinds: "hw cache" },
         ),
         (_, Some(pmu)) if !pmu.is_core() && OmittableFeature::Levels.left_out(attr).is_some() => explained(
             BadRequest,
@@ -375,12 +374,12 @@ fn inval(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
         (_, Some(pmu)) => explained(
             BadRequest,
             format!("the PMU `{}` does not support config {:#x}", pmu.name, attr.config()),
-            format!("see the PMU's events: pmc list --long {}", pmu.name),
+            Hint::SeeEventsOf { pmu: pmu.name.clone() },
         ),
         (_, None) => explained(
             BadRequest,
             "the kernel rejects the request as invalid, without giving a reason",
-            "show the request with -vv",
+            Hint::ShowRequest,
         ),
     }
 }
@@ -440,7 +439,7 @@ fn nosys(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
         return explained(
             NoCapability,
             "this architecture's kernel cannot copy user stacks",
-            "use --call-graph fp",
+            Hint::ChainsByFramePointers,
         );
     }
     match (facts.settings.paranoid, facts.credentials.seccomp) {
@@ -487,9 +486,9 @@ pub(super) fn never_ran(attr: &Attr, facts: &MachineFacts) -> RefusalText {
         false => format!("it never got a counter on the PMU `{}`: {}", pmu.name, holders.join("; ")),
     };
     let remedy = if facts.settings.nmi_watchdog == Some(true) {
-        "free a counter with `sysctl kernel.nmi_watchdog=0`, or count fewer events"
+        "free a counter with `sysctl kernel.nmi_watchdog=0`, or count fewer events".into()
     } else {
-        "count fewer events or run longer; pmc info shows which processes use counters"
+        Hint::CountFewer
     };
     explained(Busy, cause, remedy)
 }

@@ -5,6 +5,7 @@
 //! dropped for the kernel to accept the request. The errno does not show which bit of an attr is the problem,
 //! so this module tests instead of guessing.
 
+use crate::hint::Hint;
 use pmc_sys::abi::attr::{Flag, WORDS};
 use pmc_sys::abi::{Attr, sample_type};
 
@@ -123,21 +124,21 @@ impl OmittableFeature {
         }
     }
 
-    pub(super) fn remedy(self) -> &'static str {
+    pub(super) fn remedy(self) -> Hint {
         match self {
-            Self::Precise => "use one p less, or P for the highest available level",
-            Self::BranchStack => "use --call-graph fp or dwarf instead of branches",
-            Self::Levels => "omit the modifiers u, k and h",
-            Self::Guest => "omit the modifiers G and H",
-            Self::Sampling => "count it with pmc stat, or sample cpu-clock",
-            Self::StackDepth => "request fewer frames, or raise kernel.perf_event_max_stack",
-            Self::Clock => "use --clockid monotonic, or omit --clockid",
-            Self::Inherit => "add --no-inherit",
-            Self::InheritThread => "follow child processes (pmcstat -d), or use Linux 5.13 or newer",
-            Self::Exclusive => "omit the modifier e",
-            Self::LateConfig => "omit config3, config4 and the terms that use them",
+            Self::Precise => "use one p less, or P for the highest available level".into(),
+            Self::BranchStack => Hint::ChainsWithoutBranches,
+            Self::Levels => "omit the modifiers u, k and h".into(),
+            Self::Guest => "omit the modifiers G and H".into(),
+            Self::Sampling => Hint::CountIt,
+            Self::StackDepth => "request fewer frames, or raise kernel.perf_event_max_stack".into(),
+            Self::Clock => Hint::OtherClock,
+            Self::Inherit => Hint::DoNotInherit,
+            Self::InheritThread => Hint::FollowProcesses,
+            Self::Exclusive => "omit the modifier e".into(),
+            Self::LateConfig => "omit config3, config4 and the terms that use them".into(),
             Self::LateFlags => {
-                "omit text_poke, inherit_thread, remove_on_exec and sigtrap, or use a newer kernel"
+                "omit text_poke, inherit_thread, remove_on_exec and sigtrap, or use a newer kernel".into()
             }
         }
     }
@@ -166,27 +167,24 @@ pub(super) fn culprit(attr: &Attr, mut opens: impl FnMut(&Attr) -> bool) -> Opti
 /// Returns the contradiction that makes the kernel reject the request on every PMU, and a remedy. Returns
 /// `None` if the request contains no contradiction. Source: `perf_copy_attr` and `perf_event_alloc` in
 /// `kernel/events/core.c`.
-pub(super) fn contradiction(attr: &Attr) -> Option<(String, &'static str)> {
+pub(super) fn contradiction(attr: &Attr) -> Option<(String, Hint)> {
     const OUT: &str = "omit these bits of attr5";
     let last = Flag::ALL.iter().map(|&flag| flag as u32).max().unwrap_or_default();
     let unknown = attr.word(FLAGS).unwrap_or_default() >> (last + 1);
     let has = |flag| attr.get(flag);
     let (cause, remedy) = if has(Flag::RemoveOnExec) && has(Flag::EnableOnExec) {
         let cause = "remove_on_exec would remove the event at the exec that should start it";
-        (cause.to_owned(), "measure a running process (-p), or omit remove_on_exec")
+        (cause.to_owned(), Hint::RunningProcessOrKeep)
     } else if has(Flag::Sigtrap) && !has(Flag::RemoveOnExec) {
         let cause = "sigtrap requires remove_on_exec: a new program would not expect the signal";
-        (cause.to_owned(), "add remove_on_exec, and measure a running process (-p)")
+        (cause.to_owned(), Hint::RunningProcessRemoved)
     } else if has(Flag::InheritThread) && !has(Flag::Inherit) {
-        ("inherit_thread requires inherit".to_owned(), "omit --no-inherit (-i) or inherit_thread")
+        ("inherit_thread requires inherit".to_owned(), Hint::InheritThreads)
     } else if unknown != 0 {
-        (format!("this kernel does not support bits {:#x} of attr5", unknown << (last + 1)), OUT)
+        (format!("this kernel does not support bits {:#x} of attr5", unknown << (last + 1)), OUT.into())
     } else if let Some((field, able)) = of_a_trace(attr) {
         let cause = format!("{field} requires a trace event as the group leader, {able}");
-        (
-            cause,
-            "use a group such as '{arm_spe_0//,EVENT/aux-action=pause/}' with pmc record, or omit the term",
-        )
+        (cause, Hint::GroupWithTrace)
     } else {
         return None;
     };

@@ -19,6 +19,7 @@ mod privilege;
 #[cfg(test)]
 mod tests;
 
+use crate::hint::Hint;
 use std::io;
 
 use self::missing_feature::culprit;
@@ -99,7 +100,7 @@ impl Refusal {
     /// Creates the refusal for an event that the kernel did not open in this slot.
     pub(crate) fn new(event: &str, attr: Attr, slot: TargetSlot, error: &io::Error) -> Self {
         let errno = error.raw_os_error();
-        let known = errno.is_none().then(|| (RefusalKind::Other, error.to_string(), String::new()));
+        let known = errno.is_none().then(|| (RefusalKind::Other, error.to_string(), Hint::from("")));
         let event = event.to_owned();
         Self { event, attr, slot, call: FailedCall::Open, errno, group_before: 0, culprit: None, known }
     }
@@ -115,7 +116,7 @@ impl Refusal {
         event: &str,
         attr: Attr,
         errno: impl Into<Option<i32>>,
-        (kind, cause, remedy): (RefusalKind, &str, &str),
+        (kind, cause, remedy): (RefusalKind, &str, impl Into<Hint>),
     ) -> Self {
         Self {
             event: event.to_owned(),
@@ -125,7 +126,7 @@ impl Refusal {
             errno: errno.into(),
             group_before: 0,
             culprit: None,
-            known: Some((kind, cause.to_owned(), remedy.to_owned())),
+            known: Some((kind, cause.to_owned(), remedy.into())),
         }
     }
 
@@ -202,7 +203,7 @@ pub struct Explanation {
     /// The cause: one clause without a full stop.
     pub cause: String,
     /// What to try: an imperative clause. Empty if there is no known remedy.
-    pub remedy: String,
+    pub remedy: Hint,
 }
 
 impl Explanation {
@@ -231,8 +232,8 @@ pub fn never_ran(attr: &Attr, facts: &MachineFacts) -> Explanation {
 }
 
 /// Kind, cause and remedy.
-type RefusalText = (RefusalKind, String, String);
+type RefusalText = (RefusalKind, String, Hint);
 
-fn explained(kind: RefusalKind, cause: impl Into<String>, remedy: impl Into<String>) -> RefusalText {
+fn explained(kind: RefusalKind, cause: impl Into<String>, remedy: impl Into<Hint>) -> RefusalText {
     (kind, cause.into(), remedy.into())
 }

@@ -7,6 +7,7 @@
 use super::RefusalKind::{NoPrivilege, OutOfMemory};
 use super::{FailedCall, Refusal, RefusalText, explained};
 use crate::counter::facts::MachineFacts;
+use crate::hint::Hint;
 use pmc_sys::abi::attr::{Flag, kind};
 use pmc_sys::sys::credentials::Seccomp;
 
@@ -115,7 +116,7 @@ pub(super) fn perm(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
             format!(
                 "a ring buffer of {bytes} bytes exceeds this user's remaining locked-memory allowance: {allowance}"
             ),
-            "use smaller ring buffers (-m), or raise kernel.perf_event_mlock_kb or `ulimit -l`",
+            Hint::SmallerRings,
         );
     }
     if let Some(explained) = security_module(facts) {

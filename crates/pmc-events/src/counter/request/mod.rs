@@ -11,6 +11,7 @@ pub mod sampling;
 use super::refusal::{Refusal, RefusalKind};
 use super::target::TargetSlot;
 use crate::event::{EventSource, EventSpec};
+use crate::hint::Hint;
 use given_up::GivenUp;
 use pmc_sys::abi::attr::Flag;
 use pmc_sys::abi::{Attr, read_format, sample_type};
@@ -123,33 +124,36 @@ pub fn allocate(
     flags: CounterFlags,
     cpu: Option<u32>,
 ) -> Result<OpenRequest, Box<Refusal>> {
-    let refuse = |errno, kind, cause: &str, remedy: &str| {
+    let refuse = |errno, kind, cause: &str, remedy: Hint| {
         let attr = spec.attr().cloned().unwrap_or_default();
         Err(Box::new(Refusal::before_the_kernel(&spec.name, attr, errno, (kind, cause, remedy))))
     };
-    let bad = |cause: &str, remedy: &str| refuse(errno::EINVAL, RefusalKind::BadRequest, cause, remedy);
+    let bad = |cause: &str, remedy: Hint| refuse(errno::EINVAL, RefusalKind::BadRequest, cause, remedy);
     let attr = match &spec.source {
         EventSource::Kernel(attr) => attr,
         EventSource::Tool(_) => {
-            return bad("pmc itself measures it, without a kernel event", "count it: pmc stat -e …");
+            return bad("pmc itself measures it, without a kernel event", Hint::CountTool);
         }
         EventSource::Held(_) => {
             let cause = "a holder keeps the event open, with its own ring buffers";
-            return refuse(errno::ENXIO, RefusalKind::NoHardware, cause, "pmc persist snapshot NAME -o FILE");
+            return refuse(errno::ENXIO, RefusalKind::NoHardware, cause, Hint::SnapshotHeldEvent);
         }
     };
     let logs = flags.log_cswitch || flags.log_exit;
     match (mode.is_system(), cpu) {
-        (true, None) => return bad("counting on a whole CPU requires a CPU number", ""),
+        (true, None) => return bad("counting on a whole CPU requires a CPU number", "".into()),
         (false, Some(_)) => {
-            return bad("a task's counter follows the task to any CPU, so it cannot have a CPU number", "");
+            return bad(
+                "a task's counter follows the task to any CPU, so it cannot have a CPU number",
+                "".into(),
+            );
         }
-        _ if flags.callchain && !mode.samples() => return bad("only samples have call chains", "pmc record"),
+        _ if flags.callchain && !mode.samples() => return bad("only samples have call chains", Hint::Sample),
         _ if spec.qualifiers.most_samples.is_some() && spec.qualifiers.inherit == Some(true) => {
-            return bad("the kernel cannot stop an inherited event", "omit nr= or inherit");
+            return bad("the kernel cannot stop an inherited event", "omit nr= or inherit".into());
         }
         _ if logs && mode.is_system() => {
-            let remedy = "use -p PID or -- COMMAND";
+            let remedy = Hint::ChooseTask;
             return bad("only per-task counts can be logged at exits and context switches", remedy);
         }
         _ => {}
@@ -203,8 +207,8 @@ pub(crate) fn check_cpus(
         (Some(bound), Some(counted)) if bound.intersection(counted).is_empty() => {
             let cause =
                 format!("the event can be counted only on CPUs {bound}, but CPUs {counted} were selected");
-            let remedy = format!("add them: -C {bound}");
-            let known = (RefusalKind::BadRequest, cause.as_str(), remedy.as_str());
+            let remedy = Hint::AddCpus { cpus: bound.clone() };
+            let known = (RefusalKind::BadRequest, cause.as_str(), remedy);
             Err(Box::new(Refusal::before_the_kernel(&spec.name, attr(), errno::EINVAL, known)))
         }
         _ => Ok(()),

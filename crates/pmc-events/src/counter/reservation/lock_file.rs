@@ -11,6 +11,7 @@
 //! profiled command must not keep the reservation. POSIX locks also have an advantage: a process never sees
 //! its own lock in a query.
 
+use crate::hint::Hint;
 use std::fmt;
 use std::fs::File;
 use std::io;
@@ -107,7 +108,7 @@ impl ReservationError {
                         "PCP's agent pmdaperfevent creates the file when it first starts, but has never run here, so no agent would honour the reservation",
                     )
                     .try_this(without)
-                    .try_this("as root, create the file for an agent started later: pmc reserve --create")
+                    .try_this(Hint::CreateLockFile)
             }
             ReservationError::Unusable { path, source } => {
                 let denied = source.kind() == io::ErrorKind::PermissionDenied;

@@ -1,5 +1,6 @@
 //! Hardware breakpoints: `mem:0x7f001000/8:w`, and `mem:&counter:w` at a symbol.
 
+use crate::hint::Hint;
 use std::path::Path;
 
 use super::super::error::{Fault, ParseResult};
@@ -96,7 +97,7 @@ fn in_kernel(sources: &ProbeSources<'_>, symbol: EventWord<'_>) -> ParseResult<W
                      kernel lists only functions",
                 )
                 .meant(symbol.text, names)
-                .try_this("use -p PID for a program's symbol"))
+                .try_this(Hint::ChooseProcess))
         }
         [line] if line.address > 0 => {
             Ok(WatchedMemory { address: line.address, size: 0, is_function: line.is_code() })
@@ -190,5 +191,5 @@ fn moves(symbol: EventWord<'_>, program: &Path) -> Fault {
     let said = format!("the address of `{}` is known only while {} runs", symbol.text, program.display());
     Fault::at(&symbol.span(), said)
         .why("it is position-independent (PIE): the kernel loads it at a different address each time")
-        .try_this("start it first, then measure it with -p PID; or link it with -no-pie")
+        .try_this(Hint::StartProgramFirst)
 }

@@ -9,6 +9,7 @@
 
 use super::super::error::{Fault, ParseError, ParseResult};
 use super::super::syntax::{EventWord, number};
+use crate::hint::Hint;
 
 /// A probe definition as the user typed it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -245,12 +246,13 @@ fn point(word: EventWord<'_>) -> ParseResult<ProbePoint> {
     let mut rest = word;
     if let Some(at) = rest.text.find(';') {
         let span = part(rest, at, rest.text.len()).span();
-        return Err(Fault::at(&span, "source text patterns are not supported")
-            .expected("FUNCTION:LINE; pmc probe -L FUNCTION shows the lines"));
+        return Err(
+            Fault::at(&span, "source text patterns are not supported").expected(Hint::FunctionAndLine)
+        );
     }
     if rest.text.starts_with('%') || rest.text.starts_with("sdt_") && rest.text.contains(':') {
         return Err(Fault::at(&rest.span(), "a static marker needs no probe")
-            .try_this(format!("pmc record -e {}", rest.text.trim_start_matches('%'))));
+            .try_this(Hint::SampleMarker { marker: rest.text.trim_start_matches('%').to_owned() }));
     }
     if let Some(at) = rest.text.find('%') {
         let suffix = part(rest, at, rest.text.len());

@@ -3,6 +3,7 @@
 use super::super::error::{Fault, ParseResult, TextSpan};
 use super::super::syntax::EventWord;
 use super::super::{EventSource, EventSpec};
+use crate::hint::Hint;
 use pmc_sys::abi::attr::kind;
 use pmc_sys::host::Host;
 use pmc_sys::host::tracepoint::TracepointError;
@@ -47,7 +48,7 @@ pub(in crate::event) fn tracepoints(
         if systems.len() == 1 && !glob::is_pattern(system.text) {
             return Err(unknown_tracepoint(host, system, name));
         }
-        return Err(Fault::at(&span, "no tracepoint matches this pattern").try_this("pmc list tracepoint"));
+        return Err(Fault::at(&span, "no tracepoint matches this pattern").try_this(Hint::ListTracepoints));
     }
     Ok(specs)
 }
@@ -68,11 +69,11 @@ fn unknown_tracepoint(host: &Host, system: EventWord<'_>, name: EventWord<'_>) -
         let systems = host.tracepoint_systems().unwrap_or_default();
         return Fault::at(&system.span(), format!("no tracepoints named `{}:…`", system.text))
             .meant(system.text, systems.iter().map(String::as_str))
-            .try_this("pmc list tracepoint");
+            .try_this(Hint::ListTracepoints);
     }
     Fault::at(&name.span(), format!("`{}` has no tracepoint `{}`", system.text, name.text))
         .meant(name.text, names.iter().map(String::as_str))
-        .try_this(format!("pmc list '{}:*'", system.text))
+        .try_this(Hint::ListTracepointsOf { system: system.text.to_owned() })
 }
 
 fn fault_of(error: TracepointError, span: &TextSpan) -> Fault {

@@ -23,7 +23,7 @@ use pmc_perfdata::record::encode::{Encoder, EventNews, MOST_THREADS};
 use pmc_perfdata::record::{StatCount, StatRound};
 use pmc_sys::abi::attr::kind;
 use pmc_sys::abi::{Attr, generic, sample_type};
-use pmc_sys::error::{Error, Result};
+use pmc_sys::error::{Error, Result, say};
 use pmc_sys::host::Host;
 use pmc_sys::host::process::ThreadInfo;
 use pmc_sys::sys::standard_output;
@@ -92,7 +92,13 @@ impl CountsFile {
             path,
             &events,
             &features,
-            WriteOptions { stream: Some(standard_output::name()), ..WriteOptions::default() },
+            WriteOptions {
+                stream: Some(standard_output::name()),
+                replaced: Some(|path, was| {
+                    say::note(format!("replaced {}, which was {was}", path.display()))
+                }),
+                ..WriteOptions::default()
+            },
         )?;
         let mut file = Self {
             writer,

@@ -32,7 +32,7 @@ use pmc_perfdata::record::unwound::StrippedFields;
 use pmc_perfdata::record::{Aux, Auxtrace, Layouts, RawRecord, Record, Records, kind, walk};
 use pmc_symbols::symbol::BuildId;
 use pmc_sys::abi::{aux_flag, sample_type};
-use pmc_sys::error::{Error, Result};
+use pmc_sys::error::{Error, Result, say};
 use pmc_sys::sys::{arch, clock, standard_output};
 
 /// The events of a recording in two forms: as the kernel samples them, and as the file describes them.
@@ -267,6 +267,7 @@ impl<'a> RecordOutput<'a> {
     fn begin(&mut self, hold: bool) -> Result<Writer> {
         self.clock.describe(&mut self.features);
         let options = WriteOptions {
+            replaced: Some(|path, was| say::note(format!("replaced {}, which was {was}", path.display()))),
             compress: self.plan.compress,
             spare: self.events.fallback_events.clone(),
             hold,

@@ -3,6 +3,7 @@
 //! Takes a decoded message; answers the lookups that otherwise read a module's files. All numbers in the
 //! message are untrusted.
 
+use crate::hint::Hint;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -18,10 +19,6 @@ use crate::symbol::files::elf::Segments;
 use crate::symbol::files::source_text::{SourceExcerpt, SourceLines};
 use crate::symbol::missing_data::{FoundData, MissingDataReason, ModuleDataQuality};
 use crate::symbol::tables::table::Symbol;
-
-/// What includes more code in an archive.
-const REMEDY: &str =
-    "pmc archive with the original recording, without --no-code; --with-debug includes callers";
 
 /// Machine code of a module.
 pub(in crate::symbol) struct ArchivedCode {
@@ -188,14 +185,14 @@ impl ArchivedModule {
         &self,
         start: u64,
         size: u64,
-    ) -> Result<ArchivedCode, (String, Option<String>)> {
+    ) -> Result<ArchivedCode, (String, Option<Hint>)> {
         let at = self.code.partition_point(|([from, ..], _)| *from <= start).checked_sub(1);
         let found = at.and_then(|at| Some((at, self.piece(at, start, size)?)));
         let Some((at, mut code)) = found else {
             let reason = rows(&self.data.no_code).find(|[from, _, _]| *from == start);
-            let remedy = |remedy: u64| remedy.checked_sub(1).map(|number| self.text(number).to_owned());
+            let remedy = |remedy: u64| remedy.checked_sub(1).map(|number| Hint::from(self.text(number)));
             return Err(reason.map_or_else(
-                || ("the archive does not contain this code".to_owned(), Some(REMEDY.to_owned())),
+                || ("the archive does not contain this code".to_owned(), Some(Hint::ArchiveMore)),
                 |[_, why, with]| (self.text(why).to_owned(), remedy(with)),
             ));
         };
@@ -305,7 +302,7 @@ mod tests {
         assert_eq!(module.quality().missing[0].to_string(), "gone");
         let code = module.code(0x1001, 10).ok().unwrap();
         assert_eq!((code.bytes.len(), code.lines), (2, vec![(0x1000, "a.c".to_owned(), 3)]));
-        assert_eq!(module.code(0x3000, 1).err(), Some(("gone".to_owned(), Some("gone".to_owned()))));
+        assert_eq!(module.code(0x3000, 1).err(), Some(("gone".to_owned(), Some("gone".into()))));
         assert!(module.code(0x4000, 1).err().unwrap().0.contains("does not contain"));
         let (lines, is_newer) = module.source("a.c").unwrap();
         assert_eq!(

@@ -1,6 +1,7 @@
 //! Reads `/proc/kcore` or a copy of it: an ELF core file with the kernel's memory, which is as large as that
 //! memory and cannot be mapped.
 
+use crate::hint::Hint;
 use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -18,7 +19,7 @@ const MOST_HEADERS: u64 = 1 << 20;
 pub(super) fn read(path: &Path, address: u64, start: u64, size: u64) -> Result<MachineCode, NoCode> {
     let unread = |why: String| {
         let why = format!("{}: {why}", path.display());
-        NoCode::new(why, "run as root, or specify the kernel image (--vmlinux)")
+        NoCode::new(why, Hint::AnyKernelImage)
     };
     let words = |error: std::io::Error| unread(pmc_sys::error::kernel_words(&error));
     let file = pmc_sys::sys::regular_file::open_regular(path, true).map_err(words)?;

@@ -16,6 +16,7 @@
 pub mod disassemble;
 mod kcore;
 
+use crate::hint::Hint;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -63,11 +64,11 @@ pub struct NoCode {
     /// The reason.
     pub why: String,
     /// A remedy.
-    pub remedy: Option<String>,
+    pub remedy: Option<Hint>,
 }
 
 impl NoCode {
-    fn new(why: impl Into<String>, remedy: impl Into<String>) -> Self {
+    fn new(why: impl Into<String>, remedy: impl Into<Hint>) -> Self {
         Self { why: why.into(), remedy: Some(remedy.into()) }
     }
 }
@@ -331,11 +332,9 @@ impl Symbolizer {
             let remedy = match self.module(id).kind {
                 SymbolModuleKind::Bpf => {
                     "use bpftool prog dump jited, or read /proc/kcore as root while the program is loaded"
+                        .into()
                 }
-                _ => {
-                    "run as root on a machine with /proc/kcore, or specify the kernel image (--vmlinux) or a \
-                      copy of its memory (--kcore)"
-                }
+                _ => Hint::KernelMemory,
             };
             NoCode::new(
                 format!("cannot read the kernel's code: {said}; no image of this kernel was found"),

@@ -6,6 +6,7 @@
 mod load;
 mod placeholder;
 
+use crate::hint::Hint;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -140,7 +141,7 @@ struct OpenedFiles {
     /// The error if line lookup failed for the whole file.
     bad_lines: OnceLock<String>,
     /// The remedy, which is cached because finding it may query the package manager.
-    remedy: OnceLock<Option<String>>,
+    remedy: OnceLock<Option<Hint>>,
 }
 
 impl OpenedFiles {
@@ -213,7 +214,7 @@ impl ModuleSources {
     }
 
     /// Returns a remedy for the most important missing data.
-    pub(super) fn remedy(&self) -> Option<String> {
+    pub(super) fn remedy(&self) -> Option<Hint> {
         let remedy = || self.quality().missing.first()?.remedy();
         match &self.opened {
             Some(opened) => opened.remedy.get_or_init(remedy).clone(),

@@ -1,5 +1,6 @@
 //! Reasons why a location or variable cannot be probed, with remedies.
 
+use crate::hint::Hint;
 use pmc_sys::error::Error;
 use pmc_text::text;
 
@@ -33,7 +34,7 @@ pub enum ProbeError {
         /// The operation that requires it.
         purpose: String,
         /// Where pmc searched for it, and which package contains it.
-        remedy: Option<String>,
+        remedy: Option<Hint>,
     },
     /// No function has this name.
     #[error("{path} has no function `{name}`")]
@@ -49,7 +50,7 @@ pub enum ProbeError {
         /// Whether the file imports a function of this name from a library.
         is_imported: bool,
         /// The package or the file that contains the names of a stripped file.
-        remedy: Option<String>,
+        remedy: Option<Hint>,
     },
     /// The name lacks its first components, and several functions end in it.
     #[error("{path} has several functions whose names end in `{name}`")]
@@ -164,18 +165,18 @@ impl From<ProbeError> for Error {
         };
         match &error {
             ProbeError::NoDebugInformation { remedy, .. } => {
-                remedy.iter().fold(result, |result, remedy| result.try_this(remedy.as_str()))
+                remedy.iter().cloned().fold(result, Self::try_this)
             }
             ProbeError::NoFunction { name, near, is_stripped, is_imported, remedy, .. } => {
                 let result = suggest(result, name, near);
-                let result = remedy.iter().fold(result, |result, remedy| result.try_this(remedy.as_str()));
+                let result = remedy.iter().cloned().fold(result, Self::try_this);
                 let result = match is_stripped {
                     true => result.why("the file is stripped: it has only the names of exported functions"),
                     false => result,
                 };
                 match is_imported {
-                    true => result.why("it is in a library").try_this("-x LIBRARY; ldd lists the libraries"),
-                    false => result.try_this("pmc probe -F -x FILE lists the functions"),
+                    true => result.why("it is in a library").try_this(Hint::ProbeLibrary),
+                    false => result.try_this(Hint::ListFunctions),
                 }
             }
             ProbeError::AmbiguousFunction { found, .. } => found
@@ -185,7 +186,7 @@ impl From<ProbeError> for Error {
             ProbeError::InlinedReturn { name, .. } => result.try_this(format!("{name}, without %return")),
             ProbeError::NoLine { next, .. } => {
                 let result = next.iter().fold(result, |result, next| result.try_this(next.as_str()));
-                result.try_this("pmc probe -L FUNCTION shows the lines with code")
+                result.try_this(Hint::LinesWithCode)
             }
             ProbeError::SharedLine { instead, .. } => result.try_this(instead.as_str()),
             ProbeError::NoSourceFile { file, near, .. } => suggest(result, file, near),
@@ -193,14 +194,14 @@ impl From<ProbeError> for Error {
                 result.try_this("NAME, NAME->MEMBER, NAME.MEMBER, NAME[N] or *NAME, without spaces")
             }
             ProbeError::NoVariable { name, near } => {
-                suggest(result, name, near).try_this("pmc probe -V PLACE shows the variables there")
+                suggest(result, name, near).try_this(Hint::VariablesInScope)
             }
             ProbeError::Location { .. } => {
-                result.try_this("pmc probe -V PLACE shows the variables there; another line may have it")
+                result.try_this(Hint::VariablesOrOtherLine)
             }
             ProbeError::TooMuchWork { .. } => result
                 .why("pmc limits the work per file; entries of a usual file rarely share a list or a line program")
-                .try_this("pmc probe -F -x FILE lists the functions in its symbol table"),
+                .try_this(Hint::ListFunctionsOfTable),
             ProbeError::Unreadable { .. }
             | ProbeError::OffsetBeyond { .. }
             | ProbeError::NoCode { .. }

@@ -1,6 +1,7 @@
 //! Collects rows of events and metrics, and writes them to files. Decides which file a row belongs to and
 //! which names are valid. Does not depend on the source of the data.
 
+use crate::hint::Hint;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
@@ -128,8 +129,7 @@ impl ImportedTables {
     pub(super) fn write(&self, into: &Path, folder: &str) -> Result<()> {
         let home = into.join(folder);
         let failed = |path: &Path, error| {
-            Error::io(format!("writing {}", path.display()), error)
-                .try_this("XDG_DATA_HOME=DIR pmc list --import …, where DIR is writable")
+            Error::io(format!("writing {}", path.display()), error).try_this(Hint::ImportElsewhere)
         };
         if home.exists() {
             fs::remove_dir_all(&home).map_err(|error| failed(&home, error))?;
