@@ -163,7 +163,7 @@ fn oversized_group_is_explained() {
         &refuse(&Attr::new(kind::TRACEPOINT, 9), 0),
         RefusalKind::NoHardware,
         "tracepoint with id 9",
-        "the events of power",
+        "choose an existing",
     );
     says(&refuse(&Attr::new(kind::BREAKPOINT, 0), 0), RefusalKind::BadRequest, "length", "multiple");
     let mut in_kernel = Attr::new(kind::BREAKPOINT, 0);
