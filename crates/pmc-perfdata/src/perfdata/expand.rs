@@ -91,7 +91,7 @@ pub(super) fn expand(
     notes: &mut Vec<RecordingNote>,
     kinds: &mut Vec<u32>,
 ) -> Result<Segment, PerfdataError> {
-    let mut temp_file = TempFile::new(segment.source.path())?;
+    let mut temp_file = TempFile::beneath(&segment.source)?;
     unpack(segment, is_foreign, notes, kinds, |records| temp_file.write(records))?;
     let source = temp_file.finish()?;
     let end = source.len();

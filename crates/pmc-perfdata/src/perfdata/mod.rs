@@ -13,6 +13,7 @@
 //! ```
 
 mod added_section;
+mod cursor;
 mod error;
 mod event;
 mod expand;
@@ -26,6 +27,7 @@ pub mod tally;
 mod writer;
 
 pub use added_section::copy_with_section;
+pub use cursor::{RecordCursor, RecordEntry};
 pub use error::{Hint, PerfdataError, RecordingNote};
 pub use event::{BLOCKED_EVENT, RUNNABLE_EVENT, RecordedEvent};
 pub use feature::{FeatureNumber, Features};

@@ -1,15 +1,16 @@
 //! Opens recordings: detects the format, reads the events and feature sections, and provides access to the
 //! records.
 //!
-//! Receives a path. Determines whether the input is a file or a stream, its byte order and compression, and
+//! Receives a path or bytes. Determines whether the input is a file or a stream, its byte order and compression, and
 //! how much of a truncated file is readable. Returns [`RecordedEvent`]s and [`Features`], and provides two
 //! ways to read the records: [`Reader::scan`] once in order, and [`Reader::load`] chunk by chunk from any
-//! thread.
+//! thread. [`Reader::records`] returns them one by one.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::cursor::RecordCursor;
 use super::error::{PerfdataError, RecordingNote};
 use super::event::RecordedEvent;
 use super::expand;
@@ -109,6 +110,15 @@ impl Reader {
     pub fn of_file(file: File, path: &Path) -> Result<Self, PerfdataError> {
         let reader = Self::of_source(ByteSource::of(file, path, |_| None)?, path, false)?;
         Ok(Self { is_converted: true, ..reader })
+    }
+
+    /// Reads a recording in memory: a file or a stream, which may be packed with gzip or zstd. Creates no file.
+    ///
+    /// # Errors
+    /// Fails like [`Reader::open`].
+    pub fn from_bytes(bytes: impl Into<Arc<[u8]>>) -> Result<Self, PerfdataError> {
+        let name = Path::new("recording in memory");
+        Self::of_source(ByteSource::memory(bytes.into(), name)?, name, false)
     }
 
     /// Returns the number of samples in a file. Unlike [`Reader::open`], needs no temporary file for
@@ -481,6 +491,14 @@ impl Reader {
         let found = std::mem::replace(&mut index.notes, self.notes.clone());
         found.into_iter().for_each(|note| note.join(&mut index.notes));
         Ok(index)
+    }
+
+    /// Starts to read all records one by one, in file order, with their times and samples.
+    ///
+    /// # Errors
+    /// Fails if reading the file fails. A truncated end becomes a note in the [`RecordingIndex`].
+    pub fn records(&self) -> Result<RecordCursor<'_>, PerfdataError> {
+        Ok(RecordCursor::new(self, self.scan(|_| {})?))
     }
 
     /// Reads a chunk of the [`RecordingIndex`] into the buffer. Several threads may read chunks in parallel,

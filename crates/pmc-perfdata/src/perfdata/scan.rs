@@ -64,6 +64,13 @@ pub struct Buffer {
     bytes: Vec<u8>,
 }
 
+impl Buffer {
+    /// Returns the records of the last chunk, in native byte order.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
 /// Results of one pass over a recording.
 #[derive(Debug, Clone, Default)]
 pub struct RecordingIndex {

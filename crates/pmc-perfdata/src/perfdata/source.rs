@@ -1,14 +1,16 @@
-//! Bytes with random access: a plain file, or a stream that has been unpacked into a temporary file.
+//! Bytes with random access: a plain file, bytes in memory, or a stream that has been unpacked into a temporary
+//! file.
 //!
-//! Receives a path or an open stream; returns a [`ByteSource`]. Files are read into buffers with `pread(2)`
+//! Receives a path, bytes or an open stream; returns a [`ByteSource`]. Files are read into buffers with `pread(2)`
 //! and never mapped, because truncating a mapped file would kill the reader with SIGBUS. Streams and packed
 //! files are first unpacked into an unnamed temporary file, because recordings are read twice and in
-//! parallel.
+//! parallel. Bytes in memory are unpacked in memory.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::error::PerfdataError;
 use super::magic::is_magic;
@@ -25,7 +27,7 @@ const SLACK: u64 = 64 << 20;
 /// Number of bytes by which a file that is not a recording is recognized.
 pub(super) const HEAD: u64 = 1 << 16;
 
-/// Maximum number of bytes of a stream to keep in memory, if there is no folder for temporary files.
+/// Maximum number of unpacked bytes to keep in memory.
 const MOST_IN_MEMORY: u64 = 1 << 30;
 
 /// Returns the maximum size to which `packed` bytes may expand.
@@ -36,9 +38,29 @@ pub(super) fn limit(packed: u64) -> u64 {
 /// Bytes with random access.
 #[derive(Debug)]
 pub(super) struct ByteSource {
-    file: File,
+    content: Content,
     len: u64,
     path: PathBuf,
+}
+
+#[derive(Debug)]
+enum Content {
+    File(File),
+    Memory(Arc<[u8]>),
+}
+
+impl Content {
+    fn read_at(&self, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+        match self {
+            Self::File(file) => file.read_at(buffer, at),
+            Self::Memory(bytes) => {
+                let rest = usize::try_from(at).ok().and_then(|at| bytes.get(at..)).unwrap_or_default();
+                let got = rest.len().min(buffer.len());
+                buffer[..got].copy_from_slice(&rest[..got]);
+                Ok(got)
+            }
+        }
+    }
 }
 
 impl ByteSource {
@@ -72,18 +94,34 @@ impl ByteSource {
         if got == 4 && Packing::of(&magic).is_some() {
             return Self::stream(file, path, accepts);
         }
-        Ok(Self { file, len: meta.len(), path: path.to_owned() })
+        Ok(Self { content: Content::File(file), len: meta.len(), path: path.to_owned() })
+    }
+
+    /// Reads bytes in memory, unpacking them if necessary. `name` stands for their path in errors.
+    pub(super) fn memory(bytes: Arc<[u8]>, name: &Path) -> Result<Self, PerfdataError> {
+        if Packing::of(bytes.get(..4).unwrap_or_default()).is_some() {
+            return Self::unpack(&*bytes, TempFile::in_memory(name), name, |_| None);
+        }
+        Ok(Self { len: bytes.len() as u64, content: Content::Memory(bytes), path: name.to_owned() })
     }
 
     /// Reads a stream to its end, unpacking it if necessary.
     pub(super) fn stream(
+        stream: impl Read,
+        path: &Path,
+        accepts: impl Fn(&[u8]) -> Option<u64>,
+    ) -> Result<Self, PerfdataError> {
+        Self::unpack(stream, TempFile::new(path)?, path, accepts)
+    }
+
+    fn unpack(
         mut stream: impl Read,
+        mut temp_file: TempFile,
         path: &Path,
         accepts: impl Fn(&[u8]) -> Option<u64>,
     ) -> Result<Self, PerfdataError> {
         let mut magic = Vec::new();
         stream.by_ref().take(4).read_to_end(&mut magic).map_err(PerfdataError::io("reading", path))?;
-        let mut temp_file = TempFile::new(path)?;
         let packing = Packing::of(&magic);
         let mut counted = CountingReader { stream: io::Cursor::new(magic).chain(stream), count: 0 };
         let torn = match packing {
@@ -147,7 +185,7 @@ impl ByteSource {
     pub(super) fn read_at(&self, mut buffer: &mut [u8], mut at: u64) -> Result<usize, PerfdataError> {
         let mut total = 0;
         while !buffer.is_empty() {
-            match self.file.read_at(buffer, at) {
+            match self.content.read_at(buffer, at) {
                 Ok(0) => break,
                 Ok(got) => {
                     total += got;
@@ -254,9 +292,11 @@ fn copy<R: Read>(
     }
 }
 
-/// An unnamed temporary file, which is removed when closed and not accessible to other users.
+/// An unnamed temporary file, which is removed when closed and not accessible to other users; or memory.
 pub(super) struct TempFile {
-    file: io::BufWriter<File>,
+    /// The file, unless the bytes are in `memory`.
+    file: Option<io::BufWriter<File>>,
+    memory: Vec<u8>,
     pub(super) len: u64,
     /// Maximum size of a stream in bytes, chosen to leave disk space for other programs.
     most: u64,
@@ -272,19 +312,45 @@ impl TempFile {
         // The file system of an in-memory file does not report a size.
         let free = rustix::fs::fstatvfs(&file).map_or(0, |system| system.f_bavail * system.f_frsize);
         let most = if free == 0 { MOST_IN_MEMORY } else { free / 2 };
-        Ok(Self { file: io::BufWriter::with_capacity(1 << 18, file), len: 0, most, path: path.to_owned() })
+        let file = Some(io::BufWriter::with_capacity(1 << 18, file));
+        Ok(Self { file, most, ..Self::in_memory(path) })
+    }
+
+    /// Creates a substitute for the file in memory.
+    fn in_memory(path: &Path) -> Self {
+        Self { file: None, memory: Vec::new(), len: 0, most: MOST_IN_MEMORY, path: path.to_owned() }
+    }
+
+    /// Creates a place for bytes unpacked from a source: in memory if the source is there.
+    pub(super) fn beneath(source: &ByteSource) -> Result<Self, PerfdataError> {
+        match source.content {
+            Content::File(_) => Self::new(&source.path),
+            Content::Memory(_) => Ok(Self::in_memory(&source.path)),
+        }
     }
 
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), PerfdataError> {
         self.len += bytes.len() as u64;
-        self.file.write_all(bytes).map_err(PerfdataError::io("unpacking into a temporary file:", &self.path))
+        match &mut self.file {
+            Some(file) => file
+                .write_all(bytes)
+                .map_err(PerfdataError::io("unpacking into a temporary file:", &self.path)),
+            None => {
+                self.memory.extend_from_slice(bytes);
+                Ok(())
+            }
+        }
     }
 
     pub(super) fn finish(self) -> Result<ByteSource, PerfdataError> {
-        let Self { file, len, path, .. } = self;
-        let file = file
-            .into_inner()
-            .map_err(|e| PerfdataError::io("unpacking into a temporary file:", &path)(e.into_error()))?;
-        Ok(ByteSource { file, len, path })
+        let Self { file, memory, len, path, .. } = self;
+        let content =
+            match file {
+                Some(file) => Content::File(file.into_inner().map_err(|e| {
+                    PerfdataError::io("unpacking into a temporary file:", &path)(e.into_error())
+                })?),
+                None => Content::Memory(memory.into()),
+            };
+        Ok(ByteSource { content, len, path })
     }
 }

@@ -152,7 +152,12 @@ fn oversized_group_is_explained() {
     long.set_period(1 << 63);
     says(&refuse(&long, 0), RefusalKind::BadRequest, "2^63", "smaller");
 
-    says(&refuse(&Attr::new(12, 2), 0), RefusalKind::BadRequest, "`power` counts for a whole package", "list of CPUs");
+    says(
+        &refuse(&Attr::new(12, 2), 0),
+        RefusalKind::BadRequest,
+        "`power` counts for a whole package",
+        "list of CPUs",
+    );
 
     says(&refuse(&cycles(), 4), RefusalKind::NoHardware, "which accepted 4 events", ":W");
     let mut pinned = cycles();
@@ -169,12 +174,7 @@ fn oversized_group_is_explained() {
     let mut in_kernel = Attr::new(kind::BREAKPOINT, 0);
     in_kernel.set_breakpoint(4, 0xffff_ffff_8100_0000, 8);
     says(&refuse(&in_kernel, 0), RefusalKind::BadRequest, "its own code", "kprobe:FUNCTION");
-    says(
-        &refuse(&Attr::new(kind::HW_CACHE, 0x10001), 0),
-        RefusalKind::NoHardware,
-        "generic event",
-        "choose",
-    );
+    says(&refuse(&Attr::new(kind::HW_CACHE, 0x10001), 0), RefusalKind::NoHardware, "generic event", "choose");
     says(
         &refuse(&Attr::new(kind::RAW, 0xabc), 0),
         RefusalKind::BadRequest,
