@@ -3,7 +3,7 @@
 //! They check most rules: a crate names only the crates in its manifest, `unsafe` is forbidden outside
 //! `pmc-sys`, printing and exiting are lints, and `clippy.toml` keeps `pmc-text` and `pmc-view` free of effects.
 //! `modules` adds the rules about modules. `loops` checks test programs, `dependencies` the external crates,
-//! and `heritage`, `links` and `examples` the documentation.
+//! and `heritage`, `links` and `examples` the documentation. `outside` uses the libraries in another program.
 
 mod dependencies;
 mod examples;
@@ -11,6 +11,7 @@ mod heritage;
 mod links;
 mod loops;
 mod modules;
+mod outside;
 mod sources;
 
 /// Tests wait with the functions of the kit: no other test file may sleep.

@@ -64,6 +64,16 @@ fn flatten(stream: TokenStream, flat: &mut Vec<Token>) -> Vec<String> {
     for_tests
 }
 
+/// Returns the string literals of a file outside comments and tests, with their lines.
+pub(crate) fn texts(text: &str) -> Vec<Token> {
+    let mut flat = Vec::new();
+    flatten(text.parse().expect("Rust"), &mut flat);
+    let is_comment = |at: usize| at > 1 && flat[at - 1].0 == "=" && flat[at - 2].0 == "doc";
+    let is_text = |at: &usize| flat[*at].0.starts_with(['"', 'r', 'b']) && flat[*at].0.ends_with(['"', '#']);
+    let texts = (0..flat.len()).filter(is_text).filter(|at| !is_comment(*at));
+    texts.map(|at| flat[at].clone()).collect()
+}
+
 /// Whether this is the rest of `#[test]`, `#[cfg(test)]` or `#[cfg(all(test, ...))]`.
 fn is_for_tests(attribute: Option<&TokenTree>) -> bool {
     let text = attribute.map(ToString::to_string).unwrap_or_default().replace(' ', "");

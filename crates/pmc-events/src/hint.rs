@@ -82,6 +82,12 @@ pub enum Hint {
     WholeCpusOrProbe,
     ShowRequest,
     CreateLockFile,
+    YieldReservation,
+    MarkerOfProcess,
+    HeldEvent,
+    KernelSymbolOnly,
+    SymbolSearch,
+    MarkerSearch,
     RecordAddresses,
     RecordStackDepth,
     RecordFrequency,
@@ -179,6 +185,21 @@ impl fmt::Display for Hint {
             Self::RecordFrequency => f.write_str("record with a frequency"),
             Self::RecordPeriods => f.write_str("record periods"),
             Self::RecordAlone => f.write_str("record without child processes, or all CPUs"),
+            Self::YieldReservation => f.write_str("pausing during the reservation avoids this"),
+            Self::MarkerOfProcess => {
+                f.write_str("a marker (USDT) in the command, its libraries, or files mapped by the process")
+            }
+            Self::HeldEvent => f.write_str("held by another process"),
+            Self::KernelSymbolOnly => f.write_str(
+                "on whole CPUs or in kernel mode the symbol must be in the kernel; without \
+                 CONFIG_KALLSYMS_ALL, the kernel lists only functions",
+            ),
+            Self::SymbolSearch => {
+                f.write_str("only the command, or the files mapped by the process, are searched")
+            }
+            Self::MarkerSearch => f.write_str(
+                "only the command and its libraries, or the files mapped by the process, are searched",
+            ),
             Self::CreateLockFile => f.write_str("as root, create the file for an agent started later"),
         }
     }

@@ -34,6 +34,7 @@ pub enum Hint {
     KernelImage {
         id: BuildId,
     },
+    GivenKernelImage,
     AnyKernelImage,
     KernelMemory,
 }
@@ -61,15 +62,23 @@ impl fmt::Display for Hint {
             Self::ProbeLibrary => f.write_str("probe it in the library; ldd lists the libraries"),
             Self::LinesWithCode => f.write_str("choose a line with code"),
             Self::VariablesInScope => f.write_str("choose a variable that is in scope there"),
-            Self::VariablesOrOtherLine => f.write_str("choose a variable that is in scope there, or another line"),
+            Self::VariablesOrOtherLine => {
+                f.write_str("choose a variable that is in scope there, or another line")
+            }
             Self::OtherCache => f.write_str("use another directory for the build-id cache"),
             Self::ArchiveMore => f.write_str("write the archive again, with more code"),
-            Self::BuildWithSymbols { id } => write!(f, "build it with -g and do not strip it, or fetch the debug file with build-id {id}"),
+            Self::BuildWithSymbols { id } => {
+                write!(f, "build it with -g and do not strip it, or fetch the debug file with build-id {id}")
+            }
             Self::RecordedFiles => f.write_str("specify the directory with the recorded machine's files"),
             Self::FetchBuild { id } => write!(f, "record again, or fetch the file with build-id {id}"),
             Self::KernelImage { id } => write!(f, "specify the kernel image with build-id {id}"),
+            Self::GivenKernelImage => f.write_str("the given kernel image"),
             Self::AnyKernelImage => f.write_str("run as root, or specify the kernel image"),
-            Self::KernelMemory => f.write_str("run as root on a machine with /proc/kcore, or specify the kernel image or a copy of its memory"),
+            Self::KernelMemory => f.write_str(
+                "run as root on a machine with /proc/kcore, or specify the kernel image or a copy of \
+                 its memory",
+            ),
         }
     }
 }

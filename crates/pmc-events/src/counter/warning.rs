@@ -1,5 +1,6 @@
 //! Warnings for the user about problems that make counts misleading or incomplete.
 
+use crate::hint::Hint;
 use pmc_sys::error::Warning;
 
 /// A problem that this crate has detected.
@@ -22,7 +23,7 @@ impl From<EventWarning> for Warning {
             )),
             CountersReserved { holders } => {
                 Self::new(format!("the hardware counters are reserved by {holders}; counting anyway"))
-                    .advise("--reserve=yield pauses instead")
+                    .advise(Hint::YieldReservation)
             }
             AgentsPaused { pids } => Self::note(format!(
                 "reserved the hardware counters; PCP's agent pmdaperfevent (pid {pids}) pauses its own \

@@ -3,6 +3,8 @@
 //! Takes a [`Host`] and the requested kinds; returns an iterator, so that thousands of tracepoints are read
 //! only on demand. Does not open any events; `event::parse` converts a listed name to a request.
 
+use crate::hint::Hint;
+use pmc_sys::error::Advice;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::vendor::{self, Vendor};
@@ -209,9 +211,9 @@ impl<'h> ListingSources<'h> {
                 "mem:ADDRESS[/LENGTH][:rwx]",
                 "reads, writes or executions of an address (hardware breakpoint); also mem:&SYMBOL",
             ))),
-            EventKind::Probe => {
-                Box::new(PROBES.iter().map(|(form, text)| ListedEvent::form(EventKind::Probe, *form, *text)))
-            }
+            EventKind::Probe => Box::new(probes().into_iter().map(|(form, text)| {
+                ListedEvent::form(EventKind::Probe, form, Advice::from(text).to_string())
+            })),
             EventKind::Marker => Box::new((self.find_markers)().into_iter().flat_map(markers_of)),
             EventKind::FreeBsd => Box::new(freebsd_aliases::names(host).map(|(name, means)| ListedEvent {
                 means: Some(means.to_owned()),
@@ -243,17 +245,16 @@ impl<'h> ListingSources<'h> {
     }
 }
 
-/// Templates of probes, with descriptions.
-const PROBES: [(&str, &str); 5] = [
-    ("uprobe:PATH:FUNCTION", "calls to a function in a program or library; also PATH:0xOFFSET"),
-    ("kprobe:FUNCTION", "calls to a kernel function; also MODULE:FUNCTION, FUNCTION+0xOFFSET"),
-    ("kretprobe:FUNCTION", "returns from a kernel function"),
-    (
-        "sdt_PROVIDER:NAME",
-        "a marker (USDT) in the command, its libraries, or files mapped by the process (-p PID)",
-    ),
-    ("sdt:PATH:PROVIDER:NAME", "a marker in a program or library"),
-];
+/// Returns the templates of probes, with descriptions.
+fn probes() -> [(&'static str, Hint); 5] {
+    [
+        ("uprobe:PATH:FUNCTION", "calls to a function in a program or library; also PATH:0xOFFSET".into()),
+        ("kprobe:FUNCTION", "calls to a kernel function; also MODULE:FUNCTION, FUNCTION+0xOFFSET".into()),
+        ("kretprobe:FUNCTION", "returns from a kernel function".into()),
+        ("sdt_PROVIDER:NAME", Hint::MarkerOfProcess),
+        ("sdt:PATH:PROVIDER:NAME", "a marker in a program or library".into()),
+    ]
+}
 
 /// Whether this `ftrace` entry only describes a tracer's record format. Like most `ftrace` entries, it then
 /// has no ID and cannot be opened.
@@ -364,7 +365,7 @@ fn held(host: &Host) -> impl Iterator<Item = ListedEvent> {
     let runs = |pmu: &Pmu| pmu.run_directory().is_some_and(|folder| has_holder(folder).unwrap_or(true));
     let held = host.published_pmus().into_iter().filter(runs);
     held.flat_map(|pmu| pmu_events(&pmu.name, &pmu))
-        .map(|event| ListedEvent { text: "held by pmc persist; see pmc persist show".to_owned(), ..event })
+        .map(|event| ListedEvent { text: Advice::from(Hint::HeldEvent).to_string(), ..event })
 }
 
 fn pmu_events(shown: &str, pmu: &Pmu) -> Vec<ListedEvent> {

@@ -4,6 +4,7 @@
 //! manager, so they are computed only when they are shown.
 
 use crate::hint::Hint;
+use pmc_sys::error::Advice;
 use std::borrow::Cow;
 use std::fmt;
 use std::io;
@@ -353,7 +354,9 @@ impl fmt::Display for MissingDataReason {
                     None => f.write_str("the build-id of the running kernel is unknown)"),
                 }
             }
-            Self::GivenVmlinux(why) => write!(f, "--vmlinux is not used: {why}"),
+            Self::GivenVmlinux(why) => {
+                write!(f, "{} is not used: {why}", Advice::from(Hint::GivenKernelImage))
+            }
             Self::PerfMap { pid, said } => write!(f, "process {pid} left no perf map: {said}"),
             Self::Archived { why, .. } => f.write_str(why),
             Self::Unknown => f.write_str("this code is unknown"),

@@ -1,6 +1,7 @@
 //! Hardware breakpoints: `mem:0x7f001000/8:w`, and `mem:&counter:w` at a symbol.
 
 use crate::hint::Hint;
+use pmc_sys::error::Advice;
 use std::path::Path;
 
 use super::super::error::{Fault, ParseResult};
@@ -92,10 +93,7 @@ fn in_kernel(sources: &ProbeSources<'_>, symbol: EventWord<'_>) -> ParseResult<W
             let said = format!("the kernel has no symbol `{}`", symbol.text);
             let names = all().filter_map(|line| std::str::from_utf8(line.name).ok());
             Err(Fault::at(&symbol.span(), said)
-                .why(
-                    "with -a, -C or :k the symbol must be in the kernel; without CONFIG_KALLSYMS_ALL, the \
-                     kernel lists only functions",
-                )
+                .why(Advice::from(Hint::KernelSymbolOnly).to_string())
                 .meant(symbol.text, names)
                 .try_this(Hint::ChooseProcess))
         }
@@ -155,7 +153,7 @@ fn in_program(
     }
     places.into_iter().next().map(|(_, place)| place).ok_or_else(|| {
         Fault::at(&symbol.span(), format!("no program to search for `{}`", symbol.text))
-            .why("pmc searches the command, or the files mapped by -p PID")
+            .why(Advice::from(Hint::SymbolSearch).to_string())
             .try_this(format!("use mem:&{}:k for a kernel symbol", symbol.text))
     })
 }

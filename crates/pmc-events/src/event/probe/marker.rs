@@ -3,6 +3,8 @@
 //! A marker becomes a uprobe at its instruction. If the marker has a semaphore, the kernel increments it
 //! while the uprobe is open, so that the program can tell that the marker is in use.
 
+use crate::hint::Hint;
+use pmc_sys::error::Advice;
 use std::path::{Path, PathBuf};
 
 use super::super::error::{Fault, ParseResult};
@@ -100,7 +102,7 @@ fn missing(
     let wanted = format!("{}:{}", provider.text, name.text);
     let Some((first, rest)) = files.split_first() else {
         return Fault::at(&span, format!("no program to search for the marker `{wanted}`"))
-            .why("pmc searches the command and its libraries, or the files mapped by -p PID")
+            .why(Advice::from(Hint::MarkerSearch).to_string())
             .try_this(format!("specify the file: sdt:PATH:{wanted}"));
     };
     let said = match rest.len() {
