@@ -1,7 +1,7 @@
 //! The one table of advice that names commands and options of pmc.
 //!
-//! The libraries return what may help as values ([`Hint`](pmc_sys::error::Hint)), because they do not know the
-//! program. `install` is called once, before the first message.
+//! The libraries return what may help as values ([`Hint`](pmc_sys::error::Hint)), because they do not know
+//! the program. `install` is called once, before the first message.
 
 use std::any::Any;
 
@@ -43,16 +43,27 @@ fn for_symbols(hint: &SymbolHint) -> Option<Advice> {
         ProbeLibrary => "-x LIBRARY; ldd lists the libraries".into(),
         LinesWithCode => "pmc probe -L FUNCTION shows the lines with code".into(),
         VariablesInScope => "pmc probe -V PLACE shows the variables there".into(),
-        VariablesOrOtherLine => "pmc probe -V PLACE shows the variables there; another line may have it".into(),
+        VariablesOrOtherLine => {
+            "pmc probe -V PLACE shows the variables there; another line may have it".into()
+        }
         OtherCache => "pmc --buildid-dir DIR COMMAND uses another cache".into(),
-        ArchiveMore => "pmc archive with the original recording, without --no-code; --with-debug includes callers".into(),
-        BuildWithSymbols { id } => format!("build it with -g and do not strip it, or fetch the debug file with build-id {id} (--debuginfod)"),
+        ArchiveMore => {
+            "pmc archive with the original recording, without --no-code; --with-debug includes callers".into()
+        }
+        BuildWithSymbols { id } => format!(
+            "build it with -g and do not strip it, or fetch the debug file with build-id {id} \
+             (--debuginfod)"
+        ),
         RecordedFiles => "specify the directory with the recorded machine's files (--symfs)".into(),
         FetchBuild { id } => format!("record again, or fetch the file with build-id {id} (--debuginfod)"),
         KernelImage { id } => format!("specify the kernel image with build-id {id} (--vmlinux)"),
         GivenKernelImage => "--vmlinux".into(),
         AnyKernelImage => "run as root, or specify the kernel image (--vmlinux)".into(),
-        KernelMemory => "run as root on a machine with /proc/kcore, or specify the kernel image (--vmlinux) or a copy of its memory (--kcore)".into(),
+        KernelMemory => {
+            "run as root on a machine with /proc/kcore, or specify the kernel image (--vmlinux) or a \
+             copy of its memory (--kcore)"
+                .into()
+        }
         _ => return None,
     };
     Some(text.into())
@@ -124,9 +135,15 @@ fn for_events(hint: &EventHint) -> Option<Advice> {
         RecordPeriods => "record with -P".into(),
         RecordAlone => "record with -i, or -a".into(),
         YieldReservation => "--reserve=yield pauses instead".into(),
-        MarkerOfProcess => "a marker (USDT) in the command, its libraries, or files mapped by the process (-p PID)".into(),
+        MarkerOfProcess => {
+            "a marker (USDT) in the command, its libraries, or files mapped by the process (-p PID)".into()
+        }
         HeldEvent => "held by pmc persist; see pmc persist show".into(),
-        KernelSymbolOnly => "with -a, -C or :k the symbol must be in the kernel; without CONFIG_KALLSYMS_ALL, the kernel lists only functions".into(),
+        KernelSymbolOnly => {
+            "with -a, -C or :k the symbol must be in the kernel; without CONFIG_KALLSYMS_ALL, the \
+             kernel lists only functions"
+                .into()
+        }
         SymbolSearch => "pmc searches the command, or the files mapped by -p PID".into(),
         MarkerSearch => "pmc searches the command and its libraries, or the files mapped by -p PID".into(),
         CreateLockFile => "as root, create the file for an agent started later: pmc reserve --create".into(),
