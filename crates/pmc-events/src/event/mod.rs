@@ -15,6 +15,18 @@
 //!                            ├ freebsd     unhalted-cycles, SOFT-CLOCK.HARD
 //!                            └ libpfm      skx::MEM_LOAD_RETIRED:L3_MISS, recognised by its two colons
 //! ```
+//!
+//! ```
+//! use pmc_events::{event, hint::Hint};
+//! use pmc_sys::host::Host;
+//!
+//! let host = Host::live();
+//! let groups = event::parse("task-clock,page-faults:u", &host)?;
+//! assert_eq!(groups.iter().map(|group| group.events.len()).sum::<usize>(), 2);
+//! let wrong = event::parse("page-fualts", &host).unwrap_err();
+//! assert_eq!((wrong.suggestions[0].as_str(), wrong.remedy), ("page-faults", Some(Hint::ShowEvents)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod did_you_mean;
 mod error;

@@ -11,6 +11,24 @@
 //! | table of features    |
 //! | features …           |
 //! ```
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use pmc_perfdata::perfdata::{PerfdataError, Reader};
+//!
+//! let reader = Reader::from_bytes(std::fs::read("../../tests/data/perfdata/fp.data")?)?;
+//! let mut records = reader.records()?;
+//! let mut samples = 0;
+//! while let Some(entry) = records.next_record()? {
+//!     samples += u64::from(entry.sample.is_some());
+//! }
+//! assert!(samples > 0 && records.index().notes.is_empty());
+//!
+//! let error = Reader::from_bytes(*b"a text").unwrap_err();
+//! assert!(matches!(error, PerfdataError::NotPerfData { is_empty: false, .. }));
+//! # Ok(())
+//! # }
+//! ```
 
 mod added_section;
 mod cursor;
