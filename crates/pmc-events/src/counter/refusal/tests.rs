@@ -179,7 +179,7 @@ fn oversized_group_is_explained() {
         &refuse(&Attr::new(kind::RAW, 0xabc), 0),
         RefusalKind::BadRequest,
         "does not support config 0xabc",
-        "--long",
+        "see the events of cpu",
     );
 }
 
