@@ -17,3 +17,4 @@ pub mod config;
 #[cfg(test)]
 #[path = "../tests/kit/unit.rs"]
 mod kit;
+mod settings;

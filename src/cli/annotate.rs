@@ -124,6 +124,10 @@ pub struct AnnotateArgs {
     #[arg(long, conflicts_with = "source_only", help_heading = "Rows and columns")]
     pub(crate) no_source: bool,
 
+    /// --no-source, unless --source or --source-only is typed: the setting annotate.hide_src_code
+    #[arg(long, hide = true)]
+    pub(crate) default_no_source: bool,
+
     /// Show source lines only
     #[arg(long, help_heading = "Rows and columns")]
     pub(crate) source_only: bool,
@@ -218,6 +222,7 @@ impl AnnotateArgs {
         let of_length =
             self.limit != Limit::ALL || self.percent_limit.is_some() || self.functions != FUNCTIONS;
         let function = self.function.or(self.symbol);
+        let with_source = !self.no_source && (self.source || self.source_only || !self.default_no_source);
         Ok(AnnotateRequest {
             input: self.input,
             browses: self.tui || !(of_text || of_columns || of_length),
@@ -238,7 +243,7 @@ impl AnnotateArgs {
                 skip_missing: self.skip_missing,
                 options: ListingOptions {
                     syntax: self.disassembler_style,
-                    with_source: !self.no_source,
+                    with_source,
                     folders: SourceFolders {
                         symfs: self.symbol_files.symfs,
                         prefix: self.prefix,
@@ -255,7 +260,7 @@ impl AnnotateArgs {
                     _ => ListingFormat::Text,
                 },
                 basis: self.percent_type,
-                source: !self.no_source,
+                source: with_source,
                 instructions: !self.source_only,
                 show_samples: self.show_nr_samples,
                 show_period: self.show_total_period,

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
 
+use pmc_command::options::settings::RecordingSettings;
 use pmc_events::counter::request::sampling::{CallGraph, Rate};
 
 use pmc_analysis::profile::sampled::SortKey;
@@ -81,4 +82,8 @@ pub struct CompareArgs {
     /// Print one JSON document
     #[arg(short, long)]
     pub(crate) json: bool,
+
+    /// perf's settings for the recordings.
+    #[command(flatten)]
+    pub(crate) settings: RecordingSettings,
 }

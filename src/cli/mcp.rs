@@ -2,6 +2,8 @@
 
 use clap::Args;
 
+use pmc_command::options::settings::RecordingSettings;
+
 /// Answer questions of AI agents about recordings (Model Context Protocol on stdin and stdout).
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -21,4 +23,8 @@ pub struct McpArgs {
     /// With --allow-record: maximum size of a recording, such as 100M
     #[arg(long, value_name = "SIZE", default_value = "100M", value_parser = pmc_command::values::size)]
     pub(crate) max_size: u64,
+
+    /// perf's settings for recordings.
+    #[command(flatten)]
+    pub(crate) settings: RecordingSettings,
 }

@@ -38,7 +38,7 @@ use clap::{ArgAction, ArgMatches, Args, Error, FromArgMatches, Parser, Subcomman
 
 /// A profiler for Linux: counts events, samples programs, and explains the results.
 #[derive(Debug, Parser)]
-#[command(name = "pmc", version, about, infer_long_args = true)]
+#[command(name = "pmc", version, about, infer_long_args = true, args_override_self = true)]
 #[command(disable_help_subcommand = true, disable_help_flag = true)]
 pub struct Cli {
     /// Build-id cache directory [default: $PERF_BUILDID_DIR, else ~/.debug]
@@ -46,7 +46,7 @@ pub struct Cli {
     pub(crate) buildid_dir: Option<std::path::PathBuf>,
 
     /// Use a pager for long text, regardless of the setting `pager.COMMAND`
-    #[arg(short, long)]
+    #[arg(short, long, overrides_with = "no_pager")]
     pub(crate) paginate: bool,
 
     /// Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)

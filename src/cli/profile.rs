@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{ArgAction, Args};
 
 use pmc_command::options::screen_options::ScreenOptions;
+use pmc_command::options::settings::{RecordingSettings, ReportSettings};
 use pmc_command::sampling_options::ProcessSelector;
 use pmc_command::values;
 use pmc_events::counter::request::sampling::{CallGraph, Rate};
@@ -103,6 +104,14 @@ pub struct ProfileArgs {
     /// Print only errors and losses
     #[arg(short = 'q', long)]
     pub(crate) quiet: bool,
+
+    /// perf's settings for the recording.
+    #[command(flatten)]
+    pub(crate) recording_settings: RecordingSettings,
+
+    /// perf's settings for the report.
+    #[command(flatten)]
+    pub(crate) report_settings: ReportSettings,
 
     /// Command to run, with its arguments
     #[arg(trailing_var_arg = true, value_name = "COMMAND", value_hint = clap::ValueHint::CommandWithArguments)]

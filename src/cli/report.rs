@@ -11,12 +11,13 @@ use pmc_analysis::profile::sampled::trust::TrustDetail;
 use pmc_analysis::profile::sampled::{NameStyle, SortKey};
 use pmc_command::options::sample_filter::{PERCENTAGES, SampleFilter, ShareBase};
 use pmc_command::options::screen_options::{ColourChoice, ScreenOptions};
+use pmc_command::options::settings::ReportSettings;
 use pmc_command::options::stack_options::StackOptions;
 use pmc_command::options::symbol_files::SymbolFiles;
 use pmc_command::values::{Limit, Milliseconds, ThreadNumbers, Typed, one_of};
 use pmc_symbols::symbol::Depth;
 use pmc_sys::error::Result;
-use pmc_view::report::chain_words::{ChainOptions, ChainWord};
+use pmc_view::report::chain_words::ChainWord;
 use pmc_view::report::request::{HeaderChoice, ListKind, ReportRequest};
 use pmc_view::report::row_layout::{RowLayout, RowWord};
 use pmc_view::report::{EventGrouping, ReportColumn, ReportFormat, ReportLayout};
@@ -98,9 +99,10 @@ pub struct ReportArgs {
     #[arg(long, value_name = "PERCENT", help_heading = "Rows and columns")]
     pub(crate) percent_limit: Option<f64>,
 
-    /// What percentages refer to: all samples (absolute) or those that pass the filters (relative)
-    #[arg(long, value_name = "OF", default_value = "absolute", value_parser = one_of(PERCENTAGES), help_heading = "Rows and columns", hide_short_help = true)]
-    pub(crate) percentage: ShareBase,
+    /// What percentages refer to: all samples (absolute) or those that pass the filters (relative) [default:
+    /// absolute]
+    #[arg(long, value_name = "OF", value_parser = one_of(PERCENTAGES), help_heading = "Rows and columns", hide_short_help = true)]
+    pub(crate) percentage: Option<ShareBase>,
 
     /// Maximum number of rows; with --json, also of tree nodes and modules; 0 shows all [default: 20; all in
     /// a pipe, and with -t, --csv or --json]
@@ -276,6 +278,10 @@ pub struct ReportArgs {
     /// Print rows without headings, and no messages except errors
     #[arg(short, long, help_heading = "Output", hide_short_help = true)]
     pub(crate) quiet: bool,
+
+    /// perf's settings.
+    #[command(flatten)]
+    pub(crate) settings: ReportSettings,
 }
 
 impl ReportArgs {
@@ -286,7 +292,10 @@ impl ReportArgs {
     pub(crate) fn request(self) -> Result<ReportRequest> {
         let (input, part) = self.input_and_symbol();
         let filters = self.filters(part.as_deref());
-        let mut rows = RowLayout::new(&self.sort, &self.fields)?;
+        let settings = &self.settings;
+        let is_usual = self.sort.is_empty() && self.fields.is_empty();
+        let mut rows =
+            RowLayout::new(if is_usual { &settings.default_sort } else { &self.sort }, &self.fields)?;
         if self.show_cpu_utilization {
             rows.added.splice(0..0, [ReportColumn::InMode(0), ReportColumn::InMode(1)]);
         }
@@ -319,14 +328,14 @@ impl ReportArgs {
             },
             only: RowSelection { part, ..self.stacks.only() },
             rows,
-            chains: ChainOptions::new(self.call_graph.as_deref(), self.inverted),
+            chains: settings.chains(self.call_graph.as_deref(), self.inverted),
             tree: self.tree,
-            children: !self.no_children,
+            children: self.children || !(self.no_children || settings.default_no_children),
             collapse_recursion: self.collapse_recursion,
             latency: self.latency,
-            relative: self.percentage == ShareBase::Filtered,
+            relative: self.percentage.or(settings.default_percentage) == Some(ShareBase::Filtered),
             limit: self.limit.map(Limit::get),
-            percent_limit: self.percent_limit,
+            percent_limit: self.percent_limit.or(settings.default_percent_limit),
             depth: self.stacks.no_inline.then_some(Depth::Names),
             header: match (self.header_only, self.header) {
                 (true, _) => HeaderChoice::Only,

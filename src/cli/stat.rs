@@ -370,7 +370,8 @@ pub(crate) struct CountArgs {
         default_value_t = 0,
         hide_default_value = true,
         conflicts_with = "interval",
-        help_heading = "Runs"
+        help_heading = "Runs",
+        hide_short_help = true
     )]
     pub(crate) warmup: u32,
 

@@ -62,6 +62,10 @@ pub struct TopArgs {
     #[arg(long, value_name = "MODE", help_heading = "Events")]
     pub(crate) call_graph: Option<CallGraph>,
 
+    /// What -g stands for: the settings top.call-graph and call-graph.record-mode
+    #[arg(long, hide = true, value_name = "MODE")]
+    pub(crate) default_call_graph: Option<CallGraph>,
+
     /// Maximum number of frames in a call chain
     #[arg(long, value_name = "N", default_value_t = 127, help_heading = "Events", hide_short_help = true)]
     pub(crate) max_stack: u16,

@@ -42,10 +42,11 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use crate::cli::info::InfoArgs;
 use crate::cli::perf_only::{FREEBSD_ONLY, PERF_ONLY};
 use crate::cli::perf_options::{self, OptionTreatment};
-use crate::cli::report::ReportArgs;
 use crate::cli::sched::SchedCommand;
-use crate::cli::{Cli, Command, defaults, spelling};
+use crate::cli::{Cli, Command, spelling};
 use crate::config::{Config, ConfigFiles};
+use crate::settings;
+use pmc_command::options::settings::RecordingSettings;
 use pmc_command::warning::CommandWarning;
 use pmc_command::{gate, pager, record};
 use pmc_compat::pmccontrol::List;
@@ -55,7 +56,7 @@ use pmc_compat::{netbsd, perfalloc, pmccontrol, reserve, words_if_named};
 use pmc_persist::options::PersistCommand;
 use pmc_recording::recording::plan::RecordRequest;
 use pmc_recording::recording::record::check_events;
-use pmc_symbols::symbol::disassemble;
+use pmc_symbols::symbol::{disassemble, options};
 use pmc_sys::error::{Error, Exit, Result, say};
 use pmc_sys::host::Host;
 use pmc_sys::sys::{replacement, signal};
@@ -113,8 +114,11 @@ fn carry_out_typed(command: Command, columns: Option<&Columns>) -> Exit {
         Command::Export(typed) => typed.source.quiet,
         _ => false,
     });
+    let settings = load_settings();
+    report_skipped(&settings);
     let mut cli = Cli::of(command);
-    ended(load_settings(&mut cli, None).and_then(|settings| run(cli, &settings, columns)))
+    cli.buildid_dir = settings::build_id_folder(&settings);
+    ended(run(cli, columns))
 }
 
 /// Parses and runs the command line `words`, which begin with the program's name. Prints its error, and
@@ -126,15 +130,20 @@ pub fn carry_out(mut words: Vec<OsString>) -> Exit {
     if let Some(answered) = words.get(1).and_then(|word| listings::answer(word, Command::NAMES, &parser)) {
         return ended(answered);
     }
-    spelling::rewrite(&mut words, &mut parser());
-    let (mut cli, matches) = match parse(&words) {
+    let mut parser = parser();
+    spelling::rewrite(&mut words, &mut parser);
+    let settings = load_settings();
+    // A broken setting does not block the help.
+    let set = settings::put_in_front(&mut words, &settings, &parser);
+    let (cli, matches) = match parse(&words, parser) {
         Ok(typed) => typed,
         Err(answer) if answer.kind() == ErrorKind::DisplayHelp => return ended(print_help(&words)),
         Err(answer) => return show(&answer),
     };
     let ran = answer_perf_options(&matches)
-        .and_then(|()| load_settings(&mut cli, Some(&matches)))
-        .and_then(|settings| run(cli, &settings, None));
+        .inspect(|()| report_skipped(&settings))
+        .and(set)
+        .and_then(|()| run(cli, None));
     ended(ran)
 }
 
@@ -213,8 +222,11 @@ fn help(command: &[String]) -> Exit {
 }
 
 /// Parses the command line. Also returns clap's matches, which include the positions of values.
-fn parse(words: &[OsString]) -> std::result::Result<(Cli, ArgMatches), clap::Error> {
-    let parsed = parser().try_get_matches_from(words);
+fn parse(
+    words: &[OsString],
+    for_words: clap::Command,
+) -> std::result::Result<(Cli, ArgMatches), clap::Error> {
+    let parsed = for_words.try_get_matches_from(words);
     let matches = parsed.map_err(|error| usage::with_command(error, words, parser()))?;
     let mut cli = Cli::from_arg_matches(&matches)?;
     let places = |matches: &ArgMatches| -> Vec<usize> {
@@ -273,28 +285,24 @@ fn answer_perf_options(matches: &ArgMatches) -> Result<()> {
     Ok(())
 }
 
-/// Applies perf's settings to options that were not given on the command line.
-///
-/// # Errors
-/// Fails if a setting has an invalid value.
-fn load_settings(cli: &mut Cli, matches: Option<&ArgMatches>) -> Result<Config> {
-    let settings = Config::load(&ConfigFiles::Usual.paths());
-    settings
-        .left_out
-        .iter()
-        .for_each(|what| say::warn(CommandWarning::SettingLeftOut { what: what.clone() }));
-    match &cli.command {
-        // A broken setting must not block `config`.
-        Command::Config(_) => pager::allow(!cli.no_pager),
-        _ => {
-            pager::allow(config::pages(&settings, cli)?);
-            config::apply(&settings, cli, matches)?;
-        }
-    }
-    Ok(settings)
+/// Reads perf's settings.
+fn load_settings() -> Config {
+    Config::load(&ConfigFiles::Usual.paths())
 }
 
-fn run(cli: Cli, settings: &Config, columns: Option<&Columns>) -> Result<Exit> {
+/// Prints which lines of the settings' files are not settings.
+fn report_skipped(settings: &Config) {
+    for what in &settings.left_out {
+        say::warn(CommandWarning::SettingLeftOut { what: what.clone() });
+    }
+}
+
+/// Runs a command. `columns` are the counters that pmcstat prints while it records.
+fn run(cli: Cli, columns: Option<&Columns>) -> Result<Exit> {
+    pager::allow(!cli.no_pager);
+    if let Some(folder) = cli.buildid_dir {
+        options::choose_build_id_folder(std::path::absolute(&folder).unwrap_or(folder));
+    }
     match cli.command {
         Command::Stat(typed) => {
             let has_condition = typed.counted.fail_if.is_some();
@@ -345,14 +353,15 @@ fn run(cli: Cli, settings: &Config, columns: Option<&Columns>) -> Result<Exit> {
             gate::unusable_if_failed(has_condition, ran)
         }
         Command::Compare(typed) => {
-            let with_settings = |mut request: RecordRequest| -> Result<RecordRequest> {
-                config::apply_to_request(settings, &mut request)?;
-                Ok(request)
+            let recording = typed.settings.clone();
+            let with_settings = |mut request: RecordRequest| -> RecordRequest {
+                recording.apply(&mut request);
+                request
             };
             let steps = compare::CompareSteps {
-                check: &|request| check_events(&with_settings(request)?),
+                check: &|request| check_events(&with_settings(request)),
                 record: &|request| {
-                    let request = with_settings(request)?;
+                    let request = with_settings(request);
                     Ok(Box::new(|| record::run_unseen(request)))
                 },
             };
@@ -364,8 +373,7 @@ fn run(cli: Cli, settings: &Config, columns: Option<&Columns>) -> Result<Exit> {
         Command::Sched(typed) => match typed.command {
             SchedCommand::Record(record) => {
                 typed.group.check()?;
-                let mut record = pmc_tools::sched::record_args(*record, &Host::live())?;
-                config::apply_recording(settings, &mut record)?;
+                let record = pmc_tools::sched::record_args(*record, &Host::live())?;
                 let display = record.display();
                 record::run(record.request(&Host::live())?, display, None)
             }
@@ -389,10 +397,7 @@ fn run(cli: Cli, settings: &Config, columns: Option<&Columns>) -> Result<Exit> {
         Command::Evlist(typed) => evlist::run(&evlist::EvlistPlan::new(&typed)),
         Command::BuildidList(typed) => buildid_list::run(&buildid_list::BuildidListPlan::new(&typed)),
         Command::Profile(typed) => {
-            let mut usual: ReportArgs = defaults();
-            config::apply_reporting(settings, &mut usual, false)?;
-            let mut plan = profile::ProfilePlan::new(*typed, usual.request()?, &Host::live())?;
-            config::apply_to_request(settings, &mut plan.record)?;
+            let plan = profile::ProfilePlan::new(*typed, &Host::live())?;
             // Report invalid display options before the recording starts.
             if let profile::ViewCommand::Export(request) = &plan.answer {
                 export::check(request)?;
@@ -416,7 +421,7 @@ fn run(cli: Cli, settings: &Config, columns: Option<&Columns>) -> Result<Exit> {
         Command::Archive(typed) => archive::run(&archive::ArchivePlan::new(typed)?),
         Command::Mcp(typed) => {
             let plan = mcp::McpPlan::new(&typed)?;
-            with_mcp_steps(settings, |steps| mcp::run(&plan, steps))
+            with_mcp_steps(&typed.settings, |steps| mcp::run(&plan, steps))
         }
         Command::Probe(typed) => probe::run(&probe::ProbePlan::new(*typed)?),
         Command::Kallsyms(typed) => kallsyms::run(&typed.symbols),
@@ -438,11 +443,11 @@ fn run(cli: Cli, settings: &Config, columns: Option<&Columns>) -> Result<Exit> {
 }
 
 /// Calls `serve` with the commands that the tools of `pmc mcp` run.
-fn with_mcp_steps<T>(settings: &Config, serve: impl FnOnce(&mcp::McpSteps<'_>) -> T) -> T {
+fn with_mcp_steps<T>(settings: &RecordingSettings, serve: impl FnOnce(&mcp::McpSteps<'_>) -> T) -> T {
     serve(&mcp::McpSteps {
         machine: &info::machine_report,
         record: &|mut request| {
-            config::apply_to_request(settings, &mut request)?;
+            settings.apply(&mut request);
             record::run_for_summary(request)
         },
     })
@@ -454,5 +459,5 @@ fn with_mcp_steps<T>(settings: &Config, serve: impl FnOnce(&mcp::McpSteps<'_>) -
 /// Fails if reading or writing fails.
 pub fn answer_mcp(input: &mut impl BufRead, output: &mut impl Write) -> Result<()> {
     let plan = mcp::McpPlan::new(&crate::cli::defaults())?;
-    with_mcp_steps(&Config::default(), |steps| mcp::serve(&plan, steps, input, output)).map(|_| ())
+    with_mcp_steps(&RecordingSettings::default(), |steps| mcp::serve(&plan, steps, input, output)).map(|_| ())
 }

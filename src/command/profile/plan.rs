@@ -37,11 +37,9 @@ pub(in crate::command) enum ViewCommand {
 }
 
 impl ProfilePlan {
-    /// `usual` is the report without options.
-    ///
     /// # Errors
     /// Fails if no target to profile is given.
-    pub(in crate::command) fn new(asked: ProfileArgs, usual: ReportRequest, host: &Host) -> Result<Self> {
+    pub(in crate::command) fn new(asked: ProfileArgs, host: &Host) -> Result<Self> {
         if asked.command.is_empty() && asked.pids.is_empty() && !asked.all_cpus {
             return Err(Error::usage("nothing to profile: no command, process or CPU given")
                 .try_this("pmc profile -- COMMAND, pmc profile -p PID or NAME, or pmc profile -a"));
@@ -71,6 +69,7 @@ impl ProfilePlan {
             ..RunSchedule::default()
         };
         record.file = FilePlan { path: asked.output.clone(), ..record.file };
+        asked.recording_settings.apply(&mut record);
         let display = RecordDisplay { quiet: asked.quiet, ..RecordDisplay::default() };
         let format = asked.html.as_ref().map(|_| ExportFormat::Html).or(asked.format);
         if let Some(format) = format {
@@ -92,7 +91,7 @@ impl ProfilePlan {
                 true => Stream::Error,
                 false => Stream::Output,
             },
-            ..usual
+            ..asked.report_settings.request()?
         };
         if is_page {
             report.chains.order = ChainOrder::NoChains;

@@ -245,7 +245,9 @@ fn sampling(typed: &TopArgs, keys: &[SortKey], host: &Host) -> Result<SamplePlan
     if typed.cgroups.is_some() && !matches!(scope, MeasurementScope::Cpus(_)) {
         return Err(Error::usage("cgroups can only be sampled on whole CPUs").try_this("omit -p, -t and -u"));
     }
-    let call_graph = typed.call_graph.or(typed.stacks.then_some(CallGraph::Fp));
+    // `top` does not unwind stack copies.
+    let usual = typed.default_call_graph.filter(|mode| !matches!(mode, CallGraph::Dwarf(_)));
+    let call_graph = typed.call_graph.or(typed.stacks.then_some(usual.unwrap_or(CallGraph::Fp)));
     if call_graph.is_some_and(CallGraph::copies) {
         return Err(Error::usage("--call-graph dwarf and auto are not supported by top")
             .try_this("pmc top -g (frame pointers), or pmc record --call-graph dwarf and pmc report"));

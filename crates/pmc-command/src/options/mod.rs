@@ -3,5 +3,6 @@
 pub mod recording_options;
 pub mod sample_filter;
 pub mod screen_options;
+pub mod settings;
 pub mod stack_options;
 pub mod symbol_files;

@@ -8,6 +8,7 @@ use clap::{ArgAction, Args};
 
 use super::RecordDisplay;
 use crate::options::recording_options::{RecordingOptions, UnwindTime};
+use crate::options::settings::RecordingSettings;
 use crate::plan::tracepoint_filters;
 use crate::sampling_options::{
     ProcessSelector, TargetArgs, WEIGHT, are_held, pfm_events, scope, scope_or_machine,
@@ -329,6 +330,14 @@ pub struct RecordArgs {
     #[arg(long, help_heading = "Duration", hide_short_help = true)]
     pub dry_run: bool,
 
+    /// What -g stands for: the settings record.call-graph and call-graph.record-mode
+    #[arg(long, hide = true, value_name = "MODE")]
+    pub default_call_graph: Option<CallGraph>,
+
+    /// perf's settings.
+    #[command(flatten)]
+    pub settings: RecordingSettings,
+
     /// Command to run, with its arguments
     #[arg(trailing_var_arg = true, value_name = "COMMAND", value_hint = clap::ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
@@ -394,6 +403,7 @@ impl RecordArgs {
         }
         let mut request = RecordRequest { sample, dry_run: self.dry_run, ..RecordRequest::default() };
         self.recording.add_to(&mut request, self.buildid_mmap)?;
+        self.settings.apply(&mut request);
         Ok(request)
     }
 
@@ -464,7 +474,9 @@ impl RecordArgs {
         let any = self.branch_any.then_some(branch_sample_type::ANY);
         SampleOptions {
             rate: self.freq.or(self.count).unwrap_or_default(),
-            call_graph: self.call_graph.or(self.stacks.then_some(CallGraph::Fp)),
+            call_graph: self
+                .call_graph
+                .or(self.stacks.then_some(self.default_call_graph.unwrap_or(CallGraph::Fp))),
             max_stack: self.max_stack,
             kernel_callchains: self.kernel_callchains,
             user_callchains: self.user_callchains,
