@@ -43,7 +43,7 @@ use crate::cli::info::InfoArgs;
 use crate::cli::perf_only::{FREEBSD_ONLY, PERF_ONLY};
 use crate::cli::perf_options::{self, OptionTreatment};
 use crate::cli::sched::SchedCommand;
-use crate::cli::{Cli, Command, spelling};
+use crate::cli::{Cli, Command, defaults, spelling};
 use crate::config::{Config, ConfigFiles};
 use crate::settings;
 use pmc_command::options::settings::RecordingSettings;
