@@ -196,11 +196,17 @@ impl Error {
         self.try_this(Advice::about(option, remedy))
     }
 
-    /// Names the option that has this value, unless the message quotes the value.
+    /// Names the option that has this value, unless the message contains the value as a word.
     #[must_use]
     pub fn of_option(mut self, option: &str, value: &str) -> Self {
-        let quoted = [format!("`{value}`"), format!("{value:?}")];
-        if !quoted.iter().any(|quoted| self.doing.contains(quoted)) {
+        let is_word_end =
+            |next: Option<char>| !next.is_some_and(|next| next.is_alphanumeric() || next == '.');
+        let names_value = !value.is_empty()
+            && self.doing.match_indices(value).any(|(at, _)| {
+                let (before, after) = (&self.doing[..at], &self.doing[at + value.len()..]);
+                is_word_end(before.chars().next_back()) && is_word_end(after.chars().next())
+            });
+        if !names_value {
             self.doing = format!("{option}{value}: {}", self.doing);
         }
         self
@@ -304,6 +310,14 @@ impl std::error::Error for Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_option_is_named_unless_the_message_contains_its_value() {
+        let named = |what: &str, value| Error::usage(what).of_option("-p ", value).headline();
+        assert_eq!(named("`0` is not a process id", "0"), "`0` is not a process id");
+        assert_eq!(named("must be at least 1.00 ms", "0"), "-p 0: must be at least 1.00 ms");
+        assert_eq!(named("not a valid size", ""), "-p : not a valid size");
+    }
 
     #[test]
     fn error_prints_cause_and_remedy() {
