@@ -17,7 +17,6 @@ pub(crate) mod info;
 pub(crate) mod inject;
 pub(crate) mod kallsyms;
 pub(crate) mod list;
-pub(crate) mod lock;
 pub(crate) mod mcp;
 pub mod perf_only;
 pub mod perf_options;
@@ -30,7 +29,6 @@ pub(crate) mod spelling;
 pub(crate) mod stat;
 pub(crate) mod symbolize;
 pub(crate) mod top;
-pub(crate) mod trace;
 pub(crate) mod version;
 
 use clap::error::ErrorKind;
@@ -167,7 +165,7 @@ commands! {
     /// Show where time goes right now
     Top(Box<top::TopArgs>) = "top",
     /// Show the system calls of a command, of processes or of the whole machine
-    Trace(Box<trace::TraceArgs>) = "trace",
+    Trace(Box<pmc_tools::trace::TraceOptions>) = "trace",
     /// Show the cost of each instruction and source line of a function
     Annotate(Box<annotate::AnnotateArgs>) = "annotate",
     /// Compare recordings, and tell differences from noise
@@ -177,7 +175,7 @@ commands! {
     /// Print the samples of a recording one by one
     Script(Box<script::ScriptArgs>) = "script",
     /// Show waits for locks: for kernel locks, and for user-space locks with the threads that hold them
-    Lock(lock::LockArgs) = "lock",
+    Lock(pmc_tools::lock::LockOptions) = "lock",
     /// Define probes in functions and lines, with the variables to read there
     Probe(Box<probe::ProbeArgs>) = "probe",
     /// Show which tasks wait for a CPU, how long, and which run meanwhile (`pmc sched record` records them)

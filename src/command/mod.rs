@@ -18,7 +18,6 @@ mod inject;
 mod kallsyms;
 mod list;
 mod listings;
-mod lock;
 mod mcp;
 mod pmcstat;
 mod probe;
@@ -29,7 +28,6 @@ mod stat;
 mod symbolize;
 mod top;
 mod tprof;
-mod trace;
 mod usage;
 mod version;
 
@@ -337,15 +335,7 @@ fn run(cli: Cli, columns: Option<&Columns>) -> Result<Exit> {
         Command::Info(typed) => info::run(&typed),
         Command::Report(typed) => report::run(&typed.request()?),
         Command::Top(typed) => top::run(typed.request(&Host::live())?),
-        Command::Trace(typed) => {
-            let mut plan = trace::TraceCommandPlan::new(&typed, &Host::live())?;
-            let Some((request, _file)) = plan.take_recording() else { return trace::run(&plan) };
-            say::be_quiet(true);
-            let recorded = record::run_unseen(request);
-            say::be_quiet(typed.quiet);
-            signal::release();
-            recorded.and_then(|exit| trace::run(&plan).map(|_| exit))
-        }
+        Command::Trace(typed) => pmc_tools::trace::run(typed.request(&Host::live())?),
         Command::Annotate(typed) => annotate::run(typed.request()?),
         Command::Diff(typed) => {
             let has_condition = typed.fail_if.is_some();
@@ -391,7 +381,7 @@ fn run(cli: Cli, columns: Option<&Columns>) -> Result<Exit> {
             let (input, request, output) = typed.request()?;
             script::run(&input, &request, &output)
         }
-        Command::Lock(typed) => lock::run(lock::LockPlan::new(typed, &Host::live())?),
+        Command::Lock(typed) => pmc_tools::lock::run(typed.request(&Host::live())?),
         Command::Export(typed) => export::run(&typed.request()?),
         Command::Flamegraph(typed) => export::run(&typed.request()?),
         Command::Evlist(typed) => evlist::run(&evlist::EvlistPlan::new(&typed)),

@@ -10,7 +10,7 @@ use super::memory::{CallMemory, CapturedMemory};
 
 /// The meaning of a payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SyscallEvent {
+pub(super) enum SyscallEvent {
     /// The start of a call, with its number and arguments.
     Enter(u64, [u64; 6]),
     /// The end of a call, with its number and result.
@@ -19,7 +19,7 @@ pub enum SyscallEvent {
 
 /// Decodes the payloads of one tracepoint.
 #[derive(Debug, Clone)]
-pub struct SyscallDecoder {
+pub(super) struct SyscallDecoder {
     number: NumberField,
     /// Offset of each argument. Empty if the tracepoint is for the end of a call.
     arguments: Vec<usize>,
@@ -42,7 +42,7 @@ struct NumberField {
 impl SyscallDecoder {
     /// Returns a decoder for a tracepoint; `None` if the tracepoint is not for system calls. `is_foreign`
     /// says whether payloads have the opposite byte order.
-    pub fn new(name: &str, fields: &[TracepointField], is_foreign: bool) -> Option<Self> {
+    pub(super) fn new(name: &str, fields: &[TracepointField], is_foreign: bool) -> Option<Self> {
         let (system, tracepoint) = name.split_once(':')?;
         let is_enter = tracepoint.starts_with("sys_enter");
         if !matches!(system, "raw_syscalls" | "syscalls") || !is_enter && !tracepoint.starts_with("sys_exit")
@@ -88,22 +88,22 @@ impl SyscallDecoder {
     }
 
     /// Whether the tracepoint covers only one system call (`syscalls:sys_enter_NAME`).
-    pub fn is_of_one_call(&self) -> bool {
+    pub(super) fn is_of_one_call(&self) -> bool {
         self.is_of_one_call
     }
 
     /// Whether the tracepoint marks the end of a call.
-    pub fn is_of_end(&self) -> bool {
+    pub(super) fn is_of_end(&self) -> bool {
         self.result.is_some()
     }
 
     /// Whether payloads contain strings.
-    pub fn has_texts(&self) -> bool {
+    pub(super) fn has_texts(&self) -> bool {
         !self.texts.is_empty()
     }
 
     /// Reads the strings in a payload.
-    pub fn texts(&self, payload: &[u8]) -> CallMemory {
+    pub(super) fn texts(&self, payload: &[u8]) -> CallMemory {
         let mut memory = CallMemory::default();
         let payload = Payload { bytes: payload, is_foreign: self.is_foreign };
         for (argument, field) in &self.texts {
@@ -116,7 +116,7 @@ impl SyscallDecoder {
 
     /// Decodes a payload; `None` if it is too short.
     #[inline]
-    pub fn decode(&self, payload: &[u8]) -> Option<SyscallEvent> {
+    pub(super) fn decode(&self, payload: &[u8]) -> Option<SyscallEvent> {
         let number = self.read(payload, self.number)?;
         if let Some(result) = self.result {
             return Some(SyscallEvent::Exit(number, self.read(payload, result)? as i64));

@@ -14,25 +14,25 @@ use super::tracer::{CallResult, TracedCall};
 
 /// What a descriptor refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DescriptorName {
+pub(super) struct DescriptorName {
     /// A path, or the kernel's name for a file without a path, such as `pipe:[1234]`.
-    pub name: Arc<str>,
+    pub(super) name: Arc<str>,
     /// Whether the name may be wrong because the descriptor may have referred to another file when the name
     /// was read.
-    pub may_have_changed: bool,
+    pub(super) may_have_changed: bool,
 }
 
 /// The names of a call's descriptors.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct CallDescriptors {
+pub(super) struct CallDescriptors {
     /// The name of the descriptor that each argument refers to, if any.
-    pub arguments: [Option<DescriptorName>; 6],
+    pub(super) arguments: [Option<DescriptorName>; 6],
     /// The descriptor that the call returns.
-    pub result: Option<DescriptorName>,
+    pub(super) result: Option<DescriptorName>,
 }
 
 /// Returns what a descriptor of a process currently refers to, if that can be read.
-pub type DescriptorLookup = Box<dyn Fn(i32, i32) -> Option<String>>;
+pub(super) type DescriptorLookup = Box<dyn Fn(i32, i32) -> Option<String>>;
 
 #[derive(Debug, Clone)]
 struct OpenDescriptor {
@@ -53,7 +53,7 @@ const F_SETFD: u32 = 2;
 const F_DUPFD_CLOEXEC: u32 = 1030;
 
 /// The descriptors of all processes.
-pub struct DescriptorTable {
+pub(super) struct DescriptorTable {
     processes: FxHashMap<i32, FxHashMap<i32, OpenDescriptor>>,
     count: usize,
     lookup: DescriptorLookup,
@@ -67,18 +67,18 @@ impl std::fmt::Debug for DescriptorTable {
 
 impl DescriptorTable {
     /// Returns a table without processes.
-    pub fn new(lookup: DescriptorLookup) -> Self {
+    pub(super) fn new(lookup: DescriptorLookup) -> Self {
         Self { processes: FxHashMap::default(), count: 0, lookup }
     }
 
     /// Adds a descriptor that is known to be open before the first call.
-    pub fn set(&mut self, pid: i32, fd: i32, name: &str) {
+    pub(super) fn set(&mut self, pid: i32, fd: i32, name: &str) {
         let name = DescriptorName { name: Arc::from(name), may_have_changed: false };
         self.insert(pid, fd, OpenDescriptor { name, closes_on_exec: false });
     }
 
     /// Updates the descriptors after a task record.
-    pub fn apply(&mut self, record: &Record<'_>) {
+    pub(super) fn apply(&mut self, record: &Record<'_>) {
         match record {
             Record::Fork(fork) if fork.thread.pid != fork.parent.pid => {
                 self.forget(fork.thread.pid);
@@ -94,7 +94,7 @@ impl DescriptorTable {
     }
 
     /// Returns the names of a call's descriptors, and applies the call's effect on them.
-    pub fn follow(&mut self, call: &TracedCall) -> CallDescriptors {
+    pub(super) fn follow(&mut self, call: &TracedCall) -> CallDescriptors {
         let mut names = CallDescriptors::default();
         let entered = &call.entered;
         let Some(known) = entered.call() else { return names };
@@ -322,7 +322,7 @@ const CHANGING: [&str; 21] = [
 ];
 
 /// Whether a call with this name opens, duplicates or closes descriptors.
-pub fn changes_descriptors(name: &str) -> bool {
+pub(super) fn changes_descriptors(name: &str) -> bool {
     CHANGING.contains(&name) || SPECIAL.iter().any(|(call, ..)| *call == name)
 }
 

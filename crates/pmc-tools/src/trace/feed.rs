@@ -6,29 +6,29 @@ use std::sync::Arc;
 use pmc_perfdata::record::{Layouts, RawRecord, Thread, kind};
 use pmc_sys::abi::syscall::SyscallAbi;
 
-use super::{
-    CallMemory, CallResult, EnteredCall, SyscallDecoder, SyscallEvent, SyscallTracer, TraceCounts, TracedCall,
-};
+use super::decoder::{SyscallDecoder, SyscallEvent};
+use super::memory::CallMemory;
+use super::tracer::{CallResult, EnteredCall, SyscallTracer, TraceCounts, TracedCall};
 
 /// Which finished calls to keep.
 #[derive(Debug, Clone, Default)]
-pub struct CallFilter {
+pub(super) struct CallFilter {
     /// The calls to keep.
-    pub selection: CallSelection,
+    pub(super) selection: CallSelection,
     /// Minimum duration of a call, in nanoseconds.
-    pub least_ns: u64,
+    pub(super) least_ns: u64,
     /// Whether to keep only calls that fail.
-    pub only_failed: bool,
+    pub(super) only_failed: bool,
 }
 
 impl CallFilter {
     /// Whether the call is among those to keep, regardless of its duration and result.
-    pub fn selects(&self, call: &EnteredCall) -> bool {
+    pub(super) fn selects(&self, call: &EnteredCall) -> bool {
         self.selection.is_all() || self.selection.has(call.call().map(|call| call.name))
     }
 
     /// Whether to keep this call.
-    pub fn keeps(&self, call: &TracedCall) -> bool {
+    pub(super) fn keeps(&self, call: &TracedCall) -> bool {
         self.selects(&call.entered)
             && call.duration() >= self.least_ns
             && (!self.only_failed || matches!(call.result, CallResult::Error(_)))
@@ -37,7 +37,7 @@ impl CallFilter {
 
 /// Reads records in time order.
 #[derive(Debug)]
-pub struct SyscallFeed {
+pub(super) struct SyscallFeed {
     layouts: Arc<Layouts>,
     /// A decoder for each event; `None` for events of other tracepoints.
     decoders: Vec<Option<SyscallDecoder>>,
@@ -47,7 +47,7 @@ pub struct SyscallFeed {
     /// The ABI of calls that are not known to be 32-bit calls.
     abi: SyscallAbi,
     /// Tracks the calls in progress, and the threads.
-    pub tracer: SyscallTracer,
+    pub(super) tracer: SyscallTracer,
 }
 
 /// The part of a sample that describes a system call.
@@ -78,7 +78,7 @@ const REGISTERS_32: u64 = 1;
 
 impl SyscallFeed {
     /// Creates a feed for records with these layouts, with one decoder per event.
-    pub fn new(
+    pub(super) fn new(
         layouts: Arc<Layouts>,
         decoders: Vec<Option<SyscallDecoder>>,
         abi: SyscallAbi,
@@ -90,7 +90,7 @@ impl SyscallFeed {
 
     /// Decodes a sample; `None` if it does not belong to a system call.
     #[inline]
-    pub fn decode(&self, raw: &RawRecord<'_>) -> Option<(Thread, SyscallAbi, SyscallEvent)> {
+    pub(super) fn decode(&self, raw: &RawRecord<'_>) -> Option<(Thread, SyscallAbi, SyscallEvent)> {
         let (thread, sample) = EventPayload::of(raw, &self.layouts)?;
         let (_, abi, event) = self.event(sample)?;
         Some((thread, abi, event))
@@ -108,7 +108,12 @@ impl SyscallFeed {
     /// Handles a record. Returns the call that it ends, if any. `memory` contains the data to which the
     /// event's arguments point.
     #[inline]
-    pub fn record(&mut self, time: u64, raw: &RawRecord<'_>, memory: CallMemory) -> Option<TracedCall> {
+    pub(super) fn record(
+        &mut self,
+        time: u64,
+        raw: &RawRecord<'_>,
+        memory: CallMemory,
+    ) -> Option<TracedCall> {
         if raw.kind != kind::SAMPLE {
             return self.tracer.apply(time, &raw.parse()?);
         }
@@ -152,7 +157,7 @@ impl SyscallFeed {
     }
 
     /// Returns the number of calls, losses and other counts so far.
-    pub fn counts(&self) -> TraceCounts {
+    pub(super) fn counts(&self) -> TraceCounts {
         self.tracer.counts()
     }
 }

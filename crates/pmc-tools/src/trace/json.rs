@@ -1,14 +1,16 @@
-//! The tables as a JSON document.
+//! The calls as JSON, one object a line, and the tables as a JSON document. docs/trace.md explains the fields.
 
 use std::io::{self, Write};
 
-use super::{CallKey, CallStatistics, CallSummary, ThreadCalls};
+use super::summary::{CallKey, CallStatistics, CallSummary, ThreadCalls};
 use pmc_sys::error::errno_words;
 use pmc_text::text::as_json;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::text::SummaryLayout;
-use super::text::TraceTotals;
+use super::descriptors::CallDescriptors;
+use super::text::{self, SummaryLayout, TraceTotals};
+use super::tracer::{CallResult, TracedCall};
+use pmc_analysis::profile::script::{AddressFunction, AddressFunctions};
 
 /// Version of the JSON format; increases when the meaning of a field changes.
 const VERSION: u32 = 1;
@@ -17,7 +19,7 @@ const VERSION: u32 = 1;
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn write_json(
+pub(super) fn write_json(
     out: &mut dyn Write,
     summary: &CallSummary,
     totals: &TraceTotals,
@@ -61,4 +63,47 @@ fn calls(thread: &ThreadCalls, layout: &SummaryLayout) -> (Vec<Value>, usize) {
     let all = thread.by_time();
     let omitted = all.len().saturating_sub(layout.most_rows);
     (all.into_iter().take(layout.most_rows).map(call).collect(), omitted)
+}
+
+/// Writes the number of calls that `--limit` cut off.
+///
+/// # Errors
+/// Fails if writing to `out` fails.
+pub(super) fn write_omitted_json(out: &mut dyn Write, calls: u64) -> io::Result<()> {
+    writeln!(out, "{}", json!({"omitted": {"calls": calls}}))
+}
+
+/// Writes a call as a JSON object on one line. docs/trace.md explains the fields.
+///
+/// # Errors
+/// Fails if writing to `out` fails.
+pub(super) fn write_call_json(
+    out: &mut dyn Write,
+    call: &TracedCall,
+    descriptors: &CallDescriptors,
+    functions: Option<&AddressFunctions>,
+) -> io::Result<()> {
+    let entered = &call.entered;
+    let mut named = Map::new();
+    for (at, argument) in text::arguments(call, descriptors).into_iter().enumerate() {
+        let name = if argument.name.is_empty() { format!("arg{at}") } else { argument.name.to_owned() };
+        named.insert(name, argument.value.into());
+    }
+    let (result, error) = match call.result {
+        CallResult::Value(value) => (Some(value), None),
+        CallResult::Error(errno) => (Some(-1), Some(errno_words(errno).0)),
+        CallResult::Unfinished => (None, None),
+    };
+    let duration = (call.result != CallResult::Unfinished).then(|| call.duration());
+    let frame = |function: &AddressFunction| json!({"symbol": function.symbol.as_deref(), "dso": function.dso.as_deref(), "offset": function.offset});
+    let stack = functions.map(|_| text::stack(call, functions).map(frame).collect::<Vec<_>>());
+    let object = json!({
+        "time_ns": entered.begin, "duration_ns": duration, "comm": &*call.comm, "pid": entered.thread.pid,
+        "tid": entered.thread.tid, "name": entered.call().map(|known| known.name), "number": entered.number,
+        "is_32_bit": entered.abi.is_32_bit(), "args": named, "words": entered.arguments, "result": result,
+        "error": error, "text": text::result(call, descriptors), "has_loss": call.has_loss,
+        "stack": stack,
+    });
+    pmc_text::text::write_json(out, &object)?;
+    writeln!(out)
 }

@@ -2,7 +2,7 @@
 
 /// Contents of the memory to which an argument points.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CapturedMemory {
+pub(super) enum CapturedMemory {
     /// A string without its NUL, a buffer, or a structure. The flag is set if there are more bytes.
     Bytes(Vec<u8>, bool),
     /// A structure or an array of structures that point to more data.
@@ -18,13 +18,13 @@ pub enum CapturedMemory {
 
 /// A structure, or an array of structures, with the data to which its fields point.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct CapturedStructure {
+pub(super) struct CapturedStructure {
     /// The bytes of the structure or array.
-    pub bytes: Vec<u8>,
+    pub(super) bytes: Vec<u8>,
     /// Whether there are more bytes.
-    pub is_cut: bool,
+    pub(super) is_cut: bool,
     /// The data to which fields point, each with the offset of the field in `bytes`.
-    pub pointed: Vec<(usize, CapturedStructure)>,
+    pub(super) pointed: Vec<(usize, CapturedStructure)>,
 }
 
 /// The memory of each argument, by its register.
@@ -32,29 +32,29 @@ type Pieces = Option<Box<[Option<CapturedMemory>; 6]>>;
 
 /// The memory of one call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct CallMemory {
+pub(super) struct CallMemory {
     begin: Pieces,
     end: Pieces,
 }
 
 impl CallMemory {
     /// Returns the memory to which this argument points, if it was read: at the end of the call if possible.
-    pub fn get(&self, argument: usize) -> Option<&CapturedMemory> {
+    pub(super) fn get(&self, argument: usize) -> Option<&CapturedMemory> {
         self.at_end(argument).or_else(|| self.at_begin(argument))
     }
 
     /// Returns the memory read at the begin of the call.
-    pub fn at_begin(&self, argument: usize) -> Option<&CapturedMemory> {
+    pub(super) fn at_begin(&self, argument: usize) -> Option<&CapturedMemory> {
         self.begin.as_ref()?.get(argument)?.as_ref()
     }
 
     /// Returns the memory read at the end of the call.
-    pub fn at_end(&self, argument: usize) -> Option<&CapturedMemory> {
+    pub(super) fn at_end(&self, argument: usize) -> Option<&CapturedMemory> {
         self.end.as_ref()?.get(argument)?.as_ref()
     }
 
     /// Returns the bytes to which this argument points, if they were read.
-    pub fn bytes(&self, argument: usize) -> Option<&[u8]> {
+    pub(super) fn bytes(&self, argument: usize) -> Option<&[u8]> {
         match self.get(argument)? {
             CapturedMemory::Bytes(bytes, _) | CapturedMemory::Recorded(bytes) => Some(bytes),
             CapturedMemory::Structure(structure) => Some(&structure.bytes),
@@ -63,24 +63,24 @@ impl CallMemory {
     }
 
     /// Whether the kernel recorded the memory to which this argument points.
-    pub fn is_recorded(&self, argument: usize) -> bool {
+    pub(super) fn is_recorded(&self, argument: usize) -> bool {
         matches!(self.get(argument), Some(CapturedMemory::Recorded(_)))
     }
 
     /// Sets the memory to which this argument points.
-    pub fn set(&mut self, argument: usize, memory: CapturedMemory) {
+    pub(super) fn set(&mut self, argument: usize, memory: CapturedMemory) {
         if let Some(piece) = self.begin.get_or_insert_default().get_mut(argument) {
             *piece = Some(memory);
         }
     }
 
     /// Adds the memory read at the end of the call.
-    pub fn finish(&mut self, later: Self) {
+    pub(super) fn finish(&mut self, later: Self) {
         self.end = later.begin;
     }
 
     /// Adds memory read at the begin of the call.
-    pub fn merge(&mut self, later: Self) {
+    pub(super) fn merge(&mut self, later: Self) {
         let Some(pieces) = later.begin else { return };
         for (argument, piece) in pieces.into_iter().enumerate() {
             if let Some(piece) = piece {

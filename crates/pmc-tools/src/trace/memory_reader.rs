@@ -30,7 +30,7 @@ const MOST_COUNTED: usize = (4 << 10) / 8;
 /// Reads the memory of traced processes. Events arrive in ring order: the events of a thread are in order
 /// unless the thread moves to another CPU.
 #[derive(Debug)]
-pub struct MemoryReader {
+pub(super) struct MemoryReader {
     /// Maximum number of bytes to read of a buffer.
     most_bytes: usize,
     /// For each thread, its call in progress, if the call writes to memory.
@@ -41,14 +41,14 @@ pub struct MemoryReader {
 impl MemoryReader {
     /// Creates a reader. `most_bytes` is the maximum number of bytes to read of a buffer or string that is
     /// not a path.
-    pub fn new(most_bytes: usize) -> Self {
+    pub(super) fn new(most_bytes: usize) -> Self {
         // Parse the table now, because the memory of the first calls may change soon.
         let _ = SyscallTable::get();
         Self { most_bytes, pending: FxHashMap::default(), buffer: vec![0; PATH[1].max(most_bytes)] }
     }
 
     /// Reads the memory to which an event's arguments point.
-    pub fn read(&mut self, tid: i32, abi: SyscallAbi, event: SyscallEvent) -> CallMemory {
+    pub(super) fn read(&mut self, tid: i32, abi: SyscallAbi, event: SyscallEvent) -> CallMemory {
         let mut memory = CallMemory::default();
         match event {
             SyscallEvent::Enter(number, arguments) => {

@@ -1,42 +1,61 @@
-//! Matches the begin and end events of system calls, and sums up the calls.
-//!
-//! Receives the events of all CPUs in time order, from live rings or from a file. [`SyscallDecoder`] decodes
-//! a sample's payload, [`SyscallTracer`] matches the events of each thread, and [`CallSummary`] sums up the
-//! calls. Lost records are counted, and so are calls for which only the start or only the end was recorded.
+//! `pmc trace`: shows the system calls of a command, of running processes or in a recording.
 //!
 //! ```text
-//!   sample ─ SyscallDecoder ─► enter or exit ─ SyscallTracer ─► TracedCall ─┬─► CallSummary
-//!   COMM, FORK, EXIT, LOST ──────────────────────┘                          └─► a line of text
+//!   options ─► TraceRequest ─┬─ live ───────┬─► SyscallFeed ─► TracedCall ─► TraceOutput: lines, then tables
+//!                            └─ recorded ───┘
+//!
+//!   SyscallFeed:  sample ─ SyscallDecoder ─► enter or exit ─ SyscallTracer ─► TracedCall
+//!                 COMM, FORK, EXIT, LOST ──────────────────────┘
+//!   TraceOutput:  TracedCall ─┬─ CallSummary ─► text, json: tables
+//!                             └─ DescriptorTable ─► text, json: a line for each call
 //! ```
+//! Events arrive in time order, from live rings or from a file. Lost records are counted, and so are calls for
+//! which only the start or only the end was recorded. A trace with stacks reads a temporary recording,
+//! which [`run`] makes first.
 
 mod decoder;
 mod descriptors;
 mod feed;
 mod json;
+mod live;
 mod memory;
 mod memory_reader;
+mod options;
+mod output;
 mod recorded;
+mod request;
 mod selection;
 mod summary;
 mod tasks;
 mod text;
 mod tracer;
 
-pub use decoder::{SyscallDecoder, SyscallEvent};
-pub use descriptors::{
-    CallDescriptors, DescriptorLookup, DescriptorName, DescriptorTable, changes_descriptors,
-};
-pub use memory::{CallMemory, CapturedMemory, CapturedStructure};
-pub use summary::{CallKey, CallStatistics, CallSummary, ThreadCalls};
-pub use tasks::TaskLookup;
-pub use tracer::{CallResult, EnteredCall, SyscallTracer, TraceCounts, TracedCall};
+use pmc_command::record;
+use pmc_sys::error::{Exit, Result, say};
+use pmc_sys::sys::signal;
 
-pub use feed::{CallFilter, SyscallFeed};
-pub use json::write_json;
-pub use memory_reader::MemoryReader;
-pub use recorded::{TASK_RECORDS, check_kernel, recorded, recorded_with_stacks};
-pub use selection::{CallSelection, UnknownCall};
-pub use text::{
-    CallPart, SummaryLayout, TraceTotals, write_call, write_call_json, write_omitted_json, write_threads,
-    write_totals,
-};
+pub use options::TraceOptions;
+pub use request::TraceRequest;
+use request::TraceSource;
+
+/// Traces, or reads the recording, and shows the calls.
+///
+/// # Errors
+/// Fails if an event cannot be opened, if a recording cannot be made or read, or if the output cannot be
+/// written.
+pub fn run(mut request: TraceRequest) -> Result<Exit> {
+    // The file exists until the calls have been shown.
+    let Some((recording, _file)) = request.recording.take().map(|both| *both) else { return show(&request) };
+    say::be_quiet(true);
+    let recorded = record::run_unseen(recording);
+    say::be_quiet(request.quiet);
+    signal::release();
+    recorded.and_then(|exit| show(&request).map(|_| exit))
+}
+
+fn show(request: &TraceRequest) -> Result<Exit> {
+    match &request.source {
+        TraceSource::Live(sample) => live::run(request, sample),
+        TraceSource::File(path) => recorded::run(request, path),
+    }
+}

@@ -2,23 +2,58 @@
 
 use std::sync::Arc;
 
+use pmc_command::progress::Bars;
+use pmc_formats::import;
 use pmc_perfdata::perfdata::RecordedEvent;
 use pmc_perfdata::record::tracepoint::TracingData;
 use pmc_perfdata::record::{RawRecord, Thread, kind};
+use pmc_symbols::symbol::SymbolOptions;
 use pmc_sys::abi::attr::{self, Flag};
 use pmc_sys::abi::syscall::SyscallAbi;
-use pmc_sys::error::{Error, Result};
+use pmc_sys::error::{Error, Exit, Result};
 
-use super::feed::EventPayload;
-use super::feed::SyscallFeed;
-use super::{CallMemory, SyscallDecoder, SyscallTracer, TraceCounts, TracedCall};
+use super::decoder::SyscallDecoder;
+use super::feed::{EventPayload, SyscallFeed};
+use super::memory::CallMemory;
+use super::output::TraceOutput;
+use super::request::TraceRequest;
+use super::tracer::{SyscallTracer, TraceCounts, TracedCall};
 use pmc_analysis::analysis::recording_quality;
-use pmc_analysis::analysis::script::{NamedRecording, ScriptLine};
+use pmc_analysis::analysis::script::{NamedRecording, ScriptLine, ScriptRequest};
 use pmc_analysis::profile::script::ScriptEntry;
 use pmc_analysis::session::{Session, order};
+use std::path::Path;
+
+/// Reads the recording and prints its calls.
+pub(super) fn run(request: &TraceRequest, input: &Path) -> Result<Exit> {
+    let session = Arc::new(Session::open(import::open_recording(input, "system calls")?)?);
+    // The recorded processes no longer run, so their descriptors cannot be looked up.
+    let mut output = TraceOutput::open(request, Box::new(|_, _| None))?;
+    let (counts, elapsed_ns) = match request.stacks.filter(|_| output.prints_calls()) {
+        None => recorded(&session, &mut |call| output.call(call, None))?,
+        Some(max_stack) => {
+            let request = with_functions(max_stack);
+            let script = NamedRecording::load(Arc::clone(&session), &request, &Bars)?;
+            let functions = script.places();
+            recorded_with_stacks(&session, &script, &mut |call| output.call(call, Some(functions)))?
+        }
+    };
+    output.finish(elapsed_ns, counts)?;
+    Ok(recording_quality::warn_of_damage(&session))
+}
+
+/// Returns the request for the data to read in addition to the calls: the functions in their stacks, and the
+/// tasks.
+fn with_functions(max_stack: usize) -> ScriptRequest {
+    ScriptRequest {
+        fields: vec!["comm,tid,time,event,ip,sym,dso".to_owned()],
+        records: TASK_RECORDS.to_vec(),
+        ..ScriptRequest::with_callers(max_stack, SymbolOptions::from_environment())
+    }
+}
 
 /// Records about tasks and losses.
-pub const TASK_RECORDS: [u32; 5] = [kind::COMM, kind::FORK, kind::EXIT, kind::LOST, kind::LOST_SAMPLES];
+const TASK_RECORDS: [u32; 5] = [kind::COMM, kind::FORK, kind::EXIT, kind::LOST, kind::LOST_SAMPLES];
 
 /// Called for each call.
 type CallVisitor<'a> = &'a mut dyn FnMut(&TracedCall) -> Result<()>;
@@ -30,7 +65,7 @@ type RecordedTrace = (TraceCounts, u64);
 ///
 /// # Errors
 /// Fails if the recording has no events of system calls, if it cannot be read, or if `visit` fails.
-pub fn recorded(session: &Session, visit: CallVisitor<'_>) -> Result<RecordedTrace> {
+fn recorded(session: &Session, visit: CallVisitor<'_>) -> Result<RecordedTrace> {
     let mut feed = feed(session)?;
     let mut span = EventSpan::default();
     let layouts = session.reader.layouts();
@@ -50,7 +85,7 @@ pub fn recorded(session: &Session, visit: CallVisitor<'_>) -> Result<RecordedTra
 ///
 /// # Errors
 /// Fails in the same cases as [`recorded`].
-pub fn recorded_with_stacks(
+fn recorded_with_stacks(
     session: &Session,
     script: &NamedRecording<'_>,
     visit: CallVisitor<'_>,
@@ -108,7 +143,7 @@ fn finish(
 ///
 /// # Errors
 /// Fails if the events are restricted to user mode.
-pub fn check_kernel(events: &[RecordedEvent]) -> Result<()> {
+pub(super) fn check_kernel(events: &[RecordedEvent]) -> Result<()> {
     let is_silent = |event: &RecordedEvent| {
         event.attr.get(Flag::ExcludeKernel) && event.name().starts_with("raw_syscalls:")
     };

@@ -12,7 +12,7 @@ use super::descriptors::changes_descriptors;
 
 /// The traced system calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct CallSelection {
+pub(super) struct CallSelection {
     /// The listed calls; `None` for all.
     listed: Option<BTreeSet<&'static str>>,
     /// Whether the listed calls are excluded.
@@ -21,11 +21,11 @@ pub struct CallSelection {
 
 /// The error for a name that is neither a system call nor a class.
 #[derive(Debug, PartialEq, Eq)]
-pub struct UnknownCall {
+pub(super) struct UnknownCall {
     /// The name as typed.
-    pub name: String,
+    pub(super) name: String,
     /// Similar names.
-    pub similar: Vec<&'static str>,
+    pub(super) similar: Vec<&'static str>,
 }
 
 impl CallSelection {
@@ -33,7 +33,7 @@ impl CallSelection {
     ///
     /// # Errors
     /// Fails if a name is unknown.
-    pub fn parse(lists: &[String]) -> Result<Self, UnknownCall> {
+    pub(super) fn parse(lists: &[String]) -> Result<Self, UnknownCall> {
         let table = SyscallTable::get();
         let mut selection = Self::default();
         for list in lists {
@@ -57,13 +57,13 @@ impl CallSelection {
     }
 
     /// Whether all calls are selected.
-    pub fn is_all(&self) -> bool {
+    pub(super) fn is_all(&self) -> bool {
         self.listed.is_none()
     }
 
     /// Whether the call with this name is selected. Calls without a name are selected unless the selection
     /// lists names.
-    pub fn has(&self, name: Option<&str>) -> bool {
+    pub(super) fn has(&self, name: Option<&str>) -> bool {
         match (&self.listed, name) {
             (None, _) => true,
             (Some(_), None) => self.is_inverted,
@@ -74,7 +74,7 @@ impl CallSelection {
     /// Returns the calls to record so that pmc can name the descriptors of the selected calls. If a selected
     /// call takes a descriptor, this includes all calls that open or close descriptors.
     #[must_use]
-    pub fn with_descriptors(&self) -> Self {
+    pub(super) fn with_descriptors(&self) -> Self {
         let is_descriptor = |kind| matches!(kind, ArgumentKind::Fd | ArgumentKind::DirFd);
         let has_descriptor = |call: &&Syscall| {
             changes_descriptors(call.name)
@@ -99,7 +99,7 @@ impl CallSelection {
     /// selected call in another ABI.
     ///
     /// `rt_sigreturn` ends with the number -1, because it restores the registers of the interrupted code.
-    pub fn filter(&self, abis: &[SyscallAbi], is_exit: bool) -> Option<String> {
+    pub(super) fn filter(&self, abis: &[SyscallAbi], is_exit: bool) -> Option<String> {
         self.listed.as_ref()?;
         let table = SyscallTable::get();
         let is_selected = |abi: SyscallAbi, number: u16| {

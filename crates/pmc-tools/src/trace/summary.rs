@@ -18,34 +18,34 @@ const OTHERS: Thread = Thread { pid: -1, tid: -1 };
 
 /// A system call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct CallKey {
+pub(super) struct CallKey {
     /// The ABI.
-    pub abi: SyscallAbi,
+    pub(super) abi: SyscallAbi,
     /// The number in this ABI.
-    pub number: u64,
+    pub(super) number: u64,
 }
 
 impl CallKey {
     /// Returns the call's name; `None` for an unknown number.
-    pub fn name(self) -> Option<&'static str> {
+    pub(super) fn name(self) -> Option<&'static str> {
         SyscallTable::get().by_number(self.abi, self.number).map(|call| call.name)
     }
 }
 
 /// The sums of one call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct CallStatistics {
+pub(super) struct CallStatistics {
     /// Durations of the calls that have returned.
-    pub durations: DurationHistogram,
+    pub(super) durations: DurationHistogram,
     /// Number of failed calls by error number.
-    pub errors: BTreeMap<i32, u64>,
+    pub(super) errors: BTreeMap<i32, u64>,
     /// Number of calls that had not returned. They are not part of `durations`.
-    pub unfinished: u64,
+    pub(super) unfinished: u64,
 }
 
 impl CallStatistics {
     /// Returns the number of failed calls.
-    pub fn failed(&self) -> u64 {
+    pub(super) fn failed(&self) -> u64 {
         self.errors.values().sum()
     }
 
@@ -60,23 +60,23 @@ impl CallStatistics {
 
 /// The calls of one thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ThreadCalls {
+pub(super) struct ThreadCalls {
     /// The thread; -1 for all threads beyond the maximum number.
-    pub thread: Thread,
+    pub(super) thread: Thread,
     /// The thread's name at its last call.
-    pub comm: Arc<str>,
+    pub(super) comm: Arc<str>,
     /// Sums by call.
-    pub calls: FxHashMap<CallKey, CallStatistics>,
+    pub(super) calls: FxHashMap<CallKey, CallStatistics>,
 }
 
 impl ThreadCalls {
     /// Returns the number of calls that have returned.
-    pub fn count(&self) -> u64 {
+    pub(super) fn count(&self) -> u64 {
         self.calls.values().map(|call| call.durations.count()).sum()
     }
 
     /// Returns the calls, longest total time first.
-    pub fn by_time(&self) -> Vec<(CallKey, &CallStatistics)> {
+    pub(super) fn by_time(&self) -> Vec<(CallKey, &CallStatistics)> {
         let mut all: Vec<_> = self.calls.iter().map(|(key, call)| (*key, call)).collect();
         all.sort_by_key(|(key, call)| {
             (std::cmp::Reverse((call.durations.sum(), call.durations.count())), *key)
@@ -87,7 +87,7 @@ impl ThreadCalls {
 
 /// The sums of all threads.
 #[derive(Debug, Default)]
-pub struct CallSummary {
+pub(super) struct CallSummary {
     threads: Vec<ThreadCalls>,
     by_tid: FxHashMap<i32, usize>,
     /// The thread that made the last call.
@@ -96,7 +96,7 @@ pub struct CallSummary {
 
 impl CallSummary {
     /// Adds a call.
-    pub fn add(&mut self, call: &TracedCall) {
+    pub(super) fn add(&mut self, call: &TracedCall) {
         let entered = &call.entered;
         let index = match self.last {
             Some((thread, index)) if thread == entered.thread => index,
@@ -136,14 +136,14 @@ impl CallSummary {
     }
 
     /// Returns the sums of each thread, most calls first.
-    pub fn by_thread(&self) -> Vec<&ThreadCalls> {
+    pub(super) fn by_thread(&self) -> Vec<&ThreadCalls> {
         let mut threads: Vec<&ThreadCalls> = self.threads.iter().collect();
         threads.sort_by_key(|thread| (std::cmp::Reverse(thread.count()), thread.thread.tid));
         threads
     }
 
     /// Returns the sums over all threads.
-    pub fn total(&self) -> ThreadCalls {
+    pub(super) fn total(&self) -> ThreadCalls {
         let mut calls: FxHashMap<CallKey, CallStatistics> = FxHashMap::default();
         for (key, call) in self.threads.iter().flat_map(|thread| &thread.calls) {
             calls.entry(*key).or_default().merge(call);
@@ -154,8 +154,9 @@ impl CallSummary {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{CallMemory, EnteredCall};
     use super::*;
+    use crate::trace::memory::CallMemory;
+    use crate::trace::tracer::EnteredCall;
 
     fn call(pid: i32, tid: i32, number: u64, duration: u64, result: CallResult) -> TracedCall {
         let thread = Thread { pid, tid };

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 const MOST_THREADS: usize = 1 << 18;
 
 /// Returns the name of a running thread, if it can be read.
-pub type TaskLookup = Box<dyn Fn(i32) -> Option<String>>;
+pub(super) type TaskLookup = Box<dyn Fn(i32) -> Option<String>>;
 
 /// A traced thread.
 #[derive(Debug, Clone)]
@@ -20,7 +20,7 @@ struct TracedTask {
 }
 
 /// All traced threads.
-pub struct TracedTasks {
+pub(super) struct TracedTasks {
     tasks: FxHashMap<i32, TracedTask>,
     lookup: TaskLookup,
     unknown: Arc<str>,
@@ -28,12 +28,12 @@ pub struct TracedTasks {
 
 impl TracedTasks {
     /// Returns an empty list. `lookup` returns the names of threads for which there is no record.
-    pub fn new(lookup: TaskLookup) -> Self {
+    pub(super) fn new(lookup: TaskLookup) -> Self {
         Self { tasks: FxHashMap::default(), lookup, unknown: Arc::from("?") }
     }
 
     /// Updates the names after a record. Ignores all records except task records.
-    pub fn apply(&mut self, record: &Record<'_>) {
+    pub(super) fn apply(&mut self, record: &Record<'_>) {
         match record {
             Record::Comm(comm) => {
                 let name = Arc::from(String::from_utf8_lossy(comm.comm));
@@ -53,13 +53,13 @@ impl TracedTasks {
     }
 
     /// Returns the name of a thread.
-    pub fn comm(&mut self, thread: Thread) -> Arc<str> {
+    pub(super) fn comm(&mut self, thread: Thread) -> Arc<str> {
         Arc::clone(&self.get(thread).comm)
     }
 
     /// Records that this thread has made a call. Returns whether the thread existed before tracing began and
     /// this is its first call.
-    pub fn may_be_in_call(&mut self, thread: Thread) -> bool {
+    pub(super) fn may_be_in_call(&mut self, thread: Thread) -> bool {
         std::mem::replace(&mut self.get(thread).may_be_in_call, false)
     }
 

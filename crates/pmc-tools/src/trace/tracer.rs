@@ -17,39 +17,39 @@ use pmc_analysis::interval::{Interval, IntervalEngine, Overlap};
 
 /// A system call in progress.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EnteredCall {
+pub(super) struct EnteredCall {
     /// The calling thread.
-    pub thread: Thread,
+    pub(super) thread: Thread,
     /// The ABI.
-    pub abi: SyscallAbi,
+    pub(super) abi: SyscallAbi,
     /// The number in this ABI.
-    pub number: u64,
+    pub(super) number: u64,
     /// The arguments.
-    pub arguments: [u64; 6],
+    pub(super) arguments: [u64; 6],
     /// Time at which the call began, in nanoseconds of the recording's clock.
-    pub begin: u64,
+    pub(super) begin: u64,
     /// The memory to which the arguments point.
-    pub memory: CallMemory,
+    pub(super) memory: CallMemory,
     /// The call's stack, innermost first, as address numbers that the caller can resolve to functions. Empty
     /// if stacks are not recorded.
-    pub stack: Box<[u32]>,
+    pub(super) stack: Box<[u32]>,
 }
 
 impl EnteredCall {
     /// Returns the call's entry in the table; `None` for an unknown number.
-    pub fn call(&self) -> Option<&'static Syscall> {
+    pub(super) fn call(&self) -> Option<&'static Syscall> {
         SyscallTable::get().by_number(self.abi, self.number)
     }
 
     /// Returns the kinds of the call's arguments and result; `None` if they are unknown.
-    pub fn signature(&self) -> Option<&'static SyscallSignature> {
+    pub(super) fn signature(&self) -> Option<&'static SyscallSignature> {
         self.call()?.signature(&self.arguments)
     }
 }
 
 /// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CallResult {
+pub(super) enum CallResult {
     /// It returned this value.
     Value(i64),
     /// The call failed with this error number.
@@ -71,55 +71,55 @@ impl CallResult {
 
 /// A finished system call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TracedCall {
+pub(super) struct TracedCall {
     /// The call.
-    pub entered: EnteredCall,
+    pub(super) entered: EnteredCall,
     /// Time at which the call, its thread or tracing ended.
-    pub end: u64,
+    pub(super) end: u64,
     /// How the call ended.
-    pub result: CallResult,
+    pub(super) result: CallResult,
     /// The thread's name at the end of the call.
-    pub comm: Arc<str>,
+    pub(super) comm: Arc<str>,
     /// Whether records were lost during the call.
-    pub has_loss: bool,
+    pub(super) has_loss: bool,
 }
 
 impl TracedCall {
     /// Returns the duration in nanoseconds.
-    pub fn duration(&self) -> u64 {
+    pub(super) fn duration(&self) -> u64 {
         self.end.saturating_sub(self.entered.begin)
     }
 }
 
 /// Counts of calls and of unmatched events.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct TraceCounts {
+pub(super) struct TraceCounts {
     /// Number of calls that returned.
-    pub returned: u64,
+    pub(super) returned: u64,
     /// Number of calls that had not returned when tracing or their thread ended.
-    pub unfinished: u64,
+    pub(super) unfinished: u64,
     /// Number of calls that were in progress when tracing began, so that only their end was recorded.
-    pub begun_before: u64,
+    pub(super) begun_before: u64,
     /// Number of other end events without a begin event.
-    pub without_begin: u64,
+    pub(super) without_begin: u64,
     /// Number of begin events whose end event is missing although the thread continued.
-    pub without_end: u64,
+    pub(super) without_end: u64,
     /// Number of calls whose end event is earlier than their begin event.
-    pub backwards: u64,
+    pub(super) backwards: u64,
     /// Number of calls during which records were lost.
-    pub with_loss: u64,
+    pub(super) with_loss: u64,
     /// Number of records that the kernel reported as lost.
-    pub lost: u64,
+    pub(super) lost: u64,
 }
 
 /// Pairs events.
 #[derive(Debug)]
-pub struct SyscallTracer {
+pub(super) struct SyscallTracer {
     engine: IntervalEngine<i32, EnteredCall>,
     /// Calls of threads that have had no event yet. The threads were in these calls when tracing began.
     attached: FxHashMap<i32, EnteredCall>,
     /// The traced threads.
-    pub tasks: TracedTasks,
+    pub(super) tasks: TracedTasks,
     /// The process that pmc has forked, until it executes the command.
     starting: Option<i32>,
     /// The thread of each process that is executing another program.
@@ -133,7 +133,7 @@ const MOST_EXECUTING: usize = 1 << 16;
 impl SyscallTracer {
     /// Returns a tracer. `command` is the process that will execute the traced command. Its calls before the
     /// exec are omitted, because they are pmc's own.
-    pub fn new(command: Option<i32>, lookup: TaskLookup) -> Self {
+    pub(super) fn new(command: Option<i32>, lookup: TaskLookup) -> Self {
         Self {
             engine: IntervalEngine::new(Overlap::Replace),
             attached: FxHashMap::default(),
@@ -146,7 +146,7 @@ impl SyscallTracer {
 
     /// Adds a call that a thread was in when tracing began. `begin` is the time at which this was known. Call
     /// this before any event of the thread.
-    pub fn attach(&mut self, call: EnteredCall) {
+    pub(super) fn attach(&mut self, call: EnteredCall) {
         self.attached.insert(call.thread.tid, call);
     }
 
@@ -160,7 +160,7 @@ impl SyscallTracer {
     }
 
     /// Begins a call.
-    pub fn enter(&mut self, call: EnteredCall) {
+    pub(super) fn enter(&mut self, call: EnteredCall) {
         let Thread { pid, tid } = call.thread;
         self.resume(tid, call.begin, None);
         if self.starting != Some(pid) {
@@ -173,7 +173,7 @@ impl SyscallTracer {
     }
 
     /// Adds the memory to which the arguments of a thread's current call point.
-    pub fn add_memory(&mut self, thread: Thread, number: u64, memory: CallMemory) {
+    pub(super) fn add_memory(&mut self, thread: Thread, number: u64, memory: CallMemory) {
         if let Some(call) = self.engine.current(&thread.tid).filter(|call| call.number == number) {
             call.memory.merge(memory);
         }
@@ -181,7 +181,7 @@ impl SyscallTracer {
 
     /// Ends a thread's call, and returns the call if its start is known. A thread has only one call at a
     /// time, so the number matters only if the begin event is missing.
-    pub fn exit(
+    pub(super) fn exit(
         &mut self,
         thread: Thread,
         time: u64,
@@ -245,7 +245,7 @@ impl SyscallTracer {
     }
 
     /// Processes a record other than a sample. If a thread has ended during a call, returns that call.
-    pub fn apply(&mut self, time: u64, record: &Record<'_>) -> Option<TracedCall> {
+    pub(super) fn apply(&mut self, time: u64, record: &Record<'_>) -> Option<TracedCall> {
         let mut interrupted = None;
         match record {
             Record::Comm(comm) if comm.is_exec && self.starting == Some(comm.thread.pid) => {
@@ -275,7 +275,7 @@ impl SyscallTracer {
 
     /// Returns the calls that began before `limit` and had not returned by `now`, earliest first. Calls that
     /// were in progress when tracing began are among them whenever that was.
-    pub fn in_progress(&mut self, limit: u64, now: u64) -> Vec<TracedCall> {
+    pub(super) fn in_progress(&mut self, limit: u64, now: u64) -> Vec<TracedCall> {
         let Self { engine, attached, tasks, starting, .. } = self;
         let is_late = |call: &&EnteredCall| call.begin < limit && Some(call.thread.pid) != *starting;
         let mut late: Vec<TracedCall> = engine
@@ -306,12 +306,12 @@ impl SyscallTracer {
     }
 
     /// Raises the number of lost records to the kernel's count, which includes losses after the last record.
-    pub fn lost_at_least(&mut self, records: u64) {
+    pub(super) fn lost_at_least(&mut self, records: u64) {
         self.counts.lost = self.counts.lost.max(records);
     }
 
     /// Ends all calls in progress.
-    pub fn finish(&mut self, time: u64) -> Vec<TracedCall> {
+    pub(super) fn finish(&mut self, time: u64) -> Vec<TracedCall> {
         let attached = std::mem::take(&mut self.attached).into_values().map(|call| (call, time));
         let mut rest: Vec<(EnteredCall, u64)> = attached.collect();
         rest.sort_unstable_by_key(|(call, _)| (call.begin, call.thread.tid));
@@ -320,7 +320,7 @@ impl SyscallTracer {
     }
 
     /// Returns the counts so far.
-    pub fn counts(&self) -> TraceCounts {
+    pub(super) fn counts(&self) -> TraceCounts {
         let engine = self.engine.counts();
         TraceCounts {
             without_end: self.counts.without_end + engine.replaced + engine.expired,

@@ -17,18 +17,16 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::kernel_symbols::KernelLockSymbols;
 use crate::lock::contention::{
-    ContentionField, ContentionRow, ContentionRows, KernelContention, is_sleeping_lock,
+    ContentionRequest, ContentionRow, ContentionRows, KernelContention, LockFilter, is_sleeping_lock,
 };
 use crate::lock::tracepoints::TracepointRole;
 use crate::lock::{check_times, lacks, records, tracepoints::LockTracepoints};
 use pmc_analysis::analysis::ProgressSink;
 use pmc_analysis::analysis::is_from_here;
-use pmc_analysis::analysis::request::SampleSelection;
 use pmc_analysis::analysis::script::{NamedRecording, ScriptLine};
 use pmc_analysis::interval::{Interval, IntervalEngine, Overlap};
 use pmc_analysis::profile::script::{AddressFunction, AddressFunctions, ScriptEntry};
 use pmc_analysis::session::Session;
-use pmc_symbols::symbol::SymbolOptions;
 use pmc_sys::error::{Exit, Result};
 use pmc_text::text::shell_word;
 
@@ -44,44 +42,11 @@ const REMEDY: &str = "pmc lock record -a -- sleep 10 (or perf lock record)";
 /// The command whose recording also contains the owners.
 const OWNER_REMEDY: &str = "pmc lock contention -o -a -- sleep 10";
 
-/// A filter that selects locks.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LockFilter {
-    /// The lock at this address.
-    Address(u64),
-    /// The lock with this variable name.
-    Name(String),
-}
-
-/// Which waits to count, and how to group them into rows.
-#[derive(Debug, Clone)]
-pub struct ContentionRequest {
-    /// Which samples to include.
-    pub selection: SampleSelection,
-    /// How to group waits into rows.
-    pub by: ContentionRows,
-    /// The field by which rows are sorted.
-    pub key: ContentionField,
-    /// Flags of the lock types to include; empty for all.
-    pub types: Vec<u32>,
-    /// The locks to include; empty for all.
-    pub locks: Vec<LockFilter>,
-    /// Parts of function names: only waits with a matching function in their stack are included. Empty for
-    /// all.
-    pub callers: Vec<String>,
-    /// Maximum number of frames to compare when waits are grouped by stack.
-    pub max_stack: usize,
-    /// Number of innermost frames to skip when looking for the caller.
-    pub stack_skip: usize,
-    /// Where to look for symbols.
-    pub symbols: SymbolOptions,
-}
-
 /// Computes the table. Also returns the exit status, and prints warnings about losses.
 ///
 /// # Errors
 /// Fails if the file cannot be read, or has no lock events.
-pub fn contention(
+pub(super) fn contention(
     session: Arc<Session>,
     request: &ContentionRequest,
     progress: &dyn ProgressSink,
@@ -101,7 +66,7 @@ pub fn contention(
         return Err(lacks(&session, "sched:sched_waking events (wake-ups of waiting threads)", OWNER_REMEDY));
     }
     check_times(&session, REMEDY)?;
-    let mut wanted = records(&request.selection, &request.symbols, "tid,time,ip,sym", request.max_stack);
+    let mut wanted = records(&request.symbols, "tid,time,ip,sym", request.max_stack);
     // perf symbolizes the return addresses themselves, so offsets are relative to these.
     wanted.inlines = Some(false);
     let needs_variables = request.by == ContentionRows::Address

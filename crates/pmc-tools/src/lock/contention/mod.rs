@@ -1,14 +1,100 @@
 //! Contention of kernel locks: the rows of `pmc lock contention`, their order, and the types of locks.
 
-pub mod engine;
+mod engine;
 mod kernel_symbols;
-pub mod text;
+mod text;
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::str::FromStr;
 
 use pmc_analysis::interval::PairingCounts;
+use pmc_command::destination::Destination;
+use pmc_command::pager::PagedOutput;
+use pmc_command::progress::Bars;
+use pmc_symbols::symbol::SymbolOptions;
+use pmc_sys::error::{AdvisedOption, Error, Exit, Result};
+use pmc_text::terminal::Stream;
+use pmc_text::text::nearest;
+
+/// Which waits to show, and how.
+#[derive(Debug)]
+pub(super) struct ContentionRequest {
+    /// The recording to read.
+    pub(super) input: PathBuf,
+    /// How to group waits into rows.
+    pub(super) by: ContentionRows,
+    /// The field by which rows are sorted.
+    pub(super) key: ContentionField,
+    /// Flags of the lock types to include; empty for all.
+    pub(super) types: Vec<u32>,
+    /// The locks to include; empty for all.
+    pub(super) locks: Vec<LockFilter>,
+    /// Parts of function names: only waits with a matching function in their stack are included. Empty for
+    /// all.
+    pub(super) callers: Vec<String>,
+    /// Maximum number of frames to compare when waits are grouped by stack.
+    pub(super) max_stack: usize,
+    /// Number of innermost frames to skip when looking for the caller.
+    pub(super) stack_skip: usize,
+    /// Where to look for symbols.
+    pub(super) symbols: SymbolOptions,
+    /// The numeric columns.
+    pub(super) columns: Vec<ContentionField>,
+    /// Maximum number of rows.
+    pub(super) rows: usize,
+    /// Whether to print stacks.
+    pub(super) stacks: bool,
+    /// Separator, for comma-separated values.
+    pub(super) separator: Option<String>,
+    /// Whether to print JSON.
+    pub(super) json: bool,
+    /// The file to which the table is written, instead of `stream`.
+    pub(super) output: Option<PathBuf>,
+    pub(super) stream: Stream,
+}
+
+/// Shows the waits for kernel locks in a recording.
+pub(super) fn show(request: &ContentionRequest) -> Result<Exit> {
+    let (result, exit) = engine::contention(super::open(&request.input)?, request, &Bars)?;
+    let written = |error| Error::output("the table", error);
+    let write = |out: &mut dyn Write| text::write(out, &result, request).map_err(written);
+    match &request.output {
+        Some(path) => {
+            Destination { path, option: AdvisedOption::Named("--output"), keeps: false }.write(write)?
+        }
+        None => {
+            let mut out = PagedOutput::to(request.stream);
+            write(&mut out)?;
+            out.finish().map_err(written)?;
+        }
+    }
+    Ok(exit)
+}
+
+/// A filter that selects locks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum LockFilter {
+    /// The lock at this address.
+    Address(u64),
+    /// The lock with this variable name.
+    Name(String),
+}
+
+impl FromStr for LockFilter {
+    type Err = std::convert::Infallible;
+
+    /// Parses an argument of `-L`. As in perf, a hexadecimal number, with or without `0x`, is an address.
+    fn from_str(typed: &str) -> std::result::Result<Self, Self::Err> {
+        let typed = typed.trim();
+        let digits = typed.strip_prefix("0x").unwrap_or(typed);
+        Ok(u64::from_str_radix(digits, 16).map_or_else(|_| Self::Name(typed.to_owned()), Self::Address))
+    }
+}
 
 /// The criterion by which waits are grouped into rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ContentionRows {
+pub(super) enum ContentionRows {
     /// The function that locks.
     #[default]
     Caller,
@@ -22,7 +108,7 @@ pub enum ContentionRows {
 
 /// A numeric field of a row, with perf's name and title.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ContentionField {
+pub(super) enum ContentionField {
     /// Number of waits.
     Contended,
     /// Total waiting time.
@@ -37,12 +123,12 @@ pub enum ContentionField {
 
 impl ContentionField {
     /// All fields.
-    pub const ALL: [Self; 5] = [Self::Contended, Self::Total, Self::Max, Self::Min, Self::Average];
+    pub(super) const ALL: [Self; 5] = [Self::Contended, Self::Total, Self::Max, Self::Min, Self::Average];
     /// perf's default columns.
-    pub const USUAL: [Self; 4] = [Self::Contended, Self::Total, Self::Max, Self::Average];
+    pub(super) const USUAL: [Self; 4] = [Self::Contended, Self::Total, Self::Max, Self::Average];
 
     /// Returns the field's name on the command line.
-    pub fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::Contended => "contended",
             Self::Total => "wait_total",
@@ -53,7 +139,7 @@ impl ContentionField {
     }
 
     /// Returns the field's value in a row, which is nanoseconds or a number of waits.
-    pub fn of(self, row: &ContentionRow) -> u64 {
+    pub(super) fn of(self, row: &ContentionRow) -> u64 {
         match self {
             Self::Contended => row.contended,
             Self::Total => row.total,
@@ -64,9 +150,43 @@ impl ContentionField {
     }
 }
 
+impl FromStr for ContentionField {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        let known = Self::ALL.into_iter().find(|field| field.name() == name.trim());
+        known.ok_or_else(|| {
+            Error::usage(format!("unknown field {name:?}"))
+                .try_this(format!("one of {}", Self::ALL.map(Self::name).join(", ")))
+        })
+    }
+}
+
+/// The flags of the lock types with one name.
+#[derive(Debug, Clone)]
+pub(super) struct LockTypes(pub(super) Vec<u32>);
+
+impl FromStr for LockTypes {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        let types = types_named(name.trim());
+        if !types.is_empty() {
+            return Ok(Self(types));
+        }
+        let mut names: Vec<&str> = LOCK_TYPES.iter().map(|(_, with, _)| *with).collect();
+        names.dedup();
+        let near = nearest(name, names.iter().copied(), 1);
+        let advice = near
+            .first()
+            .map_or_else(|| format!("one of {}", names.join(", ")), |near| format!("did you mean {near}?"));
+        Err(Error::usage("unknown lock type").try_this(advice))
+    }
+}
+
 /// Types of kernel locks. Each has the flags in `contention_begin`, perf's name with the kind of access, and
 /// perf's name without it.
-pub const LOCK_TYPES: [(u32, &str, &str); 13] = [
+const LOCK_TYPES: [(u32, &str, &str); 13] = [
     (0, "semaphore", "semaphore"),
     (flag::SPIN, "spinlock", "spinlock"),
     (flag::SPIN | flag::READ, "rwlock:R", "rwlock"),
@@ -96,19 +216,19 @@ mod flag {
 }
 
 /// Whether threads that wait for a lock of this type may sleep, instead of only spinning.
-pub fn is_sleeping_lock(flags: u32) -> bool {
+pub(super) fn is_sleeping_lock(flags: u32) -> bool {
     flags & flag::SPIN == 0 || flags & flag::MUTEX != 0
 }
 
 /// Returns the names of a type of lock, with and without the kind of access.
-pub fn type_names(flags: u32) -> (&'static str, &'static str) {
+pub(super) fn type_names(flags: u32) -> (&'static str, &'static str) {
     let known = LOCK_TYPES.iter().find(|(known, ..)| *known == flags);
     known.map_or(("unknown", "unknown"), |(_, with, without)| (with, without))
 }
 
 /// Returns the flags of all lock types with this name, as for perf's `-Y`. A name with `:` selects one type,
 /// and a name without `:` selects all kinds of access. Empty if there is no such type.
-pub fn types_named(name: &str) -> Vec<u32> {
+fn types_named(name: &str) -> Vec<u32> {
     if name == SPINNING_MUTEX {
         return vec![flag::MUTEX | flag::SPIN];
     }
@@ -119,34 +239,34 @@ pub fn types_named(name: &str) -> Vec<u32> {
 
 /// A row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ContentionRow {
+pub(super) struct ContentionRow {
     /// Number of waits that began.
-    pub contended: u64,
+    pub(super) contended: u64,
     /// Number of waits that also ended.
-    pub waits: u64,
+    pub(super) waits: u64,
     /// Total duration of the waits in nanoseconds.
-    pub total: u64,
+    pub(super) total: u64,
     /// The longest wait.
-    pub max: u64,
+    pub(super) max: u64,
     /// The shortest wait.
-    pub min: u64,
+    pub(super) min: u64,
     /// Flags of the first wait.
-    pub flags: u32,
+    pub(super) flags: u32,
     /// Address of the lock, for [`ContentionRows::Address`].
-    pub address: u64,
+    pub(super) address: u64,
     /// The waiting thread, for [`ContentionRows::Thread`], or the thread that releases the lock, for
     /// [`ContentionRows::Owner`]; -1 if unknown.
-    pub tid: i32,
+    pub(super) tid: i32,
     /// The calling function with its offset, the thread's name (`Unknown` if it is not known), or the lock's
     /// symbol; untrusted text.
-    pub name: String,
+    pub(super) name: String,
     /// The first wait's stack: addresses and functions with offsets, innermost first; untrusted text.
-    pub stack: Vec<(u64, String)>,
+    pub(super) stack: Vec<(u64, String)>,
 }
 
 impl ContentionRow {
     /// Adds a wait.
-    pub fn add(&mut self, duration: u64) {
+    pub(super) fn add(&mut self, duration: u64) {
         self.min = if self.waits == 0 { duration } else { self.min.min(duration) };
         self.max = self.max.max(duration);
         self.total = self.total.saturating_add(duration);
@@ -156,23 +276,23 @@ impl ContentionRow {
 
 /// The result of `pmc lock contention`.
 #[derive(Debug, Clone, Default)]
-pub struct KernelContention {
+pub(super) struct KernelContention {
     /// The criterion by which waits are grouped into rows.
-    pub by: ContentionRows,
+    pub(super) by: ContentionRows,
     /// The rows with waiting time, largest first.
-    pub rows: Vec<ContentionRow>,
+    pub(super) rows: Vec<ContentionRow>,
     /// Counts of matched and unmatched events.
-    pub counts: PairingCounts,
+    pub(super) counts: PairingCounts,
     /// Number of begin events that occurred during a wait for the same lock. A mutex causes two begin events,
     /// because a thread first spins and then sleeps. perf ignores the second one too.
-    pub nested: u64,
+    pub(super) nested: u64,
     /// Number of waits that had not ended at the end of the recording. Their time is not counted.
-    pub unfinished: u64,
+    pub(super) unfinished: u64,
 }
 
 impl KernelContention {
     /// Sorts the rows by a field, largest first, and removes rows without waiting time.
-    pub fn sort_by(&mut self, field: ContentionField) {
+    pub(super) fn sort_by(&mut self, field: ContentionField) {
         self.rows.retain(|row| row.total > 0);
         self.rows.sort_by_key(|row| std::cmp::Reverse(field.of(row)));
     }

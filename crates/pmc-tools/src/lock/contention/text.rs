@@ -4,44 +4,31 @@ use std::io::{self, Write};
 
 use serde_json::{Value as Json, json};
 
-use crate::lock::contention::{ContentionField, ContentionRow, ContentionRows, KernelContention, type_names};
+use super::{
+    ContentionField, ContentionRequest, ContentionRow, ContentionRows, KernelContention, type_names,
+};
 use crate::lock::{event_counts, losses};
 use pmc_text::json_document::list_up_to;
 use pmc_text::text::{as_json, clean};
 
-/// What to print, and how.
-#[derive(Debug, Clone)]
-pub struct ContentionLayout {
-    /// The numeric columns.
-    pub columns: Vec<ContentionField>,
-    /// Maximum number of rows.
-    pub rows: usize,
-    /// Whether to print stacks.
-    pub stacks: bool,
-    /// Separator, for comma-separated values.
-    pub separator: Option<String>,
-    /// Whether to print JSON.
-    pub json: bool,
-}
-
 /// Writes the table.
-pub fn write(
+pub(super) fn write(
     out: &mut dyn Write,
     contention: &KernelContention,
-    layout: &ContentionLayout,
+    request: &ContentionRequest,
 ) -> io::Result<()> {
-    let rows = contention.rows.iter().take(layout.rows);
-    match &layout.separator {
-        _ if layout.json => return json(out, contention, layout),
+    let rows = contention.rows.iter().take(request.rows);
+    match &request.separator {
+        _ if request.json => return json(out, contention, request),
         Some(separator) => {
-            separated_titles(out, contention.by, layout, separator)?;
+            separated_titles(out, contention.by, request, separator)?;
             return rows
                 .into_iter()
-                .try_for_each(|row| separated(out, contention.by, row, layout, separator));
+                .try_for_each(|row| separated(out, contention.by, row, request, separator));
         }
         None => {}
     }
-    for column in &layout.columns {
+    for column in &request.columns {
         write!(out, "{:>1$} ", title(*column), width(*column))?;
     }
     match contention.by {
@@ -51,7 +38,7 @@ pub fn write(
         ContentionRows::Address => writeln!(out, "  {:>16}   symbol\n", "address")?,
     }
     for row in rows {
-        for column in &layout.columns {
+        for column in &request.columns {
             let value = column.of(row);
             match column {
                 ContentionField::Contended => write!(out, "{value:>10} ")?,
@@ -65,7 +52,7 @@ pub fn write(
             ContentionRows::Caller => writeln!(out, "  {of_access:>10}   {name}")?,
             ContentionRows::Address => writeln!(out, "  {:016x}   {name} ({of_lock})", row.address)?,
         }
-        if layout.stacks && contention.by == ContentionRows::Caller {
+        if request.stacks && contention.by == ContentionRows::Caller {
             for (address, name) in &row.stack {
                 writeln!(out, "\t\t\t{address:#x}  {}", clean(name))?;
             }
@@ -104,7 +91,7 @@ fn time(ns: u64, width: usize) -> String {
 fn separated_titles(
     out: &mut dyn Write,
     by: ContentionRows,
-    layout: &ContentionLayout,
+    request: &ContentionRequest,
     separator: &str,
 ) -> io::Result<()> {
     let last: &[&str] = match by {
@@ -113,7 +100,7 @@ fn separated_titles(
         ContentionRows::Caller => &["type", "caller"],
         ContentionRows::Address => &["address", "symbol", "type"],
     };
-    let titles = layout.columns.iter().map(|column| title(*column)).chain(last.iter().copied());
+    let titles = request.columns.iter().map(|column| title(*column)).chain(last.iter().copied());
     let titles: Vec<&str> = titles.collect();
     writeln!(out, "# output: {}", titles.join(&format!("{separator} ")))
 }
@@ -122,7 +109,7 @@ fn separated(
     out: &mut dyn Write,
     by: ContentionRows,
     row: &ContentionRow,
-    layout: &ContentionLayout,
+    request: &ContentionRequest,
     separator: &str,
 ) -> io::Result<()> {
     let (of_access, of_lock) = type_names(row.flags);
@@ -132,15 +119,15 @@ fn separated(
         ContentionRows::Caller => vec![of_access.to_owned(), name],
         ContentionRows::Address => vec![format!("{:016x}", row.address), name, of_lock.to_owned()],
     };
-    let numbers = layout.columns.iter().map(|column| column.of(row).to_string());
+    let numbers = request.columns.iter().map(|column| column.of(row).to_string());
     let mut values: Vec<String> = numbers.chain(last).collect();
-    if layout.stacks && by == ContentionRows::Caller {
+    if request.stacks && by == ContentionRows::Caller {
         values.extend(row.stack.iter().map(|(_, name)| clean(name).into_owned()));
     }
     writeln!(out, "{}", values.join(&format!("{separator} ")))
 }
 
-fn json(out: &mut dyn Write, contention: &KernelContention, layout: &ContentionLayout) -> io::Result<()> {
+fn json(out: &mut dyn Write, contention: &KernelContention, request: &ContentionRequest) -> io::Result<()> {
     let by = match contention.by {
         ContentionRows::Thread => "thread",
         ContentionRows::Owner => "owner",
@@ -168,12 +155,12 @@ fn json(out: &mut dyn Write, contention: &KernelContention, layout: &ContentionL
                 object["symbol"] = json!(row.name);
             }
         }
-        if layout.stacks {
+        if request.stacks {
             object["stack"] = row.stack.iter().map(|(_, name)| json!(name)).collect();
         }
         object
     };
-    let omitted = list_up_to(out, &contention.rows, layout.rows, row)?;
+    let omitted = list_up_to(out, &contention.rows, request.rows, row)?;
     let mut events = event_counts(&contention.counts);
     events["nested"] = json!(contention.nested);
     events["unfinished"] = json!(contention.unfinished);

@@ -25,17 +25,17 @@ use super::sums::{FutexKey, LockSums, LockWait, MOST_WAKES, PartyKey, PartySums,
 use super::uses::{self, StackUse};
 use super::wait_tree::{Awaited, AwaitedNode, HolderNode, WaitForest, WaitSpan, WaitSpans};
 use crate::lock::tracepoints::{LockTracepoints, TracepointRole};
-use crate::lock::user::{HolderWait, LockParty, LockSite, OtherWaits, UserLock, UserLocks, WaitingHolder};
+use crate::lock::user::{
+    HolderWait, LockParty, LockSite, OtherWaits, UserLock, UserLockRequest, UserLocks, WaitingHolder,
+};
 use crate::lock::{check_times, lacks, records};
 use pmc_analysis::analysis::ProgressSink;
-use pmc_analysis::analysis::request::SampleSelection;
 use pmc_analysis::analysis::script::{NamedRecording, ScriptLine};
 use pmc_analysis::interval::{Interval, IntervalEngine, Overlap};
 use pmc_analysis::profile::sampled::futex_functions::{FutexUse, OwnerField, ParkingLibrary};
 use pmc_analysis::profile::script::ScriptEntry;
 use pmc_analysis::session::Session;
 use pmc_perfdata::record::{Record, kind};
-use pmc_symbols::symbol::SymbolOptions;
 use pmc_sys::error::{Exit, Result};
 use pmc_sys::host::futex::FutexReading;
 use pmc_text::text::shell_word;
@@ -50,26 +50,15 @@ const LONGEST_PAUSE: u64 = 1_000_000;
 /// Maximum number of futexes with waiting threads to track, and of threads whose last call is remembered.
 const MOST_KEYS: usize = 1 << 18;
 
-/// Which waits to count.
-#[derive(Debug, Clone)]
-pub struct UserLockRequest {
-    /// Which samples to include.
-    pub selection: SampleSelection,
-    /// The futexes that pmc read while the program ran, in time order; empty for an existing recording.
-    pub readings: Vec<FutexReading>,
-    /// Maximum length of a call chain, in frames.
-    pub max_stack: usize,
-    /// Where to look for symbols.
-    pub symbols: SymbolOptions,
-}
-
-/// Computes the table. Also returns the exit status, and prints warnings about losses.
+/// Computes the table. Also returns the exit status, and prints warnings about losses. `all_readings` are the
+/// futexes that pmc read while the program ran, in time order; empty for an existing recording.
 ///
 /// # Errors
 /// Fails if the file cannot be read, or has no futex events.
-pub fn user_locks(
+pub(super) fn user_locks(
     session: Arc<Session>,
     request: &UserLockRequest,
+    all_readings: &[FutexReading],
     progress: &dyn ProgressSink,
 ) -> Result<(UserLocks, Exit)> {
     let tracepoints = LockTracepoints::new(&session);
@@ -84,12 +73,11 @@ pub fn user_locks(
         return Err(lacks(&session, "returns from futex calls (syscalls:sys_exit_futex)", REMEDY));
     }
     check_times(&session, REMEDY)?;
-    let mut wanted =
-        records(&request.selection, &request.symbols, "pid,tid,time,ip,sym,srcline", request.max_stack);
+    let mut wanted = records(&request.symbols, "pid,tid,time,ip,sym,srcline", request.max_stack);
     wanted.records.push(kind::EXIT);
     let script = NamedRecording::load(session.clone(), &wanted, progress)?;
     let mut readings: FxHashMap<i32, VecDeque<FutexReading>> = FxHashMap::default();
-    for reading in &request.readings {
+    for reading in all_readings {
         readings.entry(reading.tid).or_default().push_back(*reading);
     }
     let mut engine = FutexEngine {
@@ -129,7 +117,7 @@ pub fn user_locks(
         Ok(())
     })?;
     // A hung program makes no calls, so the last reading may be later than the last event.
-    let last = request.readings.last().map_or(last, |reading| reading.time.max(last));
+    let last = all_readings.last().map_or(last, |reading| reading.time.max(last));
     engine.result.elapsed = last.saturating_sub(first.unwrap_or(last));
     Ok((engine.finish(last), script.warn()))
 }

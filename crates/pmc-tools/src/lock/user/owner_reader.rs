@@ -29,7 +29,7 @@ const MOST_THREADS: usize = 1024;
 
 /// The processes to watch.
 #[derive(Debug, Clone)]
-pub enum WatchedProcesses {
+pub(in crate::lock) enum WatchedProcesses {
     /// The command that this process starts, and its descendants.
     Command,
     /// These processes, with their descendants.
@@ -38,7 +38,7 @@ pub enum WatchedProcesses {
 
 /// A thread that reads futexes until it is told to stop.
 #[derive(Debug)]
-pub struct LockOwnerReader {
+pub(in crate::lock) struct LockOwnerReader {
     ends: Arc<AtomicBool>,
     thread: JoinHandle<Vec<FutexReading>>,
 }
@@ -48,7 +48,7 @@ impl LockOwnerReader {
     /// the readings.
     ///
     /// Call this before the recording starts.
-    pub fn start(watched: WatchedProcesses) -> Option<Self> {
+    pub(in crate::lock) fn start(watched: WatchedProcesses) -> Option<Self> {
         // The thread inherits the signal mask. Otherwise it might receive signals that are meant for the
         // recording, such as SIGCHLD.
         launch::signals(&[signal::USR1, signal::USR2]).ok()?;
@@ -60,7 +60,7 @@ impl LockOwnerReader {
     }
 
     /// Stops the thread, and returns the readings sorted by time.
-    pub fn finish(self) -> Vec<FutexReading> {
+    pub(in crate::lock) fn finish(self) -> Vec<FutexReading> {
         self.ends.store(true, Ordering::Relaxed);
         self.thread.thread().unpark();
         self.thread.join().unwrap_or_default()

@@ -2,46 +2,29 @@
 
 use std::io::{self, Write};
 
-use serde_json::{Value as Json, json};
-
-use crate::lock::user::{HolderWait, LockParty, LockSite, OtherWaits, UserLock, UserLocks, WaitingHolder};
-use crate::lock::{event_counts, losses};
-use pmc_analysis::profile::sampled::futex_functions::{FutexUse, OwnerField};
-use pmc_text::json_document::{list_up_to, percent};
+use crate::lock::losses;
+use crate::lock::user::{LockParty, LockSite, OtherWaits, UserLock, UserLocks, WaitingHolder};
+use pmc_analysis::profile::sampled::futex_functions::OwnerField;
 use pmc_text::table::{self, left, right};
-use pmc_text::text::{DisplayName, as_json, clean};
+use pmc_text::text::{DisplayName, clean};
 use pmc_text::units::{self, counted};
 
 /// Maximum width of a function's name.
 const FUNCTION: usize = 60;
 
-/// What to print, and how.
-#[derive(Debug, Clone)]
-pub struct UserLockLayout {
-    /// Maximum number of locks.
-    pub rows: usize,
-    /// Maximum number of waiting threads, and of lock holders, to show for each lock.
-    pub parties: usize,
-    /// Whether to print JSON.
-    pub json: bool,
-}
-
-/// Writes the locks.
-pub fn write(out: &mut dyn Write, locks: &UserLocks, layout: &UserLockLayout) -> io::Result<()> {
-    if layout.json {
-        return json(out, locks, layout);
-    }
+/// Writes at most `rows` locks, with at most `most` waiting threads and holders for each of them.
+pub(super) fn write(out: &mut dyn Write, locks: &UserLocks, rows: usize, most: usize) -> io::Result<()> {
     headline(out, locks)?;
-    for lock in locks.locks.iter().take(layout.rows) {
+    for lock in locks.locks.iter().take(rows) {
         writeln!(out)?;
-        one(out, lock, layout)?;
-        tree(out, locks, lock, layout)?;
+        one(out, lock, most)?;
+        tree(out, locks, lock, most)?;
     }
     if locks.has_partial_trees {
         writeln!(out, "# Too many waits: the wait trees are incomplete.")?;
     }
-    if locks.locks.len() > layout.rows {
-        let more = counted((locks.locks.len() - layout.rows) as u64, "more lock");
+    if locks.locks.len() > rows {
+        let more = counted((locks.locks.len() - rows) as u64, "more lock");
         writeln!(out, "\n({more}; -E 0 shows all)")?;
     }
     if !locks.others.is_empty() {
@@ -122,7 +105,7 @@ fn name(lock: &UserLock) -> String {
     let name = match &lock.variable {
         Some((name, 0)) => clean(name).into_owned(),
         Some((name, into)) => format!("{}+{into:#x}", clean(name)),
-        None => address(lock).unwrap_or_default(),
+        None => lock.address.map(|address| format!("{address:#x}")).unwrap_or_default(),
     };
     format!("{} `{name}`", lock.is.name())
 }
@@ -141,11 +124,11 @@ fn place(site: &LockSite) -> String {
     }
 }
 
-fn share(part: u64, whole: u64) -> f64 {
+pub(super) fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-fn one(out: &mut dyn Write, lock: &UserLock, layout: &UserLockLayout) -> io::Result<()> {
+fn one(out: &mut dyn Write, lock: &UserLock, most: usize) -> io::Result<()> {
     let total = lock.waits.sum();
     write!(out, "{} waiting for {}", duration(total), name(lock))?;
     if let Some(waiter) = lock.waiters.first() {
@@ -184,9 +167,9 @@ fn one(out: &mut dyn Write, lock: &UserLock, layout: &UserLockLayout) -> io::Res
     }
     writeln!(out, "; process {} ({})", clean(&lock.comm), lock.pid)?;
     let mut rows = Vec::new();
-    parties(&mut rows, "waits", &lock.waiters, total, layout.parties);
-    parties(&mut rows, "holds", &lock.holders, total, layout.parties);
-    parties(&mut rows, "wakes", &lock.wakers, total, layout.parties);
+    parties(&mut rows, "waits", &lock.waiters, total, most);
+    parties(&mut rows, "holds", &lock.holders, total, most);
+    parties(&mut rows, "wakes", &lock.wakers, total, most);
     if lock.address.is_some()
         && lock.unknown > 0
         && (share(lock.unknown, total) >= 0.0005 || lock.holders.is_empty())
@@ -228,13 +211,13 @@ fn one(out: &mut dyn Write, lock: &UserLock, layout: &UserLockLayout) -> io::Res
 }
 
 /// Writes what the holders of this lock are waiting for and, if that is a lock too, its holders.
-fn tree(out: &mut dyn Write, locks: &UserLocks, lock: &UserLock, layout: &UserLockLayout) -> io::Result<()> {
+fn tree(out: &mut dyn Write, locks: &UserLocks, lock: &UserLock, most: usize) -> io::Result<()> {
     if lock.tree.is_empty() {
         return Ok(());
     }
     writeln!(out, "  the holders wait too:")?;
     let mut rows = Vec::new();
-    holders(&mut rows, locks, &lock.tree, 0, layout.parties);
+    holders(&mut rows, locks, &lock.tree, 0, most);
     table::write(out, &[right(4, 0), left(2, 0)], None, rows)
 }
 
@@ -286,98 +269,6 @@ fn parties(rows: &mut Vec<Vec<String>>, what: &str, all: &[LockParty], total: u6
     }
 }
 
-fn json(out: &mut dyn Write, locks: &UserLocks, layout: &UserLockLayout) -> io::Result<()> {
-    write!(
-        out,
-        "{{\n\"version\": 1,\n\"elapsed_ns\": {},\n\"threads\": {},\n\"locks\": ",
-        locks.elapsed, locks.threads
-    )?;
-    let omitted = list_up_to(out, &locks.locks, layout.rows, |lock| lock_json(locks, lock, layout.rows))?;
-    let others = locks.others.iter();
-    let others: Json = others
-        .map(|other| json!({"what": other.what.name(), "wait_total_ns": other.time, "waits": other.waits}))
-        .collect();
-    let mut events = event_counts(&locks.counts);
-    events["did_not_wait"] = json!(locks.did_not_wait);
-    writeln!(
-        out,
-        ",\n\"not_locks\": {},\n\"has_partial_trees\": {},\n\"has_goroutines\": {},\n\"events\": {},\n\"omitted\": {{\"locks\": {omitted}}}\n}}",
-        as_json(&others),
-        locks.has_partial_trees,
-        locks.has_goroutines,
-        as_json(&events)
-    )
-}
-
-fn holder_json(locks: &UserLocks, holder: &WaitingHolder) -> Json {
-    let wait = |wait: &HolderWait| -> Json {
-        let lock = wait.lock.and_then(|lock| locks.locks.get(lock));
-        json!({
-            "what": wait.what.name(), "address": lock.and_then(address),
-            "variable": lock.and_then(|lock| lock.variable.as_ref()).map(|(name, _)| name),
-            "function": wait.site.function.as_deref(), "file": wait.site.file(),
-            "line": wait.site.line(), "time_ns": wait.time,
-            "holders": wait.holders.iter().map(|holder| holder_json(locks, holder)).collect::<Json>(),
-        })
-    };
-    json!({
-        "tid": holder.tid, "comm": holder.comm, "time_ns": holder.time, "is_deadlock": holder.is_deadlock,
-        "waits": holder.waits.iter().map(wait).collect::<Json>(),
-    })
-}
-
-fn address(lock: &UserLock) -> Option<String> {
-    lock.address.map(|address| format!("{address:#x}"))
-}
-
-/// Returns the object of a lock, with at most `limit` waiting threads and holders.
-fn lock_json(locks: &UserLocks, lock: &UserLock, limit: usize) -> Json {
-    let total = lock.waits.sum();
-    let party = |party: &LockParty| -> Json {
-        json!({
-            "tid": party.tid, "comm": party.comm, "function": party.site.function.as_deref(),
-            "file": party.site.file(), "line": party.site.line(),
-            "is_exact": party.is_exact, "time_ns": party.time, "waits": party.waits, "percent": percent(share(party.time, total)),
-        })
-    };
-    let kind = match lock.is {
-        FutexUse::Mutex => "mutex",
-        FutexUse::RwLock => "rwlock",
-        FutexUse::SemaphoreLock => "semaphore",
-        _ => "runtime",
-    };
-    let field = match lock.owner_field {
-        OwnerField::Glibc => Some("glibc"),
-        OwnerField::Futex => Some("futex"),
-        OwnerField::Nowhere | OwnerField::InCondition | OwnerField::Parked(_) => None,
-    };
-    let parking = match lock.owner_field {
-        OwnerField::Parked(library) => Some(library.name()),
-        _ => None,
-    };
-    json!({
-        "pid": lock.pid, "comm": lock.comm, "address": address(lock),
-        "variable": lock.variable.as_ref().map(|(name, _)| name),
-        "offset": lock.variable.as_ref().map(|(_, into)| into),
-        "kind": kind, "owner_field": field, "parking_library": parking,
-        "wait_total_ns": total, "waits": lock.waits.count(), "wait_max_ns": lock.waits.max(),
-        "wait_min_ns": lock.waits.min(), "avg_wait_ns": lock.waits.mean(),
-        "wait_p50_ns": lock.waits.quantile(0.5), "wait_p99_ns": lock.waits.quantile(0.99),
-        "timed_out": lock.timed_out, "unfinished": lock.unfinished, "with_loss": lock.with_loss,
-        "waiters": lock.waiters.iter().take(limit).map(party).collect::<Json>(),
-        "holders": lock.holders.iter().take(limit).map(party).collect::<Json>(),
-        "wakers": lock.wakers.iter().take(limit).map(party).collect::<Json>(),
-        "waiting_holders": lock.tree.iter().map(|holder| holder_json(locks, holder)).collect::<Json>(),
-        "unknown_holder_ns": lock.unknown,
-        "owner_readings": lock.readings, "owner_agrees": lock.agreeing,
-        "omitted": {
-            "waiters": lock.waiters.len().saturating_sub(limit),
-            "holders": lock.holders.len().saturating_sub(limit),
-            "wakers": lock.wakers.len().saturating_sub(limit),
-        },
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -387,7 +278,7 @@ mod tests {
         let said = |elapsed| {
             let locks = UserLocks { elapsed, ..UserLocks::default() };
             let mut out = Vec::new();
-            write(&mut out, &locks, &UserLockLayout { rows: 9, parties: 3, json: false }).unwrap();
+            write(&mut out, &locks, 9, 3).unwrap();
             String::from_utf8(out).unwrap()
         };
         assert_eq!(said(0), "no waits for locks: no thread waited in a futex call\n");

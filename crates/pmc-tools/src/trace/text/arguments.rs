@@ -3,7 +3,9 @@
 //! Memory contents that pmc read after the call are marked with `~`, because they may have changed since the
 //! call. The mark precedes them, but follows a set of signals.
 
-use crate::trace::{CallDescriptors, CallResult, CapturedMemory, DescriptorName, EnteredCall, TracedCall};
+use crate::trace::descriptors::{CallDescriptors, DescriptorName};
+use crate::trace::memory::CapturedMemory;
+use crate::trace::tracer::{CallResult, EnteredCall, TracedCall};
 use pmc_sys::abi::syscall::{
     ArgumentKind, DataAccess, DataKind, FlagSet, ResultKind, SyscallAbi, SyscallArgument, hexadecimal,
 };
@@ -15,18 +17,18 @@ use super::structures;
 const AT_FDCWD: i32 = -100;
 
 /// An argument as shown.
-pub(super) struct ShownArgument {
+pub(in crate::trace) struct ShownArgument {
     /// The name; empty for an unknown call.
-    pub(super) name: &'static str,
+    pub(in crate::trace) name: &'static str,
     /// Whether the name precedes the value.
-    pub(super) has_label: bool,
-    pub(super) value: String,
+    pub(in crate::trace) has_label: bool,
+    pub(in crate::trace) value: String,
     /// Whether the call writes to the memory of the argument.
-    pub(super) is_output: bool,
+    pub(in crate::trace) is_output: bool,
 }
 
 /// Returns the arguments of a call. Arguments of unknown calls do not have names.
-pub(super) fn arguments(call: &TracedCall, descriptors: &CallDescriptors) -> Vec<ShownArgument> {
+pub(in crate::trace) fn arguments(call: &TracedCall, descriptors: &CallDescriptors) -> Vec<ShownArgument> {
     let entered = &call.entered;
     let Some(signature) = entered.signature() else {
         let unknown = |value| ShownArgument { name: "", has_label: false, value, is_output: false };
@@ -131,7 +133,7 @@ fn captured(kind: ArgumentKind, memory: &CapturedMemory, call: &EnteredCall, at:
 }
 
 /// Returns the result of a call: a number, a descriptor, an address, or an error with its message.
-pub(super) fn result(call: &TracedCall, descriptors: &CallDescriptors) -> String {
+pub(in crate::trace) fn result(call: &TracedCall, descriptors: &CallDescriptors) -> String {
     match call.result {
         CallResult::Unfinished => "?".to_owned(),
         CallResult::Error(errno) => {
@@ -205,7 +207,7 @@ fn answers(call: &EnteredCall) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::CallMemory;
+    use crate::trace::memory::CallMemory;
     use pmc_perfdata::record::Thread;
     use pmc_sys::abi::syscall::SyscallTable;
     use std::sync::Arc;

@@ -1,23 +1,25 @@
-//! The output of `pmc trace`: one line per system call, and tables of all calls.
+//! The output of `pmc trace` as text: one line per system call, and tables of all calls.
 
 mod arguments;
 mod calls;
 mod structures;
 mod tables;
 
-pub use calls::{CallPart, write_call, write_call_json, write_omitted_json};
-pub use tables::{SummaryLayout, write_threads, write_totals};
+pub(super) use arguments::{arguments, result};
+pub(super) use calls::{CallPart, stack, write_call};
+pub(super) use tables::{SummaryLayout, write_threads, write_totals};
 
-use crate::trace::{CallKey, TraceCounts};
+use crate::trace::summary::CallKey;
+use crate::trace::tracer::TraceCounts;
 
 /// Facts about a whole trace.
 #[derive(Debug, Clone, Copy)]
-pub struct TraceTotals {
+pub(super) struct TraceTotals {
     /// Nanoseconds from the first to the last record.
-    pub elapsed_ns: u64,
-    pub counts: TraceCounts,
+    pub(super) elapsed_ns: u64,
+    pub(super) counts: TraceCounts,
     /// Number of calls that returned and passed the filter.
-    pub shown: u64,
+    pub(super) shown: u64,
 }
 
 /// Returns the name of a call. A 32-bit call on a 64-bit kernel is marked.

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use crate::trace::{CapturedMemory, CapturedStructure};
+use crate::trace::memory::{CapturedMemory, CapturedStructure};
 use pmc_sys::abi::syscall::{DataKind, FlagSet, PointerTarget, Structure, SyscallAbi, hexadecimal, unsigned};
 
 /// The bytes of one value or array, and the data to which its fields point.

@@ -11,7 +11,7 @@
 
 use std::io::{self, Write};
 
-use crate::trace::{CallStatistics, CallSummary, ThreadCalls};
+use crate::trace::summary::{CallStatistics, CallSummary, ThreadCalls};
 use pmc_sys::error::errno_words;
 use pmc_text::text::clean;
 use pmc_text::units::{milliseconds, seconds, thousands};
@@ -20,7 +20,7 @@ use super::{TraceTotals, call_name};
 
 /// Options of the tables.
 #[derive(Debug, Clone, Copy)]
-pub struct SummaryLayout {
+pub(in crate::trace) struct SummaryLayout {
     /// Whether to show how often each error occurred.
     pub by_errno: bool,
     /// Whether to show a table for each thread.
@@ -33,7 +33,7 @@ pub struct SummaryLayout {
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn write_threads(
+pub(in crate::trace) fn write_threads(
     out: &mut dyn Write,
     summary: &CallSummary,
     totals: &TraceTotals,
@@ -114,7 +114,7 @@ fn errors(out: &mut dyn Write, call: &CallStatistics) -> io::Result<()> {
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn write_totals(
+pub(in crate::trace) fn write_totals(
     out: &mut dyn Write,
     summary: &CallSummary,
     totals: &TraceTotals,

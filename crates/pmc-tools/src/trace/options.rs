@@ -6,11 +6,23 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args};
 
 use pmc_command::sampling_options::ProcessSelector;
-use pmc_command::values;
+use pmc_command::values::{self, Limit, one_of};
 use pmc_events::counter::request::sampling::CallGraph;
 use pmc_recording::recording::plan::DelayOrRanges;
 use pmc_recording::recording::ring_size::RingSize;
 use pmc_sys::host::CpuList;
+
+/// The tables of `--summary`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SummaryMode {
+    /// One for each thread, and one for all threads.
+    Thread,
+    /// Only one for all threads.
+    Total,
+}
+
+const SUMMARY_MODES: &[(&str, SummaryMode)] =
+    &[("thread", SummaryMode::Thread), ("total", SummaryMode::Total)];
 
 /// Show the system calls of a command, running processes or the whole machine.
 #[derive(Debug, Clone, Args)]
@@ -27,71 +39,71 @@ Examples:
   pmc trace -s -i perf.data             calls in a recording (pmc trace record, perf trace record)
 docs/trace.md explains the lines and the columns."
 )]
-pub struct TraceArgs {
+pub struct TraceOptions {
     /// Trace only these calls: names, %CLASS as in strace, /REGEX/, NAME*; a leading ! excludes them
     #[arg(short = 'e', long = "expr", visible_alias = "event", value_name = "CALL,…", action = ArgAction::Append, help_heading = "Calls")]
-    pub(crate) calls: Vec<String>,
+    pub(super) calls: Vec<String>,
 
     /// Show only calls that fail
     #[arg(long, help_heading = "Calls")]
-    pub(crate) failure: bool,
+    pub(super) failure: bool,
 
     /// Show only calls that take at least this long, in milliseconds or with a unit (50us)
     #[arg(long, value_name = "TIME", help_heading = "Calls")]
-    pub(crate) min_duration: Option<String>,
+    pub(super) min_duration: Option<String>,
 
     /// Print only tables: one of each thread's calls, and one of all calls
     #[arg(short = 's', long, conflicts_with_all = ["with_summary", "summary_only"], help_heading = "Tables")]
-    pub(crate) summary: bool,
+    pub(super) summary: bool,
 
     /// Print each call, then the tables of -s
     #[arg(short = 'S', long, conflicts_with = "summary_only", help_heading = "Tables")]
-    pub(crate) with_summary: bool,
+    pub(super) with_summary: bool,
 
     /// Print only one table of all calls, with the columns of strace -c
     #[arg(short = 'c', long, help_heading = "Tables")]
-    pub(crate) summary_only: bool,
+    pub(super) summary_only: bool,
 
     /// Print timestamps of the clock, in milliseconds, instead of times since the first call
     #[arg(short = 'T', long, help_heading = "Calls", hide_short_help = true)]
-    pub(crate) time: bool,
+    pub(super) time: bool,
 
     /// Maximum number of bytes to print of a string or buffer; paths are printed in full
     #[arg(long, value_name = "BYTES", default_value_t = 32, value_parser = clap::value_parser!(u64).range(..=16 << 20), help_heading = "Calls", hide_short_help = true)]
-    pub(crate) string_limit: u64,
+    pub(super) string_limit: u64,
 
     /// Stop after this many calls
     #[arg(long, value_name = "N", help_heading = "Duration", hide_short_help = true)]
-    pub(crate) max_events: Option<u64>,
+    pub(super) max_events: Option<u64>,
 
     /// Tables that -s prints: one per thread plus one for all threads, or only the latter
-    #[arg(long, value_name = "MODE", default_value = "thread", value_parser = ["thread", "total"], help_heading = "Tables", hide_short_help = true)]
-    pub(crate) summary_mode: String,
+    #[arg(long, value_name = "MODE", default_value = "thread", value_parser = one_of(SUMMARY_MODES), help_heading = "Tables", hide_short_help = true)]
+    pub(super) summary_mode: SummaryMode,
 
     /// Maximum number of rows of each table, and of calls printed with --json; 0 prints all [default: all]
     #[arg(long, visible_alias = "limit", value_name = "N", help_heading = "Tables", hide_short_help = true)]
-    pub(crate) max_summary: Option<usize>,
+    pub(super) max_summary: Option<Limit>,
 
     /// In tables, show how often each error occurred
     #[arg(long, help_heading = "Tables")]
-    pub(crate) errno_summary: bool,
+    pub(super) errno_summary: bool,
 
     /// Print the stack of each call, after tracing has ended; short for --call-graph auto
     #[arg(short = 'g', help_heading = "Calls")]
-    pub(crate) stacks: bool,
+    pub(super) stacks: bool,
 
     /// Print the stack of each call, unwound with this method: auto, dwarf or fp; dwarf,16384 sets the size
     /// of stack copies
     #[arg(long, value_name = "MODE", help_heading = "Calls", hide_short_help = true)]
-    pub(crate) call_graph: Option<CallGraph>,
+    pub(super) call_graph: Option<CallGraph>,
 
     /// Maximum number of frames in a stack
     #[arg(long, value_name = "N", default_value_t = 127, help_heading = "Calls", hide_short_help = true)]
-    pub(crate) max_stack: usize,
+    pub(super) max_stack: usize,
 
     /// Trace these running processes, by pid or name, with all their threads
     #[arg(short = 'p', long = "pid", value_name = "PID|NAME,…", value_delimiter = ',', conflicts_with_all = ["tids", "uid"], help_heading = "Targets")]
-    pub(crate) pids: Vec<ProcessSelector>,
+    pub(super) pids: Vec<ProcessSelector>,
 
     /// Trace these running threads
     #[arg(
@@ -102,19 +114,19 @@ pub struct TraceArgs {
         conflicts_with = "uid",
         help_heading = "Targets"
     , value_parser = values::thread_id)]
-    pub(crate) tids: Vec<u32>,
+    pub(super) tids: Vec<u32>,
 
     /// Trace all processes of this user (name or uid)
     #[arg(short = 'u', long = "uid", value_name = "USER", help_heading = "Targets")]
-    pub(crate) uid: Option<String>,
+    pub(super) uid: Option<String>,
 
     /// Trace the whole machine, except pmc itself
     #[arg(short = 'a', long, help_heading = "Targets")]
-    pub(crate) all_cpus: bool,
+    pub(super) all_cpus: bool,
 
     /// Trace these CPUs, such as 0-3,8
     #[arg(short = 'C', long = "cpu", value_name = "CPUS", help_heading = "Targets", hide_short_help = true)]
-    pub(crate) cpus: Option<CpuList>,
+    pub(super) cpus: Option<CpuList>,
 
     /// Trace only processes in this cgroup (with -a)
     #[arg(
@@ -124,7 +136,7 @@ pub struct TraceArgs {
         help_heading = "Targets",
         hide_short_help = true
     )]
-    pub(crate) cgroup: Option<String>,
+    pub(super) cgroup: Option<String>,
 
     /// Exclude these threads
     #[arg(
@@ -134,54 +146,54 @@ pub struct TraceArgs {
         help_heading = "Targets",
         hide_short_help = true
     )]
-    pub(crate) filter_pids: Vec<u32>,
+    pub(super) filter_pids: Vec<u32>,
 
     /// Do not trace child processes
     #[arg(long, help_heading = "Targets", hide_short_help = true)]
-    pub(crate) no_inherit: bool,
+    pub(super) no_inherit: bool,
 
     /// Read this recording instead of tracing; `-` reads standard input
     #[arg(short = 'i', long, value_name = "FILE", conflicts_with_all = ["pids", "tids", "uid", "all_cpus", "cpus", "command"], help_heading = "Targets")]
-    pub(crate) input: Option<PathBuf>,
+    pub(super) input: Option<PathBuf>,
 
     /// Write to this file instead of stderr (stdout if no command is run)
     #[arg(short = 'o', long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) output: Option<PathBuf>,
+    pub(super) output: Option<PathBuf>,
 
     /// Delay before tracing, in milliseconds or with a unit (2s)
     #[arg(short = 'D', long, value_name = "TIME", help_heading = "Duration", hide_short_help = true)]
-    pub(crate) delay: Option<DelayOrRanges>,
+    pub(super) delay: Option<DelayOrRanges>,
 
     /// Stop after this time, in milliseconds or with a unit (10s, 2m)
     #[arg(long, value_name = "TIME", help_heading = "Duration")]
-    pub(crate) timeout: Option<String>,
+    pub(super) timeout: Option<String>,
 
     /// With a unit (10s), the same as --timeout; a bare number is perf's option and means --min-duration
     #[arg(long, value_name = "TIME", help_heading = "Duration", hide_short_help = true)]
-    pub(crate) duration: Option<String>,
+    pub(super) duration: Option<String>,
 
     /// Size of each ring buffer: pages, or bytes with B, K, M or G (a power of two) [default: 8M]
     #[arg(short = 'm', long, value_name = "SIZE", help_heading = "Resources", hide_short_help = true)]
-    pub(crate) mmap_pages: Option<RingSize>,
+    pub(super) mmap_pages: Option<RingSize>,
 
     /// Real-time priority of pmc, which avoids losing calls on a busy machine; 0: none [default: 1, if
     /// permitted]
     #[arg(short = 'r', long, value_name = "PRIORITY", value_parser = clap::value_parser!(i32).range(0..=99), help_heading = "Resources", hide_short_help = true)]
-    pub(crate) realtime: Option<i32>,
+    pub(super) realtime: Option<i32>,
 
     /// Print one JSON object per call; with -s or -c, one document
     #[arg(long, help_heading = "Output")]
-    pub(crate) json: bool,
+    pub(super) json: bool,
 
     /// Print details about the opened events
     #[arg(short = 'v', long, action = ArgAction::Count, help_heading = "Output", hide_short_help = true)]
-    pub(crate) verbose: u8,
+    pub(super) verbose: u8,
 
     /// Print only calls, errors and losses
     #[arg(short = 'q', long, help_heading = "Output", hide_short_help = true)]
-    pub(crate) quiet: bool,
+    pub(super) quiet: bool,
 
     /// Command to run and trace, with its arguments
     #[arg(trailing_var_arg = true, value_name = "COMMAND", value_hint = clap::ValueHint::CommandWithArguments)]
-    pub(crate) command: Vec<OsString>,
+    pub(super) command: Vec<OsString>,
 }

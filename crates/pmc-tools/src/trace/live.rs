@@ -1,8 +1,14 @@
 //! Traces running tasks: passes records from the rings to the code that pairs them, and the finished calls to
 //! the output.
 
+use super::decoder::{SyscallDecoder, SyscallEvent};
+use super::feed::SyscallFeed;
+use super::memory::CallMemory;
+use super::memory_reader::MemoryReader;
 use super::output::TraceOutput;
-use super::plan::TraceCommandPlan;
+use super::recorded::check_kernel;
+use super::request::TraceRequest;
+use super::tracer::{EnteredCall, SyscallTracer};
 use pmc_perfdata::record::{RawRecord, Thread, kind};
 use pmc_recording::recording::open;
 use pmc_recording::recording::plan::SamplePlan;
@@ -15,8 +21,6 @@ use pmc_sys::host::tracepoint::TracepointError;
 use pmc_sys::sys::clock::monotonic_ns;
 use pmc_sys::sys::process::Streams;
 use pmc_text::units::MS;
-use pmc_tools::trace::{CallMemory, EnteredCall, SyscallDecoder, SyscallEvent, SyscallTracer};
-use pmc_tools::trace::{MemoryReader, SyscallFeed, check_kernel};
 
 /// Returns the time until the next drain, after this number of consecutive drains without records. Used only
 /// if calls are printed. While calls arrive, the time is short, so that the memory to which arguments point
@@ -48,19 +52,19 @@ struct LiveTrace {
 }
 
 /// Traces until the command ends, or until a signal or a limit stops the trace.
-pub(super) fn run(plan: &TraceCommandPlan, sample: &SamplePlan) -> Result<Exit> {
+pub(super) fn run(request: &TraceRequest, sample: &SamplePlan) -> Result<Exit> {
     let host = Host::live();
     let decoders = decoders(&sample.events, &host)?;
     let running = Host::live();
     let lookup = move |pid: i32, fd: i32| running.descriptor(pid as u32, fd as u32);
-    let output = TraceOutput::open(plan, Box::new(lookup))?;
+    let output = TraceOutput::open(request, Box::new(lookup))?;
     let groups = open::groups(sample, &host)?;
     let (mut trace, result) = stream::run(sample, &host, groups, Streams::Shared, |opened| {
         check_kernel(&opened.events)?;
-        let mut trace = LiveTrace::new(plan, output, decoders, &opened);
+        let mut trace = LiveTrace::new(request, output, decoders, &opened);
         trace.read_descriptors(&host, &opened);
         // The command has already been forked, so it keeps the normal priority.
-        match plan.realtime {
+        match request.realtime {
             Some(0) => {}
             Some(priority) => open::run_in_real_time(Some(priority))?,
             // Without permission for real-time priority, pmc may read records too late on a busy machine, and
@@ -109,7 +113,7 @@ fn missing(error: TracepointError) -> Error {
 
 impl LiveTrace {
     fn new(
-        plan: &TraceCommandPlan,
+        request: &TraceRequest,
         output: TraceOutput,
         decoders: Vec<SyscallDecoder>,
         opened: &StreamEvents,
@@ -121,8 +125,8 @@ impl LiveTrace {
         let comm = move |tid: i32| Some(running.comm(tid as u32)).filter(|comm| !comm.is_empty());
         let tracer = SyscallTracer::new(opened.command.map(|pid| pid as i32), Box::new(comm));
         let feed = SyscallFeed::new(opened.layouts.clone(), decoders, SyscallAbi::NATIVE, tracer);
-        let memory = output.prints_calls().then(|| MemoryReader::new(plan.most_bytes));
-        let is_traced = |thread: &&ThreadInfo| !plan.filter_pids.contains(&thread.tid);
+        let memory = output.prints_calls().then(|| MemoryReader::new(request.most_bytes));
+        let is_traced = |thread: &&ThreadInfo| !request.filter_pids.contains(&thread.tid);
         let threads = opened.threads.iter().filter(is_traced).cloned().collect();
         Self { feed, output, memory, idle_drains: 0, threads, next_search: 0 }
     }

@@ -1,4 +1,4 @@
-//! Options of `pmc lock`.
+//! Options of `pmc lock`, and the request that they become.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -6,10 +6,19 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, Subcommand};
 
+use super::contention::{ContentionField, ContentionRequest, ContentionRows, LockFilter, LockTypes};
+use super::user::UserLockRequest;
+use super::{LockRequest, LockView, recording};
+use pmc_command::input;
+use pmc_command::options::symbol_files::SymbolFiles;
 use pmc_command::sampling_options::ProcessSelector;
-use pmc_command::values;
+use pmc_command::values::{self, Limit};
 use pmc_recording::recording::ring_size::RingSize;
+use pmc_symbols::symbol::SymbolOptions;
+use pmc_sys::error::{Error, Result};
 use pmc_sys::host::CpuList;
+use pmc_sys::host::Host;
+use pmc_text::terminal::Stream;
 
 /// Show waits for locks: for kernel locks, and for user-space locks with the threads that hold them.
 #[derive(Debug, Args)]
@@ -19,29 +28,29 @@ Examples:
   pmc lock user -p 4711 --duration 10s    locks of a running process
   pmc lock contention -a -- sleep 10      kernel locks, by the function that takes them
   pmc lock record -a -- sleep 10          only record; perf lock contention reads the file, too")]
-pub struct LockArgs {
+pub struct LockOptions {
     /// The subcommand.
     #[command(subcommand)]
-    pub(crate) command: LockCommand,
+    command: LockCommand,
 }
 
 /// The subcommands of `pmc lock`.
 #[derive(Debug, Subcommand)]
-pub(crate) enum LockCommand {
+enum LockCommand {
     /// Record waits for locks into a file
-    Record(Box<LockRecordArgs>),
+    Record(Box<LockRecordOptions>),
     /// Show waits for user-space locks, and which threads hold them
-    User(Box<LockUserArgs>),
+    User(Box<UserLockOptions>),
     /// Show waits for kernel locks
-    Contention(Box<LockContentionArgs>),
+    Contention(Box<ContentionOptions>),
 }
 
 /// The threads or CPUs to record.
 #[derive(Debug, Clone, Default, Args)]
-pub(crate) struct LockTargets {
+pub(super) struct LockTargetOptions {
     /// Record system-wide, on all CPUs
     #[arg(short = 'a', long)]
-    pub(crate) all_cpus: bool,
+    pub(super) all_cpus: bool,
 
     /// Record these running processes, by pid or name, with all their threads
     #[arg(
@@ -51,75 +60,75 @@ pub(crate) struct LockTargets {
         value_delimiter = ',',
         conflicts_with = "tids"
     )]
-    pub(crate) pids: Vec<ProcessSelector>,
+    pub(super) pids: Vec<ProcessSelector>,
 
     /// Record these running threads
     #[arg(long = "tid", value_name = "TID,…", value_delimiter = ',', value_parser = values::thread_id)]
-    pub(crate) tids: Vec<u32>,
+    pub(super) tids: Vec<u32>,
 
     /// Record system-wide on these CPUs, such as 0-3,8
     #[arg(short = 'C', long = "cpu", value_name = "CPUS")]
-    pub(crate) cpus: Option<CpuList>,
+    pub(super) cpus: Option<CpuList>,
 
     /// Stop recording after this time, in milliseconds or with a unit (10s, 2m)
     #[arg(long, visible_alias = "timeout", value_name = "TIME", value_parser = values::timeout)]
-    pub(crate) duration: Option<Duration>,
+    pub(super) duration: Option<Duration>,
 
     /// Size of each ring buffer: pages, or bytes with B, K, M or G (a power of two)
     #[arg(short = 'm', long, value_name = "SIZE")]
-    pub(crate) mmap_pages: Option<RingSize>,
+    pub(super) mmap_pages: Option<RingSize>,
 
     /// Command to run, with its arguments
     #[arg(trailing_var_arg = true, value_name = "COMMAND", value_hint = clap::ValueHint::CommandWithArguments)]
-    pub(crate) command: Vec<OsString>,
+    pub(super) command: Vec<OsString>,
 }
 
 /// Sources of symbols, and settings of the recording that is made first.
 #[derive(Debug, Clone, Default, Args)]
-pub(crate) struct LockSources {
+struct LockSourceOptions {
     /// Print only errors and losses
     #[arg(short = 'q', long)]
-    pub(crate) quiet: bool,
+    quiet: bool,
 
     /// Root directory of the recorded machine, for programs and sources
     #[arg(long, value_name = "DIR")]
-    pub(crate) symfs: Option<PathBuf>,
+    symfs: Option<PathBuf>,
 
     /// Copy of the recorded machine's /proc/kallsyms
     #[arg(long, value_name = "FILE")]
-    pub(crate) kallsyms: Option<PathBuf>,
+    kallsyms: Option<PathBuf>,
 
     /// Recorded kernel's image with symbols
     #[arg(long, value_name = "FILE")]
-    pub(crate) vmlinux: Option<PathBuf>,
+    vmlinux: Option<PathBuf>,
 
     #[command(flatten)]
     #[allow(missing_docs, reason = "explained there")]
-    pub(crate) targets: LockTargets,
+    targets: LockTargetOptions,
 }
 
 /// Record waits for locks into a file.
 #[derive(Debug, Args)]
-pub(crate) struct LockRecordArgs {
+struct LockRecordOptions {
     /// Record user-space locks instead of kernel locks
     #[arg(long)]
-    pub(crate) user: bool,
+    user: bool,
 
     /// Output file; `-` writes a stream to stdout
     #[arg(short = 'o', long, value_name = "FILE", default_value = "perf.data")]
-    pub(crate) output: PathBuf,
+    output: PathBuf,
 
     /// Maximum number of frames in the call chains of kernel locks
     #[arg(long, value_name = "N", default_value_t = 8)]
-    pub(crate) max_stack: u16,
+    max_stack: u16,
 
     /// Print only errors and losses
     #[arg(short = 'q', long)]
-    pub(crate) quiet: bool,
+    quiet: bool,
 
     #[command(flatten)]
     #[allow(missing_docs, reason = "explained there")]
-    pub(crate) targets: LockTargets,
+    targets: LockTargetOptions,
 }
 
 /// Show waits for kernel locks, from a recording or while a command runs.
@@ -134,86 +143,86 @@ Examples:
   pmc lock contention -a -- sleep 10       record ten seconds of the whole machine, then show them
 Options and columns are perf's. perf skips the 3 (6.1) or 4 (7.2) innermost functions before it looks for the caller;
 pmc skips only lock functions. --stack-skip 3 shows perf's callers.")]
-pub(crate) struct LockContentionArgs {
+struct ContentionOptions {
     /// Recording to read instead of making one [default: stdin if it is a pipe or file, else perf.data]
     #[arg(short = 'i', long, value_name = "FILE")]
-    pub(crate) input: Option<PathBuf>,
+    input: Option<PathBuf>,
 
     /// Show the threads that wait
     #[arg(short = 't', long, conflicts_with = "lock_addr")]
-    pub(crate) threads: bool,
+    threads: bool,
 
     /// Show the locks, by address and symbol
     #[arg(short = 'l', long)]
-    pub(crate) lock_addr: bool,
+    lock_addr: bool,
 
     /// Show the threads that release the locks for which others wait
     #[arg(short = 'o', long, conflicts_with_all = ["threads", "lock_addr"])]
-    pub(crate) lock_owner: bool,
+    lock_owner: bool,
 
     /// Sort by: contended, wait_total, wait_max, wait_min or avg_wait
     #[arg(short = 'k', long, value_name = "FIELD", default_value = "wait_total")]
-    pub(crate) key: String,
+    key: ContentionField,
 
     /// Columns, from the same names [default: contended,wait_total,wait_max,avg_wait]
     #[arg(short = 'F', long, value_name = "FIELD,…", value_delimiter = ',')]
-    pub(crate) field: Vec<String>,
+    field: Vec<ContentionField>,
 
     /// Only locks of these types: spinlock, rwlock, rwlock:R, rwsem, mutex, …
     #[arg(short = 'Y', long, value_name = "TYPE,…", value_delimiter = ',')]
-    pub(crate) type_filter: Vec<String>,
+    type_filter: Vec<LockTypes>,
 
     /// Only these locks, by address or symbol
     #[arg(short = 'L', long, value_name = "LOCK,…", value_delimiter = ',')]
-    pub(crate) lock_filter: Vec<String>,
+    lock_filter: Vec<LockFilter>,
 
     /// Only waits with such a function in their stack, by a part of its name
     #[arg(short = 'S', long, value_name = "NAME,…", value_delimiter = ',')]
-    pub(crate) callstack_filter: Vec<String>,
+    callstack_filter: Vec<String>,
 
     /// Maximum number of rows to print; 0 prints all [default: all]
     #[arg(short = 'E', long, visible_alias = "limit", value_name = "N")]
-    pub(crate) entries: Option<usize>,
+    entries: Option<Limit>,
 
     /// Size of perf's BPF maps (accepted; pmc needs none)
     #[arg(short = 'M', long, value_name = "N")]
-    pub(crate) map_nr_entries: Option<u64>,
+    map_nr_entries: Option<u64>,
 
     /// Count while recording (accepted; pmc records events, and needs no BPF)
     #[arg(short = 'b', long)]
-    pub(crate) use_bpf: bool,
+    use_bpf: bool,
 
     /// Read recordings of other users (accepted; pmc always does)
     #[arg(short = 'f', long)]
-    pub(crate) force: bool,
+    force: bool,
 
     /// Print the stacks
     #[arg(short = 'v', long, action = ArgAction::Count)]
-    pub(crate) verbose: u8,
+    verbose: u8,
 
     /// Maximum number of frames in a call chain
     #[arg(long, value_name = "N", default_value_t = 8)]
-    pub(crate) max_stack: u16,
+    max_stack: u16,
 
     /// Number of innermost functions that are not the caller
     #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) stack_skip: usize,
+    stack_skip: usize,
 
     /// Print comma-separated values, with this separator
     #[arg(short = 'x', long, value_name = "SEPARATOR")]
-    pub(crate) field_separator: Option<String>,
+    field_separator: Option<String>,
 
     /// Print one JSON document
     #[arg(long, conflicts_with = "field_separator")]
-    pub(crate) json: bool,
+    json: bool,
 
     /// Write the table to this file
     #[arg(long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
+    output: Option<PathBuf>,
 
     #[command(flatten)]
     #[allow(missing_docs, reason = "explained there")]
-    pub(crate) sources: LockSources,
+    sources: LockSourceOptions,
 }
 
 /// Show waits for user-space locks, from a recording or while a command runs.
@@ -225,32 +234,154 @@ Examples:
   pmc lock record --user -- ./program; pmc lock user -i perf.data
 Only waits are seen, never locks that were free. Condition variables, joins, barriers and idle pools are no locks,
 and are summed in one line. Semaphores are locks if threads that wait for them also post them.")]
-pub(crate) struct LockUserArgs {
+struct UserLockOptions {
     /// Recording to read instead of making one [default: stdin if it is a pipe or file, else perf.data]
     #[arg(short = 'i', long, value_name = "FILE")]
-    pub(crate) input: Option<PathBuf>,
+    input: Option<PathBuf>,
 
     /// Recording to write
     #[arg(short = 'o', long, value_name = "FILE", default_value = "perf.data")]
-    pub(crate) output: PathBuf,
+    output: PathBuf,
 
     /// Maximum number of locks to print; 0 prints all [default: 10; all with --json]
     #[arg(short = 'E', long, visible_alias = "limit", value_name = "N")]
-    pub(crate) entries: Option<usize>,
+    entries: Option<Limit>,
 
     /// Print all waiting and holding functions, not only the three with the longest times
     #[arg(short = 'v', long)]
-    pub(crate) verbose: bool,
+    verbose: bool,
 
     /// Maximum number of frames in a call chain
     #[arg(long, value_name = "N", default_value_t = 127)]
-    pub(crate) max_stack: u16,
+    max_stack: u16,
 
     /// Print one JSON document
     #[arg(long)]
-    pub(crate) json: bool,
+    json: bool,
 
     #[command(flatten)]
     #[allow(missing_docs, reason = "explained there")]
-    pub(crate) sources: LockSources,
+    sources: LockSourceOptions,
+}
+
+/// The file that `pmc lock contention` records.
+const RECORDED: &str = "perf.data";
+
+impl LockOptions {
+    /// # Errors
+    /// Fails if options contradict each other, or the kernel lacks the events to record.
+    pub fn request(self, host: &Host) -> Result<LockRequest> {
+        match self.command {
+            LockCommand::Record(typed) => {
+                let LockRecordOptions { user, output, max_stack, quiet, targets } = *typed;
+                let recording = match user {
+                    true => recording::of_programs(targets, output, host)?,
+                    false => recording::of_kernel(targets, output, max_stack, false, host)?,
+                };
+                Ok(LockRequest { recording: Some(recording), watched: None, quiet, view: None })
+            }
+            LockCommand::Contention(typed) => typed.request(host),
+            LockCommand::User(typed) => typed.request(host),
+        }
+    }
+}
+
+impl ContentionOptions {
+    fn request(self, host: &Host) -> Result<LockRequest> {
+        let columns = if self.field.is_empty() { ContentionField::USUAL.into() } else { self.field };
+        let has_key = columns.contains(&self.key);
+        let LockSourceOptions { targets, quiet, .. } = self.sources.clone();
+        let records = targets.are_given();
+        let view = ContentionRequest {
+            input: input(self.input.as_ref(), records, RECORDED)?,
+            by: match (self.threads, self.lock_addr, self.lock_owner) {
+                (true, ..) => ContentionRows::Thread,
+                (_, true, _) => ContentionRows::Address,
+                (.., true) => ContentionRows::Owner,
+                _ => ContentionRows::Caller,
+            },
+            key: self.key,
+            types: self.type_filter.into_iter().flat_map(|types| types.0).collect(),
+            locks: self.lock_filter,
+            callers: self.callstack_filter,
+            max_stack: self.max_stack.into(),
+            stack_skip: self.stack_skip,
+            symbols: self.sources.symbols()?,
+            columns: columns.into_iter().chain((!has_key).then_some(self.key)).collect(),
+            rows: Limit::rows(self.entries, false, 0),
+            stacks: self.verbose > 0,
+            stream: stream(&targets, self.json || self.field_separator.is_some()),
+            separator: self.field_separator,
+            json: self.json,
+            output: self.output,
+        };
+        let recording = match records {
+            true => {
+                let output = RECORDED.into();
+                Some(recording::of_kernel(targets, output, self.max_stack, self.lock_owner, host)?)
+            }
+            false => None,
+        };
+        Ok(LockRequest { recording, watched: None, quiet, view: Some(LockView::Contention(Box::new(view))) })
+    }
+}
+
+impl UserLockOptions {
+    fn request(self, host: &Host) -> Result<LockRequest> {
+        let LockSourceOptions { targets, quiet, .. } = self.sources.clone();
+        let records = targets.are_given();
+        let view = UserLockRequest {
+            input: input(self.input.as_ref(), records, &self.output.to_string_lossy())?,
+            max_stack: self.max_stack.into(),
+            symbols: self.sources.symbols()?,
+            rows: Limit::rows(self.entries, !self.json, 10),
+            parties: if self.verbose { usize::MAX } else { 3 },
+            json: self.json,
+            stream: stream(&targets, self.json),
+        };
+        let (mut recording, mut watched) = (None, None);
+        if records {
+            watched = Some(recording::watched(&targets, host)?);
+            recording = Some(recording::of_programs(targets, self.output, host)?);
+        }
+        Ok(LockRequest { recording, watched, quiet, view: Some(LockView::User(Box::new(view))) })
+    }
+}
+
+impl LockTargetOptions {
+    /// Whether the options select targets to record, so that no existing recording is read.
+    fn are_given(&self) -> bool {
+        self.all_cpus
+            || self.cpus.is_some()
+            || !(self.pids.is_empty() && self.tids.is_empty() && self.command.is_empty())
+    }
+}
+
+impl LockSourceOptions {
+    /// Returns where to look for symbols.
+    fn symbols(&self) -> Result<SymbolOptions> {
+        let Self { symfs, kallsyms, vmlinux, .. } = self.clone();
+        SymbolFiles { symfs, kallsyms, vmlinux, ..SymbolFiles::default() }.symbol_options()
+    }
+}
+
+/// Returns the recording to read: the one that is made first, or else the one that the user named.
+fn input(typed: Option<&PathBuf>, records: bool, recorded: &str) -> Result<PathBuf> {
+    match typed {
+        Some(file) if records => Err(Error::usage(format!(
+            "-i {} reads a recording, but the command or target requires a new one",
+            file.display()
+        ))
+        .try_this("omit -i, or omit the target")),
+        _ if records => Ok(recorded.into()),
+        _ => Ok(input::input(typed)),
+    }
+}
+
+/// Returns the stream for the result. If standard output is a pipe or a file, leaves it to the command.
+fn stream(targets: &LockTargetOptions, is_document: bool) -> Stream {
+    match !targets.command.is_empty() && !is_document && !Stream::Output.is_terminal() {
+        true => Stream::Error,
+        false => Stream::Output,
+    }
 }

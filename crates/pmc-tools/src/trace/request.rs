@@ -1,14 +1,20 @@
-//! Converts the parsed options of `pmc trace` into a [`TraceCommandPlan`].
+//! What `pmc trace` traces and shows, and how the options select it.
+//!
+//! Running tasks are sampled directly. A trace with stacks needs a recording first, because stacks are symbolized only
+//! when a recording is read.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::cli::trace::TraceArgs;
+use super::decoder::SyscallDecoder;
+use super::feed::CallFilter;
+use super::options::{SummaryMode, TraceOptions};
+use super::selection::{CallSelection, UnknownCall};
+use super::text::SummaryLayout;
 use pmc_command::plan;
 use pmc_command::sampling_options::{self, TargetArgs};
 use pmc_command::temporary::TemporaryRecording;
-use pmc_command::values;
-use pmc_command::values::Limit;
+use pmc_command::values::{self, Limit};
 use pmc_command::warning::CommandWarning;
 use pmc_events::counter::request::sampling::{CallGraph, DEFAULT_STACK, SampleOptions};
 use pmc_recording::recording::plan::{
@@ -20,17 +26,14 @@ use pmc_sys::error::{Error, Result, say};
 use pmc_sys::host::Host;
 use pmc_sys::sys::clock;
 use pmc_text::units::MS;
-use pmc_tools::trace::SummaryLayout;
-use pmc_tools::trace::SyscallDecoder;
-use pmc_tools::trace::{CallFilter, CallSelection, UnknownCall};
 
-/// Settings of `pmc trace`.
+/// What to trace, and what to show.
 #[derive(Debug)]
-pub(in crate::command) struct TraceCommandPlan {
+pub struct TraceRequest {
     pub(super) source: TraceSource,
     /// The recording to make first, if any. Traces with stacks need one, because stacks are symbolized only
     /// when a recording is read.
-    recording: Option<Box<(RecordRequest, TemporaryRecording)>>,
+    pub(super) recording: Option<Box<(RecordRequest, TemporaryRecording)>>,
     pub(super) filter: CallFilter,
     /// Threads to leave out.
     pub(super) filter_pids: Vec<u32>,
@@ -52,6 +55,8 @@ pub(in crate::command) struct TraceCommandPlan {
     /// Number of calls after which to stop.
     pub(super) most_calls: Option<u64>,
     pub(super) output: Option<PathBuf>,
+    /// Whether to print only calls, errors and losses.
+    pub(super) quiet: bool,
 }
 
 /// What to trace.
@@ -73,7 +78,7 @@ pub(super) enum SummaryStyle {
 }
 
 /// The events at the start and the end of every call.
-pub(super) const EVENTS: [&str; 2] = ["raw_syscalls:sys_enter", "raw_syscalls:sys_exit"];
+const EVENTS: [&str; 2] = ["raw_syscalls:sys_enter", "raw_syscalls:sys_exit"];
 
 /// Returns the events for those selected calls that have events with string arguments (since Linux 6.19).
 fn events_with_texts(host: &Host, selection: &CallSelection) -> Vec<String> {
@@ -95,9 +100,11 @@ fn events_with_texts(host: &Host, selection: &CallSelection) -> Vec<String> {
     names.filter(|name| has_texts(name)).map(|name| format!("syscalls:{name}")).collect()
 }
 
-impl TraceCommandPlan {
-    pub(in crate::command) fn new(typed: &TraceArgs, host: &Host) -> Result<Self> {
-        let typed = &with_duration_applied(typed.clone())?;
+impl TraceOptions {
+    /// # Errors
+    /// Fails if an option is invalid, or there is nothing to trace.
+    pub fn request(self, host: &Host) -> Result<TraceRequest> {
+        let typed = &with_duration_applied(self)?;
         let filter = CallFilter {
             selection: CallSelection::parse(&typed.calls).map_err(unknown)?,
             least_ns: typed
@@ -134,7 +141,7 @@ impl TraceCommandPlan {
                 TraceSource::Live(Box::new(sampling(typed, &recorded, texts, host)?))
             }
         };
-        Ok(Self {
+        Ok(TraceRequest {
             source,
             recording,
             filter,
@@ -143,8 +150,8 @@ impl TraceCommandPlan {
             summary,
             layout: SummaryLayout {
                 by_errno: typed.errno_summary,
-                by_thread: typed.summary_mode == "thread",
-                most_rows: Limit::rows(typed.max_summary.map(Limit::from), false, 0),
+                by_thread: typed.summary_mode == SummaryMode::Thread,
+                most_rows: Limit::rows(typed.max_summary, false, 0),
             },
             stacks: has_stacks.then_some(typed.max_stack),
             has_command: !typed.command.is_empty(),
@@ -154,13 +161,8 @@ impl TraceCommandPlan {
             most_bytes: typed.string_limit as usize,
             most_calls: typed.max_events,
             output: typed.output.clone(),
+            quiet: typed.quiet,
         })
-    }
-
-    /// Returns the recording to make before the calls can be shown, and its file, which must be kept until
-    /// then.
-    pub(in crate::command) fn take_recording(&mut self) -> Option<(RecordRequest, TemporaryRecording)> {
-        self.recording.take().map(|both| *both)
     }
 }
 
@@ -168,7 +170,7 @@ impl TraceCommandPlan {
 ///
 /// # Errors
 /// Fails if both options of such a pair are given, or if a recording is to end after a time.
-fn with_duration_applied(mut typed: TraceArgs) -> Result<TraceArgs> {
+fn with_duration_applied(mut typed: TraceOptions) -> Result<TraceOptions> {
     let Some(text) = typed.duration.take() else { return Ok(typed) };
     let is_filter = text.parse::<f64>().is_ok();
     let (option, same) = match is_filter {
@@ -205,7 +207,7 @@ fn unknown(unknown: UnknownCall) -> Error {
 
 /// Returns the temporary recording for a trace with stacks.
 fn temporary_recording(
-    typed: &TraceArgs,
+    typed: &TraceOptions,
     selection: &CallSelection,
     path: PathBuf,
     host: &Host,
@@ -254,7 +256,7 @@ fn temporary_recording(
     })
 }
 
-fn targets(typed: &TraceArgs) -> TargetArgs<'_> {
+fn targets(typed: &TraceOptions) -> TargetArgs<'_> {
     TargetArgs {
         pids: &typed.pids,
         tids: &typed.tids,
@@ -264,13 +266,13 @@ fn targets(typed: &TraceArgs) -> TargetArgs<'_> {
     }
 }
 
-fn timeout(typed: &TraceArgs) -> Result<Option<Duration>> {
+fn timeout(typed: &TraceOptions) -> Result<Option<Duration>> {
     let parse = |text: &str| values::timeout(text).map_err(|error| error.of_option("--timeout ", text));
     typed.timeout.as_deref().map(parse).transpose()
 }
 
 /// Returns the filter expressions for the kernel, each with the index of its event.
-fn filters(typed: &TraceArgs, selection: &CallSelection, abis: &[SyscallAbi]) -> Vec<(usize, String)> {
+fn filters(typed: &TraceOptions, selection: &CallSelection, abis: &[SyscallAbi]) -> Vec<(usize, String)> {
     let others: Vec<String> = typed.filter_pids.iter().map(|tid| format!("common_pid != {tid}")).collect();
     let of_event = |event: usize| {
         let calls = selection.filter(abis, event == 1).map(move |filter| (event, filter));
@@ -285,7 +287,7 @@ fn nothing() -> Error {
 }
 
 fn sampling(
-    typed: &TraceArgs,
+    typed: &TraceOptions,
     recorded: &CallSelection,
     texts: Vec<String>,
     host: &Host,

@@ -3,17 +3,18 @@
 use std::collections::HashSet;
 use std::io::{self, BufWriter, Write};
 
-use super::plan::{SummaryStyle, TraceCommandPlan};
+use super::descriptors::{DescriptorLookup, DescriptorTable};
+use super::feed::CallFilter;
+use super::json;
+use super::request::{SummaryStyle, TraceRequest};
+use super::summary::CallSummary;
+use super::text::{self, CallPart, SummaryLayout, TraceTotals};
+use super::tracer::{CallResult, EnteredCall, TraceCounts, TracedCall};
 use pmc_analysis::profile::script::AddressFunctions;
 use pmc_command::warning::CommandWarning;
 use pmc_perfdata::record::Record;
 use pmc_sys::error::{AdvisedOption, Error, Result, say};
 use pmc_sys::sys::output_file;
-use pmc_tools::trace::CallFilter;
-use pmc_tools::trace::{self, CallPart, SummaryLayout, TraceTotals};
-use pmc_tools::trace::{
-    CallResult, CallSummary, DescriptorLookup, DescriptorTable, EnteredCall, TraceCounts, TracedCall,
-};
 
 /// Returns the thread and the start time of a call.
 fn of(call: &TracedCall) -> (i32, u64) {
@@ -43,29 +44,29 @@ pub(super) struct TraceOutput {
 
 impl TraceOutput {
     /// Opens the output. `lookup` names descriptors.
-    pub(super) fn open(plan: &TraceCommandPlan, lookup: DescriptorLookup) -> Result<Self> {
-        let (to, name): (Box<dyn Write>, String) = match &plan.output {
+    pub(super) fn open(request: &TraceRequest, lookup: DescriptorLookup) -> Result<Self> {
+        let (to, name): (Box<dyn Write>, String) = match &request.output {
             Some(path) if path.as_os_str() == "-" => (Box::new(io::stdout()), "the calls".to_owned()),
             Some(path) => {
                 let file = output_file::create(path, 0o600, false)
                     .map_err(|error| Error::create(AdvisedOption::Named("-o"), path, error))?;
                 (Box::new(file), format!("the calls to {}", path.display()))
             }
-            None if plan.has_command => (Box::new(io::stderr()), "the calls to stderr".to_owned()),
+            None if request.has_command => (Box::new(io::stderr()), "the calls to stderr".to_owned()),
             None => (Box::new(io::stdout()), "the calls".to_owned()),
         };
         Ok(Self {
             to: BufWriter::with_capacity(1 << 16, to),
             name,
-            filter: plan.filter.clone(),
-            descriptors: plan.prints_calls.then(|| DescriptorTable::new(lookup)),
-            summary: plan.summary.map(|style| (CallSummary::default(), style)),
-            layout: plan.layout,
-            json: plan.json,
-            start: plan.full_time.then_some(0),
+            filter: request.filter.clone(),
+            descriptors: request.prints_calls.then(|| DescriptorTable::new(lookup)),
+            summary: request.summary.map(|style| (CallSummary::default(), style)),
+            layout: request.layout,
+            json: request.json,
+            start: request.full_time.then_some(0),
             shown: 0,
             returned: 0,
-            most: plan.most_calls,
+            most: request.most_calls,
             begun: HashSet::default(),
         })
     }
@@ -107,8 +108,8 @@ impl TraceOutput {
         }
         let part = if self.begun.remove(&of(call)) { CallPart::End } else { CallPart::Whole };
         let written = match self.json {
-            true => trace::write_call_json(&mut self.to, call, &named, functions),
-            false => trace::write_call(&mut self.to, call, part, &named, start, functions),
+            true => json::write_call_json(&mut self.to, call, &named, functions),
+            false => text::write_call(&mut self.to, call, part, &named, start, functions),
         };
         written.map_err(|error| Error::output(&self.name, error))
     }
@@ -125,7 +126,7 @@ impl TraceOutput {
             }
             let start = *self.start.get_or_insert(call.entered.begin);
             let named = descriptors.follow(call);
-            trace::write_call(&mut self.to, call, CallPart::Begin, &named, start, None)
+            text::write_call(&mut self.to, call, CallPart::Begin, &named, start, None)
                 .map_err(|error| Error::output(&self.name, error))?;
         }
         self.begun = begun;
@@ -158,14 +159,14 @@ impl TraceOutput {
         let Self { to, summary, layout, json, shown, .. } = &mut self;
         let written = match (&*summary, *json) {
             (Some((summary, SummaryStyle::Threads)), false) => {
-                trace::write_threads(to, summary, &totals, layout)
+                text::write_threads(to, summary, &totals, layout)
             }
             (Some((summary, SummaryStyle::Totals)), false) => {
-                trace::write_totals(to, summary, &totals, layout)
+                text::write_totals(to, summary, &totals, layout)
             }
-            (Some((summary, _)), true) => trace::write_json(to, summary, &totals, layout),
+            (Some((summary, _)), true) => json::write_json(to, summary, &totals, layout),
             (None, true) if *shown > layout.most_rows as u64 => {
-                trace::write_omitted_json(to, *shown - layout.most_rows as u64)
+                json::write_omitted_json(to, *shown - layout.most_rows as u64)
             }
             (None, _) => Ok(()),
         };
