@@ -27,8 +27,6 @@ pub enum SampleAttribute {
     Cgroup,
     /// The cost that the hardware measured.
     Weight,
-    /// The period.
-    Period,
     /// The data address.
     Addr,
     /// The tracepoint's payload, as a number in `payloads` of [`super::samples`]; `u64::MAX` without a
@@ -132,7 +130,6 @@ impl TimeBuckets {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Occurrence {
     pub(super) time: Option<u64>,
-    pub(super) period: u64,
     pub(super) weight: u64,
     /// The counted branch, if rows count branches.
     pub(super) branch: Option<BranchEntry>,
@@ -167,7 +164,6 @@ pub(super) fn attribute_words(
         SampleAttribute::Bucket(buckets) => buckets.number(occurrence.time.unwrap_or(0)),
         SampleAttribute::Cgroup => parts.cgroup.unwrap_or(0),
         SampleAttribute::Weight => occurrence.weight,
-        SampleAttribute::Period => occurrence.period,
         SampleAttribute::Addr => sample.addr().unwrap_or(0),
         SampleAttribute::Payload => parts.raw.map_or(u64::MAX, &mut payload),
         SampleAttribute::From | SampleAttribute::FromAddr => branch.map_or(u64::MAX, |branch| branch.from),

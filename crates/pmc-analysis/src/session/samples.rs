@@ -587,7 +587,6 @@ impl<'a> Worker<'a> {
         let running = about.running;
         let occurrence = Occurrence {
             time: about.time,
-            period: value.period,
             weight: value.weights()[0],
             branch,
             running,

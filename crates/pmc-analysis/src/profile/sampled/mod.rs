@@ -15,6 +15,7 @@ pub(crate) mod callers;
 pub mod chain_tree;
 pub mod chains;
 pub mod code;
+mod code_cells;
 pub mod code_owner;
 pub mod event_totals;
 mod filter;

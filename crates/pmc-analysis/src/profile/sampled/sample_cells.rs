@@ -1,12 +1,12 @@
 //! Cells that describe samples: threads, CPUs, times, and the values that the kernel recorded.
 //!
-//! Receives the attributes of a row and its sort keys. `table` creates the cells that describe code. `place`
-//! finds the code and data at the other addresses of a sample.
+//! Receives the attributes of a row and its sort keys. [`super::code_cells`] makes the cells that describe code.
+//! `place` finds the code and data at the other addresses of a sample.
 
 use super::code::LocationCall;
 use super::code_owner;
 use super::place;
-use super::sort::{RowCell, SortKey};
+use super::sort::{KeySource, RowCell, SortKey};
 use super::strings::{StringId, StringTable};
 use super::table_input::{ENDED_NAME, TableInput};
 use super::wait_site::WaitSite;
@@ -14,8 +14,8 @@ use crate::session::intern::words;
 use crate::session::live::ENDED;
 use crate::session::samples::{RowKey, SampleAttribute};
 use crate::session::thread_time::ThreadState;
-use pmc_perfdata::record::WaitPartner;
-use pmc_perfdata::record::decode::{BranchFlags, DataSource, page_size, transaction};
+use pmc_perfdata::record::decode::{self, BranchFlags, DataSource};
+use pmc_perfdata::record::{RecordWords, WaitPartner};
 
 /// Returns the cells of all keys that describe samples, in the order of the keys.
 pub(super) fn sample_cells(
@@ -24,183 +24,276 @@ pub(super) fn sample_cells(
     key: &RowKey,
     texts: &mut StringTable,
 ) -> Vec<RowCell> {
-    let attributes = if input.attribute_kinds.is_empty() {
-        None
-    } else {
-        Some(words(input.attributes.get(key.attributes).1))
+    let attributes = match input.attribute_kinds.is_empty() {
+        true => None,
+        false => Some(words(input.attributes.get(key.attributes).1)),
     };
-    let word = |wanted: fn(&SampleAttribute) -> bool| {
-        let at = input.attribute_kinds.iter().position(wanted)?;
-        attributes?.get(at)
-    };
-    let number = |word: Option<u64>| match word {
-        Some(word) if word != u64::MAX => RowCell::Number(word as i64),
-        _ => RowCell::Unknown,
-    };
-    let task = |word: Option<u64>, is_named: bool, texts: &mut StringTable| match word {
-        Some(ENDED) => RowCell::Text(texts.add(ENDED_NAME)),
-        None => RowCell::Unknown,
-        Some(id) => match is_named.then(|| input.words.task_name(id as i32)).flatten() {
-            Some(name) => RowCell::Task(id as i64, texts.add(&name)),
-            None => RowCell::Number(id as i64),
-        },
-    };
-    let address = |word: Option<u64>| match word {
-        Some(word) if word != u64::MAX => RowCell::Address(word),
-        _ => RowCell::Unknown,
-    };
-    let call = |location: Option<u64>| place::call(input.code, location);
-    let flags =
-        || word(|e| *e == SampleAttribute::BranchFlags).filter(|word| *word != u64::MAX).map(BranchFlags);
-    let source = || word(|e| *e == SampleAttribute::DataSrc).filter(|word| *word != u64::MAX).map(DataSource);
-    let size = |word: Option<u64>, texts: &mut StringTable| {
-        text(Some(page_size(word.filter(|size| *size != u64::MAX).unwrap_or(0))), texts)
-    };
-    let mut cells = Vec::new();
-    for sort_key in keys {
-        cells.push(match sort_key {
-            SortKey::Comm => RowCell::Text(texts.add(&input.words.comm(key.comm))),
-            SortKey::CommNoDigit => RowCell::Text(texts.add(&without_digits(&input.words.comm(key.comm)))),
-            SortKey::Process => task(word(|e| *e == SampleAttribute::Pid), true, texts),
-            SortKey::Thread => task(word(|e| *e == SampleAttribute::Tid), true, texts),
-            SortKey::Tid => task(word(|e| *e == SampleAttribute::Tid), false, texts),
-            SortKey::Cpu => number(word(|e| *e == SampleAttribute::Cpu)),
-            SortKey::Socket => {
-                let socket = word(|e| *e == SampleAttribute::Cpu).and_then(|cpu| input.words.socket(cpu));
-                socket.map_or(RowCell::Unknown, RowCell::Number)
+    let mut sample = SampleCells { input, comm: key.comm, attributes, texts };
+    keys.iter().filter_map(|key| sample.cell(*key)).collect()
+}
+
+/// A sample, or samples with the same attributes.
+pub(super) struct SampleCells<'a> {
+    input: &'a TableInput<'a>,
+    comm: u32,
+    attributes: Option<RecordWords<'a>>,
+    texts: &'a mut StringTable,
+}
+
+/// Returns a key's value. Also receives the value of the key's attribute; `None` if it was not kept.
+pub(super) type SampleValueOf = fn(&mut SampleCells<'_>, Option<u64>) -> RowCell;
+
+impl<'a> SampleCells<'a> {
+    /// Returns the key's value; `None` if the key describes code.
+    fn cell(&mut self, key: SortKey) -> Option<RowCell> {
+        if let SortKey::TraceField(field) = key {
+            return Some(self.trace_field(field));
+        }
+        match key.source() {
+            KeySource::Name(value) => Some(value(self, None)),
+            KeySource::Sample(attribute, value) => {
+                let word = self.word(attribute);
+                Some(value(self, word))
             }
-            SortKey::Time => {
-                let slice = input.attribute_kinds.iter().find_map(|attribute| match attribute {
-                    SampleAttribute::Time(slice) => Some(*slice),
-                    _ => None,
-                });
-                let at = word(|e| matches!(e, SampleAttribute::Time(_))).unwrap_or(0);
-                RowCell::Time(at.saturating_mul(slice.unwrap_or(1)))
-            }
-            SortKey::Cgroup => {
-                let id = word(|e| *e == SampleAttribute::Cgroup).unwrap_or(0);
-                RowCell::Text(texts.add(&input.words.cgroup(id)))
-            }
-            SortKey::Trace => {
-                let payload = word(|e| *e == SampleAttribute::Payload).unwrap_or(u64::MAX);
-                RowCell::Text(texts.add(&input.words.payload(payload)))
-            }
-            SortKey::TraceField(field) => {
-                let payload = word(|e| *e == SampleAttribute::Payload).unwrap_or(u64::MAX);
-                match input.words.payload_field(payload, usize::from(*field)) {
-                    // Sort numbers numerically.
-                    Some(text) => {
-                        text.parse().map_or_else(|_| RowCell::Text(texts.add(&text)), RowCell::Number)
-                    }
-                    None => RowCell::Unknown,
-                }
-            }
-            SortKey::Weight | SortKey::LocalWeight => number(word(|e| *e == SampleAttribute::Weight)),
-            SortKey::Addr => word(|e| *e == SampleAttribute::Addr).map_or(RowCell::Unknown, RowCell::Address),
-            SortKey::SymbolFrom => symbol(call(word(|e| *e == SampleAttribute::From))),
-            SortKey::DsoFrom => dso(call(word(|e| *e == SampleAttribute::From))),
-            SortKey::SrcLineFrom => {
-                let location = word(|e| *e == SampleAttribute::From);
-                let offset = location.and_then(|location| input.offset(location as u32));
-                call(location).map_or(RowCell::Unknown, |call| place::line(call, call, offset))
-            }
-            SortKey::AddrFrom => address(word(|e| *e == SampleAttribute::FromAddr)),
-            SortKey::AddrTo => address(word(|e| *e == SampleAttribute::ToAddr)),
-            SortKey::Mispredict => text(flags().map(place::prediction), texts),
-            SortKey::InTx => text(flags().map(|flags| if flags.in_tx() { "T" } else { "." }), texts),
-            SortKey::Abort => text(flags().map(|flags| if flags.is_abort() { "A" } else { "." }), texts),
-            SortKey::Cycles => match flags().map(|flags| flags.cycles()) {
-                Some(0) => text(Some("-"), texts),
-                cycles => number(cycles.map(u64::from)),
-            },
-            SortKey::SymbolDaddr => symbol(call(word(|e| *e == SampleAttribute::Data))),
-            SortKey::DsoDaddr => dso(call(word(|e| *e == SampleAttribute::Data))),
-            SortKey::DCacheLine => symbol(call(word(|e| *e == SampleAttribute::DataLine))),
-            SortKey::Mem => text(source().map(|source| source.level_words()), texts),
-            SortKey::Snoop => text(source().map(|source| source.snoop_words()), texts),
-            SortKey::Tlb => text(source().map(|source| source.tlb_words()), texts),
-            SortKey::Locked => text(source().map(|source| source.lock_words()), texts),
-            SortKey::Blocked => text(source().map(|source| source.blocked_words().trim_start()), texts),
-            SortKey::MemOp => text(source().map(|source| source.operation_class()), texts),
-            SortKey::Cache => text(source().map(|source| source.cache_class()), texts),
-            SortKey::Memory => text(source().map(|source| source.memory_class()), texts),
-            SortKey::DTlb => text(source().map(|source| source.dtlb_class()), texts),
-            SortKey::PhysDaddr => address(word(|e| *e == SampleAttribute::PhysAddr)),
-            SortKey::DataPageSize => size(word(|e| *e == SampleAttribute::DataPage), texts),
-            SortKey::CodePageSize => size(word(|e| *e == SampleAttribute::CodePage), texts),
-            SortKey::InsLatency | SortKey::LocalInsLatency => {
-                number(word(|e| *e == SampleAttribute::InsLatency))
-            }
-            SortKey::StageCycles | SortKey::LocalStageCycles => {
-                number(word(|e| *e == SampleAttribute::StageCycles))
-            }
-            SortKey::Transaction => {
-                let (names, code) = transaction(word(|e| *e == SampleAttribute::Transaction).unwrap_or(0));
-                let code = if code == 0 { String::new() } else { format!(":{code:x}") };
-                RowCell::Text(texts.add(&format!("{}{code}", names.join(" "))))
-            }
-            SortKey::Parallelism => number(word(|e| *e == SampleAttribute::Parallelism)),
-            SortKey::CgroupId => number(word(|e| *e == SampleAttribute::Cgroup)),
-            SortKey::Parent => match word(|e| *e == SampleAttribute::Parent) {
-                Some(word) if word != u64::MAX => RowCell::Text(StringId(word as u32)),
-                _ => RowCell::Text(texts.add(super::callers::OTHER)),
-            },
-            SortKey::State => {
-                let state = word(|e| *e == SampleAttribute::State).and_then(ThreadState::of_number);
-                RowCell::Text(texts.add(state.map_or("", ThreadState::name)))
-            }
-            SortKey::WaitSite => {
-                let site = word(|e| *e == SampleAttribute::WaitSite).map(WaitSite::of_word);
-                RowCell::Text(texts.add(site.map_or("", WaitSite::name)))
-            }
-            SortKey::WaitFunction | SortKey::WaitLine => {
-                let location = word(|e| *e == SampleAttribute::WaitFunction);
-                match (code_owner::waiting_call(input.code, location, texts), sort_key) {
-                    (Some(LocationCall { file: Some(file), line, .. }), SortKey::WaitLine) => {
-                        RowCell::Line(*file, *line)
-                    }
-                    (None, _) | (_, SortKey::WaitLine) => RowCell::Text(texts.add("")),
-                    (found, _) => symbol(found),
-                }
-            }
-            SortKey::Waker | SortKey::RanInstead => {
-                let wanted = match sort_key {
-                    SortKey::Waker => ThreadState::Blocked,
-                    _ => ThreadState::Runnable,
-                };
-                let state = word(|e| *e == SampleAttribute::State).and_then(ThreadState::of_number);
-                let partner = word(|e| *e == SampleAttribute::WaitPartner).map(WaitPartner::of_word);
-                let partner = partner.filter(|_| state == Some(wanted));
-                RowCell::Text(texts.add(&partner.map_or_else(String::new, |one| input.partner_name(one))))
-            }
-            SortKey::Period => number(word(|e| *e == SampleAttribute::Period)),
-            // These keys are properties of the code: see [`CodeCells`].
-            SortKey::Dso
-            | SortKey::Symbol
-            | SortKey::SymbolSize
-            | SortKey::SymbolOffset
-            | SortKey::DsoSize
-            | SortKey::SrcLine
-            | SortKey::SrcFile
-            | SortKey::SymbolIaddr
-            | SortKey::SymbolTo
-            | SortKey::DsoTo
-            | SortKey::SrcLineTo => continue,
-        });
+            KeySource::Code(_) | KeySource::BranchTarget(_) => None,
+        }
     }
-    cells
+
+    /// Returns the value of an attribute; `None` if it was not kept.
+    fn word(&self, wanted: SampleAttribute) -> Option<u64> {
+        let is_wanted = |kind: &SampleAttribute| match wanted {
+            SampleAttribute::Time(_) => matches!(kind, SampleAttribute::Time(_)),
+            wanted => *kind == wanted,
+        };
+        self.attributes?.get(self.input.attribute_kinds.iter().position(is_wanted)?)
+    }
+
+    fn text(&mut self, text: impl AsRef<str>) -> RowCell {
+        RowCell::Text(self.texts.add(text.as_ref()))
+    }
+
+    fn call(&self, location: Option<u64>) -> Option<&'a LocationCall> {
+        place::call(self.input.code, location)
+    }
+
+    /// Returns the text that `text` makes of a branch's flags.
+    fn of_branch(&mut self, flags: Option<u64>, text: fn(BranchFlags) -> &'static str) -> RowCell {
+        known(flags).map_or(RowCell::Unknown, |flags| self.text(text(BranchFlags(flags))))
+    }
+
+    /// Returns the text that `text` makes of the source of data.
+    fn of_data<T: AsRef<str>>(&mut self, source: Option<u64>, text: fn(DataSource) -> T) -> RowCell {
+        known(source).map_or(RowCell::Unknown, |source| self.text(text(DataSource(source))))
+    }
+
+    fn trace_field(&mut self, field: u8) -> RowCell {
+        let payload = self.word(SampleAttribute::Payload).unwrap_or(u64::MAX);
+        match self.input.words.payload_field(payload, usize::from(field)) {
+            // Sort numbers numerically.
+            Some(text) => text.parse().map_or_else(|_| self.text(&text), RowCell::Number),
+            None => RowCell::Unknown,
+        }
+    }
+
+    fn task_cell(&mut self, id: Option<u64>, is_named: bool) -> RowCell {
+        match id {
+            Some(ENDED) => self.text(ENDED_NAME),
+            None => RowCell::Unknown,
+            Some(id) => match is_named.then(|| self.input.words.task_name(id as i32)).flatten() {
+                Some(name) => RowCell::Task(id as i64, self.texts.add(&name)),
+                None => RowCell::Number(id as i64),
+            },
+        }
+    }
+
+    /// Returns the text for the partner of a wait in this state.
+    fn partner(&mut self, partner: Option<u64>, state: ThreadState) -> RowCell {
+        let own = self.word(SampleAttribute::State).and_then(ThreadState::of_number);
+        let partner = partner.filter(|_| own == Some(state)).map(WaitPartner::of_word);
+        let name = partner.map_or_else(String::new, |partner| self.input.partner_name(partner));
+        self.text(name)
+    }
 }
 
-fn text(words: Option<impl AsRef<str>>, texts: &mut StringTable) -> RowCell {
-    words.map_or(RowCell::Unknown, |words| RowCell::Text(texts.add(words.as_ref())))
+// The values of the keys: see the rows in `sort`.
+
+pub(super) fn comm(cells: &mut SampleCells<'_>, _: Option<u64>) -> RowCell {
+    let name = cells.input.words.comm(cells.comm);
+    cells.text(name)
 }
 
-fn symbol(call: Option<&LocationCall>) -> RowCell {
+pub(super) fn comm_without_digits(cells: &mut SampleCells<'_>, _: Option<u64>) -> RowCell {
+    let name = without_digits(&cells.input.words.comm(cells.comm));
+    cells.text(name)
+}
+
+/// Returns a plain number.
+pub(super) fn number(_: &mut SampleCells<'_>, number: Option<u64>) -> RowCell {
+    known(number).map_or(RowCell::Unknown, |number| RowCell::Number(number as i64))
+}
+
+pub(super) fn address(_: &mut SampleCells<'_>, address: Option<u64>) -> RowCell {
+    known(address).map_or(RowCell::Unknown, RowCell::Address)
+}
+
+pub(super) fn data_address(_: &mut SampleCells<'_>, address: Option<u64>) -> RowCell {
+    address.map_or(RowCell::Unknown, RowCell::Address)
+}
+
+pub(super) fn task(cells: &mut SampleCells<'_>, id: Option<u64>) -> RowCell {
+    cells.task_cell(id, true)
+}
+
+pub(super) fn task_id(cells: &mut SampleCells<'_>, id: Option<u64>) -> RowCell {
+    cells.task_cell(id, false)
+}
+
+pub(super) fn socket(cells: &mut SampleCells<'_>, cpu: Option<u64>) -> RowCell {
+    cpu.and_then(|cpu| cells.input.words.socket(cpu)).map_or(RowCell::Unknown, RowCell::Number)
+}
+
+pub(super) fn time(cells: &mut SampleCells<'_>, slice: Option<u64>) -> RowCell {
+    let length = cells.input.attribute_kinds.iter().find_map(|attribute| match attribute {
+        SampleAttribute::Time(length) => Some(*length),
+        _ => None,
+    });
+    RowCell::Time(slice.unwrap_or(0).saturating_mul(length.unwrap_or(1)))
+}
+
+pub(super) fn cgroup(cells: &mut SampleCells<'_>, id: Option<u64>) -> RowCell {
+    let path = cells.input.words.cgroup(id.unwrap_or(0));
+    cells.text(path)
+}
+
+pub(super) fn payload(cells: &mut SampleCells<'_>, payload: Option<u64>) -> RowCell {
+    let text = cells.input.words.payload(payload.unwrap_or(u64::MAX));
+    cells.text(text)
+}
+
+/// Returns the function at a location.
+pub(super) fn symbol(cells: &mut SampleCells<'_>, location: Option<u64>) -> RowCell {
+    symbol_of(cells.call(location))
+}
+
+/// Returns the module of a location.
+pub(super) fn module(cells: &mut SampleCells<'_>, location: Option<u64>) -> RowCell {
+    cells.call(location).map_or(RowCell::Unknown, |call| RowCell::Text(call.dso))
+}
+
+/// Returns the source line of a location.
+pub(super) fn line(cells: &mut SampleCells<'_>, location: Option<u64>) -> RowCell {
+    let offset = location.and_then(|location| cells.input.offset(location as u32));
+    cells.call(location).map_or(RowCell::Unknown, |call| place::line(call, call, offset))
+}
+
+pub(super) fn prediction(cells: &mut SampleCells<'_>, flags: Option<u64>) -> RowCell {
+    cells.of_branch(flags, place::prediction)
+}
+
+pub(super) fn in_transaction(cells: &mut SampleCells<'_>, flags: Option<u64>) -> RowCell {
+    cells.of_branch(flags, |flags| if flags.in_tx() { "T" } else { "." })
+}
+
+pub(super) fn abort(cells: &mut SampleCells<'_>, flags: Option<u64>) -> RowCell {
+    cells.of_branch(flags, |flags| if flags.is_abort() { "A" } else { "." })
+}
+
+pub(super) fn cycles(cells: &mut SampleCells<'_>, flags: Option<u64>) -> RowCell {
+    match known(flags).map(|flags| BranchFlags(flags).cycles()) {
+        Some(0) => cells.text("-"),
+        cycles => number(cells, cycles.map(u64::from)),
+    }
+}
+
+pub(super) fn memory_level(cells: &mut SampleCells<'_>, source: Option<u64>) -> RowCell {
+    cells.of_data(source, |source| source.level_words())
+}
+
+pub(super) fn snoop(cells: &mut SampleCells<'_>, source: Option<u64>) -> RowCell {
+    cells.of_data(source, |source| source.snoop_words())
+}
+
+pub(super) fn tlb(cells: &mut SampleCells<'_>, source: Option<u64>) -> RowCell {
+    cells.of_data(source, |source| source.tlb_words())
+}
+
+pub(super) fn locked(cells: &mut SampleCells<'_>, source: Option<u64>) -> RowCell {
+    cells.of_data(source, |source| source.lock_words())
+}
+
+pub(super) fn blocked(cells: &mut SampleCells<'_>, source: Option<u64>) -> RowCell {
+    cells.of_data(source, |source| source.blocked_words().trim_start())
+}
+
+pub(super) fn operation(cells: &mut SampleCells<'_>, source: Option<u64>) -> RowCell {
+    cells.of_data(source, |source| source.operation_class())
+}
+
+pub(super) fn cache(cells: &mut SampleCells<'_>, source: Option<u64>) -> RowCell {
+    cells.of_data(source, |source| source.cache_class())
+}
+
+pub(super) fn memory(cells: &mut SampleCells<'_>, source: Option<u64>) -> RowCell {
+    cells.of_data(source, |source| source.memory_class())
+}
+
+pub(super) fn data_tlb(cells: &mut SampleCells<'_>, source: Option<u64>) -> RowCell {
+    cells.of_data(source, |source| source.dtlb_class())
+}
+
+pub(super) fn page_size(cells: &mut SampleCells<'_>, size: Option<u64>) -> RowCell {
+    cells.text(decode::page_size(known(size).unwrap_or(0)))
+}
+
+pub(super) fn transaction(cells: &mut SampleCells<'_>, flags: Option<u64>) -> RowCell {
+    let (names, code) = decode::transaction(flags.unwrap_or(0));
+    let code = if code == 0 { String::new() } else { format!(":{code:x}") };
+    cells.text(format!("{}{code}", names.join(" ")))
+}
+
+pub(super) fn parent(cells: &mut SampleCells<'_>, parent: Option<u64>) -> RowCell {
+    match known(parent) {
+        Some(parent) => RowCell::Text(StringId(parent as u32)),
+        None => cells.text(super::callers::OTHER),
+    }
+}
+
+pub(super) fn state(cells: &mut SampleCells<'_>, state: Option<u64>) -> RowCell {
+    cells.text(state.and_then(ThreadState::of_number).map_or("", ThreadState::name))
+}
+
+pub(super) fn wait_site(cells: &mut SampleCells<'_>, site: Option<u64>) -> RowCell {
+    cells.text(site.map(WaitSite::of_word).map_or("", WaitSite::name))
+}
+
+pub(super) fn wait_function(cells: &mut SampleCells<'_>, location: Option<u64>) -> RowCell {
+    match code_owner::waiting_call(cells.input.code, location, cells.texts) {
+        None => cells.text(""),
+        found => symbol_of(found),
+    }
+}
+
+pub(super) fn wait_line(cells: &mut SampleCells<'_>, location: Option<u64>) -> RowCell {
+    match code_owner::waiting_call(cells.input.code, location, cells.texts) {
+        Some(LocationCall { file: Some(file), line, .. }) => RowCell::Line(*file, *line),
+        _ => cells.text(""),
+    }
+}
+
+pub(super) fn waker(cells: &mut SampleCells<'_>, partner: Option<u64>) -> RowCell {
+    cells.partner(partner, ThreadState::Blocked)
+}
+
+pub(super) fn ran_instead(cells: &mut SampleCells<'_>, partner: Option<u64>) -> RowCell {
+    cells.partner(partner, ThreadState::Runnable)
+}
+/// Returns the value, unless it is the one that marks a missing field.
+fn known(word: Option<u64>) -> Option<u64> {
+    word.filter(|word| *word != u64::MAX)
+}
+
+fn symbol_of(call: Option<&LocationCall>) -> RowCell {
     call.map_or(RowCell::Unknown, |call| RowCell::Symbol(call.level.letter(), call.symbol))
-}
-
-fn dso(call: Option<&LocationCall>) -> RowCell {
-    call.map_or(RowCell::Unknown, |call| RowCell::Text(call.dso))
 }
 
 /// Replaces each number in a name as perf does: `kworker/<N>:<N>`.

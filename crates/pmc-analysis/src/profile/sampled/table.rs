@@ -15,11 +15,11 @@ use rustc_hash::FxHashMap;
 
 use super::chain_tree::ChainTree;
 use super::code::LocationCall;
-use super::place;
+use super::code_cells::{CodeCells, NOT_WANTED};
 use super::sample_cells::sample_cells;
 use super::share::ShareOf;
 use super::sort::{RowCell, SortKey};
-use super::strings::{StringId, StringTable};
+use super::strings::StringTable;
 use super::table_input::TableInput;
 use crate::session::SampleValue;
 use crate::session::intern::HashKeys;
@@ -115,13 +115,6 @@ fn is_listed(list: &Option<Vec<String>>, name: &str) -> bool {
     list.as_ref().is_none_or(|list| list.iter().any(|wanted| wanted == name))
 }
 
-/// Part number of calls whose rows are excluded.
-pub(super) const NOT_WANTED: u32 = u32::MAX;
-/// Part number of calls that have not occurred in a row yet.
-const NOT_ASKED: u32 = u32::MAX - 1;
-/// Marks an offset into a function whose start is unknown.
-const UNKNOWN_OFFSET: u64 = u64::MAX;
-
 /// Assigns numbers to lists of cells of the same length. A numbered list is called a part.
 #[derive(Default)]
 pub(super) struct CellInterner {
@@ -132,7 +125,7 @@ pub(super) struct CellInterner {
 }
 
 impl CellInterner {
-    fn add(&mut self, cells: &[RowCell]) -> u32 {
+    pub(super) fn add(&mut self, cells: &[RowCell]) -> u32 {
         let Self { keys, table, all } = self;
         let hash = keys.hash_one(cells);
         if let Some(number) = table.find(hash, |number| Self::list(all, *number, cells.len()) == cells) {
@@ -144,143 +137,12 @@ impl CellInterner {
         number
     }
 
-    fn get(&self, part: u32) -> &[RowCell] {
+    pub(super) fn get(&self, part: u32) -> &[RowCell] {
         Self::list(&self.all, part, self.all.len() / self.table.len().max(1))
     }
 
     fn list(all: &[RowCell], number: u32, len: usize) -> &[RowCell] {
         &all[number as usize * len..][..len]
-    }
-}
-
-/// The properties of a call that keys depend on: function, line, offset in the function, module, address.
-type CallProperties = (LocationCall, (Option<StringId>, u32), u64, Option<u32>, Option<u64>);
-
-/// Maximum number of cached parts. In a hostile recording, each sample may have a different part.
-const MOST_KNOWN: usize = 1 << 14;
-
-/// The part number of each call and each leaf, computed when a row first needs it.
-pub(super) struct CodeCells<'a> {
-    input: &'a TableInput<'a>,
-    keys: Vec<SortKey>,
-    only: &'a RowSelection,
-    parts: CellInterner,
-    of_call: Vec<u32>,
-    of_leaf: Vec<u32>,
-    cells: Vec<RowCell>,
-    /// Part numbers by the properties that keys depend on. Most calls are found in this map, so their cells
-    /// are not built again. It is a cache, which is cleared when it reaches [`MOST_KNOWN`] entries.
-    known: FxHashMap<CallProperties, u32>,
-    innermost: bool,
-    has_files: bool,
-    has_lines: bool,
-    has_offsets: bool,
-    has_modules: bool,
-}
-
-impl<'a> CodeCells<'a> {
-    pub(super) fn new(input: &'a TableInput<'a>, request: TableRequest<'a>) -> Self {
-        let keys = request.keys;
-        let has_lines = keys.iter().any(|key| matches!(key, SortKey::SrcLine | SortKey::SrcLineTo));
-        Self {
-            input,
-            keys: keys.iter().copied().filter(|key| key.is_of_code()).collect(),
-            only: request.only,
-            parts: CellInterner::default(),
-            of_call: vec![NOT_ASKED; input.code.calls().len()],
-            of_leaf: vec![NOT_ASKED; input.code.len()],
-            cells: Vec::new(),
-            known: FxHashMap::default(),
-            innermost: request.innermost,
-            has_files: has_lines || keys.contains(&SortKey::SrcFile),
-            has_lines,
-            has_offsets: keys.contains(&SortKey::SymbolOffset),
-            has_modules: keys.contains(&SortKey::DsoSize),
-        }
-    }
-
-    /// Returns the call that receives the own cost of samples at a location.
-    pub(super) fn own_call(&self, location: u32) -> usize {
-        let range = self.input.code.range(location);
-        if self.innermost { range.start } else { range.end - 1 }
-    }
-
-    pub(super) fn call(&mut self, call: usize, location: u32, texts: &StringTable) -> u32 {
-        if self.of_call[call] == NOT_ASKED {
-            self.of_call[call] = self.part(call, call, location, texts);
-        }
-        self.of_call[call]
-    }
-
-    /// Returns the part for a sample at a location. The part's function is the one that contains the code, or
-    /// the innermost function if requested. The part's line is always the line in the innermost function,
-    /// inlined or not.
-    pub(super) fn leaf(&mut self, location: u32, texts: &StringTable) -> u32 {
-        if self.of_leaf[location as usize] == NOT_ASKED {
-            let range = self.input.code.range(location);
-            self.of_leaf[location as usize] = match range.len() {
-                1 => self.call(range.start, location, texts),
-                _ if self.innermost => self.call(range.start, location, texts),
-                _ => self.part(range.end - 1, range.start, location, texts),
-            };
-        }
-        self.of_leaf[location as usize]
-    }
-
-    /// Returns the part for the function of the call `call` and the source line of the call `at`. Both calls
-    /// are at the location.
-    fn part(&mut self, call: usize, at: usize, location: u32, texts: &StringTable) -> u32 {
-        let (call, at) = (&self.input.code.calls()[call], &self.input.code.calls()[at]);
-        // Clear the fields that do not affect the part.
-        let plain = LocationCall { file: None, line: 0, start: None, inlined: false, ..*call };
-        let place = if self.has_files { (at.file, at.line) } else { (None, 0) };
-        let into = call.start.filter(|_| self.has_offsets).map_or(UNKNOWN_OFFSET, |start| {
-            self.input.resolved.locations[location as usize].offset.wrapping_sub(start.get())
-        });
-        let is_imported = self.input.code.is_imported;
-        let module = self.input.code.module(location).filter(|_| self.has_modules && !is_imported);
-        let address = self.input.offset(location).filter(|_| self.has_lines && at.file.is_none());
-        let asked = (plain, place, into, module, address);
-        if let Some(part) = self.known.get(&asked) {
-            return *part;
-        }
-        if self.known.len() >= MOST_KNOWN {
-            self.known.clear();
-        }
-        if !(self.only.has_module(call, texts) && self.only.has_function(call, texts)) {
-            self.known.insert(asked, NOT_WANTED);
-            return NOT_WANTED;
-        }
-        self.cells.clear();
-        self.cells.extend(self.keys.iter().map(|key| match key {
-            SortKey::Dso | SortKey::DsoTo => RowCell::Text(call.dso),
-            SortKey::Symbol | SortKey::SymbolTo | SortKey::SymbolIaddr => {
-                RowCell::Symbol(call.level.letter(), call.symbol)
-            }
-            // An imported function has no address from which an offset could be computed.
-            SortKey::SrcLine | SortKey::SrcLineTo if is_imported && at.file.is_none() => {
-                RowCell::Text(call.symbol)
-            }
-            SortKey::SrcLine | SortKey::SrcLineTo => place::line(call, at, address),
-            SortKey::SymbolSize if call.size == 0 => RowCell::Unknown,
-            SortKey::SymbolSize => RowCell::Number(i64::from(call.size)),
-            SortKey::SymbolOffset => match u32::try_from(into) {
-                Ok(into) => RowCell::Offset(call.level.letter(), call.symbol, into),
-                Err(_) => RowCell::Symbol(call.level.letter(), call.symbol),
-            },
-            SortKey::DsoSize => {
-                let size = module.and_then(|module| self.input.words.mapped(module));
-                size.map_or(RowCell::Unknown, |size| RowCell::Number(size as i64))
-            }
-            SortKey::SrcFile => at.file.map_or(RowCell::Unknown, RowCell::Text),
-            _ => {
-                debug_assert!(false, "`{}` describes code, but has no cell", key.name());
-                RowCell::Unknown
-            }
-        }));
-        let part = self.parts.add(&self.cells);
-        self.known.insert(asked, part);
-        part
     }
 }
 
@@ -442,7 +304,7 @@ pub(super) fn cells(
     code_part: u32,
 ) -> Box<[RowCell]> {
     let mut from_sample = of_sample.get(sample_part).iter();
-    let mut from_code = code_cells.parts.get(code_part).iter();
+    let mut from_code = code_cells.get(code_part).iter();
     let mut next = |key: &SortKey| if key.is_of_code() { from_code.next() } else { from_sample.next() };
     // The iterator's length is known, so the list allocates no spare capacity.
     keys.iter().map(|key| next(key).copied().unwrap_or(RowCell::Unknown)).collect()

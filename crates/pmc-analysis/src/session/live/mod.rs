@@ -348,7 +348,6 @@ impl Live {
         } else {
             let occurrence = Occurrence {
                 time: sample.time().map(|time| time.0),
-                period,
                 weight: weights[0],
                 branch: None,
                 running: None,
