@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use pmc_analysis::analysis::request::MAX_STACK;
-use pmc_analysis::analysis::script::{DumpOrder, ScriptRequest};
+use pmc_analysis::analysis::script::{DumpOrder, FieldChange, ScriptRequest};
 use pmc_command::input::input;
 use pmc_command::options::sample_filter::SampleFilter;
 use pmc_command::options::symbol_files::SymbolFiles;
@@ -48,7 +48,7 @@ pub struct ScriptArgs {
         allow_hyphen_values = true,
         help_heading = "Lines"
     )]
-    pub(crate) fields: Vec<String>,
+    pub(crate) fields: Vec<FieldChange>,
 
     /// Do not print call chains
     #[arg(short = 'G', long, help_heading = "Lines")]

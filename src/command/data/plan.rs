@@ -51,7 +51,7 @@ impl DataPlan {
             time_of_day: typed.tod,
             request: ScriptRequest {
                 selection: SampleSelection { time: typed.time, ..SampleSelection::default() },
-                fields: ["+ip", "+sym", "+dso"].map(str::to_owned).to_vec(),
+                fields: vec!["+ip,+sym,+dso".parse()?],
                 trace_fields: true,
                 max_blocks: usize::MAX,
                 inlines: Some(false),

@@ -307,7 +307,7 @@ fn printed(log: &ExportSource, form: Format, output: PmcstatOutput) -> PmcstatSt
     };
     let script = Box::new(script::ScriptArgs {
         input: log.input.clone(),
-        fields: vec![fields.to_owned()],
+        fields: vec![fields.parse().expect("these fields exist")],
         no_inline: true,
         max_stack: log.stacks.max_stack,
         filter: log.filter.clone(),
@@ -461,7 +461,7 @@ mod tests {
         let [PmcstatAction::Print(lines, Format::Lines), PmcstatAction::Print(functions, _)] = actions else {
             panic!()
         };
-        assert_eq!(lines.fields, ["comm,tid,time,event,ip,sym,srcline"]);
+        assert_eq!(lines.fields, ["comm,tid,time,event,ip,sym,srcline".parse().unwrap()]);
         assert_eq!((functions.max_stack, functions.no_inline), (3, true));
     }
 }

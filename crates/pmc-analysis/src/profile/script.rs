@@ -5,10 +5,11 @@
 
 use std::sync::Arc;
 
-use pmc_perfdata::record::decode::{BranchFlags, DataSource};
-use pmc_perfdata::record::sample::{ReadValues, SampledRegisters, Weight};
+use pmc_perfdata::record::decode::BranchFlags;
+use pmc_perfdata::record::sample::{ReadValues, SampleParts};
 use pmc_perfdata::record::{RawRecord, Record, Sample};
 pub use pmc_symbols::symbol::disassemble::{Flow, Instruction};
+use pmc_sys::abi::sample_type;
 
 /// A function at a recorded address.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -149,24 +150,12 @@ pub struct ScriptEntry<'a> {
     pub addr: Option<u64>,
     /// Index of the address `addr` in [`AddressFunctions`], if names of data were requested.
     pub addr_at: Option<u32>,
-    /// Cost of the sampled instruction.
-    pub weight: Option<Weight>,
-    /// Source of the data, such as a cache level.
-    pub data_src: Option<DataSource>,
-    /// Physical address of the data.
-    pub phys_addr: Option<u64>,
+    /// The recorded fields that few samples have.
+    pub parts: SampleParts<'a>,
     /// Id of the event instance itself: for events inherited by a child, the id of the child's copy.
     pub stream_id: Option<u64>,
-    /// Page size of the data in bytes.
-    pub data_page: Option<u64>,
-    /// Page size of the code in bytes.
-    pub code_page: Option<u64>,
     /// Path of the cgroup, or its number; untrusted text.
     pub cgroup: Option<&'a str>,
-    /// User-mode registers of the process.
-    pub user_regs: Option<SampledRegisters<'a>>,
-    /// Registers at the interrupt.
-    pub intr_regs: Option<SampledRegisters<'a>>,
     /// The last branches, newest first.
     pub branches: &'a [ScriptBranch],
     /// A tracepoint's payload as text; untrusted.
@@ -233,107 +222,90 @@ pub struct SampleOwner {
     pub dso: Option<String>,
 }
 
-/// An output field, with perf's name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "perf's names")]
-pub enum ScriptField {
-    Comm,
-    Pid,
-    Tid,
-    Cpu,
-    Time,
-    Event,
-    Period,
-    Trace,
-    Ip,
-    Sym,
-    SymOff,
-    Dso,
-    Addr,
-    SrcLine,
-    Weight,
-    PhysAddr,
-    Misc,
-    UserRegs,
-    IntrRegs,
-    BrStack,
-    BrStackSym,
-    BrStackOff,
-    DataSrc,
-    DataPageSize,
-    CodePageSize,
-    InsLat,
-    Flags,
-    Synth,
-    BpfOutput,
-    SrcCode,
-    Cgroup,
-    Ipc,
-    CallIndent,
-    Tod,
-    StreamId,
-    DsOff,
-    MachinePid,
-    Vcpu,
-    Insn,
-    InsnLen,
-    Disasm,
-    RetireLat,
-    BrStackInsn,
-    BrStackInsnLen,
-    BrStackDisasm,
+/// Defines the output fields. Each row has the field, perf's name for it, and the sample fields that it requires
+/// (`PERF_SAMPLE_*`), one of which must be recorded.
+macro_rules! script_fields {
+    ($($field:ident = $name:literal $(, needs $needs:expr)?;)+) => {
+        /// An output field, with perf's name.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[allow(missing_docs, reason = "perf's names")]
+        pub enum ScriptField {
+            $($field,)+
+        }
+
+        impl ScriptField {
+            /// All fields.
+            pub const ALL: &[Self] = &[$(Self::$field),+];
+
+            /// Returns perf's name.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$field => $name,)+
+                }
+            }
+
+            /// Returns the sample fields one of which the field requires; `None` if it requires none.
+            pub(crate) fn needs(self) -> Option<u64> {
+                match self {
+                    $(Self::$field => [$($needs)?].first().copied(),)+
+                }
+            }
+        }
+    };
 }
 
-/// All fields and their names.
-pub(crate) const FIELDS: [(&str, ScriptField); 45] = [
-    ("comm", ScriptField::Comm),
-    ("pid", ScriptField::Pid),
-    ("tid", ScriptField::Tid),
-    ("cpu", ScriptField::Cpu),
-    ("time", ScriptField::Time),
-    ("event", ScriptField::Event),
-    ("period", ScriptField::Period),
-    ("trace", ScriptField::Trace),
-    ("ip", ScriptField::Ip),
-    ("sym", ScriptField::Sym),
-    ("symoff", ScriptField::SymOff),
-    ("dso", ScriptField::Dso),
-    ("addr", ScriptField::Addr),
-    ("srcline", ScriptField::SrcLine),
-    ("weight", ScriptField::Weight),
-    ("phys_addr", ScriptField::PhysAddr),
-    ("misc", ScriptField::Misc),
-    ("uregs", ScriptField::UserRegs),
-    ("iregs", ScriptField::IntrRegs),
-    ("brstack", ScriptField::BrStack),
-    ("brstacksym", ScriptField::BrStackSym),
-    ("brstackoff", ScriptField::BrStackOff),
-    ("data_src", ScriptField::DataSrc),
-    ("data_page_size", ScriptField::DataPageSize),
-    ("code_page_size", ScriptField::CodePageSize),
-    ("ins_lat", ScriptField::InsLat),
-    ("flags", ScriptField::Flags),
-    ("synth", ScriptField::Synth),
-    ("bpf-output", ScriptField::BpfOutput),
-    ("srccode", ScriptField::SrcCode),
-    ("cgroup", ScriptField::Cgroup),
-    ("ipc", ScriptField::Ipc),
-    ("callindent", ScriptField::CallIndent),
-    ("tod", ScriptField::Tod),
-    ("stream_id", ScriptField::StreamId),
-    ("dsoff", ScriptField::DsOff),
+script_fields! {
+    Comm = "comm";
+    Pid = "pid", needs sample_type::TID;
+    Tid = "tid", needs sample_type::TID;
+    Cpu = "cpu", needs sample_type::CPU;
+    Time = "time", needs sample_type::TIME;
+    Event = "event";
+    Period = "period";
+    Trace = "trace";
+    Ip = "ip";
+    Sym = "sym";
+    SymOff = "symoff";
+    Dso = "dso";
+    Addr = "addr", needs sample_type::ADDR;
+    SrcLine = "srcline";
+    Weight = "weight", needs sample_type::WEIGHT | sample_type::WEIGHT_STRUCT;
+    PhysAddr = "phys_addr", needs sample_type::PHYS_ADDR;
+    Misc = "misc";
+    UserRegs = "uregs", needs sample_type::REGS_USER;
+    IntrRegs = "iregs", needs sample_type::REGS_INTR;
+    BrStack = "brstack", needs sample_type::BRANCH_STACK;
+    BrStackSym = "brstacksym", needs sample_type::BRANCH_STACK;
+    BrStackOff = "brstackoff", needs sample_type::BRANCH_STACK;
+    DataSrc = "data_src", needs sample_type::DATA_SRC;
+    DataPageSize = "data_page_size", needs sample_type::DATA_PAGE_SIZE;
+    CodePageSize = "code_page_size", needs sample_type::CODE_PAGE_SIZE;
+    InsLat = "ins_lat", needs sample_type::WEIGHT_STRUCT;
+    Flags = "flags";
+    Synth = "synth";
+    BpfOutput = "bpf-output";
+    SrcCode = "srccode";
+    Cgroup = "cgroup", needs sample_type::CGROUP;
+    Ipc = "ipc";
+    CallIndent = "callindent";
+    Tod = "tod", needs sample_type::TIME;
+    StreamId = "stream_id", needs sample_type::STREAM_ID;
+    DsOff = "dsoff";
     // Fields for guest samples. They are always empty, because no recording that pmc reads contains samples
     // of guests.
-    ("machine_pid", ScriptField::MachinePid),
-    ("vcpu", ScriptField::Vcpu),
-    ("insn", ScriptField::Insn),
-    ("insnlen", ScriptField::InsnLen),
-    ("disasm", ScriptField::Disasm),
-    ("retire_lat", ScriptField::RetireLat),
-    ("brstackinsn", ScriptField::BrStackInsn),
-    ("brstackinsnlen", ScriptField::BrStackInsnLen),
-    ("brstackdisasm", ScriptField::BrStackDisasm),
-];
+    MachinePid = "machine_pid";
+    Vcpu = "vcpu";
+    Insn = "insn";
+    InsnLen = "insnlen";
+    Disasm = "disasm";
+    RetireLat = "retire_lat", needs sample_type::WEIGHT_STRUCT;
+    BrStackInsn = "brstackinsn", needs sample_type::BRANCH_STACK;
+    BrStackInsnLen = "brstackinsnlen", needs sample_type::BRANCH_STACK;
+    BrStackDisasm = "brstackdisasm", needs sample_type::BRANCH_STACK;
+}
+
+// A set of fields has a bit for each.
+const _: () = assert!(ScriptField::ALL.len() <= 64);
 
 /// Fields that show the code between branches.
 pub const BLOCK_FIELDS: [ScriptField; 3] =

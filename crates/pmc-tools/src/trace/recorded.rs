@@ -105,7 +105,7 @@ fn recorded_with_stacks(
 
 fn sample(feed: &mut SyscallFeed, span: &mut EventSpan, entry: &ScriptEntry<'_>) -> Option<TracedCall> {
     let (time, payload) = (entry.time.unwrap_or(0), entry.payload?);
-    let registers = entry.user_regs.map(|registers| registers.abi);
+    let registers = entry.parts.user_regs.map(|registers| registers.abi);
     let thread = Thread { pid: entry.pid?, tid: entry.tid? };
     span.add(time);
     let sample = EventPayload { event: entry.event, payload, registers };

@@ -11,6 +11,7 @@
 //!   deep  25485   1042.424169: PERF_RECORD_COMM exec: deep:1/1      <- records
 //! ```
 
+mod columns;
 pub mod counts;
 mod digits;
 mod dump;
@@ -21,8 +22,9 @@ mod places;
 mod records;
 
 use std::io::{self, Write};
+use std::sync::Arc;
 
-use digits::{decimal, padded, signed};
+use columns::{COLUMNS, ColumnText, START};
 pub use dump::{record as dump_record, torn as dump_torn};
 pub use json::omitted as omitted_json;
 pub use parts::ReadSource;
@@ -94,14 +96,18 @@ pub struct ScriptWriter<'a> {
     layout: &'a ScriptLayout,
     places: &'a AddressFunctions,
     lines: AddressLines,
-    /// For each event, the index of its field selection in `lines`.
+    /// For each event, the index of its field selection in `lines` and `texts`.
     choices: Vec<usize>,
+    /// For each field selection, the columns to write.
+    texts: Vec<Arc<[ColumnText]>>,
     events: Vec<String>,
     width: usize,
     out: Vec<u8>,
     first: Option<u64>,
     before: Option<u64>,
     data_src_width: usize,
+    /// The kind of the record that is being written, unless it is a sample.
+    kind: Option<u32>,
     code: parts::SourceCode<'a>,
 }
 
@@ -118,9 +124,14 @@ impl<'a> ScriptWriter<'a> {
             })
         };
         let choices = layout.fields.iter().map(choice).collect();
+        let texts_of = |fields: &ScriptFields| {
+            let shown = COLUMNS.iter().filter(|column| fields.has(column.field));
+            shown.filter_map(|column| column.text).collect()
+        };
         Self {
             layout,
             places,
+            texts: distinct.iter().map(texts_of).collect(),
             lines: AddressLines::new(distinct, places, layout),
             choices,
             events,
@@ -129,6 +140,7 @@ impl<'a> ScriptWriter<'a> {
             first: None,
             before: None,
             data_src_width: 0,
+            kind: None,
             code: parts::SourceCode::new(read_source),
         }
     }
@@ -163,7 +175,7 @@ impl<'a> ScriptWriter<'a> {
             self.out.extend(b"PERF_RECORD_FINISHED_ROUND\n");
         } else {
             let fields = self.layout.fields.get(entry.event).copied().unwrap_or_default();
-            self.start(entry, fields, Some(kind));
+            self.start(entry, fields, kind);
             records::text(&mut self.out, kind, entry.misc, record);
             if let (Record::Read(_), Some(count)) = (record, entry.period) {
                 self.out.pop();
@@ -219,88 +231,28 @@ impl<'a> ScriptWriter<'a> {
         if fields.is_empty() {
             return;
         }
-        let has = |field| fields.has(field);
-        self.start(entry, fields, None);
-        if let Some(period) = entry.period.filter(|_| has(ScriptField::Period)) {
-            decimal(&mut self.out, period, 10, b' ');
-            self.out.push(b' ');
+        for text in self.texts[self.choices[entry.event]].clone().iter() {
+            text(self, entry, fields);
         }
-        if has(ScriptField::Event) {
-            padded(&mut self.out, self.events[entry.event].as_bytes(), self.width, b' ');
-            self.out.extend(b": ");
-        }
-        if has(ScriptField::Flags) {
-            // Leave the flags blank: they come from instruction traces, which pmc does not read.
-            self.out.resize(self.out.len() + parts::FLAGS, b' ');
-        }
-        if let Some(trace) = entry.trace.filter(|_| has(ScriptField::Trace)) {
-            self.out.extend_from_slice(clean(trace).as_bytes());
-        }
-        self.before_places(entry, fields);
-        if has(ScriptField::Ip) || has(ScriptField::Sym) && !has(ScriptField::Addr) {
-            self.places(entry, fields);
-        }
-        self.behind_places(entry, fields);
         self.out.push(b'\n');
-        if has(ScriptField::SrcCode)
+        if fields.has(ScriptField::SrcCode)
             && let Some(place) = entry.places.first().and_then(|number| self.places.at(*number).first())
         {
             self.code.print(&mut self.out, entry.tid, place);
         }
     }
 
-    /// Writes process, thread, CPU and time.
-    fn start(&mut self, entry: &ScriptEntry<'_>, fields: ScriptFields, kind: Option<u32>) {
-        let has = |field| fields.has(field);
-        if has(ScriptField::Comm) {
-            let comm = clean(entry.comm);
-            if has(ScriptField::Ip) && self.layout.has_chains {
-                self.out.extend_from_slice(comm.as_bytes());
-            } else {
-                padded(&mut self.out, comm.as_bytes(), 16, b' ');
+    /// Writes the columns at the start of the line for a record other than a sample.
+    fn start(&mut self, entry: &ScriptEntry<'_>, fields: ScriptFields, kind: u32) {
+        self.kind = Some(kind);
+        for column in &COLUMNS {
+            if let Some(text) =
+                column.text.filter(|_| START.contains(&column.field) && fields.has(column.field))
+            {
+                text(self, entry, fields);
             }
-            self.out.push(b' ');
         }
-        match (entry.pid.filter(|_| has(ScriptField::Pid)), entry.tid.filter(|_| has(ScriptField::Tid))) {
-            (Some(pid), Some(tid)) => {
-                signed(&mut self.out, pid, 5);
-                self.out.push(b'/');
-                let start = self.out.len();
-                signed(&mut self.out, tid, 0);
-                let used = self.out.len() - start;
-                self.out.resize(self.out.len() + 5usize.saturating_sub(used) + 1, b' ');
-            }
-            (Some(id), None) | (None, Some(id)) => {
-                signed(&mut self.out, id, 5);
-                self.out.push(b' ');
-            }
-            (None, None) => {}
-        }
-        if let Some(cpu) = entry.cpu.filter(|_| has(ScriptField::Cpu)) {
-            self.out.push(b'[');
-            decimal(&mut self.out, cpu.into(), 3, b'0');
-            self.out.extend(b"] ");
-        }
-        if has(ScriptField::Misc) {
-            self.misc(entry.misc, kind);
-        }
-        if has(ScriptField::Tod)
-            && let Some((time, offset)) = entry.time.zip(self.layout.wall)
-        {
-            parts::time_of_day(&mut self.out, time, offset, self.layout.nanoseconds);
-        }
-        if let Some(time) = entry.time.filter(|_| has(ScriptField::Time)) {
-            let time = self.shown(time);
-            let (seconds, ns) = (time / 1_000_000_000, time % 1_000_000_000);
-            decimal(&mut self.out, seconds, 5, b' ');
-            self.out.push(b'.');
-            if self.layout.nanoseconds {
-                decimal(&mut self.out, ns, 9, b'0');
-            } else {
-                decimal(&mut self.out, ns / 1000, 6, b'0');
-            }
-            self.out.extend(b": ");
-        }
+        self.kind = None;
     }
 
     fn shown(&mut self, time: u64) -> u64 {
@@ -313,12 +265,12 @@ impl<'a> ScriptWriter<'a> {
 
     /// Writes perf's letters for a record's `misc` bits. perf tests the bits of each mode separately, so the
     /// value 3 prints `K`, `U` and `H`.
-    fn misc(&mut self, bits: u16, kind: Option<u32>) {
+    fn misc(&mut self, bits: u16) {
         use pmc_perfdata::record::kind as k;
         let start = self.out.len();
         let modes = [(1, b'K'), (2, b'U'), (3, b'H'), (4, b'G'), (5, b'g')];
         self.out.extend(modes.iter().filter(|(mode, _)| bits & mode == *mode).map(|(_, letter)| letter));
-        match kind {
+        match self.kind {
             Some(k::MMAP | k::MMAP2) if bits & misc::MMAP_DATA != 0 => self.out.push(b'M'),
             Some(k::COMM) if bits & misc::COMM_EXEC != 0 => self.out.push(b'E'),
             Some(k::SWITCH | k::SWITCH_CPU_WIDE) if bits & misc::SWITCH_OUT != 0 => {

@@ -1,4 +1,4 @@
-//! Less common fields: data addresses, costs, registers, branches, the output of BPF programs, source lines.
+//! The text of long values: registers, branches, the output of BPF programs, source lines.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -6,13 +6,11 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::ScriptWriter;
-use super::digits::{decimal, hex, padded};
+use super::digits::{hex, padded};
 use super::places::{dso, symbol};
 use pmc_analysis::profile::script::{
-    AddressFunction, BLOCK_FIELDS, BranchEnd, BranchLine, Instruction, ScriptBranch, ScriptEntry,
-    ScriptField, ScriptFields,
+    AddressFunction, BranchEnd, BranchLine, Instruction, ScriptBranch, ScriptField, ScriptFields,
 };
-use pmc_perfdata::record::decode::page_size;
 use pmc_perfdata::record::sample::SampledRegisters;
 use pmc_symbols::symbol::source_text::SourceLines;
 use pmc_text::text::{self, clean};
@@ -22,100 +20,8 @@ use pmc_text::units::CalendarTime;
 pub(super) const FLAGS: usize = 24;
 
 impl ScriptWriter<'_> {
-    pub(super) fn before_places(&mut self, entry: &ScriptEntry<'_>, fields: ScriptFields) {
-        let has = |field| fields.has(field);
-        if let Some(addr) = entry.addr.filter(|_| has(ScriptField::Addr)) {
-            hex(&mut self.out, addr, 16);
-            let place = entry.addr_at.and_then(|number| self.places.at(number).last());
-            if entry.addr_at.is_some() {
-                let nothing = AddressFunction::default();
-                if has(ScriptField::Sym) {
-                    self.out.push(b' ');
-                    symbol(&mut self.out, place.unwrap_or(&nothing), has(ScriptField::SymOff));
-                }
-                if has(ScriptField::Dso) {
-                    self.out.push(b' ');
-                    dso(&mut self.out, place);
-                }
-            }
-        }
-        if let Some(source) = entry.data_src.filter(|_| has(ScriptField::DataSrc)) {
-            let text = format!("{:16x} {}", source.0, source.in_perfs_words());
-            // As in perf, pad to the widest value so far.
-            self.data_src_width = self.data_src_width.max(text.len());
-            let _ = write!(self.out, "{text:<0$}", self.data_src_width);
-        }
-        if let Some(weight) = entry.weight {
-            if has(ScriptField::Weight) {
-                decimal(&mut self.out, weight.value(), 16, b' ');
-            }
-            let latencies = weight.more().map(|(latency, retire)| [latency, retire]).unwrap_or_default();
-            for (field, latency) in [ScriptField::InsLat, ScriptField::RetireLat].into_iter().zip(latencies) {
-                if has(field) {
-                    decimal(&mut self.out, latency.into(), 16, b' ');
-                }
-            }
-        }
-    }
-
-    pub(super) fn behind_places(&mut self, entry: &ScriptEntry<'_>, fields: ScriptFields) {
-        let has = |field| fields.has(field);
-        for (field, registers) in
-            [(ScriptField::IntrRegs, entry.intr_regs), (ScriptField::UserRegs, entry.user_regs)]
-        {
-            if let Some(registers) = registers.filter(|_| has(field)) {
-                self.registers(&registers);
-            }
-        }
-        if has(ScriptField::BrStack) || has(ScriptField::BrStackOff) && !has(ScriptField::BrStackSym) {
-            for branch in entry.branches {
-                self.branch(branch, fields);
-            }
-        } else if has(ScriptField::BrStackSym) {
-            for branch in entry.branches {
-                self.named_branch(branch, fields);
-            }
-        }
-        if let Some(bytes) = entry.bpf.filter(|_| has(ScriptField::BpfOutput)) {
-            bpf_output(&mut self.out, bytes);
-        }
-        self.instruction(entry.instruction, fields);
-        if fields.has_any(&BLOCK_FIELDS) && !entry.branches.is_empty() {
-            self.blocks(entry.blocks, fields);
-        }
-        if let Some(addr) = entry.phys_addr.filter(|_| has(ScriptField::PhysAddr)) {
-            hex(&mut self.out, addr, 16);
-        }
-        for (field, size) in
-            [(ScriptField::DataPageSize, entry.data_page), (ScriptField::CodePageSize, entry.code_page)]
-        {
-            if let Some(size) = size.filter(|_| has(field)) {
-                let _ = write!(self.out, " {}", page_size(size));
-            }
-        }
-        if let Some(id) = entry.stream_id.filter(|_| has(ScriptField::StreamId)) {
-            let _ = write!(self.out, " {id}");
-        }
-        if let Some(path) = entry.cgroup.filter(|_| has(ScriptField::Cgroup)) {
-            let _ = write!(self.out, " {}", clean(path));
-        }
-    }
-
-    fn instruction(&mut self, instruction: Option<&Instruction>, fields: ScriptFields) {
-        if fields.has(ScriptField::InsnLen) {
-            let _ = write!(self.out, " ilen: {}", instruction.map_or(0, |found| found.bytes.len()));
-        }
-        let Some(instruction) = instruction else { return };
-        if fields.has(ScriptField::Insn) {
-            let _ = write!(self.out, " insn: {}", text::hex(&instruction.bytes, " "));
-        }
-        if fields.has(ScriptField::Disasm) {
-            let _ = write!(self.out, "\t\t{}", clean(&disassembly(instruction)));
-        }
-    }
-
     /// Writes the code between branches.
-    fn blocks(&mut self, lines: &[BranchLine], fields: ScriptFields) {
+    pub(super) fn blocks(&mut self, lines: &[BranchLine], fields: ScriptFields) {
         self.out.push(b'\n');
         for line in lines {
             let _ = match line {
@@ -146,7 +52,7 @@ impl ScriptWriter<'_> {
         }
     }
 
-    fn registers(&mut self, registers: &SampledRegisters<'_>) {
+    pub(super) fn registers(&mut self, registers: &SampledRegisters<'_>) {
         let _ = write!(self.out, " ABI:{} ", registers.abi);
         let numbers = (0..64).filter(|number| registers.mask >> number & 1 == 1);
         for (number, value) in numbers.zip(registers.values.iter()) {
@@ -155,7 +61,7 @@ impl ScriptWriter<'_> {
         }
     }
 
-    fn branch(&mut self, branch: &ScriptBranch, fields: ScriptFields) {
+    pub(super) fn branch(&mut self, branch: &ScriptBranch, fields: ScriptFields) {
         // perf prints the file offset only if it could not read the file.
         let wants_offset = fields.has(ScriptField::BrStackOff);
         let end = |out: &mut Vec<u8>, address: u64, place: Option<&AddressFunction>| {
@@ -174,7 +80,7 @@ impl ScriptWriter<'_> {
         self.flags(branch);
     }
 
-    fn named_branch(&mut self, branch: &ScriptBranch, fields: ScriptFields) {
+    pub(super) fn named_branch(&mut self, branch: &ScriptBranch, fields: ScriptFields) {
         let nothing = AddressFunction::default();
         let (from, to) = (self.places.at(branch.from_at).last(), self.places.at(branch.to_at).last());
         for (place, behind) in [(from, b"/".as_slice()), (to, b"")] {
@@ -260,7 +166,7 @@ pub(super) fn time_of_day(out: &mut Vec<u8>, time: u64, offset: i64, nanoseconds
 }
 
 /// Writes eight bytes per line, then all bytes as a string if they are text.
-fn bpf_output(out: &mut Vec<u8>, bytes: &[u8]) {
+pub(super) fn bpf_output(out: &mut Vec<u8>, bytes: &[u8]) {
     const WIDE: usize = 8;
     out.push(b'\n');
     let printable = |byte: u8| byte.is_ascii_graphic() || byte == b' ';

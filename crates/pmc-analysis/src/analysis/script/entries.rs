@@ -15,7 +15,6 @@ use crate::session::location::SampledAddress;
 use crate::session::order::SampleUnwinding;
 use crate::session::samples::{ChainCompleter, Readings};
 use crate::session::{CommId, Session, Timestamp, location, order};
-use pmc_perfdata::record::decode::DataSource;
 use pmc_perfdata::record::{self, RawRecord, Record, Sample, SampleParts, Thread};
 use pmc_sys::abi::attr::kind;
 use pmc_sys::abi::generic::{BPF_OUTPUT, MAJOR_FAULTS, MINOR_FAULTS, PAGE_FAULTS};
@@ -25,18 +24,20 @@ use pmc_sys::error::Result;
 /// Software events whose address is a data address: all page-fault events, but not the alignment-fault event.
 const FAULTS: [u64; 3] = [PAGE_FAULTS, MINOR_FAULTS, MAJOR_FAULTS];
 
-/// Sample fields that can be read only by parsing the whole sample.
-const LATE: u64 = sample_type::RAW
-    | sample_type::WEIGHT
-    | sample_type::WEIGHT_STRUCT
-    | sample_type::DATA_SRC
-    | sample_type::PHYS_ADDR
-    | sample_type::DATA_PAGE_SIZE
-    | sample_type::CODE_PAGE_SIZE
-    | sample_type::CGROUP
-    | sample_type::REGS_USER
-    | sample_type::REGS_INTR
-    | sample_type::BRANCH_STACK;
+/// The sample fields that are available without parsing the whole sample.
+const EARLY: u64 = sample_type::IDENTIFIER
+    | sample_type::IP
+    | sample_type::TID
+    | sample_type::TIME
+    | sample_type::ADDR
+    | sample_type::ID
+    | sample_type::STREAM_ID
+    | sample_type::CPU
+    | sample_type::PERIOD
+    | sample_type::READ
+    | sample_type::CALLCHAIN
+    | sample_type::STACK_USER
+    | sample_type::AUX;
 
 impl NamedRecording<'_> {
     /// Visits all requested samples and records in time order.
@@ -193,7 +194,7 @@ impl ScriptEntryBuilder<'_> {
                 return Ok(());
             }
         }
-        let parts = if sample_type & LATE != 0 { sample.parts() } else { None }.unwrap_or_default();
+        let parts = if sample_type & !EARLY != 0 { sample.parts() } else { None }.unwrap_or_default();
         self.find_branches(&parts, who, timestamp);
         let comm = comm.and_then(|comm| self.names.named(comm.0));
         let comm = comm.unwrap_or_else(|| format!(":{}", who.tid).into());
@@ -224,15 +225,9 @@ impl ScriptEntryBuilder<'_> {
             misc: raw.misc,
             addr: sample.addr(),
             addr_at,
-            weight: parts.weight,
-            data_src: parts.data_src.map(DataSource),
-            phys_addr: parts.phys_addr,
+            parts,
             stream_id: sample.stream_id(),
-            data_page: parts.data_page_size,
-            code_page: parts.code_page_size,
             cgroup: cgroup.as_deref(),
-            user_regs: parts.user_regs,
-            intr_regs: parts.intr_regs,
             branches: &self.branches,
             trace: has_trace.then_some(&self.trace),
             trace_fields: trace_fields.as_deref().unwrap_or_default(),

@@ -5,8 +5,10 @@
 //!   -F sw:comm,ip         only these, for software      -F trace:            tracepoints are not printed
 //! ```
 
+use std::str::FromStr;
+
 use crate::analysis::warning::AnalysisWarning;
-use crate::profile::script::{BLOCK_FIELDS, FIELDS, ScriptField, ScriptFields};
+use crate::profile::script::{BLOCK_FIELDS, ScriptField, ScriptFields};
 use pmc_perfdata::perfdata::RecordedEvent;
 use pmc_sys::abi::attr::kind;
 use pmc_sys::abi::{branch_sample_type, sample_type};
@@ -28,9 +30,9 @@ const KINDS: [(&str, u32); 5] = [
     ("break", kind::BREAKPOINT),
 ];
 
-/// One `-F` option.
-#[derive(Debug, Clone)]
-struct FieldChange {
+/// A change of the default fields: the value of `-F`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldChange {
     /// The kind of event to which the change applies; `None` for all.
     kind: Option<u32>,
     /// Whether the change applies only to a kind of event that never occurs (`synth:`).
@@ -40,8 +42,10 @@ struct FieldChange {
     fields: Vec<(bool, ScriptField)>,
 }
 
-impl FieldChange {
-    fn parse(typed: &str) -> Result<Self> {
+impl FromStr for FieldChange {
+    type Err = Error;
+
+    fn from_str(typed: &str) -> Result<Self> {
         let (kind, is_void, list) = match typed.split_once(':') {
             None => (None, false, typed),
             Some(("synth", list)) => (None, true, list),
@@ -80,13 +84,13 @@ impl FieldChange {
 }
 
 fn field(name: &str) -> Result<ScriptField> {
-    if let Some((_, field)) = FIELDS.iter().find(|(known, _)| *known == name) {
+    if let Some(field) = ScriptField::ALL.iter().find(|field| field.name() == name) {
         return Ok(*field);
     }
     if let Some((_, why)) = REFUSED.iter().find(|(known, _)| *known == name) {
         return Err(Error::usage(format!("pmc has no field {name:?}")).why(*why));
     }
-    let names = || FIELDS.iter().map(|(name, _)| *name);
+    let names = || ScriptField::ALL.iter().map(|field| field.name());
     let error = Error::usage(format!("unknown field {name:?}"));
     let near = text::nearest(name, names(), 3);
     Err(match near.is_empty() {
@@ -95,46 +99,14 @@ fn field(name: &str) -> Result<ScriptField> {
     })
 }
 
-/// The sample fields that each output field requires.
-const NEEDS: [(ScriptField, u64); 23] = [
-    (ScriptField::Pid, sample_type::TID),
-    (ScriptField::Tid, sample_type::TID),
-    (ScriptField::Cpu, sample_type::CPU),
-    (ScriptField::Time, sample_type::TIME),
-    (ScriptField::Addr, sample_type::ADDR),
-    (ScriptField::Weight, sample_type::WEIGHT | sample_type::WEIGHT_STRUCT),
-    (ScriptField::InsLat, sample_type::WEIGHT_STRUCT),
-    (ScriptField::RetireLat, sample_type::WEIGHT_STRUCT),
-    (ScriptField::DataSrc, sample_type::DATA_SRC),
-    (ScriptField::PhysAddr, sample_type::PHYS_ADDR),
-    (ScriptField::DataPageSize, sample_type::DATA_PAGE_SIZE),
-    (ScriptField::CodePageSize, sample_type::CODE_PAGE_SIZE),
-    (ScriptField::UserRegs, sample_type::REGS_USER),
-    (ScriptField::IntrRegs, sample_type::REGS_INTR),
-    (ScriptField::BrStack, sample_type::BRANCH_STACK),
-    (ScriptField::BrStackSym, sample_type::BRANCH_STACK),
-    (ScriptField::BrStackOff, sample_type::BRANCH_STACK),
-    (ScriptField::BrStackInsn, sample_type::BRANCH_STACK),
-    (ScriptField::BrStackInsnLen, sample_type::BRANCH_STACK),
-    (ScriptField::BrStackDisasm, sample_type::BRANCH_STACK),
-    (ScriptField::Cgroup, sample_type::CGROUP),
-    (ScriptField::Tod, sample_type::TIME),
-    (ScriptField::StreamId, sample_type::STREAM_ID),
-];
-
-/// Returns the fields of each event: the defaults, as changed by each `-F`. With `callers`, tracepoints also
+/// Returns the fields of each event: the defaults, as changed by `changes`. With `callers`, tracepoints also
 /// show recorded call chains.
-///
-/// # Errors
-/// Fails if a field or event type is unknown.
 pub(super) fn of_events(
-    typed: &[String],
+    changes: &[FieldChange],
     callers: bool,
     events: &[RecordedEvent],
-) -> Result<Vec<ScriptFields>> {
-    let changes: Vec<FieldChange> =
-        typed.iter().map(|text| FieldChange::parse(text)).collect::<Result<_>>()?;
-    Ok(events.iter().map(|event| of_event(event, callers, &changes)).collect())
+) -> Vec<ScriptFields> {
+    events.iter().map(|event| of_event(event, callers, changes)).collect()
 }
 
 fn usual(event: &RecordedEvent, callers: bool) -> ScriptFields {
@@ -182,13 +154,14 @@ fn of_event(event: &RecordedEvent, callers: bool, changes: &[FieldChange]) -> Sc
     let sample_type = event.attr.sample_type();
     // The code between branches is known only if all branches were recorded.
     let has_all_branches = event.attr.branch_sample_type() & branch_sample_type::ANY != 0;
-    for (field, bits) in NEEDS {
+    for &field in ScriptField::ALL {
+        let Some(bits) = field.needs().filter(|_| fields.has(field)) else { continue };
         let is_recorded = sample_type & bits != 0 && (has_all_branches || !BLOCK_FIELDS.contains(&field));
-        if fields.has(field) && !is_recorded {
+        if !is_recorded {
             fields.set(field, false);
             if asked.contains(&field) {
-                let name = FIELDS.iter().find(|(_, other)| *other == field).map_or("", |(name, _)| name);
-                say::warn(AnalysisWarning::FieldMissing { event: event.name().to_string(), field: name });
+                let (event, field) = (event.name().to_string(), field.name());
+                say::warn(AnalysisWarning::FieldMissing { event, field });
             }
         }
     }

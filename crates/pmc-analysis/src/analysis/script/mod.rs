@@ -14,6 +14,7 @@ mod places;
 use std::sync::Arc;
 
 pub use dump::{DumpOrder, dump};
+pub use fields::FieldChange;
 
 use super::request::SampleSelection;
 use super::symbols::RecordingSymbols;
@@ -38,8 +39,8 @@ use pmc_sys::error::{Exit, Result};
 pub struct ScriptRequest {
     /// Which samples to include.
     pub selection: SampleSelection,
-    /// Changes to the default fields, each in the syntax of perf's `-F`.
-    pub fields: Vec<String>,
+    /// Changes to the default fields.
+    pub fields: Vec<FieldChange>,
     /// Whether to collect all recorded data regardless of the fields.
     pub everything: bool,
     /// Whether to include tracepoint fields by name.
@@ -148,7 +149,7 @@ impl<'a> NamedRecording<'a> {
         request: &'a ScriptRequest,
         progress: &dyn ProgressSink,
     ) -> Result<Self> {
-        let fields = fields::of_events(&request.fields, request.callers, session.reader.events())?;
+        let fields = fields::of_events(&request.fields, request.callers, session.reader.events());
         let wanted =
             SampleQuery { ignore_stacks: !request.callers, ..request.selection.sample_query(&session)? };
         let mut symbols = symbols_of(&session, &request.symbols)?;
