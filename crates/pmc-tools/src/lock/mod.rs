@@ -84,7 +84,7 @@ fn open(path: &Path) -> Result<Arc<Session>> {
 /// Returns the request for the records that the engines need. `fields` has the syntax of perf's `-F`.
 fn records(symbols: &SymbolOptions, fields: &str, max_stack: usize) -> ScriptRequest {
     ScriptRequest {
-        fields: vec![fields.to_owned()],
+        fields: vec![fields.parse().expect("these fields exist")],
         records: vec![kind::LOST, kind::LOST_SAMPLES],
         ..ScriptRequest::with_callers(max_stack, symbols.clone())
     }
