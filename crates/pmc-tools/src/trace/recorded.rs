@@ -46,7 +46,7 @@ pub(super) fn run(request: &TraceRequest, input: &Path) -> Result<Exit> {
 /// tasks.
 fn with_functions(max_stack: usize) -> ScriptRequest {
     ScriptRequest {
-        fields: vec!["comm,tid,time,event,ip,sym,dso".to_owned()],
+        fields: vec!["comm,tid,time,event,ip,sym,dso".parse().expect("these fields exist")],
         records: TASK_RECORDS.to_vec(),
         ..ScriptRequest::with_callers(max_stack, SymbolOptions::from_environment())
     }
