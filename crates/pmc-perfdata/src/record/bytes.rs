@@ -59,6 +59,12 @@ impl<'a> Cursor<'a> {
         self.array().map(u64::from_ne_bytes)
     }
 
+    /// Takes a count, then that many pairs of words.
+    pub fn pairs(&mut self) -> Option<RecordWords<'a>> {
+        let count = self.u64()?;
+        self.words(count.checked_mul(2)?)
+    }
+
     /// Reads the next `count` words; `None` if there are fewer.
     #[inline]
     pub fn words(&mut self, count: u64) -> Option<RecordWords<'a>> {

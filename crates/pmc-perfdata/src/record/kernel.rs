@@ -175,6 +175,12 @@ pub struct Lost {
     pub lost: u64,
 }
 
+impl Lost {
+    pub(super) fn parse(c: &mut Cursor<'_>) -> Option<Self> {
+        Some(Self { id: c.u64()?, lost: c.u64()? })
+    }
+}
+
 /// A thread's new name (`COMM`), at most 15 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Comm<'a> {
@@ -247,6 +253,12 @@ pub struct Read<'a> {
     pub values: RecordWords<'a>,
 }
 
+impl<'a> Read<'a> {
+    pub(super) fn parse(c: &mut Cursor<'a>) -> Option<Self> {
+        Some(Self { thread: Thread::parse(c)?, values: c.all_words() })
+    }
+}
+
 /// New data in the AUX area (`AUX`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Aux {
@@ -256,6 +268,12 @@ pub struct Aux {
     pub size: u64,
     /// 1 truncated, 2 overwrite, 4 partial, 8 collision.
     pub flags: u64,
+}
+
+impl Aux {
+    pub(super) fn parse(c: &mut Cursor<'_>) -> Option<Self> {
+        Some(Self { offset: c.u64()?, size: c.u64()?, flags: c.u64()? })
+    }
 }
 
 /// A context switch (`SWITCH`, `SWITCH_CPU_WIDE`).
@@ -277,6 +295,10 @@ impl Switch {
             other,
         }
     }
+
+    pub(super) fn parse(c: &mut Cursor<'_>, flags: u16) -> Option<Self> {
+        Some(Self::new(flags, Some(Thread::parse(c)?)))
+    }
 }
 
 /// A task's namespaces (`NAMESPACES`): rows of device and inode, in the order net, uts, ipc, pid, user, mnt,
@@ -291,7 +313,7 @@ pub struct Namespaces<'a> {
 
 impl<'a> Namespaces<'a> {
     pub(super) fn parse(c: &mut Cursor<'a>) -> Option<Self> {
-        Some(Self { thread: Thread::parse(c)?, links: super::pairs(c)? })
+        Some(Self { thread: Thread::parse(c)?, links: c.pairs()? })
     }
 }
 
@@ -348,6 +370,12 @@ pub struct Cgroup<'a> {
     pub id: u64,
     /// Its path in the cgroup hierarchy.
     pub path: &'a [u8],
+}
+
+impl<'a> Cgroup<'a> {
+    pub(super) fn parse(c: &mut Cursor<'a>) -> Option<Self> {
+        Some(Self { id: c.u64()?, path: c.text() })
+    }
 }
 
 /// A change of kernel text (`TEXT_POKE`).

@@ -6,7 +6,7 @@
 //! Tracepoint payloads (`RAW`) and stack copies are not converted, because only the code that reads them
 //! knows their fields.
 //!
-//! For each record type, a table lists the field widths and how to convert the rest:
+//! For each record type, the table in [`super::kind`] lists the field widths and how to convert the rest:
 //! ```text
 //! MMAP2   4 4 8 8 8  4 4 8 8  4 4   text …            | trailer: 8s, pid/tid and cpu as 4 4
 //! ID_INDEX  8  words …
@@ -14,71 +14,16 @@
 
 use super::decode::BranchFlags;
 use super::kernel::build_id;
+use super::kind::Rest;
 use super::layouts::Layouts;
 use super::sample_layout::SampleLayout;
 use super::sample_layout::{FRONT, halves_back};
 use super::{HEADER, attr, kind};
 use pmc_sys::abi::{branch_sample_type, misc, read_format, sample_type};
 
-/// The content after the fixed-width fields.
-#[derive(Clone, Copy, PartialEq)]
-enum Rest {
-    /// A string or bytes, left unchanged.
-    Keep,
-    /// `u64` words up to the end.
-    Words,
-    /// An attr, then ids.
-    Attr,
-    /// Rows of a `u64` and a 16-byte string.
-    Threads,
-    /// A set of CPUs.
-    Cpus,
-    /// According to the sample's layout.
-    Sample,
-    /// According to the type of the `EVENT_UPDATE`.
-    Update,
-}
-
-fn shape(kind: u32, flags: u16) -> (&'static [u8], Rest) {
-    match kind {
-        kind::MMAP => (&[4, 4, 8, 8, 8], Rest::Keep),
-        kind::MMAP2 if flags & misc::MMAP_BUILD_ID != 0 => {
-            // The build-id's 24 bytes stay unchanged.
-            (
-                &[
-                    4, 4, 8, 8, 8, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 4,
-                    4,
-                ],
-                Rest::Keep,
-            )
-        }
-        kind::MMAP2 => (&[4, 4, 8, 8, 8, 4, 4, 8, 8, 4, 4], Rest::Keep),
-        kind::COMM => (&[4, 4], Rest::Keep),
-        kind::EXIT | kind::FORK => (&[4, 4, 4, 4, 8], Rest::Keep),
-        kind::READ | kind::NAMESPACES => (&[4, 4], Rest::Words),
-        kind::SAMPLE => (&[], Rest::Sample),
-        kind::ITRACE_START | kind::SWITCH_CPU_WIDE => (&[4, 4], Rest::Keep),
-        kind::KSYMBOL => (&[8, 4, 2, 2], Rest::Keep),
-        kind::BPF_EVENT => (&[2, 2, 4], Rest::Keep),
-        kind::CGROUP => (&[8], Rest::Keep),
-        kind::TEXT_POKE => (&[8, 2, 2], Rest::Keep),
-        kind::LOST | kind::THROTTLE | kind::UNTHROTTLE | kind::AUX | kind::LOST_SAMPLES => (&[], Rest::Words),
-        kind::AUX_OUTPUT_HW_ID | kind::CALLCHAIN_DEFERRED => (&[], Rest::Words),
-        kind::HEADER_ATTR => (&[], Rest::Attr),
-        kind::HEADER_EVENT_TYPE | kind::HEADER_FEATURE | kind::COMPRESSED2 => (&[8], Rest::Keep),
-        kind::HEADER_TRACING_DATA | kind::HEADER_BUILD_ID => (&[4], Rest::Keep),
-        kind::ID_INDEX | kind::STAT_CONFIG | kind::STAT_ROUND => (&[], Rest::Words),
-        kind::TIME_CONV => (&[8, 8, 8, 8, 8], Rest::Keep),
-        kind::AUXTRACE_INFO => (&[4, 4], Rest::Words),
-        kind::AUXTRACE => (&[8, 8, 8, 4, 4, 4, 4], Rest::Keep),
-        kind::AUXTRACE_ERROR => (&[4, 4, 4, 4, 4, 4, 8, 8], Rest::Keep),
-        kind::THREAD_MAP => (&[8], Rest::Threads),
-        kind::CPU_MAP => (&[], Rest::Cpus),
-        kind::STAT => (&[8, 4, 4, 8, 8, 8], Rest::Keep),
-        kind::EVENT_UPDATE => (&[8, 8], Rest::Update),
-        _ => (&[], Rest::Keep),
-    }
-}
+/// Field widths of an `MMAP2` with a build-id, whose 24 bytes stay unchanged.
+const MMAP2_BY_BUILD_ID: &[u8] =
+    &[4, 4, 8, 8, 8, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 4, 4];
 
 /// Converts a header.
 pub fn header(bytes: &mut [u8; HEADER]) {
@@ -133,9 +78,13 @@ fn trailer(bytes: &mut [u8], layout: &SampleLayout) {
 }
 
 fn turn_body(body: &mut [u8], kind: u32, flags: u16, layouts: &Layouts) -> Option<()> {
+    let (mut widths, rest) = kind::shape(kind);
     // The flag may be set without a build-id.
-    let is_by_inode = kind == kind::MMAP2 && body.get(32..56).and_then(build_id).is_none();
-    let (widths, rest) = shape(kind, if is_by_inode { flags & !misc::MMAP_BUILD_ID } else { flags });
+    let has_build_id =
+        flags & misc::MMAP_BUILD_ID != 0 && body.get(32..56).is_some_and(|id| build_id(id).is_some());
+    if kind == kind::MMAP2 && has_build_id {
+        widths = MMAP2_BY_BUILD_ID;
+    }
     if rest == Rest::Sample {
         let layout = layouts.of_foreign_sample(body)?.clone();
         return sample(&mut SwapCursor::new(body), &layout);

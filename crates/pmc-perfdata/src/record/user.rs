@@ -34,6 +34,12 @@ pub struct EventType<'a> {
     pub name: &'a [u8],
 }
 
+impl<'a> EventType<'a> {
+    pub(super) fn parse(c: &mut Cursor<'a>) -> Option<Self> {
+        Some(Self { id: c.u64()?, name: c.text() })
+    }
+}
+
 /// A file's build-id (`HEADER_BUILD_ID`, and the rows of the `BUILD_ID` feature).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BuildIdRecord<'a> {
@@ -283,6 +289,12 @@ pub struct StatRound {
     pub time: u64,
 }
 
+impl StatRound {
+    pub(super) fn parse(c: &mut Cursor<'_>) -> Option<Self> {
+        Some(Self { is_final: c.u64()? == 1, time: c.u64()? })
+    }
+}
+
 /// An additional property of an event (`EVENT_UPDATE`).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EventUpdate<'a> {
@@ -363,6 +375,12 @@ pub struct HeaderFeature<'a> {
     pub feature: u64,
     /// The section's bytes, padded.
     pub data: &'a [u8],
+}
+
+impl<'a> HeaderFeature<'a> {
+    pub(super) fn parse(c: &mut Cursor<'a>) -> Option<Self> {
+        Some(Self { feature: c.u64()?, data: c.rest() })
+    }
 }
 
 /// Metadata variables of a BPF program (`BPF_METADATA`): a 512-byte name, then rows of a 64-byte key and a

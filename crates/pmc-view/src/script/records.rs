@@ -134,29 +134,7 @@ pub(super) fn text(out: &mut Vec<u8>, number: u32, flags: u16, record: &Record<'
             let mut entries = part.chain.iter().enumerate();
             entries.try_for_each(|(number, entry)| writeln!(out, "..... {number:2}: {entry:016x}"))
         }
-        Record::Sample(_)
-        | Record::HeaderAttr(_)
-        | Record::EventType(_)
-        | Record::TracingData(_)
-        | Record::BuildId(_)
-        | Record::FinishedRound
-        | Record::IdIndex(_)
-        | Record::AuxtraceInfo(_)
-        | Record::Auxtrace(_)
-        | Record::AuxtraceError(_)
-        | Record::ThreadMap(_)
-        | Record::CpuMap(_)
-        | Record::StatConfig(_)
-        | Record::Stat(_)
-        | Record::StatRound(_)
-        | Record::EventUpdate(_)
-        | Record::TimeConv(_)
-        | Record::HeaderFeature(_)
-        | Record::Compressed(_)
-        | Record::FinishedInit
-        | Record::BpfMetadata(_)
-        | Record::Schedstat(_)
-        | Record::Unknown(_) => users(out, record),
+        _ => users(out, record),
     };
 }
 
