@@ -384,8 +384,8 @@ fn run(cli: Cli, columns: Option<&Columns>) -> Result<Exit> {
         Command::Lock(typed) => pmc_tools::lock::run(typed.request(&Host::live())?),
         Command::Export(typed) => export::run(&typed.request()?),
         Command::Flamegraph(typed) => export::run(&typed.request()?),
-        Command::Evlist(typed) => evlist::run(&evlist::EvlistPlan::new(&typed)),
-        Command::BuildidList(typed) => buildid_list::run(&buildid_list::BuildidListPlan::new(&typed)),
+        Command::Evlist(typed) => evlist::run(&typed.request()),
+        Command::BuildidList(typed) => buildid_list::run(&typed.request()),
         Command::Profile(typed) => {
             let plan = profile::ProfilePlan::new(*typed, &Host::live())?;
             // Report invalid display options before the recording starts.
@@ -404,11 +404,14 @@ fn run(cli: Cli, columns: Option<&Columns>) -> Result<Exit> {
                 _ => Ok(exit),
             }
         }
-        Command::Data(typed) => data::run(&data::DataPlan::new(&typed)?),
-        Command::Inject(typed) => inject::run(&inject::InjectPlan::new(typed)?),
-        Command::BuildidCache(typed) => buildid_cache::run(&buildid_cache::BuildidCachePlan::new(typed)?),
-        Command::Symbolize(typed) => symbolize::run(&symbolize::SymbolizePlan::new(typed)?),
-        Command::Archive(typed) => archive::run(&archive::ArchivePlan::new(typed)?),
+        Command::Data(typed) => data::run(&typed.request()?),
+        Command::Inject(typed) => {
+            let (input, request) = typed.request()?;
+            inject::run(&input, &request)
+        }
+        Command::BuildidCache(typed) => buildid_cache::run(&typed.request()?),
+        Command::Symbolize(typed) => symbolize::run(&typed.request()?),
+        Command::Archive(typed) => archive::run(&typed.request()?),
         Command::Mcp(typed) => {
             let plan = mcp::McpPlan::new(&typed)?;
             with_mcp_steps(&typed.settings, |steps| mcp::run(&plan, steps))

@@ -4,27 +4,56 @@
 //! Reads each table twice: to collect the code without names, and to rewrite it. Memory depends on the number
 //! of distinct addresses, not on the number of stacks.
 
-mod plan;
-
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-pub(super) use plan::SymbolizePlan;
-
+use crate::cli::symbolize::SymbolizeArgs;
 use pmc_analysis::analysis::{ProgressSink, recording_quality};
-use pmc_command::destination::Destination;
+use pmc_command::destination::{Destination, is_standard};
 use pmc_command::progress::Bars;
 use pmc_formats::export::parquet::late_symbols::LateSymbols;
 use pmc_formats::export::parquet::tables::{SCHEMA, SCHEMA_KEY, StacksWriter, read_stacks};
-use pmc_symbols::symbol::SymbolProgress;
+use pmc_symbols::symbol::{SymbolOptions, SymbolProgress};
 use pmc_sys::error::{AdvisedOption, Error, Exit, Result, say};
+
+/// Which tables to add names to.
+#[derive(Debug)]
+pub(super) struct SymbolizeRequest {
+    /// Each table, and the file to write.
+    tables: Vec<(PathBuf, PathBuf)>,
+    symbols: SymbolOptions,
+    is_quiet: bool,
+}
+
+impl SymbolizeArgs {
+    /// # Errors
+    /// Fails if several tables have one output, or an option is invalid.
+    pub(super) fn request(self) -> Result<SymbolizeRequest> {
+        let Self { files, output, symfs, lookup, quiet } = self;
+        if output.is_some() && files.len() > 1 {
+            return Err(Error::usage("-o requires a single table"));
+        }
+        if files.iter().chain(&output).any(|path| is_standard(path)) {
+            return Err(Error::usage("pmc symbolize requires files, not standard input or output"));
+        }
+        let target = |file: PathBuf| {
+            let to = output.clone().unwrap_or_else(|| file.clone());
+            (file, to)
+        };
+        Ok(SymbolizeRequest {
+            tables: files.into_iter().map(target).collect(),
+            symbols: SymbolOptions { symfs, ..lookup.symbol_options()? },
+            is_quiet: quiet,
+        })
+    }
+}
 
 /// Runs the command.
 ///
 /// # Errors
 /// Fails if a file is not a table of stacks, or cannot be written. Files are replaced only when complete.
-pub(super) fn run(plan: &SymbolizePlan) -> Result<Exit> {
-    for (table, output) in &plan.tables {
+pub(super) fn run(request: &SymbolizeRequest) -> Result<Exit> {
+    for (table, output) in &request.tables {
         report_panics(table);
         let open =
             || File::open(table).map_err(|error| Error::io(format!("opening {}", table.display()), error));
@@ -41,7 +70,7 @@ pub(super) fn run(plan: &SymbolizePlan) -> Result<Exit> {
         let failures = {
             let meter = Bars.begin("finding names", 0);
             let at = |p: SymbolProgress| meter.at(p.done as u64, p.total as u64);
-            symbols.resolve(plan.symbols.clone(), &at)?
+            symbols.resolve(request.symbols.clone(), &at)?
         };
         let (mut added, mut missing) = (0u64, 0u64);
         let to = Destination { path: output, option: AdvisedOption::ExportFile, keeps: false };
@@ -58,7 +87,7 @@ pub(super) fn run(plan: &SymbolizePlan) -> Result<Exit> {
             .map_err(|error| Error::io(format!("rewriting {}", table.display()), error))?;
             writer.finish().map_err(written)
         })?;
-        if !plan.is_quiet {
+        if !request.is_quiet {
             say::note(summary(output, added, missing));
         }
         recording_quality::warn_of_names(failures);

@@ -2,41 +2,66 @@
 //!
 //! Connects the reader of recordings and the view.
 
-mod plan;
+use std::path::{Path, PathBuf};
 
-use std::path::Path;
-
-pub(super) use plan::BuildidListPlan;
-
+use crate::cli::buildid_list::BuildidListArgs;
 use pmc_analysis::analysis::{header, recording_quality};
+use pmc_command::input::input;
 use pmc_command::pager::PagedOutput;
 use pmc_formats::import;
 use pmc_symbols::symbol::{Image, RunningKernel, elf};
 use pmc_sys::error::{Error, Exit, Result};
 use pmc_text::text::hex;
 
+/// The source of the build IDs.
+pub(super) enum BuildidListRequest {
+    /// The running kernel.
+    Kernel,
+    /// The running kernel and its modules, with their addresses.
+    KernelMaps,
+    /// The files of a recording, or a single program or library.
+    File {
+        path: PathBuf,
+        /// Whether to list only files with samples.
+        with_hits: bool,
+    },
+}
+
+impl BuildidListArgs {
+    pub(super) fn request(&self) -> BuildidListRequest {
+        if self.kernel {
+            return BuildidListRequest::Kernel;
+        }
+        if self.kernel_maps {
+            return BuildidListRequest::KernelMaps;
+        }
+        let path = input(self.file.as_ref().or(self.input.as_ref()));
+        BuildidListRequest::File { path, with_hits: self.with_hits }
+    }
+}
+
 /// Runs the command.
 ///
 /// # Errors
 /// Fails if a file cannot be read or has no build ID, or a write fails.
-pub(super) fn run(plan: &BuildidListPlan) -> Result<Exit> {
+pub(super) fn run(request: &BuildidListRequest) -> Result<Exit> {
     let mut out = PagedOutput::open();
-    let rows = match plan {
-        BuildidListPlan::KernelMaps => {
+    let rows = match request {
+        BuildidListRequest::KernelMaps => {
             let maps = RunningKernel::live().maps().map_err(|error| {
                 Error::new(format!("looking up the kernel: {error}"))
                     .try_this("run as root; -k needs no address")
             })?;
             return written(pmc_view::listings::kernel_maps(&mut out, &maps).and_then(|()| out.finish()));
         }
-        BuildidListPlan::Kernel => {
+        BuildidListRequest::Kernel => {
             let id = RunningKernel::live().build_id().ok_or_else(|| {
                 Error::new("the running kernel's build-id is not available")
                     .why("/sys/kernel/notes is unreadable or has no build-id")
             })?;
             vec![(hex(id.bytes(), ""), String::new())]
         }
-        BuildidListPlan::File { path, with_hits } => match of_program(path) {
+        BuildidListRequest::File { path, with_hits } => match of_program(path) {
             Some(id) => vec![(id?, String::new())],
             None => {
                 let reader = import::open_recording(path, "build-ids")?;

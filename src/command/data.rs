@@ -1,36 +1,40 @@
-//! Converts the parsed options of `pmc data convert` into a plan.
+//! `pmc data convert`: opens a recording, symbolizes and sorts its samples, and writes one JSON document.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::cli::data::{DataArgs, DataCommand};
+use pmc_analysis::analysis::header;
 use pmc_analysis::analysis::request::{MAX_STACK, SampleSelection};
-use pmc_analysis::analysis::script::ScriptRequest;
+use pmc_analysis::analysis::script::{NamedRecording, ScriptLine, ScriptRequest};
+use pmc_analysis::session::Session;
 use pmc_command::destination::Destination;
 use pmc_command::input::input;
+use pmc_command::progress::Bars;
+use pmc_formats::import;
 use pmc_perfdata::perfdata::Reader;
 use pmc_perfdata::perfdata::feature::ClockData;
 use pmc_symbols::symbol::SymbolOptions;
-use pmc_sys::error::{AdvisedOption, Error, Result};
+use pmc_sys::error::{AdvisedOption, Error, Exit, Result};
+use pmc_view::script::perf_json;
 
-/// Settings of `pmc data convert`.
+/// What to convert.
 #[derive(Debug)]
-pub(in crate::command) struct DataPlan {
-    pub(super) input: PathBuf,
+pub(super) struct DataRequest {
+    input: PathBuf,
     /// The output file; `-` is standard output.
-    pub(super) output: PathBuf,
+    output: PathBuf,
     /// Whether to refuse to overwrite an existing file.
     keeps: bool,
-    pub(super) time_of_day: bool,
-    pub(super) request: ScriptRequest,
+    time_of_day: bool,
+    samples: ScriptRequest,
 }
 
-impl DataPlan {
-    /// Converts the parsed options.
-    ///
+impl DataArgs {
     /// # Errors
     /// Fails if no format is requested, or the format is not supported.
-    pub(in crate::command) fn new(typed: &DataArgs) -> Result<Self> {
-        let DataCommand::Convert(typed) = &typed.command;
+    pub(super) fn request(self) -> Result<DataRequest> {
+        let DataCommand::Convert(typed) = self.command;
         if typed.to_ctf.is_some() {
             return Err(Error::usage("pmc data convert has no --to-ctf")
                 .why("it does not support the Common Trace Format")
@@ -41,15 +45,15 @@ impl DataPlan {
                 .why("perf's JSON format contains only samples")
                 .try_this("pmc script --json --show-task-events --show-mmap-events"));
         }
-        let Some(output) = &typed.to_json else {
+        let Some(output) = typed.to_json else {
             return Err(Error::usage("pmc data convert: missing output format").try_this("--to-json FILE"));
         };
-        let plan = Self {
+        let request = DataRequest {
             input: input(typed.input.as_ref()),
-            output: output.clone(),
+            output,
             keeps: !typed.force,
             time_of_day: typed.tod,
-            request: ScriptRequest {
+            samples: ScriptRequest {
                 selection: SampleSelection { time: typed.time, ..SampleSelection::default() },
                 fields: vec!["+ip,+sym,+dso".parse()?],
                 trace_fields: true,
@@ -58,12 +62,14 @@ impl DataPlan {
                 ..ScriptRequest::with_callers(MAX_STACK, SymbolOptions::from_environment())
             },
         };
-        plan.destination().is_not(&plan.input)?;
-        Ok(plan)
+        request.destination().is_not(&request.input)?;
+        Ok(request)
     }
+}
 
+impl DataRequest {
     /// Returns where to write the document.
-    pub(super) fn destination(&self) -> Destination<'_> {
+    fn destination(&self) -> Destination<'_> {
         Destination { path: &self.output, option: AdvisedOption::Named("--to-json"), keeps: self.keeps }
     }
 }
@@ -72,7 +78,7 @@ impl DataPlan {
 ///
 /// # Errors
 /// Fails if the recording does not contain this offset.
-pub(super) fn time_of_day(reader: &Reader) -> Result<i64> {
+fn time_of_day(reader: &Reader) -> Result<i64> {
     let clock = reader.features().clock_data.as_ref();
     let shift = clock.map(ClockData::to_wall_ns);
     shift.ok_or_else(|| {
@@ -80,4 +86,29 @@ pub(super) fn time_of_day(reader: &Reader) -> Result<i64> {
             .why("its recorder did not store one, as perf record without -k")
             .try_this("pmc record, or perf record -k mono")
     })
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Fails if the recording cannot be read, or the document cannot be written.
+pub(super) fn run(request: &DataRequest) -> Result<Exit> {
+    let session = Arc::new(Session::open(import::open(&request.input)?)?);
+    let shift = if request.time_of_day { time_of_day(&session.reader)? } else { 0 };
+    let script = NamedRecording::load(session.clone(), &request.samples, &Bars)?;
+    let facts = header::for_conversion(&session.reader);
+    let written = |error| Error::output(request.output.display(), error);
+    request.destination().write(|out| {
+        perf_json::begin(out, &facts).map_err(written)?;
+        let mut is_first = true;
+        script.entries(&mut |line| match line {
+            ScriptLine::Sample(entry) => {
+                let first = std::mem::take(&mut is_first);
+                perf_json::sample(out, entry, script.places(), shift, first).map_err(written)
+            }
+            _ => Ok(()),
+        })?;
+        perf_json::end(out).map_err(written)
+    })?;
+    Ok(script.warn())
 }
