@@ -77,12 +77,13 @@ impl FromStr for ServerUrl {
             return refuse("the URL must not have a query or a fragment");
         }
         let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-        if authority.is_empty() || authority.starts_with(':') {
+        let has_user = authority.contains('@');
+        if authority.is_empty() || authority.starts_with(':') && !has_user {
             return refuse("the URL has no host");
         }
         let (authority, path) = (authority.to_owned(), path.trim_end_matches('/').to_owned());
         let url = Self { is_encrypted, authority, path };
-        if url.port().is_none() {
+        if url.port().is_none() && !has_user {
             return refuse("invalid port");
         }
         Ok(url)
