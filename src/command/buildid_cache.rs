@@ -78,7 +78,7 @@ pub(super) fn run(request: &BuildidCacheRequest) -> Result<Exit> {
     })?;
     let mut exit = Exit::Done;
     for step in &request.steps {
-        match done(step, plan, &cache) {
+        match done(step, request, &cache) {
             Ok(said) if request.says => said.iter().for_each(say::note),
             Ok(_) => {}
             Err(error) if error.is_quiet() => return Err(error),
@@ -96,7 +96,7 @@ fn done(step: &CacheStep, request: &BuildidCacheRequest, cache: &BuildIdCache) -
     let line = |what: &str, id: BuildId, path: &Path| vec![format!("{what} {id} {}", path.display())];
     match step {
         CacheStep::Add(path) | CacheStep::Update(path) => {
-            let (module, id) = module(path, plan)?;
+            let (module, id) = module(path, request)?;
             if let (CacheStep::Update(_), Some(entry)) = (step, cache.of(id)) {
                 cache.remove(&entry)?;
             }
