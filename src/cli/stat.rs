@@ -16,7 +16,7 @@ use pmc_analysis::profile::metrics::library::UserMetric;
 use pmc_command::input;
 use pmc_command::plan::{self, duration};
 use pmc_command::sampling_options::{self, ProcessSelector, TargetArgs, overridden, pfm_events};
-use pmc_command::values;
+use pmc_command::values::{self, one_of};
 use pmc_command::warning::CommandWarning;
 use pmc_events::counter::Levels;
 use pmc_events::counter::metric_events::MetricEventGrouping;
@@ -338,14 +338,15 @@ pub(crate) struct CountArgs {
         long = "cgroup",
         value_name = "NAME,…",
         conflicts_with = "for_each_cgroup",
+        value_parser = cgroups_in_order,
         help_heading = "Targets",
         hide_short_help = true
     )]
-    pub(crate) cgroups: Option<String>,
+    pub(crate) cgroups: Option<CgroupChoice>,
 
     /// Count every event in each of these cgroups
-    #[arg(long, value_name = "NAME,…", help_heading = "Targets", hide_short_help = true)]
-    pub(crate) for_each_cgroup: Option<String>,
+    #[arg(long, value_name = "NAME,…", value_parser = each_cgroup, help_heading = "Targets", hide_short_help = true)]
+    pub(crate) for_each_cgroup: Option<CgroupChoice>,
 
     /// Count in user mode only
     #[arg(long, conflicts_with = "all_kernel", help_heading = "Events", hide_short_help = true)]
@@ -433,12 +434,12 @@ pub(crate) struct CountArgs {
     /// With --vs: exit with status 1 if this condition holds, such as 'worse > 3% and p < 0.01', and with
     /// status 2 if the runs cannot tell
     #[arg(long, value_name = "CONDITION", requires = "vs", help_heading = "Runs")]
-    pub(crate) fail_if: Option<String>,
+    pub(crate) fail_if: Option<GateCondition>,
 
     /// With --fail-if, print the answer as annotations and a step summary for GitHub Actions, or as a JUnit
     /// report
-    #[arg(long, value_name = "CI", value_parser = ["github", "junit"], requires = "fail_if", conflicts_with_all = ["json", "field_separator"], help_heading = "Runs", hide_short_help = true)]
-    pub(crate) format: Option<String>,
+    #[arg(long, value_name = "CI", value_parser = one_of(CiFormat::WORDS), requires = "fail_if", conflicts_with_all = ["json", "field_separator"], help_heading = "Runs", hide_short_help = true)]
+    pub(crate) format: Option<CiFormat>,
 
     /// Show the command's output in every run of -r, --vs and --exact, not only in the first
     #[arg(long, help_heading = "Runs", hide_short_help = true)]
@@ -481,7 +482,7 @@ impl StatArgs {
             interval_clear: counted.interval_clear,
             table: counted.table,
             listen: counted.listen.clone(),
-            ci: counted.format.as_deref().and_then(CiFormat::named),
+            ci: counted.format,
             ..layout(&shown, to)?
         };
         Ok((counted.request(shown, host)?, layout))
@@ -523,7 +524,7 @@ impl StatRecordArgs {
             interval_clear: counted.interval_clear,
             table: counted.table,
             listen: counted.listen.clone(),
-            ci: counted.format.as_deref().and_then(CiFormat::named),
+            ci: counted.format,
             ..layout(&shown, OutputFileArgs { output: None, append: false })?
         };
         Ok((StatRequest { recording: Some(output), ..counted.request(shown, host)? }, layout))
@@ -622,7 +623,6 @@ impl CountArgs {
             scope = sampling_options::whole_machine(host)?;
             warning = Some(CommandWarning::WholeMachine);
         }
-        let cgroups = self.cgroup_choice()?;
         let aggregation = self.parts()?.unwrap_or_else(|| shown.aggregation());
         self.check(&shown, &scope, aggregation)?;
         let delay = self.delay.unwrap_or_default();
@@ -649,7 +649,7 @@ impl CountArgs {
             },
             scope,
             is_whole_machine: self.cpus.is_none(),
-            cgroups,
+            cgroups: self.cgroups.or(self.for_each_cgroup).unwrap_or_default(),
             levels: match (self.all_user, self.all_kernel) {
                 (true, _) => Levels::User,
                 (_, true) => Levels::Kernel,
@@ -667,7 +667,7 @@ impl CountArgs {
                 runs: self.repeat,
                 exact: self.exact,
                 versus,
-                gate: self.fail_if.as_deref().map(str::parse::<GateCondition>).transpose()?,
+                gate: self.fail_if,
                 shows_output: self.show_output,
                 warm_ups: self.warmup,
                 sync: self.sync,
@@ -703,18 +703,6 @@ impl CountArgs {
             return Ok(MeasurementScope::AllThreads);
         }
         sampling_options::scope(self.target(), host)
-    }
-
-    fn cgroup_choice(&self) -> Result<CgroupChoice> {
-        let list = |text: &str| text.split(',').map(str::to_owned).collect::<Vec<_>>();
-        match (&self.cgroups, &self.for_each_cgroup) {
-            (Some(names), _) => Ok(CgroupChoice::InOrder(list(names))),
-            (_, Some(names)) if names.split(',').any(str::is_empty) => {
-                Err(Error::usage(format!("--for-each-cgroup {names}: a name is empty")))
-            }
-            (_, Some(names)) => Ok(CgroupChoice::Each(list(names))),
-            _ => Ok(CgroupChoice::None),
-        }
     }
 
     /// Returns the option that splits counts into parts, if there is one.
@@ -794,6 +782,20 @@ impl CountArgs {
         }
         Ok(())
     }
+}
+
+/// Parses the names of cgroups, one per event. An empty name means no cgroup.
+fn cgroups_in_order(text: &str) -> Result<CgroupChoice> {
+    Ok(CgroupChoice::InOrder(text.split(',').map(str::to_owned).collect()))
+}
+
+/// Parses the names of cgroups in which every event is counted.
+fn each_cgroup(text: &str) -> Result<CgroupChoice> {
+    let names: Vec<String> = text.split(',').map(str::to_owned).collect();
+    if names.iter().any(String::is_empty) {
+        return Err(Error::usage("a name is empty"));
+    }
+    Ok(CgroupChoice::Each(names))
 }
 
 /// Parses the separator of CSV fields: `\t` is a tab, as in perf.
