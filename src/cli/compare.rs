@@ -1,14 +1,18 @@
 //! Options of `pmc compare`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{ArgAction, Args};
 
+use pmc_analysis::profile::gate::GateCondition;
 use pmc_command::options::settings::RecordingSettings;
-use pmc_events::counter::request::sampling::{CallGraph, Rate};
-
 use pmc_analysis::profile::sampled::SortKey;
-use pmc_command::values::Limit;
+use pmc_command::values::{self, Limit, one_of};
+use pmc_events::counter::request::sampling::{CallGraph, Rate};
+use pmc_sys::error::Error;
+use pmc_text::units::S;
+use pmc_view::gate::CiFormat;
 
 /// Run two commands alternately, and show how their time, counts and functions differ.
 #[derive(Debug, Args)]
@@ -33,8 +37,8 @@ pub struct CompareArgs {
     pub(crate) repeat: Option<u32>,
 
     /// Time after which pmc adds no more runs for --fail-if
-    #[arg(long, value_name = "TIME", default_value = "60s", requires = "fail_if", conflicts_with = "repeat")]
-    pub(crate) budget: String,
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = budget, requires = "fail_if", conflicts_with = "repeat")]
+    pub(crate) budget: Duration,
 
     /// Run each command N times without counting first
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
@@ -72,12 +76,12 @@ pub struct CompareArgs {
     /// Exit with status 1 if this condition holds for the time, a count or a function, such as
     /// 'worse > 3% and p < 0.01', and with status 2 if the runs cannot tell
     #[arg(long, value_name = "CONDITION")]
-    pub(crate) fail_if: Option<String>,
+    pub(crate) fail_if: Option<GateCondition>,
 
     /// With --fail-if, print the answer as annotations and a step summary for GitHub Actions, or as a JUnit
     /// report
-    #[arg(long, value_name = "CI", value_parser = ["github", "junit"], requires = "fail_if", conflicts_with = "json")]
-    pub(crate) format: Option<String>,
+    #[arg(long, value_name = "CI", value_parser = one_of(CiFormat::WORDS), requires = "fail_if", conflicts_with = "json")]
+    pub(crate) format: Option<CiFormat>,
 
     /// Print one JSON document
     #[arg(short, long)]
@@ -86,4 +90,9 @@ pub struct CompareArgs {
     /// perf's settings for the recordings.
     #[command(flatten)]
     pub(crate) settings: RecordingSettings,
+}
+
+/// Parses a time of at least a second, which is also the default unit.
+fn budget(text: &str) -> Result<Duration, Error> {
+    values::duration(text, S, S)
 }

@@ -14,12 +14,13 @@ use pmc_analysis::profile::gate::GateCondition;
 use pmc_analysis::profile::metrics::RequestedMetrics;
 use pmc_analysis::profile::metrics::library::UserMetric;
 use pmc_command::input;
-use pmc_command::plan::{self, duration};
+use pmc_command::plan;
 use pmc_command::sampling_options::{self, ProcessSelector, TargetArgs, overridden, pfm_events};
 use pmc_command::values::{self, one_of};
 use pmc_command::warning::CommandWarning;
 use pmc_events::counter::Levels;
 use pmc_events::counter::metric_events::MetricEventGrouping;
+use pmc_events::counter::reservation::Policy;
 use pmc_recording::recording::control::ControlChannel;
 use pmc_recording::recording::plan::{Delay, MeasurementScope};
 use pmc_recording::recording::stat_request::{
@@ -28,7 +29,6 @@ use pmc_recording::recording::stat_request::{
 use pmc_sys::error::{Error, Result};
 use pmc_sys::host::{CpuList, Host};
 use pmc_text::terminal::Stream;
-use pmc_text::units::MS;
 use pmc_view::gate::CiFormat;
 use pmc_view::stat::{StatDestination, StatFormat, StatLayout};
 
@@ -397,8 +397,8 @@ pub(crate) struct CountArgs {
     pub(crate) post: Option<String>,
 
     /// Print counts at this interval, in milliseconds or with a unit (1s)
-    #[arg(short = 'I', long = "interval-print", value_name = "TIME", help_heading = "Time")]
-    pub(crate) interval: Option<String>,
+    #[arg(short = 'I', long = "interval-print", value_name = "TIME", value_parser = values::timeout, help_heading = "Time")]
+    pub(crate) interval: Option<Duration>,
 
     /// With -I: stop after this many intervals
     #[arg(long, value_name = "N", requires = "interval", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Time", hide_short_help = true)]
@@ -463,8 +463,8 @@ pub(crate) struct CountArgs {
 
     /// Whether to reserve the hardware counters, or to yield to other reservations: auto, check, require,
     /// yield, off
-    #[arg(long, value_name = "POLICY", default_value = "auto", value_parser = ["auto", "check", "require", "yield", "off"], help_heading = "Events", hide_short_help = true)]
-    pub(crate) reserve: String,
+    #[arg(long, value_name = "POLICY", default_value = "auto", value_parser = one_of(&Policy::NAMED), help_heading = "Events", hide_short_help = true)]
+    pub(crate) reserve: Policy,
 
     /// Command to run, with its arguments
     #[arg(trailing_var_arg = true, value_name = "COMMAND", value_hint = clap::ValueHint::CommandWithArguments)]
@@ -658,7 +658,7 @@ impl CountArgs {
             inherit: !self.no_inherit,
             command: self.command,
             timing: StatTiming {
-                interval_ns: self.interval.map(|text| duration("-I", &text, MS, MS)).transpose()?,
+                interval: self.interval,
                 interval_count: self.interval_count,
                 timeout: self.timeout,
                 delay,
@@ -678,7 +678,7 @@ impl CountArgs {
             no_merge: shown.no_merge,
             scale: !shown.no_scale,
             control: self.control,
-            reserve: self.reserve.parse()?,
+            reserve: self.reserve,
             verbose: shown.verbose > 0,
             recording: None,
             log_exit: self.log_exit,

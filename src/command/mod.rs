@@ -52,8 +52,6 @@ use pmc_compat::pmcstat::counters::{Columns, while_recording};
 use pmc_compat::pmcstat::{log, status};
 use pmc_compat::{netbsd, perfalloc, pmccontrol, reserve, words_if_named};
 use pmc_persist::options::PersistCommand;
-use pmc_recording::recording::plan::RecordRequest;
-use pmc_recording::recording::record::check_events;
 use pmc_symbols::symbol::{disassemble, options};
 use pmc_sys::error::{Error, Exit, Result, say};
 use pmc_sys::host::Host;
@@ -343,21 +341,8 @@ fn run(cli: Cli, columns: Option<&Columns>) -> Result<Exit> {
             gate::unusable_if_failed(has_condition, ran)
         }
         Command::Compare(typed) => {
-            let recording = typed.settings.clone();
-            let with_settings = |mut request: RecordRequest| -> RecordRequest {
-                recording.apply(&mut request);
-                request
-            };
-            let steps = compare::CompareSteps {
-                check: &|request| check_events(&with_settings(request)),
-                record: &|request| {
-                    let request = with_settings(request);
-                    Ok(Box::new(|| record::run_unseen(request)))
-                },
-            };
             let has_condition = typed.fail_if.is_some();
-            let ran = compare::ComparePlan::new(*typed).and_then(|plan| compare::run(&plan, &steps));
-            gate::unusable_if_failed(has_condition, ran)
+            gate::unusable_if_failed(has_condition, compare::run(*typed))
         }
         Command::Latency(typed) => pmc_tools::latency::run(&typed.request(&Host::live())?),
         Command::Sched(typed) => match typed.command {
@@ -412,10 +397,7 @@ fn run(cli: Cli, columns: Option<&Columns>) -> Result<Exit> {
         Command::BuildidCache(typed) => buildid_cache::run(&typed.request()?),
         Command::Symbolize(typed) => symbolize::run(&typed.request()?),
         Command::Archive(typed) => archive::run(&typed.request()?),
-        Command::Mcp(typed) => {
-            let plan = mcp::McpPlan::new(&typed)?;
-            with_mcp_steps(&typed.settings, |steps| mcp::run(&plan, steps))
-        }
+        Command::Mcp(typed) => mcp::run(&typed.request()),
         Command::Probe(typed) => probe::run(&probe::ProbePlan::new(*typed)?),
         Command::Kallsyms(typed) => kallsyms::run(&typed.symbols),
         Command::Config(typed) => config::run(&config::ConfigPlan::new(&typed)?),
@@ -435,22 +417,10 @@ fn run(cli: Cli, columns: Option<&Columns>) -> Result<Exit> {
     }
 }
 
-/// Calls `serve` with the commands that the tools of `pmc mcp` run.
-fn with_mcp_steps<T>(settings: &RecordingSettings, serve: impl FnOnce(&mcp::McpSteps<'_>) -> T) -> T {
-    serve(&mcp::McpSteps {
-        machine: &info::machine_report,
-        record: &|mut request| {
-            settings.apply(&mut request);
-            record::run_for_summary(request)
-        },
-    })
-}
-
 /// Answers the messages of an MCP client, as `pmc mcp` without `--allow-record` does, but on these streams.
 ///
 /// # Errors
 /// Fails if reading or writing fails.
 pub fn answer_mcp(input: &mut impl BufRead, output: &mut impl Write) -> Result<()> {
-    let plan = mcp::McpPlan::new(&crate::cli::defaults())?;
-    with_mcp_steps(&RecordingSettings::default(), |steps| mcp::serve(&plan, steps, input, output)).map(|_| ())
+    mcp::serve(&mcp::McpRequest::default(), input, output).map(|_| ())
 }

@@ -31,7 +31,7 @@ pub(super) fn if_named() -> Option<Result<Command, Exit>> {
 fn command(typed: CommandLine) -> Command {
     let CommandLine { action, events, output, interval_ms, pid, flags, operands } = typed;
     let has = |letter| flags.contains(&letter);
-    let interval = interval_ms.map(|ms| format!("{ms}ms"));
+    let interval = interval_ms.map(std::time::Duration::from_millis);
     match action {
         Subcommand::Help | Subcommand::List => Command::List(defaults()),
         // `record` prints a summary at the end, as tprof does.
@@ -87,7 +87,7 @@ fn command(typed: CommandLine) -> Command {
                 accumulate: has('a'),
                 hide_user_symbols: !has('u'),
                 events,
-                delay: interval_ms.map_or(top.delay, std::time::Duration::from_millis),
+                delay: interval.unwrap_or(top.delay),
                 command: operands,
                 ..defaults()
             }))

@@ -4,19 +4,19 @@
 //!   stat --vs A --vs B ──> counts ──────────────────────────┬──> text, JSON, page
 //!   record A, record B, record A, … ──> diff A… --vs B… ────┘
 //! ```
-//! The counted runs are not profiled, because sampling would slow them down. The caller provides the other
-//! commands as steps. If the user interrupts the runs, the answer is about the complete ones.
+//! The counted runs are not profiled, because sampling would slow them down. If the user interrupts the runs,
+//! the answer is about the complete ones.
 
-mod plan;
+mod request;
 
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use self::request::{CompareOutput, CompareRequest, PROFILED};
 use super::{diff, stat};
-use plan::ComparedProfiles;
-use plan::PROFILED;
-pub(super) use plan::{ComparePlan, CompareSteps};
+use crate::cli::compare::CompareArgs;
 use pmc_analysis::analysis::ProgressSink as _;
+use pmc_analysis::profile::diff::Diff;
+use pmc_analysis::profile::diff::groups::GroupComparison;
 use pmc_analysis::profile::gate::{
     ComparisonVerdict, GateGoal, GateSubject, LEAST_PAIRS, RunFailures, UnusableReason, judge,
 };
@@ -25,10 +25,12 @@ use pmc_command::destination::Destination;
 use pmc_command::gate;
 use pmc_command::pager::PagedOutput;
 use pmc_command::progress::Bars;
+use pmc_command::record;
 use pmc_command::temporary::TemporaryRecording;
 use pmc_command::warning::CommandWarning;
 use pmc_events::counter::request::sampling::Rate;
 use pmc_recording::recording::launch;
+use pmc_recording::recording::record::check_events;
 use pmc_sys::error::{AdvisedOption, Error, Exit, Result, say};
 use pmc_sys::host::Host;
 use pmc_sys::sys::limits;
@@ -45,37 +47,38 @@ const ELAPSED: &str = "elapsed";
 /// Only for more runs, the limit is raised, because the commands inherit it.
 const MANY_RUNS: u64 = 200;
 
+/// The profiles of both commands, and why they are unusable for a gate.
+type ComparedProfiles = (Diff, GroupComparison, Vec<UnusableReason>);
+
 /// Runs the command.
 ///
 /// # Errors
-/// Fails if a step fails, or the answer cannot be written.
-pub(super) fn run(plan: &ComparePlan, steps: &CompareSteps<'_>) -> Result<Exit> {
-    // Report invalid options before the commands run.
-    (steps.check)(plan.record(
-        plan.commands[0].words.clone(),
-        PathBuf::from("perf.data"),
-        plan.frequency(None, None, None),
-    ))?;
-    let (began, goal) = (Instant::now(), plan.goal());
+/// Fails if options cannot be combined, a measurement fails, or the answer cannot be written.
+pub(super) fn run(typed: CompareArgs) -> Result<Exit> {
+    let (request, output) = typed.request()?;
+    // Report invalid events before the commands run.
+    let first = request.commands[0].words.clone();
+    check_events(&request.record(first, "perf.data".into(), request.rate(None, None, None)))?;
+    let (began, goal) = (Instant::now(), request.goal());
     // Block the signals before any thread starts. A thread with unblocked signals would take SIGCHLD from the
     // measurement that waits for it.
     let signals = launch::signals(&[signal::USR1, signal::USR2])?;
-    let ((mut counts, mut problems), mut exit) = stat::compare_commands(plan.stat(), PROFILED)?;
+    let ((mut counts, mut problems), mut exit) = stat::compare_commands(request.stat(), PROFILED)?;
     let most = Host::live().number("/proc/sys/kernel/perf_event_max_sample_rate");
-    let frequency = plan.frequency(goal, counts.cpu_seconds.iter().flatten().copied().reduce(f64::min), most);
-    let mut runs = ProfiledRuns { frequency, ..ProfiledRuns::default() };
-    let mut more = if exit.is_interruption() { 0 } else { plan.runs() as usize };
+    let shortest = counts.cpu_seconds.iter().flatten().copied().reduce(f64::min);
+    let mut runs = ProfiledRuns { rate: request.rate(goal, shortest, most), ..ProfiledRuns::default() };
+    let mut more = if exit.is_interruption() { 0 } else { request.runs() as usize };
     let (mut profiled, mut profiles) = (Ok(()), None);
     while more > 0 {
-        profiled = runs.profile(plan, steps, &signals, more);
+        profiled = runs.profile(&request, &signals, more);
         let compares = Instant::now();
-        profiles = runs.compare(plan)?;
+        profiles = runs.compare(&request)?;
         let is_complete = profiled.is_ok() && runs.exit.is_none() && exit == Exit::Done;
         let goal = goal.filter(|_| is_complete && !runs.is_out_of_time);
         more = match (goal, &profiles) {
             (Some(goal), Some((diff, compared, _))) => {
                 let subjects = groups::gate_subjects(diff, compared);
-                runs.wanted(plan, goal, &subjects, (began, compares.elapsed()))
+                runs.wanted(request.budget, goal, &subjects, (began, compares.elapsed()))
             }
             _ => 0,
         };
@@ -91,7 +94,7 @@ pub(super) fn run(plan: &ComparePlan, steps: &CompareSteps<'_>) -> Result<Exit> 
     problems.retain(|problem| !matches!(problem, UnusableReason::CommandFailed { .. }));
     problems.extend(counts.failed_commands());
     let mut subjects = counts.gate_subjects();
-    if let Some(condition) = plan.gate.as_ref().filter(|_| profiles.is_some()) {
+    if let Some(condition) = request.gate.as_ref().filter(|_| profiles.is_some()) {
         // The elapsed time contains that of other programs on the same CPUs, and the profiles measure the CPU
         // time more precisely.
         let is_named = condition.names().contains(&ELAPSED);
@@ -99,7 +102,7 @@ pub(super) fn run(plan: &ComparePlan, steps: &CompareSteps<'_>) -> Result<Exit> 
     }
     subjects.extend(profiles.iter().flat_map(|(diff, of, _)| groups::gate_subjects(diff, of)));
     // The counts are valid even if profiling failed.
-    let report = match (&plan.gate, &profiled) {
+    let report = match (&request.gate, &profiled) {
         (Some(condition), Ok(())) if !exit.is_interruption() => Some(judge(condition, &subjects, problems)),
         _ => None,
     };
@@ -109,18 +112,18 @@ pub(super) fn run(plan: &ComparePlan, steps: &CompareSteps<'_>) -> Result<Exit> 
         counts: &counts,
         profiles: profiles.as_ref().map(|(diff, compared, _)| (diff, compared)),
         verdict: &verdict,
-        style: &plan.style,
-        layout: &plan.layout,
+        style: &output.style,
+        layout: &output.layout,
     };
-    show(plan, &answer)?;
+    show(&output, &answer)?;
     profiled?;
-    gate::append_summary(&verdict, plan.ci)?;
+    gate::append_summary(&verdict, output.ci)?;
     Ok(verdict.gate.as_ref().map_or(exit, gate::exit_of))
 }
 
 /// Writes the page and the answer.
-fn show(plan: &ComparePlan, answer: &CompareAnswer<'_>) -> Result<()> {
-    if let Some(path) = &plan.page {
+fn show(output: &CompareOutput, answer: &CompareAnswer<'_>) -> Result<()> {
+    if let Some(path) = &output.page {
         let to = Destination { path, option: AdvisedOption::ExportFile, keeps: false };
         to.write(|out| answer.page(out).map_err(|error| Error::output(path.display(), error)))?;
         if !to.is_file() {
@@ -131,14 +134,14 @@ fn show(plan: &ComparePlan, answer: &CompareAnswer<'_>) -> Result<()> {
     let failed = |error| Error::output("the comparison", error);
     let mut out = PagedOutput::open();
     match &answer.verdict.gate {
-        Some(report) if plan.ci == Some(CiFormat::JUnit) => {
+        Some(report) if output.ci == Some(CiFormat::JUnit) => {
             pmc_view::gate::junit(&mut out, answer.verdict, report)
         }
-        _ if plan.layout.form == ReportFormat::Json => answer.json(&mut out),
+        _ if output.layout.form == ReportFormat::Json => answer.json(&mut out),
         _ => answer.text(&mut out),
     }
     .map_err(failed)?;
-    gate::write_annotations(&mut out, answer.verdict, plan.ci).and_then(|()| out.finish()).map_err(failed)
+    gate::write_annotations(&mut out, answer.verdict, output.ci).and_then(|()| out.finish()).map_err(failed)
 }
 
 /// The complete recordings of both commands.
@@ -149,8 +152,7 @@ struct ProfiledRuns {
     exit: Option<Exit>,
     /// The failed runs of both commands.
     failures: [RunFailures; 2],
-    /// The sampling frequency.
-    frequency: Rate,
+    rate: Rate,
     /// The time that the recordings took.
     spent: Duration,
     /// Whether there is no time for all runs that the goal needs.
@@ -159,13 +161,7 @@ struct ProfiledRuns {
 
 impl ProfiledRuns {
     /// Records each command `count` times, alternately.
-    fn profile(
-        &mut self,
-        plan: &ComparePlan,
-        steps: &CompareSteps<'_>,
-        signals: &Signals,
-        count: usize,
-    ) -> Result<()> {
+    fn profile(&mut self, request: &CompareRequest, signals: &Signals, count: usize) -> Result<()> {
         let (began, progress) = (Instant::now(), Bars.begin("profiled runs", count as u64 * 2));
         let all = (self.sides[0].len() + count) as u64;
         if all > MANY_RUNS {
@@ -173,16 +169,16 @@ impl ProfiledRuns {
             let _ = limits::raise_open_files(4 * all + 256);
         }
         for _ in 0..count {
-            for (side, command) in plan.commands.iter().enumerate() {
+            for (side, command) in request.commands.iter().enumerate() {
                 if let Some(caught) = interruption(signals) {
                     self.exit = Some(Exit::Interrupted(caught));
                     return Ok(());
                 }
                 let file = TemporaryRecording::new()
                     .map_err(|error| Error::io("creating a temporary recording", error))?;
-                let ready = (steps.record)(plan.record(command.words.clone(), file.path(), self.frequency))?;
+                let recording = request.record(command.words.clone(), file.path(), self.rate);
                 // A recorder gives up capabilities of its thread, which the next recording needs again.
-                let ran = std::thread::scope(|scope| scope.spawn(ready).join());
+                let ran = std::thread::scope(|scope| scope.spawn(|| record::run_unseen(recording)).join());
                 let exit = ran.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
                 if exit.code() != 0 {
                     self.exit = Some(exit);
@@ -203,7 +199,7 @@ impl ProfiledRuns {
     /// but not more than there is time for. `reading` is the time that it took to read these runs.
     fn wanted(
         &mut self,
-        plan: &ComparePlan,
+        budget: Duration,
         goal: GateGoal,
         subjects: &[GateSubject],
         (began, reading): (Instant, Duration),
@@ -212,7 +208,7 @@ impl ProfiledRuns {
         let wanted = goal.runs(subjects, made).saturating_sub(made);
         // Each pair is recorded and read. The runs so far are read once more.
         let pair = (self.spent + reading).as_secs_f64() / made as f64;
-        let left = plan.budget.saturating_sub(began.elapsed() + reading).as_secs_f64();
+        let left = budget.saturating_sub(began.elapsed() + reading).as_secs_f64();
         let most = (left / pair) as usize;
         // Only pairs show how much of the noise the runs of a pair have in common.
         let for_pairs = LEAST_PAIRS.saturating_sub(made);
@@ -233,7 +229,7 @@ impl ProfiledRuns {
     }
 
     /// Compares the recordings, if both commands were recorded.
-    fn compare(&self, plan: &ComparePlan) -> Result<Option<ComparedProfiles>> {
+    fn compare(&self, request: &CompareRequest) -> Result<Option<ComparedProfiles>> {
         if self.sides.iter().any(Vec::is_empty) {
             return Ok(None);
         }
@@ -242,7 +238,7 @@ impl ProfiledRuns {
         };
         let labels = [label("A", &self.sides[0]), label("B", &self.sides[1])].concat();
         let paths = [0, 1].map(|side| self.sides[side].iter().map(TemporaryRecording::path).collect());
-        let request = plan.diff(paths, labels);
+        let request = request.diff(paths, labels);
         request.groups.map(|groups| diff::compare(&request, groups)).transpose()
     }
 }

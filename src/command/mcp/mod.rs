@@ -10,7 +10,6 @@
 //! ```
 
 mod capture;
-mod plan;
 mod protocol;
 mod recordings;
 mod runs;
@@ -23,8 +22,11 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::stdio::{dup2_stdin, dup2_stdout};
 use serde_json::{Map, Value as Json, json};
 
-pub(super) use plan::{McpPlan, McpSteps};
+use super::info;
+use crate::cli::mcp::McpArgs;
+use pmc_command::options::settings::RecordingSettings;
 use pmc_recording::recording::launch;
+use pmc_symbols::symbol::SymbolOptions;
 use pmc_sys::error::{Error, Exit, Result};
 use pmc_sys::sys::signal::{self, Signals};
 use pmc_sys::sys::{descriptor, waits_again};
@@ -33,18 +35,54 @@ use protocol::{ToolHost, ToolResult};
 use runs::RunContext;
 use tools::{PageArguments, ToolCall};
 
+/// What the server permits, and where it looks for symbols.
+#[derive(Debug)]
+pub(super) struct McpRequest {
+    /// Whether the tools may run commands and write recordings.
+    allows_record: bool,
+    /// Maximum duration of a recording or comparison in seconds.
+    max_seconds: u64,
+    /// Maximum size of a recording in bytes.
+    max_size: u64,
+    /// Where to look for symbols; never on the network.
+    symbols: SymbolOptions,
+    /// perf's settings for recordings.
+    settings: RecordingSettings,
+}
+
+impl Default for McpRequest {
+    fn default() -> Self {
+        let environment = SymbolOptions::from_environment();
+        Self {
+            allows_record: false,
+            max_seconds: 60,
+            max_size: 100 << 20,
+            symbols: SymbolOptions { debuginfod: None, debuginfod_cache: None, ..environment },
+            settings: RecordingSettings::default(),
+        }
+    }
+}
+
+impl McpArgs {
+    /// Returns what the server permits.
+    pub(super) fn request(self) -> McpRequest {
+        let Self { allow_record: allows_record, max_seconds, max_size, settings } = self;
+        McpRequest { allows_record, max_seconds, max_size, settings, ..McpRequest::default() }
+    }
+}
+
 /// Runs the server until its standard input ends.
 ///
 /// # Errors
 /// Fails if reading requests or writing answers fails.
-pub(super) fn run(plan: &McpPlan, steps: &McpSteps<'_>) -> Result<Exit> {
+pub(super) fn run(request: &McpRequest) -> Result<Exit> {
     let failed = |error| Error::io("connecting to the client", error);
     // Block the signals before any thread starts. A thread with unblocked signals would take SIGCHLD from the
     // measurement that waits for it.
     let signals = launch::signals(&[signal::USR1, signal::USR2])?;
     let (input, mut output) = take_streams().map_err(failed)?;
     let mut input = BufReader::new(ClientInput { file: input, signals, interrupted: None });
-    let served = serve(plan, steps, &mut input, &mut output);
+    let served = serve(request, &mut input, &mut output);
     input.get_ref().interrupted.map_or(served, |signal| Ok(Exit::Interrupted(signal)))
 }
 
@@ -53,12 +91,11 @@ pub(super) fn run(plan: &McpPlan, steps: &McpSteps<'_>) -> Result<Exit> {
 /// # Errors
 /// Fails if reading requests or writing answers fails.
 pub(super) fn serve(
-    plan: &McpPlan,
-    steps: &McpSteps<'_>,
+    request: &McpRequest,
     input: &mut impl BufRead,
     output: &mut impl Write,
 ) -> Result<Exit> {
-    let mut server = McpServer { plan, steps, interrupted: None };
+    let mut server = McpServer { request, interrupted: None };
     let served = protocol::serve(input, output, &mut server);
     match server.interrupted {
         Some(signal) => Ok(Exit::Interrupted(signal)),
@@ -106,8 +143,7 @@ fn take_streams() -> io::Result<(File, File)> {
 
 /// The tools, and the state of the session.
 struct McpServer<'a> {
-    plan: &'a McpPlan,
-    steps: &'a McpSteps<'a>,
+    request: &'a McpRequest,
     /// The signal that interrupted a tool, after which the server ends.
     interrupted: Option<i32>,
 }
@@ -120,7 +156,7 @@ impl ToolHost for McpServer<'_> {
     fn call(&mut self, name: &str, arguments: &Map<String, Json>) -> Option<ToolResult> {
         let row = tools::named(name)?;
         let ran = tools::read(row, arguments).and_then(|(call, page)| {
-            if row.acts && !self.plan.allows_record {
+            if row.acts && !self.request.allows_record {
                 return Err(not_allowed());
             }
             let PageArguments { offset, limit: rows, limit_bytes: bytes } = page;
@@ -140,8 +176,8 @@ impl ToolHost for McpServer<'_> {
 
 impl McpServer<'_> {
     fn answer(&mut self, call: ToolCall, limit: AnswerLimit) -> Result<AgentAnswer> {
-        let symbols = &self.plan.symbols;
-        let running = RunContext { plan: self.plan, steps: self.steps, limit };
+        let symbols = &self.request.symbols;
+        let running = RunContext { server: self.request, limit };
         let (answer, exit) = match call {
             ToolCall::Hot(arguments) => return recordings::hot(&arguments, symbols, limit),
             ToolCall::Tree(arguments) => return recordings::tree(&arguments, symbols, limit),
@@ -149,10 +185,10 @@ impl McpServer<'_> {
             ToolCall::Diff(arguments) => return recordings::diff(&arguments, symbols, limit),
             ToolCall::Timeline(arguments) => return recordings::timeline(&arguments, symbols, limit),
             ToolCall::Doctor => {
-                let McpPlan { allows_record, max_seconds, max_size, .. } = self.plan;
+                let McpRequest { allows_record, max_seconds, max_size, .. } = self.request;
                 let server =
                     json!({"allow_record": allows_record, "max_seconds": max_seconds, "max_bytes": max_size});
-                return Ok(agent::doctor(&(self.steps.machine)(), server, limit));
+                return Ok(agent::doctor(&info::machine_report(), server, limit));
             }
             ToolCall::Record(arguments) => running.record(arguments)?,
             ToolCall::StatCompare(arguments) => running.compare(arguments)?,

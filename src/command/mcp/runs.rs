@@ -10,10 +10,12 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
+use super::McpRequest;
 use super::capture::{CommandTimeLimit, OutputCapture};
-use super::plan::{McpPlan, McpSteps, RecordTask};
 use crate::command::stat;
-use pmc_events::counter::request::sampling::{CallGraph, DEFAULT_STACK};
+use pmc_command::record;
+use pmc_events::counter::request::sampling::{CallGraph, DEFAULT_STACK, Rate};
+use pmc_recording::recording::plan::{FilePlan, MeasurementScope, OffCpuPlan, RecordRequest};
 use pmc_recording::recording::stat_request::{
     ComparedCommand, EventSelection, Repeat, StatRequest, StatTiming,
 };
@@ -75,8 +77,7 @@ fn usual_runs() -> u32 {
 
 /// What the tools that run commands need besides their arguments.
 pub(super) struct RunContext<'a> {
-    pub(super) plan: &'a McpPlan,
-    pub(super) steps: &'a McpSteps<'a>,
+    pub(super) server: &'a McpRequest,
     pub(super) limit: AnswerLimit,
 }
 
@@ -94,36 +95,42 @@ impl RunContext<'_> {
             (_, Some(pid)) => check_owner(pid)?,
             _ => {}
         }
-        let most = self.plan.max_seconds as f64;
+        let most = self.server.max_seconds as f64;
         let usual = if pid.is_some() { SECONDS.min(most) } else { most };
         let seconds = arguments.seconds.unwrap_or(usual);
         if seconds > most {
             return Err(Error::usage(format!("seconds: the limit of this server is {most}"))
                 .try_this("ask the user to start the server with a larger --max-seconds"));
         }
-        let task = RecordTask {
-            command,
-            pid,
-            output,
-            seconds,
-            max_size: self.plan.max_size,
-            event: arguments.event,
-            frequency: arguments.frequency,
-            stacks: match arguments.stacks {
-                Stacks::Auto => Some(CallGraph::Auto(DEFAULT_STACK)),
-                Stacks::Fp => Some(CallGraph::Fp),
-                Stacks::Dwarf => Some(CallGraph::Dwarf(DEFAULT_STACK)),
-                Stacks::None => None,
-            },
-            wall: arguments.wall,
-        };
-        if task.output.as_os_str() == "-" {
+        if output.as_os_str() == "-" {
             return Err(
                 Error::usage("output: standard output carries the protocol").try_this("the name of a file")
             );
         }
-        let request = task.request();
-        let (ran, captured) = captured(Duration::from_secs_f64(seconds), || (self.steps.record)(request))?;
+        let mut request = RecordRequest::default();
+        let sample = &mut request.sample;
+        sample.events.extend(arguments.event);
+        sample.scope = match pid {
+            Some(pid) => MeasurementScope::Processes(vec![pid]),
+            None => MeasurementScope::Command,
+        };
+        sample.options.rate = arguments.frequency.map_or(Rate::Default, Rate::Frequency);
+        sample.options.call_graph = match arguments.stacks {
+            Stacks::Auto => Some(CallGraph::Auto(DEFAULT_STACK)),
+            Stacks::Fp => Some(CallGraph::Fp),
+            Stacks::Dwarf => Some(CallGraph::Dwarf(DEFAULT_STACK)),
+            Stacks::None => None,
+        };
+        if arguments.wall {
+            sample.events.push("cpu-clock".to_owned());
+            sample.measure_waits(OffCpuPlan::default());
+        }
+        sample.run_schedule.command = command;
+        sample.run_schedule.timeout = Some(whole_milliseconds(seconds));
+        request.file = FilePlan { path: output, max_size: Some(self.server.max_size), ..request.file };
+        self.server.settings.apply(&mut request);
+        let (ran, captured) =
+            captured(Duration::from_secs_f64(seconds), || record::run_for_summary(request))?;
         let (summary, exit) = ran?;
         Ok((agent::recorded(&summary, captured, self.limit), exit))
     }
@@ -138,7 +145,7 @@ impl RunContext<'_> {
             |words: Vec<String>| ComparedCommand::of_words(words.into_iter().map(OsString::from).collect());
         let commands: Vec<ComparedCommand> = commands.into_iter().map(command).collect();
         let sides = commands.len();
-        let seconds = self.plan.max_seconds as f64;
+        let seconds = self.server.max_seconds as f64;
         let each = seconds / (f64::from(runs) * sides as f64);
         let request = StatRequest {
             selection: EventSelection { events, ..EventSelection::default() },

@@ -83,7 +83,7 @@ fn conflicting_option(request: &StatRequest) -> Option<&'static str> {
         (repeat.runs.is_some(), "-r"),
         (repeat.exact, "--exact"),
         (!repeat.versus.is_empty(), "--vs"),
-        (timing.interval_ns.is_some(), "-I"),
+        (timing.interval.is_some(), "-I"),
         (selection.null, "-n"),
         (*aggregation == Aggregation::Children, "--children"),
         (*aggregation == Aggregation::Levels, "--user-kernel"),

@@ -55,7 +55,7 @@ use pmc_sys::host::process::ThreadInfo;
 use pmc_sys::sys::errno;
 use pmc_sys::sys::process::{self, Ended, PausedChild, Streams};
 use pmc_sys::sys::signal::{self, Signals};
-use pmc_text::units::{self, MS};
+use pmc_text::units;
 use pmc_view::stat::StatLayout;
 
 /// Number of tracepoints that take so much time to close (about 0.3 s) that the shell's prompt is noticeably
@@ -352,8 +352,7 @@ impl StatSession<'_> {
 
     /// Returns a progress bar for repeated runs if the commands' output is hidden.
     fn progress(&self, runs: u32) -> Option<Box<dyn ProgressMeter>> {
-        let is_seen =
-            runs > 1 && !self.request.repeat.shows_output && self.request.timing.interval_ns.is_none();
+        let is_seen = runs > 1 && !self.request.repeat.shows_output && self.request.timing.interval.is_none();
         is_seen.then(|| Bars.begin("runs", u64::from(runs)))
     }
 
@@ -445,7 +444,7 @@ impl StatSession<'_> {
                 scope: request.scope.clone(),
                 inherit: request.inherit,
                 levels: request.levels,
-                interval_ns: request.timing.interval_ns,
+                interval_ns: request.timing.interval.map(|time| time.as_nanos() as u64),
                 interval_count: request.timing.interval_count,
             },
             run_schedule: RunSchedule {
@@ -501,7 +500,7 @@ impl StatSession<'_> {
         }
         if let Some(mut file) = file {
             // With intervals, the last interval contains the totals.
-            if request.timing.interval_ns.is_none() {
+            if request.timing.interval.is_none() {
                 file.round(&run.readings, measured(&shown, &span), run.elapsed_ns, true)?;
             }
             file.finish()?;
@@ -628,7 +627,7 @@ impl Observer for StatObserver<'_> {
                 MeasurementScope::Cpus(cpus) => cpus.iter().collect(),
                 _ => Vec::new(),
             };
-            let interval_ms = request.timing.interval_ns.unwrap_or(0) / MS;
+            let interval_ms = request.timing.interval.map_or(0, |time| time.as_millis() as u64);
             let config = counts::config(request.aggregation, interval_ms, request.scale);
             self.file = Some(CountsFile::create(path, host, set, &described, threads, &cpus, &config)?);
         }

@@ -25,7 +25,7 @@ use super::control::ControlChannel;
 use super::ring_size::RingSize;
 
 /// A recording to make. The default records cycles of the command into `perf.data`.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct RecordRequest {
     /// What to sample, and when.
     pub sample: SamplePlan,
@@ -381,7 +381,7 @@ impl FromStr for Rotation {
 }
 
 /// The destination of a recording.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct FilePlan {
     /// Path of the file; `-`: stdout.
     pub path: PathBuf,

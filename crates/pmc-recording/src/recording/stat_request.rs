@@ -125,8 +125,8 @@ pub enum CgroupChoice {
 /// When to start, print and stop.
 #[derive(Debug, Clone, Default)]
 pub struct StatTiming {
-    /// Length of an interval in nanoseconds; `None`: no intervals.
-    pub interval_ns: Option<u64>,
+    /// Length of an interval; `None`: no intervals.
+    pub interval: Option<Duration>,
     /// Number of intervals after which to stop.
     pub interval_count: Option<u32>,
     /// Maximum duration of a run.
