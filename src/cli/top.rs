@@ -6,11 +6,14 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args};
 
+use super::defaults;
 use pmc_analysis::analysis::request::NamePattern;
+use pmc_analysis::profile::sampled::SortKey;
 use pmc_command::options::sample_filter::{PERCENTAGES, ShareBase};
 use pmc_command::options::screen_options::ScreenOptions;
 use pmc_command::sampling_options::ProcessSelector;
 use pmc_command::values::{self, Limit, SYNTAXES, one_of};
+use pmc_compat::LiveView;
 use pmc_events::counter::request::sampling::{CallGraph, Rate};
 use pmc_events::counter::reservation::Policy;
 use pmc_recording::recording::ring_size::RingSize;
@@ -309,4 +312,24 @@ pub struct TopArgs {
 /// Parses `-d`, in seconds or with a unit.
 fn update_interval(text: &str) -> Result<Duration> {
     values::duration(text, S, 10 * MS)
+}
+
+impl From<LiveView> for TopArgs {
+    fn from(view: LiveView) -> Self {
+        let usual: Self = defaults();
+        Self {
+            events: view.events,
+            pids: view.pids.into_iter().map(ProcessSelector::Id).collect(),
+            all_cpus: view.all_cpus,
+            command: view.command,
+            delay: view.delay.unwrap_or(usual.delay),
+            timeout: view.timeout,
+            sort: view.keys.into_iter().map(SortKey::into).collect(),
+            percent_limit: view.percent_limit,
+            accumulate: view.accumulate,
+            hide_user_symbols: view.hide_user_symbols,
+            show_nr_samples: view.show_samples,
+            ..usual
+        }
+    }
 }

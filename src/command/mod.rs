@@ -19,7 +19,6 @@ mod kallsyms;
 mod list;
 mod listings;
 mod mcp;
-mod pmcstat;
 mod probe;
 mod profile;
 mod report;
@@ -27,10 +26,10 @@ mod script;
 mod stat;
 mod symbolize;
 mod top;
-mod tprof;
 mod usage;
 mod version;
 
+use std::path::PathBuf;
 use std::ffi::OsString;
 use std::io::{BufRead, Write};
 
@@ -38,19 +37,20 @@ use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
 use crate::cli::info::InfoArgs;
+use crate::cli::list::ListArgs;
 use crate::cli::perf_only::{FREEBSD_ONLY, PERF_ONLY};
 use crate::cli::perf_options::{self, OptionTreatment};
 use crate::cli::sched::SchedCommand;
+use crate::cli::top::TopArgs;
 use crate::cli::{Cli, Command, defaults, spelling};
 use crate::config::{Config, ConfigFiles};
 use crate::settings;
-use pmc_command::options::settings::RecordingSettings;
+use pmc_command::record::RecordDisplay;
 use pmc_command::warning::CommandWarning;
 use pmc_command::{gate, pager, record};
-use pmc_compat::pmccontrol::List;
 use pmc_compat::pmcstat::counters::{Columns, while_recording};
-use pmc_compat::pmcstat::{log, status};
-use pmc_compat::{netbsd, perfalloc, pmccontrol, reserve, words_if_named};
+use pmc_compat::pmcstat::{self, Personality};
+use pmc_compat::{Action, netbsd, perfalloc, pmccontrol, reserve, tprof, words_if_named};
 use pmc_persist::options::PersistCommand;
 use pmc_symbols::symbol::{disassemble, options};
 use pmc_sys::error::{Error, Exit, Result, say};
@@ -71,50 +71,54 @@ pub fn main() -> Exit {
         return exit;
     }
     match tprof::if_named() {
-        Some(Ok(command)) => return tprof::status(carry_out_typed(command, None)),
+        Some(Ok(action)) => return tprof::status(carry_out_action(action, None)),
         Some(Err(exit)) => return exit,
         None => {}
     }
     match pmccontrol::if_named() {
-        Some(Ok(List::Counters)) => {
-            let info = Command::Info(InfoArgs { counters: true, ..defaults() });
-            return status(carry_out_typed(info, None));
-        }
-        Some(Ok(List::Events)) => return status(carry_out_typed(Command::List(defaults()), None)),
+        Some(Ok(action)) => return pmcstat::status(carry_out_action(action, None)),
         Some(Err(exit)) => return exit,
         None => {}
     }
     match pmcstat::if_named() {
         None => carry_out(std::env::args_os().collect()),
-        Some(pmcstat::Personality::Done(exit)) => exit,
-        Some(pmcstat::Personality::Steps(steps, columns)) => {
-            pmcstat::carry_out(steps, |action, out| match action {
-                pmcstat::PmcstatAction::Command(command) => Ok(carry_out_typed(command, columns.as_ref())),
-                pmcstat::PmcstatAction::Print(log, form) => {
-                    signal::release();
-                    let (input, request, _) = log.request()?;
-                    log::print(&input, request, form, out)?;
-                    Ok(Exit::Done)
-                }
-            })
+        Some(Personality::Done(exit)) => exit,
+        Some(Personality::Steps(steps, columns)) => {
+            pmcstat::carry_out(steps, |action| carry_out_action(action, columns.as_ref()))
         }
     }
 }
 
-/// Runs a command whose options a personality has set. `columns` are the counters that pmcstat prints while
+/// Runs what a personality asks for, and prints its error. `columns` are the counters that pmcstat prints while
 /// it records.
-fn carry_out_typed(command: Command, columns: Option<&Columns>) -> Exit {
-    say::be_quiet(match &command {
-        Command::Record(typed) => typed.recording.quiet,
-        Command::StatRecord(typed) => typed.shown.quiet,
-        Command::Export(typed) => typed.source.quiet,
-        _ => false,
-    });
+fn carry_out_action(action: Action, columns: Option<&Columns>) -> Exit {
+    say::be_quiet(action.is_quiet());
     let settings = load_settings();
     report_skipped(&settings);
-    let mut cli = Cli::of(command);
-    cli.buildid_dir = settings::build_id_folder(&settings);
-    ended(run(cli, columns))
+    pager::allow(true);
+    use_build_id_folder(settings::build_id_folder(&settings));
+    ended(act(action, columns))
+}
+
+fn act(action: Action, columns: Option<&Columns>) -> Result<Exit> {
+    match action {
+        Action::List { words, long } => list::run(&ListArgs { words, long, ..defaults() }),
+        Action::ListCounters => info::run(&InfoArgs { counters: true, ..defaults() }),
+        Action::Report(request) => report::run(&request),
+        Action::Export(request) => export::run(&request),
+        Action::Record(request, display) => match columns {
+            None => record::run(*request, display, None),
+            Some(columns) => {
+                let display = RecordDisplay { perf_summary: false, ..display };
+                while_recording(columns, |counted| record::run(*request, display, Some(counted)))
+            }
+        },
+        Action::Stat(request, layout) => match columns {
+            None => stat::run(*request, layout, None),
+            Some(columns) => while_recording(columns, |counted| stat::run(*request, layout, Some(counted))),
+        },
+        Action::Top(view) => top::run(top::TopPlan::new(&TopArgs::from(view), &Host::live())?),
+    }
 }
 
 /// Parses and runs the command line `words`, which begin with the program's name. Prints its error, and
@@ -139,7 +143,7 @@ pub fn carry_out(mut words: Vec<OsString>) -> Exit {
     let ran = answer_perf_options(&matches)
         .inspect(|()| report_skipped(&settings))
         .and(set)
-        .and_then(|()| run(cli, None));
+        .and_then(|()| run(cli));
     ended(ran)
 }
 
@@ -293,12 +297,16 @@ fn report_skipped(settings: &Config) {
     }
 }
 
-/// Runs a command. `columns` are the counters that pmcstat prints while it records.
-fn run(cli: Cli, columns: Option<&Columns>) -> Result<Exit> {
-    pager::allow(!cli.no_pager);
-    if let Some(folder) = cli.buildid_dir {
+/// Uses a build-id cache in another directory than the usual one.
+fn use_build_id_folder(folder: Option<PathBuf>) {
+    if let Some(folder) = folder {
         options::choose_build_id_folder(std::path::absolute(&folder).unwrap_or(folder));
     }
+}
+
+fn run(cli: Cli) -> Result<Exit> {
+    pager::allow(!cli.no_pager);
+    use_build_id_folder(cli.buildid_dir);
     match cli.command {
         Command::Stat(typed) => {
             let has_condition = typed.counted.fail_if.is_some();
@@ -308,27 +316,15 @@ fn run(cli: Cli, columns: Option<&Columns>) -> Result<Exit> {
         }
         Command::StatRecord(typed) => {
             let (request, layout) = typed.request(&Host::live())?;
-            match columns {
-                None => stat::run(request, layout, None),
-                Some(columns) => {
-                    while_recording(columns, |counted| stat::run(request, layout, Some(counted)))
-                }
-            }
+            stat::run(request, layout, None)
         }
         Command::StatReport(typed) => {
             let (request, layout) = typed.request()?;
             stat::report(&request, layout)
         }
         Command::Record(typed) => {
-            let mut display = typed.display();
-            let request = typed.request(&Host::live())?;
-            match columns {
-                None => record::run(request, display, None),
-                Some(columns) => {
-                    display.perf_summary = false;
-                    while_recording(columns, |counted| record::run(request, display, Some(counted)))
-                }
-            }
+            let display = typed.display();
+            record::run(typed.request(&Host::live())?, display, None)
         }
         Command::Info(typed) => info::run(&typed),
         Command::Report(typed) => report::run(&typed.request()?),

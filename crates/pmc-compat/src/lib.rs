@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 #![allow(missing_docs, clippy::missing_errors_doc, reason = "only pmc uses this crate")]
 
+mod action;
 mod getopt;
 pub mod netbsd;
 pub mod perfalloc;
@@ -18,6 +19,7 @@ pub mod pmcstat;
 pub mod reserve;
 pub mod tprof;
 
+pub use action::{Action, LiveView};
 use std::env::ArgsOs;
 use std::ffi::OsStr;
 use std::path::Path;

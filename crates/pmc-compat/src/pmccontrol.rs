@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 
 use crate::getopt::{self, InvalidOption, OperandOrder};
-use crate::words_if_named;
+use crate::{Action, words_if_named};
 use pmc_sys::error::{Error, Exit, say};
 
 // The exit status for usage errors, from sysexits(3).
@@ -15,24 +15,15 @@ const NAME: &str = "pmccontrol";
 /// Option letters; a colon follows each option that takes a value.
 const LETTERS: &str = "c:d:e:lLs";
 
-/// What to print.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum List {
-    /// The counters, and which processes use them (`-l`).
-    Counters,
-    /// The events (`-L`).
-    Events,
-}
-
 /// Returns what to print if this process was started under the name `pmccontrol`; `None` otherwise.
-pub fn if_named() -> Option<Result<List, Exit>> {
+pub fn if_named() -> Option<Result<Action, Exit>> {
     Some(list(words_if_named(NAME)?).map_err(|error| {
         say::error(&error);
         error.exit_status()
     }))
 }
 
-fn list(words: impl Iterator<Item = OsString>) -> Result<List, Error> {
+fn list(words: impl Iterator<Item = OsString>) -> Result<Action, Error> {
     let usage = |why: String| {
         let instead = "pmccontrol -l (counters), -L (events); docs/coming-from-pmcstat.md";
         Error::usage(format!("ERROR: {why}")).try_this(instead).exit(Exit::Command(USAGE))
@@ -54,8 +45,8 @@ fn list(words: impl Iterator<Item = OsString>) -> Result<List, Error> {
         Err(error.why(why).try_this(instead).exit(Exit::Command(UNAVAILABLE)))
     };
     match typed[..] {
-        ['l'] => Ok(List::Counters),
-        ['L'] => Ok(List::Events),
+        ['l'] => Ok(Action::ListCounters),
+        ['L'] => Ok(Action::List { words: Vec::new(), long: false }),
         ['s'] => unavailable(
             's',
             "the kernel has no such statistics for the whole machine, only for each recording",

@@ -1,13 +1,144 @@
-//! Subcommands and options of NetBSD's `tprof(8)`.
-//!
-//! Receives the words after the program's name, and returns [`CommandLine`].
+//! `tprof(8)` of NetBSD: its subcommands and options, each translated into an [`Action`].
 
 use std::ffi::OsString;
+use std::io::Write;
+use std::time::Duration;
 
 use crate::getopt::{self, InvalidOption, OperandOrder};
+use crate::{Action, LiveView, words_if_named};
+use pmc_analysis::profile::counts::Aggregation;
+use pmc_analysis::profile::sampled::SortKey;
+use pmc_analysis::profile::sampled::table::RowSelection;
+use pmc_command::options::screen_options::ScreenOptions;
+use pmc_command::options::symbol_files::SymbolFiles;
+use pmc_command::record::RecordDisplay;
+use pmc_command::sampling_options::whole_machine;
+use pmc_recording::recording::plan::{FilePlan, RecordRequest, RunSchedule};
+use pmc_recording::recording::stat_request::{EventSelection, StatRequest, StatTiming};
+use pmc_sys::error::{Error, Exit, Result, say};
+use pmc_sys::host::Host;
+use pmc_view::report::ReportLayout;
+use pmc_view::report::request::ReportRequest;
+use pmc_view::report::row_layout::RowLayout;
+use pmc_view::stat::StatLayout;
+
+const NAME: &str = "tprof";
 
 /// Default file for writing and reading samples.
 pub const FILE: &str = "tprof.out";
+
+/// Returns what to do if this process was started under the name `tprof`; `None` otherwise. [`status`]
+/// converts its exit status.
+pub fn if_named() -> Option<Result<Action, Exit>> {
+    Some(match CommandLine::parse(words_if_named(NAME)?) {
+        Ok(CommandLine { action: Subcommand::Help, .. }) => {
+            let written = std::io::stdout().write_all(USAGE.as_bytes());
+            Err(written.map_or(Exit::Failure, |()| Exit::Done))
+        }
+        Ok(line) => line.action(&Host::live()).map_err(|error| {
+            say::error(&error);
+            status(error.exit_status())
+        }),
+        Err(wrong) => {
+            let usage = "tprof list, monitor, count, analyze or top; docs/coming-from-netbsd.md";
+            say::error(&Error::usage(wrong).try_this(usage));
+            Err(Exit::Failure)
+        }
+    })
+}
+
+/// Converts an exit status to tprof's.
+pub fn status(exit: Exit) -> Exit {
+    if exit == Exit::Usage { Exit::Failure } else { exit }
+}
+
+impl CommandLine {
+    fn action(self, host: &Host) -> Result<Action> {
+        let has = |letter| self.flags.contains(&letter);
+        Ok(match self.action {
+            Subcommand::Help | Subcommand::List => Action::List { words: Vec::new(), long: false },
+            Subcommand::Monitor => {
+                let mut request = RecordRequest::default();
+                request.sample.events = self.events;
+                request.sample.scope = whole_machine(host)?;
+                request.sample.run_schedule =
+                    RunSchedule { command: self.operands, ..RunSchedule::default() };
+                let path = FilePlan::of(self.output.unwrap_or(FILE.to_owned()).into()).path;
+                request.file.keeps_files = path.as_os_str() != "-";
+                request.file.path = path;
+                // `record` prints a summary at the end, as tprof does.
+                let display = RecordDisplay { quiet: false, perf_summary: true, json: false };
+                Action::Record(Box::new(request), display)
+            }
+            Subcommand::Count => {
+                let request = StatRequest {
+                    selection: EventSelection { events: self.events, ..EventSelection::default() },
+                    scope: whole_machine(host)?,
+                    is_whole_machine: true,
+                    command: self.operands,
+                    timing: StatTiming {
+                        interval_ns: self.interval_ms.map(|ms| ms * 1_000_000),
+                        ..StatTiming::default()
+                    },
+                    aggregation: Aggregation::Cpu,
+                    ..StatRequest::default()
+                };
+                Action::Stat(Box::new(request), StatLayout::default())
+            }
+            Subcommand::Analyze => {
+                // Samples that differ only in attributes that no option selects are added up. Without -s, each
+                // address has its own row.
+                let place = if has('s') { SortKey::Symbol } else { SortKey::SymbolOffset };
+                let keys = [
+                    (!has('P'), SortKey::Thread),
+                    (!has('L'), SortKey::Tid),
+                    (!has('C'), SortKey::Cpu),
+                    (true, SortKey::Dso),
+                    (true, place),
+                ];
+                let keys = keys.into_iter().filter(|(is_shown, _)| *is_shown);
+                let keys: Vec<_> = keys.map(|(_, key)| key.into()).collect();
+                let kernel = has('k').then(|| "[kernel.kallsyms]".to_owned());
+                let mut request = ReportRequest {
+                    input: Some(self.operands.into_iter().next().unwrap_or(FILE.into()).into()),
+                    rows: RowLayout::new(&keys, &[])?,
+                    only: RowSelection {
+                        dsos: kernel.clone().map(|name| vec![name]),
+                        ..RowSelection::default()
+                    },
+                    browses: false,
+                    background: ScreenOptions::default().background()?,
+                    style: ReportLayout {
+                        show_samples: true,
+                        filters: [("--pid", self.pid.map(|pid| pid.to_string())), ("--dsos", kernel)]
+                            .into_iter()
+                            .filter_map(|(option, value)| Some(format!("{option} {}", value?)))
+                            .collect(),
+                        ..ReportLayout::default()
+                    },
+                    ..ReportRequest::default()
+                };
+                request.samples.symbols = SymbolFiles::default().symbol_options()?;
+                request.samples.selection.pids = self.pid.map(u32::cast_signed).into_iter().collect();
+                Action::Report(Box::new(request))
+            }
+            Subcommand::Top => Action::Top(LiveView {
+                events: self.events,
+                command: self.operands,
+                delay: self.interval_ms.map(Duration::from_millis),
+                keys: has('c')
+                    .then_some(SortKey::Cpu)
+                    .into_iter()
+                    .chain([SortKey::Dso, SortKey::Symbol])
+                    .collect(),
+                accumulate: self.flags.contains(&'a'),
+                hide_user_symbols: !self.flags.contains(&'u'),
+                show_samples: true,
+                ..LiveView::default()
+            }),
+        })
+    }
+}
 
 /// A parsed command line.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -73,7 +204,7 @@ impl CommandLine {
     ///
     /// # Errors
     /// Returns the message to print for the first invalid word.
-    pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, String> {
+    pub fn parse(words: impl IntoIterator<Item = OsString>) -> std::result::Result<Self, String> {
         let mut words = words.into_iter();
         let name = words.next().ok_or("one of list, monitor, count, analyze, top is required")?;
         let action = ACTIONS.iter().find(|(own, ..)| name == *own);
@@ -106,7 +237,7 @@ impl CommandLine {
         }
     }
 
-    fn take(&mut self, letter: char, value: String) -> Result<(), String> {
+    fn take(&mut self, letter: char, value: String) -> std::result::Result<(), String> {
         match letter {
             'e' => self.events.push(event(&value)?),
             'o' => self.output = Some(value),
@@ -124,7 +255,7 @@ impl CommandLine {
 /// Converts `NAME[:uk][,SCALE|,=N]` to pmc's syntax. In tprof, a scale states how much rarer an event is than
 /// cycles, so that both cause the same number of interrupts. On Linux, the kernel adjusts the period
 /// automatically.
-fn event(text: &str) -> Result<String, String> {
+fn event(text: &str) -> std::result::Result<String, String> {
     let Some((name, rate)) = text.rsplit_once(',') else { return Ok(text.to_owned()) };
     match rate.strip_prefix('=') {
         Some(number) => match number.parse::<u64>() {
@@ -142,7 +273,7 @@ fn event(text: &str) -> Result<String, String> {
 mod tests {
     use super::*;
 
-    fn read(line: &str) -> Result<CommandLine, String> {
+    fn read(line: &str) -> std::result::Result<CommandLine, String> {
         CommandLine::parse(line.split_whitespace().map(OsString::from))
     }
 

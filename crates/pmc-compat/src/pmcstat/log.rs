@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::text::{Format, LogWriter, LoggedEvent, LoggedKind};
@@ -14,11 +14,18 @@ use pmc_formats::import;
 use pmc_perfdata::record::kind;
 use pmc_sys::error::{Error, Result};
 
+/// A recording, and which of its samples to print.
+pub(super) struct Log {
+    pub(super) input: PathBuf,
+    pub(super) request: ScriptRequest,
+}
+
 /// Prints a recording in one of pmcstat's formats.
 ///
 /// # Errors
 /// Fails if the recording cannot be read, or the output cannot be written.
-pub fn print(input: &Path, mut request: ScriptRequest, form: Format, out: &mut dyn Write) -> Result<()> {
+pub(super) fn print(log: Log, form: Format, out: &mut dyn Write) -> Result<()> {
+    let Log { input, mut request } = log;
     let session = Arc::new(Session::open(import::open(input)?)?);
     if form == Format::Records {
         request.records.extend([kind::MMAP, kind::MMAP2, kind::COMM, kind::FORK, kind::EXIT]);

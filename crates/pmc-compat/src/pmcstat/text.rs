@@ -29,13 +29,13 @@ use pmc_text::table::{self, ColumnShape, right};
 use pmc_text::text::clean;
 
 /// Default depth of a caller tree, as in pmcstat.
-pub const DEPTH: usize = 16;
+pub(super) const DEPTH: usize = 16;
 /// Maximum depth of a caller tree; limits the recursion that prints it.
 const GREATEST_DEPTH: usize = 1024;
 
 /// Kind of output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub(super) enum Format {
     /// The log's records.
     Records,
     /// Each sampled address, with its function and the function's start and end.
@@ -48,7 +48,7 @@ pub enum Format {
 
 /// How to name a sampled function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LeafName {
+pub(super) enum LeafName {
     /// Name the function by its symbol.
     Symbol,
     /// Name the function by its symbol and the offset within the symbol (`-I`).
@@ -58,15 +58,15 @@ pub enum LeafName {
 }
 
 #[derive(Debug, Clone)]
-pub struct LoggedEvent {
+pub(super) struct LoggedEvent {
     /// The event's name; untrusted text.
-    pub name: String,
-    pub kind: LoggedKind,
+    pub(super) name: String,
+    pub(super) kind: LoggedKind,
 }
 
 /// Kind of an event's samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LoggedKind {
+pub(super) enum LoggedKind {
     /// Ordinary samples.
     Sampled,
     /// A thread's counts from one context switch to the next (`-W`).
@@ -76,7 +76,7 @@ pub enum LoggedKind {
 }
 
 #[derive(Debug)]
-pub struct LogWriter<'a> {
+pub(super) struct LogWriter<'a> {
     form: Format,
     events: Vec<LoggedEvent>,
     places: &'a AddressFunctions,
@@ -88,7 +88,7 @@ pub struct LogWriter<'a> {
 
 impl<'a> LogWriter<'a> {
     /// Returns a writer for this format. `exits` holds each process's counts at exit, by event.
-    pub fn new(
+    pub(super) fn new(
         form: Format,
         events: Vec<LoggedEvent>,
         places: &'a AddressFunctions,
@@ -102,7 +102,7 @@ impl<'a> LogWriter<'a> {
     ///
     /// # Errors
     /// Fails if writing fails.
-    pub fn begin(&self, out: &mut dyn Write) -> io::Result<()> {
+    pub(super) fn begin(&self, out: &mut dyn Write) -> io::Result<()> {
         let events = self.events.iter().enumerate().filter(|_| self.form == Format::Records);
         let mut events = events.filter(|(_, event)| event.kind != LoggedKind::Switches);
         events.try_for_each(|(number, event)| {
@@ -114,7 +114,7 @@ impl<'a> LogWriter<'a> {
     ///
     /// # Errors
     /// Fails if writing fails.
-    pub fn sample(&mut self, out: &mut dyn Write, entry: &ScriptEntry<'_>) -> io::Result<()> {
+    pub(super) fn sample(&mut self, out: &mut dyn Write, entry: &ScriptEntry<'_>) -> io::Result<()> {
         let Some(event) = self.events.get(entry.event).filter(|event| event.kind != LoggedKind::Switches)
         else {
             return Ok(());
@@ -168,7 +168,7 @@ impl<'a> LogWriter<'a> {
     ///
     /// # Errors
     /// Fails if writing fails.
-    pub fn record(
+    pub(super) fn record(
         &mut self,
         out: &mut dyn Write,
         entry: &ScriptEntry<'_>,
@@ -211,7 +211,7 @@ impl<'a> LogWriter<'a> {
     ///
     /// # Errors
     /// Fails if writing fails.
-    pub fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
+    pub(super) fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
         match self.form {
             Format::Records => {
                 while let Some(pid) = self.exits.keys().next().copied() {
@@ -339,7 +339,7 @@ const SCREEN: usize = 23;
 
 /// The counter table. A column is at least as wide as its title and the largest 64-bit number.
 #[derive(Debug, Default)]
-pub struct CounterTable {
+pub(super) struct CounterTable {
     titles: Vec<String>,
     shapes: Vec<ColumnShape>,
     /// Lines printed since the last header.
@@ -348,7 +348,7 @@ pub struct CounterTable {
 
 impl CounterTable {
     /// Returns a table for these counters. System-wide counters have a CPU.
-    pub fn new<'c>(counters: impl Iterator<Item = (&'c str, Option<u32>)>) -> Self {
+    pub(super) fn new<'c>(counters: impl Iterator<Item = (&'c str, Option<u32>)>) -> Self {
         let title = |(spec, cpu): (&str, Option<u32>)| {
             cpu.map_or_else(|| format!("p/{spec}"), |cpu| format!("s/{cpu:02}/{spec}"))
         };
@@ -362,7 +362,7 @@ impl CounterTable {
     ///
     /// # Errors
     /// Fails if writing to `out` fails.
-    pub fn write(
+    pub(super) fn write(
         &mut self,
         out: &mut dyn Write,
         screen: Option<usize>,

@@ -1,55 +1,64 @@
-//! `pmcstat`: converts FreeBSD's options to pmc commands.
+//! Translates FreeBSD's options into requests.
 //!
-//! Receives the command line, and finds the processes that `-t` selects. Returns pmc commands with their
-//! options and output files, or the counters for a table. Rejects options that Linux or pmc does not support.
+//! Receives the command line, and finds the processes that `-t` selects. Returns the commands of pmc with
+//! their requests and output files, or the counters for a table. Rejects options that Linux or pmc does not support.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::cli::export::{self, ExportSource};
-use crate::cli::{Command, defaults, list, report, script, stat, top};
-use pmc_analysis::analysis::request::NamePattern;
-use pmc_command::options::{recording_options, sample_filter, stack_options, symbol_files};
-use pmc_command::record::args::RecordArgs;
-use pmc_command::sampling_options::ProcessSelector;
+use super::counters::{Column, Columns};
+use super::log::Log;
+use super::options::{CommandLine, Counter, USAGE};
+use super::text::{DEPTH, Format, LeafName};
+use super::{NO_TARGETS, OS_ERROR};
+use crate::{Action, LiveView};
+use pmc_analysis::analysis::AnalysisRequest;
+use pmc_analysis::analysis::request::{MAX_STACK, NamePattern, SampleSelection};
+use pmc_analysis::analysis::script::ScriptRequest;
+use pmc_command::options::screen_options::ScreenOptions;
+use pmc_command::options::symbol_files::SymbolFiles;
+use pmc_command::record::RecordDisplay;
+use pmc_command::sampling_options::{ProcessSelector, TargetArgs, scope_or_machine};
 use pmc_command::temporary::TemporaryRecording;
-use pmc_compat::pmcstat::counters::{Column, Columns};
-use pmc_compat::pmcstat::options::{CommandLine, Counter, USAGE};
-use pmc_compat::pmcstat::text::{DEPTH, Format, LeafName};
-use pmc_compat::pmcstat::{NO_TARGETS, OS_ERROR};
 use pmc_events::event::EventParser;
 use pmc_formats::export::ExportFormat;
+use pmc_formats::export::request::ExportRequest;
 use pmc_recording::recording::launch;
-use pmc_recording::recording::plan::MeasurementScope;
+use pmc_recording::recording::plan::{FilePlan, MeasurementScope, RecordRequest, RunSchedule};
+use pmc_recording::recording::stat_request::{EventSelection, StatRequest, StatTiming};
+use pmc_symbols::symbol::SymbolOptions;
 use pmc_sys::error::{Error, Exit, Result};
 use pmc_sys::host::{CpuList, Host};
 use pmc_text::units::S;
+use pmc_view::report::ReportLayout;
+use pmc_view::report::request::ReportRequest;
+use pmc_view::stat::StatLayout;
 
 /// What the options request.
-pub(super) enum PmcstatPlan {
+pub(super) enum Plan {
     /// Commands to run one after another, and counters to print during the recording.
-    Steps(Vec<PmcstatStep>, Option<Columns>),
+    Steps(Vec<Step>, Option<Columns>),
     Columns(Columns),
 }
 
 /// A step to run, and where its standard output goes.
-pub(in crate::command) struct PmcstatStep {
-    pub(super) action: PmcstatAction,
-    pub(super) output: PmcstatOutput,
+pub struct Step {
+    pub(super) work: Work,
+    pub(super) output: Output,
     /// The log of a step without a named one.
     pub(super) log: Option<TemporaryRecording>,
 }
 
-/// A pmc command, or a log to print in one of pmcstat's formats.
-pub(in crate::command) enum PmcstatAction {
-    Command(Command),
-    Print(Box<script::ScriptArgs>, Format),
+/// A command of pmc, or a log to print in one of pmcstat's formats.
+pub(super) enum Work {
+    Run(Action),
+    Print(Box<Log>, Format),
 }
 
 /// Where standard output goes.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::command) enum PmcstatOutput {
+pub(super) enum Output {
     Standard,
     Error,
     File(String),
@@ -60,7 +69,7 @@ pub(in crate::command) enum PmcstatOutput {
 ///
 /// # Errors
 /// Fails if the options conflict or are not available (status 64), or `-t` matches no process (65).
-pub(super) fn answer(words: impl Iterator<Item = OsString>, host: &Host) -> Result<PmcstatPlan> {
+pub(super) fn answer(words: impl Iterator<Item = OsString>, host: &Host) -> Result<Plan> {
     let typed = CommandLine::parse(words).map_err(|why| {
         let error = Error::usage(format!("ERROR: {why}"));
         if why.starts_with("illegal option") || why.starts_with("at least") {
@@ -73,11 +82,11 @@ pub(super) fn answer(words: impl Iterator<Item = OsString>, host: &Host) -> Resu
     if typed.has('L') || typed.has('u') {
         let spec = typed.value('u').filter(|_| !typed.has('L'));
         let (words, long) = (spec.into_iter().map(str::to_owned).collect(), spec.is_some());
-        let list = Command::List(list::ListArgs { words, long, ..defaults() });
-        return Ok(PmcstatPlan::Steps(vec![PmcstatStep::command(list, PmcstatOutput::Standard)], None));
+        let list = Step::run(Action::List { words, long }, Output::Standard);
+        return Ok(Plan::Steps(vec![list], None));
     }
     if let Some(file) = typed.value('R') {
-        return Ok(PmcstatPlan::Steps(read(typed, file)?, None));
+        return Ok(Plan::Steps(read(typed, file)?, None));
     }
     if let Some(letter) = "gGFzri".chars().find(|letter| typed.has(*letter)) {
         return Err(Error::usage(format!("ERROR: option -{letter} without -R"))
@@ -114,13 +123,13 @@ pub(super) fn answer(words: impl Iterator<Item = OsString>, host: &Host) -> Resu
         file: typed.value('o').filter(|file| *file != "-").map(str::to_owned),
     });
     Ok(match columns {
-        Some(columns) if recorded.is_empty() => PmcstatPlan::Columns(columns),
+        Some(columns) if recorded.is_empty() => Plan::Columns(columns),
         Some(_) if typed.has('T') => {
             return Err(Error::usage("ERROR: -T shows samples, not counters")
                 .try_this("-O FILE in place of -T; or pmcstat -p … & pmcstat -T …"));
         }
         columns if typed.has('T') || typed.has('O') => {
-            PmcstatPlan::Steps(vec![record(typed, &recorded, &pids, typed.value('O'), false)?], columns)
+            Plan::Steps(vec![record(typed, &recorded, &pids, typed.value('O'), false, host)?], columns)
         }
         columns => {
             let log = TemporaryRecording::new().map_err(|error| {
@@ -130,12 +139,12 @@ pub(super) fn answer(words: impl Iterator<Item = OsString>, host: &Host) -> Resu
             })?;
             let path = log.path().display().to_string();
             // The text output already includes the information in the summary line.
-            let recording = record(typed, &recorded, &pids, Some(&path), true)?;
+            let recording = record(typed, &recorded, &pids, Some(&path), true, host)?;
             let output = typed.value('o').filter(|file| *file != "-").map(str::to_owned);
-            let output = output.map_or(PmcstatOutput::Error, PmcstatOutput::File);
-            let recorded = ExportSource { input: Some(path.into()), ..defaults() };
-            let text = PmcstatStep { log: Some(log), ..printed(&recorded, Format::Records, output) };
-            PmcstatPlan::Steps(vec![recording, text], columns)
+            let output = output.map_or(Output::Error, Output::File);
+            let recorded = LogSource::new(path.into(), MAX_STACK, None)?;
+            let text = Step { log: Some(log), ..printed(&recorded, Format::Records, output) };
+            Plan::Steps(vec![recording, text], columns)
         }
     })
 }
@@ -185,7 +194,7 @@ fn nanoseconds(seconds: f64) -> u64 {
 }
 
 /// Converts `-R` to commands that read the recording, one command per output.
-fn read(typed: &CommandLine, file: &str) -> Result<Vec<PmcstatStep>> {
+fn read(typed: &CommandLine, file: &str) -> Result<Vec<Step>> {
     let refused = [
         ('C', "a log has no counters to show in columns", "pmcstat -C -p …"),
         ('w', "pmc prints a log only once", "pmcstat -T -w …, without -R"),
@@ -204,28 +213,22 @@ fn read(typed: &CommandLine, file: &str) -> Result<Vec<PmcstatStep>> {
             .why("it maps gprof's files to programs")
             .try_this("-g -M FILE"));
     }
-    let usual: stack_options::StackOptions = defaults();
-    let max_stack = typed.value('z').map_or(Ok(usual.max_stack), |depth| {
+    let max_stack = typed.value('z').map_or(Ok(MAX_STACK), |depth| {
         let number = depth.parse().ok().filter(|depth| *depth > 0);
         number.ok_or_else(|| Error::usage(format!("ERROR: Illegal callchain depth \"{depth}\".")))
     })?;
     let threads = typed.value('i').into_iter().flat_map(|list| list.split(',')).map(|thread| {
         thread.parse().map_err(|_| Error::usage(format!("ERROR: Illegal thread id \"{thread}\".")))
     });
-    let threads = threads.collect::<Result<_>>()?;
-    let cpu = typed.cpus.as_deref().map(str::parse).transpose()?;
-    let log = ExportSource {
-        input: Some(file.into()),
-        filter: sample_filter::SampleFilter { tid: threads, cpu, ..defaults() },
-        stacks: stack_options::StackOptions { max_stack, ..usual },
-        symbol_files: symbol_files::SymbolFiles { symfs: typed.value('r').map(Into::into), ..defaults() },
-        ..defaults()
-    };
+    let mut log = LogSource::new(file.into(), max_stack, typed.value('r').map(PathBuf::from))?;
+    log.selection.tids = threads.collect::<Result<_>>()?;
+    let cpus = typed.cpus.as_deref().map(str::parse::<CpuList>).transpose()?;
+    log.selection.cpus = cpus.map(|cpus| cpus.iter().collect());
     // `-` means the file given by `-o`.
     let text = typed.value('o').unwrap_or("-");
     let to = |path: &str| match (path, text) {
-        ("-", "-") => PmcstatOutput::Standard,
-        ("-", path) | (path, _) => PmcstatOutput::File(path.to_owned()),
+        ("-", "-") => Output::Standard,
+        ("-", path) | (path, _) => Output::File(path.to_owned()),
     };
     let leaf = match (typed.has('A'), typed.has('I')) {
         (true, _) => LeafName::Address,
@@ -235,7 +238,7 @@ fn read(typed: &CommandLine, file: &str) -> Result<Vec<PmcstatStep>> {
     let mut steps = Vec::new();
     if let Some(out) = typed.value('F') {
         let out = if out == "-" { text } else { out };
-        steps.push(exported(&log, ExportFormat::Callgrind, out, Some(PmcstatOutput::Standard)));
+        steps.push(exported(&log, ExportFormat::Callgrind, out, Some(Output::Standard)));
     }
     if let Some(out) = typed.value('G') {
         let depth = if typed.has('z') { max_stack } else { DEPTH };
@@ -251,18 +254,11 @@ fn read(typed: &CommandLine, file: &str) -> Result<Vec<PmcstatStep>> {
     }
     let out = typed.value('o');
     if typed.has('T') {
-        let report = Command::Report(Box::new(report::ReportArgs {
-            input: log.input.clone(),
-            percent_limit: threshold(typed)?,
-            filter: log.filter.clone(),
-            stacks: log.stacks.clone(),
-            symbol_files: log.symbol_files.clone(),
-            ..defaults()
-        }));
-        steps.push(PmcstatStep::command(report, out.map_or(PmcstatOutput::Standard, to)));
+        let report = Action::Report(Box::new(log.report(typed)?));
+        steps.push(Step::run(report, out.map_or(Output::Standard, to)));
     } else if steps.is_empty() || out.is_some_and(|_| !"FGMma".chars().any(|of| typed.value(of) == Some("-")))
     {
-        steps.push(printed(&log, Format::Records, out.map_or(PmcstatOutput::Standard, to)));
+        steps.push(printed(&log, Format::Records, out.map_or(Output::Standard, to)));
     }
     if file == "-" && steps.len() > 1 {
         return Err(Error::usage("ERROR: a log on standard input supports only one output")
@@ -271,50 +267,82 @@ fn read(typed: &CommandLine, file: &str) -> Result<Vec<PmcstatStep>> {
     }
     // Redirecting standard output to a file is permanent, so steps that need the original standard output run
     // first.
-    steps.sort_by_key(|step| step.output != PmcstatOutput::Standard);
+    steps.sort_by_key(|step| step.output != Output::Standard);
     Ok(steps)
 }
 
-impl PmcstatStep {
-    fn command(command: Command, output: PmcstatOutput) -> Self {
-        Self { action: PmcstatAction::Command(command), output, log: None }
+impl Step {
+    fn run(action: Action, output: Output) -> Self {
+        Self { work: Work::Run(action), output, log: None }
+    }
+}
+
+/// A log to read, and which of its samples.
+struct LogSource {
+    input: PathBuf,
+    selection: SampleSelection,
+    max_stack: usize,
+    symbols: SymbolOptions,
+}
+
+impl LogSource {
+    fn new(input: PathBuf, max_stack: usize, symfs: Option<PathBuf>) -> Result<Self> {
+        let symbols = SymbolFiles { symfs, ..SymbolFiles::default() }.symbol_options()?;
+        Ok(Self { input, selection: SampleSelection::default(), max_stack, symbols })
+    }
+
+    fn samples(&self) -> AnalysisRequest {
+        AnalysisRequest {
+            selection: self.selection.clone(),
+            max_stack: self.max_stack,
+            ..AnalysisRequest::new(self.symbols.clone())
+        }
+    }
+
+    fn report(&self, typed: &CommandLine) -> Result<ReportRequest> {
+        let usual = ReportRequest::default();
+        let filters = [("--tid", typed.value('i')), ("--cpu", typed.cpus.as_deref())].into_iter();
+        Ok(ReportRequest {
+            input: Some(self.input.clone()),
+            samples: AnalysisRequest { measure: usual.samples.measure, ..self.samples() },
+            percent_limit: threshold(typed)?,
+            background: ScreenOptions::default().background()?,
+            style: ReportLayout {
+                filters: filters.filter_map(|(option, text)| Some(format!("{option} {}", text?))).collect(),
+                ..ReportLayout::default()
+            },
+            ..usual
+        })
     }
 }
 
 /// Returns the step that exports a log to another format.
-fn exported(
-    log: &ExportSource,
-    format: ExportFormat,
-    to: &str,
-    output: Option<PmcstatOutput>,
-) -> PmcstatStep {
-    let source = ExportSource { output: Some(to.into()), quiet: output.is_none(), ..log.clone() };
-    let export = Command::Export(Box::new(export::ExportArgs {
-        format: Some(format),
-        source,
-        push: defaults(),
-        tables: defaults(),
-    }));
-    PmcstatStep::command(export, output.unwrap_or(PmcstatOutput::Standard))
+fn exported(log: &LogSource, format: ExportFormat, to: &str, output: Option<Output>) -> Step {
+    let request = ExportRequest {
+        samples: log.samples(),
+        is_quiet: output.is_none(),
+        ..ExportRequest::new(log.input.clone(), to.into(), format)
+    };
+    Step::run(Action::Export(Box::new(request)), output.unwrap_or(Output::Standard))
 }
 
 /// Returns the step that prints a log in one of pmcstat's formats.
-fn printed(log: &ExportSource, form: Format, output: PmcstatOutput) -> PmcstatStep {
+fn printed(log: &LogSource, form: Format, output: Output) -> Step {
     let fields = match form {
         Format::Lines => "comm,tid,time,event,ip,sym,srcline",
         Format::Records => "comm,tid,time,period,event,ip",
         Format::Functions(_) | Format::Callers(..) => "comm,tid,time,event,ip,sym,dso",
     };
-    let script = Box::new(script::ScriptArgs {
-        input: log.input.clone(),
+    let symbols = SymbolOptions { placeholders: false, ..log.symbols.clone() };
+    let request = ScriptRequest {
+        selection: log.selection.clone(),
         fields: vec![fields.parse().expect("these fields exist")],
-        no_inline: true,
-        max_stack: log.stacks.max_stack,
-        filter: log.filter.clone(),
-        symbol_files: log.symbol_files.clone(),
-        ..defaults()
-    });
-    PmcstatStep { action: PmcstatAction::Print(script, form), output, log: None }
+        inlines: Some(false),
+        max_blocks: usize::MAX,
+        ..ScriptRequest::with_callers(log.max_stack, symbols)
+    };
+    let log = Box::new(Log { input: log.input.clone(), request });
+    Step { work: Work::Print(log, form), output, log: None }
 }
 
 /// Returns the percentage given with `-f`.
@@ -339,7 +367,8 @@ fn record(
     pids: &[u32],
     log: Option<&str>,
     is_quiet: bool,
-) -> Result<PmcstatStep> {
+    host: &Host,
+) -> Result<Step> {
     if typed.has('T') && log.is_some() {
         return Err(Error::usage(
             "ERROR: -T and -O cannot be combined: -T shows samples, -O writes them to a file",
@@ -348,42 +377,51 @@ fn record(
     }
     let socket = log.filter(|log| log.contains(':') && !log.contains('/'));
     let output = PathBuf::from(if socket.is_some() { "-" } else { log.unwrap_or_default() });
-    let target = socket.map_or(PmcstatOutput::Standard, |to| PmcstatOutput::Socket(to.to_owned()));
+    let target = socket.map_or(Output::Standard, |to| Output::Socket(to.to_owned()));
     let events = counters.iter().map(|counter| text(counter)).collect();
     let all_cpus = counters.iter().all(|counter| counter.system);
-    let selected = pids.iter().map(|pid| ProcessSelector::Id(*pid)).collect();
     let timeout = typed.seconds.map(Duration::from_secs_f64);
-    let (quiet, verbose) = (is_quiet || typed.has('q'), typed.has('v').into());
+    let (quiet, verbose) = (is_quiet || typed.has('q'), typed.has('v'));
     let command = typed.command.clone();
-    let command = if typed.has('T') {
-        let top: top::TopArgs = defaults();
-        Command::Top(Box::new(top::TopArgs {
+    if typed.has('T') {
+        let view = LiveView {
             events,
-            pids: selected,
+            pids: pids.to_vec(),
             all_cpus,
-            delay: typed.interval.map_or(top.delay, Duration::from_secs_f64),
+            command,
+            delay: typed.interval.map(Duration::from_secs_f64),
             timeout,
             percent_limit: threshold(typed)?,
-            command,
-            ..defaults()
-        }))
-    } else if counters.iter().any(|counter| counter.samples) {
-        let recording = recording_options::RecordingOptions { output, timeout, quiet, verbose, ..defaults() };
-        Command::Record(Box::new(RecordArgs {
-            events,
-            pids: selected,
-            all_cpus,
-            recording,
-            command,
-            ..defaults()
-        }))
+            ..LiveView::default()
+        };
+        return Ok(Step::run(Action::Top(view), target));
+    }
+    let selected: Vec<ProcessSelector> = pids.iter().map(|pid| ProcessSelector::Id(*pid)).collect();
+    let targets = TargetArgs { pids: &selected, tids: &[], user: None, cpus: None, all_cpus };
+    let scope = scope_or_machine(targets, !command.is_empty(), host)?;
+    let action = if counters.iter().any(|counter| counter.samples) {
+        let mut request = RecordRequest::default();
+        request.sample.events = events;
+        request.sample.scope = scope;
+        request.sample.verbose = verbose;
+        request.sample.run_schedule = RunSchedule { command, timeout, ..RunSchedule::default() };
+        request.file.path = FilePlan::of(output).path;
+        request.file.keeps_files = socket.is_none();
+        Action::Record(Box::new(request), RecordDisplay { quiet, perf_summary: !quiet, json: false })
     } else {
-        let stat::StatRecordArgs { counted, shown, .. } = defaults();
-        let counted = stat::CountArgs { events, pids: selected, all_cpus, timeout, command, ..counted };
-        let shown = stat::StatDisplayArgs { quiet, verbose, ..shown };
-        Command::StatRecord(Box::new(stat::StatRecordArgs { counted, output, shown }))
+        let request = StatRequest {
+            selection: EventSelection { events, ..EventSelection::default() },
+            scope,
+            is_whole_machine: true,
+            command,
+            timing: StatTiming { timeout, ..StatTiming::default() },
+            verbose,
+            recording: Some(output),
+            ..StatRequest::default()
+        };
+        Action::Stat(Box::new(request), StatLayout { quiet, ..StatLayout::default() })
     };
-    Ok(PmcstatStep::command(command, target))
+    Ok(Step::run(action, target))
 }
 
 /// Returns the event with all its settings, in pmc's syntax.
@@ -433,35 +471,36 @@ fn targets(typed: &CommandLine, host: &Host) -> Result<Vec<u32>> {
 mod tests {
     use super::*;
 
-    fn actions(line: &str) -> Vec<PmcstatAction> {
+    fn work(line: &str) -> Vec<Work> {
         let answer =
             answer(line.split(' ').map(OsString::from), &Host::live()).map_err(|error| error.to_string());
-        let Ok(PmcstatPlan::Steps(steps, None)) = answer else { panic!("{line}") };
-        steps.into_iter().map(|step| step.action).collect()
+        let Ok(Plan::Steps(steps, None)) = answer else { panic!("{line}") };
+        steps.into_iter().map(|step| step.work).collect()
     }
 
     #[test]
     fn top_mode_has_interval_and_threshold() {
-        let actions = &actions("-T -w 30 -f threshold=2.5 -n 7 -S clock.hard")[..];
-        let [PmcstatAction::Command(Command::Top(top))] = actions else { panic!() };
+        let work = &work("-T -w 30 -f threshold=2.5 -n 7 -S clock.hard")[..];
+        let [Work::Run(Action::Top(top))] = work else { panic!() };
         assert_eq!(top.events, ["clock.hard,system,period=7,callchain"]);
-        assert_eq!((top.all_cpus, top.delay.as_secs(), top.percent_limit), (true, 30, Some(2.5)));
+        assert_eq!(
+            (top.all_cpus, top.delay, top.percent_limit),
+            (true, Some(Duration::from_secs(30)), Some(2.5))
+        );
     }
 
     #[test]
     fn top_mode_of_a_log_is_a_report() {
-        let actions = &actions("-R log -T -f threshold=20")[..];
-        let [PmcstatAction::Command(Command::Report(report))] = actions else { panic!() };
+        let work = &work("-R log -T -f threshold=20")[..];
+        let [Work::Run(Action::Report(report))] = work else { panic!() };
         assert_eq!((report.percent_limit, report.input.clone()), (Some(20.0), Some("log".into())));
     }
 
     #[test]
     fn standard_output_is_written_first() {
-        let actions = &actions("-R log -m map -a - -z 3")[..];
-        let [PmcstatAction::Print(lines, Format::Lines), PmcstatAction::Print(functions, _)] = actions else {
-            panic!()
-        };
-        assert_eq!(lines.fields, ["comm,tid,time,event,ip,sym,srcline".parse().unwrap()]);
-        assert_eq!((functions.max_stack, functions.no_inline), (3, true));
+        let work = &work("-R log -m map -a - -z 3")[..];
+        let [Work::Print(lines, Format::Lines), Work::Print(functions, _)] = work else { panic!() };
+        assert_eq!(lines.request.fields, ["comm,tid,time,event,ip,sym,srcline".parse().unwrap()]);
+        assert_eq!((functions.request.max_stack, functions.request.inlines), (3, Some(false)));
     }
 }
