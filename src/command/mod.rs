@@ -117,7 +117,7 @@ fn act(action: Action, columns: Option<&Columns>) -> Result<Exit> {
             None => stat::run(*request, layout, None),
             Some(columns) => while_recording(columns, |counted| stat::run(*request, layout, Some(counted))),
         },
-        Action::Top(view) => top::run(top::TopPlan::new(&TopArgs::from(view), &Host::live())?),
+        Action::Top(view) => top::run(TopArgs::from(view).request(&Host::live())?),
     }
 }
 
