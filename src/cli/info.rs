@@ -6,7 +6,7 @@ use clap::Args;
 
 /// Show what this machine can measure, which processes use its counters, and what you are permitted to do; or
 /// describe a recording.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(after_help = "\
 pmc tests everything: it opens events to count the counters, and it bases each
 verdict on the requests that the command would make. docs/info-and-list.md

@@ -61,13 +61,6 @@ pub struct Cli {
     pub(crate) command: Command,
 }
 
-impl Cli {
-    /// Returns the command line of this command, without any of the options before it.
-    pub(crate) fn of(command: Command) -> Self {
-        Self { buildid_dir: None, paginate: false, no_pager: false, help: None, command }
-    }
-}
-
 /// Defines the enum of commands and its parser.
 ///
 /// The parser is not derived, because a derived parser builds every option of every command before it looks

@@ -42,7 +42,7 @@ use crate::cli::perf_only::{FREEBSD_ONLY, PERF_ONLY};
 use crate::cli::perf_options::{self, OptionTreatment};
 use crate::cli::sched::SchedCommand;
 use crate::cli::top::TopArgs;
-use crate::cli::{Cli, Command, defaults, spelling};
+use crate::cli::{Cli, Command, spelling};
 use crate::config::{Config, ConfigFiles};
 use crate::settings;
 use pmc_command::record::RecordDisplay;
@@ -102,8 +102,8 @@ fn carry_out_action(action: Action, columns: Option<&Columns>) -> Exit {
 
 fn act(action: Action, columns: Option<&Columns>) -> Result<Exit> {
     match action {
-        Action::List { words, long } => list::run(&ListArgs { words, long, ..defaults() }),
-        Action::ListCounters => info::run(&InfoArgs { counters: true, ..defaults() }),
+        Action::List { words, long } => list::run(&ListArgs { words, long, ..ListArgs::default() }),
+        Action::ListCounters => info::run(&InfoArgs { counters: true, ..InfoArgs::default() }),
         Action::Report(request) => report::run(&request),
         Action::Export(request) => export::run(&request),
         Action::Record(request, display) => match columns {

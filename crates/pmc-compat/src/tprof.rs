@@ -77,7 +77,7 @@ impl CommandLine {
                     is_whole_machine: true,
                     command: self.operands,
                     timing: StatTiming {
-                        interval_ns: self.interval_ms.map(|ms| ms * 1_000_000),
+                        interval: self.interval_ms.map(std::time::Duration::from_millis),
                         ..StatTiming::default()
                     },
                     aggregation: Aggregation::Cpu,
