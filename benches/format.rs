@@ -117,5 +117,5 @@ fn parse_expression() -> usize {
 #[divan::bench]
 fn summary_of_hundred_runs() -> Option<MeasurementSummary> {
     let values: Vec<f64> = (0..100).map(|n| f64::from(n * 7919 % 101)).collect();
-    MeasurementSummary::of(divan::black_box(&values))
+    MeasurementSummary::from_values(divan::black_box(&values))
 }

@@ -63,7 +63,7 @@ pub fn jitdump(data: &[u8]) {
     };
     for code in dump.codes().iter().take(MOST_FUNCTIONS) {
         let id = elf_file::build_id(&dump, code);
-        let file = elf_file::of(&dump, code, &id);
+        let file = elf_file::build(&dump, code, &id);
         assert!(file.len() >= dump.bytes(code).len());
         let _ = (dump.latest(code.start), dump.lines(code).count());
     }

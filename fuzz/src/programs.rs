@@ -263,7 +263,7 @@ pub fn unwind(data: &[u8]) {
     space.add(&mapping(start.wrapping_add(1 << 20), 1 << 12), None);
     let parts = SampleParts {
         user_regs: Some(SampledRegisters { abi: 2, mask, values: RecordWords::new(registers) }),
-        user_stack: Some(UserStack::of(stack)),
+        user_stack: Some(UserStack::from_bytes(stack)),
         callchain: Some(RecordWords::new(chain)),
         ..SampleParts::default()
     };

@@ -6,8 +6,8 @@ use std::time::Duration;
 use clap::{ArgAction, Args};
 
 use pmc_analysis::profile::gate::GateCondition;
-use pmc_command::options::settings::RecordingSettings;
 use pmc_analysis::profile::sampled::SortKey;
+use pmc_command::options::settings::RecordingSettings;
 use pmc_command::values::{self, Limit, one_of};
 use pmc_events::counter::request::sampling::{CallGraph, Rate};
 use pmc_sys::error::Error;

@@ -97,7 +97,7 @@ fn done(step: &CacheStep, request: &BuildidCacheRequest, cache: &BuildIdCache) -
     match step {
         CacheStep::Add(path) | CacheStep::Update(path) => {
             let (module, id) = module(path, request)?;
-            if let (CacheStep::Update(_), Some(entry)) = (step, cache.of(id)) {
+            if let (CacheStep::Update(_), Some(entry)) = (step, cache.named(id)) {
                 cache.remove(&entry)?;
             }
             let is_new = cache.keep(&module, &request.symbols)?;
@@ -105,7 +105,7 @@ fn done(step: &CacheStep, request: &BuildidCacheRequest, cache: &BuildIdCache) -
         }
         CacheStep::Remove(path) => {
             let id = build_id(path)?;
-            let entry = cache.of(id).ok_or_else(|| nothing_kept(path))?;
+            let entry = cache.named(id).ok_or_else(|| nothing_kept(path))?;
             cache.remove(&entry).map(|()| line("removed", id, path))
         }
         CacheStep::Purge(path) => {
@@ -120,7 +120,7 @@ fn done(step: &CacheStep, request: &BuildidCacheRequest, cache: &BuildIdCache) -
         }
         CacheStep::PurgeAll => cache.entries()?.iter().map(|entry| removed(cache, entry)).collect(),
         CacheStep::Missing(path) => {
-            let mut rows = header::of(&import::open_recording(path, "build-ids")?).build_ids;
+            let mut rows = header::read(&import::open_recording(path, "build-ids")?).build_ids;
             rows.retain(|(id, _)| BuildId::parse(id).is_none_or(|id| !cache.holds(id)));
             print(&rows)
         }

@@ -39,7 +39,7 @@ impl EvlistArgs {
 /// Fails if the file cannot be read, or a write fails.
 pub(super) fn run(request: &EvlistRequest) -> Result<Exit> {
     let reader = import::open(&request.file)?;
-    let recording = header::of(&reader);
+    let recording = header::read(&reader);
     let mut out = PagedOutput::open();
     pmc_view::header::events(&mut out, &recording, request.form)
         .and_then(|()| out.finish())

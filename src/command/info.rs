@@ -60,7 +60,7 @@ pub(super) fn run(typed: &InfoArgs) -> Result<Exit> {
 
 fn recording(typed: &InfoArgs, file: &std::path::Path) -> Result<Exit> {
     let reader = import::open(file)?;
-    let mut recording = pmc_analysis::analysis::header::of(&reader);
+    let mut recording = pmc_analysis::analysis::header::read(&reader);
     if !typed.header {
         let index = reader.scan(|_| {})?;
         let name = |kind| {
@@ -132,7 +132,7 @@ fn cpu(host: &Host, facts: &MachineFacts) -> shown::CpuReport {
 }
 
 fn event_tables(host: &Host) -> shown::EventTables {
-    let vendor = Vendor::of(host);
+    let vendor = Vendor::find(host);
     let here = listing::pmu_names(host);
     let is_here = |pmu: &str| match pmu {
         "" => {

@@ -69,7 +69,7 @@ fn import(from: &Path, host: &Host) -> Result<Exit> {
             .try_this("XDG_DATA_HOME=FOLDER pmc list --import …"));
     };
     let summary = vendor::import::import(from, &into)?;
-    let vendor = Vendor::of(host);
+    let vendor = Vendor::find(host);
     let ours = vendor.models().iter().find(|model| model.imported_events());
     let came = ImportSummary {
         form: summary.form,
@@ -166,7 +166,7 @@ fn is_among(pmus: &[String], pmu: &str) -> bool {
 impl<'h> ListRequest<'h> {
     fn new(typed: &ListArgs, host: &'h Host) -> Result<Self> {
         let mut wanted = Self {
-            sources: ListingSources::of(host).with_markers(markers),
+            sources: ListingSources::new(host).with_markers(markers),
             kinds: Vec::new(),
             pmus: Vec::new(),
             words: Vec::new(),

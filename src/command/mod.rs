@@ -29,9 +29,9 @@ mod top;
 mod usage;
 mod version;
 
-use std::path::PathBuf;
 use std::ffi::OsString;
 use std::io::{BufRead, Write};
+use std::path::PathBuf;
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};

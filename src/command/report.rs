@@ -35,7 +35,7 @@ pub(super) fn run(request: &ReportRequest) -> Result<Exit> {
     let mut out = PagedOutput::to(request.stream);
     let written = |error| Error::output("the report", error);
     if request.header != HeaderChoice::No {
-        pmc_view::header::write(&mut out, &header::of(&reader)).map_err(written)?;
+        pmc_view::header::write(&mut out, &header::read(&reader)).map_err(written)?;
     }
     if request.header != HeaderChoice::Only {
         let detail = match request.listing {

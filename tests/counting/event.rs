@@ -684,7 +684,7 @@ fn every_listed_event_parses() {
         let host = tree(machine);
         let kinds =
             [EventKind::Hardware, EventKind::Software, EventKind::Cache, EventKind::Tool, EventKind::Pmu];
-        let (sources, mut seen) = (ListingSources::of(&host), 0);
+        let (sources, mut seen) = (ListingSources::new(&host), 0);
         for listed in kinds.into_iter().flat_map(|kind| sources.of_kind(kind)).filter(|l| !l.form) {
             for name in std::iter::once(listed.name.as_str()).chain(listed.aliases.iter().copied()) {
                 let groups =
@@ -701,7 +701,7 @@ fn every_listed_event_parses() {
     }
     let lpar = tree("power-lpar");
     assert!(
-        ListingSources::of(&lpar)
+        ListingSources::new(&lpar)
             .of_kind(EventKind::Pmu)
             .any(|l| l.name == "hv_gpci/dtbp_ptitc,phys_processor_idx=?/")
     );

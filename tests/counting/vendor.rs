@@ -92,7 +92,7 @@ fn every_vendor_event_encodes_or_is_rejected_with_a_reason() {
         for saved in &CPUS {
             scope.spawn(|| {
                 let host = tree(saved.cpu);
-                let vendor = Vendor::of(&host);
+                let vendor = Vendor::find(&host);
                 let mut parser = EventParser::new(&host);
                 let (mut requests, mut refused) = (0, 0);
                 for event in vendor.events() {
@@ -208,7 +208,7 @@ fn compare(newest: &Path, saved: &Saved) {
         any.insert(request.clone());
         theirs.entry(name.split('/').nth(1).unwrap_or(name).to_owned()).or_default().push(request);
     }
-    let vendor = Vendor::of(&host);
+    let vendor = Vendor::find(&host);
     let mut parser = EventParser::new(&host);
     let (mut same, mut renamed, mut unlisted, mut wide, mut older) = (0, 0, 0, 0, 0);
     let mut common = Vec::new();
@@ -398,7 +398,7 @@ fn values_too_large_for_a_field_are_rejected() {
     assert!(said.contains("no `offcore_rsp`"), "{said}");
 
     let (_root, host) = machine(&intel(18, 1), &[("cpu_core", NARROW)]);
-    let vendor = Vendor::of(&host);
+    let vendor = Vendor::find(&host);
     let beyond: Vec<_> = vendor.events().filter(|event| event.extra.contains("msr=0x3e0")).collect();
     assert_eq!(beyond.len(), 4);
     for event in beyond {

@@ -63,7 +63,7 @@ impl CommandLine {
                 request.sample.scope = whole_machine(host)?;
                 request.sample.run_schedule =
                     RunSchedule { command: self.operands, ..RunSchedule::default() };
-                let path = FilePlan::of(self.output.unwrap_or(FILE.to_owned()).into()).path;
+                let path = FilePlan::at(self.output.unwrap_or(FILE.to_owned()).into()).path;
                 request.file.keeps_files = path.as_os_str() != "-";
                 request.file.path = path;
                 // `record` prints a summary at the end, as tprof does.

@@ -103,7 +103,7 @@ struct GoFunction {
 
 impl<'a> GoTable<'a> {
     /// Finds the table of a file; `None` if it is not a Go program.
-    pub(crate) fn of(file: &File<'a>) -> Option<Self> {
+    pub(crate) fn find(file: &File<'a>) -> Option<Self> {
         if !file.is_little_endian() {
             return None;
         }

@@ -92,7 +92,7 @@ fn places(
     for (hex, name) in rows.iter().filter(|(hex, _)| !excluded.contains(hex)) {
         let Some(id) = BuildId::parse(hex) else { continue };
         cache.keep(&SymbolModule { build_id: Some(id), ..SymbolModule::of_name(name) }, symbols)?;
-        match cache.of(id).filter(|_| cache.holds(id)) {
+        match cache.named(id).filter(|_| cache.holds(id)) {
             Some(entry) => places.extend(BuildIdCache::places(&entry)),
             None => missing.push(name.as_str()),
         }

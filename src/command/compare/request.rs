@@ -163,7 +163,10 @@ impl CompareRequest {
     /// Returns what the profiles must show, if pmc chooses the number of runs.
     pub(super) fn goal(&self) -> Option<GateGoal> {
         let condition = self.gate.as_ref().filter(|_| self.repeat.is_none())?;
-        GateGoal::of(condition, &PROFILED.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())
+        GateGoal::from_condition(
+            condition,
+            &PROFILED.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>(),
+        )
     }
 
     /// Returns the sampling rate: the requested one, or the frequency with which the first runs have enough

@@ -251,7 +251,7 @@ fn circumstances(analysis: &Analysis, request: &ExportRequest) -> Result<Recordi
         }
     }
     Ok(RecordingCircumstances {
-        about: header::of(reader),
+        about: header::read(reader),
         span,
         started,
         is_dated: by_clock.is_some(),

@@ -77,7 +77,7 @@ impl PushClient<'_> {
             );
         }
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
-        for limit in PushMeasures::of(contents, &requests, now).exceeded(self.0.target.api) {
+        for limit in PushMeasures::new(contents, &requests, now).exceeded(self.0.target.api) {
             say::warn(limit.warning(self.0.target.api));
         }
         for (done, request) in requests.iter().enumerate() {

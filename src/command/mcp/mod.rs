@@ -90,11 +90,7 @@ pub(super) fn run(request: &McpRequest) -> Result<Exit> {
 ///
 /// # Errors
 /// Fails if reading requests or writing answers fails.
-pub(super) fn serve(
-    request: &McpRequest,
-    input: &mut impl BufRead,
-    output: &mut impl Write,
-) -> Result<Exit> {
+pub(super) fn serve(request: &McpRequest, input: &mut impl BufRead, output: &mut impl Write) -> Result<Exit> {
     let mut server = McpServer { request, interrupted: None };
     let served = protocol::serve(input, output, &mut server);
     match server.interrupted {

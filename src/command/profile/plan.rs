@@ -106,7 +106,7 @@ impl ProfilePlan {
 /// Returns the environment variables that make the command's language runtime report the names of generated
 /// code. Prints a note about the variables, or about names that will not be available.
 fn environment(command: &[OsString]) -> Vec<(OsString, OsString)> {
-    match runtime::of(command) {
+    match runtime::detect(command) {
         Some(RuntimeDetection::Writes(runtime)) => {
             let asked = runtime.asking(|name| std::env::var_os(name));
             if let Some((name, value)) = &asked {

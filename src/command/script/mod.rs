@@ -29,7 +29,7 @@ pub(super) fn run(input: &Path, request: &ScriptRequest, output: &ScriptOutput) 
     let mut out = PagedOutput::open();
     let written = |error| Error::output("the samples and records", error);
     if output.header {
-        pmc_view::header::write(&mut out, &header::of(&reader)).map_err(written)?;
+        pmc_view::header::write(&mut out, &header::read(&reader)).map_err(written)?;
     }
     if output.header_only {
         return out.finish().map(|()| Exit::Done).map_err(written);

@@ -204,7 +204,7 @@ impl ShownEvents {
             specs: Vec::new(),
             tools: Vec::new(),
             aggregation,
-            parts: events.iter().map(|event| parts::of(&event.spec, aggregation)).collect(),
+            parts: events.iter().map(|event| parts::part(&event.spec, aggregation)).collect(),
             scale,
         };
         let mut merged: Vec<(u32, Option<&str>, usize)> = Vec::new();

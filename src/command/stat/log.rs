@@ -110,7 +110,7 @@ pub(super) fn run(
     }
     let sample = sample_plan(request);
     let file =
-        FilePlan { stat_config: counts::config(request.aggregation, 0, request.scale), ..FilePlan::of(path) };
+        FilePlan { stat_config: counts::config(request.aggregation, 0, request.scale), ..FilePlan::at(path) };
     let signals = launch::signals(&[])?;
     let mut control = request.control.as_ref().map(Control::open).transpose()?;
     let streams = if file.is_stream() { Streams::OutputToError } else { Streams::Shared };

@@ -58,7 +58,7 @@ impl TableMetrics {
         }
         let vendor = match of {
             CountSource::Recorded { cpuid: Some(cpuid), .. } => Vendor::recorded(host, cpuid),
-            _ => Vendor::of(host),
+            _ => Vendor::find(host),
         };
         let written: Vec<_> = asked.expressions.iter().map(UserMetric::definition).collect();
         let own = NAMED.iter().copied().chain(vendor.metrics().map(definition));

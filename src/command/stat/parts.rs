@@ -95,7 +95,7 @@ fn has_children(event: &EventSpec) -> bool {
     !is_held && !event.system_wide && event.qualifiers.inherit != Some(false) && !threads_alone
 }
 
-pub(super) fn of(event: &EventSpec, aggregation: Aggregation) -> Option<CountPart> {
+pub(super) fn part(event: &EventSpec, aggregation: Aggregation) -> Option<CountPart> {
     let has = |flag| event.attr().is_some_and(|attr| attr.get(flag));
     let is_system = matches!(event.source, EventSource::Tool(Tool::SystemTime));
     match aggregation {

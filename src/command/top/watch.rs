@@ -180,7 +180,7 @@ impl Engine for WatchState {
     }
 
     fn history(&mut self, function: &FunctionRef) -> Option<Vec<u64>> {
-        Some(self.row_history.of(function))
+        Some(self.row_history.costs(function))
     }
 
     fn annotate(&mut self, function: FunctionRef) {

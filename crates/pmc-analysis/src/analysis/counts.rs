@@ -461,7 +461,7 @@ fn topology(features: &Features) -> Topology {
         };
         (cpu, location)
     };
-    Topology::of(seats.map(location).collect())
+    Topology::from_locations(seats.map(location).collect())
 }
 
 /// Returns, for each CPU, the number of the list that contains it, and its position in that list. Each CPU is

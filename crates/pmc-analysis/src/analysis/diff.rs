@@ -440,7 +440,7 @@ mod tests {
             let row = sampled::TableRow { cells: [*cell].into(), own: own.clone(), ..Default::default() };
             let name = (*name).to_owned();
             let profile = sampled::ProfileEvent { name, total: own, rows: vec![row], ..Default::default() };
-            let measure = RunningMeasure::of(attr);
+            let measure = RunningMeasure::from_attr(attr);
             SideEvent { profile, measure, keys: keys.to_vec(), ..SideEvent::default() }
         };
         DiffSide {

@@ -19,7 +19,7 @@ use pmc_text::units::PerfTime;
 const LAYOUTS: [&str; 3] = ["file", "pipe", "directory"];
 
 /// Returns the contents of the header and the feature sections.
-pub fn of(reader: &Reader) -> RecordingHeader {
+pub fn read(reader: &Reader) -> RecordingHeader {
     let build_ids = reader.features().build_ids.iter().flat_map(|list| &list.0);
     RecordingHeader {
         version: VERSION,
@@ -71,7 +71,7 @@ pub fn for_conversion(reader: &Reader) -> ConversionInfo {
 /// # Errors
 /// Fails if the records cannot be read.
 pub fn build_ids(reader: &Reader, with_hits: bool) -> Result<Vec<(String, String)>> {
-    let mut rows = of(reader).build_ids;
+    let mut rows = read(reader).build_ids;
     if with_hits {
         let tally = RecordTally::of_files_hit(reader)?;
         let hit: HashSet<String> =

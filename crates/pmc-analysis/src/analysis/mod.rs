@@ -374,7 +374,7 @@ impl AggregatedSamples {
                 samples.attributes = marked;
             }
             if !self.shows_idle {
-                let thread = |tid: i32| MeasuredThread::of(&self.session.history, tid);
+                let thread = |tid: i32| MeasuredThread::from_history(&self.session.history, tid);
                 let attributes = &samples.attributes;
                 let input = IdleInput { attributes, kinds, code, texts, thread: &thread };
                 self.idle = idle::remove_idle(resolved, input);

@@ -154,7 +154,7 @@ impl AnalysisRequest {
             LatencyMode::IfRecorded
                 if has_switches
                     && self.measure == CostMeasure::Period
-                    && ThreadTime::of(events).is_none() =>
+                    && ThreadTime::from_events(events).is_none() =>
             {
                 LatencyMode::Wanted
             }
@@ -162,7 +162,7 @@ impl AnalysisRequest {
             resolved => resolved,
         };
         if std::mem::take(&mut self.usual_keys) {
-            if self.measure == CostMeasure::Period && ThreadTime::of(reader.events()).is_some() {
+            if self.measure == CostMeasure::Period && ThreadTime::from_events(reader.events()).is_some() {
                 let mut waiting = self.keys.clone();
                 insert_keys(&mut waiting, self.wait_rows.keys(ThreadTime::has_partners(reader.events())));
                 self.waiting_keys = Some(waiting);
@@ -281,7 +281,7 @@ impl AnalysisRequest {
             let error = Error::new(format!("-s {}: the recording has no wakers", key.name()));
             return Err(advise(error, &session.reader, "pmc record --wall --wakers", ""));
         }
-        let thread_time = ThreadTime::of(session.reader.events());
+        let thread_time = ThreadTime::from_events(session.reader.events());
         if self.facets {
             let has_latency = self.latency == LatencyMode::Wanted;
             add_facets(&mut attributes, session, has_latency, thread_time.is_some());
@@ -515,7 +515,7 @@ impl SampleSelection {
     pub fn sample_query(&self, session: &Session) -> Result<SampleQuery> {
         self.check(&session.reader)?;
         let set = |list: &[i32]| (!list.is_empty()).then(|| list.iter().copied().collect());
-        let times = self.time.map(|span| span.of(&session.reader)).transpose()?;
+        let times = self.time.map(|span| span.in_recording(&session.reader)).transpose()?;
         let cpus = match self.socket {
             Some(socket) => Some(of_socket(socket, self.cpus.as_ref(), &session.reader)?),
             None => self.cpus.clone(),
@@ -539,7 +539,7 @@ type FilterNeed = (&'static str, bool, u64, &'static str, &'static str);
 impl SampleSelection {
     /// Rejects filters on fields that were not recorded, because no sample would match.
     fn check(&self, reader: &Reader) -> Result<()> {
-        if self.states.is_some() && ThreadTime::of(reader.events()).is_none() {
+        if self.states.is_some() && ThreadTime::from_events(reader.events()).is_none() {
             let error = Error::new("--state selects nothing: the recording has no waiting time")
                 .try_this("omit --state");
             return Err(advise(error, reader, "pmc record --wall, or pmc profile", ""));
@@ -634,7 +634,7 @@ impl TimeSpan {
     ///
     /// # Errors
     /// Fails if the span is in percent, and the recording lacks the times of its first and last sample.
-    pub fn of(self, reader: &Reader) -> Result<(u64, u64)> {
+    pub fn in_recording(self, reader: &Reader) -> Result<(u64, u64)> {
         let (from, to) = match self {
             Self::Clock(from, to) => return Ok((from, to)),
             Self::Percent(from, to) => (from, to),

@@ -224,14 +224,14 @@ impl RecordingSymbols {
         for (number, location) in locations.iter().enumerate() {
             let module = location.module().map(|number| &modules[number as usize]);
             if location.data().is_some() {
-                let (frames, at) = variables.of(next_data);
+                let (frames, at) = variables.frames_at(next_data);
                 next_data += 1;
                 let function = frames.last().map(|frame| self.function(frame));
                 let variable = function.and_then(|f| Some((&*f.name, at?.wrapping_sub(f.start?))));
                 code.add_data(location, module, variable, texts);
                 continue;
             }
-            code.add(location, module, answers.of(number), Some(self.symbolizer.names()), texts);
+            code.add(location, module, answers.frames_at(number), Some(self.symbolizer.names()), texts);
         }
         code
     }
@@ -246,7 +246,7 @@ pub(crate) struct SymbolAnswers {
 
 impl SymbolAnswers {
     /// Returns the frames at a location, innermost first, and the location's address in the module's file.
-    pub(crate) fn of(&self, location: usize) -> (&[ResolvedFrame], Option<u64>) {
+    pub(crate) fn frames_at(&self, location: usize) -> (&[ResolvedFrame], Option<u64>) {
         match self.of[location] {
             Some(at) => (self.answers.frames(at as usize), self.answers.address(at as usize)),
             None => (&[], None),

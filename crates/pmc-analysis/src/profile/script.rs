@@ -317,7 +317,7 @@ pub struct ScriptFields(u64);
 
 impl ScriptFields {
     /// Creates a set from a list.
-    pub fn of(list: &[ScriptField]) -> Self {
+    pub fn from_list(list: &[ScriptField]) -> Self {
         let mut fields = Self::default();
         list.iter().for_each(|field| fields.set(*field, true));
         fields

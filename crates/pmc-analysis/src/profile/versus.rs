@@ -253,7 +253,8 @@ pub fn compare(commands: &[CommandMeasurements]) -> CommandComparison {
 
 /// Summarizes the values of each command's runs and compares them with the values of the first command.
 fn sides(values: impl Iterator<Item = Vec<f64>>) -> Vec<ComparedSide> {
-    let summaries: Vec<Option<MeasurementSummary>> = values.map(|v| MeasurementSummary::of(&v)).collect();
+    let summaries: Vec<Option<MeasurementSummary>> =
+        values.map(|v| MeasurementSummary::from_values(&v)).collect();
     let base = summaries.first().cloned().flatten();
     let side = |(at, summary): (usize, Option<MeasurementSummary>)| {
         let (difference, test) = match (&summary, &base) {

@@ -81,7 +81,7 @@ impl Session {
             return None;
         }
         let recorded = self.reader.features().sample_time.as_ref().filter(|span| span.first < span.last);
-        let thread_time = ThreadTime::of(self.reader.events());
+        let thread_time = ThreadTime::from_events(self.reader.events());
         // Waits begin before their samples, so the span in the header may start too late.
         if let Some(span) = recorded.filter(|_| thread_time.is_none()) {
             return Some((span.first, span.last));

@@ -128,7 +128,7 @@ pub struct MoreSums {
 }
 
 impl SampleValue {
-    fn of(period: u64, weights: [u64; 3]) -> Self {
+    fn new(period: u64, weights: [u64; 3]) -> Self {
         let value = Self { samples: 1, period, squares: (period as f64) * (period as f64), more: None };
         value.weighing(weights)
     }
@@ -354,7 +354,7 @@ struct SampleContext {
 
 impl SampleContext {
     fn value(&self, period: u64, weights: [u64; 3]) -> SampleValue {
-        let value = SampleValue::of(period, weights);
+        let value = SampleValue::new(period, weights);
         let value = match self.state {
             Some(state) if state.is_off_cpu() => value.waiting(state),
             _ => value,
@@ -388,7 +388,7 @@ pub(crate) struct Readings {
 impl Readings {
     /// Returns the events that a sample represents, with the count of each; `None` if the counts cannot be
     /// read.
-    pub(crate) fn of(
+    pub(crate) fn events(
         &mut self,
         layouts: &Layouts,
         event: usize,
@@ -479,7 +479,7 @@ impl<'a> Worker<'a> {
             return;
         }
         if self.reads && sample.layout().sample_type() & sample_type::READ != 0 {
-            let Some(members) = self.readings.of(self.layouts, event, &sample) else { return };
+            let Some(members) = self.readings.events(self.layouts, event, &sample) else { return };
             for (member, period) in members {
                 self.add(member, &sample, position, period, unwound);
             }

@@ -36,7 +36,7 @@ impl ThreadState {
 
     /// Returns the state for events whose periods are nanoseconds of a thread's time; `None` for other
     /// events.
-    pub fn of(event: &RecordedEvent) -> Option<Self> {
+    pub fn from_event(event: &RecordedEvent) -> Option<Self> {
         let name = event.name.as_deref();
         match (event.attr.kind(), event.attr.config()) {
             (kind::SOFTWARE, CPU_CLOCK | TASK_CLOCK) => Some(Self::Running),
@@ -135,8 +135,8 @@ pub struct ThreadTime {
 
 impl ThreadTime {
     /// Returns `None` if the recording has no off-CPU time.
-    pub fn of(events: &[RecordedEvent]) -> Option<Self> {
-        let mut states: Vec<Option<ThreadState>> = events.iter().map(ThreadState::of).collect();
+    pub fn from_events(events: &[RecordedEvent]) -> Option<Self> {
+        let mut states: Vec<Option<ThreadState>> = events.iter().map(ThreadState::from_event).collect();
         if !states.iter().flatten().any(|state| state.is_off_cpu()) {
             return None;
         }
@@ -153,7 +153,8 @@ impl ThreadTime {
 
     /// Whether the recording contains the wakers of waiting threads.
     pub fn has_partners(events: &[RecordedEvent]) -> bool {
-        let is_wait = |event: &&RecordedEvent| ThreadState::of(event).is_some_and(ThreadState::is_off_cpu);
+        let is_wait =
+            |event: &&RecordedEvent| ThreadState::from_event(event).is_some_and(ThreadState::is_off_cpu);
         events.iter().filter(is_wait).any(|event| event.attr.sample_type() & sample_type::ADDR != 0)
     }
 

@@ -206,7 +206,7 @@ impl RecordingOptions {
                 _ => BuildIdChoice::Hit,
             },
             keeps_files: !(self.no_buildid_cache || carries_ids || is_stream),
-            ..FilePlan::of(self.output)
+            ..FilePlan::at(self.output)
         })
     }
 }

@@ -405,7 +405,7 @@ fn record(
         request.sample.scope = scope;
         request.sample.verbose = verbose;
         request.sample.run_schedule = RunSchedule { command, timeout, ..RunSchedule::default() };
-        request.file.path = FilePlan::of(output).path;
+        request.file.path = FilePlan::at(output).path;
         request.file.keeps_files = socket.is_none();
         Action::Record(Box::new(request), RecordDisplay { quiet, perf_summary: !quiet, json: false })
     } else {

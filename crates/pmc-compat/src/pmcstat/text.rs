@@ -156,7 +156,7 @@ impl<'a> LogWriter<'a> {
                 node.samples += 1;
                 for (level, place) in frames.take(depth.min(GREATEST_DEPTH)).enumerate() {
                     let name = if level == 0 { name } else { LeafName::Symbol };
-                    node = node.callers.entry(CallerKey::of(place, name)).or_default();
+                    node = node.callers.entry(CallerKey::new(place, name)).or_default();
                     node.samples += 1;
                 }
                 Ok(())
@@ -293,7 +293,7 @@ struct CallerKey {
 }
 
 impl CallerKey {
-    fn of(place: &AddressFunction, name: LeafName) -> Self {
+    fn new(place: &AddressFunction, name: LeafName) -> Self {
         Self { name: leaf_name(place, name), dso: place.dso.clone() }
     }
 }

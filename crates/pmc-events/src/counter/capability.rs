@@ -310,7 +310,7 @@ mod tests {
         capabilities(&mut Rule(rule), &facts, &Ok(77))
     }
 
-    fn of(all: &[Capability], use_case: UseCase) -> &Capability {
+    fn capability(all: &[Capability], use_case: UseCase) -> &Capability {
         all.iter().find(|one| one.use_case == use_case).unwrap()
     }
 
@@ -325,12 +325,12 @@ mod tests {
         let all = tried("vm-without-pmu", 0, |attr, _, _| {
             if attr.kind() == kind::HARDWARE { Err(errno::ENOENT) } else { Ok(()) }
         });
-        let stat = of(&all, UseCase::CountCommand);
+        let stat = capability(&all, UseCase::CountCommand);
         assert_eq!(stat.ability, Ability::Limited);
         assert_eq!(stat.missing[0].0, "hardware events");
         assert!(stat.missing[0].1.cause.contains("virtual machine"));
-        assert_eq!(of(&all, UseCase::SampleBranches).ability, Ability::Not);
-        assert_eq!(of(&all, UseCase::CountTracepoints).ability, Ability::Works);
+        assert_eq!(capability(&all, UseCase::SampleBranches).ability, Ability::Not);
+        assert_eq!(capability(&all, UseCase::CountTracepoints).ability, Ability::Works);
     }
 
     #[test]
@@ -339,16 +339,16 @@ mod tests {
             let own = slot == TargetSlot::OURSELVES;
             if own && attr.get(Flag::ExcludeKernel) { Ok(()) } else { Err(errno::EACCES) }
         });
-        let stat = of(&all, UseCase::CountCommand);
+        let stat = capability(&all, UseCase::CountCommand);
         assert_eq!(stat.ability, Ability::Limited);
         assert_eq!(stat.missing.len(), 1);
         assert_eq!(stat.missing[0].0, "kernel mode");
         for use_case in [UseCase::CountCpus, UseCase::WatchCpus, UseCase::CountProcess] {
-            let one = of(&all, use_case);
+            let one = capability(&all, use_case);
             assert_eq!(one.ability, Ability::Not, "{use_case:?}");
             assert_eq!(one.missing[0].1.kind, RefusalKind::NoPrivilege);
         }
-        assert_eq!(of(&all, UseCase::SampleCommand).ability, Ability::Limited);
+        assert_eq!(capability(&all, UseCase::SampleCommand).ability, Ability::Limited);
     }
 
     #[test]
@@ -361,9 +361,9 @@ mod tests {
                     if ring > SMALL_RING_PAGES { Err(errno::EPERM) } else { Ok(()) }
                 },
             );
-        let record = of(&all, UseCase::SampleCommand);
+        let record = capability(&all, UseCase::SampleCommand);
         assert_eq!((record.ability, record.missing[0].0), (Ability::Limited, "large rings"));
         assert_eq!(record.missing[0].1.remedy, Hint::SmallerRings);
-        assert_eq!(of(&all, UseCase::CountCommand).ability, Ability::Works);
+        assert_eq!(capability(&all, UseCase::CountCommand).ability, Ability::Works);
     }
 }

@@ -99,7 +99,7 @@ pub fn find(
     // Events needed only for thresholds come last.
     let [value, threshold, optional] = sets;
     let mut sets = [value, threshold].concat();
-    let slots = Slots::of(host);
+    let slots = Slots::from_host(host);
     known.add_slots(&mut sets, &slots, parser);
     if !grouping.grouped {
         let single = |set: Vec<usize>| set.into_iter().map(|event| vec![event]);
@@ -267,7 +267,7 @@ struct Slots {
 }
 
 impl Slots {
-    fn of(host: &Host) -> Self {
+    fn from_host(host: &Host) -> Self {
         let pmus = ["cpu", "cpu_core"].iter().filter_map(|name| host.pmu(name));
         Self { pmus: pmus.filter(|pmu| pmu.event("slots").is_some()).map(|pmu| pmu.kind).collect() }
     }

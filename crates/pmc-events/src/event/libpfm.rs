@@ -99,7 +99,7 @@ const MODELS: [(&str, &str); 37] = [
 
 /// Resolves the event with this CPU's vendor tables, if they contain the name with dots instead of colons.
 fn plain(pmu: &str, event: &str, host: &Host) -> Result<String, String> {
-    let vendor = Vendor::of(host);
+    let vendor = Vendor::find(host);
     let model = vendor.models().first().map(|model| model.name.as_str());
     let (core, unit) = pmu.split_once("_unc_").map_or((pmu, None), |(core, unit)| (core, Some(unit)));
     let is_model = MODELS.iter().any(|(prefix, own)| *prefix == core && Some(*own) == model);

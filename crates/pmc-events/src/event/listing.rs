@@ -178,8 +178,8 @@ pub type MarkersByFile = Vec<(String, Vec<String>)>;
 
 impl<'h> ListingSources<'h> {
     /// Creates the sources for this machine.
-    pub fn of(host: &'h Host) -> Self {
-        Self { host, vendor: Vendor::of(host), pmus: pmu_names(host), find_markers: Vec::new }
+    pub fn new(host: &'h Host) -> Self {
+        Self { host, vendor: Vendor::find(host), pmus: pmu_names(host), find_markers: Vec::new }
     }
 
     /// Adds markers, which are searched for only if their kind is requested.
@@ -430,7 +430,7 @@ mod tests {
     fn listed_events_parse() {
         let mut seen = 0;
         for (machine, host) in machines().into_iter().chain([("this one".to_owned(), Host::live())]) {
-            let sources = ListingSources::of(&host);
+            let sources = ListingSources::new(&host);
             let kinds = EventKind::ALL
                 .into_iter()
                 .filter(|kind| !matches!(kind, EventKind::Tracepoint | EventKind::Vendor));
@@ -482,7 +482,7 @@ mod tests {
         file("armv8_pmuv3_0/type", "8\n");
         file("armv8_pmuv3_0/events/open", "event=?\n");
         let host = Host::rooted(root.path());
-        let sources = ListingSources::of(&host);
+        let sources = ListingSources::new(&host);
         let listed: Vec<ListedEvent> = sources.of_kind(EventKind::Pmu).collect();
         let shown: Vec<_> = listed.iter().map(|l| (l.name.as_str(), l.unit.as_str(), l.form)).collect();
         assert_eq!(

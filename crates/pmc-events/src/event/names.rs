@@ -54,7 +54,7 @@ impl<'h> VendorNames<'h> {
     }
 
     fn vendor(&self) -> &Vendor {
-        self.vendor.get_or_init(|| Vendor::of(self.host))
+        self.vendor.get_or_init(|| Vendor::find(self.host))
     }
 
     /// All names.

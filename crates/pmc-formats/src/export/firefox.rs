@@ -336,7 +336,7 @@ impl<'a> FirefoxBuilder<'a> {
             return frame.clone();
         }
         let call = &self.stacks.code().calls()[number];
-        let kind = CodeKind::of(call.level, self.stacks.texts.get(call.dso));
+        let kind = CodeKind::from_mode(call.level, self.stacks.texts.get(call.dso));
         let has_waits = self.waiting.is_some();
         let profile = &mut self.profile;
         let category = *self.categories.entry(kind).or_insert_with(|| {

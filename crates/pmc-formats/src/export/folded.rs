@@ -87,7 +87,7 @@ fn each(
             let (name, mark) = match marks {
                 FoldedMarks::None => (name, ""),
                 FoldedMarks::Code | FoldedMarks::States => {
-                    let kind = CodeKind::of(call.level, stacks.texts.get(call.dso));
+                    let kind = CodeKind::from_mode(call.level, stacks.texts.get(call.dso));
                     (box_name(&name), MARKS[kind as usize])
                 }
             };
@@ -114,7 +114,7 @@ fn each(
     let ranks = ranks(&paths, &marked);
     let (mut path, mut nodes) = (String::new(), Vec::new());
     for (comm, of_comm) in sums {
-        let states = if by_state { BoxStates::of(&paths, &ranks, &of_comm) } else { BoxStates::default() };
+        let states = if by_state { BoxStates::new(&paths, &ranks, &of_comm) } else { BoxStates::default() };
         let mut ends: Vec<(Option<u32>, u64)> =
             of_comm.into_iter().map(|(node, sum)| (node, sum.period)).filter(|(_, sum)| *sum > 0).collect();
         ends.sort_unstable_by_key(|(node, _)| node.map(|node| ranks[node as usize]));
@@ -151,7 +151,7 @@ fn each(
 struct BoxStates(FxHashMap<Option<u32>, SampleValue>);
 
 impl BoxStates {
-    fn of(paths: &Paths, ranks: &[u32], ends: &FxHashMap<Option<u32>, SampleValue>) -> Self {
+    fn new(paths: &Paths, ranks: &[u32], ends: &FxHashMap<Option<u32>, SampleValue>) -> Self {
         let mut sums: FxHashMap<Option<u32>, SampleValue> = FxHashMap::default();
         for (end, value) in ends {
             let nodes = end.iter().flat_map(|node| paths.outward_nodes(*node));

@@ -38,7 +38,7 @@ fn data(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::Result<()> {
             "samples": event.total.samples, "period": event.total.period,
         })
     });
-    let named = PageThreads::of(stacks);
+    let named = PageThreads::from_stacks(stacks);
     let threads = named.threads.iter().map(|names| {
         let thread = &stacks.threads[names[0] as usize];
         let comms = names.iter().map(|name| clean(&stacks.threads[*name as usize].comm));
@@ -59,7 +59,7 @@ fn data(out: &mut dyn Write, contents: &ExportContents<'_>) -> io::Result<()> {
         "events": events.collect::<Vec<_>>(),
         "threads": threads.collect::<Vec<_>>(),
     });
-    let code = Streamed(contents.listings.iter().map(HtmlCode::of));
+    let code = Streamed(contents.listings.iter().map(HtmlCode::new));
     write!(out, "{{\"head\":{},\"code\":", as_json(&head))?;
     write_json(out, &code)?;
     let paths = stacks.paths();
@@ -82,7 +82,7 @@ struct PageThreads {
 }
 
 impl PageThreads {
-    fn of(stacks: &StackProfile<'_>) -> Self {
+    fn from_stacks(stacks: &StackProfile<'_>) -> Self {
         let mut last = vec![0; stacks.threads.len()];
         for row in &stacks.rows {
             let last = &mut last[row.thread as usize];
@@ -134,7 +134,11 @@ fn functions(out: &mut dyn Write, stacks: &StackProfile<'_>, paths: &Paths) -> i
     let numbers: Vec<u32> = numbers.collect();
     page::list(out, "modules", words.iter())?;
     page::list(out, "module", numbers.into_iter())?;
-    page::list(out, "kind", calls().map(|call| CodeKind::of(call.level, stacks.texts.get(call.dso)) as u8))?;
+    page::list(
+        out,
+        "kind",
+        calls().map(|call| CodeKind::from_mode(call.level, stacks.texts.get(call.dso)) as u8),
+    )?;
     page::list(out, "inlined", calls().map(|call| u8::from(call.inlined)))
 }
 
@@ -248,7 +252,7 @@ enum HtmlCodeRow<'a> {
 }
 
 impl<'a> HtmlCode<'a> {
-    fn of(listing: &'a Listing) -> Self {
+    fn new(listing: &'a Listing) -> Self {
         let note = |note: &ListingNote| match &note.remedy {
             Some(remedy) => format!("{}; try: {}", clean(&note.text), clean(remedy)),
             None => clean(&note.text).into_owned(),
@@ -259,13 +263,13 @@ impl<'a> HtmlCode<'a> {
             module: clean(&listing.dso),
             own: listing.events.iter().map(|event| event.own.period).collect(),
             notes: listing.notes.iter().map(note).collect(),
-            rows: listing.rows.iter().map(|row| HtmlCodeRow::of(listing, row)).collect(),
+            rows: listing.rows.iter().map(|row| HtmlCodeRow::new(listing, row)).collect(),
         }
     }
 }
 
 impl<'a> HtmlCodeRow<'a> {
-    fn of(listing: &'a Listing, row: &'a ListingRow) -> Self {
+    fn new(listing: &'a Listing, row: &'a ListingRow) -> Self {
         let cost = || (0..listing.events.len()).map(|event| row.value(event).period).collect();
         match &row.kind {
             RowContent::Function { name, depth } => {

@@ -110,7 +110,7 @@ impl<'a> ThreadTracks<'a> {
     }
 
     /// Returns the track number of a thread.
-    fn of(&self, row: &StackRow) -> u64 {
+    fn track(&self, row: &StackRow) -> u64 {
         self.tracks[&Self::key(self.stacks, row.thread)].0
     }
 
@@ -162,7 +162,7 @@ struct InternedNumbers<T>(FxHashMap<T, u64>);
 
 impl<T: Hash + Eq> InternedNumbers<T> {
     /// Returns a value's number, and whether the value is new.
-    fn of(&mut self, value: T) -> (u64, bool) {
+    fn number(&mut self, value: T) -> (u64, bool) {
         let next = self.0.len() as u64 + 1;
         let number = *self.0.entry(value).or_insert(next);
         (number, number == next)
@@ -198,7 +198,7 @@ impl<'a> EventSequence<'a> {
     fn write(mut self, packets: &mut PacketWriter<'_>) -> io::Result<()> {
         let mut by_thread: BTreeMap<u64, Vec<&StackRow>> = BTreeMap::new();
         for row in self.stacks.rows.iter().filter(|row| row.event as usize == self.event) {
-            by_thread.entry(self.tracks.of(row)).or_default().push(row);
+            by_thread.entry(self.tracks.track(row)).or_default().push(row);
         }
         for (track, mut rows) in by_thread {
             rows.sort_by_key(|row| (row.begin(), row.time, row.stack));
@@ -366,7 +366,7 @@ impl<'a> EventSequence<'a> {
     }
 
     fn event_name(&mut self, name: String) -> u64 {
-        let (iid, is_new) = self.strings.of(name.clone());
+        let (iid, is_new) = self.strings.number(name.clone());
         if is_new {
             self.pending.event_names.push(InternedName { iid, name });
         }
@@ -375,7 +375,7 @@ impl<'a> EventSequence<'a> {
 
     /// Returns the annotation with a wait's stack, outermost function first.
     fn stack_text(&mut self, stack: u32) -> DebugAnnotation {
-        let (iid, is_new) = self.stack_texts.of(stack);
+        let (iid, is_new) = self.stack_texts.number(stack);
         if is_new {
             let calls = self.calls(stack).into_iter();
             let names: Vec<String> = calls
@@ -397,7 +397,7 @@ impl<'a> EventSequence<'a> {
     }
 
     fn callstack(&mut self, stack: u32) -> u64 {
-        let (iid, is_new) = self.callstacks.of(stack);
+        let (iid, is_new) = self.callstacks.number(stack);
         if is_new {
             let frame_ids = self.calls(stack).into_iter().map(|call| self.frame(call)).collect();
             self.pending.callstacks.push(Callstack { iid, frame_ids });
@@ -406,7 +406,7 @@ impl<'a> EventSequence<'a> {
     }
 
     fn frame(&mut self, (call, location): (usize, u32)) -> u64 {
-        let (iid, is_new) = self.frames.of((call, location));
+        let (iid, is_new) = self.frames.number((call, location));
         if is_new {
             let stacks = self.stacks;
             let about = &stacks.code().calls()[call];
@@ -427,7 +427,7 @@ impl<'a> EventSequence<'a> {
     }
 
     fn mapping(&mut self, number: Option<u32>) -> u64 {
-        let (iid, is_new) = self.mappings.of(number);
+        let (iid, is_new) = self.mappings.number(number);
         if is_new {
             let module = number.map(|number| &self.stacks.modules[number as usize]);
             let path = module.map_or_else(|| "[unknown]".into(), |module| module.path.to_string_lossy());

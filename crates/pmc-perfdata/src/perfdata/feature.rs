@@ -443,7 +443,7 @@ impl Features {
 
 impl FeatureNumber {
     /// Returns the feature with this number.
-    pub fn of(number: u64) -> Option<Self> {
+    pub fn from_number(number: u64) -> Option<Self> {
         Self::ALL.iter().copied().find(|f| *f as u64 == number)
     }
 }

@@ -108,7 +108,7 @@ impl Reader {
     /// # Errors
     /// Fails like [`Reader::open`].
     pub fn of_file(file: File, path: &Path) -> Result<Self, PerfdataError> {
-        let reader = Self::of_source(ByteSource::of(file, path, |_| None)?, path, false)?;
+        let reader = Self::of_source(ByteSource::from_file(file, path, |_| None)?, path, false)?;
         Ok(Self { is_converted: true, ..reader })
     }
 
@@ -227,7 +227,7 @@ impl Reader {
         let mut bad = Vec::new();
         for (row, number) in header.feature_numbers().enumerate() {
             let name = || {
-                FeatureNumber::of(number.into())
+                FeatureNumber::from_number(number.into())
                     .map_or_else(|| format!("number {number}"), |f| f.name().to_owned())
             };
             let Some(row) = source.section(table.saturating_add(row as u64 * 16), 16)? else {
@@ -239,7 +239,7 @@ impl Reader {
                 if header.is_foreign { word.swap_bytes() } else { word }
             };
             // An unknown number comes from a newer version of perf and does not mean damage.
-            let Some(feature) = FeatureNumber::of(number.into()) else { continue };
+            let Some(feature) = FeatureNumber::from_number(number.into()) else { continue };
             let section = source.section(word(0), word(8))?;
             if !section.is_some_and(|bytes| self.features.set(feature, &bytes, header.is_foreign)) {
                 bad.push(name());
@@ -289,7 +289,7 @@ impl Reader {
                 }
                 Some(Record::HeaderFeature(section)) => {
                     if let Some(feature) =
-                        FeatureNumber::of(section.feature).filter(|f| !is_end(*f, section.data))
+                        FeatureNumber::from_number(section.feature).filter(|f| !is_end(*f, section.data))
                         && !features.set(feature, section.data, header.is_foreign)
                     {
                         bad.push(feature.name().to_owned());
@@ -363,7 +363,7 @@ impl Reader {
         let mut take = |record: &RawRecord<'_>, _| match record.kind {
             kind::HEADER_FEATURE => {
                 if let Some(Record::HeaderFeature(section)) = record.parse()
-                    && let Some(feature) = FeatureNumber::of(section.feature)
+                    && let Some(feature) = FeatureNumber::from_number(section.feature)
                 {
                     features.set(feature, section.data, self.is_foreign);
                 }

@@ -70,17 +70,19 @@ impl ByteSource {
         if path.as_os_str() == "-" {
             return Self::stream(io::stdin().lock(), Path::new("standard input"), accepts);
         }
-        Self::of(open_input(path).map_err(PerfdataError::io("opening", path))?, path, accepts)
+        Self::from_file(open_input(path).map_err(PerfdataError::io("opening", path))?, path, accepts)
     }
 
     /// Opens a file in a directory, whose contents the sender of the directory chose: not a link, FIFO or
     /// device.
     pub(super) fn open_part(path: &Path) -> Result<Self, PerfdataError> {
-        Self::of(open_regular(path, false).map_err(PerfdataError::io("opening", path))?, path, |_| None)
+        Self::from_file(open_regular(path, false).map_err(PerfdataError::io("opening", path))?, path, |_| {
+            None
+        })
     }
 
     /// Reads an open file, like [`ByteSource::open`].
-    pub(super) fn of(
+    pub(super) fn from_file(
         file: File,
         path: &Path,
         accepts: impl Fn(&[u8]) -> Option<u64>,
@@ -91,7 +93,7 @@ impl ByteSource {
         }
         let mut magic = [0; 4];
         let got = file.read_at(&mut magic, 0).map_err(PerfdataError::io("reading", path))?;
-        if got == 4 && Packing::of(&magic).is_some() {
+        if got == 4 && Packing::from_magic(&magic).is_some() {
             return Self::stream(file, path, accepts);
         }
         Ok(Self { content: Content::File(file), len: meta.len(), path: path.to_owned() })
@@ -99,7 +101,7 @@ impl ByteSource {
 
     /// Reads bytes in memory, unpacking them if necessary. `name` stands for their path in errors.
     pub(super) fn memory(bytes: Arc<[u8]>, name: &Path) -> Result<Self, PerfdataError> {
-        if Packing::of(bytes.get(..4).unwrap_or_default()).is_some() {
+        if Packing::from_magic(bytes.get(..4).unwrap_or_default()).is_some() {
             return Self::unpack(&*bytes, TempFile::in_memory(name), name, |_| None);
         }
         Ok(Self { len: bytes.len() as u64, content: Content::Memory(bytes), path: name.to_owned() })
@@ -122,7 +124,7 @@ impl ByteSource {
     ) -> Result<Self, PerfdataError> {
         let mut magic = Vec::new();
         stream.by_ref().take(4).read_to_end(&mut magic).map_err(PerfdataError::io("reading", path))?;
-        let packing = Packing::of(&magic);
+        let packing = Packing::from_magic(&magic);
         let mut counted = CountingReader { stream: io::Cursor::new(magic).chain(stream), count: 0 };
         let torn = match packing {
             None => copy(&mut counted, &mut temp_file, |_| u64::MAX, path, &accepts),
@@ -218,7 +220,7 @@ enum Packing {
 }
 
 impl Packing {
-    fn of(magic: &[u8]) -> Option<Self> {
+    fn from_magic(magic: &[u8]) -> Option<Self> {
         match magic {
             [0x1f, 0x8b, ..] => Some(Self::Gzip),
             [0x28, 0xb5, 0x2f, 0xfd] => Some(Self::Zstd),

@@ -94,7 +94,7 @@ impl<'a> RawRecord<'a> {
     /// The CPU mode.
     #[inline]
     pub fn cpu_mode(&self) -> CpuMode {
-        CpuMode::of(self.misc)
+        CpuMode::from_misc(self.misc)
     }
 
     /// Decodes the fields; `None` if the record is too short for them.

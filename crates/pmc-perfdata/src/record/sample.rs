@@ -42,7 +42,7 @@ impl<'a> Sample<'a> {
     /// The CPU mode.
     #[inline]
     pub fn cpu_mode(&self) -> CpuMode {
-        CpuMode::of(self.misc)
+        CpuMode::from_misc(self.misc)
     }
     /// The sample's layout.
     pub fn layout(&self) -> &'a SampleLayout {
@@ -232,7 +232,7 @@ pub enum ChainEntry {
 impl From<u64> for ChainEntry {
     #[inline]
     fn from(word: u64) -> Self {
-        Context::of(word).map_or(Self::Address(word), Self::Context)
+        Context::from_word(word).map_or(Self::Address(word), Self::Context)
     }
 }
 
@@ -422,7 +422,7 @@ pub struct UserStack<'a> {
 
 impl<'a> UserStack<'a> {
     /// Creates a stack copy from bytes that do not come from a record.
-    pub fn of(bytes: &'a [u8]) -> Self {
+    pub fn from_bytes(bytes: &'a [u8]) -> Self {
         Self { bytes, asked: bytes.len(), from_end: 0 }
     }
 

@@ -98,7 +98,7 @@ impl HandedOverEntry {
             }
             scope => threads(scope, host),
         };
-        Ok((RecordSources::of(rings), recorded))
+        Ok((RecordSources::from_rings(rings), recorded))
     }
 
     /// Asks the holder to drop the events, after the recording has taken everything it needs. The rings keep

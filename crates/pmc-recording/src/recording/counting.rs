@@ -216,7 +216,7 @@ impl<'a> Counting<'a> {
         let options = CountOptions { inherit, enable_on_exec, levels };
         let probes = inheritable_probes(&mut groups, inherit, &scope, host);
         sources::refuse_other_targets(groups.iter().flat_map(|(group, _)| &group.events), &scope, host)?;
-        let held_counts = HeldCounts::of(groups.iter().flat_map(|(group, _)| &group.events));
+        let held_counts = HeldCounts::find(groups.iter().flat_map(|(group, _)| &group.events));
         let mut set = CounterSet::new(groups, options);
         set.keep(probes);
         let threads = open_scope(&mut set, host, &scope, held)?;

@@ -53,7 +53,7 @@ pub(super) struct HeldCounts(Vec<HeldSetEvent>);
 
 impl HeldCounts {
     /// Finds the held events of a set.
-    pub(super) fn of<'a>(events: impl Iterator<Item = &'a EventSpec>) -> Self {
+    pub(super) fn find<'a>(events: impl Iterator<Item = &'a EventSpec>) -> Self {
         let held = events.enumerate().filter_map(|(event, spec)| match &spec.source {
             EventSource::Held(held) => Some(HeldSetEvent {
                 event,

@@ -226,7 +226,7 @@ impl<'a> Sampling<'a> {
             .start_unwinding(sample.options.max_stack, false)?
             .map(|worker| WaitMeasurement { worker, owners: owners.clone() });
         let all = output.written;
-        let query = SampleQuery { thread_time: ThreadTime::of(&all), ..plan.query.clone() };
+        let query = SampleQuery { thread_time: ThreadTime::from_events(&all), ..plan.query.clone() };
         let mut leaders: Vec<usize> = (0..all.len()).collect();
         for group in sources.groups() {
             group.iter().for_each(|member| leaders[*member] = group[0]);

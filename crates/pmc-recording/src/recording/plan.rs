@@ -50,7 +50,7 @@ impl Default for RecordRequest {
             file: FilePlan {
                 build_ids: BuildIdChoice::Hit,
                 keeps_files: true,
-                ..FilePlan::of("perf.data".into())
+                ..FilePlan::at("perf.data".into())
             },
             control: None,
             realtime: None,
@@ -418,7 +418,7 @@ impl FilePlan {
 
 impl FilePlan {
     /// Returns a plan for one plain file.
-    pub fn of(path: PathBuf) -> Self {
+    pub fn at(path: PathBuf) -> Self {
         Self {
             path: output_file::without_slash(&path).to_owned(),
             is_stamped: false,

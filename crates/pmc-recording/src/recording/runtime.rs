@@ -239,7 +239,7 @@ pub enum RuntimeDetection {
 }
 
 /// Returns the runtime that a command line starts; `None` for an ordinary or missing program.
-pub fn of(command: &[OsString]) -> Option<RuntimeDetection> {
+pub fn detect(command: &[OsString]) -> Option<RuntimeDetection> {
     known(&executed(command)?, command.get(1..)?)
 }
 

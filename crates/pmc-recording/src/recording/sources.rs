@@ -141,7 +141,7 @@ impl RecordSources {
             return Err(Error::usage(format!("{name}: a held event cannot join a group or cgroup"))
                 .try_this("list each event separately, without -G"));
         }
-        let counts = HeldCounts::of(specs.iter().copied());
+        let counts = HeldCounts::find(specs.iter().copied());
         let relays = specs.iter().map(|spec| relay(spec, plan)).collect::<Result<Vec<_>>>()?;
         let (rings, threads) = match (own.is_empty(), relays.is_empty()) {
             (_, true) => open::open(plan, host, own, command)?,
@@ -152,8 +152,8 @@ impl RecordSources {
     }
 
     /// Wraps rings that are already open.
-    pub(crate) fn of(rings: Rings) -> Self {
-        Self { rings, relays: Vec::new(), counts: HeldCounts::of([].iter()) }
+    pub(crate) fn from_rings(rings: Rings) -> Self {
+        Self { rings, relays: Vec::new(), counts: HeldCounts::find([].iter()) }
     }
 
     /// Whether all sources are our own rings.

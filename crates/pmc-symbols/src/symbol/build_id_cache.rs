@@ -127,7 +127,7 @@ impl BuildIdCache {
         let folder = self.entry_folder(name, id)?;
         self.put(&folder.join("elf"), |to| link_or_copy(ours, file, to))?;
         let binary =
-            FileMap::of(file).ok().map(|map| Image::mapped(ours.map_or(name, PathBuf::as_path), map));
+            FileMap::new(file).ok().map(|map| Image::mapped(ours.map_or(name, PathBuf::as_path), map));
         let mut found = locate::ModuleFiles { binary, ..Default::default() };
         complete(&mut found);
         if let Some(debug) = found.debug.map(|image| image.path).filter(|path| !path.starts_with(&self.0)) {
@@ -200,7 +200,7 @@ impl BuildIdCache {
     }
 
     /// Returns the entry for a build-id, even if it is damaged.
-    pub fn of(&self, id: BuildId) -> Option<CacheEntry> {
+    pub fn named(&self, id: BuildId) -> Option<CacheEntry> {
         self.entry(&self.0.join(".build-id").join(id.path()))
     }
 
@@ -271,7 +271,7 @@ fn open_of_build(module: &SymbolModule, id: BuildId) -> Option<(PathBuf, File, b
     let theirs =
         module.pid.map(|pid| (Path::new("/proc").join(pid.to_string()).join("root").join(below), false));
     let is_it = |path: &Path, file: &File| {
-        FileMap::of(file).is_ok_and(|map| is_of_build(&Image::mapped(path, map), id))
+        FileMap::new(file).is_ok_and(|map| is_of_build(&Image::mapped(path, map), id))
     };
     let there = ours.into_iter().chain(theirs).find_map(|(path, is_ours)| {
         let file = open_regular(&path, true).ok()?;
@@ -408,7 +408,7 @@ mod tests {
         }
         assert!(cache.keep(&module(Some(id)), &options).unwrap());
         assert!(!cache.keep(&module(Some(id)), &options).unwrap() && cache.holds(id));
-        let entry = cache.of(id).unwrap();
+        let entry = cache.named(id).unwrap();
         assert_eq!(entry.name, fs::canonicalize(&own).unwrap());
         cache.remove(&entry).unwrap();
         assert!(!cache.holds(id) && fs::read_dir(&cache.0).unwrap().next().is_none());

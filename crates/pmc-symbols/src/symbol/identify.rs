@@ -45,6 +45,6 @@ fn of_file(name: &[u8], pid: i32) -> Option<BuildId> {
 
 /// Returns the build-id of an open file.
 pub fn of_open(file: &File) -> Option<BuildId> {
-    let image = Image::mapped(Path::new(""), FileMap::of(file).ok()?);
+    let image = Image::mapped(Path::new(""), FileMap::new(file).ok()?);
     elf::build_id(&image.elf().ok()?)
 }

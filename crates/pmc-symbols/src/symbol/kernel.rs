@@ -114,7 +114,7 @@ impl KallsymsTable {
         };
         let marks = marks.filter_map(mark).collect();
         let at = BODY + 4 + head.len();
-        Some(Self { table: NameList::open(image, at)?, marks, complete: Some(CompleteList::of(complete)) })
+        Some(Self { table: NameList::open(image, at)?, marks, complete: Some(CompleteList::read(complete)) })
     }
 
     /// Returns the function that contains an address.
@@ -151,7 +151,7 @@ impl KallsymsTable {
 }
 
 impl CompleteList {
-    fn of(path: &Path) -> Self {
+    fn read(path: &Path) -> Self {
         Self { path: path.to_owned(), table: OnceLock::new() }
     }
 
@@ -260,7 +260,7 @@ impl RunningKernel {
         let list = self.path(KALLSYMS);
         let read = || KallsymsTable::read_list(&list, KallsymsScope::Lasting);
         let in_memory = |lasting: KallsymsList| KallsymsTable {
-            complete: Some(CompleteList::of(&list)),
+            complete: Some(CompleteList::read(&list)),
             ..lasting.into_table()
         };
         let place = cache.and_then(|folder| Some((self.kept_place(folder)?, self.fingerprint()?)));

@@ -127,7 +127,7 @@ impl Symbolizer {
         path: PathBuf,
         functions: impl Iterator<Item = (Range<u64>, Cow<'a, str>)>,
     ) {
-        self.shared.add_recorded(path, SymbolTable::of(functions));
+        self.shared.add_recorded(path, SymbolTable::from_functions(functions));
     }
 
     /// Makes an archive the only source of names, lines and code. Call this before the first resolution.

@@ -121,7 +121,7 @@ mod tests {
             let file = File::parse(&*program).unwrap();
             let linkers = rows(&bytes(&file, ".debug_frame").unwrap(), arch);
             assert!(linkers.len() > 1000, "{name}: {}", linkers.len());
-            let ours = rows(&debug_frame(&GoTable::of(&file).unwrap(), arch).unwrap(), arch);
+            let ours = rows(&debug_frame(&GoTable::find(&file).unwrap(), arch).unwrap(), arch);
             let is_missing = |(start, cfa, rule): &&(u64, String, String)| {
                 let has = |rule: &str| {
                     let row = (*start, cfa.clone(), rule.to_owned());

@@ -65,7 +65,7 @@ impl UnwindTables {
         // The code that starts a program has an .eh_frame, even if the rest was compiled without.
         let debug_frame = bytes(&file, ".debug_frame")
             .or_else(|| bytes(&File::parse(debug?).ok()?, ".debug_frame"))
-            .or_else(|| go_frames::debug_frame(&GoTable::of(&file)?, arch));
+            .or_else(|| go_frames::debug_frame(&GoTable::find(&file)?, arch));
         let sections = [eh_frame, debug_frame.map(CallFrameSection::Debug)].into_iter().flatten();
         let mut read: Vec<(CallFrameSection, CheckedFrames)> =
             sections.filter_map(|section| Some((section.clone(), section.checked(arch, &bases)?))).collect();

@@ -33,7 +33,7 @@ pub enum Context {
 impl Context {
     /// Returns the context if a word of a call chain is a marker, or `None` for an address.
     #[inline]
-    pub fn of(word: u64) -> Option<Self> {
+    pub fn from_word(word: u64) -> Option<Self> {
         if word < MAX {
             return None;
         }
@@ -81,9 +81,9 @@ mod tests {
     #[test]
     fn context_marker_has_its_mode() {
         for number in 0..=5 {
-            let mode = CpuMode::of(number);
-            assert_eq!(Context::of(marker(mode)).map(Context::mode), Some(mode));
+            let mode = CpuMode::from_misc(number);
+            assert_eq!(Context::from_word(marker(mode)).map(Context::mode), Some(mode));
         }
-        assert_eq!(Context::of(MAX - 1), None);
+        assert_eq!(Context::from_word(MAX - 1), None);
     }
 }

@@ -52,7 +52,7 @@ pub enum CpuMode {
 impl CpuMode {
     /// Returns the mode from a record's `misc`.
     #[inline]
-    pub fn of(misc: u16) -> Self {
+    pub fn from_misc(misc: u16) -> Self {
         match misc & misc::CPUMODE_MASK {
             KERNEL => Self::Kernel,
             USER => Self::User,
@@ -95,8 +95,8 @@ mod tests {
     #[test]
     fn bits_round_trip() {
         for number in 0..=5 {
-            assert_eq!(CpuMode::of(number | misc::COMM_EXEC).bits(), number);
+            assert_eq!(CpuMode::from_misc(number | misc::COMM_EXEC).bits(), number);
         }
-        assert_eq!(CpuMode::of(7), CpuMode::Unknown);
+        assert_eq!(CpuMode::from_misc(7), CpuMode::Unknown);
     }
 }

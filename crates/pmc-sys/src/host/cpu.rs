@@ -70,7 +70,7 @@ impl Topology {
     }
 
     /// Creates a topology from known positions.
-    pub fn of(seats: BTreeMap<u32, CpuLocation>) -> Self {
+    pub fn from_locations(seats: BTreeMap<u32, CpuLocation>) -> Self {
         Self { seats }
     }
 

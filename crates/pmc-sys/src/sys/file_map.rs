@@ -53,7 +53,7 @@ impl FileMap {
     /// # Errors
     /// Returns the errors of [`open_regular`] and `mmap(2)`.
     pub fn open(path: &Path) -> io::Result<Self> {
-        Self::of(&open_regular(path, true)?)
+        Self::new(&open_regular(path, true)?)
     }
 
     /// Maps an open file.
@@ -61,7 +61,7 @@ impl FileMap {
     /// # Errors
     /// Returns the errors of `mmap(2)`. Fails for a large file that consists mostly of holes, because reading
     /// terabytes of zeros would take hours.
-    pub fn of(file: &File) -> io::Result<Self> {
+    pub fn new(file: &File) -> io::Result<Self> {
         let about = file.metadata()?;
         if about.len() == 0 {
             return Ok(Self(None));
@@ -247,9 +247,9 @@ mod tests {
         let page = page_size();
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&vec![7; 10 * page + 1]).unwrap();
-        let other = FileMap::of(&file).unwrap();
+        let other = FileMap::new(&file).unwrap();
         drop(other);
-        let map = FileMap::of(&file).unwrap();
+        let map = FileMap::new(&file).unwrap();
         file.set_len(page as u64 * 2 + 5).unwrap();
         assert_eq!((map[page], map.is_cut()), (7, false));
         let back_to_front = (0..=10).rev().map(|number| map[number * page]);
@@ -264,9 +264,9 @@ mod tests {
     fn huge_file_of_holes_is_rejected() {
         let file = tempfile::tempfile().unwrap();
         file.set_len(LARGEST_SPARSE).unwrap();
-        assert_eq!(FileMap::of(&file).unwrap().len() as u64, LARGEST_SPARSE);
+        assert_eq!(FileMap::new(&file).unwrap().len() as u64, LARGEST_SPARSE);
         file.set_len(LARGEST_SPARSE + 1).unwrap();
-        let error = FileMap::of(&file).unwrap_err();
+        let error = FileMap::new(&file).unwrap_err();
         assert_eq!(error.to_string(), "the file consists mostly of holes");
     }
 
@@ -281,7 +281,7 @@ mod tests {
             let reader = || {
                 for _ in 0..200 {
                     file.set_len(40 * page as u64).unwrap();
-                    let map = FileMap::of(&file).unwrap();
+                    let map = FileMap::new(&file).unwrap();
                     assert!(map.iter().step_by(page / 2).all(|byte| *byte == 0));
                 }
             };

@@ -320,7 +320,7 @@ impl SchedRecording {
         visit: &mut dyn FnMut(&SchedTasks, &TimehistLine<'_>) -> Result<()>,
     ) -> Result<TimehistSummary> {
         let (from, to) = match request.time {
-            Some(span) => span.of(&self.session.reader)?,
+            Some(span) => span.in_recording(&self.session.reader)?,
             None => (0, u64::MAX),
         };
         let mut hist = Timehist {

@@ -65,7 +65,7 @@ impl<'a> EventPayload<'a> {
     /// Returns the payload and the thread of a sample; `None` if the record is not a sample or has no
     /// payload.
     #[inline]
-    fn of(raw: &RawRecord<'a>, layouts: &'a Layouts) -> Option<(Thread, Self)> {
+    fn from_record(raw: &RawRecord<'a>, layouts: &'a Layouts) -> Option<(Thread, Self)> {
         let (event, sample) = layouts.sample(raw)?;
         let parts = sample.parts()?;
         let registers = parts.user_regs.map(|registers| registers.abi);
@@ -91,7 +91,7 @@ impl SyscallFeed {
     /// Decodes a sample; `None` if it does not belong to a system call.
     #[inline]
     pub(super) fn decode(&self, raw: &RawRecord<'_>) -> Option<(Thread, SyscallAbi, SyscallEvent)> {
-        let (thread, sample) = EventPayload::of(raw, &self.layouts)?;
+        let (thread, sample) = EventPayload::from_record(raw, &self.layouts)?;
         let (_, abi, event) = self.event(sample)?;
         Some((thread, abi, event))
     }
@@ -118,7 +118,7 @@ impl SyscallFeed {
             return self.tracer.apply(time, &raw.parse()?);
         }
         let layouts = Arc::clone(&self.layouts);
-        let (thread, sample) = EventPayload::of(raw, &layouts)?;
+        let (thread, sample) = EventPayload::from_record(raw, &layouts)?;
         self.handle(time, thread, sample, memory, Box::default)
     }
 

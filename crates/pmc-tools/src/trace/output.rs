@@ -17,7 +17,7 @@ use pmc_sys::error::{AdvisedOption, Error, Result, say};
 use pmc_sys::sys::output_file;
 
 /// Returns the thread and the start time of a call.
-fn of(call: &TracedCall) -> (i32, u64) {
+fn call_key(call: &TracedCall) -> (i32, u64) {
     (call.entered.thread.tid, call.entered.begin)
 }
 
@@ -106,7 +106,7 @@ impl TraceOutput {
         if self.json && self.shown > self.layout.most_rows as u64 {
             return Ok(());
         }
-        let part = if self.begun.remove(&of(call)) { CallPart::End } else { CallPart::Whole };
+        let part = if self.begun.remove(&call_key(call)) { CallPart::End } else { CallPart::Whole };
         let written = match self.json {
             true => json::write_call_json(&mut self.to, call, &named, functions),
             false => text::write_call(&mut self.to, call, part, &named, start, functions),
@@ -120,8 +120,8 @@ impl TraceOutput {
         let Some(descriptors) = &mut self.descriptors else { return Ok(()) };
         let mut begun = HashSet::default();
         for call in late.iter().filter(|call| self.filter.keeps(call)) {
-            begun.insert(of(call));
-            if self.begun.contains(&of(call)) {
+            begun.insert(call_key(call));
+            if self.begun.contains(&call_key(call)) {
                 continue;
             }
             let start = *self.start.get_or_insert(call.entered.begin);

@@ -61,7 +61,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &ScreenAreas, state: &ScreenState
         }
         let name = name(b.node);
         let node = tree.nodes.get(b.node as usize);
-        let kind = node.map(|node| CodeKind::of(node.level, profile.texts.get(node.dso)));
+        let kind = node.map(|node| CodeKind::from_mode(node.level, profile.texts.get(node.dso)));
         let mut style = match (kind, node) {
             (Some(kind), Some(node)) if event.has_waits() => {
                 theme.flame_with_waits(name, kind, node.total.main_state())

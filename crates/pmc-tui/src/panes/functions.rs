@@ -27,7 +27,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &ScreenAreas, state: &ScreenState
         nothing(buffer, areas.body, &words, theme);
         return;
     };
-    let widths = TableWidths::of(state, profile, event);
+    let widths = TableWidths::new(state, profile, event);
     heading(buffer, areas, state, (profile, event), &widths, theme);
     if state.table.shown.is_empty() {
         let words = if state.filter.is_some() && !event.rows.is_empty() {

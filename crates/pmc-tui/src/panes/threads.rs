@@ -38,7 +38,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &ScreenAreas, state: &ScreenState
         nothing(buffer, areas.body, &words, theme);
         return;
     }
-    let columns = ThreadTimeColumns::of(event);
+    let columns = ThreadTimeColumns::new(event);
     let numbers = match columns {
         ThreadTimeColumns::None => text::right("Samples", 9),
         ThreadTimeColumns::State => String::new(),
@@ -100,7 +100,7 @@ fn row(
     let indent = if line.tid.is_some() { "  " } else { "" };
     let name = text::cut(profile.texts.get(line.comm), name_width);
     let mut spans = vec![Span::styled(format!(" {} ", numbers::percent(share)), theme.share(share))];
-    match ThreadTimeColumns::of(event) {
+    match ThreadTimeColumns::new(event) {
         ThreadTimeColumns::None => {
             let samples = text::right(&line.value.samples.to_string(), 9) + " ";
             spans.push(Span::styled(samples, theme.plain()));

@@ -91,7 +91,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &ScreenAreas, state: &ScreenState
             continue;
         }
         let dso = profile.texts.get(node.dso);
-        let kind = CodeKind::of(node.level, dso);
+        let kind = CodeKind::from_mode(node.level, dso);
         let mark = mark(kind, node.inlined);
         let used = used + text::width(mark);
         spans.push(Span::styled(mark, theme.function(kind)));

@@ -114,7 +114,7 @@ impl ScreenState {
                     }
                     None if y == areas.heading.y && self.pane == Pane::Functions => {
                         let widths =
-                            self.event().map(|(profile, event)| TableWidths::of(self, profile, event));
+                            self.event().map(|(profile, event)| TableWidths::new(self, profile, event));
                         if let Some(column) = widths.and_then(|widths| widths.at(x.into())) {
                             if self.table.sort == column {
                                 self.table.reverse = !self.table.reverse;

@@ -24,7 +24,7 @@ impl ThreadTimeColumns {
     /// Width of a column.
     pub(crate) const EACH: usize = 8;
 
-    pub(crate) fn of(event: &ProfileEvent) -> Self {
+    pub(crate) fn new(event: &ProfileEvent) -> Self {
         match event.rates(&event.total) {
             Some(_) => Self::Rates,
             // If the event measures one state, all rows have it.
@@ -60,9 +60,9 @@ impl TableWidths {
     /// Width of the column for the other kind of time.
     pub(crate) const OTHER: usize = 8;
 
-    pub(crate) fn of(state: &ScreenState, profile: &Profile, event: &ProfileEvent) -> Self {
+    pub(crate) fn new(state: &ScreenState, profile: &Profile, event: &ProfileEvent) -> Self {
         let width = usize::from(state.size.0);
-        let time = ThreadTimeColumns::of(event);
+        let time = ThreadTimeColumns::new(event);
         // Waits have no error, so thread-time columns take precedence over errors.
         let has_errors = width >= if time == ThreadTimeColumns::None { 72 } else { 100 };
         // The wait sites tell the states, too.

@@ -98,7 +98,7 @@ pub(super) fn data(
     let module: Vec<u32> = module.collect();
     list(out, "modules", module_names.iter())?;
     list(out, "module", module.iter())?;
-    let kind = |(_, dso, level, _): &FunctionKey| CodeKind::of(*level, text(*dso)) as u8;
+    let kind = |(_, dso, level, _): &FunctionKey| CodeKind::from_mode(*level, text(*dso)) as u8;
     list(out, "kind", functions.keys.iter().map(kind))?;
     list(out, "inlined", functions.keys.iter().map(|(.., inlined)| u8::from(*inlined)))?;
     nodes.write(out)?;

@@ -234,7 +234,7 @@ pub(super) fn name(
     let link = link.into();
     let symbol = profile.texts.get(link.symbol);
     if layout.reads_names() {
-        let kind = CodeKind::of(link.level, profile.texts.get(link.dso));
+        let kind = CodeKind::from_mode(link.level, profile.texts.get(link.dso));
         return StyledWords::of_function(symbol, (kind, link.inlined), "", columns);
     }
     let inlined = if link.inlined { " (inlined)" } else { "" };

@@ -169,7 +169,7 @@ fn sample(out: &mut dyn Write, dumped: &DumpedRecord<'_>, sample: &Sample<'_>) -
 fn words(out: &mut dyn Write, first: usize, words: impl Iterator<Item = u64>) -> io::Result<()> {
     for (number, word) in words.enumerate() {
         write!(out, "..... {:2}: {word:016x}", first + number)?;
-        match Context::of(word).and_then(name) {
+        match Context::from_word(word).and_then(name) {
             Some(name) => writeln!(out, " ({name})")?,
             None => writeln!(out)?,
         }

@@ -43,7 +43,7 @@ impl AddressLines {
         Self { choices, made, text: Vec::new(), full_paths: layout.full_paths, stops }
     }
 
-    fn of(&mut self, places: &AddressFunctions, number: u32, choice: usize) -> &[u8] {
+    fn line(&mut self, places: &AddressFunctions, number: u32, choice: usize) -> &[u8] {
         let at = number as usize * self.choices.len() + choice;
         let Some(&(start, length)) = self.made.get(at) else { return &[] };
         if length > 0 {
@@ -76,7 +76,7 @@ impl ScriptWriter<'_> {
             let mut numbers = entry.places;
             while let Some((&number, others)) = numbers.split_first() {
                 numbers = others;
-                let line = self.lines.of(self.places, number, choice);
+                let line = self.lines.line(self.places, number, choice);
                 self.out.extend_from_slice(line);
                 if self.lines.stops.get(number as usize).copied().unwrap_or(false) {
                     return;
@@ -190,10 +190,10 @@ mod tests {
         (0..8).for_each(|number| {
             places.push([AddressFunction { symbol: long(number), ..AddressFunction::default() }])
         });
-        let choices = vec![ScriptFields::of(&[ScriptField::Sym])];
+        let choices = vec![ScriptFields::from_list(&[ScriptField::Sym])];
         let mut lines = AddressLines::new(choices, &places, &ScriptLayout::default());
         for number in [0, 1, 2, 0, 3, 4, 5, 6, 7, 1, 0] {
-            let line = lines.of(&places, number, 0).to_vec();
+            let line = lines.line(&places, number, 0).to_vec();
             assert!(line.iter().filter(|byte| **byte == b'0' + number as u8).count() == MOST_TEXT / 4);
             assert!(lines.text.len() < 2 * MOST_TEXT);
         }

@@ -191,7 +191,7 @@ fn part(counts: &StatCounts) -> PartJson<'_> {
         |pick: fn(CpuTime) -> u64| counts.runs.iter().map(|r| r.cpu_time.map(|t| seconds(pick(t)))).collect();
     let runs = (!counts.runs.is_empty()).then(|| {
         let elapsed_s: Vec<f64> = counts.runs.iter().map(|r| seconds(r.elapsed_ns)).collect();
-        let statistics = MeasurementSummary::of(&elapsed_s).map(|s| StatisticsJson::from(&s));
+        let statistics = MeasurementSummary::from_values(&elapsed_s).map(|s| StatisticsJson::from(&s));
         RunsJson { elapsed_s, user_s: each(|t| t.user_ns), system_s: each(|t| t.system_ns), statistics }
     });
     PartJson {
@@ -405,7 +405,7 @@ fn value_json(counts: &StatCounts, row: usize, event: usize) -> ValueJson<'_> {
         reason: value.reason().map(ReasonJson::from),
         count,
         metrics: shadow(counts, row, event).into_iter().map(metric).collect(),
-        statistics: MeasurementSummary::of(&runs).map(|s| StatisticsJson::from(&s)),
+        statistics: MeasurementSummary::from_values(&runs).map(|s| StatisticsJson::from(&s)),
         runs,
     }
 }

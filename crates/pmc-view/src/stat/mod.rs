@@ -242,7 +242,7 @@ fn variance(counts: &StatCounts, value: &StatValue) -> Option<f64> {
     if counts.runs.len() < 2 && value.runs().len() < 2 {
         return None;
     }
-    Some(MeasurementSummary::of(value.runs()).map_or(0.0, |s| s.error_percent()))
+    Some(MeasurementSummary::from_values(value.runs()).map_or(0.0, |s| s.error_percent()))
 }
 
 /// Returns perf's words for a missing count. An event that was enabled but never ran counts as missing.

@@ -25,7 +25,7 @@ fn elapsed(counts: &StatCounts) -> Vec<f64> {
 /// it was requested.
 pub(super) fn footer(out: &mut dyn Write, counts: &StatCounts, style: &StatStyle) -> io::Result<()> {
     let times = elapsed(counts);
-    let Some(summary) = MeasurementSummary::of(&times) else { return Ok(()) };
+    let Some(summary) = MeasurementSummary::from_values(&times) else { return Ok(()) };
     let (mean, error) = (summary.mean, summary.error_of_mean());
     let digits = precision(error);
     if style.table {
@@ -72,11 +72,11 @@ pub(super) fn block(out: &mut dyn Write, counts: &StatCounts, style: &StatStyle)
     let measures: Vec<_> = measures
         .into_iter()
         .filter_map(|(name, unit, fractional, mut values): (_, &str, _, Vec<f64>)| {
-            let mean = MeasurementSummary::of(&values)?.mean;
+            let mean = MeasurementSummary::from_values(&values)?.mean;
             let (factor, unit) = fitting_unit(unit, [mean].into_iter()).unwrap_or((1.0, unit));
             values.iter_mut().for_each(|value| *value *= factor);
             let name = format!("{name} {}", safe(unit)).trim_end().to_owned();
-            Some((name, fractional, MeasurementSummary::of(&values)?, values))
+            Some((name, fractional, MeasurementSummary::from_values(&values)?, values))
         })
         .collect();
     let mut outliers = Vec::new();

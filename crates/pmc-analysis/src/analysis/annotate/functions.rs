@@ -63,7 +63,7 @@ pub(crate) fn functions(
     let mut found: FxHashMap<FunctionId, SampledFunction> = FxHashMap::default();
     for ((leaf, event), value) in leaves {
         let Ok(at) = numbers.binary_search(&leaf) else { continue };
-        let (frames, Some(address)) = answers.of(at) else { continue };
+        let (frames, Some(address)) = answers.frames_at(at) else { continue };
         let (Some(frame), Some(module)) = (frames.last(), locations[at].module()) else { continue };
         let function = symbols.function(frame);
         let Some(start) = function.start else { continue };
@@ -155,7 +155,7 @@ pub(crate) fn host<'a>(
     let answers = symbols.answers(&locations, Depth::Inlines, progress);
     let mut hosts: FxHashMap<(ModuleId, Option<u64>), u64> = FxHashMap::default();
     for (at, number) in numbers.iter().enumerate() {
-        let Some((outer, inlined)) = answers.of(at).0.split_last() else { continue };
+        let Some((outer, inlined)) = answers.frames_at(at).0.split_last() else { continue };
         if inlined.iter().any(|frame| **symbols.shown(frame) == *name) {
             let outer = symbols.function(outer);
             let sum = hosts.entry((outer.module, outer.start)).or_default();

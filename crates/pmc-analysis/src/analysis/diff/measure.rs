@@ -31,7 +31,7 @@ pub(super) enum MeasureMatch {
 impl RunningMeasure {
     /// Returns `None` if the event does not measure running time. For clocks, the kernel ignores `precise_ip`
     /// and the bits for hypervisor and guest (`perf_swevent_hrtimer`).
-    pub(super) fn of(attr: &Attr) -> Option<Self> {
+    pub(super) fn from_attr(attr: &Attr) -> Option<Self> {
         let unit = match (attr.kind(), attr.config()) {
             _ if generic::is_clock(attr) => RunningUnit::Nanoseconds,
             (kind::HARDWARE, CPU_CYCLES) => RunningUnit::Cycles,

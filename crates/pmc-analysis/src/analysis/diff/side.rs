@@ -88,7 +88,7 @@ pub(super) fn read(
             .why("--stream compares call chains")
             .try_this("record both with -g"));
     }
-    let has_waits = ThreadTime::of(session.reader.events()).is_some();
+    let has_waits = ThreadTime::from_events(session.reader.events()).is_some();
     let mut asked = AnalysisRequest {
         waiting_keys: request.wait_keys.clone().filter(|_| has_waits),
         callers: has_tree || by_stream,
@@ -169,7 +169,7 @@ fn parts(
 ) -> Result<Vec<&'static [ThreadState]>> {
     use ThreadState::{Blocked, Runnable, Running};
     let has = |state| states.is_none_or(|states| states.contains(&state));
-    if ThreadTime::of(reader.events()).is_none() {
+    if ThreadTime::from_events(reader.events()).is_none() {
         if has(Running) {
             return Ok(vec![&[]]);
         }
@@ -191,7 +191,7 @@ fn parts(
 fn whole(recorded: &[RecordedEvent], events: Vec<sampled::ProfileEvent>, query: &Query) -> Vec<SideEvent> {
     let event = |(profile, recorded): (sampled::ProfileEvent, &RecordedEvent)| SideEvent {
         profile,
-        measure: RunningMeasure::of(&recorded.attr),
+        measure: RunningMeasure::from_attr(&recorded.attr),
         keys: query.keys.clone(),
         ..SideEvent::default()
     };
@@ -210,7 +210,7 @@ fn in_states(
     let times = events.iter().enumerate().filter(|(_, event)| event.thread_time.is_some());
     let time = times.rev().max_by_key(|(_, event)| kept(event)).map(|(index, _)| index);
     let is_running = states.contains(&ThreadState::Running);
-    let clock = recorded.iter().find(|event| ThreadState::of(event) == Some(ThreadState::Running));
+    let clock = recorded.iter().find(|event| ThreadState::from_event(event) == Some(ThreadState::Running));
     let mut found = Vec::new();
     for (index, (profile, recorded)) in events.into_iter().zip(recorded).enumerate() {
         if Some(index) == time {
@@ -222,13 +222,13 @@ fn in_states(
                 (None, false) => name(states).to_owned(),
             };
             found.push(SideEvent {
-                measure: clock.and_then(|clock| RunningMeasure::of(&clock.attr)),
+                measure: clock.and_then(|clock| RunningMeasure::from_attr(&clock.attr)),
                 times: Some(thread_times(&profile)),
                 profile: sampled::ProfileEvent { name, ..of_states(profile, states, query.relative) },
                 states,
                 keys: query.keys.clone(),
             });
-        } else if is_running && profile.thread_time.is_none() && ThreadState::of(recorded).is_none() {
+        } else if is_running && profile.thread_time.is_none() && ThreadState::from_event(recorded).is_none() {
             found.extend(whole(std::slice::from_ref(recorded), vec![profile], query));
         }
     }

@@ -60,7 +60,7 @@ pub(in crate::analysis) fn replace(
     mut names: Option<&mut AnonymousNames>,
     progress: &dyn ProgressSink,
 ) -> Result<()> {
-    let mut map = AddressMap::of(reader)?;
+    let mut map = AddressMap::from_recording(reader)?;
     let events: Vec<RecordedEvent> =
         reader.events().iter().chain(reader.fallback_events()).cloned().collect();
     let mut events: Vec<RecordedEvent> =
@@ -129,7 +129,7 @@ struct AddressMap {
 }
 
 impl AddressMap {
-    fn of(reader: &Reader) -> Result<Self> {
+    fn from_recording(reader: &Reader) -> Result<Self> {
         let mut ranges: Vec<(u64, u64)> = Vec::new();
         let mut text = None;
         reader.scan(|raw| {

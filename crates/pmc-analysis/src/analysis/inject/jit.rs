@@ -102,7 +102,7 @@ impl JitCodes {
             let id = *ids.entry(code.number).or_insert_with(|| elf_file::build_id(dump, code));
             // A move reuses the file of the preceding load.
             if code.number >= written {
-                replace(&held.path().join(&name), &elf_file::of(dump, code, &id))
+                replace(&held.path().join(&name), &elf_file::build(dump, code, &id))
                     .map_err(|error| Error::io(format!("writing {}", made.display()), error))?;
                 written = code.number + 1;
                 self.files += 1;

@@ -19,7 +19,7 @@ impl KeptMappings {
     pub(super) fn new(tally: &RecordTally, of: FileSelection, ids: &FileIds<'_>) -> Self {
         let files = tally.files(of == FileSelection::All).into_iter().filter(|file| !file.is_kernel);
         Self {
-            files: files.map(|file| (file.name.clone(), ids.of(&file))).collect(),
+            files: files.map(|file| (file.name.clone(), ids.build_id(&file))).collect(),
             drops_others: of == FileSelection::Hit,
         }
     }

@@ -283,7 +283,7 @@ impl<'a> FileIds<'a> {
         }
     }
 
-    fn of(&self, file: &HitFile) -> Option<Vec<u8>> {
+    fn build_id(&self, file: &HitFile) -> Option<Vec<u8>> {
         if let Some(given) = self.given.get(&file.name[..]) {
             return Some(given.bytes().to_vec());
         }
@@ -298,7 +298,7 @@ impl<'a> FileIds<'a> {
 
 /// Returns the build-ids for the stream.
 fn list(tally: &RecordTally, of: FileSelection, ids: &FileIds<'_>) -> Vec<BuildIdEntry> {
-    tally.build_ids(of == FileSelection::All, |file| ids.of(file))
+    tally.build_ids(of == FileSelection::All, |file| ids.build_id(file))
 }
 
 /// Returns the old recording's sections, updated for the changes. `changes_modules`: whether the mappings or

@@ -171,7 +171,7 @@ impl NameRequests {
         if self.locations < locations.len() {
             let named = lock(&self.named);
             let new = locations[self.locations..].iter();
-            fresh.extend(new.filter(|location| named.of(location).is_none()));
+            fresh.extend(new.filter(|location| named.calls_at(location).is_none()));
         }
         self.locations = locations.len();
         let all = live.history().modules();
@@ -193,7 +193,7 @@ impl NameTable {
     }
 
     /// Returns the function calls at a location, innermost first. There is always at least one.
-    fn of(&self, location: &CodeLocation) -> Option<&[LocationCall]> {
+    fn calls_at(&self, location: &CodeLocation) -> Option<&[LocationCall]> {
         let (start, end) = match self.stretch(location) {
             Some((_, call)) => (call, call + 1),
             None => *self.places.get(location)?,
@@ -236,7 +236,7 @@ impl NameTable {
         }
         let mut kept = Self::default();
         for location in locations {
-            if let Some(calls) = self.of(location) {
+            if let Some(calls) = self.calls_at(location) {
                 let calls = kept.translated(calls, &self.texts);
                 let around = self.stretch(location).map(|(range, _)| range);
                 kept.put(location, &calls, around);
@@ -275,7 +275,7 @@ impl NameTable {
         let soon = self.texts.add(PENDING);
         followed.soon.retain(|number| {
             let location = &locations[*number as usize];
-            if let Some(calls) = self.of(location) {
+            if let Some(calls) = self.calls_at(location) {
                 code.replace(*number, calls);
                 return false;
             }
@@ -288,7 +288,7 @@ impl NameTable {
         });
         let done = code.len();
         for (number, location) in (0..).zip(locations).skip(done) {
-            if let Some(calls) = self.of(location) {
+            if let Some(calls) = self.calls_at(location) {
                 code.push(calls, location.module());
                 continue;
             }
@@ -559,10 +559,10 @@ mod tests {
         named.keep(&kept);
         assert_eq!(named.renamed, 1);
         for (location, name) in kept.iter().zip(["function 98", "function 7"]) {
-            let call = named.of(location).expect("it was kept")[0];
+            let call = named.calls_at(location).expect("it was kept")[0];
             assert_eq!((named.texts.get(call.dso), named.texts.get(call.symbol)), ("program", name));
         }
-        assert!(named.of(&location(6)).is_none() && named.texts.find("function 6").is_none());
+        assert!(named.calls_at(&location(6)).is_none() && named.texts.find("function 6").is_none());
         // More than half of the names are used.
         named.keep(&kept);
         assert_eq!(named.renamed, 1);
@@ -586,7 +586,7 @@ mod tests {
             let location = CodeLocation::in_module(number, 0x300);
             finder.find(&[location]);
             let named = lock(&finder.named);
-            let call = named.of(&location).expect("it was looked up")[0];
+            let call = named.calls_at(&location).expect("it was looked up")[0];
             assert_eq!(named.texts.get(call.symbol), "sum");
         }
         assert!(finder.symbols.symbolizer.names().functions().is_empty(), "they are in the table of names");

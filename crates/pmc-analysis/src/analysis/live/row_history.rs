@@ -58,7 +58,7 @@ impl RowHistory {
     }
 
     /// Returns a function's cost in each interval, oldest first.
-    pub fn of(&self, function: &FunctionRef) -> Vec<u64> {
+    pub fn costs(&self, function: &FunctionRef) -> Vec<u64> {
         let one = self.of.get(&(function.dso.clone(), function.symbol.clone()));
         one.map(|one| one.sums.iter().copied().collect()).unwrap_or_default()
     }

@@ -172,7 +172,9 @@ impl SnapshotMaker {
                 ids.extend(ids_at.iter().filter_map(|at| Some(all.get(*at)? as i32)));
             }
             let measured: FxHashMap<i32, MeasuredThread> = match live.thread_time() {
-                Some(_) => ids.iter().map(|id| (*id, MeasuredThread::of(live.history(), *id))).collect(),
+                Some(_) => {
+                    ids.iter().map(|id| (*id, MeasuredThread::from_history(live.history(), *id))).collect()
+                }
                 None => FxHashMap::default(),
             };
             // A task that has exited keeps its last name.

@@ -146,7 +146,9 @@ fn has_calls(layout: &SampleLayout) -> bool {
 fn in_words(record: &Record<'_>) -> Option<String> {
     match record {
         Record::HeaderAttr(event) => Some(header::attr_words(&event.attr)),
-        Record::HeaderFeature(section) => FeatureNumber::of(section.feature).map(|f| f.name().to_owned()),
+        Record::HeaderFeature(section) => {
+            FeatureNumber::from_number(section.feature).map(|f| f.name().to_owned())
+        }
         _ => None,
     }
 }

@@ -241,7 +241,7 @@ impl ScriptEntryBuilder<'_> {
         if sample_type & sample_type::READ == 0 {
             return visit(ScriptLine::Sample(&entry));
         }
-        let members = self.readings.of(self.session.reader.layouts(), event, &sample).unwrap_or_default();
+        let members = self.readings.events(self.session.reader.layouts(), event, &sample).unwrap_or_default();
         for (event, period) in members {
             let entry = ScriptEntry { event, period: Some(period), ..entry };
             visit(ScriptLine::Sample(&entry))?;

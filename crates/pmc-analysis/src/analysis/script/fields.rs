@@ -131,7 +131,7 @@ fn usual(event: &RecordedEvent, callers: bool) -> ScriptFields {
         ]);
         usual.extend([ScriptField::CodePageSize, ScriptField::InsLat]);
     }
-    ScriptFields::of(&usual)
+    ScriptFields::from_list(&usual)
 }
 
 fn of_event(event: &RecordedEvent, callers: bool, changes: &[FieldChange]) -> ScriptFields {

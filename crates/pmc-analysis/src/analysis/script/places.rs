@@ -39,9 +39,9 @@ pub(super) fn name(
     for (number, (question, location)) in addresses.all().iter().zip(&locations).enumerate() {
         let (frames, at) = if question.is_data {
             next_data += 1;
-            variables.of(next_data - 1)
+            variables.frames_at(next_data - 1)
         } else {
-            answers.of(number)
+            answers.frames_at(number)
         };
         // The lookup used an address inside the call instruction, but the return address is printed.
         let step = u64::from(question.in_call);

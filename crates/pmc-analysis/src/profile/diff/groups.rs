@@ -384,7 +384,7 @@ fn slowness(rows: &[MergedRow], runs: usize, base: usize) -> Vec<f64> {
     };
     let slowness: Vec<f64> = (0..runs).map(of_run).collect();
     let (old, new) = slowness.split_at(base);
-    let test = MeasurementSummary::of(old).zip(MeasurementSummary::of(new));
+    let test = MeasurementSummary::from_values(old).zip(MeasurementSummary::from_values(new));
     let test = test.and_then(|(old, new)| welch(&new, &old));
     let is_usable = slowness.iter().all(|slowness| *slowness > 0.0);
     if is_usable && test.is_some_and(|test| test.p >= DIFFERENT_SPEED) { slowness } else { equal }
@@ -435,7 +435,7 @@ fn change(
         let of = |number: &dyn Fn(usize) -> f64| range.clone().map(number).collect::<Vec<f64>>();
         let (costs, shares, least) = (of(&cost), of(&share), mean(&of(&sampling)).sqrt());
         let samples: u64 = values[range.clone()].iter().map(|value| value.samples).sum();
-        let summary = MeasurementSummary::of(&costs).unwrap_or_default();
+        let summary = MeasurementSummary::from_values(&costs).unwrap_or_default();
         (summary.with_least_stdev(least), mean(&shares), samples, costs, least)
     });
     let per_run = (old.2 + new.2) as f64 / totals.len() as f64;

@@ -49,7 +49,7 @@ impl GateGoal {
 
     /// Returns the goal of a condition on the cost that profiles measure. `names` are the names of this cost.
     /// Returns `None` if the condition does not refer to it, or has no limit above 0.
-    pub fn of(condition: &GateCondition, names: &[String]) -> Option<Self> {
+    pub fn from_condition(condition: &GateCondition, names: &[String]) -> Option<Self> {
         let subject = ConditionSubject { names, is_cost: true };
         let limits = condition.selects(subject).then(|| condition.changes_beyond_limits(subject))?;
         let limit = limits

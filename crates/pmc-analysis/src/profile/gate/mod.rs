@@ -91,7 +91,7 @@ impl MeanChange {
         // The variance of a trimmed mean follows from the winsorized values.
         let (low, high) = (kept[0], kept[kept.len() - 1]);
         let winsorized: Vec<f64> = differences.iter().map(|one| one.clamp(low, high)).collect();
-        let stdev = MeasurementSummary::of(&winsorized)?.stdev;
+        let stdev = MeasurementSummary::from_values(&winsorized)?.stdev;
         let error =
             (stdev * (pairs as f64).sqrt() / kept.len() as f64).max(least_stdev / (pairs as f64).sqrt());
         let percent = |difference: f64| 100.0 * difference / mean.abs();

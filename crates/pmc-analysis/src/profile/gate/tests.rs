@@ -271,7 +271,7 @@ fn planned(
 ) -> (GateReport, usize) {
     const PILOT: usize = 10;
     let condition: GateCondition = USUAL.parse().unwrap();
-    let goal = GateGoal::of(&condition, &["total".to_owned()]).unwrap();
+    let goal = GateGoal::from_condition(&condition, &["total".to_owned()]).unwrap();
     let request = |base| GroupRequest { base, by_share: false, merges_lines: false };
     let pilot = changed_recordings(PILOT, samples, factor, noise, random);
     let runs = goal.runs(&subjects_of(&pilot, request(PILOT)), PILOT).min(most);
@@ -321,7 +321,7 @@ fn planned_runs_find_small_functions() {
 #[test]
 fn runs_follow_from_the_noise_and_the_limit_but_not_from_the_change() {
     let goal = |condition: &str| {
-        GateGoal::of(&condition.parse().unwrap(), &["total".to_owned(), "cpu-clock".to_owned()])
+        GateGoal::from_condition(&condition.parse().unwrap(), &["total".to_owned(), "cpu-clock".to_owned()])
     };
     let usual = goal(USUAL).unwrap();
     assert!((usual.limit - 3.0).abs() < 1e-6 && (usual.level - 0.01).abs() < 1e-9, "{usual:?}");
@@ -352,7 +352,7 @@ fn pairs_cancel_the_load_and_ignore_disturbed_runs() {
     let load: Vec<f64> = (0..40).map(|_| 100.0 * (0.2 * random.normal()).exp()).collect();
     let mut near = |shift: f64| load.iter().map(|load| load * shift + random.normal()).collect::<Vec<f64>>();
     let (base, mut new) = (near(1.0), near(1.1));
-    let summary = |of: &[f64]| MeasurementSummary::of(of).unwrap();
+    let summary = |of: &[f64]| MeasurementSummary::from_values(of).unwrap();
     let apart = MeanChange::between(&summary(&base), &summary(&new)).unwrap();
     let paired = MeanChange::paired(&base, &new, 0.0).unwrap();
     assert!(

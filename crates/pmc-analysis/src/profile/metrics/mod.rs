@@ -57,7 +57,7 @@ pub fn derive(counts: &StatCounts, formulas: &[Formula]) -> Vec<Vec<DerivedResul
             cgroups.push(event.cgroup.as_deref());
         }
     }
-    let each = |formula| cgroups.iter().map(move |cgroup| CountedFormula::of(counts, *cgroup, formula));
+    let each = |formula| cgroups.iter().map(move |cgroup| CountedFormula::new(counts, *cgroup, formula));
     let counted: Vec<CountedFormula<'_>> = formulas.iter().flat_map(each).collect();
     (0..counts.rows.len()).map(|row| counted.iter().map(|own| own.derive(row)).collect()).collect()
 }
@@ -71,7 +71,7 @@ struct CountedFormula<'a> {
 }
 
 impl<'a> CountedFormula<'a> {
-    fn of(counts: &'a StatCounts, cgroup: Option<&'a str>, formula: &'a Formula) -> Self {
+    fn new(counts: &'a StatCounts, cgroup: Option<&'a str>, formula: &'a Formula) -> Self {
         // Find the privilege level that all events share: `cycles:u` is combined with `instructions:u`. An
         // event whose name matches exactly can have any level.
         let mut levels: Vec<&str> = vec![""];

@@ -229,7 +229,7 @@ pub struct ComputedMetric {
 /// Returns the metrics that perf prints after the count of `event` in `row`, in perf's order. Returns no
 /// metrics if an event that they need is missing.
 pub fn shadow(counts: &StatCounts, row: usize, event: usize) -> Vec<ComputedMetric> {
-    let Some(cell) = CountCell::of(counts, row, event) else { return Vec::new() };
+    let Some(cell) = CountCell::at(counts, row, event) else { return Vec::new() };
     let Some(role) = counts.events[event].role else { return Vec::new() };
     let computed = |metric: &'static ShadowMetric| {
         let MetricValue { value, prefix: (prefix, size), concern, inexact } = (metric.value)(cell)?;
@@ -296,7 +296,7 @@ struct CountCell<'a> {
 }
 
 impl<'a> CountCell<'a> {
-    fn of(counts: &'a StatCounts, row: usize, event: usize) -> Option<Self> {
+    fn at(counts: &'a StatCounts, row: usize, event: usize) -> Option<Self> {
         let number = counts.value(row, event).number()?;
         Some(Self { counts, row, event, number })
     }
@@ -313,7 +313,7 @@ impl<'a> CountCell<'a> {
                 e.role == Some(role) && e.cgroup == own.cgroup && (!same_level || e.level == own.level)
             })
             .filter_map(|(at, e)| {
-                Some((e.group != own.group, e.level != own.level, Self::of(self.counts, self.row, at)?))
+                Some((e.group != own.group, e.level != own.level, Self::at(self.counts, self.row, at)?))
             })
             .min_by_key(|(other_group, other_level, _)| (*other_level, *other_group))
             .map(|(_, _, cell)| cell)

@@ -267,11 +267,11 @@ impl CodeKind {
     /// Returns the kind for a row, given the letter of its CPU mode and its module's short name.
     pub fn of_row(letter: char, module: &str) -> Self {
         let level = if matches!(letter, 'k' | 'g' | 'H') { CpuMode::Kernel } else { CpuMode::User };
-        Self::of(level, module)
+        Self::from_mode(level, module)
     }
 
     /// Returns the kind for code, given its CPU mode and its module's short name.
-    pub fn of(level: CpuMode, module: &str) -> Self {
+    pub fn from_mode(level: CpuMode, module: &str) -> Self {
         match level {
             CpuMode::Kernel | CpuMode::GuestKernel | CpuMode::Hypervisor => Self::Kernel,
             _ if is_generated_module(module) => Self::Generated,

@@ -196,9 +196,9 @@ impl CodeOwner {
         }
     }
 
-    fn of(call: &LocationCall, texts: &StringTable) -> Self {
+    fn from_call(call: &LocationCall, texts: &StringTable) -> Self {
         let (module, symbol) = (texts.get(call.dso), texts.get(call.short));
-        match CodeKind::of(call.level, module) {
+        match CodeKind::from_mode(call.level, module) {
             CodeKind::Kernel => Self::Kernel,
             CodeKind::Unknown => Self::Unknown,
             CodeKind::Generated => Self::of_user(module, call.named.then_some(symbol)),
@@ -330,8 +330,9 @@ pub(super) fn waiting_call<'a>(
 ) -> Option<&'a LocationCall> {
     let location = u32::try_from(word?).ok().filter(|location| (*location as usize) < code.len())?;
     let calls = &code.calls()[code.range(location)];
-    let assess =
-        |call: &'a LocationCall| (CodeOwner::of(call, texts), is_wait_wrapper(texts.get(call.short)), call);
+    let assess = |call: &'a LocationCall| {
+        (CodeOwner::from_call(call, texts), is_wait_wrapper(texts.get(call.short)), call)
+    };
     waiting_function(calls.iter().map(assess)).or_else(|| calls.first())
 }
 
@@ -349,7 +350,7 @@ pub(crate) struct StackOwners {
 
 impl StackOwners {
     /// Assesses the functions of a stack, given the index and owner of each call, innermost first.
-    fn of(calls: impl Iterator<Item = (usize, CodeOwner)>) -> Self {
+    fn from_calls(calls: impl Iterator<Item = (usize, CodeOwner)>) -> Self {
         let (mut own, mut outermost, mut seen) = (None, None, Vec::new());
         for (call, owner) in calls {
             if owner == CodeOwner::GoScheduler && own.is_none() {
@@ -394,14 +395,16 @@ impl<'a> CodeOwners<'a> {
 
     fn assess(&mut self, call: usize) -> (CodeOwner, bool) {
         let (call, texts) = (&self.code.calls()[call], self.texts);
-        let assess = || (CodeOwner::of(call, texts), is_wait_wrapper(texts.get(call.short)));
+        let assess = || (CodeOwner::from_call(call, texts), is_wait_wrapper(texts.get(call.short)));
         *self.known.entry((call.dso, call.symbol)).or_insert_with(assess)
     }
 
     /// Assesses the functions of a stack, given its locations, innermost first.
     pub(crate) fn of_stack(&mut self, stack: impl Iterator<Item = u32>) -> StackOwners {
         let code = self.code;
-        StackOwners::of(stack.flat_map(|location| code.range(location)).map(|call| (call, self.owner(call))))
+        StackOwners::from_calls(
+            stack.flat_map(|location| code.range(location)).map(|call| (call, self.owner(call))),
+        )
     }
 
     /// Returns the location to name for a wait, given the locations of its stack, innermost first.
@@ -424,7 +427,7 @@ mod tests {
     fn owner(module: &str, symbol: &str) -> CodeOwner {
         let mut texts = StringTable::default();
         let level = if module == "[kernel.kallsyms]" { CpuMode::Kernel } else { CpuMode::User };
-        CodeOwner::of(&LocationCall::new(texts.add(module), texts.add(symbol), level, true), &texts)
+        CodeOwner::from_call(&LocationCall::new(texts.add(module), texts.add(symbol), level, true), &texts)
     }
 
     #[test]
@@ -478,7 +481,7 @@ mod tests {
 
     /// Assesses a stack of owners, innermost first.
     fn stack(owners: &[CodeOwner]) -> (Option<usize>, bool) {
-        let StackOwners { own, is_service, .. } = StackOwners::of(owners.iter().copied().enumerate());
+        let StackOwners { own, is_service, .. } = StackOwners::from_calls(owners.iter().copied().enumerate());
         (own, is_service)
     }
 

@@ -109,7 +109,7 @@ pub(crate) struct MeasuredThread {
 }
 
 impl MeasuredThread {
-    pub(crate) fn of(history: &History, tid: i32) -> Self {
+    pub(crate) fn from_history(history: &History, tid: i32) -> Self {
         let process = history.task(tid).map_or(tid, |task| task.pid);
         let name = history.task_name(tid).map(|name| String::from_utf8_lossy(name).into_owned());
         Self {

@@ -48,7 +48,7 @@ const RUNTIME_ENDS: [&str; 5] = ["stub", "Blob", "-CodeInfoPrologue", "::codeHea
 
 /// Whether a call is code that a runtime generated and named.
 pub(super) fn is_generated(call: &LocationCall, texts: &StringTable) -> bool {
-    call.named && CodeKind::of(call.level, texts.get(call.dso)) == CodeKind::Generated
+    call.named && CodeKind::from_mode(call.level, texts.get(call.dso)) == CodeKind::Generated
 }
 
 /// Whether a name of generated code belongs to a runtime itself instead of its language.

@@ -341,7 +341,7 @@ pub(super) struct NameFacts {
 }
 
 impl NameFacts {
-    pub(super) fn of(name: &str) -> Self {
+    pub(super) fn from_name(name: &str) -> Self {
         // Ignore the suffix of copies that the compiler made: `finish_wait.isra.0`.
         let plain = name.split('.').next().unwrap_or(name);
         Self {
@@ -380,14 +380,14 @@ pub(super) fn site(stack: &[NameFacts]) -> WaitSite {
 mod tests {
     use super::*;
 
-    fn of(names: &[&str]) -> WaitSite {
-        site(&names.iter().map(|name| NameFacts::of(name)).collect::<Vec<_>>())
+    fn site_of(names: &[&str]) -> WaitSite {
+        site(&names.iter().map(|name| NameFacts::from_name(name)).collect::<Vec<_>>())
     }
 
     #[test]
     fn the_kernel_function_tells_the_mechanism_and_the_library_its_use() {
         let futex = ["schedule", "futex_do_wait", "__futex_wait", "do_futex", "do_syscall_64"];
-        let with = |more: &[&str]| of(&[&futex[..], more].concat());
+        let with = |more: &[&str]| site_of(&[&futex[..], more].concat());
         assert_eq!(with(&["__GI___lll_lock_wait", "pthread_mutex_lock@@GLIBC_2.2.5"]), WaitSite::Mutex);
         assert_eq!(
             with(&["__futex_abstimed_wait_common", "pthread_cond_wait@@GLIBC_2.3.2"]),
@@ -402,38 +402,44 @@ mod tests {
         assert_eq!(with(&monitor), WaitSite::Mutex);
         let sleep = ["pthread_cond_timedwait@@GLIBC_2.3.2", "os::PlatformEvent::park(long)", "JVM_Sleep"];
         assert_eq!(with(&sleep), WaitSite::Sleep);
-        assert_eq!(of(&["schedule", "do_nanosleep", "hrtimer_nanosleep"]), WaitSite::Sleep);
-        assert_eq!(of(&["schedule", "anon_pipe_read", "vfs_read"]), WaitSite::Pipe);
+        assert_eq!(site_of(&["schedule", "do_nanosleep", "hrtimer_nanosleep"]), WaitSite::Sleep);
+        assert_eq!(site_of(&["schedule", "anon_pipe_read", "vfs_read"]), WaitSite::Pipe);
         assert_eq!(
-            of(&["io_schedule", "folio_wait_bit_common", "filemap_fault", "exc_page_fault"]),
+            site_of(&["io_schedule", "folio_wait_bit_common", "filemap_fault", "exc_page_fault"]),
             WaitSite::PageFault
         );
-        assert_eq!(of(&["io_schedule", "folio_wait_bit_common", "filemap_read"]), WaitSite::Disk);
-        assert_eq!(of(&["schedule", "some_driver_wait", "vfs_ioctl"]), WaitSite::Kernel);
-        assert_eq!(of(&["schedule", "do_wait_intr_irq", "eventfd_read", "vfs_read"]), WaitSite::Notification);
-        assert_eq!(of(&["schedule", "do_wait_intr_irq", "timerfd_read_iter"]), WaitSite::Notification);
-        assert_eq!(of(&["schedule", "do_wait", "kernel_wait4", "__do_sys_wait4"]), WaitSite::Child);
+        assert_eq!(site_of(&["io_schedule", "folio_wait_bit_common", "filemap_read"]), WaitSite::Disk);
+        assert_eq!(site_of(&["schedule", "some_driver_wait", "vfs_ioctl"]), WaitSite::Kernel);
+        assert_eq!(
+            site_of(&["schedule", "do_wait_intr_irq", "eventfd_read", "vfs_read"]),
+            WaitSite::Notification
+        );
+        assert_eq!(site_of(&["schedule", "do_wait_intr_irq", "timerfd_read_iter"]), WaitSite::Notification);
+        assert_eq!(site_of(&["schedule", "do_wait", "kernel_wait4", "__do_sys_wait4"]), WaitSite::Child);
         let completion = ["schedule", "schedule_timeout", "__wait_for_common", "wait_for_completion_state"];
-        assert_eq!(of(&[&completion[..], &["kernel_clone", "__x64_sys_vfork"]].concat()), WaitSite::Child);
-        assert_eq!(of(&[&completion[..], &["wb_wait_for_completion"]].concat()), WaitSite::Disk);
-        assert_eq!(of(&["schedule", "locks_lock_inode_wait", "__do_sys_flock"]), WaitSite::FileLock);
-        assert_eq!(of(&["schedule", "fcntl_setlk", "do_fcntl"]), WaitSite::FileLock);
-        assert_eq!(of(&["schedule", "__break_lease", "do_dentry_open"]), WaitSite::FileLock);
-        assert_eq!(of(&["schedule", "userfaultfd_read_iter", "vfs_read"]), WaitSite::Notification);
-        assert_eq!(of(&["schedule", "handle_userfault", "exc_page_fault"]), WaitSite::PageFault);
-        assert_eq!(of(&["__GI___semtimedop64", "main"]), WaitSite::Semaphore);
-        assert_eq!(of(&["__libc_pread64", "main"]), WaitSite::Disk);
-        assert_eq!(of(&[]), WaitSite::Unknown);
-        assert!(NameFacts::of("asm_sysvec_apic_timer_interrupt").is_scheduler);
-        assert!(!NameFacts::of("asm_exc_page_fault").is_scheduler);
-        assert_eq!(of(&["clock_nanosleep@@GLIBC_2.17", "main"]), WaitSite::Sleep);
-        assert_eq!(of(&["__GI___poll", "main"]), WaitSite::Poll);
-        assert_eq!(of(&["__libc_recv", "main"]), WaitSite::Socket);
+        assert_eq!(
+            site_of(&[&completion[..], &["kernel_clone", "__x64_sys_vfork"]].concat()),
+            WaitSite::Child
+        );
+        assert_eq!(site_of(&[&completion[..], &["wb_wait_for_completion"]].concat()), WaitSite::Disk);
+        assert_eq!(site_of(&["schedule", "locks_lock_inode_wait", "__do_sys_flock"]), WaitSite::FileLock);
+        assert_eq!(site_of(&["schedule", "fcntl_setlk", "do_fcntl"]), WaitSite::FileLock);
+        assert_eq!(site_of(&["schedule", "__break_lease", "do_dentry_open"]), WaitSite::FileLock);
+        assert_eq!(site_of(&["schedule", "userfaultfd_read_iter", "vfs_read"]), WaitSite::Notification);
+        assert_eq!(site_of(&["schedule", "handle_userfault", "exc_page_fault"]), WaitSite::PageFault);
+        assert_eq!(site_of(&["__GI___semtimedop64", "main"]), WaitSite::Semaphore);
+        assert_eq!(site_of(&["__libc_pread64", "main"]), WaitSite::Disk);
+        assert_eq!(site_of(&[]), WaitSite::Unknown);
+        assert!(NameFacts::from_name("asm_sysvec_apic_timer_interrupt").is_scheduler);
+        assert!(!NameFacts::from_name("asm_exc_page_fault").is_scheduler);
+        assert_eq!(site_of(&["clock_nanosleep@@GLIBC_2.17", "main"]), WaitSite::Sleep);
+        assert_eq!(site_of(&["__GI___poll", "main"]), WaitSite::Poll);
+        assert_eq!(site_of(&["__libc_recv", "main"]), WaitSite::Socket);
         // Functions of programs whose names begin like those of the library.
         for name in ["poll_events", "selector", "connect_to_shop", "pause_game", "waiting"] {
-            assert_eq!(of(&[name, "main"]), WaitSite::Unknown, "{name}");
+            assert_eq!(site_of(&[name, "main"]), WaitSite::Unknown, "{name}");
         }
-        assert_eq!(of(&["[short waits]"]), WaitSite::Short);
+        assert_eq!(site_of(&["[short waits]"]), WaitSite::Short);
     }
 
     #[test]

@@ -165,7 +165,7 @@ pub(crate) fn classify(
     let at = |wanted| kinds.iter().position(|attribute| *attribute == wanted);
     let (state_at, site_at) = (at(SampleAttribute::State)?, at(SampleAttribute::WaitSite)?);
     let mut known: FxHashMap<StringId, NameFacts> = FxHashMap::default();
-    let facts = |id: StringId| *known.entry(id).or_insert_with(|| NameFacts::of(texts.get(id)));
+    let facts = |id: StringId| *known.entry(id).or_insert_with(|| NameFacts::from_name(texts.get(id)));
     let function_at = at(SampleAttribute::WaitFunction);
     let owners = function_at.map(|_| CodeOwners::new(code, texts));
     let mut classifier = Classifier { code, facts, owners, stacks: FxHashMap::default(), cut: None };

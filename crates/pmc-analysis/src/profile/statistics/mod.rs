@@ -36,7 +36,7 @@ pub struct MeasurementSummary {
 
 impl MeasurementSummary {
     /// Summarizes `values`. Returns `None` if `values` is empty or contains a value that is not finite.
-    pub fn of(values: &[f64]) -> Option<Self> {
+    pub fn from_values(values: &[f64]) -> Option<Self> {
         if values.is_empty() || values.iter().any(|v| !v.is_finite()) {
             return None;
         }
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn summary_matches_textbook_formulas() {
-        let s = MeasurementSummary::of(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]).unwrap();
+        let s = MeasurementSummary::from_values(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]).unwrap();
         near(s.mean, 5.0, 1e-12);
         near(s.median, 4.5, 1e-12);
         near(s.stdev, (32.0f64 / 7.0).sqrt(), 1e-12);
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn intervals_of_nonnegative_values_stop_at_zero() {
-        let low = |values: &[f64]| MeasurementSummary::of(values).unwrap().interval.unwrap().0;
+        let low = |values: &[f64]| MeasurementSummary::from_values(values).unwrap().interval.unwrap().0;
         assert_eq!(low(&[0.0, 0.0, 0.0, 12.0]), 0.0);
         assert!(low(&[-1.0, 0.0, 0.0, 12.0]) < 0.0);
         assert!(low(&[10.0, 11.0, 12.0]) > 0.0);
@@ -204,16 +204,17 @@ mod tests {
 
     #[test]
     fn one_value_has_no_interval_and_no_values_no_summary() {
-        let one = MeasurementSummary::of(&[3.0]).unwrap();
+        let one = MeasurementSummary::from_values(&[3.0]).unwrap();
         assert_eq!((one.interval, one.error_percent()), (None, 0.0));
-        assert_eq!(MeasurementSummary::of(&[]), None);
-        assert_eq!(MeasurementSummary::of(&[1.0, f64::NAN]), None);
+        assert_eq!(MeasurementSummary::from_values(&[]), None);
+        assert_eq!(MeasurementSummary::from_values(&[1.0, f64::NAN]), None);
     }
 
     #[test]
     fn plus_minus_percent_matches_perf() {
         // `perf stat -r 4 --table` printed "0.0212058 +- 0.0000929 ... ( +-  0.44% )" for these four times.
-        let s = MeasurementSummary::of(&[0.021_464_5, 0.021_217_0, 0.021_079_1, 0.021_062_6]).unwrap();
+        let s =
+            MeasurementSummary::from_values(&[0.021_464_5, 0.021_217_0, 0.021_079_1, 0.021_062_6]).unwrap();
         near(s.error_of_mean(), 0.000_092_9, 1e-7);
         near(s.error_percent(), 0.44, 0.005);
     }
@@ -230,7 +231,8 @@ mod tests {
         // Data and p-values are from the task "Welch's t-test" on Rosetta Code, where several independent
         // programs computed them.
         let p = |a: &[f64], b: &[f64]| {
-            welch(&MeasurementSummary::of(a).unwrap(), &MeasurementSummary::of(b).unwrap()).unwrap()
+            welch(&MeasurementSummary::from_values(a).unwrap(), &MeasurementSummary::from_values(b).unwrap())
+                .unwrap()
         };
         near(
             p(&[30.02, 29.99, 30.11, 29.97, 30.01, 29.99], &[29.89, 29.93, 29.72, 29.98, 30.02, 29.98]).p,
@@ -260,10 +262,10 @@ mod tests {
 
     #[test]
     fn equal_samples_do_not_differ() {
-        let a = MeasurementSummary::of(&[5.0, 5.0, 5.0]).unwrap();
-        let b = MeasurementSummary::of(&[6.0, 6.0]).unwrap();
+        let a = MeasurementSummary::from_values(&[5.0, 5.0, 5.0]).unwrap();
+        let b = MeasurementSummary::from_values(&[6.0, 6.0]).unwrap();
         assert_eq!(welch(&a, &a).unwrap().p, 1.0);
         assert_eq!(welch(&a, &b).unwrap().p, 0.0);
-        assert_eq!(welch(&a, &MeasurementSummary::of(&[1.0]).unwrap()), None);
+        assert_eq!(welch(&a, &MeasurementSummary::from_values(&[1.0]).unwrap()), None);
     }
 }

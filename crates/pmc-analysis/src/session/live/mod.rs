@@ -321,7 +321,7 @@ impl Live {
         if let Some(readings) = &mut self.readings
             && sample.layout().sample_type() & sample_type::READ != 0
         {
-            match readings.of(layouts, event, sample) {
+            match readings.events(layouts, event, sample) {
                 Some(members) => {
                     members.into_iter().for_each(|(member, period)| self.add(member, sample, period));
                 }

@@ -17,7 +17,7 @@ use pmc_sys::sys::credentials::Seccomp;
 use pmc_sys::sys::errno;
 
 /// Returns the explanation for this errno.
-pub(super) fn of(number: i32, refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
+pub(super) fn explain(number: i32, refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
     // If the CPU does not exist, that is the cause, regardless of the kernel's errno.
     if refusal.call == FailedCall::Open
         && let Some(explained) = refusal.slot.cpu.and_then(|cpu| missing_cpu(cpu, facts))

@@ -167,7 +167,7 @@ impl Refusal {
         };
         let (kind, cause, remedy) = match (&self.known, errno) {
             (Some(known), _) => known.clone(),
-            (None, errno) => causes::of(errno.unwrap_or_default(), self, facts),
+            (None, errno) => causes::explain(errno.unwrap_or_default(), self, facts),
         };
         Explanation { errno, kind, cause, remedy }
     }

@@ -95,7 +95,7 @@ pub struct VendorMetric<'a> {
 
 impl Vendor {
     /// Finds the tables for the CPU that `PMC_CPUID` or `PERF_CPUID` specifies, or else for the host's CPU.
-    pub fn of(host: &Host) -> Self {
+    pub fn find(host: &Host) -> Self {
         let id = event_table_id(host, 0);
         let models = id.as_deref().map(|id| model::models(host, id, true)).unwrap_or_default();
         Self { id, models, index: OnceLock::new() }
@@ -104,7 +104,7 @@ impl Vendor {
     /// Finds the tables for the CPU in a recording's header, or this machine's tables if the header cannot be
     /// interpreted. `host` is the machine that reads the recording, which may have imported tables.
     pub fn recorded(host: &Host, cpuid: &str) -> Self {
-        let Some(id) = event_table_id_of(cpuid) else { return Self::of(host) };
+        let Some(id) = event_table_id_of(cpuid) else { return Self::find(host) };
         let models = model::models(host, &id, false);
         Self { id: Some(id), models, index: OnceLock::new() }
     }
@@ -280,7 +280,7 @@ mod tests {
         let mut events = 0;
         for [id, name, pmu, _, _, files] in row::rows(&map).map(|row| row.columns()) {
             for file in files.split(',') {
-                let table = table::VendorTable::of(file);
+                let table = table::VendorTable::parse(file);
                 assert!(table.rows().count() > 0, "{file}");
                 if !id.starts_with("0x") && !table.holds_metrics() {
                     let model = Model { name: name.to_owned(), pmu: pmu.to_owned(), tables: Vec::new() };

@@ -127,7 +127,7 @@ impl ModelList<'_> {
     fn tables(&self, files: &str) -> Vec<VendorTable> {
         let table = |file| match self.folder {
             Some(folder) => VendorTable::imported(folder, file),
-            None => VendorTable::of(file),
+            None => VendorTable::parse(file),
         };
         files.split(',').map(table).collect()
     }
@@ -191,25 +191,25 @@ mod tests {
     use crate::kit::test_data;
 
     /// The PMU and name of each model for an ID, on a machine without PMUs.
-    fn of(id: &str) -> Vec<String> {
+    fn models_of(id: &str) -> Vec<String> {
         let host = Host::rooted("/nonexistent");
         models(&host, id, true).iter().map(|m| format!("{}/{}", m.pmu, m.name)).collect()
     }
 
     #[test]
     fn first_matching_line_wins() {
-        assert_eq!(of("GenuineIntel-6-55-4"), ["cpu/skylakex", "/skylakex"]);
-        assert_eq!(of("GenuineIntel-6-55-7"), ["cpu/cascadelakex", "/cascadelakex"], "by stepping");
-        assert_eq!(of("GenuineIntel-6-5"), [""; 0], "a part of a number is none");
-        assert_eq!(of("AuthenticAMD-23-18-0"), ["cpu/amdzen1"], "before the line of all of family 23");
-        assert_eq!(of("AuthenticAMD-23-8-2"), ["cpu/amdzen1"]);
-        assert_eq!(of("AuthenticAMD-23-71-0"), ["cpu/amdzen2"]);
-        assert_eq!(of("AuthenticAMD-25-21-2"), ["cpu/amdzen3"]);
-        assert_eq!(of("AuthenticAMD-25-61-2"), ["cpu/amdzen4"]);
-        assert_eq!(of("AuthenticAMD-26-44-0"), ["cpu/amdzen5"]);
-        assert_eq!(of("AuthenticAMD-26-50-0"), ["cpu/amdzen6"]);
-        assert_eq!(of("HygonGenuine-24-0-1"), [""; 0]);
-        assert_eq!(of("GenuineIntel-6-BE-0"), ["cpu/alderlaken", "/alderlaken"], "no hybrid");
+        assert_eq!(models_of("GenuineIntel-6-55-4"), ["cpu/skylakex", "/skylakex"]);
+        assert_eq!(models_of("GenuineIntel-6-55-7"), ["cpu/cascadelakex", "/cascadelakex"], "by stepping");
+        assert_eq!(models_of("GenuineIntel-6-5"), [""; 0], "a part of a number is none");
+        assert_eq!(models_of("AuthenticAMD-23-18-0"), ["cpu/amdzen1"], "before the line of all of family 23");
+        assert_eq!(models_of("AuthenticAMD-23-8-2"), ["cpu/amdzen1"]);
+        assert_eq!(models_of("AuthenticAMD-23-71-0"), ["cpu/amdzen2"]);
+        assert_eq!(models_of("AuthenticAMD-25-21-2"), ["cpu/amdzen3"]);
+        assert_eq!(models_of("AuthenticAMD-25-61-2"), ["cpu/amdzen4"]);
+        assert_eq!(models_of("AuthenticAMD-26-44-0"), ["cpu/amdzen5"]);
+        assert_eq!(models_of("AuthenticAMD-26-50-0"), ["cpu/amdzen6"]);
+        assert_eq!(models_of("HygonGenuine-24-0-1"), [""; 0]);
+        assert_eq!(models_of("GenuineIntel-6-BE-0"), ["cpu/alderlaken", "/alderlaken"], "no hybrid");
     }
 
     #[test]
@@ -229,7 +229,10 @@ mod tests {
 
     #[test]
     fn core_types_have_their_own_tables() {
-        assert_eq!(of("GenuineIntel-6-97-2"), ["cpu_core/alderlake", "cpu_atom/alderlake", "/alderlake"]);
+        assert_eq!(
+            models_of("GenuineIntel-6-97-2"),
+            ["cpu_core/alderlake", "cpu_atom/alderlake", "/alderlake"]
+        );
         let host = Host::rooted("/nonexistent");
         let arrow_lake_h = models(&host, "GenuineIntel-6-C5-2", true);
         let named = |pmu: &str, name: &str| {
@@ -244,11 +247,11 @@ mod tests {
     #[test]
     fn arm_is_matched_by_implementer_and_part() {
         for id in ["0x00000000410fd0c0", "0x00000000413fd0c1", "0x410fd0cf"] {
-            assert_eq!(of(id), ["armv8_pmuv3_0/neoverse-n1"], "{id}: whatever variant and revision");
+            assert_eq!(models_of(id), ["armv8_pmuv3_0/neoverse-n1"], "{id}: whatever variant and revision");
         }
-        assert_eq!(of("0x00000000420fd0c0"), [""; 0], "another maker's");
+        assert_eq!(models_of("0x00000000420fd0c0"), [""; 0], "another maker's");
         let tree = |name: &str| Host::rooted(test_data(&format!("sysfs/{name}")));
-        let vendor = Vendor::of(&tree("arm-server"));
+        let vendor = Vendor::find(&tree("arm-server"));
         assert_eq!(vendor.id(), Some("0x00000000413fd0c1"), "from /proc/cpuinfo");
         assert_eq!(vendor.models()[0].name, "neoverse-n1");
         assert_eq!(vendor.named("cpu_cycles")[0].terms, "event=0x11");

@@ -76,13 +76,13 @@ pub(super) struct VendorTable {
 }
 
 impl VendorTable {
-    pub(super) fn of(file: &str) -> Self {
+    pub(super) fn parse(file: &str) -> Self {
         Self { file: file.to_owned(), core: None, folder: None, text: OnceLock::new() }
     }
 
     /// A file that was imported into this directory.
     pub(super) fn imported(folder: &Path, file: &str) -> Self {
-        Self { folder: Some(folder.to_owned()), ..Self::of(file) }
+        Self { folder: Some(folder.to_owned()), ..Self::parse(file) }
     }
 
     /// Whether the file was imported.
@@ -92,7 +92,7 @@ impl VendorTable {
 
     /// The events of an Arm core.
     pub(super) fn of_arm(core: &str) -> Self {
-        Self { core: Some(core.to_owned()), ..Self::of("arm/events.tsv") }
+        Self { core: Some(core.to_owned()), ..Self::parse("arm/events.tsv") }
     }
 
     /// Whether the file contains metrics rather than events.

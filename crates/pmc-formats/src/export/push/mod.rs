@@ -222,7 +222,7 @@ pub struct PushMeasures {
 
 impl PushMeasures {
     /// Measures requests. `now` is in nanoseconds since 1970.
-    pub fn of(contents: &ExportContents<'_>, requests: &[PushRequest], now: u64) -> Self {
+    pub fn new(contents: &ExportContents<'_>, requests: &[PushRequest], now: u64) -> Self {
         let newest = contents.recording.span.and_then(|(_, last)| contents.recording.since_1970(last));
         let stacks = contents.stacks;
         let names = stacks.threads.iter().map(|thread| (&thread.comm, &thread.process));

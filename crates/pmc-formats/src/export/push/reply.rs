@@ -162,7 +162,7 @@ fn read_chunks(input: &mut impl BufRead, body: &mut Vec<u8>) -> io::Result<bool>
 mod tests {
     use super::*;
 
-    fn of(text: &str) -> HttpReply {
+    fn parsed(text: &str) -> HttpReply {
         read_reply(text.as_bytes()).unwrap()
     }
 
@@ -172,14 +172,14 @@ mod tests {
 
     #[test]
     fn bodies_end_where_the_head_says() {
-        let reply = of("HTTP/1.1 401 Unauthorized\r\nContent-Length: 4\r\nX: a:b\r\n\r\nno id");
+        let reply = parsed("HTTP/1.1 401 Unauthorized\r\nContent-Length: 4\r\nX: a:b\r\n\r\nno id");
         assert_eq!((reply.status, body(&reply), reply.is_complete), (401, "no i", true));
         assert_eq!((reply.header("x"), reply.header("y")), ("a:b", ""));
-        let reply = of("HTTP/1.0 200 OK\n\nall of it");
+        let reply = parsed("HTTP/1.0 200 OK\n\nall of it");
         assert_eq!((body(&reply), reply.is_complete), ("all of it", true));
-        let reply = of("HTTP/1.1 100 Continue\r\n\r\nHTTP/2 204\r\n\r\nnot read");
+        let reply = parsed("HTTP/1.1 100 Continue\r\n\r\nHTTP/2 204\r\n\r\nnot read");
         assert_eq!((reply.status, body(&reply), reply.is_complete), (204, "", true));
-        let reply = of(
+        let reply = parsed(
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nB;x=y\r\n 0123456789\r\n0\r\n\r\n",
         );
         assert_eq!((body(&reply), reply.is_complete), ("abc 0123456789", true));
@@ -187,9 +187,9 @@ mod tests {
 
     #[test]
     fn incomplete_and_endless_bodies_are_noticed() {
-        assert!(!of("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc").is_complete);
-        assert!(!of("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nabc").is_complete);
-        assert!(!of("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nabc").is_complete);
+        assert!(!parsed("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc").is_complete);
+        assert!(!parsed("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nabc").is_complete);
+        assert!(!parsed("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nabc").is_complete);
         let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n";
         for head in
             ["HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n", chunked]

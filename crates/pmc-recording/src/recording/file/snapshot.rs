@@ -31,7 +31,7 @@ pub fn write(directory: &RunDirectory, entry: &PersistentEntry, path: &Path, hos
     let events = OutputEvents::new(&plan, events);
     let groups: Vec<Vec<usize>> = (0..events.written.len()).map(|index| vec![index]).collect();
     let features = features::at_the_start(host, &groups, &events.written);
-    let file = FilePlan { build_ids: BuildIdChoice::Hit, ..FilePlan::of(path.to_owned()) };
+    let file = FilePlan { build_ids: BuildIdChoice::Hit, ..FilePlan::at(path.to_owned()) };
     let owners = relay.snapshot.owners.clone();
     let mut output = RecordOutput::create(&file, None, events, features, owners, plan.options.clock)?;
     tell(&mut output, &relay.snapshot, &plan, host)?;

@@ -71,7 +71,7 @@ struct SamplingWindows {
 
 impl SamplingWindows {
     /// Returns the windows for a rate of switches per second, and rings of this size.
-    fn of(rate: f64, ring_bytes: u64, change_ns: u64) -> Self {
+    fn new(rate: f64, ring_bytes: u64, change_ns: u64) -> Self {
         let room = ring_bytes as f64 / 2.0 / f64::from(STACK_COPY);
         let window = room.clamp(IN_WINDOW.0, IN_WINDOW.1) / rate * SECOND;
         let least = 2.0 * change_ns as f64 / MOST_SWITCHING;
@@ -201,7 +201,7 @@ impl StackThinning {
         let rate = new as f64 / time as f64 * SECOND;
         // Do not alternate between both states if the rate is near the limit.
         let most = if self.windows.is_some() { MOST * 0.75 } else { MOST };
-        self.windows = (rate > most).then(|| SamplingWindows::of(rate, self.ring_bytes, self.change_ns));
+        self.windows = (rate > most).then(|| SamplingWindows::new(rate, self.ring_bytes, self.change_ns));
     }
 
     /// Returns a random number from 0 to 1 (xorshift64).
@@ -326,9 +326,9 @@ mod tests {
 
     #[test]
     fn slow_changes_are_rare() {
-        let fast = SamplingWindows::of(100_000.0, 8 << 20, 10_000);
+        let fast = SamplingWindows::new(100_000.0, 8 << 20, 10_000);
         assert_eq!(fast, SamplingWindows { window: 2e6, pause: 18e6 });
-        let slow = SamplingWindows::of(100_000.0, 8 << 20, 5 * MS);
+        let slow = SamplingWindows::new(100_000.0, 8 << 20, 5 * MS);
         assert_eq!(slow.window + slow.pause, 500e6);
     }
 

@@ -45,7 +45,7 @@ impl BlockedStack {
         const X86: u64 = 0b111 << 6;
         let values = RecordWords::new(&self.registers);
         let user_regs = Some(SampledRegisters { abi: 2, mask: X86, values });
-        let user_stack = Some(UserStack::of(&self.memory));
+        let user_stack = Some(UserStack::from_bytes(&self.memory));
         SampleParts { user_regs, user_stack, ..SampleParts::default() }
     }
 }

@@ -398,7 +398,7 @@ impl RoundUnwinder {
             .collect();
         self.unwinder.walk(&stacks, false, |walker, (entry, memory)| {
             let Disposition::Unwinds(known) = &entry.disposition else { return };
-            let parts = SampleParts { user_stack: Some(UserStack::of(memory)), ..entry.parts };
+            let parts = SampleParts { user_stack: Some(UserStack::from_bytes(memory)), ..entry.parts };
             walk(walker, entry.sample, &parts, known.as_deref());
         });
         for index in 0..stacks.len() {

@@ -37,7 +37,7 @@ pub(in crate::symbol) fn open(path: &Path, magic: &[u8; 8], most: u64) -> Option
     }
     // The modification time serves as the time of the last use, which protects the file from removal.
     let _ = file.set_modified(SystemTime::now());
-    Some(Image::mapped(path, FileMap::of(&file).ok()?))
+    Some(Image::mapped(path, FileMap::new(&file).ok()?))
 }
 
 /// Reads the body in chunks, because the pages of a mapped file would stay in memory.

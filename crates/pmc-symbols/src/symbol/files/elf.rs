@@ -57,7 +57,7 @@ fn place_anew(segments: &mut [LoadSegment]) {
 
 impl Segments {
     /// Reads the `PT_LOAD` program headers of a file.
-    pub(crate) fn of(file: &File<'_>) -> Self {
+    pub(crate) fn from_elf(file: &File<'_>) -> Self {
         let segment = |s: object::read::Segment<'_, '_>| {
             let (offset, in_file) = s.file_range();
             let executable = matches!(s.flags(), SegmentFlags::Elf { p_flags, .. } if p_flags & elf::PF_X != elf::ProgramFlags(0));

@@ -138,7 +138,7 @@ fn own_file(module: &SymbolModule, options: &SymbolOptions, found: &mut ModuleFi
             Some((_, error)) if error.kind() == io::ErrorKind::NotFound => "No such file or directory".into(),
             Some((_, error)) => pmc_sys::error::kernel_words(error).into(),
         };
-        if FileRoot::of(module, options) == FileRoot::Gone {
+        if FileRoot::for_module(module, options) == FileRoot::Gone {
             said += " (it was in another mount namespace, which has no processes left)";
         }
         // If the path has no " (deleted)" suffix, reuse the module's string instead of allocating one.
@@ -182,7 +182,7 @@ fn own_candidates(module: &SymbolModule, path: &Path, options: &SymbolOptions) -
         if let Some(symfs) = &options.symfs {
             candidates.push(below(symfs, path));
         } else {
-            let root = FileRoot::of(module, options).path();
+            let root = FileRoot::for_module(module, options).path();
             candidates.extend(root.map(|root| below(&root, path)));
             candidates.push(path.to_owned());
         }
@@ -341,7 +341,7 @@ fn debug_by_build_id(
 fn roots(module: &SymbolModule, options: &SymbolOptions) -> Vec<PathBuf> {
     // Ordinary users cannot enter the root folders of other users' processes, most of which are the same as
     // our own.
-    let process = FileRoot::of(module, options).path().filter(|root| root.metadata().is_ok());
+    let process = FileRoot::for_module(module, options).path().filter(|root| root.metadata().is_ok());
     options.symfs.clone().into_iter().chain(process).chain([PathBuf::from("/")]).collect()
 }
 

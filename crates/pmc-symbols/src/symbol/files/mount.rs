@@ -28,7 +28,7 @@ pub(crate) enum FileRoot {
 
 impl FileRoot {
     /// Determines the root folder for a module's files.
-    pub(crate) fn of(module: &SymbolModule, options: &SymbolOptions) -> Self {
+    pub(crate) fn for_module(module: &SymbolModule, options: &SymbolOptions) -> Self {
         if !options.live {
             return Self::Own;
         }
@@ -101,13 +101,13 @@ mod tests {
             ..SymbolModule::file("/bin/sh")
         };
         let me = std::process::id();
-        assert_eq!(FileRoot::of(&module(Some(me), None), &options), FileRoot::Process(me));
-        assert_eq!(FileRoot::of(&module(Some(me), Some(own)), &options), FileRoot::Process(me));
+        assert_eq!(FileRoot::for_module(&module(Some(me), None), &options), FileRoot::Process(me));
+        assert_eq!(FileRoot::for_module(&module(Some(me), Some(own)), &options), FileRoot::Process(me));
         // For an unused pid in our namespace, pmc uses our own root.
-        assert_eq!(FileRoot::of(&module(Some(u32::MAX), Some(own)), &options), FileRoot::Own);
+        assert_eq!(FileRoot::for_module(&module(Some(u32::MAX), Some(own)), &options), FileRoot::Own);
         // The inode numbers of namespaces start at 0xf0000000.
-        assert_eq!(FileRoot::of(&module(Some(me), Some(1)), &options), FileRoot::Gone);
+        assert_eq!(FileRoot::for_module(&module(Some(me), Some(1)), &options), FileRoot::Gone);
         let elsewhere = SymbolOptions { live: false, ..options };
-        assert_eq!(FileRoot::of(&module(Some(me), None), &elsewhere), FileRoot::Own);
+        assert_eq!(FileRoot::for_module(&module(Some(me), None), &elsewhere), FileRoot::Own);
     }
 }

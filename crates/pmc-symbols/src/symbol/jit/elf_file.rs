@@ -63,7 +63,7 @@ pub fn build_id(dump: &Jitdump, code: &JitCode) -> [u8; 16] {
 }
 
 /// Creates the file, with the code's build-id.
-pub fn of(dump: &Jitdump, code: &JitCode, id: &[u8]) -> Vec<u8> {
+pub fn build(dump: &Jitdump, code: &JitCode, id: &[u8]) -> Vec<u8> {
     let text = dump.bytes(code);
     let mut file = ByteWriter { out: vec![0; TEXT as usize], is_big: dump.is_big_endian };
     file.out.extend(text);

@@ -117,7 +117,7 @@ impl Jitdump {
     /// # Errors
     /// Fails if the file cannot be read or is not a jitdump.
     pub fn read(path: &Path) -> Result<Self, JitdumpError> {
-        Self::parse(FileMap::of(&open_regular(path, true)?)?)
+        Self::parse(FileMap::new(&open_regular(path, true)?)?)
     }
 
     fn parse(map: FileMap) -> Result<Self, JitdumpError> {

@@ -35,7 +35,7 @@ pub(crate) fn parse(text: &[u8]) -> SymbolTable {
             names.replace(start..end, name);
         }
     }
-    SymbolTable::of(
+    SymbolTable::from_functions(
         names
             .iter()
             .map(|(range, name)| (range, String::from_utf8_lossy(&name[..name.len().min(MOST_NAME)]))),

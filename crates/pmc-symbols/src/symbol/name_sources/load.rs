@@ -77,7 +77,8 @@ impl ModuleSources {
     fn file(module: &SymbolModule, shared: &SharedSources) -> Self {
         let files = locate::locate(module, &shared.options);
         let headers = files.images().next();
-        let segments = headers.and_then(|image| Some(Segments::of(&image.elf().ok()?))).unwrap_or_default();
+        let segments =
+            headers.and_then(|image| Some(Segments::from_elf(&image.elf().ok()?))).unwrap_or_default();
         let mut loaded = Self { numbering: Numbering::Offset(segments), ..Self::default() };
         loaded.read_files(files, module, shared);
         loaded
@@ -97,7 +98,7 @@ impl ModuleSources {
             full += file.symbols().count();
             dynamic += file.dynamic_symbols().count();
             lines |= elf::has_lines(&file);
-            if let Some(go) = GoTable::of(&file) {
+            if let Some(go) = GoTable::find(&file) {
                 full += if elf::has_symtab(&file) { 0 } else { go.len() };
                 lines = true;
             }
@@ -333,7 +334,9 @@ impl ModuleSources {
             for (range, name) in dumped.iter() {
                 names.replace(range, Cow::Borrowed(&**name));
             }
-            listed = Arc::new(SymbolTable::of(names.iter().map(|(range, name)| (range, name.clone()))));
+            listed = Arc::new(SymbolTable::from_functions(
+                names.iter().map(|(range, name)| (range, name.clone())),
+            ));
         }
         loaded.table = OnceLock::from(listed);
         loaded
@@ -341,7 +344,7 @@ impl ModuleSources {
 
     fn bpf(shared: &SharedSources) -> Self {
         let mut loaded = Self {
-            table: OnceLock::from(Arc::new(SymbolTable::of(
+            table: OnceLock::from(Arc::new(SymbolTable::from_functions(
                 shared.ksymbols.iter().map(|(range, name)| (range, name.to_string_lossy())),
             ))),
             ..Self::default()

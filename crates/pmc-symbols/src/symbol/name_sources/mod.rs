@@ -149,7 +149,7 @@ impl OpenedFiles {
     fn go_table(&self) -> Option<GoTable<'_>> {
         let files = || self.files.images().filter_map(|image| image.elf().ok());
         let has_lines = files().any(|file| elf::has_lines(&file));
-        let table = || files().find_map(|file| Some(GoTable::of(&file)?.with_inlined_calls(&file)));
+        let table = || files().find_map(|file| Some(GoTable::find(&file)?.with_inlined_calls(&file)));
         if has_lines { None } else { table() }
     }
 }

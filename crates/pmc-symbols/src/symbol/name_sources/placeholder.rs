@@ -59,7 +59,7 @@ impl<'a> Placeholders<'a> {
             module,
             sections: code.filter_map(section).collect(),
             stubs: plt::places(file),
-            functions: UnwindFunctions::of(file),
+            functions: UnwindFunctions::from_elf(file),
         }))
     }
 
@@ -96,7 +96,7 @@ impl CodeAreas<'_> {
 }
 
 impl<'a> UnwindFunctions<'a> {
-    fn of(file: &File<'a>) -> Option<Self> {
+    fn from_elf(file: &File<'a>) -> Option<Self> {
         let endian = if file.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
         let address_size = if file.is_64() { 8 } else { 4 };
         let (frames, index) = (file.section_by_name(".eh_frame")?, file.section_by_name(".eh_frame_hdr")?);

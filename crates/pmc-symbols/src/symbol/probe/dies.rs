@@ -89,7 +89,7 @@ struct PartialLines<'a>(RefCell<FxHashMap<(bool, usize), Option<LineProgram<'a>>
 type LineProgram<'a> = Rc<IncompleteLineProgram<DwarfSlice<'a>>>;
 
 impl<'a> PartialLines<'a> {
-    fn of(&self, home: &DieUnit<'a>) -> Option<LineProgram<'a>> {
+    fn program(&self, home: &DieUnit<'a>) -> Option<LineProgram<'a>> {
         let (dwarf, header) = (home.dwarf, home.unit.header);
         let at = line_program_offset(dwarf, header, DW_AT_partial_stmt_list)?;
         if let Some(known) = self.0.borrow().get(&(home.is_supplement, at.0)) {
@@ -311,7 +311,7 @@ impl<'a> DieUnit<'a> {
             true => name,
             false => format!("{}/{name}", folder.trim_end_matches('/')),
         };
-        let shared = self.unit.line_program.is_none().then(|| self.partial_lines.of(self)).flatten();
+        let shared = self.unit.line_program.is_none().then(|| self.partial_lines.program(self)).flatten();
         let header = self.unit.line_program.as_ref().or(shared.as_deref())?.header();
         let file = header.file(file)?;
         let base = self.unit.comp_dir.and_then(short).unwrap_or_default();

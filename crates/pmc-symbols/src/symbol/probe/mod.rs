@@ -101,7 +101,7 @@ impl ProbeFile {
         });
         Ok(question(&ProbedProgram {
             path: self.path.display().to_string(),
-            segments: Segments::of(&elf),
+            segments: Segments::from_elf(&elf),
             frames: FrameTables::new(&elf, debug.as_ref()),
             debug: debug.as_ref(),
             elf: &elf,

@@ -30,7 +30,7 @@ pub(super) struct StructMember<'a> {
 
 impl<'a> ValueType<'a> {
     /// Returns the type of a variable or member, or the type to which a pointer or array refers.
-    pub(super) fn of(dies: &Dies<'a>, die: &Die<'a>) -> Self {
+    pub(super) fn from_die(dies: &Dies<'a>, die: &Die<'a>) -> Self {
         let kind = dies.plain_kind(die);
         let dimensions = match &kind {
             Some(kind) if kind.tag() == Some(dw::DW_TAG_array_type) => dimensions(dies, kind),
@@ -63,7 +63,7 @@ impl<'a> ValueType<'a> {
         let nothing = Self { die: None, dimensions: Vec::new() };
         match (&self.die, self.dimensions.len()) {
             (Some(_), 2..) => Self { die: self.die.clone(), dimensions: self.dimensions[1..].to_vec() },
-            (Some(die), _) => Self::of(dies, die),
+            (Some(die), _) => Self::from_die(dies, die),
             (None, _) => nothing,
         }
     }
@@ -139,7 +139,7 @@ fn dimensions<'a>(dies: &Dies<'a>, array: &Die<'a>) -> Vec<u64> {
 fn size<'a>(dies: &Dies<'a>, kind: &ValueType<'a>, most: usize) -> Option<u64> {
     let die = kind.die.as_ref()?;
     if kind.is_array() && most > 0 {
-        let element = size(dies, &ValueType::of(dies, die), most - 1)?;
+        let element = size(dies, &ValueType::from_die(dies, die), most - 1)?;
         return kind.dimensions.iter().try_fold(element, |size, count| size.checked_mul(*count));
     }
     let own = die.own(dw::DW_AT_byte_size).and_then(|size| size.udata_value());
@@ -193,7 +193,8 @@ fn member_offset(member: &Die<'_>) -> u64 {
 fn bit_field<'a>(dies: &Dies<'a>, member: &Die<'a>, offset: u64) -> Option<(u64, Option<(u64, u64)>)> {
     let number = |name| member.own(name).and_then(|value| value.udata_value());
     let Some(size) = number(dw::DW_AT_bit_size) else { return Some((offset, None)) };
-    let container = ValueType::of(dies, member).size(dies).filter(|bytes| *bytes > 0)?.checked_mul(8)?;
+    let container =
+        ValueType::from_die(dies, member).size(dies).filter(|bytes| *bytes > 0)?.checked_mul(8)?;
     if let Some(start) = number(dw::DW_AT_data_bit_offset) {
         let before = start - start % container;
         return Some((offset.checked_add(before / 8)?, Some((size, start - before))));

@@ -117,7 +117,7 @@ impl<'a> VariableScope<'_, 'a> {
         let unreadable = |reason| ProbeError::Location { name: expression.variable.clone(), reason };
         let mut part = AccessedValue {
             place: self.place(&variable).map_err(unreadable)?,
-            kind: ValueType::of(self.dies, &variable),
+            kind: ValueType::from_die(self.dies, &variable),
             bits: None,
         };
         for step in &expression.steps {
@@ -183,7 +183,7 @@ impl<'a> VariableScope<'_, 'a> {
                 };
                 Ok(AccessedValue {
                     place: ValuePlace::Memory(address.plus(member.offset.cast_signed())),
-                    kind: ValueType::of(self.dies, &member.die),
+                    kind: ValueType::from_die(self.dies, &member.die),
                     bits: member.bits,
                 })
             }

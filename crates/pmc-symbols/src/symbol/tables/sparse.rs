@@ -97,7 +97,7 @@ impl SparseTable {
             let Ok(file) = image.elf() else { continue };
             elf_symbols::add_symbols(&file, into, &|| image.release());
             if !elf::has_symtab(&file)
-                && let Some(go) = GoTable::of(&file)
+                && let Some(go) = GoTable::find(&file)
             {
                 add_go_functions(&go, into);
             }

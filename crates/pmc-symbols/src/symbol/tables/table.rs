@@ -380,7 +380,7 @@ fn cut(entries: &[SymbolEntry]) -> Vec<(u64, u32)> {
 
 impl SymbolTable {
     /// Builds a table from functions that do not overlap.
-    pub(crate) fn of<'a>(functions: impl Iterator<Item = (Range<u64>, Cow<'a, str>)>) -> Self {
+    pub(crate) fn from_functions<'a>(functions: impl Iterator<Item = (Range<u64>, Cow<'a, str>)>) -> Self {
         let mut builder = SymbolTableBuilder::default();
         let rank = NameRank { function: true, strong: true, global: true };
         for (range, name) in functions {

@@ -139,7 +139,7 @@ impl ContentionField {
     }
 
     /// Returns the field's value in a row, which is nanoseconds or a number of waits.
-    pub(super) fn of(self, row: &ContentionRow) -> u64 {
+    pub(super) fn value(self, row: &ContentionRow) -> u64 {
         match self {
             Self::Contended => row.contended,
             Self::Total => row.total,
@@ -294,7 +294,7 @@ impl KernelContention {
     /// Sorts the rows by a field, largest first, and removes rows without waiting time.
     pub(super) fn sort_by(&mut self, field: ContentionField) {
         self.rows.retain(|row| row.total > 0);
-        self.rows.sort_by_key(|row| std::cmp::Reverse(field.of(row)));
+        self.rows.sort_by_key(|row| std::cmp::Reverse(field.value(row)));
     }
 }
 
@@ -324,7 +324,7 @@ mod tests {
         let empty = ContentionRow { contended: 9, ..ContentionRow::default() };
         let mut all = KernelContention { rows: vec![other, empty, row], ..KernelContention::default() };
         all.sort_by(ContentionField::Total);
-        let values = |field: ContentionField| all.rows.iter().map(|row| field.of(row)).collect::<Vec<_>>();
+        let values = |field: ContentionField| all.rows.iter().map(|row| field.value(row)).collect::<Vec<_>>();
         assert_eq!(values(ContentionField::Total), [14, 3]);
         assert_eq!(values(ContentionField::Average), [7, 3]);
         assert_eq!(values(ContentionField::Min), [5, 0]);

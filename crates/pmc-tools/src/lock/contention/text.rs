@@ -39,7 +39,7 @@ pub(super) fn write(
     }
     for row in rows {
         for column in &request.columns {
-            let value = column.of(row);
+            let value = column.value(row);
             match column {
                 ContentionField::Contended => write!(out, "{value:>10} ")?,
                 _ => write!(out, "{} ", time(value, width(*column)))?,
@@ -119,7 +119,7 @@ fn separated(
         ContentionRows::Caller => vec![of_access.to_owned(), name],
         ContentionRows::Address => vec![format!("{:016x}", row.address), name, of_lock.to_owned()],
     };
-    let numbers = request.columns.iter().map(|column| column.of(row).to_string());
+    let numbers = request.columns.iter().map(|column| column.value(row).to_string());
     let mut values: Vec<String> = numbers.chain(last).collect();
     if request.stacks && by == ContentionRows::Caller {
         values.extend(row.stack.iter().map(|(_, name)| clean(name).into_owned()));
@@ -139,7 +139,7 @@ fn json(out: &mut dyn Write, contention: &KernelContention, request: &Contention
         let mut object = json!({
             "contended": row.contended, "waits": row.waits, "wait_total_ns": row.total,
             "wait_max_ns": row.max, "wait_min_ns": row.min,
-            "avg_wait_ns": ContentionField::Average.of(row),
+            "avg_wait_ns": ContentionField::Average.value(row),
         });
         if contention.by != ContentionRows::Owner {
             object["type"] = json!(type_names(row.flags).0);

@@ -20,12 +20,12 @@ impl<'a> ShownData<'a> {
     fn new(memory: &'a CapturedMemory, abi: SyscallAbi) -> Option<Self> {
         match memory {
             CapturedMemory::Bytes(bytes, is_cut) => Some(Self { bytes, is_cut: *is_cut, pointed: &[], abi }),
-            CapturedMemory::Structure(structure) => Some(Self::of(structure, abi)),
+            CapturedMemory::Structure(structure) => Some(Self::of_structure(structure, abi)),
             _ => None,
         }
     }
 
-    fn of(structure: &'a CapturedStructure, abi: SyscallAbi) -> Self {
+    fn of_structure(structure: &'a CapturedStructure, abi: SyscallAbi) -> Self {
         let CapturedStructure { bytes, is_cut, pointed } = structure;
         Self { bytes, is_cut: *is_cut, pointed, abi }
     }
@@ -72,7 +72,7 @@ impl<'a> ShownData<'a> {
                 format!("[{}]", values.collect::<Option<Vec<String>>>()?.join(", "))
             }
             DataKind::Pointer(target, _) => match self.pointed.iter().find(|(offset, _)| *offset == at) {
-                Some((_, data)) => Self::of(data, self.abi).target(*target),
+                Some((_, data)) => Self::of_structure(data, self.abi).target(*target),
                 None => self.value(&DataKind::Address, at)?,
             },
         })

@@ -159,7 +159,7 @@ fn name(diff: &Diff, node: &DiffNode, layout: &DiffLayout, columns: usize) -> St
     let symbol = diff.texts.get(node.symbol);
     match layout.width {
         Some(_) => {
-            let kind = CodeKind::of(node.level, diff.texts.get(node.dso));
+            let kind = CodeKind::from_mode(node.level, diff.texts.get(node.dso));
             StyledWords::of_function(symbol, (kind, node.inlined), "", columns)
         }
         None => StyledWords::new(TextRole::Plain, clean(symbol)),
