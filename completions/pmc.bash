@@ -206,7 +206,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__annotate)
-            opts="-h -i -s -d -c -C -n -M -l -P -j -k -q -f -v -m -D --no-pager --help --input --symbol --dso --dsos --comms --pid --tid --cpu --time --idle --no-join --functions --percent-limit --percent-type --show-nr-samples --show-total-period --skip-missing --max-rows --limit --disassembler-style --asm-raw --no-asm-raw --source --no-source --source-only --print-line --full-paths --prefix --prefix-strip --group --demangle --no-demangle --tui --theme --stdio --stdio2 --color --stdio-color --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --kcore --quiet --force --verbose --modules --demangle-kernel --itrace --objdump --addr2line --dump-raw-trace --code-with-type --data-type --insn-stat --type-stat --skip-empty --ignore-vmlinux"
+            opts="-h -i -s -d -c -C -n -M -l -P -j -k -q -f -v -m -D --no-pager --help --input --symbol --dso --dsos --comms --pid --tid --cpu --time --idle --no-join --functions --percent-limit --percent-type --show-nr-samples --show-total-period --skip-missing --max-rows --limit --disassembler-style --asm-raw --no-asm-raw --source --no-source --default-no-source --source-only --print-line --full-paths --prefix --prefix-strip --group --demangle --no-demangle --tui --theme --stdio --stdio2 --color --stdio-color --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --kcore --quiet --force --verbose --modules --demangle-kernel --itrace --objdump --addr2line --dump-raw-trace --code-with-type --data-type --insn-stat --type-stat --skip-empty --ignore-vmlinux"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -502,7 +502,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__compare)
-            opts="-h -r -e -F -s -o -j --no-pager --help --repeat --budget --warmup --event --sample --freq --call-graph --sort --max-rows --limit --output --fail-if --format --json"
+            opts="-h -r -e -F -s -o -j --no-pager --help --repeat --budget --warmup --event --sample --freq --call-graph --sort --max-rows --limit --output --fail-if --format --json --default-dwarf --default-build-ids"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -578,6 +578,14 @@ _pmc() {
                     ;;
                 --format)
                     COMPREPLY=($(compgen -W "github junit" -- "${cur}"))
+                    return 0
+                    ;;
+                --default-dwarf)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --default-build-ids)
+                    COMPREPLY=($(compgen -W "cache no-cache mmap skip" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -1710,7 +1718,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__mcp)
-            opts="-h --no-pager --help --allow-record --max-seconds --max-size"
+            opts="-h --no-pager --help --allow-record --max-seconds --max-size --default-dwarf --default-build-ids"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1722,6 +1730,14 @@ _pmc() {
                     ;;
                 --max-size)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --default-dwarf)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --default-build-ids)
+                    COMPREPLY=($(compgen -W "cache no-cache mmap skip" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -2150,7 +2166,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__profile)
-            opts="-h -p -a -F -e -o -v -q --no-pager --help --pid --all-cpus --timeout --duration --freq --on-cpu --wall --wakers --event --call-graph --output --html --format --stdio --theme --no-runtime-env --verbose --quiet"
+            opts="-h -p -a -F -e -o -v -q --no-pager --help --pid --all-cpus --timeout --duration --freq --on-cpu --wall --wakers --event --call-graph --output --html --format --stdio --theme --no-runtime-env --verbose --quiet --default-dwarf --default-build-ids --default-sort --default-chains --default-percent-limit --default-no-children --default-percentage"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2212,6 +2228,30 @@ _pmc() {
                     COMPREPLY=($(compgen -W "auto dark light" -- "${cur}"))
                     return 0
                     ;;
+                --default-dwarf)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --default-build-ids)
+                    COMPREPLY=($(compgen -W "cache no-cache mmap skip" -- "${cur}"))
+                    return 0
+                    ;;
+                --default-sort)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --default-chains)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --default-percent-limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --default-percentage)
+                    COMPREPLY=($(compgen -W "absolute relative" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -2220,7 +2260,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__record)
-            opts="-h -e -F -c -g -a -C -p -t -u -G -i -o -r -S -z -B -N -v -q -m -D -n -T -P -d -W -s -R -b -j -I -k --no-pager --help --event --pfm-events --filter --exclude-perf --freq --count --strict-freq --strict --call-graph --max-stack --kernel-callchains --user-callchains --all-cpus --cpu --pid --tid --uid --cgroup --no-inherit --per-thread --output --duration --timeout --unwind --no-join --realtime --snapshot --switch-output --switch-output-event --switch-max-files --switch-exec --max-size --compression-level --synth --no-buildid --no-buildid-cache --buildid-all --control --timestamp-filename --verbose --json --quiet --mmap-pages --no-buffering --delay --off-cpu --off-cpu-thresh --wakers --wall --no-samples --timestamp --period --no-period --data --sample-mem-info --data-mmap --phys-data --data-page-size --code-page-size --weight --transaction --stat --sample-cpu --raw-samples --branch-any --branch-filter --intr-regs --user-regs --switch-events --latency --namespaces --all-cgroups --all-user --all-kernel --clockid --aux-sample --overwrite --backlog --buildid-mmap --group --running-time --sample-identifier --reserve --dry-run --threads --tail-synthesize --no-bpf-event --aio --affinity --mmap-flush --num-thread-synthesize --proc-map-timeout --vmlinux --debuginfod --timestamp-boundary --setup-filter --kcore"
+            opts="-h -e -F -c -g -a -C -p -t -u -G -i -o -r -S -z -B -N -v -q -m -D -n -T -P -d -W -s -R -b -j -I -k --no-pager --help --event --pfm-events --filter --exclude-perf --freq --count --strict-freq --strict --call-graph --max-stack --kernel-callchains --user-callchains --all-cpus --cpu --pid --tid --uid --cgroup --no-inherit --per-thread --output --duration --timeout --unwind --no-join --realtime --snapshot --switch-output --switch-output-event --switch-max-files --switch-exec --max-size --compression-level --synth --no-buildid --no-buildid-cache --buildid-all --control --timestamp-filename --verbose --json --quiet --mmap-pages --no-buffering --delay --off-cpu --off-cpu-thresh --wakers --wall --no-samples --timestamp --period --no-period --data --sample-mem-info --data-mmap --phys-data --data-page-size --code-page-size --weight --transaction --stat --sample-cpu --raw-samples --branch-any --branch-filter --intr-regs --user-regs --switch-events --latency --namespaces --all-cgroups --all-user --all-kernel --clockid --aux-sample --overwrite --backlog --buildid-mmap --group --running-time --sample-identifier --reserve --dry-run --default-call-graph --default-dwarf --default-build-ids --threads --tail-synthesize --no-bpf-event --aio --affinity --mmap-flush --num-thread-synthesize --proc-map-timeout --vmlinux --debuginfod --timestamp-boundary --setup-filter --kcore"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2434,6 +2474,18 @@ _pmc() {
                     COMPREPLY=($(compgen -W "auto check require yield off" -- "${cur}"))
                     return 0
                     ;;
+                --default-call-graph)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --default-dwarf)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --default-build-ids)
+                    COMPREPLY=($(compgen -W "cache no-cache mmap skip" -- "${cur}"))
+                    return 0
+                    ;;
                 --threads)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -2478,7 +2530,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__report)
-            opts="-h -i -s -F -g -G -n -c -C -d -S -U -p -x -b -I -D -T -H -t -j -w -k -v -q -f -m -M --no-pager --help --input --sort --fields --call-graph --inverted --tree --children --no-children --show-nr-samples --show-total-period --show-cpu-utilization --percent-limit --percentage --max-rows --limit --comms --pid --tid --cpu --time --idle --no-join --max-stack --stitch-lbr --dsos --symbols --symbol-filter --hide-unresolved --state --parent --exclude-other --ignore-callees --socket-filter --inline --no-inline --demangle --no-demangle --branch-stack --no-branch-stack --mem-mode --latency --parallelism --time-quantum --ns --header --header-only --stats --dump-raw-trace --tasks --mmaps --threads --full-names --full-source-path --raw-trace --hierarchy --collapse-recursion --field-separator --group --no-group --group-sort-idx --stdio --color --stdio-color --theme --json --csv --column-widths --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --verbose --quiet --force --modules --demangle-kernel --itrace --switch-on --switch-off --show-on-off-events --addr2line --addr2line-style --unwind-style --tui --skip-empty --disable-order --pretty --samples --ignore-vmlinux --disassembler-style --asm-raw --source --objdump --prefix --prefix-strip --percent-type --total-cycles --branch-history --show-ref-call-graph"
+            opts="-h -i -s -F -g -G -n -c -C -d -S -U -p -x -b -I -D -T -H -t -j -w -k -v -q -f -m -M --no-pager --help --input --sort --fields --call-graph --inverted --tree --children --no-children --show-nr-samples --show-total-period --show-cpu-utilization --percent-limit --percentage --max-rows --limit --comms --pid --tid --cpu --time --idle --no-join --max-stack --stitch-lbr --dsos --symbols --symbol-filter --hide-unresolved --state --parent --exclude-other --ignore-callees --socket-filter --inline --no-inline --demangle --no-demangle --branch-stack --no-branch-stack --mem-mode --latency --parallelism --time-quantum --ns --header --header-only --stats --dump-raw-trace --tasks --mmaps --threads --full-names --full-source-path --raw-trace --hierarchy --collapse-recursion --field-separator --group --no-group --group-sort-idx --stdio --color --stdio-color --theme --json --csv --column-widths --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --verbose --quiet --default-sort --default-chains --default-percent-limit --default-no-children --default-percentage --force --modules --demangle-kernel --itrace --switch-on --switch-off --show-on-off-events --addr2line --addr2line-style --unwind-style --tui --skip-empty --disable-order --pretty --samples --ignore-vmlinux --disassembler-style --asm-raw --source --objdump --prefix --prefix-strip --percent-type --total-cycles --branch-history --show-ref-call-graph"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2662,6 +2714,22 @@ _pmc() {
                     ;;
                 --debuginfod)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --default-sort)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --default-chains)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --default-percent-limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --default-percentage)
+                    COMPREPLY=($(compgen -W "absolute relative" -- "${cur}"))
                     return 0
                     ;;
                 --itrace)
@@ -2848,7 +2916,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__sched__subcmd__record)
-            opts="-e -F -c -g -a -C -p -t -u -G -i -o -r -S -z -B -N -v -q -m -D -n -T -P -d -W -s -R -b -j -I -k -h --event --pfm-events --filter --exclude-perf --freq --count --strict-freq --strict --call-graph --max-stack --kernel-callchains --user-callchains --all-cpus --cpu --pid --tid --uid --cgroup --no-inherit --per-thread --output --duration --timeout --unwind --no-join --realtime --snapshot --switch-output --switch-output-event --switch-max-files --switch-exec --max-size --compression-level --synth --no-buildid --no-buildid-cache --buildid-all --control --timestamp-filename --verbose --json --quiet --mmap-pages --no-buffering --delay --off-cpu --off-cpu-thresh --wakers --wall --no-samples --timestamp --period --no-period --data --sample-mem-info --data-mmap --phys-data --data-page-size --code-page-size --weight --transaction --stat --sample-cpu --raw-samples --branch-any --branch-filter --intr-regs --user-regs --switch-events --latency --namespaces --all-cgroups --all-user --all-kernel --clockid --aux-sample --overwrite --backlog --buildid-mmap --group --running-time --sample-identifier --reserve --dry-run --no-pager --help"
+            opts="-e -F -c -g -a -C -p -t -u -G -i -o -r -S -z -B -N -v -q -m -D -n -T -P -d -W -s -R -b -j -I -k -h --event --pfm-events --filter --exclude-perf --freq --count --strict-freq --strict --call-graph --max-stack --kernel-callchains --user-callchains --all-cpus --cpu --pid --tid --uid --cgroup --no-inherit --per-thread --output --duration --timeout --unwind --no-join --realtime --snapshot --switch-output --switch-output-event --switch-max-files --switch-exec --max-size --compression-level --synth --no-buildid --no-buildid-cache --buildid-all --control --timestamp-filename --verbose --json --quiet --mmap-pages --no-buffering --delay --off-cpu --off-cpu-thresh --wakers --wall --no-samples --timestamp --period --no-period --data --sample-mem-info --data-mmap --phys-data --data-page-size --code-page-size --weight --transaction --stat --sample-cpu --raw-samples --branch-any --branch-filter --intr-regs --user-regs --switch-events --latency --namespaces --all-cgroups --all-user --all-kernel --clockid --aux-sample --overwrite --backlog --buildid-mmap --group --running-time --sample-identifier --reserve --dry-run --default-call-graph --default-dwarf --default-build-ids --no-pager --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3060,6 +3128,18 @@ _pmc() {
                     ;;
                 --reserve)
                     COMPREPLY=($(compgen -W "auto check require yield off" -- "${cur}"))
+                    return 0
+                    ;;
+                --default-call-graph)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --default-dwarf)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --default-build-ids)
+                    COMPREPLY=($(compgen -W "cache no-cache mmap skip" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -4024,7 +4104,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__top)
-            opts="-h -e -F -c -g -a -C -p -t -u -G -i -m -K -U -d -z -s -H -w -n -f -E -M -r -k -v -q -b -j -D --no-pager --help --event --pfm-events --filter --freq --count --call-graph --max-stack --all-cpus --cpu --pid --tid --uid --cgroup --no-inherit --mmap-pages --hide-kernel-symbols --hide-user-symbols --off-cpu --wall --idle --delay --zero --accumulate --sort --fields --hierarchy --group --group-sort-idx --column-widths --show-nr-samples --show-total-period --percent-limit --count-filter --percentage --limit --entries --children --no-children --ignore-callees --comms --dsos --symbols --no-demangle --disassembler-style --prefix --prefix-strip --realtime --stdio --tui --theme --json --duration --timeout --vmlinux --kallsyms --reserve --verbose --quiet --demangle-kernel --objdump --addr2line --force --source --asm-raw --all-cgroups --namespaces --no-bpf-event --num-thread-synthesize --proc-map-timeout --overwrite --raw-trace --switch-on --switch-off --show-on-off-events --stitch-lbr --branch-any --branch-filter --branch-history --dump-symtab --sym-annotate --ignore-vmlinux"
+            opts="-h -e -F -c -g -a -C -p -t -u -G -i -m -K -U -d -z -s -H -w -n -f -E -M -r -k -v -q -b -j -D --no-pager --help --event --pfm-events --filter --freq --count --call-graph --default-call-graph --max-stack --all-cpus --cpu --pid --tid --uid --cgroup --no-inherit --mmap-pages --hide-kernel-symbols --hide-user-symbols --off-cpu --wall --idle --delay --zero --accumulate --sort --fields --hierarchy --group --group-sort-idx --column-widths --show-nr-samples --show-total-period --percent-limit --count-filter --percentage --limit --entries --children --no-children --ignore-callees --comms --dsos --symbols --no-demangle --disassembler-style --prefix --prefix-strip --realtime --stdio --tui --theme --json --duration --timeout --vmlinux --kallsyms --reserve --verbose --quiet --demangle-kernel --objdump --addr2line --force --source --asm-raw --all-cgroups --namespaces --no-bpf-event --num-thread-synthesize --proc-map-timeout --overwrite --raw-trace --switch-on --switch-off --show-on-off-events --stitch-lbr --branch-any --branch-filter --branch-history --dump-symtab --sym-annotate --ignore-vmlinux"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -4063,6 +4143,10 @@ _pmc() {
                     return 0
                     ;;
                 --call-graph)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --default-call-graph)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

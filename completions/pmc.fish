@@ -76,6 +76,16 @@ complete -c pmc -n "__fish_pmc_using_subcommand profile" -l format -d 'Also expo
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -l theme -d 'Colours for a dark or light terminal; auto asks the terminal [default: $PMC_THEME, else auto]' -r -f -a "auto\t''
 dark\t''
 light\t''"
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -l default-dwarf -d 'What --call-graph dwarf stands for: call-graph.dump-size' -r
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -l default-build-ids -d 'What to write about the sampled files: record.build-id' -r -f -a "cache\t''
+no-cache\t''
+mmap\t''
+skip\t''"
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -l default-sort -d 'Sort keys, unless keys or columns are typed' -r
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -l default-chains -d 'Words of -g in front of the typed ones' -r
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -l default-percent-limit -d '--percent-limit, unless typed' -r
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -l default-percentage -d '--percentage, unless typed' -r -f -a "absolute\t''
+relative\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -s a -l all-cpus -d 'Profile everything on all CPUs'
@@ -86,6 +96,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand profile" -l stdio -d 'Print plai
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -l no-runtime-env -d 'Do not set environment variables that make runtimes (Python, Node.js, JVM, .NET) report the names of generated code'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -s v -l verbose -d 'Print all remarks about data quality'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -s q -l quiet -d 'Print only errors and losses'
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -l default-no-children -d '--no-children, unless --children is typed'
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -l filter -d 'Filter expression for the preceding event (tracepoints only) or both events of the preceding preset' -r
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -s k -l key -d 'What pairs a begin event with its end event: tid, process, cpu, or tracepoint fields; BEGIN=END if the fields have different names [default: tid]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -s i -l input -d 'Read a pmc or perf recording that contains both events; `-` is stdin' -r -F
@@ -366,6 +377,12 @@ check\t''
 require\t''
 yield\t''
 off\t''"
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l default-call-graph -d 'What -g stands for: the settings record.call-graph and call-graph.record-mode' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l default-dwarf -d 'What --call-graph dwarf stands for: call-graph.dump-size' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l default-build-ids -d 'What to write about the sampled files: record.build-id' -r -f -a "cache\t''
+no-cache\t''
+mmap\t''
+skip\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l threads -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l aio -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l affinity -r
@@ -436,7 +453,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -s s -l sort -d 'Sort ke
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s F -l fields -d 'Columns, in order: overhead, overhead_children, latency, latency_children, sample, period, and sort keys; +FIELD adds a column to the default' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s g -l call-graph -d 'Print call chains under each row: order (caller, callee, none), style (graph, fractal, flat, folded), value (percent, period, count), minimum percentage' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l percent-limit -d 'Hide rows and tree branches below this percentage' -r
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l percentage -d 'What percentages refer to: all samples (absolute) or those that pass the filters (relative)' -r -f -a "absolute\t''
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l percentage -d 'What percentages refer to: all samples (absolute) or those that pass the filters (relative) [default: absolute]' -r -f -a "absolute\t''
 relative\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l limit -l max-rows -d 'Maximum number of rows; with --json, also of tree nodes and modules; 0 shows all [default: 20; all in a pipe, and with -t, --csv or --json]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s c -l comms -d 'Include only threads with these names' -r
@@ -467,6 +484,11 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l symfs -d 'Root direct
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l kallsyms -d 'Copy of the recorded machine\'s /proc/kallsyms' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s k -l vmlinux -d 'Recorded kernel\'s image with symbols (vmlinux)' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l debuginfod -d 'debuginfod servers to ask for missing files, instead of those in DEBUGINFOD_URLS' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l default-sort -d 'Sort keys, unless keys or columns are typed' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l default-chains -d 'Words of -g in front of the typed ones' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l default-percent-limit -d '--percent-limit, unless typed' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l default-percentage -d '--percentage, unless typed' -r -f -a "absolute\t''
+relative\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l itrace -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l switch-on -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l switch-off -r
@@ -524,6 +546,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-cache -d 'Do not c
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-debuginfod -d 'Use neither debuginfod servers nor files fetched from them earlier'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s v -l verbose -d 'Print all remarks about data quality, each module without symbols, and its remedy'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s q -l quiet -d 'Print rows without headings, and no messages except errors'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l default-no-children -d '--no-children, unless --children is typed'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s f -l force
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s m -l modules
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l demangle-kernel
@@ -543,6 +566,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand top" -l filter -d 'Filter expres
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s F -l freq -d 'Sample frequency in Hz, or `max`' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s c -l count -d 'Sample every N events; `auto` uses the vendor\'s recommended period' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l call-graph -d 'Sample call chains: fp (frame pointers) or lbr (branch records)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l default-call-graph -d 'What -g stands for: the settings top.call-graph and call-graph.record-mode' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l max-stack -d 'Maximum number of frames in a call chain' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s C -l cpu -d 'Sample system-wide on these CPUs, such as 0-3,8' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s p -l pid -d 'Sample these running processes, by pid or name, with all their threads' -r
@@ -731,6 +755,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l asm-raw -d 'Show th
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-asm-raw -d 'Do not show the bytes of each instruction (default)'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l source -d 'Show source lines between the instructions (default)'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-source -d 'Show instructions only'
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l default-no-source -d '--no-source, unless --source or --source-only is typed: the setting annotate.hide_src_code'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l source-only -d 'Show source lines only'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s l -l print-line -d 'Show the file name before each line number'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s P -l full-paths -d 'Show full paths of source files'
@@ -811,6 +836,11 @@ complete -c pmc -n "__fish_pmc_using_subcommand compare" -s o -l output -d 'Writ
 complete -c pmc -n "__fish_pmc_using_subcommand compare" -l fail-if -d 'Exit with status 1 if this condition holds for the time, a count or a function, such as \'worse > 3% and p < 0.01\', and with status 2 if the runs cannot tell' -r
 complete -c pmc -n "__fish_pmc_using_subcommand compare" -l format -d 'With --fail-if, print the answer as annotations and a step summary for GitHub Actions, or as a JUnit report' -r -f -a "github\t''
 junit\t''"
+complete -c pmc -n "__fish_pmc_using_subcommand compare" -l default-dwarf -d 'What --call-graph dwarf stands for: call-graph.dump-size' -r
+complete -c pmc -n "__fish_pmc_using_subcommand compare" -l default-build-ids -d 'What to write about the sampled files: record.build-id' -r -f -a "cache\t''
+no-cache\t''
+mmap\t''
+skip\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand compare" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand compare" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand compare" -s j -l json -d 'Print one JSON document'
@@ -1041,6 +1071,12 @@ check\t''
 require\t''
 yield\t''
 off\t''"
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l default-call-graph -d 'What -g stands for: the settings record.call-graph and call-graph.record-mode' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l default-dwarf -d 'What --call-graph dwarf stands for: call-graph.dump-size' -r
+complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l default-build-ids -d 'What to write about the sampled files: record.build-id' -r -f -a "cache\t''
+no-cache\t''
+mmap\t''
+skip\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l exclude-perf -d 'Do not record tracepoint events that pmc itself causes'
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l strict-freq -d 'Fail if the kernel does not allow this frequency'
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l strict -d 'Fail instead of falling back to another event or frequency'
@@ -1400,6 +1436,11 @@ complete -c pmc -n "__fish_pmc_using_subcommand info" -l counters -d 'Show only 
 complete -c pmc -n "__fish_pmc_using_subcommand info" -s j -l json -d 'Print one JSON document (`version` changes when the meaning of a field changes)'
 complete -c pmc -n "__fish_pmc_using_subcommand mcp" -l max-seconds -d 'With --allow-record: maximum duration of a recording or comparison, in seconds' -r
 complete -c pmc -n "__fish_pmc_using_subcommand mcp" -l max-size -d 'With --allow-record: maximum size of a recording, such as 100M' -r
+complete -c pmc -n "__fish_pmc_using_subcommand mcp" -l default-dwarf -d 'What --call-graph dwarf stands for: call-graph.dump-size' -r
+complete -c pmc -n "__fish_pmc_using_subcommand mcp" -l default-build-ids -d 'What to write about the sampled files: record.build-id' -r -f -a "cache\t''
+no-cache\t''
+mmap\t''
+skip\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand mcp" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand mcp" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand mcp" -l allow-record -d 'Allow the tools record and stat_compare, which run commands as this user'
