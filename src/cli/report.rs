@@ -399,8 +399,8 @@ impl ReportArgs {
         !(self.stdio || *form != ReportFormat::Text || is_for_text || has_groups || has_layout)
     }
 
-    /// Returns the recording, and a part of function names. As in perf, the positional argument is a part of a
-    /// name unless it can be a recording.
+    /// Returns the recording, and a part of function names. As in perf, the positional argument is a part of
+    /// a name unless it can be a recording.
     fn input_and_symbol(&self) -> (Option<PathBuf>, Option<String>) {
         let part = self.stacks.symbol_filter.clone();
         let Some(word) = &self.file else { return (self.input.clone(), part) };

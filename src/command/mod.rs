@@ -89,8 +89,8 @@ pub fn main() -> Exit {
     }
 }
 
-/// Runs what a personality asks for, and prints its error. `columns` are the counters that pmcstat prints while
-/// it records.
+/// Runs what a personality asks for, and prints its error. `columns` are the counters that pmcstat prints
+/// while it records.
 fn carry_out_action(action: Action, columns: Option<&Columns>) -> Exit {
     say::be_quiet(action.is_quiet());
     let settings = load_settings();
@@ -159,8 +159,8 @@ fn ended(ran: Result<Exit>) -> Exit {
     })
 }
 
-/// Prints the help that this command line requests. `-h` lists only the common options of a command, which are
-/// those without `hide_short_help`.
+/// Prints the help that this command line requests. `-h` lists only the common options of a command, which
+/// are those without `hide_short_help`.
 fn print_help(words: &[OsString]) -> Result<Exit> {
     let own = words.split(|word| word == "--").next().unwrap_or_default();
     let is_brief = own.iter().any(|word| word == "-h");

@@ -65,10 +65,22 @@ fn values(text: &str, between: &str, quote: &str, around: (&str, &str)) -> Strin
     })
 }
 
+/// Returns a parser without the hidden options, which clap's scripts would offer.
+fn with_shown_options(parser: &Parser) -> Parser {
+    let shown = parser.get_arguments().filter(|option| !option.is_hide_set()).cloned();
+    let subcommands = parser.get_subcommands().map(with_shown_options);
+    let name: &'static str = parser.get_name().to_owned().leak();
+    let mut copy = Parser::new(name).args(shown).subcommands(subcommands).disable_help_flag(true);
+    if let Some(about) = parser.get_about() {
+        copy = copy.about(about.clone());
+    }
+    copy.disable_help_subcommand(true)
+}
+
 /// Returns the complete script for a shell.
 fn script(shell: Shell) -> String {
     let mut by_clap = Vec::new();
-    clap_complete::generate(shell, &mut parser().clone(), "pmc", &mut by_clap);
+    clap_complete::generate(shell, &mut with_shown_options(parser()), "pmc", &mut by_clap);
     let by_clap = String::from_utf8(by_clap).expect("completions are UTF-8");
     match shell {
         Shell::Bash => {
@@ -170,8 +182,9 @@ fn generate() -> Vec<(PathBuf, String)> {
 
 fn man(parser: &Parser) -> String {
     let mut page = Vec::new();
-    // A date would make the page differ every day.
-    clap_mangen::Man::new(parser.clone()).date("").render(&mut page).expect("a page in memory");
+    // Without a short help, an option would have no text. A date would make the page differ every day.
+    let parser = parser.clone().mut_args(|option| option.hide_short_help(false));
+    clap_mangen::Man::new(parser).date("").render(&mut page).expect("a page in memory");
     String::from_utf8(page).expect("a page in UTF-8")
 }
 

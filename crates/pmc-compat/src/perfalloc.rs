@@ -8,8 +8,8 @@
 //! runs forever if the command exits before the child has asked to be notified.
 //!
 //! As in glibc, options may appear between operands. The options of COMMAND are therefore interpreted as
-//! options of perfalloc, unless `--` precedes them or `POSIXLY_CORRECT` is set. An option that ends the program
-//! (`-h`, `-v` or an invalid one) takes effect immediately, and the words after it are not parsed.
+//! options of perfalloc, unless `--` precedes them or `POSIXLY_CORRECT` is set. An option that ends the
+//! program (`-h`, `-v` or an invalid one) takes effect immediately, and the words after it are not parsed.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};

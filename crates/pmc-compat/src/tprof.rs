@@ -86,8 +86,8 @@ impl CommandLine {
                 Action::Stat(Box::new(request), StatLayout::default())
             }
             Subcommand::Analyze => {
-                // Samples that differ only in attributes that no option selects are added up. Without -s, each
-                // address has its own row.
+                // Samples that differ only in attributes that no option selects are added up. Without -s,
+                // each address has its own row.
                 let place = if has('s') { SortKey::Symbol } else { SortKey::SymbolOffset };
                 let keys = [
                     (!has('P'), SortKey::Thread),

@@ -2,8 +2,8 @@
 //! wrote, at the instruction that wrote, with a word chosen by this program (`sig_data`) that identifies the
 //! breakpoint.
 //!
-//! `cargo run -p pmc-events --example watchpoint`. `pmc record -d -e mem:ADDRESS:w -p PID` finds the writes of
-//! any process from outside, without a signal.
+//! `cargo run -p pmc-events --example watchpoint`. `pmc record -d -e mem:ADDRESS:w -p PID` finds the writes
+//! of any process from outside, without a signal.
 #![allow(unsafe_code, reason = "signal handlers are set with sigaction")]
 #![allow(clippy::print_stdout, reason = "this is a program, not a library")]
 
@@ -16,8 +16,8 @@ use pmc_events::event;
 use pmc_sys::error::{Error, Result};
 use pmc_sys::host::Host;
 
-/// The number of signals, and the contents of the last one: the variable's address, the instruction's address,
-/// and the breakpoint's word.
+/// The number of signals, and the contents of the last one: the variable's address, the instruction's
+/// address, and the breakpoint's word.
 static SEEN: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
 
 /// `si_code` of a signal that an event sends.
@@ -47,8 +47,8 @@ extern "C" fn seen(_: i32, info: *const PerfInfo, context: *const libc::ucontext
     }
 }
 
-/// Watches a variable of this thread while `work` runs. Returns the number of writes, and for the last one the
-/// variable's address, the address after the writing instruction, and the breakpoint's word.
+/// Watches a variable of this thread while `work` runs. Returns the number of writes, and for the last one
+/// the variable's address, the address after the writing instruction, and the breakpoint's word.
 ///
 /// # Errors
 /// If the kernel refuses the breakpoint.

@@ -275,8 +275,8 @@ pub fn parse_duration(text: &str, bare: Option<u64>) -> Option<u64> {
     (ns <= i64::MAX as u64).then_some(ns)
 }
 
-/// Parses a size in bytes such as `64K`, `100M` or `2G`; the unit may be missing or `B`. Returns `None` if the
-/// text is not a size, and for 0.
+/// Parses a size in bytes such as `64K`, `100M` or `2G`; the unit may be missing or `B`. Returns `None` if
+/// the text is not a size, and for 0.
 pub fn parse_size(text: &str) -> Option<u64> {
     let shift = match text.as_bytes().last()?.to_ascii_uppercase() {
         b'B' => Some(0),

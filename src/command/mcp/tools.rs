@@ -1,7 +1,8 @@
 //! The tools of `pmc mcp`: their names, descriptions and parameters.
 //!
 //! One table describes the tools to the client ([`descriptions`]) and checks the arguments of a call
-//! ([`read`]), so that the two always agree. Checked arguments become a [`ToolCall`], with one struct per tool.
+//! ([`read`]), so that the two always agree. Checked arguments become a [`ToolCall`], with one struct per
+//! tool.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -405,7 +406,8 @@ pub(super) fn read(row: &ToolRow, all: &Map<String, Json>) -> Result<(ToolCall, 
     call.map_err(|error| Error::usage(format!("invalid arguments: {error}")))
 }
 
-/// Fills the struct of a tool's arguments. It ignores those of other structs; the table has checked all names.
+/// Fills the struct of a tool's arguments. It ignores those of other structs; the table has checked all
+/// names.
 fn filled<A: DeserializeOwned>(all: &Json, call: fn(A) -> ToolCall) -> serde_json::Result<ToolCall> {
     A::deserialize(all).map(call)
 }

@@ -1,8 +1,8 @@
 //! `pmc stat --log-exit` and `--log-cswitch`, which log the counts of each thread.
 //!
-//! Passes the request and its events to the recorder ([`PreparedRecording`]), to whose ring buffers the kernel
-//! writes records with the counts of threads. Prints the totals at the end. [`report`](super::report) shows
-//! the log.
+//! Passes the request and its events to the recorder ([`PreparedRecording`]), to whose ring buffers the
+//! kernel writes records with the counts of threads. Prints the totals at the end. [`report`](super::report)
+//! shows the log.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};

@@ -1,12 +1,13 @@
 //! `pmc top`: a live profile.
 //!
 //! ```text
-//! request ──► sampler (thread): rings ─► Live ─► names (thread), snapshot, answer ─► stdio: tables │ the screen
+//! request ──► sampler (thread): rings ─► Live ─► names (thread), snapshot, answer ─► stdio: tables │ the
+//! screen
 //! ```
-//! [`request`] interprets the options. [`pmc_recording::recording::live`] opens the events and drains the ring
-//! buffers, and [`pmc_analysis::analysis::live`] resolves names and answers queries. [`stdio`] prints text,
-//! [`watch`] is the screen's engine, and [`export`] writes files. This file chooses between text and the
-//! screen.
+//! [`request`] interprets the options. [`pmc_recording::recording::live`] opens the events and drains the
+//! ring buffers, and [`pmc_analysis::analysis::live`] resolves names and answers queries. [`stdio`] prints
+//! text, [`watch`] is the screen's engine, and [`export`] writes files. This file chooses between text and
+//! the screen.
 
 mod export;
 mod request;

@@ -222,8 +222,8 @@ pub struct SampleOwner {
     pub dso: Option<String>,
 }
 
-/// Defines the output fields. Each row has the field, perf's name for it, and the sample fields that it requires
-/// (`PERF_SAMPLE_*`), one of which must be recorded.
+/// Defines the output fields. Each row has the field, perf's name for it, and the sample fields that it
+/// requires (`PERF_SAMPLE_*`), one of which must be recorded.
 macro_rules! script_fields {
     ($($field:ident = $name:literal $(, needs $needs:expr)?;)+) => {
         /// An output field, with perf's name.

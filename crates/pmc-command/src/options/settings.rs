@@ -1,5 +1,5 @@
-//! Hidden options for perf's settings that have no option of their own. They change the defaults or the meaning
-//! of other options; the program puts them in front of the typed ones.
+//! Hidden options for perf's settings that have no option of their own. They change the defaults or the
+//! meaning of other options; the program puts them in front of the typed ones.
 
 use clap::Args;
 

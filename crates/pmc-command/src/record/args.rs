@@ -1,5 +1,5 @@
-//! Options of `pmc record` and `pmc sched record`, and their conversion into a [`RecordRequest`]. Checks the rules
-//! that clap cannot express.
+//! Options of `pmc record` and `pmc sched record`, and their conversion into a [`RecordRequest`]. Checks the
+//! rules that clap cannot express.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -490,8 +490,8 @@ impl RecordArgs {
             branches: self.branch_filter.iter().copied().chain(any).reduce(|all, one| all | one),
             intr_regs: self.intr_regs,
             user_regs: self.user_regs,
-            // pmc itself records the times of gaps, which requires a clock that pmc can read, unlike the kernel's
-            // default clock.
+            // pmc itself records the times of gaps, which requires a clock that pmc can read, unlike the
+            // kernel's default clock.
             clock: self.clockid.or((self.reserve == Policy::Yield).then_some(clock::MONOTONIC)),
             namespaces: self.namespaces,
             cgroups: self.all_cgroups,

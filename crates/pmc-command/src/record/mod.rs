@@ -1,7 +1,7 @@
 //! `pmc record`, and the recordings of other commands: prints warnings, progress and a summary.
 //!
-//! [`args`] are the options, which become a [`RecordRequest`]. [`pmc_recording::recording::record`] carries it out.
-//! [`status`] shows progress, and describes the result.
+//! [`args`] are the options, which become a [`RecordRequest`]. [`pmc_recording::recording::record`] carries
+//! it out. [`status`] shows progress, and describes the result.
 
 pub mod args;
 mod status;
@@ -35,8 +35,8 @@ pub struct RecordDisplay {
     pub json: bool,
 }
 
-/// Makes a recording, and prints its summary. `counted` contains the events to count during the recording, and
-/// the observer of the counts. Returns the exit status.
+/// Makes a recording, and prints its summary. `counted` contains the events to count during the recording,
+/// and the observer of the counts. Returns the exit status.
 pub fn run(
     request: RecordRequest,
     display: RecordDisplay,

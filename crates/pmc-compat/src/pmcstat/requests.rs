@@ -1,7 +1,8 @@
 //! Translates FreeBSD's options into requests.
 //!
 //! Receives the command line, and finds the processes that `-t` selects. Returns the commands of pmc with
-//! their requests and output files, or the counters for a table. Rejects options that Linux or pmc does not support.
+//! their requests and output files, or the counters for a table. Rejects options that Linux or pmc does not
+//! support.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

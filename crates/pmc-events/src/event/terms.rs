@@ -67,7 +67,8 @@ const fn bit(flag: Flag) -> u64 {
     1 << flag as u8
 }
 
-/// Bits of `attrN=` that are overwritten later: the word, its bits, the fields' names, and what to use instead.
+/// Bits of `attrN=` that are overwritten later: the word, its bits, the fields' names, and what to use
+/// instead.
 fn decided() -> [(usize, u64, &'static str, Hint); 15] {
     [
         (0, !0, "type and size", "PMU/…/, or TYPE:CONFIG as in 4:0x3c".into()),

@@ -1,6 +1,6 @@
 //! What to export. A command line, a personality or another command makes an [`ExportRequest`]. It passes on
-//! which samples to load ([`AnalysisRequest`]), how to select from them ([`Query`]), and whose code to include
-//! ([`AnnotationRequest`]).
+//! which samples to load ([`AnalysisRequest`]), how to select from them ([`Query`]), and whose code to
+//! include ([`AnnotationRequest`]).
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -166,8 +166,8 @@ impl ExportRequest {
         self.detail() >= RowDetail::Times
     }
 
-    /// Returns what the names of the tables `samples` and `stacks` start with. In a directory, they start with
-    /// the name of the recording.
+    /// Returns what the names of the tables `samples` and `stacks` start with. In a directory, they start
+    /// with the name of the recording.
     pub fn start_of_tables(&self) -> PathBuf {
         let path = self.output.as_os_str().to_string_lossy();
         let title = self.title();

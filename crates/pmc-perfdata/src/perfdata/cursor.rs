@@ -1,7 +1,7 @@
 //! The records of a recording one by one, with their times and samples.
 //!
-//! A record borrows the cursor's buffer, so it must be dropped before the next one is read. This is slower than
-//! [`Reader::scan`] and [`Reader::load`], because the file is read twice and by one thread.
+//! A record borrows the cursor's buffer, so it must be dropped before the next one is read. This is slower
+//! than [`Reader::scan`] and [`Reader::load`], because the file is read twice and by one thread.
 
 use super::error::PerfdataError;
 use super::reader::Reader;

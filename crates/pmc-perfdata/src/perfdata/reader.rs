@@ -1,10 +1,10 @@
 //! Opens recordings: detects the format, reads the events and feature sections, and provides access to the
 //! records.
 //!
-//! Receives a path or bytes. Determines whether the input is a file or a stream, its byte order and compression, and
-//! how much of a truncated file is readable. Returns [`RecordedEvent`]s and [`Features`], and provides two
-//! ways to read the records: [`Reader::scan`] once in order, and [`Reader::load`] chunk by chunk from any
-//! thread. [`Reader::records`] returns them one by one.
+//! Receives a path or bytes. Determines whether the input is a file or a stream, its byte order and
+//! compression, and how much of a truncated file is readable. Returns [`RecordedEvent`]s and [`Features`],
+//! and provides two ways to read the records: [`Reader::scan`] once in order, and [`Reader::load`] chunk by
+//! chunk from any thread. [`Reader::records`] returns them one by one.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -112,7 +112,8 @@ impl Reader {
         Ok(Self { is_converted: true, ..reader })
     }
 
-    /// Reads a recording in memory: a file or a stream, which may be packed with gzip or zstd. Creates no file.
+    /// Reads a recording in memory: a file or a stream, which may be packed with gzip or zstd. Creates no
+    /// file.
     ///
     /// # Errors
     /// Fails like [`Reader::open`].

@@ -1,10 +1,10 @@
-//! Bytes with random access: a plain file, bytes in memory, or a stream that has been unpacked into a temporary
-//! file.
+//! Bytes with random access: a plain file, bytes in memory, or a stream that has been unpacked into a
+//! temporary file.
 //!
-//! Receives a path, bytes or an open stream; returns a [`ByteSource`]. Files are read into buffers with `pread(2)`
-//! and never mapped, because truncating a mapped file would kill the reader with SIGBUS. Streams and packed
-//! files are first unpacked into an unnamed temporary file, because recordings are read twice and in
-//! parallel. Bytes in memory are unpacked in memory.
+//! Receives a path, bytes or an open stream; returns a [`ByteSource`]. Files are read into buffers with
+//! `pread(2)` and never mapped, because truncating a mapped file would kill the reader with SIGBUS. Streams
+//! and packed files are first unpacked into an unnamed temporary file, because recordings are read twice and
+//! in parallel. Bytes in memory are unpacked in memory.
 
 use std::fs::File;
 use std::io::{self, Read, Write};

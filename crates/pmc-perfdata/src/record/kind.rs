@@ -1,5 +1,5 @@
-//! Record types: for each, its number, its name as perf prints it (without `PERF_RECORD_`), how its fields are
-//! decoded, and how its bytes are swapped.
+//! Record types: for each, its number, its name as perf prints it (without `PERF_RECORD_`), how its fields
+//! are decoded, and how its bytes are swapped.
 //!
 //! Sources: `include/uapi/linux/perf_event.h` (below 64) and `tools/lib/perf/include/perf/event.h` (64 and
 //! above), Linux 6.18.

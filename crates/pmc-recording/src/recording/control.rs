@@ -163,8 +163,8 @@ impl ControlEnd {
             Self::Descriptor(number) => descriptor::duplicate(*number).map_err(|error| {
                 Error::io(format!("--control: descriptor {number}"), error).exit(Exit::Usage)
             }),
-            // Open the FIFO for both reading and writing. Otherwise, opening would block until there is a writer,
-            // and reading would return end of file between two writers.
+            // Open the FIFO for both reading and writing. Otherwise, opening would block until there is a
+            // writer, and reading would return end of file between two writers.
             Self::Fifo(path) => OpenOptions::new()
                 .read(true)
                 .write(true)

@@ -137,11 +137,12 @@ fn clock_for_cycles(groups: &mut [EventGroup], host: &Host) {
     }
 }
 
-/// Replaces the maximum frequency by the kernel's limit, and lowers a frequency above that limit to it, as perf
-/// does. With `--strict-freq` or `--strict` such a frequency is an error.
+/// Replaces the maximum frequency by the kernel's limit, and lowers a frequency above that limit to it, as
+/// perf does. With `--strict-freq` or `--strict` such a frequency is an error.
 ///
 /// # Errors
-/// Fails if the frequency exceeds the limit and one of these options is given, or if the limit cannot be read.
+/// Fails if the frequency exceeds the limit and one of these options is given, or if the limit cannot be
+/// read.
 pub fn check_frequency(plan: &mut SamplePlan, host: &Host) -> Result<()> {
     let limit: Option<u64> = host.number("/proc/sys/kernel/perf_event_max_sample_rate");
     let (wanted, most) = match (plan.options.rate, limit) {

@@ -1,7 +1,7 @@
 //! Requests for measurements. A request specifies the targets, the time, the events and the output.
 //!
-//! Requests are plain values that contain neither clap types nor open descriptors. A command fills one, from its
-//! options or by itself. [`record`](super::record) makes a recording for a [`RecordRequest`].
+//! Requests are plain values that contain neither clap types nor open descriptors. A command fills one, from
+//! its options or by itself. [`record`](super::record) makes a recording for a [`RecordRequest`].
 //! [`live`](super::live) and [`stream`](super::stream) carry out a [`SamplePlan`], and
 //! [`counting`](super::counting) the rest. The values that users type implement `FromStr`.
 
@@ -318,8 +318,8 @@ impl SamplePlan {
         Self { scope, options, ..Self::default() }
     }
 
-    /// Also records where threads wait, with all that this requires: context switches with their CPU, and a clock
-    /// that pmc can read, because pmc ends the remaining waits when the recording ends.
+    /// Also records where threads wait, with all that this requires: context switches with their CPU, and a
+    /// clock that pmc can read, because pmc ends the remaining waits when the recording ends.
     pub fn measure_waits(&mut self, waits: OffCpuPlan) {
         self.off_cpu = Some(waits);
         self.with_id = true;

@@ -44,8 +44,8 @@ pub struct Recorded {
     pub copied_bytes: u32,
 }
 
-/// Makes a recording. `counted` contains the events to count meanwhile, and the observer of the counts. Returns
-/// `None` for a dry run.
+/// Makes a recording. `counted` contains the events to count meanwhile, and the observer of the counts.
+/// Returns `None` for a dry run.
 ///
 /// # Errors
 /// Fails if a request of the kernel fails, or the file cannot be created. A recording that fails later is

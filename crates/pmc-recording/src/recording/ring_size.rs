@@ -1,5 +1,5 @@
-//! Sizes of ring buffers: as typed, and the defaults of each kind of measurement. Without a size, a ring is as
-//! large as useful, within the user's limit on locked memory.
+//! Sizes of ring buffers: as typed, and the defaults of each kind of measurement. Without a size, a ring is
+//! as large as useful, within the user's limit on locked memory.
 
 use std::str::FromStr;
 
@@ -21,8 +21,8 @@ use super::plan::SamplePlan;
 pub struct RingSize(u64);
 
 impl RingSize {
-    /// Useful size for samples without stack copies. Such a ring holds a second of samples at almost any rate,
-    /// and a larger ring would only cause more cache misses.
+    /// Useful size for samples without stack copies. Such a ring holds a second of samples at almost any
+    /// rate, and a larger ring would only cause more cache misses.
     pub const SAMPLES: Self = Self(2 << 20);
     /// For a live profile: one second of samples with stacks at perf's default rate. The rings are drained
     /// several times per second.

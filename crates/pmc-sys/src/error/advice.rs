@@ -1,7 +1,7 @@
 //! Advice to the user. Options are stored as values, because personalities use different letters for them.
 //!
-//! The libraries do not know the program's commands and options: they say what may help as a [`Hint`], a value
-//! of their own. The program's table ([`set_table`]) turns it into advice that names them.
+//! The libraries do not know the program's commands and options: they say what may help as a [`Hint`], a
+//! value of their own. The program's table ([`set_table`]) turns it into advice that names them.
 
 use std::any::Any;
 use std::borrow::Cow;

@@ -1,4 +1,5 @@
-//! The calls as JSON, one object a line, and the tables as a JSON document. docs/trace.md explains the fields.
+//! The calls as JSON, one object a line, and the tables as a JSON document. docs/trace.md explains the
+//! fields.
 
 use std::io::{self, Write};
 

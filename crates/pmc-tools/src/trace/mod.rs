@@ -9,8 +9,8 @@
 //!   TraceOutput:  TracedCall ─┬─ CallSummary ─► text, json: tables
 //!                             └─ DescriptorTable ─► text, json: a line for each call
 //! ```
-//! Events arrive in time order, from live rings or from a file. Lost records are counted, and so are calls for
-//! which only the start or only the end was recorded. A trace with stacks reads a temporary recording,
+//! Events arrive in time order, from live rings or from a file. Lost records are counted, and so are calls
+//! for which only the start or only the end was recorded. A trace with stacks reads a temporary recording,
 //! which [`run`] makes first.
 
 mod decoder;

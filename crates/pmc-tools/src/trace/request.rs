@@ -1,7 +1,7 @@
 //! What `pmc trace` traces and shows, and how the options select it.
 //!
-//! Running tasks are sampled directly. A trace with stacks needs a recording first, because stacks are symbolized only
-//! when a recording is read.
+//! Running tasks are sampled directly. A trace with stacks needs a recording first, because stacks are
+//! symbolized only when a recording is read.
 
 use std::path::PathBuf;
 use std::time::Duration;

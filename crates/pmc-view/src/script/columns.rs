@@ -1,7 +1,7 @@
 //! The columns of samples: for each field, its text and its JSON.
 //!
-//! [`COLUMNS`] has a row for each [`ScriptField`], in the order in which the text shows them. A field that only
-//! changes the text of another column has no text of its own.
+//! [`COLUMNS`] has a row for each [`ScriptField`], in the order in which the text shows them. A field that
+//! only changes the text of another column has no text of its own.
 
 use std::io::Write as _;
 

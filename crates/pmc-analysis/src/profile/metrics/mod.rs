@@ -1,9 +1,10 @@
 //! Metrics derived from counts: cycles become GHz, misses become a share of accesses, other counts become
 //! rates.
 //!
-//! Receives [`StatCounts`]. For one cell, [`shadow`](shadow::shadow) returns perf's metrics with perf's wording.
-//! For a row, [`derive`] returns [`DerivedResult`]s: named and user-defined metrics. Combines only events in
-//! the same row and cgroup, with the same privilege level (`:u` with `:u`). Does not format numbers.
+//! Receives [`StatCounts`]. For one cell, [`shadow`](shadow::shadow) returns perf's metrics with perf's
+//! wording. For a row, [`derive`] returns [`DerivedResult`]s: named and user-defined metrics. Combines only
+//! events in the same row and cgroup, with the same privilege level (`:u` with `:u`). Does not format
+//! numbers.
 
 mod expression;
 pub mod formula;

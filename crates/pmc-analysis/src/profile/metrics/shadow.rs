@@ -1,5 +1,5 @@
-//! The metrics that perf prints after a count, one row of [`METRICS`] each: `GHz` after cycles, `insn per cycle`
-//! after instructions, a rate after most other events.
+//! The metrics that perf prints after a count, one row of [`METRICS`] each: `GHz` after cycles, `insn per
+//! cycle` after instructions, a rate after most other events.
 //!
 //! [`shadow`] computes them for one cell of [`StatCounts`]. [`MetricFormat`] names perf's number format; the
 //! views format the numbers.

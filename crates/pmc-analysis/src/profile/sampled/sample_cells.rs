@@ -1,7 +1,7 @@
 //! Cells that describe samples: threads, CPUs, times, and the values that the kernel recorded.
 //!
-//! Receives the attributes of a row and its sort keys. [`super::code_cells`] makes the cells that describe code.
-//! `place` finds the code and data at the other addresses of a sample.
+//! Receives the attributes of a row and its sort keys. [`super::code_cells`] makes the cells that describe
+//! code. `place` finds the code and data at the other addresses of a sample.
 
 use super::code::LocationCall;
 use super::code_owner;

@@ -35,8 +35,8 @@ struct KeyRow {
     needs_lines: bool,
 }
 
-/// Defines the sort keys. Each row has the key, its names, its heading, where its value comes from, and `lines`
-/// if the value needs source lines.
+/// Defines the sort keys. Each row has the key, its names, its heading, where its value comes from, and
+/// `lines` if the value needs source lines.
 macro_rules! sort_keys {
     ($($(#[doc = $doc:literal])* $key:ident = [$($name:literal),+], $heading:literal, $source:expr $(, $lines:ident)?;)+) => {
         /// A sort key.

@@ -5,7 +5,8 @@
 //!              kernel: a futex     library: a mutex
 //! ```
 //! Receives the functions of a stack; returns the [`WaitSite`]. All that pmc knows about a site is its row in
-//! `wait_sites`. The tables of [`futex_functions`](super::futex_functions) distinguish the purposes of a futex.
+//! `wait_sites`. The tables of [`futex_functions`](super::futex_functions) distinguish the purposes of a
+//! futex.
 
 use super::futex_functions::{FutexFunction, FutexUse, stack_use};
 use crate::session::thread_time::ThreadState;
