@@ -20,7 +20,9 @@ use pmc_sys::error::{Error, Exit};
 use pmc_sys::host::{CpuList, Host};
 use proptest::prelude::*;
 
+/// Returns a recorded machine. Messages have pmc's advice from here on, as in the program.
 fn tree(name: &str) -> Host {
+    pmc_command::advice::install();
     Host::rooted(kit::data("sysfs").join(name))
 }
 
