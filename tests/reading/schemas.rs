@@ -44,7 +44,7 @@ const READERS: [(&str, &[&str]); 16] = [
     ("script", &["script", "--json", "--show-mmap-events", "--show-task-events", "--show-lost-events", "-i"]),
     (
         "script",
-        &["script", "--json", "--show-switch-events", "--show-cgroup-events", "-F", "+insn,disasm", "-i"],
+        &["script", "--json", "--show-switch-events", "--show-cgroup-events", "-F", "+insn,+disasm", "-i"],
     ),
     ("data-convert", &["data", "convert", "--to-json", "-", "-i"]),
     ("info-recording", &["info", "--json"]),

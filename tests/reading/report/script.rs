@@ -110,11 +110,11 @@ fn other_script_records_match_perf() {
 
 #[test]
 fn unsupported_script_features_are_explained() {
-    // Without a recording, the missing file is the error. The checkout may contain a `perf.data`.
+    // Options are checked before files. The checkout may contain a `perf.data`.
     let empty = tempfile::tempdir().unwrap();
     let mut pmc = kit::pmc();
     pmc.args(["script", "-F", "comm,+ip"]).current_dir(empty.path());
-    kit::Ran::from(pmc.output().expect("pmc starts")).expect(1);
+    kit::Ran::from(pmc.output().expect("pmc starts")).expect(2);
     let Some(lab) = Lab::new() else { return };
     let deep = lab.build("deep", DEEP);
     let file = lab.record("flat", &["-e", "cpu-clock"], &[deep.to_str().unwrap()], false);

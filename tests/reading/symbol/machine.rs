@@ -283,6 +283,7 @@ fn jit_code_is_named_by_its_perf_map() {
 
 /// Why a given `--vmlinux` is not used for a kernel with this build-id.
 fn vmlinux_is_unused(path: &Path, build_id: Option<BuildId>) -> String {
+    pmc_command::advice::install();
     let mut symbolizer =
         Symbolizer::new(SymbolOptions { vmlinux: Some(path.to_owned()), ..plain() }).unwrap();
     let id = symbolizer.add(SymbolModule { build_id, ..SymbolModule::kernel() });

@@ -118,7 +118,7 @@ impl FromStr for StateWord {
 
     fn from_str(text: &str) -> Result<Self, Error> {
         Self::ALL.into_iter().find(|one| one.word == text.trim()).ok_or_else(|| {
-            Error::usage("not a thread state")
+            Error::usage(format!("{text:?} is not a thread state"))
                 .try_this("one of running, runnable, blocked, waiting (the last two), all")
         })
     }
