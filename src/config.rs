@@ -27,7 +27,7 @@ use pmc_sys::sys::replacement::Replacement;
 /// The system's file, in the location that distributions use for perf.
 const SYSTEM: &str = "/etc/perfconfig";
 /// Maximum number of bytes to read from a file.
-const MOST: u64 = 1 << 20;
+const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// The settings, with each key once.
 #[derive(Debug, Default)]
@@ -86,7 +86,7 @@ impl Config {
                     config.left_out.push(format!(
                         "{}: {}",
                         file.display(),
-                        pmc_sys::error::kernel_words(&error)
+                        pmc_sys::error::kernel_message(&error)
                     ));
                 }
             }
@@ -188,7 +188,7 @@ pub fn set(file: &Path, key: &str, value: &str) -> Result<()> {
             .why(why)
             .try_this(format!("set {key} with an editor")))
     };
-    if text.len() as u64 == MOST {
+    if text.len() as u64 == MAX_FILE_BYTES {
         return refused("the configuration file is too large (1 MiB or more)");
     }
     let Ok(text) = String::from_utf8(text) else { return refused("it contains bytes that are not UTF-8") };
@@ -241,7 +241,7 @@ fn quoted(value: &str) -> String {
     format!("\"{escaped}\"")
 }
 
-/// Reads the first [`MOST`] bytes of a file.
+/// Reads the first [`MAX_FILE_BYTES`] bytes of a file.
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     if path == Path::new("/dev/null") {
@@ -251,7 +251,7 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     if !is_trusted_owner(file.metadata()?.uid()) {
         return Err(io::Error::from(io::ErrorKind::PermissionDenied));
     }
-    file.take(MOST).read_to_end(&mut text)?;
+    file.take(MAX_FILE_BYTES).read_to_end(&mut text)?;
     Ok(text)
 }
 
@@ -400,7 +400,7 @@ mod tests {
     /// Each text once took minutes or overflowed the stack.
     #[test]
     fn large_files_take_time_in_proportion() {
-        let most = MOST as usize;
+        let most = MAX_FILE_BYTES as usize;
         let many: String = (0..most / 12).map(|number| format!("k{number:08} = 1\n")).collect();
         assert_eq!(config(&format!("[a]\n{many}")).all().count(), most / 12);
         for (text, settings) in [
@@ -437,7 +437,7 @@ mod tests {
     fn partially_read_file_is_not_overwritten() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("config");
-        for text in [b"[a]\n\tb = \xe9\n".to_vec(), vec![b'#'; MOST as usize + 5]] {
+        for text in [b"[a]\n\tb = \xe9\n".to_vec(), vec![b'#'; MAX_FILE_BYTES as usize + 5]] {
             fs::write(&file, &text).unwrap();
             let error = set(&file, "a.c", "1").unwrap_err().to_string();
             assert!(error.contains("was not changed"), "{error}");

@@ -121,7 +121,7 @@ pub(crate) fn in_program(root: &Path, functions: &[String]) {
         ..EventTarget::default()
     };
     for target in [EventTarget { cpus: true, ..EventTarget::default() }, target(true), target(false)] {
-        let mut parser = EventParser::new(&host).measuring(target);
+        let mut parser = EventParser::new(&host).with_target(target);
         let mut parse = |text: String| drop(parser.parse(&text).map_err(|error| error.to_string()));
         for name in functions {
             parse(format!("uprobe:/file:{name}"));

@@ -12,14 +12,14 @@ use clap::{Arg, ArgAction, ArgMatches};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OptionTreatment {
     /// Accepted silently, because pmc always behaves that way. The string describes the behaviour.
-    IsSo(&'static str),
+    AlreadySo(&'static str),
     /// Accepted with a note that it has no effect. The string gives the reason.
     Ignored(&'static str),
     /// Rejected. The strings give the reason and the alternative.
     Refused(&'static str, &'static str),
 }
 
-use OptionTreatment::{Ignored, IsSo, Refused};
+use OptionTreatment::{AlreadySo, Ignored, Refused};
 
 /// A perf option in the syntax of `perf -h`: `-f, --force`, `--objdump <path>`, `--itrace[=<opts>]`.
 #[derive(Debug, Clone, Copy)]
@@ -138,24 +138,28 @@ pub const OPTIONS: &[PerfOption] = &[
     row(
         "annotate, buildid-cache, buildid-list, diff, evlist, inject, report, script",
         "-f, --force",
-        IsSo("pmc reads recordings of any owner"),
+        AlreadySo("pmc reads recordings of any owner"),
     ),
     row(
         "annotate, buildid-list, diff, inject, script",
         "-v, --verbose",
-        IsSo("damage in a recording is always reported"),
+        AlreadySo("damage in a recording is always reported"),
     ),
-    row("annotate, diff, report", "-m, --modules", IsSo("kernel modules are always included")),
-    row("annotate, report, script, top", "--demangle-kernel", IsSo("kernel symbols are always demangled")),
+    row("annotate, diff, report", "-m, --modules", AlreadySo("kernel modules are always included")),
+    row(
+        "annotate, report, script, top",
+        "--demangle-kernel",
+        AlreadySo("kernel symbols are always demangled"),
+    ),
     row("annotate, inject, report, script", "--itrace[=<opts>]", NO_TRACES),
     row("report, script", "--switch-on <event>", NO_SWITCH),
     row("report, script", "--switch-off <event>", NO_SWITCH),
     row("report, script", "--show-on-off-events", NO_SWITCH),
-    row("kallsyms", "-v, --verbose", IsSo("an unreadable list is always reported")),
+    row("kallsyms", "-v, --verbose", AlreadySo("an unreadable list is always reported")),
     row("annotate, top", "--objdump <path>", NO_OBJDUMP),
     row("annotate, report, script, top", "--addr2line <path>", NO_ADDR2LINE),
     row("report", "--addr2line-style <style>", NO_ADDR2LINE),
-    row("report, script", "--unwind-style <style>", IsSo("pmc unwinds without libdw and libunwind")),
+    row("report, script", "--unwind-style <style>", AlreadySo("pmc unwinds without libdw and libunwind")),
     row("annotate, diff", "-D, --dump-raw-trace", NO_DUMP),
     // Options in front of the command's name.
     row("pmc", "--debug <variable>", Ignored("pmc has no debug output; warnings are always printed")),
@@ -177,8 +181,8 @@ pub const OPTIONS: &[PerfOption] = &[
         ),
     ),
     // help
-    row("help", "-a, --all", IsSo("all commands are always listed")),
-    row("help", "-m, --man", IsSo("man pages show the same text: man pmc-COMMAND, if installed")),
+    row("help", "-a, --all", AlreadySo("all commands are always listed")),
+    row("help", "-m, --man", AlreadySo("man pages show the same text: man pmc-COMMAND, if installed")),
     row("help", "-i, --info", NO_BOOK),
     row("help", "-w, --web", NO_BOOK),
     // diff
@@ -191,10 +195,10 @@ pub const OPTIONS: &[PerfOption] = &[
         ),
     ),
     // top
-    row("top", "--force", IsSo("top reads no files of other users")),
-    row("top", "--source", IsSo("source lines are always shown between the instructions")),
+    row("top", "--force", AlreadySo("top reads no files of other users")),
+    row("top", "--source", AlreadySo("source lines are always shown between the instructions")),
     row("top", "--asm-raw", Ignored("the code pane has no room for bytes; use pmc annotate --asm-raw")),
-    row("top", "--all-cgroups", IsSo("-s cgroup enables cgroup records when needed")),
+    row("top", "--all-cgroups", AlreadySo("-s cgroup enables cgroup records when needed")),
     row("top", "--namespaces", Ignored("no column shows namespaces")),
     row("top", "--no-bpf-event", Ignored("BPF load records cost nothing")),
     row("top", "--num-thread-synthesize <n>", Ignored("one thread synthesizes records for running tasks")),
@@ -226,10 +230,10 @@ pub const OPTIONS: &[PerfOption] = &[
         Refused("press a on a row to see its code", "pmc record, then pmc annotate SYMBOL"),
     ),
     // trace
-    row("trace", "-f, --force", IsSo("trace reads files of any owner")),
-    row("trace", "--comm", IsSo("each line contains the thread's name")),
-    row("trace", "--syscalls", IsSo("system calls are always traced")),
-    row("trace", "--sort-events", IsSo("events are always sorted by time")),
+    row("trace", "-f, --force", AlreadySo("trace reads files of any owner")),
+    row("trace", "--comm", AlreadySo("each line contains the thread's name")),
+    row("trace", "--syscalls", AlreadySo("system calls are always traced")),
+    row("trace", "--sort-events", AlreadySo("events are always sorted by time")),
     row("trace", "--force-btf", Ignored("pmc has its own tables of arguments")),
     row("trace", "--libtraceevent_print", Ignored("pmc has its own tables of arguments")),
     row("trace", "--min-stack <n>", Ignored("stacks of any depth are shown")),
@@ -290,7 +294,7 @@ pub const OPTIONS: &[PerfOption] = &[
     row("record", "--proc-map-timeout <n>", Ignored("reading mappings has no time limit")),
     row("record", "--vmlinux <file>", Ignored("symbols are looked up when the file is read")),
     row("record", "--debuginfod[=<debuginfod urls>]", Ignored("symbols are looked up when the file is read")),
-    row("record", "--timestamp-boundary", IsSo("the first and last timestamps are always recorded")),
+    row("record", "--timestamp-boundary", AlreadySo("the first and last timestamps are always recorded")),
     row(
         "record",
         "--setup-filter <pin|unpin>",
@@ -308,10 +312,10 @@ pub const OPTIONS: &[PerfOption] = &[
         ),
     ),
     // inject
-    row("inject", "-k, --vmlinux <file>", IsSo("inject does not look up symbols")),
-    row("inject", "--kallsyms <file>", IsSo("inject does not look up symbols")),
-    row("inject", "--ignore-vmlinux", IsSo("inject does not look up symbols")),
-    row("inject", "--unwind-style <unwind style>", IsSo("pmc has only its own unwinder")),
+    row("inject", "-k, --vmlinux <file>", AlreadySo("inject does not look up symbols")),
+    row("inject", "--kallsyms <file>", AlreadySo("inject does not look up symbols")),
+    row("inject", "--ignore-vmlinux", AlreadySo("inject does not look up symbols")),
+    row("inject", "--unwind-style <unwind style>", AlreadySo("pmc has only its own unwinder")),
     row("inject", "--strip", NO_TRACES),
     row("inject", "--vm-time-correlation[=<opts>]", NO_TRACES),
     row("inject", "--guest-data[=<opts>]", NO_GUEST_DATA),
@@ -326,7 +330,11 @@ pub const OPTIONS: &[PerfOption] = &[
     ),
     // stat
     row("stat, stat-record", "--affinity", Ignored("counters are opened once, on any CPU")),
-    row("stat, stat-record", "--hybrid-merge", IsSo("both core types are merged unless --no-merge is given")),
+    row(
+        "stat, stat-record",
+        "--hybrid-merge",
+        AlreadySo("both core types are merged unless --no-merge is given"),
+    ),
     row("stat, stat-record", "--record-tpebs", Ignored("retirement latencies come from the event tables")),
     row(
         "stat, stat-record",
@@ -361,17 +369,17 @@ pub const OPTIONS: &[PerfOption] = &[
     ),
     row("stat-record", "--append", Ignored("the output file is always rewritten")),
     // list
-    row("list", "--debug", IsSo("--long shows the attr fields of every event")),
+    row("list", "--debug", AlreadySo("--long shows the attr fields of every event")),
     // report
-    row("report", "--tui", IsSo("the full-screen interface is the default on a terminal")),
-    row("annotate, report", "--skip-empty", IsSo("events without samples are never shown")),
-    row("report", "--disable-order", IsSo("pmc never needs this")),
-    row("report", "--pretty <key>", IsSo("there is one text format")),
-    row("report", "--samples <n>", IsSo("the timeline pane shows every sample")),
+    row("report", "--tui", AlreadySo("the full-screen interface is the default on a terminal")),
+    row("annotate, report", "--skip-empty", AlreadySo("events without samples are never shown")),
+    row("report", "--disable-order", AlreadySo("pmc never needs this")),
+    row("report", "--pretty <key>", AlreadySo("there is one text format")),
+    row("report", "--samples <n>", AlreadySo("the timeline pane shows every sample")),
     row(
         "annotate, report, top",
         "--ignore-vmlinux",
-        IsSo("pmc uses a vmlinux only if its build-id matches the recorded kernel"),
+        AlreadySo("pmc uses a vmlinux only if its build-id matches the recorded kernel"),
     ),
     row("report", "-M, --disassembler-style <disassembler style>", FOR_CODE),
     row("report", "--asm-raw", FOR_CODE),
@@ -405,7 +413,7 @@ pub const OPTIONS: &[PerfOption] = &[
         Refused("it prints no boot configuration", "pmc probe -D prints definitions"),
     ),
     row("probe", "--cache", Refused("static markers need no probe", "pmc record -e sdt_PROVIDER:NAME")),
-    row("probe", "--demangle", IsSo("names are always demangled; mangled names work, too")),
+    row("probe", "--demangle", AlreadySo("names are always demangled; mangled names work, too")),
     row("probe", "--demangle-kernel", Ignored("kernel symbols are always demangled")),
     row(
         "probe",
@@ -421,8 +429,8 @@ pub const OPTIONS: &[PerfOption] = &[
     row("probe", "-k, --vmlinux <file>", NO_KERNEL_LINES),
     row("probe", "-s, --source <directory>", NO_KERNEL_LINES),
     // script
-    row("script", "-a, --all-cpus", IsSo("all CPUs are printed unless -C is given")),
-    row("script", "--show-kernel-path", IsSo("samples show the recorded path of the kernel image")),
+    row("script", "-a, --all-cpus", AlreadySo("all CPUs are printed unless -C is given")),
+    row("script", "--show-kernel-path", AlreadySo("samples show the recorded path of the kernel image")),
     row("script", "-s, --script <name>", NO_SCRIPTS),
     row("script", "-g, --gen-script <lang>", NO_SCRIPTS),
     row("script", "-l, --list", NO_SCRIPTS),
@@ -434,7 +442,11 @@ pub const OPTIONS: &[PerfOption] = &[
     row("script", "--guestmodules <file>", NO_GUESTS),
     row("script", "--guestmount <directory>", NO_GUESTS),
     row("script", "--guestvmlinux <file>", NO_GUESTS),
-    row("script", "--merge-callchains", IsSo("deferred call chains are always merged into their samples")),
+    row(
+        "script",
+        "--merge-callchains",
+        AlreadySo("deferred call chains are always merged into their samples"),
+    ),
     row(
         "script",
         "-L, --Latency",

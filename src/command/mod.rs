@@ -271,7 +271,7 @@ fn answer_perf_options(matches: &ArgMatches) -> Result<()> {
     let of_command = perf_options::typed(command, typed).map(|option| (command, option));
     for (command, option) in of_pmc.chain(of_command) {
         match option.answer {
-            OptionTreatment::IsSo(_) => {}
+            OptionTreatment::AlreadySo(_) => {}
             OptionTreatment::Ignored(why) => {
                 say::warn(CommandWarning::OptionIgnored { option: option.typed(), why })
             }

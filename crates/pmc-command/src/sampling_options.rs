@@ -51,7 +51,7 @@ impl FromStr for ProcessSelector {
 /// Fails if no process has one of the names.
 pub fn processes(selected: &[ProcessSelector], host: &Host) -> Result<Vec<u32>> {
     /// The kernel truncates names to this length (`TASK_COMM_LEN`).
-    const MOST: usize = 15;
+    const MAX_COMM_BYTES: usize = 15;
     let own = std::process::id();
     let mut pids = Vec::new();
     for selector in selected {
@@ -62,7 +62,7 @@ pub fn processes(selected: &[ProcessSelector], host: &Host) -> Result<Vec<u32>> 
             }
             ProcessSelector::Named(word) => word,
         };
-        let name = &word.as_bytes()[..word.len().min(MOST)];
+        let name = &word.as_bytes()[..word.len().min(MAX_COMM_BYTES)];
         let is_it = |pid: &u32| *pid != own && host.comm(*pid).as_bytes() == name;
         let found: Vec<u32> = host.processes().into_iter().filter(is_it).collect();
         if found.is_empty() {

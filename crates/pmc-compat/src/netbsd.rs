@@ -81,7 +81,7 @@ pub fn if_old(words: &[OsString]) -> Option<Exit> {
 fn count(event: &str, command: Vec<OsString>) -> Result<Exit> {
     let host = &Host::live();
     let scope = MeasurementScope::Command;
-    let mut parser = EventParser::new(host).measuring(launch::subject(&scope, &command));
+    let mut parser = EventParser::new(host).with_target(launch::subject(&scope, &command));
     // A privilege level appended to the text applies only to the last event.
     let whole = parser.parse_single(event, &format!("pmc stat --user-kernel -e {event} -- COMMAND"))?;
     plan::check_levels("-c", whole.iter().flat_map(|group| &group.events))?;

@@ -93,14 +93,14 @@ pub fn main_if_named() -> Option<Exit> {
             print(&format!("{NAME} {}\n", env!("CARGO_PKG_VERSION"))).map(|()| Exit::Done)
         }
         CommandLine::Wrong(words) => {
-            say::plainly(format!("{program}: {words}"));
+            say::line(format!("{program}: {words}"));
             print(&usage(&program)).map(|()| Exit::Failure)
         }
         CommandLine::Reserve(typed) => reserve(typed),
     };
     Some(result.unwrap_or_else(|error| {
         if !error.is_quiet() {
-            say::plainly(error.to_string());
+            say::line(error.to_string());
         }
         error.exit_status()
     }))

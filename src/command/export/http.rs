@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use pmc_formats::export::push::reply::{HttpReply, read_reply};
 use pmc_formats::export::push::target::ServerUrl;
-use pmc_sys::error::kernel_words;
+use pmc_sys::error::kernel_message;
 use pmc_sys::sys::descriptor;
 use pmc_sys::sys::helper_program::helper;
 use pmc_sys::sys::replacement::create_temporary;
@@ -41,7 +41,7 @@ impl PostRequest<'_> {
         self.send_by_socket(Instant::now() + patience).map_err(|error| match error.kind() {
             io::ErrorKind::TimedOut => format!("no answer within {} s", patience.as_secs_f64()),
             io::ErrorKind::InvalidData => clean(&error.to_string()).into_owned(),
-            _ => clean(&kernel_words(&error)).into_owned(),
+            _ => clean(&kernel_message(&error)).into_owned(),
         })
     }
 
@@ -71,21 +71,21 @@ impl PostRequest<'_> {
     }
 
     fn send_by_curl(&self, patience: Duration) -> Result<HttpReply, String> {
-        let mut body = create_temporary().map_err(|error| kernel_words(&error))?;
+        let mut body = create_temporary().map_err(|error| kernel_message(&error))?;
         let written = body.write_all(self.body).and_then(|()| body.seek(SeekFrom::Start(0)));
-        written.map_err(|error| kernel_words(&error))?;
+        written.map_err(|error| kernel_message(&error))?;
         let config = self.curl_config(&body, patience);
         let mut command = helper("curl");
         // --disable must be the first option. It ignores ~/.curlrc, whose options would change the output.
         command.args(["--disable", "--config", "-"]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut curl = command.spawn().map_err(|error| {
-            format!("https requires curl, which cannot be started: {}", kernel_words(&error))
+            format!("https requires curl, which cannot be started: {}", kernel_message(&error))
         })?;
         let told = curl.stdin.take().map(|mut stdin| stdin.write_all(config.as_bytes()));
         let reply = curl.stdout.take().map(read_reply);
         // After the limits of the reply, curl finds its output closed and ends.
-        let said = end(curl).map_err(|error| kernel_words(&error))?;
+        let said = end(curl).map_err(|error| kernel_message(&error))?;
         match (reply, told) {
             (Some(Ok(reply)), _) => Ok(reply),
             (_, _) if !said.is_empty() => Err(said),

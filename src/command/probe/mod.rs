@@ -154,7 +154,7 @@ fn say_added(probes: &[NewProbe], plan: &ProbePlan) -> Result<()> {
     let rows: Vec<ProbeRow> = probes.iter().map(|probe| row(&probe.event, probe.place.clone())).collect();
     let mut text = Vec::new();
     pmc_view::probe::added(&mut text, &rows).map_err(|error| Error::output("the probes", error))?;
-    String::from_utf8_lossy(&text).lines().for_each(say::plainly);
+    String::from_utf8_lossy(&text).lines().for_each(say::line);
     Ok(())
 }
 
@@ -184,7 +184,7 @@ fn delete(plan: &ProbePlan, host: &Host) -> Result<()> {
                 continue;
             }
             if !plan.is_quiet {
-                say::plainly(format!("Removed event: {group}:{name}"));
+                say::line(format!("Removed event: {group}:{name}"));
             }
         }
         if let Some(error) = failure {

@@ -54,7 +54,7 @@ impl ResolvedSelection {
 /// Fails if an event is invalid, a metric is unknown, or a cgroup cannot be opened.
 pub(super) fn wanted(request: &StatRequest, has_all_rows: bool, host: &Host) -> Result<ResolvedSelection> {
     let EventSelection { events, detailed, null, metrics, .. } = &request.selection;
-    let mut parser = EventParser::new(host).measuring(launch::subject(&request.scope, &request.command));
+    let mut parser = EventParser::new(host).with_target(launch::subject(&request.scope, &request.command));
     let mut chosen = filters::events(&mut parser, events, &request.selection.filters)?;
     let mut sums = Vec::new();
     let mut left_out = Vec::new();

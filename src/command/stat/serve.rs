@@ -29,7 +29,7 @@ const LONGEST_REQUEST: usize = 8 << 10;
 const MOST_CLIENTS: usize = 128;
 /// Number of clients to accept before serving existing ones. It is less than the maximum, so that a client is
 /// served before it becomes the oldest.
-const AT_ONCE: usize = 32;
+const MAX_ACCEPTED: usize = 32;
 /// Pause while the process has no descriptor for another client.
 const OUT_OF_DESCRIPTORS: Duration = Duration::from_millis(50);
 
@@ -92,7 +92,7 @@ fn serve(listener: &TcpListener, page: &RwLock<String>) {
 }
 
 fn accept(listener: &TcpListener, clients: &mut Vec<HttpClient>) {
-    for _ in 0..AT_ONCE {
+    for _ in 0..MAX_ACCEPTED {
         match listener.accept() {
             Ok((stream, _)) if stream.set_nonblocking(true).is_ok() => clients.push(HttpClient::new(stream)),
             Ok(_) => {}

@@ -174,7 +174,7 @@ pub(super) fn page(parser: &Parser) -> String {
                 Verdict::Named(name) => (name, String::new()),
                 Verdict::Unanswered => ("unknown".to_owned(), String::new()),
                 Verdict::OfTable(of_table) => match of_table.answer {
-                    OptionTreatment::IsSo(why) | OptionTreatment::Ignored(why) => {
+                    OptionTreatment::AlreadySo(why) | OptionTreatment::Ignored(why) => {
                         ("accepted, no effect".to_owned(), why.to_owned())
                     }
                     OptionTreatment::Refused(why, instead) => {

@@ -14,7 +14,7 @@ use pmc_perfdata::record::{Mmap, Mmap2, RawRecord, Record, kind};
 use pmc_sys::abi::{CpuMode, misc};
 
 /// Growth of the history that triggers a cleanup.
-const BURDEN: usize = 1 << 14;
+const CLEANUP_GROWTH: usize = 1 << 14;
 
 /// The running processes.
 #[derive(Debug)]
@@ -89,7 +89,7 @@ impl RunningProcesses {
         }
         self.now += 1;
         self.history.take(self.now, raw, &record);
-        if self.history.burden() > 2 * self.burden + BURDEN {
+        if self.history.burden() > 2 * self.burden + CLEANUP_GROWTH {
             self.history.forget(self.now, |pid| self.threads.contains_key(&pid));
             self.history.jitdumps.clear();
             self.burden = self.history.burden();

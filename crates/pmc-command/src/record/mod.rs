@@ -81,7 +81,7 @@ fn report(recorded: Recorded, display: RecordDisplay, path: Option<PathBuf>) -> 
         say::note(status::truth(&to, &run.totals, &run.readings));
     }
     if display.perf_summary && !Stream::Error.is_terminal() {
-        status::perf_summary(run, path.is_none()).iter().for_each(say::plainly);
+        status::perf_summary(run, path.is_none()).iter().for_each(say::line);
     }
     let Recorded { result: run, exit, lost, no_samples, copied_bytes, .. } = recorded;
     if let Some(reason) = no_samples {

@@ -82,7 +82,7 @@ fn prepare<'a>(plan: &'a Columns, host: &'a Host) -> Result<(CountPlan, PmcstatC
         (false, true) => MeasurementScope::Command,
         (false, false) => MeasurementScope::Processes(plan.pids.clone()),
     };
-    let mut parser = EventParser::new(host).measuring(launch::subject(&scope, &plan.command));
+    let mut parser = EventParser::new(host).with_target(launch::subject(&scope, &plan.command));
     let (mut groups, mut of_counter) = (Vec::new(), Vec::new());
     for (number, counter) in plan.counters.iter().enumerate() {
         for group in parser.parse(&counter.event)? {

@@ -155,7 +155,7 @@ pub(super) fn answer(words: impl Iterator<Item = OsString>, host: &Host) -> Resu
 fn check(typed: &mut CommandLine, pids: &[u32], host: &Host) -> Result<()> {
     let scope =
         if pids.is_empty() { MeasurementScope::Command } else { MeasurementScope::Processes(pids.to_vec()) };
-    let mut parser = EventParser::new(host).measuring(launch::subject(&scope, &typed.command));
+    let mut parser = EventParser::new(host).with_target(launch::subject(&scope, &typed.command));
     for counter in &mut typed.counters {
         let letter = counter.letter();
         let groups = parser.parse_single(&counter.spec, &format!("give -{letter} once per event"));

@@ -10,7 +10,7 @@ use pmc_sys::abi::attr::{Flag, kind};
 use pmc_sys::abi::generic;
 use pmc_sys::abi::{Attr, sample_type};
 use pmc_sys::error::Advice;
-use pmc_sys::error::kernel_words;
+use pmc_sys::error::kernel_message;
 use pmc_sys::sys::perf::EventFd;
 
 /// Minimum period of the kernel's clock events, in nanoseconds (`perf_swevent_start_hrtimer`).
@@ -52,7 +52,7 @@ impl EventChange {
                 }
                 Self::Address(address) => fd.modify(&moved(attr, address, is_on)),
             };
-            done.map_err(|error| format!("the kernel refuses it: {}", kernel_words(&error)))?;
+            done.map_err(|error| format!("the kernel refuses it: {}", kernel_message(&error)))?;
         }
         Ok(())
     }

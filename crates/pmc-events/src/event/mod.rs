@@ -93,7 +93,7 @@ pub struct EventSpec {
     pub tick_ns: Option<u64>,
     /// Whether the event is a kernel tracepoint that only reports user-mode events, so that `usr` excludes
     /// none of them.
-    pub tells_of_user_mode: bool,
+    pub has_user_mode: bool,
     /// `.snapshot`: the value is a level instead of a sum, and intervals show it unchanged.
     pub snapshot: bool,
     /// `.per-pkg`: one CPU counts for its whole package.
@@ -286,7 +286,7 @@ impl EventSpec {
             scale: 1.0,
             unit: String::new(),
             tick_ns: None,
-            tells_of_user_mode: false,
+            has_user_mode: false,
             snapshot: false,
             per_package: false,
             levels_chosen: false,

@@ -63,7 +63,7 @@ impl<'h> EventParser<'h> {
 
     /// Sets the target of the events.
     #[must_use]
-    pub fn measuring(self, subject: EventTarget) -> Self {
+    pub fn with_target(self, subject: EventTarget) -> Self {
         Self { subject, ..self }
     }
 
@@ -177,7 +177,7 @@ impl<'h> EventParser<'h> {
             let added: String = letters[written.len()..].chars().filter(|&c| "ukhGH".contains(c)).collect();
             for spec in &mut specs {
                 Modifiers::trusted(&letters).replace(spec);
-                if spec.tells_of_user_mode && letters.contains(['u', 'k', 'h']) {
+                if spec.has_user_mode && letters.contains(['u', 'k', 'h']) {
                     if !letters.contains('u') {
                         let words = format!("`{}` counts only in user mode", event.text.text);
                         return Err(Fault::at(&event.text.span(), words).expected("usr, or neither"));
@@ -639,7 +639,7 @@ impl<'h> EventParser<'h> {
         for spec in &mut specs {
             name.clone_into(&mut spec.name);
             spec.filter = alias.filter.map(str::to_owned);
-            spec.tells_of_user_mode = alias.filter.is_some();
+            spec.has_user_mode = alias.filter.is_some();
             if let (Some(tick_ns), EventSource::Kernel(attr)) = (alias.tick_ns, &mut spec.source) {
                 // Sample at each tick, unless the text specifies a different number of ticks.
                 attr.set_period(tick_ns);

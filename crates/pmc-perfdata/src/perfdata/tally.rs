@@ -30,7 +30,7 @@ const LATELY: usize = 1 << 12;
 /// Maximum length of a chain of parent processes. Longer chains are circular.
 const MOST_PARENTS: usize = 64;
 /// Maximum number of pages and of mappings to keep. If there are more, every known file counts as sampled.
-const MOST: usize = 1 << 20;
+const MAX_PAGES: usize = 1 << 20;
 /// First kernel address on 64-bit machines.
 const KERNEL: u64 = 1 << 63;
 
@@ -175,7 +175,7 @@ impl RecordTally {
             &mut self.lately[(key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - LATELY.ilog2())) as usize];
         if *place != key {
             *place = key;
-            if self.pages.len() < MOST {
+            if self.pages.len() < MAX_PAGES {
                 self.pages.insert((pid, page));
             }
         }
@@ -184,7 +184,7 @@ impl RecordTally {
     fn task(&mut self, raw: &RawRecord<'_>) {
         let map = match raw.parse() {
             Some(Record::Fork(task)) if task.thread.pid != task.parent.pid => {
-                if self.parents.len() < MOST {
+                if self.parents.len() < MAX_PAGES {
                     self.parents.insert(task.thread.pid, task.parent.pid);
                 }
                 return;
@@ -207,7 +207,7 @@ impl RecordTally {
         let pid = if is_kernel { -1 } else { thread.pid };
         let end = addr.saturating_add(len);
         let file = HitFile { name: name.to_vec(), is_kernel, build_id, pid };
-        if self.mapped >= MOST {
+        if self.mapped >= MAX_PAGES {
             return;
         }
         let mappings = self.mappings.entry(pid).or_default();
@@ -225,7 +225,7 @@ impl RecordTally {
         let mut add = |file| {
             files.entry(key_of(file)).or_insert(file);
         };
-        if all || self.pages.len() >= MOST {
+        if all || self.pages.len() >= MAX_PAGES {
             for mapping in self.mappings.values().flatten() {
                 add(&mapping.file);
             }

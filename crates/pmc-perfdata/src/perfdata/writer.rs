@@ -55,8 +55,8 @@ pub struct WriteOptions {
     pub compress: Option<i32>,
     /// Events that may be needed later. Readers cannot see them until [`Writer::show_spare`] is called.
     pub spare: Vec<RecordedEvent>,
-    /// Whether to write to a temporary file until [`Writer::take_place`] is called, leaving any existing file
-    /// in place. If the writer is dropped before that, no file remains.
+    /// Whether to write to a temporary file until [`Writer::replace_target`] is called, leaving any existing
+    /// file in place. If the writer is dropped before that, no file remains.
     pub hold: bool,
     /// Whether to discard an incomplete file: the file is moved into place only at the end, and removed on
     /// failure. Requires `hold`.
@@ -177,7 +177,7 @@ impl Writer {
         writer.write_records(&[&known])?;
         writer.announce_compression()?;
         if !hold {
-            writer.take_place()?;
+            writer.replace_target()?;
         }
         Ok(writer)
     }
@@ -256,7 +256,7 @@ impl Writer {
     ///
     /// # Errors
     /// Fails if the file cannot be renamed.
-    pub fn take_place(&mut self) -> Result<(), PerfdataError> {
+    pub fn replace_target(&mut self) -> Result<(), PerfdataError> {
         let Some((new, there)) = self.place.take() else { return Ok(()) };
         // Another file may have been created at this path in the meantime.
         let is_file = |meta: Metadata| meta.is_file() && meta.len() > 0;
@@ -446,7 +446,7 @@ impl Writer {
     pub fn finish(mut self, features: &Features) -> Result<u64, PerfdataError> {
         self.is_finished = true;
         if !self.whole {
-            self.take_place()?;
+            self.replace_target()?;
         }
         if self.form == RecordingLayout::Pipe {
             let mut records = Vec::new();
@@ -482,7 +482,7 @@ impl Writer {
             return Err(PerfdataError::io("writing", &self.path)(error));
         }
         self.file.write_all_at(&bits, FEATURES_AT).map_err(PerfdataError::io("writing", &self.path))?;
-        self.take_place()?;
+        self.replace_target()?;
         Ok(end + slices.iter().map(|slice| slice.len() as u64).sum::<u64>())
     }
 }

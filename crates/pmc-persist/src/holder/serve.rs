@@ -49,7 +49,7 @@ const TIME_TO_ASK: Duration = Duration::from_secs(2);
 const MOST_CLIENTS: usize = 256;
 /// Number of connections to accept before serving existing ones. It is less than the maximum, so that a
 /// request is answered before its connection becomes the oldest and could be closed.
-const AT_ONCE: usize = 64;
+const MAX_ACCEPTED: usize = 64;
 /// Pause while the process has no descriptor for another connection.
 const OUT_OF_DESCRIPTORS: Duration = Duration::from_millis(50);
 /// Number of connections that may wait to be accepted.
@@ -264,7 +264,7 @@ fn serve(holder: &mut HolderServer, signals: &Signals, until_empty: bool) -> Res
 /// Accepts waiting connections. If there are too many, closes the oldest connection of the user who has the
 /// most.
 fn accept(listener: &OwnedFd, clients: &mut Vec<Client>) {
-    for _ in 0..AT_ONCE {
+    for _ in 0..MAX_ACCEPTED {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = match accept_with(listener, flags) {
             Ok(socket) => socket,

@@ -374,8 +374,8 @@ impl Publisher {
 
     fn write_lost(&self, lost: &[LostEntry]) -> Result<()> {
         /// Maximum number of lost entries to keep. Without a limit, repeated kills could fill the disk.
-        const MOST: usize = 100;
-        let lines = lost[lost.len().saturating_sub(MOST)..]
+        const MAX_LOST_ENTRIES: usize = 100;
+        let lines = lost[lost.len().saturating_sub(MAX_LOST_ENTRIES)..]
             .iter()
             .filter_map(|lost| serde_json::to_string(lost).ok());
         self.write("lost", &lines.map(|line| line + "\n").collect::<String>())

@@ -83,7 +83,7 @@ pub struct Control {
 const LONGEST_ORDER: usize = 256;
 /// Maximum number of bytes to read before carrying out the orders in them. A process that never stops writing
 /// must not keep pmc from measuring.
-const MOST_AT_ONCE: usize = 64 << 10;
+const MAX_BYTES_PER_READ: usize = 64 << 10;
 
 /// Splits the bytes of the channel into orders.
 #[derive(Debug, Default)]
@@ -195,7 +195,7 @@ impl Control {
     pub(crate) fn orders(&mut self) -> Result<Vec<ControlCommand>> {
         let mut buffer = [0u8; 8 << 10];
         let (mut orders, mut read) = (Vec::new(), 0);
-        while !self.closed && read < MOST_AT_ONCE {
+        while !self.closed && read < MAX_BYTES_PER_READ {
             match self.orders.read(&mut buffer) {
                 Ok(0) => self.closed = true,
                 Ok(got) => {
@@ -291,7 +291,7 @@ mod tests {
         let text = format!("fd:{}", std::os::fd::AsRawFd::as_raw_fd(&reader));
         let mut control = Control::open(&text.parse().expect("a channel")).expect("an open channel");
         let first = control.orders().expect("orders").len();
-        assert!(first <= MOST_AT_ONCE.div_ceil(5) + (8 << 10), "{first}");
+        assert!(first <= MAX_BYTES_PER_READ.div_ceil(5) + (8 << 10), "{first}");
         let mut all = first;
         while all < 100_000 {
             all += control.orders().expect("orders").len();

@@ -392,7 +392,7 @@ fn is_there(handler: &impl MeasurementHandler, name: Option<&str>) -> bool {
 fn list(handler: &impl MeasurementHandler, rates: bool) {
     for (name, attr) in handler.requests() {
         let what = if attr.get(Flag::Freq) { "freq" } else { "period" };
-        say::plainly(match rates {
+        say::line(match rates {
             true => format!("{name}: sample_{what}={}", attr.period()),
             false => name.to_owned(),
         });

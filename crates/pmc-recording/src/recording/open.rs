@@ -27,7 +27,7 @@ use pmc_events::event::{EventGroup, EventParser, EventSpec};
 use pmc_sys::abi::attr::{Flag, kind};
 use pmc_sys::abi::generic::{CONTEXT_SWITCHES, CPU_CYCLES};
 use pmc_sys::abi::{Attr, sample_type};
-use pmc_sys::error::{Error, Result, kernel_words, say};
+use pmc_sys::error::{Error, Result, kernel_message, say};
 use pmc_sys::host::Host;
 use pmc_sys::host::process::ThreadInfo as Alive;
 use pmc_sys::sys::clock;
@@ -44,7 +44,7 @@ pub type Groups = Vec<(EventGroup, Option<Rc<TargetCgroup>>)>;
 /// Fails if an event or cgroup is unknown.
 pub fn groups(plan: &SamplePlan, host: &Host) -> Result<Groups> {
     let mut parser =
-        EventParser::new(host).measuring(launch::subject(&plan.scope, &plan.run_schedule.command));
+        EventParser::new(host).with_target(launch::subject(&plan.scope, &plan.run_schedule.command));
     let mut groups = filters::events(&mut parser, &plan.events, &plan.filters)?;
     if plan.events.is_empty() {
         groups = parser.parse("cycles:P")?;
@@ -365,7 +365,7 @@ pub(super) fn inheritable_probes(
     let events = groups.iter_mut().flat_map(|(group, _)| &mut group.events);
     let (probes, left_out) = make_inheritable(events, inherit, host);
     for (event, error) in left_out {
-        say::warn(RecordingWarning::ProbeNotInherited { event, why: kernel_words(&error) });
+        say::warn(RecordingWarning::ProbeNotInherited { event, why: kernel_message(&error) });
     }
     probes
 }

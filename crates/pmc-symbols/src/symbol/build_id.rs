@@ -10,7 +10,7 @@ use std::fmt;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BuildId {
     len: u8,
-    bytes: [u8; BuildId::MOST],
+    bytes: [u8; BuildId::MAX_BYTES],
 }
 
 /// Type of the note that holds a build-id (`NT_GNU_BUILD_ID`, elf.h).
@@ -18,16 +18,16 @@ const NOTE_BUILD_ID: u32 = 3;
 
 impl BuildId {
     /// Maximum length in bytes.
-    pub(crate) const MOST: usize = 20;
+    pub(crate) const MAX_BYTES: usize = 20;
 
-    /// Creates a build-id from raw bytes, truncated to [`BuildId::MOST`] bytes as in the kernel. Returns
+    /// Creates a build-id from raw bytes, truncated to [`BuildId::MAX_BYTES`] bytes as in the kernel. Returns
     /// `None` if `raw` is empty or all bytes are zero, which means "unknown".
     pub fn new(raw: &[u8]) -> Option<Self> {
-        let raw = &raw[..raw.len().min(Self::MOST)];
+        let raw = &raw[..raw.len().min(Self::MAX_BYTES)];
         if raw.iter().all(|byte| *byte == 0) {
             return None;
         }
-        let mut bytes = [0; Self::MOST];
+        let mut bytes = [0; Self::MAX_BYTES];
         bytes[..raw.len()].copy_from_slice(raw);
         Some(Self { len: raw.len() as u8, bytes })
     }

@@ -91,7 +91,7 @@ impl Debuginfod {
         let output = match client.stdin(Stdio::null()).output() {
             Ok(output) => output,
             Err(error) => {
-                let said = pmc_sys::error::kernel_words(&error);
+                let said = pmc_sys::error::kernel_message(&error);
                 let _ = self.failed.set(format!("{CLIENT}: {said} (try: apt install debuginfod)"));
                 return None;
             }

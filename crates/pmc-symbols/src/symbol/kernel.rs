@@ -86,7 +86,7 @@ impl KallsymsTable {
     fn read_list(path: &Path, kept: KallsymsScope) -> Result<KallsymsList, KallsymsError> {
         let unreadable = |error: std::io::Error| KallsymsError::Unreadable {
             path: path.to_owned(),
-            said: pmc_sys::error::kernel_words(&error),
+            said: pmc_sys::error::kernel_message(&error),
         };
         let file = open_regular(path, true).map_err(unreadable)?;
         // The text is 20 times as large as the resulting list, so parse it as a stream.
@@ -374,7 +374,7 @@ impl RunningKernel {
         let path = self.path(KALLSYMS);
         let text = std::fs::read(&path).map_err(|error| KallsymsError::Unreadable {
             path,
-            said: pmc_sys::error::kernel_words(&error),
+            said: pmc_sys::error::kernel_message(&error),
         })?;
         let mut symbols = symbols_named(&text, names, &self.modules())?;
         if symbols.iter().any(|symbol| symbol.module.is_some()) {

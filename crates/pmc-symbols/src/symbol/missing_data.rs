@@ -174,13 +174,13 @@ pub enum MissingDataReason {
 impl MissingDataReason {
     /// Creates the reason for an existing file that pmc cannot read.
     pub(super) fn unreadable(path: &Path, error: &io::Error) -> Self {
-        Self::Unreadable { path: path.into(), said: pmc_sys::error::kernel_words(error).into() }
+        Self::Unreadable { path: path.into(), said: pmc_sys::error::kernel_message(error).into() }
     }
 
     /// Creates the reason for a file that could not be opened: it is missing or unreadable.
     pub(super) fn of_error(path: &Path, error: &io::Error) -> Self {
         match is_absence(error) {
-            true => Self::File { path: path.into(), said: pmc_sys::error::kernel_words(error).into() },
+            true => Self::File { path: path.into(), said: pmc_sys::error::kernel_message(error).into() },
             false => Self::unreadable(path, error),
         }
     }

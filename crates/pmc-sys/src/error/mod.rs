@@ -232,7 +232,7 @@ impl Error {
     /// Returns the message without the explanation.
     pub fn headline(&self) -> String {
         match &self.kernel {
-            Some(kernel) => format!("{}: {}", self.doing, kernel_words(kernel)),
+            Some(kernel) => format!("{}: {}", self.doing, kernel_message(kernel)),
             None => self.doing.clone(),
         }
     }
@@ -287,7 +287,7 @@ pub fn message(error: &io::Error) -> String {
 }
 
 /// Returns the system's message with the name of the error number: `Permission denied (EACCES)`.
-pub fn kernel_words(error: &io::Error) -> String {
+pub fn kernel_message(error: &io::Error) -> String {
     let words = message(error);
     match error.raw_os_error().and_then(crate::sys::errno_name) {
         Some(name) => format!("{words} ({name})"),

@@ -117,7 +117,7 @@ pub fn wipe_status() {
 }
 
 /// Prints a line without pmc's prefix, for a personality that prints its own prefix.
-pub fn plainly(line: impl AsRef<str>) {
+pub fn line(line: impl AsRef<str>) {
     let _ = std::io::stderr().write_all(format!("{}\n", text::clean(line.as_ref())).as_bytes());
 }
 

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use super::Host;
 use super::tracepoint::TracepointError;
-use crate::error::kernel_words;
+use crate::error::kernel_message;
 
 /// The kernel's two lists of probes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -199,7 +199,7 @@ impl ProbeChanges {
 }
 
 fn refused(definition: String, error: &io::Error, reason: Option<String>) -> ProbeListError {
-    let words = kernel_words(error);
+    let words = kernel_message(error);
     let why = match reason {
         Some(reason) => format!("{words}: {reason}"),
         None => words,

@@ -1,7 +1,7 @@
 //! Formats integers faster than `fmt`: `script` prints several numbers on each of millions of lines.
 
 /// Maximum number of digits: the length of `u64::MAX` in base 8.
-const MOST: usize = 22;
+const MAX_DIGITS: usize = 22;
 
 const LOWER: &[u8; 16] = b"0123456789abcdef";
 const UPPER: &[u8; 16] = b"0123456789ABCDEF";
@@ -9,7 +9,7 @@ const UPPER: &[u8; 16] = b"0123456789ABCDEF";
 /// The digits of a number.
 #[derive(Debug, Clone, Copy)]
 pub struct Digits {
-    bytes: [u8; MOST],
+    bytes: [u8; MAX_DIGITS],
     start: usize,
 }
 
@@ -38,7 +38,7 @@ impl Digits {
 
     #[inline]
     fn new<const BASE: u64>(number: u64, symbols: &[u8; 16]) -> Self {
-        let mut digits = Self { bytes: [0; MOST], start: MOST };
+        let mut digits = Self { bytes: [0; MAX_DIGITS], start: MAX_DIGITS };
         let mut left = number;
         loop {
             digits.start -= 1;

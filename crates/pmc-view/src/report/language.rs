@@ -18,7 +18,7 @@ use pmc_text::text::width;
 use pmc_text::units::{counted, duration};
 
 /// Maximum number of functions to list, unless all rows are shown.
-const MOST: usize = 10;
+const MAX_FUNCTIONS: usize = 10;
 /// Minimum share of a listed function, in percent, unless all rows are shown.
 const LEAST: f64 = 1.0;
 
@@ -32,7 +32,7 @@ pub(super) fn write(
     let share = |function: &LanguageFunction| event.share(event.cost(&function.total)) * 100.0;
     let shown: Vec<&LanguageFunction> = match layout.rows {
         usize::MAX => functions.iter().collect(),
-        rows => functions.iter().filter(|of| share(of) >= LEAST).take(rows.min(MOST)).collect(),
+        rows => functions.iter().filter(|of| share(of) >= LEAST).take(rows.min(MAX_FUNCTIONS)).collect(),
     };
     if shown.is_empty() {
         return Ok(());

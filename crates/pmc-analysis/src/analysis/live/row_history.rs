@@ -11,7 +11,7 @@ use super::snapshot::LiveSnapshot;
 use crate::profile::sampled::FunctionRef;
 
 /// Maximum number of intervals to keep.
-const MOST: usize = 120;
+const MAX_INTERVALS: usize = 120;
 /// Maximum number of functions to keep per interval; only the costliest are kept.
 const FUNCTIONS: usize = 2000;
 
@@ -38,7 +38,7 @@ impl RowHistory {
         now.truncate(FUNCTIONS);
         for one in self.of.values_mut() {
             one.sums.push_back(0);
-            if one.sums.len() > MOST {
+            if one.sums.len() > MAX_INTERVALS {
                 one.sums.pop_front();
             }
         }
@@ -46,7 +46,7 @@ impl RowHistory {
             // The numbers of strings can change from one snapshot to the next.
             let function = [dso, symbol].map(|id| snapshot.text(id).to_owned()).into();
             let one = self.of.entry(function).or_insert_with(|| {
-                let sums = std::iter::repeat_n(0, self.intervals.min(MOST)).collect();
+                let sums = std::iter::repeat_n(0, self.intervals.min(MAX_INTERVALS)).collect();
                 IntervalCosts { before: 0.0, sums }
             });
             if let Some(last) = one.sums.back_mut() {

@@ -27,7 +27,7 @@ use pmc_perfdata::record::WaitPartner;
 
 /// Minimum share of its time that an idle thread waits in one place, unless the place shows that it works for
 /// the runtime or waits for measured threads.
-const MOST: f64 = 0.8;
+const MIN_SHARE_IN_ONE_PLACE: f64 = 0.8;
 
 /// Prefixes of the names of threads that the JVM starts for itself. Some run Java code, and others wait from
 /// the start, before pmc can unwind their stacks. The kernel cuts names to 15 bytes.
@@ -228,7 +228,7 @@ impl ThreadSums {
     /// Whether the thread spent most of its time in waits of this length. False for a length of 0, which a
     /// thread may have in several places.
     fn is_most(&self, time: u64) -> bool {
-        time > 0 && time as f64 >= MOST * self.all as f64
+        time > 0 && time as f64 >= MIN_SHARE_IN_ONE_PLACE * self.all as f64
     }
 }
 

@@ -18,11 +18,11 @@ use pmc_text::text::clean;
 use pmc_text::units::{counted, duration, thousands};
 
 /// Percentage of stacks or frames below which a problem does not change the reading of a profile.
-const WORTH: f64 = 1.0;
+const MIN_REPORTED_PERCENT: f64 = 1.0;
 /// Percentage that is printed as 0.0.
 const INVISIBLE: f64 = 0.05;
 /// Maximum number of modules named in one remark.
-const MOST: usize = 3;
+const MAX_MODULES: usize = 3;
 /// Maximum number of modules without symbols that get a remark of their own.
 const MOST_NAMELESS: usize = 5;
 /// Percentage of the event count that may be missing from the samples before a remark mentions it.
@@ -114,7 +114,7 @@ pub fn statement(quality: &ProfileQuality, modules: &[ModuleQuality], detail: Tr
         remarks.push(TrustRemark::new(cut_off, text, None));
     }
     let ends = share(quality.erlang_ends, quality.stacks);
-    if ends >= WORTH {
+    if ends >= MIN_REPORTED_PERCENT {
         let why = "Erlang processes have separate stacks, which are not copied";
         let text = format!("{ends:.1}% of the stacks end where Erlang calls C code: {why}");
         remarks.push(TrustRemark::new(ends, text, None));
@@ -144,7 +144,7 @@ fn percent(share: f64) -> String {
 }
 
 fn are_many_cut_off(quality: &ProfileQuality) -> bool {
-    share(quality.cut_off, quality.stacks) >= WORTH
+    share(quality.cut_off, quality.stacks) >= MIN_REPORTED_PERCENT
 }
 
 fn summary(quality: &ProfileQuality) -> String {
@@ -216,7 +216,7 @@ fn nameless(
     detail: TrustDetail,
     remarks: &mut Vec<TrustRemark>,
 ) {
-    let smallest = if detail == TrustDetail::Full { INVISIBLE } else { WORTH };
+    let smallest = if detail == TrustDetail::Full { INVISIBLE } else { MIN_REPORTED_PERCENT };
     let of_all = |module: &ModuleQuality| share(module.unnamed, quality.frames);
     let mut nameless: Vec<&ModuleQuality> =
         modules.iter().filter(|module| module.unnamed > 0 && of_all(module) >= smallest).collect();
@@ -231,10 +231,10 @@ fn nameless(
         (TrustDetail::Brief, [worst, ..]) => {
             let named = nameless
                 .iter()
-                .take(MOST)
+                .take(MAX_MODULES)
                 .map(|module| format!("{:.1}% in {}", of_all(module), clean(&file_name(module))));
             let all: u64 = nameless.iter().map(|module| module.unnamed).sum();
-            let rest: u64 = nameless.iter().skip(MOST).map(|module| module.unnamed).sum();
+            let rest: u64 = nameless.iter().skip(MAX_MODULES).map(|module| module.unnamed).sum();
             let rest = (rest > 0).then(|| format!("{:.1}% elsewhere", share(rest, quality.frames)));
             let words: Vec<String> = named.chain(rest).collect();
             // The percentages already name the file.
@@ -264,7 +264,7 @@ fn file_name(module: &ModuleQuality) -> Cow<'_, str> {
 fn copied(quality: &ProfileQuality) -> Option<TrustRemark> {
     let ends = &quality.ends;
     let of_all = |part: u64| share(part, ends.copied);
-    if of_all(ends.early()) < WORTH {
+    if of_all(ends.early()) < MIN_REPORTED_PERCENT {
         return None;
     }
     let mut parts = Vec::new();
@@ -274,17 +274,17 @@ fn copied(quality: &ProfileQuality) -> Option<TrustRemark> {
         }
     };
     part(ends.cut, "at the end of the stack copy");
-    for (module, samples) in ends.lost_in.iter().take(MOST) {
+    for (module, samples) in ends.lost_in.iter().take(MAX_MODULES) {
         match module {
             Some(name) => part(*samples, &format!("in {}, whose unwind tables yield no caller", clean(name))),
             None => part(*samples, "where the unwind tables led to unmapped addresses"),
         }
     }
-    let lost_in_named: u64 = ends.lost_in.iter().take(MOST).map(|(_, samples)| samples).sum();
+    let lost_in_named: u64 = ends.lost_in.iter().take(MAX_MODULES).map(|(_, samples)| samples).sum();
     part(ends.lost.saturating_sub(lost_in_named), "where the unwind tables yield no caller");
     part(ends.long, "because they are deeper than --max-stack");
     part(ends.compat, "in 32-bit Arm processes, whose stacks pmc does not unwind");
-    for (module, samples) in ends.no_tables.iter().take(MOST) {
+    for (module, samples) in ends.no_tables.iter().take(MAX_MODULES) {
         match module {
             Some(name) => {
                 part(*samples, &format!("in {}, which has no unwind tables for this code", clean(name)))
@@ -292,7 +292,7 @@ fn copied(quality: &ProfileQuality) -> Option<TrustRemark> {
             None => part(*samples, "at unmapped addresses"),
         }
     }
-    let rest: u64 = ends.no_tables.iter().skip(MOST).map(|(_, samples)| samples).sum();
+    let rest: u64 = ends.no_tables.iter().skip(MAX_MODULES).map(|(_, samples)| samples).sum();
     part(rest, "in other code without unwind tables");
     parts.sort_by_key(|(samples, _)| std::cmp::Reverse(*samples));
     let words: Vec<String> = parts.into_iter().map(|(_, words)| words).collect();
@@ -301,31 +301,34 @@ fn copied(quality: &ProfileQuality) -> Option<TrustRemark> {
         module.as_deref().is_some_and(|module| !is_generated_module(module) && module != "[vdso]")
     });
     let without_tables: u64 = compiled.map(|(_, samples)| samples).sum();
-    let remedy = match of_all(ends.cut) >= WORTH && ends.cut >= without_tables {
+    let remedy = match of_all(ends.cut) >= MIN_REPORTED_PERCENT && ends.cut >= without_tables {
         true => larger_copies("dwarf", quality),
         // Generated code may be the reason for most of them.
-        false => (of_all(without_tables) >= WORTH && without_tables * 2 > ends.early()).then(|| {
-            "build that code with -fno-omit-frame-pointer, or with -fasynchronous-unwind-tables".to_owned()
-        }),
+        false => {
+            (of_all(without_tables) >= MIN_REPORTED_PERCENT && without_tables * 2 > ends.early()).then(|| {
+                "build that code with -fno-omit-frame-pointer, or with -fasynchronous-unwind-tables"
+                    .to_owned()
+            })
+        }
     };
     Some(TrustRemark::new(of_all(ends.early()), text, remedy))
 }
 
 fn chains(quality: &ProfileQuality) -> Option<TrustRemark> {
     let broken: u64 = quality.broken.iter().map(|(_, samples)| samples).sum();
-    if quality.is_imported || share(broken, quality.stacks) < WORTH {
+    if quality.is_imported || share(broken, quality.stacks) < MIN_REPORTED_PERCENT {
         return None;
     }
     let of_all = |part: u64| share(part, quality.stacks);
-    let named = quality.broken.iter().take(MOST).filter(|(_, samples)| of_all(*samples) >= INVISIBLE);
+    let named = quality.broken.iter().take(MAX_MODULES).filter(|(_, samples)| of_all(*samples) >= INVISIBLE);
     let mut words: Vec<String> =
         named.map(|(name, samples)| format!("{:.1}% in {}", of_all(*samples), clean(name))).collect();
-    let rest: u64 = quality.broken.iter().skip(MOST).map(|(_, samples)| samples).sum();
+    let rest: u64 = quality.broken.iter().skip(MAX_MODULES).map(|(_, samples)| samples).sum();
     if of_all(rest) >= INVISIBLE {
         words.push(format!("{:.1}% elsewhere", of_all(rest)));
     }
     let mut text = format!("{:.1}% of the stacks end early: {}", of_all(broken), words.join(", "));
-    let is_cut = quality.cut_live.is_none_or(|percent| percent >= WORTH);
+    let is_cut = quality.cut_live.is_none_or(|percent| percent >= MIN_REPORTED_PERCENT);
     match (quality.unwound_live, quality.cut_live) {
         (Some(_), Some(percent)) if is_cut => {
             text.push_str(&format!("; {percent:.1}% at the end of the stack copy"));

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use rustc_hash::FxHashMap;
 
-use super::BURDEN;
+use super::CLEANUP_GROWTH;
 use crate::session::history::{AddedSymbol, Epoch, History, Timestamp};
 use crate::session::module::Modules;
 use pmc_perfdata::record::{RawRecord, Record};
@@ -41,7 +41,7 @@ impl LiveHistory {
 
     /// Whether the state has grown enough to make a cleanup worthwhile.
     pub fn is_burdened(&self) -> bool {
-        self.history.burden() > 2 * self.burden + BURDEN
+        self.history.burden() > 2 * self.burden + CLEANUP_GROWTH
     }
 
     /// Removes unneeded state; see [`History::forget`].

@@ -72,7 +72,7 @@ const REMEMBERED: usize = 2 << 20;
 const MOST_STACKS: usize = 4 << 20;
 const MOST_ROWS: usize = 30_000;
 /// Growth of the history that triggers a cleanup; small enough to fit in a CPU's cache.
-const BURDEN: usize = 1 << 14;
+const CLEANUP_GROWTH: usize = 1 << 14;
 /// Number of stacks below which removing decayed ones is not worthwhile.
 const FEW_STACKS: usize = 4000;
 

@@ -240,7 +240,7 @@ fn exited_processes_do_not_accumulate() {
             most = most.max(live.history().burden() + live.history().tasks().count());
         }
     }
-    assert!(most < 4 * BURDEN, "{most}");
+    assert!(most < 4 * CLEANUP_GROWTH, "{most}");
 }
 
 #[test]
@@ -284,7 +284,7 @@ fn remaining_threads_keep_name_and_space_after_cleanup() {
         }
     }
     live.process_until(&mut batch, u64::MAX);
-    assert!(live.history().burden() < 4 * BURDEN);
+    assert!(live.history().burden() < 4 * CLEANUP_GROWTH);
     let of =
         |name: &str| modules(&live).iter().filter(|(module, _)| module == name).map(|row| row.1).sum::<u64>();
     assert_eq!((of("sh"), of("child")), (19_998, 19_998));

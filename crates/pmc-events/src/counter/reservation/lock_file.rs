@@ -58,9 +58,9 @@ impl fmt::Display for ReservationHolder {
 
 /// Formats several holders on one line: `a (pid 1), b (pid 2) and 3 more`.
 pub(super) fn names(holders: &[ReservationHolder]) -> String {
-    const MOST: usize = 4;
-    let shown: Vec<String> = holders.iter().take(MOST).map(ReservationHolder::to_string).collect();
-    match holders.len().saturating_sub(MOST) {
+    const MAX_NAMED: usize = 4;
+    let shown: Vec<String> = holders.iter().take(MAX_NAMED).map(ReservationHolder::to_string).collect();
+    match holders.len().saturating_sub(MAX_NAMED) {
         0 => shown.join(", "),
         more => format!("{} and {more} more", shown.join(", ")),
     }

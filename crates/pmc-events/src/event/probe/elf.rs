@@ -53,7 +53,7 @@ impl<'h> ProbeSources<'h> {
 
     fn open(&self, path: &Path) -> Result<Rc<ReadCache<File>>, String> {
         let real = if path.is_absolute() { self.host.path(path) } else { path.to_owned() };
-        let said = |error: std::io::Error| pmc_sys::error::kernel_words(&error);
+        let said = |error: std::io::Error| pmc_sys::error::kernel_message(&error);
         let cache = Rc::new(ReadCache::new(open_regular(&real, true).map_err(said)?));
         let mut files = self.files.borrow_mut();
         if files.len() >= MOST_FILES {

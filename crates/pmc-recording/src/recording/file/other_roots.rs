@@ -32,7 +32,7 @@ use pmc_sys::sys::deleted_file;
 use pmc_sys::sys::regular_file::open_regular;
 
 /// Maximum number of files to inspect, for recordings with many containers.
-const MOST: usize = 5000;
+const MAX_FILES: usize = 5000;
 
 /// Mount namespace, device and inode of a root directory.
 type RootDirectoryId = (u64, u64, u64);
@@ -114,7 +114,7 @@ impl OtherRoots {
         }
         let id = match self.known.get(&key) {
             Some(id) => *id,
-            None if self.known.len() >= MOST => None,
+            None if self.known.len() >= MAX_FILES => None,
             None => {
                 let id = match deleted {
                     Some(path) => self.look_at_deleted(pid, path),

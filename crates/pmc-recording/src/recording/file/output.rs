@@ -259,9 +259,9 @@ impl<'a> RecordOutput<'a> {
     }
 
     /// Moves the file into place when the recording starts, and renames an existing file to `.old`.
-    pub(crate) fn take_place(&mut self) -> Result<(), perfdata::PerfdataError> {
+    pub(crate) fn replace_target(&mut self) -> Result<(), perfdata::PerfdataError> {
         self.started_cpu_ns = clock::process_cpu_ns();
-        self.writer.as_mut().map_or(Ok(()), Writer::take_place)
+        self.writer.as_mut().map_or(Ok(()), Writer::replace_target)
     }
 
     fn begin(&mut self, hold: bool) -> Result<Writer> {
@@ -335,13 +335,17 @@ impl<'a> RecordOutput<'a> {
         if strangers == 0 {
             self.writer.as_mut().map_or(Ok(()), |writer| writer.append(slices))?;
         } else {
-            self.write_mended(owner, slices)?;
+            self.write_corrected(owner, slices)?;
         }
         if by_id.is_empty() { Ok(()) } else { self.take(&[&by_id]) }
     }
 
     /// Writes the contents of a ring, and assigns misattributed samples to their owner.
-    fn write_mended(&mut self, owner: Option<u64>, slices: &[&[u8]]) -> Result<(), perfdata::PerfdataError> {
+    fn write_corrected(
+        &mut self,
+        owner: Option<u64>,
+        slices: &[&[u8]],
+    ) -> Result<(), perfdata::PerfdataError> {
         let Self { tally, layouts, joint, writer, .. } = self;
         let Some(writer) = writer else { return Ok(()) };
         let mut mended = Vec::with_capacity(slices.iter().map(|slice| slice.len()).sum());

@@ -261,7 +261,7 @@ impl MeasurementHandler for Recorder<'_> {
         // The command is running, so the recording no longer needs the holder's entry.
         self.attached.take().map_or(Ok(()), HandedOverEntry::remove_entry)?;
         if self.failed.is_none() {
-            self.failed = self.output.take_place().err().map(Error::from);
+            self.failed = self.output.replace_target().err().map(Error::from);
         }
         measurement.ending.stopped = self.failed.is_some();
         self.next_drain = measurement.start + self.sources.pace(self.pace.advance());

@@ -37,7 +37,7 @@ pub fn write(directory: &RunDirectory, entry: &PersistentEntry, path: &Path, hos
     tell(&mut output, &relay.snapshot, &plan, host)?;
     relay.take_all(|ring, records| output.take_ring(ring, &[records]))?;
     output.end_round()?;
-    output.take_place()?;
+    output.replace_target()?;
     output.finish()?;
     let totals = output.totals();
     let lost = match relay.snapshot.lost {

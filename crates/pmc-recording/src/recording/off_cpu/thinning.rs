@@ -1,9 +1,9 @@
 //! Limits the number of stacks that the kernel samples, for programs with many context switches.
 //!
-//! Sampling the stack makes a switch 3 to 6 µs slower and needs 4 KiB in the ring. Above [`MOST`] switches
-//! per second, the kernel therefore samples stacks only during short windows. The pauses between windows have
-//! random lengths. Otherwise, a program that alternates between two waits could be sampled at only one of
-//! them. The `SWITCH` records continue, so the times of all waits remain exact.
+//! Sampling the stack makes a switch 3 to 6 µs slower and needs 4 KiB in the ring. Above [`MAX_SAMPLED_RATE`]
+//! switches per second, the kernel therefore samples stacks only during short windows. The pauses between
+//! windows have random lengths. Otherwise, a program that alternates between two waits could be sampled at
+//! only one of them. The `SWITCH` records continue, so the times of all waits remain exact.
 //!
 //! ```text
 //!   switches   ││││││││││││││││││││││││││││││││││││││││││││││││
@@ -26,8 +26,8 @@ use pmc_sys::error::{Error, Result, say};
 use pmc_sys::sys::clock;
 
 /// Number of switches per second above which not all stacks are sampled.
-const MOST: f64 = 20_000.0;
-/// Number of stacks per second to sample if the rate of switches exceeds [`MOST`].
+const MAX_SAMPLED_RATE: f64 = 20_000.0;
+/// Number of stacks per second to sample if the rate of switches exceeds [`MAX_SAMPLED_RATE`].
 const WANTED: f64 = 10_000.0;
 /// Minimum and maximum of the average number of stacks in a window. They should fit into half of a ring.
 const IN_WINDOW: (f64, f64) = (50.0, 200.0);
@@ -200,7 +200,7 @@ impl StackThinning {
         self.measured = (now, self.switches);
         let rate = new as f64 / time as f64 * SECOND;
         // Do not alternate between both states if the rate is near the limit.
-        let most = if self.windows.is_some() { MOST * 0.75 } else { MOST };
+        let most = if self.windows.is_some() { MAX_SAMPLED_RATE * 0.75 } else { MAX_SAMPLED_RATE };
         self.windows = (rate > most).then(|| SamplingWindows::new(rate, self.ring_bytes, self.change_ns));
     }
 

@@ -243,11 +243,11 @@ struct CpuRuns {
 
 impl CpuRuns {
     /// Maximum number of earlier threads.
-    const MOST: usize = 64;
+    const MAX_RUNS: usize = 64;
 
     fn end(&mut self, tid: i32, time: u64) {
         let Some((_, begin)) = self.current.take().filter(|(current, _)| *current == tid) else { return };
-        if self.runs.len() == Self::MOST {
+        if self.runs.len() == Self::MAX_RUNS {
             self.runs.pop_front();
         }
         self.runs.push_back((tid, begin, time));

@@ -28,9 +28,9 @@
 //! * *There are more samples than the worker can unwind.* Samples are then written to the file unchanged,
 //!   which costs only a copy. This happens when [`HURRY`] bytes wait, when the oldest round has waited for
 //!   [`OLD`], or when a round takes too long.
-//! * *The disk is too slow even for these copies.* When [`MOST`] bytes wait, the rings are not read until
-//!   some are written. The kernel counts the records that do not fit into the rings. No recorder can avoid
-//!   this limit.
+//! * *The disk is too slow even for these copies.* When [`MAX_WAITING_BYTES`] bytes wait, the rings are not
+//!   read until some are written. The kernel counts the records that do not fit into the rings. No recorder
+//!   can avoid this limit.
 //!
 //! The alternatives would be worse. If pmc stopped reading the rings while it reads tables, samples would be
 //! lost after about 60 ms. A 2 MiB ring holds only 250 copies. An unbounded queue would exhaust the memory of
@@ -70,7 +70,7 @@ const HURRY: usize = 64 << 20;
 /// Maximum age of a waiting round before samples are written without unwinding.
 const OLD: Duration = Duration::from_millis(300);
 /// Number of waiting bytes beyond which the rings are not read.
-const MOST: usize = 256 << 20;
+const MAX_WAITING_BYTES: usize = 256 << 20;
 
 /// Maximum number of used buffers to keep, and their maximum size in bytes.
 const MOST_SPARE: usize = 2;
@@ -344,7 +344,7 @@ impl UnwindWorker {
     /// # Errors
     /// Fails if the worker has ended.
     pub(crate) fn next(&mut self) -> Result<Option<UnwoundRound>> {
-        if self.waiting > MOST {
+        if self.waiting > MAX_WAITING_BYTES {
             return self.wait();
         }
         match self.done.try_recv() {

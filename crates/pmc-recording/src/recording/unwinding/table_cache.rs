@@ -17,7 +17,7 @@ use pmc_sys::sys::clock;
 
 /// Maximum size of the cached tables in bytes. If they exceed it, all tables are dropped and read again as
 /// needed.
-const MOST: usize = 1 << 30;
+const MAX_TABLE_BYTES: usize = 1 << 30;
 
 /// The state of a file's tables.
 #[derive(Clone)]
@@ -120,7 +120,7 @@ impl TableCache {
     /// Drops all tables if they exceed the size limit. Returns whether they did.
     pub(crate) fn tidy(&mut self) -> bool {
         let mut known = self.shared.lock();
-        let is_much = known.bytes > MOST;
+        let is_much = known.bytes > MAX_TABLE_BYTES;
         if is_much {
             known.slots.retain(|_, slot| matches!(slot, TableState::Reading));
             known.bytes = 0;

@@ -21,7 +21,7 @@ pub(super) fn read(path: &Path, address: u64, start: u64, size: u64) -> Result<M
         let why = format!("{}: {why}", path.display());
         NoCode::new(why, Hint::AnyKernelImage)
     };
-    let words = |error: std::io::Error| unread(pmc_sys::error::kernel_words(&error));
+    let words = |error: std::io::Error| unread(pmc_sys::error::kernel_message(&error));
     let file = pmc_sys::sys::regular_file::open_regular(path, true).map_err(words)?;
     let broken = || unread("not a 64-bit ELF file".into());
     let read = |bytes: &mut [u8]| {

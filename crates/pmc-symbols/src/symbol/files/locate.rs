@@ -136,7 +136,7 @@ fn own_file(module: &SymbolModule, options: &SymbolOptions, found: &mut ModuleFi
         let mut said: Cow<'static, str> = match &said {
             None => "not searched for".into(),
             Some((_, error)) if error.kind() == io::ErrorKind::NotFound => "No such file or directory".into(),
-            Some((_, error)) => pmc_sys::error::kernel_words(error).into(),
+            Some((_, error)) => pmc_sys::error::kernel_message(error).into(),
         };
         if FileRoot::for_module(module, options) == FileRoot::Gone {
             said += " (it was in another mount namespace, which has no processes left)";

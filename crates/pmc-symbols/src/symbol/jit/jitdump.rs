@@ -71,7 +71,7 @@ pub struct Jitdump {
 #[derive(Debug, thiserror::Error)]
 pub enum JitdumpError {
     /// The file cannot be opened or read.
-    #[error("{}", pmc_sys::error::kernel_words(.0))]
+    #[error("{}", pmc_sys::error::kernel_message(.0))]
     Unreadable(#[from] io::Error),
     /// The file does not start with a jitdump header.
     #[error("not a jitdump file")]

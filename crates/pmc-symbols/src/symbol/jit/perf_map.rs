@@ -95,7 +95,7 @@ impl PerfMaps {
         let (path, error) = failure.unwrap_or_else(|| (Path::new(""), io::ErrorKind::NotFound.into()));
         Err(match is_absence(&error) {
             true => {
-                let said = format!("{}: {}", path.display(), pmc_sys::error::kernel_words(&error));
+                let said = format!("{}: {}", path.display(), pmc_sys::error::kernel_message(&error));
                 MissingDataReason::PerfMap { pid, said }
             }
             false => MissingDataReason::unreadable(path, &error),

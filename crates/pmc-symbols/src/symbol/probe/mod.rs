@@ -65,7 +65,7 @@ impl ProbeFile {
     /// Fails if the file cannot be read or is not an ELF file.
     pub fn open(path: &Path, options: &SymbolOptions) -> Result<Self, ProbeError> {
         let failed = |why: String| ProbeError::Unreadable { path: path.display().to_string(), why };
-        let image = Image::open(path).map_err(|error| failed(pmc_sys::error::kernel_words(&error)))?;
+        let image = Image::open(path).map_err(|error| failed(pmc_sys::error::kernel_message(&error)))?;
         image.elf().map_err(|error| failed(format!("the file is not in ELF format ({error})")))?;
         let mut files = ModuleFiles { binary: Some(image), ..ModuleFiles::default() };
         locate::complete(&SymbolModule::file(path), options, &mut files);

@@ -26,7 +26,7 @@ use super::uses::{self, StackUse};
 use super::wait_tree::{Awaited, AwaitedNode, HolderNode, WaitForest, WaitSpan, WaitSpans};
 use crate::lock::tracepoints::{LockTracepoints, TracepointRole};
 use crate::lock::user::{
-    HolderWait, LockParty, LockSite, OtherWaits, UserLock, UserLockRequest, UserLocks, WaitingHolder,
+    HolderWait, LockSite, LockThread, OtherWaits, UserLock, UserLockRequest, UserLocks, WaitingHolder,
 };
 use crate::lock::{check_times, lacks, records};
 use pmc_analysis::analysis::ProgressSink;
@@ -593,7 +593,7 @@ impl FutexEngine<'_> {
             for ((tid, stack, is_exact), (time, waits)) in &all.0 {
                 by_site.add((*tid, stack.map(site).unwrap_or_default(), *is_exact), *time, *waits);
             }
-            let party = |((tid, site, is_exact), (time, waits))| LockParty {
+            let party = |((tid, site, is_exact), (time, waits))| LockThread {
                 tid,
                 comm: comm(tid),
                 site,
@@ -601,7 +601,7 @@ impl FutexEngine<'_> {
                 time,
                 waits,
             };
-            let mut all: Vec<LockParty> = by_site.0.into_iter().map(party).collect();
+            let mut all: Vec<LockThread> = by_site.0.into_iter().map(party).collect();
             all.sort_by(|a, b| (b.time, a.tid, &a.site).cmp(&(a.time, b.tid, &b.site)));
             all
         };

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde_json::{Value as Json, json};
 
 use super::text::share;
-use super::{HolderWait, LockParty, UserLock, UserLocks, WaitingHolder};
+use super::{HolderWait, LockThread, UserLock, UserLocks, WaitingHolder};
 use crate::lock::event_counts;
 use pmc_analysis::profile::sampled::futex_functions::{FutexUse, OwnerField};
 use pmc_text::json_document::{list_up_to, percent};
@@ -59,7 +59,7 @@ fn address(lock: &UserLock) -> Option<String> {
 /// Returns the object of a lock, with at most `limit` waiting threads and holders.
 fn lock_json(locks: &UserLocks, lock: &UserLock, limit: usize) -> Json {
     let total = lock.waits.sum();
-    let party = |party: &LockParty| -> Json {
+    let party = |party: &LockThread| -> Json {
         json!({
             "tid": party.tid, "comm": party.comm, "function": party.site.function.as_deref(),
             "file": party.site.file(), "line": party.site.line(),

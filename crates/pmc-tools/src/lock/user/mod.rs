@@ -76,7 +76,7 @@ impl LockSite {
 
 /// A thread in a function, and the time for which it waited for a lock or held it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct LockParty {
+pub(super) struct LockThread {
     /// The thread.
     pub(super) tid: i32,
     /// The thread's name; untrusted text.
@@ -117,12 +117,12 @@ pub(super) struct UserLock {
     /// Number of waits during which records were lost.
     pub(super) with_loss: u64,
     /// The threads that waited, longest wait first.
-    pub(super) waiters: Vec<LockParty>,
+    pub(super) waiters: Vec<LockThread>,
     /// The threads that held the lock while others waited, longest time first.
-    pub(super) holders: Vec<LockParty>,
+    pub(super) holders: Vec<LockThread>,
     /// If the address is unknown, the threads that woke the waiting ones, longest time first. They released
     /// one of the locks, but may not have held it during the whole wait.
-    pub(super) wakers: Vec<LockParty>,
+    pub(super) wakers: Vec<LockThread>,
     /// The holders that were themselves waiting in the meantime, longest first.
     pub(super) tree: Vec<WaitingHolder>,
     /// Waiting time during which the holder is unknown, in nanoseconds.

@@ -23,7 +23,7 @@ const SHARE: u32 = 50;
 /// Time between two searches for new processes. It is shorter until the first process has been found.
 const SEARCH: Duration = Duration::from_millis(200);
 /// Maximum number of readings. If there are more, every other reading is dropped, and the period is doubled.
-const MOST: usize = 1 << 18;
+const MAX_READINGS: usize = 1 << 18;
 /// Maximum number of threads per process and round.
 const MOST_THREADS: usize = 1024;
 
@@ -93,7 +93,7 @@ fn read(watched: &WatchedProcesses, ends: &AtomicBool) -> Vec<FutexReading> {
         for pid in pids.iter().filter(|pid| **pid != own) {
             host.futex_readings(*pid, MOST_THREADS, &mut readings);
         }
-        if readings.len() > MOST {
+        if readings.len() > MAX_READINGS {
             let mut is_kept = false;
             readings.retain(|_| {
                 is_kept = !is_kept;

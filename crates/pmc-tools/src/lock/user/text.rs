@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use crate::lock::losses;
-use crate::lock::user::{LockParty, LockSite, OtherWaits, UserLock, UserLocks, WaitingHolder};
+use crate::lock::user::{LockSite, LockThread, OtherWaits, UserLock, UserLocks, WaitingHolder};
 use pmc_analysis::profile::sampled::futex_functions::OwnerField;
 use pmc_text::table::{self, left, right};
 use pmc_text::text::{DisplayName, clean};
@@ -248,7 +248,7 @@ fn percents(part: u64, whole: u64) -> String {
     format!("{:.1}%", share(part, whole) * 100.0)
 }
 
-fn parties(rows: &mut Vec<Vec<String>>, what: &str, all: &[LockParty], total: u64, most: usize) {
+fn parties(rows: &mut Vec<Vec<String>>, what: &str, all: &[LockThread], total: u64, most: usize) {
     for party in all.iter().take(most) {
         rows.push(vec![
             what.to_owned(),

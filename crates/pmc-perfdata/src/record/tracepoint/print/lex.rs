@@ -18,11 +18,11 @@ const SIGNS: [&str; 31] = [
 /// Splits `text` into tokens; `None` if it is not valid C or has too many tokens.
 pub(super) fn tokens(text: &str) -> Option<Vec<Token>> {
     /// The kernel's longest format has about 3,000 tokens.
-    const MOST: usize = 1 << 16;
+    const MAX_TOKENS: usize = 1 << 16;
     let mut tokens = Vec::new();
     let mut left = text.trim_start();
     while let Some(first) = left.chars().next() {
-        if tokens.len() > MOST {
+        if tokens.len() > MAX_TOKENS {
             return None;
         }
         let rest = if first == '"' {

@@ -14,7 +14,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use pmc_sys::error::kernel_words;
+use pmc_sys::error::kernel_message;
 use pmc_sys::sys::sandbox::{self, SandboxSocket};
 
 use super::decoder::Decoders;
@@ -135,7 +135,7 @@ impl DisassemblerProcess {
                 self.starts += 1;
                 let start = RunningDisassembler::start(&self.program);
                 none.insert(start.map_err(|error| {
-                    let what = format!("starting {}: {}", self.program.display(), kernel_words(&error));
+                    let what = format!("starting {}: {}", self.program.display(), kernel_message(&error));
                     DisassemblyError::SetUp(what)
                 })?)
             }
@@ -255,7 +255,7 @@ impl RunningDisassembler {
             io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => {
                 ended.map_or_else(|_| "it ended".to_owned(), |status| format!("it ended with {status}"))
             }
-            _ => kernel_words(error),
+            _ => kernel_message(error),
         }
     }
 }
