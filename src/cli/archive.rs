@@ -20,6 +20,7 @@ Examples:
   pmc archive --perf --unpack perf.all-….tar.bz2
                                           the recording here, its files to the build-id cache
 --perf requires tar and bzip2.")]
+#[command(mut_args(|option| option.hide_short_help(false)))]
 pub struct ArchiveArgs {
     /// Recording or `-` [default: perf.data]; with --unpack, the archive [default: only perf*.tar.bz2 here]
     #[arg(value_name = "FILE")]

@@ -41,6 +41,7 @@ Examples:
   pmc diff -c ratio -p a.data b.data      ratio of the costs
   pmc diff -s sym old.pb.gz new.pb.gz     profiles of another program: docs/import.md
 docs/diff.md explains noise and the fields of --json.")]
+#[command(mut_args(|option| option.hide_short_help(false)))]
 pub struct DiffArgs {
     /// Recordings to compare, the baseline first [default: perf.data.old perf.data]
     #[arg(value_name = "FILE")]

@@ -31,6 +31,7 @@ Examples:
   pmc export --push http://localhost:4318 --service shop
                                                to an OpenTelemetry collector
 docs/export.md describes the formats, docs/fleet.md the tables of parquet, docs/push.md servers.")]
+#[command(mut_args(|option| option.hide_short_help(false)))]
 pub struct ExportArgs {
     /// Format: html, svg, folded, firefox, perfetto, speedscope, pprof, otlp, callgrind, gmon (a directory,
     /// for gprof), parquet (two tables), json or csv [default: from the file name]
@@ -103,6 +104,7 @@ Examples:
   pmc flamegraph                          perf.data as flamegraph.svg
   pmc flamegraph -c make -o make.svg      one program
   pmc flamegraph --diff old.data          increases in red, decreases in blue")]
+#[command(mut_args(|option| option.hide_short_help(false)))]
 pub struct FlamegraphArgs {
     #[command(flatten)]
     #[allow(missing_docs, reason = "explained there")]

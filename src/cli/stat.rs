@@ -371,8 +371,7 @@ pub(crate) struct CountArgs {
         default_value_t = 0,
         hide_default_value = true,
         conflicts_with = "interval",
-        help_heading = "Runs",
-        hide_short_help = true
+        help_heading = "Runs"
     )]
     pub(crate) warmup: u32,
 

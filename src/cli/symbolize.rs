@@ -14,6 +14,7 @@ Examples:
   pmc symbolize --debuginfod=http://debug:8002 day.stacks.parquet
   pmc symbolize -o named.stacks.parquet day.stacks.parquet
 docs/fleet.md describes the tables.")]
+#[command(mut_args(|option| option.hide_short_help(false)))]
 pub struct SymbolizeArgs {
     /// Tables of stacks, of `pmc export --format parquet`, which are replaced
     #[arg(value_name = "FILE", required = true)]

@@ -174,7 +174,12 @@ fn print_help(words: &[OsString]) -> Result<Exit> {
             let name = command.get_bin_name().unwrap_or_default().trim_start_matches("pmc ");
             let more = format!("All options: pmc help {name}, or --help");
             let examples = command.get_after_help().map(|examples| format!("{examples}\n\n"));
-            command.after_help(examples.unwrap_or_default() + &more)
+            let command = command.after_help(examples.unwrap_or_default() + &more);
+            // Options of every command are not specific to this one.
+            command.mut_args(|option| match option.get_id().as_str() {
+                "help" | "no_pager" => option.hide(true),
+                _ => option,
+            })
         }
         // clap's own long help needs several lines for each option.
         (true, false) => command.mut_args(|option| option.hide_short_help(false)),
