@@ -14,7 +14,6 @@ use pmc_analysis::profile::gate::GateCondition;
 use pmc_analysis::profile::metrics::RequestedMetrics;
 use pmc_analysis::profile::metrics::library::UserMetric;
 use pmc_command::input;
-use pmc_command::plan;
 use pmc_command::sampling_options::{self, ProcessSelector, TargetArgs, overridden, pfm_events};
 use pmc_command::values::{self, one_of};
 use pmc_command::warning::CommandWarning;
@@ -633,7 +632,7 @@ impl CountArgs {
         Ok(StatRequest {
             warnings: warning.into_iter().map(Into::into).collect(),
             selection: EventSelection {
-                filters: plan::tracepoint_filters(self.filter_places, self.filter)?,
+                filters: sampling_options::tracepoint_filters(self.filter_places, self.filter)?,
                 perfevent_conf: self.perfevent_conf,
                 core_kind: self.cputype,
                 pmu: self.pmu_filter,

@@ -55,7 +55,7 @@ use pmc_persist::options::PersistCommand;
 use pmc_symbols::symbol::{disassemble, options};
 use pmc_sys::error::{Error, Exit, Result, say};
 use pmc_sys::host::Host;
-use pmc_sys::sys::{replacement, signal};
+use pmc_sys::sys::replacement;
 use pmc_text::units;
 
 /// Parses the command line, runs one command, prints its error, and returns the exit status.
@@ -372,24 +372,7 @@ fn run(cli: Cli) -> Result<Exit> {
         Command::Flamegraph(typed) => export::run(&typed.request()?),
         Command::Evlist(typed) => evlist::run(&typed.request()),
         Command::BuildidList(typed) => buildid_list::run(&typed.request()),
-        Command::Profile(typed) => {
-            let plan = profile::ProfilePlan::new(*typed, &Host::live())?;
-            // Report invalid display options before the recording starts.
-            if let profile::ViewCommand::Export(request) = &plan.answer {
-                export::check(request)?;
-            }
-            let exit = record::run(plan.record, plan.display, None)?;
-            signal::release();
-            let shown = match plan.answer {
-                profile::ViewCommand::Report(request) => report::run(&request),
-                profile::ViewCommand::Export(request) => export::run(&request),
-            };
-            match shown {
-                // If the reader closes the output early, pmc still exits with the command's status.
-                Err(error) if !error.is_quiet() => Err(error),
-                _ => Ok(exit),
-            }
-        }
+        Command::Profile(typed) => profile::run(*typed),
         Command::Data(typed) => data::run(&typed.request()?),
         Command::Inject(typed) => {
             let (input, request) = typed.request()?;

@@ -10,7 +10,6 @@ pub mod gate;
 pub mod input;
 pub mod options;
 pub mod pager;
-pub mod plan;
 pub mod progress;
 pub mod reasons;
 pub mod record;

@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use super::warning::CommandWarning;
 use pmc_events::counter::target;
+use pmc_events::event::EventSpec;
 use pmc_events::event::libpfm::event_text;
 use pmc_recording::recording::launch;
 use pmc_recording::recording::plan::MeasurementScope;
@@ -20,6 +21,35 @@ pub const WEIGHT: u64 =
 /// Converts the events of `--pfm-events` to pmc's event syntax.
 pub fn pfm_events(lists: &[String]) -> impl Iterator<Item = String> {
     lists.iter().map(|list| event_text(list))
+}
+
+/// Rejects events that cannot distinguish user mode from kernel mode. `option` is the option that requires
+/// the distinction.
+///
+/// # Errors
+/// Fails if an event cannot distinguish the two modes. The error names the first such event.
+pub fn check_levels<'e>(option: &str, mut events: impl Iterator<Item = &'e EventSpec>) -> Result<()> {
+    let why = "the event already selects privilege levels, or always counts at all levels, as clocks do (use user_time and system_time)";
+    events.find(|event| !event.has_levels()).map_or(Ok(()), |event| Err(no_parts(option, event, why)))
+}
+
+/// Returns the error for an event that cannot be split into the parts that `option` requests.
+pub fn no_parts(option: &str, event: &EventSpec, why: &str) -> Error {
+    Error::usage(format!("{option}: {} cannot be split this way", event.name))
+        .why(why)
+        .try_this("use a separate run")
+}
+
+/// Assigns each tracepoint filter to the preceding `-e`.
+pub fn tracepoint_filters(places: Vec<usize>, filters: Vec<String>) -> Result<Vec<(usize, String)>> {
+    let of = |(place, filter): (usize, String)| {
+        let event = place.checked_sub(1).ok_or_else(|| {
+            Error::usage(format!("--filter '{filter}' must follow the event that it applies to"))
+                .try_this("-e sched:sched_switch --filter 'prev_pid != 0'")
+        })?;
+        Ok((event, filter))
+    };
+    places.into_iter().zip(filters).map(of).collect()
 }
 
 /// The processes that a word of `-p` selects.

@@ -4,7 +4,7 @@
 
 use std::ffi::OsString;
 
-use pmc_command::plan;
+use pmc_command::sampling_options;
 use pmc_events::counter::Levels;
 use pmc_events::counter::counter_set::{CounterReading, CounterSet};
 use pmc_events::counter::facts::MachineFacts;
@@ -84,7 +84,7 @@ fn count(event: &str, command: Vec<OsString>) -> Result<Exit> {
     let mut parser = EventParser::new(host).with_target(launch::subject(&scope, &command));
     // A privilege level appended to the text applies only to the last event.
     let whole = parser.parse_single(event, &format!("pmc stat --user-kernel -e {event} -- COMMAND"))?;
-    plan::check_levels("-c", whole.iter().flat_map(|group| &group.events))?;
+    sampling_options::check_levels("-c", whole.iter().flat_map(|group| &group.events))?;
     let mut groups = Vec::new();
     for level in ["usr", "os"] {
         groups.extend(parser.parse(&format!("{event},{level}"))?.into_iter().map(|group| (group, None)));

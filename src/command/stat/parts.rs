@@ -14,7 +14,7 @@
 
 use pmc_analysis::profile::counts::Aggregation;
 use pmc_analysis::profile::counts::CountPart;
-use pmc_command::plan;
+use pmc_command::sampling_options;
 use pmc_events::event::{EventGroup, EventSource, EventSpec, Tool};
 use pmc_sys::abi::attr::Flag;
 use pmc_sys::error::Result;
@@ -29,10 +29,10 @@ pub(super) fn split(groups: Vec<EventGroup>, aggregation: Aggregation) -> Result
         Aggregation::Children => {
             if let Some(event) = events().find(|event| !has_children(event)) {
                 let why = "it cannot be counted per process, or only without children";
-                return Err(plan::no_parts("--children", event, why));
+                return Err(sampling_options::no_parts("--children", event, why));
             }
         }
-        Aggregation::Levels => plan::check_levels("--user-kernel", events())?,
+        Aggregation::Levels => sampling_options::check_levels("--user-kernel", events())?,
         _ => return Ok(groups),
     }
     let mut free = 1 + events().filter_map(|event| event.merge).max().unwrap_or(0);

@@ -9,7 +9,7 @@ use clap::{ArgAction, Args};
 use super::RecordDisplay;
 use crate::options::recording_options::{RecordingOptions, UnwindTime};
 use crate::options::settings::RecordingSettings;
-use crate::plan::tracepoint_filters;
+use crate::sampling_options::tracepoint_filters;
 use crate::sampling_options::{
     ProcessSelector, TargetArgs, WEIGHT, are_held, pfm_events, scope, scope_or_machine,
 };

@@ -7,7 +7,7 @@ use super::presets::{self, LatencyPreset};
 use super::rules::{IntervalRules, KeySource};
 use pmc_analysis::analysis::request::SampleSelection;
 use pmc_command::options::symbol_files::SymbolFiles;
-use pmc_command::plan::tracepoint_filters;
+use pmc_command::sampling_options::tracepoint_filters;
 use pmc_command::sampling_options::{ProcessSelector, TargetArgs, overridden, scope, whole_machine};
 use pmc_command::warning::CommandWarning;
 use pmc_events::counter::request::sampling::{CallGraph, DEFAULT_STACK, Rate, SampleOptions};

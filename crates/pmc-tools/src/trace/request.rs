@@ -11,7 +11,6 @@ use super::feed::CallFilter;
 use super::options::{SummaryMode, TraceOptions};
 use super::selection::{CallSelection, UnknownCall};
 use super::text::SummaryLayout;
-use pmc_command::plan;
 use pmc_command::sampling_options::{self, TargetArgs};
 use pmc_command::temporary::TemporaryRecording;
 use pmc_command::values::{self, Limit};
@@ -110,9 +109,11 @@ impl TraceOptions {
             least_ns: typed
                 .min_duration
                 .as_deref()
-                .map(|text| plan::duration("--min-duration", text, MS, 0))
+                .map(|text| {
+                    values::duration(text, MS, 0).map_err(|error| error.of_option("--min-duration ", text))
+                })
                 .transpose()?
-                .unwrap_or(0),
+                .map_or(0, |least| least.as_nanos() as u64),
             only_failed: typed.failure,
         };
         let summary = match (typed.summary || typed.with_summary, typed.summary_only) {

@@ -1,13 +1,14 @@
-//! Converts the options of `pmc profile` to a recording and to options of the command that shows it.
+//! `pmc profile`: makes a recording and shows it, in one step.
 //!
-//! Receives the parsed options. Returns a request to record, and the options of `pmc report` or `pmc export`.
-//! Also determines which language runtime to ask for the names of generated code.
+//! The options become a request to record, and a request of `pmc report` or `pmc export`. Also determines
+//! which language runtime to ask for the names of generated code.
 
 use std::ffi::OsString;
 
+use super::{export, report};
 use crate::cli::profile::ProfileArgs;
 use pmc_analysis::profile::sampled::trust::TrustDetail;
-use pmc_command::record::RecordDisplay;
+use pmc_command::record::{self, RecordDisplay};
 use pmc_command::sampling_options::{self, TargetArgs};
 use pmc_command::screen;
 use pmc_command::warning::CommandWarning;
@@ -15,23 +16,47 @@ use pmc_formats::export::ExportFormat;
 use pmc_formats::export::request::ExportRequest;
 use pmc_recording::recording::plan::{FilePlan, OffCpuPlan, RecordRequest, RunSchedule};
 use pmc_recording::recording::runtime::{self, MissingRuntimeNames, RuntimeDetection};
-use pmc_sys::error::{Error, Result, say};
+use pmc_sys::error::{Error, Exit, Result, say};
 use pmc_sys::host::Host;
+use pmc_sys::sys::signal;
 use pmc_text::terminal::Stream;
 use pmc_view::report::chain_words::ChainOrder;
 use pmc_view::report::request::ReportRequest;
 
+/// Runs the command. Returns the exit status of the profiled command.
+///
+/// # Errors
+/// Fails if an option is invalid, the recording fails, or its result cannot be shown.
+pub(super) fn run(asked: ProfileArgs) -> Result<Exit> {
+    let plan = ProfilePlan::new(asked, &Host::live())?;
+    // Report invalid display options before the recording starts.
+    if let ViewCommand::Export(request) = &plan.answer {
+        export::check(request)?;
+    }
+    let exit = record::run(plan.record, plan.display, None)?;
+    signal::release();
+    let shown = match plan.answer {
+        ViewCommand::Report(request) => report::run(&request),
+        ViewCommand::Export(request) => export::run(&request),
+    };
+    match shown {
+        // If the reader closes the output early, pmc still exits with the command's status.
+        Err(error) if !error.is_quiet() => Err(error),
+        _ => Ok(exit),
+    }
+}
+
 /// The two commands that `pmc profile` runs one after the other.
 #[derive(Debug)]
-pub(in crate::command) struct ProfilePlan {
-    pub(in crate::command) record: RecordRequest,
-    pub(in crate::command) display: RecordDisplay,
-    pub(in crate::command) answer: ViewCommand,
+struct ProfilePlan {
+    record: RecordRequest,
+    display: RecordDisplay,
+    answer: ViewCommand,
 }
 
 /// The command that shows the recording.
 #[derive(Debug)]
-pub(in crate::command) enum ViewCommand {
+enum ViewCommand {
     Report(Box<ReportRequest>),
     Export(Box<ExportRequest>),
 }
@@ -39,7 +64,7 @@ pub(in crate::command) enum ViewCommand {
 impl ProfilePlan {
     /// # Errors
     /// Fails if no target to profile is given.
-    pub(in crate::command) fn new(asked: ProfileArgs, host: &Host) -> Result<Self> {
+    fn new(asked: ProfileArgs, host: &Host) -> Result<Self> {
         if asked.command.is_empty() && asked.pids.is_empty() && !asked.all_cpus {
             return Err(Error::usage("nothing to profile: no command, process or CPU given")
                 .try_this("pmc profile -- COMMAND, pmc profile -p PID or NAME, or pmc profile -a"));
