@@ -76,16 +76,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand profile" -l format -d 'Also expo
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -l theme -d 'Colours for a dark or light terminal; auto asks the terminal [default: $PMC_THEME, else auto]' -r -f -a "auto\t''
 dark\t''
 light\t''"
-complete -c pmc -n "__fish_pmc_using_subcommand profile" -l default-dwarf -d 'What --call-graph dwarf stands for: call-graph.dump-size' -r
-complete -c pmc -n "__fish_pmc_using_subcommand profile" -l default-build-ids -d 'What to write about the sampled files: record.build-id' -r -f -a "cache\t''
-no-cache\t''
-mmap\t''
-skip\t''"
-complete -c pmc -n "__fish_pmc_using_subcommand profile" -l default-sort -d 'Sort keys, unless keys or columns are typed' -r
-complete -c pmc -n "__fish_pmc_using_subcommand profile" -l default-chains -d 'Words of -g in front of the typed ones' -r
-complete -c pmc -n "__fish_pmc_using_subcommand profile" -l default-percent-limit -d '--percent-limit, unless typed' -r
-complete -c pmc -n "__fish_pmc_using_subcommand profile" -l default-percentage -d '--percentage, unless typed' -r -f -a "absolute\t''
-relative\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -s a -l all-cpus -d 'Profile everything on all CPUs'
@@ -96,7 +86,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand profile" -l stdio -d 'Print plai
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -l no-runtime-env -d 'Do not set environment variables that make runtimes (Python, Node.js, JVM, .NET) report the names of generated code'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -s v -l verbose -d 'Print all remarks about data quality'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -s q -l quiet -d 'Print only errors and losses'
-complete -c pmc -n "__fish_pmc_using_subcommand profile" -l default-no-children -d '--no-children, unless --children is typed'
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -l filter -d 'Filter expression for the preceding event (tracepoints only) or both events of the preceding preset' -r
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -s k -l key -d 'What pairs a begin event with its end event: tid, process, cpu, or tracepoint fields; BEGIN=END if the fields have different names [default: tid]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -s i -l input -d 'Read a pmc or perf recording that contains both events; `-` is stdin' -r -F
@@ -166,8 +155,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat" -s M -l metrics -d 'Metric
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l metric -d 'Define a metric: \'name=expression over events\'' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l td-level -d 'Number of --topdown levels to measure; each needs more counters [default: 1]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l openmetrics -d 'Update an OpenMetrics scrape file (with -I); without a file, print the result in OpenMetrics format' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l tpebs-mode -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l iostat -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l metric-no-group -d 'Count the events of a metric individually, not as a group'
@@ -207,12 +194,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat" -l no-merge -d 'Print one 
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l metric-only -d 'Print only metrics, no counts'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l topdown -d 'Show how pipeline slots are used, as a top-down tree (see --td-level)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l metric-no-threshold -d 'Do not count events that only metric thresholds need'
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l affinity
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l hybrid-merge
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l record-tpebs
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l percore-show-thread
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l smi-cost
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -s T -l transaction
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s e -l event -d 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l pfm-events -d 'Events by libpfm4 name, such as inst_retired:any_p:u (repeatable)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l perfevent-conf -d 'Count the events in this configuration file of PCP\'s pmdaperfevent (perfevent.conf)' -r -F
@@ -253,8 +234,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s M -l metrics -d 
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l metric -d 'Define a metric: \'name=expression over events\'' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l td-level -d 'Number of --topdown levels to measure; each needs more counters [default: 1]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l openmetrics -d 'Update an OpenMetrics scrape file (with -I); without a file, print the result in OpenMetrics format' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l tpebs-mode -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l iostat -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l metric-no-group -d 'Count the events of a metric individually, not as a group'
@@ -293,14 +272,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l no-merge -d 'Pri
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l metric-only -d 'Print only metrics, no counts'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l topdown -d 'Show how pipeline slots are used, as a top-down tree (see --td-level)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l metric-no-threshold -d 'Do not count events that only metric thresholds need'
-complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l affinity
-complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l hybrid-merge
-complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l record-tpebs
-complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l percore-show-thread
-complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l smi-cost
-complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s T -l transaction
-complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l append
-complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s i -l input -d 'The recording' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s o -l output -d 'Write to this file instead of stderr' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l per-cache -d 'Print one row per cache of this level (L2) [default: the last level]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s x -l field-separator -d 'Print CSV with this separator and perf\'s fields' -r
@@ -377,21 +348,6 @@ check\t''
 require\t''
 yield\t''
 off\t''"
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l default-call-graph -d 'What -g stands for: the settings record.call-graph and call-graph.record-mode' -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l default-dwarf -d 'What --call-graph dwarf stands for: call-graph.dump-size' -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l default-build-ids -d 'What to write about the sampled files: record.build-id' -r -f -a "cache\t''
-no-cache\t''
-mmap\t''
-skip\t''"
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l threads -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l aio -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l affinity -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l mmap-flush -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l num-thread-synthesize -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l proc-map-timeout -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l vmlinux -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l debuginfod -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l setup-filter -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l exclude-perf -d 'Do not record tracepoint events that pmc itself causes'
@@ -444,10 +400,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l group -d 'Put all eve
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l running-time -d 'With recorded counts (:S), also record how long events were enabled and running'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l sample-identifier -d 'Start each sample with the event id, even with a single event'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l dry-run -d 'Open the events but do not record'
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l tail-synthesize
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l no-bpf-event
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l timestamp-boundary
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l kcore
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s i -l input -d 'The recording' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s s -l sort -d 'Sort keys: comm, pid, tgid, tid, dso, sym, srcline, srcfile, cpu, socket, time, cgroup, trace, parent, parallelism, …; +KEY adds a key to the default' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s F -l fields -d 'Columns, in order: overhead, overhead_children, latency, latency_children, sample, period, and sort keys; +FIELD adds a column to the default' -r
@@ -484,24 +436,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l symfs -d 'Root direct
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l kallsyms -d 'Copy of the recorded machine\'s /proc/kallsyms' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s k -l vmlinux -d 'Recorded kernel\'s image with symbols (vmlinux)' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l debuginfod -d 'debuginfod servers to ask for missing files, instead of those in DEBUGINFOD_URLS' -r
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l default-sort -d 'Sort keys, unless keys or columns are typed' -r
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l default-chains -d 'Words of -g in front of the typed ones' -r
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l default-percent-limit -d '--percent-limit, unless typed' -r
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l default-percentage -d '--percentage, unless typed' -r -f -a "absolute\t''
-relative\t''"
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l itrace -r
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l switch-on -r
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l switch-off -r
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l addr2line -r
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l addr2line-style -r
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l unwind-style -r
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l pretty -r
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l samples -r
-complete -c pmc -n "__fish_pmc_using_subcommand report" -s M -l disassembler-style -r
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l objdump -r
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l prefix -r
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l prefix-strip -r
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l percent-type -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s G -l inverted -d 'Print call chains from the caller down'
@@ -546,27 +480,12 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-cache -d 'Do not c
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-debuginfod -d 'Use neither debuginfod servers nor files fetched from them earlier'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s v -l verbose -d 'Print all remarks about data quality, each module without symbols, and its remedy'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s q -l quiet -d 'Print rows without headings, and no messages except errors'
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l default-no-children -d '--no-children, unless --children is typed'
-complete -c pmc -n "__fish_pmc_using_subcommand report" -s f -l force
-complete -c pmc -n "__fish_pmc_using_subcommand report" -s m -l modules
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l demangle-kernel
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l show-on-off-events
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l tui
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l skip-empty
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l disable-order
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l ignore-vmlinux
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l asm-raw
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l source
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l total-cycles
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l branch-history
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l show-ref-call-graph
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s e -l event -d 'Events to sample (repeatable) [default: cycles, as precise as possible]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l pfm-events -d 'Events by libpfm4 name, such as inst_retired:any_p:u (repeatable)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l filter -d 'Filter expression for the tracepoints of the last -e, in order' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s F -l freq -d 'Sample frequency in Hz, or `max`' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s c -l count -d 'Sample every N events; `auto` uses the vendor\'s recommended period' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l call-graph -d 'Sample call chains: fp (frame pointers) or lbr (branch records)' -r
-complete -c pmc -n "__fish_pmc_using_subcommand top" -l default-call-graph -d 'What -g stands for: the settings top.call-graph and call-graph.record-mode' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l max-stack -d 'Maximum number of frames in a call chain' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s C -l cpu -d 'Sample system-wide on these CPUs, such as 0-3,8' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s p -l pid -d 'Sample these running processes, by pid or name, with all their threads' -r
@@ -604,14 +523,6 @@ check\t''
 require\t''
 yield\t''
 off\t''"
-complete -c pmc -n "__fish_pmc_using_subcommand top" -l objdump -r
-complete -c pmc -n "__fish_pmc_using_subcommand top" -l addr2line -r
-complete -c pmc -n "__fish_pmc_using_subcommand top" -l num-thread-synthesize -r
-complete -c pmc -n "__fish_pmc_using_subcommand top" -l proc-map-timeout -r
-complete -c pmc -n "__fish_pmc_using_subcommand top" -l switch-on -r
-complete -c pmc -n "__fish_pmc_using_subcommand top" -l switch-off -r
-complete -c pmc -n "__fish_pmc_using_subcommand top" -s j -l branch-filter -r
-complete -c pmc -n "__fish_pmc_using_subcommand top" -l sym-annotate -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s g -d 'Sample call chains by frame pointers'
@@ -636,21 +547,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand top" -l tui -d 'Use the full-scr
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l json -d 'Print a JSON object with all rows on a separate line for each interval'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s v -l verbose -d 'Print details about the opened events'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s q -l quiet -d 'Print errors only'
-complete -c pmc -n "__fish_pmc_using_subcommand top" -l demangle-kernel
-complete -c pmc -n "__fish_pmc_using_subcommand top" -l force
-complete -c pmc -n "__fish_pmc_using_subcommand top" -l source
-complete -c pmc -n "__fish_pmc_using_subcommand top" -l asm-raw
-complete -c pmc -n "__fish_pmc_using_subcommand top" -l all-cgroups
-complete -c pmc -n "__fish_pmc_using_subcommand top" -l namespaces
-complete -c pmc -n "__fish_pmc_using_subcommand top" -l no-bpf-event
-complete -c pmc -n "__fish_pmc_using_subcommand top" -l overwrite
-complete -c pmc -n "__fish_pmc_using_subcommand top" -l raw-trace
-complete -c pmc -n "__fish_pmc_using_subcommand top" -l show-on-off-events
-complete -c pmc -n "__fish_pmc_using_subcommand top" -l stitch-lbr
-complete -c pmc -n "__fish_pmc_using_subcommand top" -s b -l branch-any
-complete -c pmc -n "__fish_pmc_using_subcommand top" -l branch-history
-complete -c pmc -n "__fish_pmc_using_subcommand top" -s D -l dump-symtab
-complete -c pmc -n "__fish_pmc_using_subcommand top" -l ignore-vmlinux
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -s e -l expr -l event -d 'Trace only these calls: names, %CLASS as in strace, /REGEX/, NAME*; a leading ! excludes them' -r
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -l min-duration -d 'Show only calls that take at least this long, in milliseconds or with a unit (50us)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -l string-limit -d 'Maximum number of bytes to print of a string or buffer; paths are printed in full' -r
@@ -673,12 +569,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand trace" -l timeout -d 'Stop after
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -l duration -d 'With a unit (10s), the same as --timeout; a bare number is perf\'s option and means --min-duration' -r
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -s m -l mmap-pages -d 'Size of each ring buffer: pages, or bytes with B, K, M or G (a power of two) [default: 8M]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -s r -l realtime -d 'Real-time priority of pmc, which avoids losing calls on a busy machine; 0: none [default: 1, if permitted]' -r
-complete -c pmc -n "__fish_pmc_using_subcommand trace" -l min-stack -r
-complete -c pmc -n "__fish_pmc_using_subcommand trace" -l proc-map-timeout -r
-complete -c pmc -n "__fish_pmc_using_subcommand trace" -l filter -r
-complete -c pmc -n "__fish_pmc_using_subcommand trace" -s F -l pf -r
-complete -c pmc -n "__fish_pmc_using_subcommand trace" -l switch-on -r
-complete -c pmc -n "__fish_pmc_using_subcommand trace" -l switch-off -r
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -l failure -d 'Show only calls that fail'
@@ -693,19 +583,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand trace" -l no-inherit -d 'Do not 
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -l json -d 'Print one JSON object per call; with -s or -c, one document'
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -s v -l verbose -d 'Print details about the opened events'
 complete -c pmc -n "__fish_pmc_using_subcommand trace" -s q -l quiet -d 'Print only calls, errors and losses'
-complete -c pmc -n "__fish_pmc_using_subcommand trace" -s f -l force
-complete -c pmc -n "__fish_pmc_using_subcommand trace" -l comm
-complete -c pmc -n "__fish_pmc_using_subcommand trace" -l syscalls
-complete -c pmc -n "__fish_pmc_using_subcommand trace" -l sort-events
-complete -c pmc -n "__fish_pmc_using_subcommand trace" -l force-btf
-complete -c pmc -n "__fish_pmc_using_subcommand trace" -l libtraceevent_print
-complete -c pmc -n "__fish_pmc_using_subcommand trace" -l tool_stats
-complete -c pmc -n "__fish_pmc_using_subcommand trace" -l show-cpu
-complete -c pmc -n "__fish_pmc_using_subcommand trace" -l print-sample
-complete -c pmc -n "__fish_pmc_using_subcommand trace" -l bpf-summary
-complete -c pmc -n "__fish_pmc_using_subcommand trace" -l kernel-syscall-graph
-complete -c pmc -n "__fish_pmc_using_subcommand trace" -l sched
-complete -c pmc -n "__fish_pmc_using_subcommand trace" -l show-on-off-events
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s i -l input -d 'Recording to read; `-` is stdin [default: stdin if it is a pipe or file, else perf.data]' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s s -l symbol -d 'The function' -r
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s d -l dsos -l dso -d 'Only functions of these programs and libraries' -r
@@ -740,10 +617,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l kallsyms -d 'Copy o
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s k -l vmlinux -d 'Recorded kernel\'s image with symbols (vmlinux)' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l debuginfod -d 'debuginfod servers to ask for missing files, instead of those in DEBUGINFOD_URLS' -r
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l kcore -d 'Copy of the recorded machine\'s /proc/kcore' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l itrace -r
-complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l objdump -r
-complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l addr2line -r
-complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l data-type -r
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l idle -d 'Include the waiting time of idle threads, such as the workers of a pool'
@@ -755,7 +628,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l asm-raw -d 'Show th
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-asm-raw -d 'Do not show the bytes of each instruction (default)'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l source -d 'Show source lines between the instructions (default)'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-source -d 'Show instructions only'
-complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l default-no-source -d '--no-source, unless --source or --source-only is typed: the setting annotate.hide_src_code'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l source-only -d 'Show source lines only'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s l -l print-line -d 'Show the file name before each line number'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s P -l full-paths -d 'Show full paths of source files'
@@ -769,16 +641,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s j -l json -d 'Print
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-cache -d 'Do not cache symbol lookups for later runs'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-debuginfod -d 'Use neither debuginfod servers nor files fetched from them earlier'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s q -l quiet -d 'Print no messages except errors'
-complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s f -l force
-complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s v -l verbose
-complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s m -l modules
-complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l demangle-kernel
-complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s D -l dump-raw-trace
-complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l code-with-type
-complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l insn-stat
-complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l type-stat
-complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l skip-empty
-complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l ignore-vmlinux
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l vs -d 'Recordings of a new version, to compare as a group with the recordings before --vs' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l fail-if -d 'Exit with status 1 if this condition holds, such as \'worse > 3% and p < 0.01\', and with status 2 if the recordings cannot tell' -r
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l format -d 'With --fail-if, print the answer as annotations and a step summary for GitHub Actions, or as a JUnit report' -r -f -a "github\t''
@@ -818,11 +680,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand diff" -l no-cache -d 'Do not cac
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l no-debuginfod -d 'Use neither debuginfod servers nor files fetched from them earlier'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l no-demangle -d 'Show mangled symbol names'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s q -l quiet -d 'Print no messages except errors'
-complete -c pmc -n "__fish_pmc_using_subcommand diff" -s f -l force
-complete -c pmc -n "__fish_pmc_using_subcommand diff" -s v -l verbose
-complete -c pmc -n "__fish_pmc_using_subcommand diff" -s m -l modules
-complete -c pmc -n "__fish_pmc_using_subcommand diff" -s D -l dump-raw-trace
-complete -c pmc -n "__fish_pmc_using_subcommand diff" -l cycles-hist
 complete -c pmc -n "__fish_pmc_using_subcommand compare" -s r -l repeat -d 'Number of counted runs, and of profiled runs, of each command [default: 10; with --fail-if, as many profiled runs as the condition needs]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand compare" -l budget -d 'Time after which pmc adds no more runs for --fail-if' -r
 complete -c pmc -n "__fish_pmc_using_subcommand compare" -l warmup -d 'Run each command N times without counting first' -r
@@ -836,11 +693,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand compare" -s o -l output -d 'Writ
 complete -c pmc -n "__fish_pmc_using_subcommand compare" -l fail-if -d 'Exit with status 1 if this condition holds for the time, a count or a function, such as \'worse > 3% and p < 0.01\', and with status 2 if the runs cannot tell' -r
 complete -c pmc -n "__fish_pmc_using_subcommand compare" -l format -d 'With --fail-if, print the answer as annotations and a step summary for GitHub Actions, or as a JUnit report' -r -f -a "github\t''
 junit\t''"
-complete -c pmc -n "__fish_pmc_using_subcommand compare" -l default-dwarf -d 'What --call-graph dwarf stands for: call-graph.dump-size' -r
-complete -c pmc -n "__fish_pmc_using_subcommand compare" -l default-build-ids -d 'What to write about the sampled files: record.build-id' -r -f -a "cache\t''
-no-cache\t''
-mmap\t''
-skip\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand compare" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand compare" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand compare" -s j -l json -d 'Print one JSON document'
@@ -861,22 +713,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand script" -l symfs -d 'Root direct
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l kallsyms -d 'Copy of the recorded machine\'s /proc/kallsyms' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s k -l vmlinux -d 'Recorded kernel\'s image with symbols (vmlinux)' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l debuginfod -d 'debuginfod servers to ask for missing files, instead of those in DEBUGINFOD_URLS' -r
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l itrace -r
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l switch-on -r
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l switch-off -r
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l addr2line -r
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l unwind-style -r
-complete -c pmc -n "__fish_pmc_using_subcommand script" -s s -l script -r
-complete -c pmc -n "__fish_pmc_using_subcommand script" -s g -l gen-script -r
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l dlfilter -r
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l dlarg -r
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l guestkallsyms -r
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l guestmodules -r
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l guestmount -r
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l guestvmlinux -r
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l insn-trace -r
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l graph-function -r
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l addr-range -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s G -l hide-call-graph -d 'Do not print call chains'
@@ -908,21 +744,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand script" -l per-event-dump -d 'Wr
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s j -l json -d 'Print one JSON object per line'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l no-cache -d 'Do not cache symbol lookups for later runs'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l no-debuginfod -d 'Use neither debuginfod servers nor files fetched from them earlier'
-complete -c pmc -n "__fish_pmc_using_subcommand script" -s f -l force
-complete -c pmc -n "__fish_pmc_using_subcommand script" -s v -l verbose
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l demangle-kernel
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-on-off-events
-complete -c pmc -n "__fish_pmc_using_subcommand script" -s a -l all-cpus
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-kernel-path
-complete -c pmc -n "__fish_pmc_using_subcommand script" -s l -l list
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l list-dlfilters
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l guest-code
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l merge-callchains
-complete -c pmc -n "__fish_pmc_using_subcommand script" -s L -l Latency
-complete -c pmc -n "__fish_pmc_using_subcommand script" -s d -l debug-mode
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l call-trace
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l call-ret-trace
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l xed
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and not __fish_seen_subcommand_from record user contention" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and not __fish_seen_subcommand_from record user contention" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and not __fish_seen_subcommand_from record user contention" -f -a "record" -d 'Record waits for locks into a file'
@@ -1000,10 +821,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand probe" -s F -l funcs -d 'List th
 complete -c pmc -n "__fish_pmc_using_subcommand probe" -s D -l definition -d 'Print the definitions for uprobe_events or kprobe_events instead of writing them' -r
 complete -c pmc -n "__fish_pmc_using_subcommand probe" -l max-probes -d 'Maximum number of places of a probe' -r
 complete -c pmc -n "__fish_pmc_using_subcommand probe" -l filter -d 'With -F or -V, only names that match: patterns with !, & and |' -r
-complete -c pmc -n "__fish_pmc_using_subcommand probe" -l symfs -r
-complete -c pmc -n "__fish_pmc_using_subcommand probe" -l target-ns -r
-complete -c pmc -n "__fish_pmc_using_subcommand probe" -s k -l vmlinux -r
-complete -c pmc -n "__fish_pmc_using_subcommand probe" -s s -l source -r
 complete -c pmc -n "__fish_pmc_using_subcommand probe" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand probe" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand probe" -s n -l dry-run -d 'Only print what would be added or deleted'
@@ -1012,11 +829,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand probe" -l externs -d 'With -V, a
 complete -c pmc -n "__fish_pmc_using_subcommand probe" -l no-inlines -d 'Do not probe inlined functions'
 complete -c pmc -n "__fish_pmc_using_subcommand probe" -s q -l quiet -d 'Print errors only'
 complete -c pmc -n "__fish_pmc_using_subcommand probe" -s v -l verbose -d 'Also print the definitions that are written'
-complete -c pmc -n "__fish_pmc_using_subcommand probe" -l bootconfig
-complete -c pmc -n "__fish_pmc_using_subcommand probe" -l cache
-complete -c pmc -n "__fish_pmc_using_subcommand probe" -l demangle
-complete -c pmc -n "__fish_pmc_using_subcommand probe" -l demangle-kernel
-complete -c pmc -n "__fish_pmc_using_subcommand probe" -l range
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and not __fish_seen_subcommand_from record latency timehist map script" -s i -l input -d 'Recording to read [default: perf.data]' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and not __fish_seen_subcommand_from record latency timehist map script" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and not __fish_seen_subcommand_from record latency timehist map script" -s h -l help -d 'Print help'
@@ -1071,12 +883,6 @@ check\t''
 require\t''
 yield\t''
 off\t''"
-complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l default-call-graph -d 'What -g stands for: the settings record.call-graph and call-graph.record-mode' -r
-complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l default-dwarf -d 'What --call-graph dwarf stands for: call-graph.dump-size' -r
-complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l default-build-ids -d 'What to write about the sampled files: record.build-id' -r -f -a "cache\t''
-no-cache\t''
-mmap\t''
-skip\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l exclude-perf -d 'Do not record tracepoint events that pmc itself causes'
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l strict-freq -d 'Fail if the kernel does not allow this frequency'
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from record" -l strict -d 'Fail instead of falling back to another event or frequency'
@@ -1321,33 +1127,21 @@ complete -c pmc -n "__fish_pmc_using_subcommand symbolize" -s h -l help -d 'Prin
 complete -c pmc -n "__fish_pmc_using_subcommand symbolize" -l no-cache -d 'Do not cache symbol lookups for later runs'
 complete -c pmc -n "__fish_pmc_using_subcommand symbolize" -l no-debuginfod -d 'Use neither debuginfod servers nor files fetched from them earlier'
 complete -c pmc -n "__fish_pmc_using_subcommand symbolize" -s q -l quiet -d 'Print no messages except errors'
-complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s i -l input -d 'The recording' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s v -l verbose -d 'Show every field of each event\'s perf_event_attr'
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s F -l freq -d 'Show the sample frequency or period'
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s g -l group -d 'Show groups in braces'
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -l trace-fields -d 'Show tracepoint fields'
-complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s f -l force
-complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s i -l input -d 'The recording' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s H -l with-hits -d 'List only files with samples'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s k -l kernel -d 'Print the running kernel\'s build-id'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s m -l kernel-maps -d 'List the running kernel and its modules with build-ids and addresses'
-complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s f -l force
-complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s v -l verbose
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -s i -l input -d 'Recording to read; `-` is stdin [default: stdin if it is a pipe or file, else perf.data]' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -s o -l output -d 'Output file; `-` is stdout. An existing file is renamed to FILE.old' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -l known-build-ids -d 'Use these build-ids for the files at these paths; file://LIST reads one pair per line' -r
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -l symfs -d 'Look up the recorded files below this directory' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand inject" -l itrace -r
-complete -c pmc -n "__fish_pmc_using_subcommand inject" -s k -l vmlinux -r
-complete -c pmc -n "__fish_pmc_using_subcommand inject" -l kallsyms -r
-complete -c pmc -n "__fish_pmc_using_subcommand inject" -l unwind-style -r
-complete -c pmc -n "__fish_pmc_using_subcommand inject" -l vm-time-correlation -r
-complete -c pmc -n "__fish_pmc_using_subcommand inject" -l guest-data -r
-complete -c pmc -n "__fish_pmc_using_subcommand inject" -l guestmount -r
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -s b -l build-ids -d 'Insert the build-ids of files with samples'
@@ -1357,11 +1151,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand inject" -l mmap2-buildid-all -d 
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -s j -l jit -d 'Write the code in jitdumps to ELF files, and add mappings for them'
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -l convert-callchain -d 'Replace stack copies (record --call-graph dwarf) with call chains'
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -l aslr -d 'Replace all addresses, so that the recording does not reveal where the kernel placed code and data'
-complete -c pmc -n "__fish_pmc_using_subcommand inject" -s f -l force
-complete -c pmc -n "__fish_pmc_using_subcommand inject" -s v -l verbose
-complete -c pmc -n "__fish_pmc_using_subcommand inject" -l ignore-vmlinux
-complete -c pmc -n "__fish_pmc_using_subcommand inject" -l strip
-complete -c pmc -n "__fish_pmc_using_subcommand inject" -s s -l sched-stat
 complete -c pmc -n "__fish_pmc_using_subcommand data; and not __fish_seen_subcommand_from convert" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand data; and not __fish_seen_subcommand_from convert" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand data; and not __fish_seen_subcommand_from convert" -f -a "convert" -d 'Convert the samples to another format'
@@ -1382,13 +1171,11 @@ complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s u -l update -d
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s M -l missing -d 'List the build-ids of this recording that are not in the cache' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -l target-ns -d 'With -a and -u: look up the files in the mount namespace of this process' -r
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -l debuginfod -d 'With -a and -u: also fetch debug information from DEBUGINFOD_URLS and cache it' -r
-complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s k -l kcore -r
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s P -l purge-all -d 'Remove everything'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s l -l list -d 'List the cache'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s v -l verbose -d 'Print the action taken for each file'
-complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s f -l force
 complete -c pmc -n "__fish_pmc_using_subcommand archive" -s o -l output -d 'Output file [default: FILE.archive]' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand archive" -l symfs -d 'Root directory of the recorded machine, for programs and sources' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand archive" -l kallsyms -d 'Copy of the recorded machine\'s /proc/kallsyms' -r -F
@@ -1408,7 +1195,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand archive" -l all -d 'Include the 
 complete -c pmc -n "__fish_pmc_using_subcommand archive" -l unpack -d 'Unpack into the build-id cache'
 complete -c pmc -n "__fish_pmc_using_subcommand kallsyms" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand kallsyms" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand kallsyms" -s v -l verbose
 complete -c pmc -n "__fish_pmc_using_subcommand config" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand config" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand config" -s l -l list -d 'Show all settings'
@@ -1426,8 +1212,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand list" -l no-desc -d 'Do not show
 complete -c pmc -n "__fish_pmc_using_subcommand list" -l deprecated -d 'Include deprecated events'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -s j -l json -d 'Print one JSON document (`version` changes when the meaning of a field changes)'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -l raw-dump -d 'Print the names of usable events on one line, as perf does for shell completion'
-complete -c pmc -n "__fish_pmc_using_subcommand list" -l names -d 'Print names only, one per line, without trying them (for shell completion)'
-complete -c pmc -n "__fish_pmc_using_subcommand list" -l debug
 complete -c pmc -n "__fish_pmc_using_subcommand info" -l limit -d 'Maximum number of the recording\'s events, of IDs per event, and of build-ids; 0 shows all' -r
 complete -c pmc -n "__fish_pmc_using_subcommand info" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand info" -s h -l help -d 'Print help'
@@ -1436,11 +1220,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand info" -l counters -d 'Show only 
 complete -c pmc -n "__fish_pmc_using_subcommand info" -s j -l json -d 'Print one JSON document (`version` changes when the meaning of a field changes)'
 complete -c pmc -n "__fish_pmc_using_subcommand mcp" -l max-seconds -d 'With --allow-record: maximum duration of a recording or comparison, in seconds' -r
 complete -c pmc -n "__fish_pmc_using_subcommand mcp" -l max-size -d 'With --allow-record: maximum size of a recording, such as 100M' -r
-complete -c pmc -n "__fish_pmc_using_subcommand mcp" -l default-dwarf -d 'What --call-graph dwarf stands for: call-graph.dump-size' -r
-complete -c pmc -n "__fish_pmc_using_subcommand mcp" -l default-build-ids -d 'What to write about the sampled files: record.build-id' -r -f -a "cache\t''
-no-cache\t''
-mmap\t''
-skip\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand mcp" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand mcp" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand mcp" -l allow-record -d 'Allow the tools record and stat_compare, which run commands as this user'
@@ -1540,10 +1319,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand version" -s h -l help -d 'Print 
 complete -c pmc -n "__fish_pmc_using_subcommand version" -s v -l build-options -d 'Also show the features of this build'
 complete -c pmc -n "__fish_pmc_using_subcommand help" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand help" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand help" -s a -l all
-complete -c pmc -n "__fish_pmc_using_subcommand help" -s m -l man
-complete -c pmc -n "__fish_pmc_using_subcommand help" -s i -l info
-complete -c pmc -n "__fish_pmc_using_subcommand help" -s w -l web
 
 # --- what the parser cannot know: this machine's events, its PMUs' terms, and what runs now ---
 

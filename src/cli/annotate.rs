@@ -42,7 +42,7 @@ Examples:
   pmc annotate --json                     everything, as one JSON document
 Instructions come from the program's file, /proc/kcore, a vmlinux or a jitdump; objdump is not needed.
 docs/annotate.md explains the columns and the fields of --json.")]
-#[command(mut_arg("tid", |option| option.hide_short_help(true)))]
+#[command(mut_args(|option| if option.get_id() == "tid" { option.hide_short_help(true) } else { option }))]
 pub struct AnnotateArgs {
     /// Function name, with or without parameters (also -s) [default: the hottest functions]
     #[arg(value_name = "SYMBOL", conflicts_with = "symbol")]

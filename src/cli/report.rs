@@ -35,8 +35,10 @@ Examples:
   pmc report -i cpu.pb.gz                 a profile of another program, such as a Go program's
 docs/report.md explains the sort keys and the fields of --json, docs/import.md the formats of other
 programs.")]
-#[command(mut_arg("tid", |option| option.hide_short_help(true)))]
-#[command(mut_arg("theme", |option| option.hide_short_help(true)))]
+#[command(mut_args(|option| match option.get_id().as_str() {
+    "tid" | "theme" => option.hide_short_help(true),
+    _ => option,
+}))]
 pub struct ReportArgs {
     /// Recording to read (also -i); `-` is stdin [default: stdin if it is a pipe or file, else perf.data]. A
     /// word that is not a file name selects functions that contain it

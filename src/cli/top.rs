@@ -36,7 +36,7 @@ Examples:
   pmc top --json -d 1 | jq .rate   one object per second
   pmc top --wall -p 1234           running and waiting time of one process
 docs/top.md explains keys, columns and numbers.")]
-#[command(mut_arg("theme", |option| option.hide_short_help(true)))]
+#[command(mut_args(|option| if option.get_id() == "theme" { option.hide_short_help(true) } else { option }))]
 pub struct TopArgs {
     /// Events to sample (repeatable) [default: cycles, as precise as possible]
     #[arg(short = 'e', long = "event", value_name = "EVENTS", action = ArgAction::Append, help_heading = "Events")]

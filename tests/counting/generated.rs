@@ -19,7 +19,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 
-use clap::{Command as Parser, CommandFactory};
+use clap::builder::Resettable;
+use clap::{Arg, Command as Parser, CommandFactory, Id};
 use clap_complete::Shell;
 use pmc::cli::Cli;
 
@@ -65,12 +66,27 @@ fn values(text: &str, between: &str, quote: &str, around: (&str, &str)) -> Strin
     })
 }
 
+/// Returns the option without its conflicts with hidden options, which the parser of the scripts lacks.
+fn without_hidden_conflicts(parser: &Parser, option: &Arg) -> Arg {
+    let conflicts = parser.get_arg_conflicts_with(option);
+    if !conflicts.iter().any(|other| other.is_hide_set()) {
+        return option.clone();
+    }
+    let shown = conflicts.into_iter().filter(|other| !other.is_hide_set()).map(Arg::get_id);
+    option.clone().conflicts_with(Resettable::<Id>::Reset).conflicts_with_all(shown)
+}
+
 /// Returns a parser without the hidden options, which clap's scripts would offer.
 fn with_shown_options(parser: &Parser) -> Parser {
-    let shown = parser.get_arguments().filter(|option| !option.is_hide_set()).cloned();
+    let shown = parser.get_arguments().filter(|option| !option.is_hide_set());
+    let shown = shown.map(|option| without_hidden_conflicts(parser, option));
     let subcommands = parser.get_subcommands().map(with_shown_options);
     let name: &'static str = parser.get_name().to_owned().leak();
-    let mut copy = Parser::new(name).args(shown).subcommands(subcommands).disable_help_flag(true);
+    let mut copy = Parser::new(name).args(shown).subcommands(subcommands);
+    copy = copy.disable_help_flag(true).disable_version_flag(true);
+    if let Some(version) = parser.get_version() {
+        copy = copy.version(version.to_owned().leak() as &'static str);
+    }
     if let Some(about) = parser.get_about() {
         copy = copy.about(about.clone());
     }
