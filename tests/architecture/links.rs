@@ -165,7 +165,7 @@ fn broken_links_and_file_names_are_found() {
     let fault = |text: &str| faults(&root, page, text);
     for good in [
         "[a](record.md) [b](../README.md#licence) [c](#here)\n## Here\n",
-        "[a](https://example.org/x.md) `/usr/lib/none.rs.d` `sched/none` `L1-dcache` `cli/COMMAND.rs`",
+        "[a](https://example.org/x.md) `/usr/lib/none.rs.d` `irq/none` `L1-dcache` `cli/COMMAND.rs`",
         "    [code](none.md)\n```\n[code](none.md)\n```\n`[code](none.md)`",
         "`src/main.rs` `counter/open.rs` `recorder.rs` `tests/pmu` `event/vendor/tables/`",
     ] {

@@ -18,7 +18,9 @@ const LIBRARIES: [&str; 3] = ["pmc-perfdata", "pmc-events", "pmc-symbols"];
 /// Their texts name what may help as a `Hint`; `crates/pmc-command/src/advice.rs` knows the commands.
 #[test]
 fn libraries_name_no_command_and_no_option() {
-    let parser = Cli::command();
+    let mut parser = Cli::command();
+    // The parser of a command is filled when it is built.
+    parser.build();
     let commands: Vec<&str> = parser.get_subcommands().map(clap::Command::get_name).collect();
     let options = parser.get_subcommands().flat_map(clap::Command::get_arguments);
     let options: Vec<&str> = options.filter_map(clap::Arg::get_long).collect();
@@ -75,7 +77,7 @@ fn program_outside_the_workspace_uses_the_libraries() {
         let run = printed(Command::new(root.join("target/debug/outside")).arg(&path).arg(event));
         assert!(run.starts_with(&first_line(&path)), "{name}: {run}");
         let said = match event {
-            "cycels" => "no event is called `cycels`: Some(ShowEvents)\n",
+            "cycels" => "unknown event `cycels`: Some(ShowEvents)\n",
             "" => "",
             _ => "2 events\n",
         };

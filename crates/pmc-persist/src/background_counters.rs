@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::run::{own, print, read};
+use crate::answers::{own, print, read};
 use crate::text;
 use pmc_events::counter::Mode;
 use pmc_events::counter::open::cycles;

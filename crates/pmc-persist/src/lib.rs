@@ -11,6 +11,7 @@
 #![allow(missing_docs, clippy::missing_errors_doc, reason = "only pmc uses this crate")]
 
 mod adopt;
+mod answers;
 mod background_counters;
 pub mod holder;
 #[cfg(test)]

@@ -3,24 +3,22 @@
 //! New entries are added to the user's own holder. Existing entries are
 //! looked up first in the user's run directory, then in root's.
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
+use crate::answers::{own, print, read};
 use crate::{adopt, background_counters, holder, text};
-use pmc_command::pager::PagedOutput;
 use pmc_events::counter::rings::RingLimit;
 use pmc_events::event::EventParser;
 use pmc_recording::persistent::client::{ask, ask_or_start, directories, find, find_lost, misunderstood};
 use pmc_recording::persistent::directory::RunDirectory;
-use pmc_recording::persistent::message::{EntryCounts, HolderAnswer, HolderRequest};
+use pmc_recording::persistent::message::{HolderAnswer, HolderRequest};
 use pmc_recording::persistent::{EntryDefinition, PersistentEntry};
 use pmc_recording::recording::file::snapshot;
 use pmc_recording::recording::warning::RecordingWarning;
-use pmc_sys::error::{Error, Exit, Result, say};
+use pmc_sys::error::{Exit, Result, say};
 use pmc_sys::host::Host;
-use pmc_sys::host::persistent::RUN_DIRECTORY;
 use pmc_sys::sys::page_size;
 use pmc_text::units;
 
@@ -98,15 +96,6 @@ pub fn run(request: PersistRequest) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Returns the user's run directory.
-pub(super) fn own(host: &Host) -> Result<RunDirectory> {
-    host.own_run_directory().map(RunDirectory::at).ok_or_else(|| {
-        Error::new("this user has no runtime directory")
-            .why("XDG_RUNTIME_DIR is not set (a login session sets it)")
-            .try_this(format!("{RUN_DIRECTORY}=DIR, a directory that only this user can write to"))
-    })
-}
-
 fn add(definition: EntryDefinition, as_json: bool, host: &Host) -> Result<()> {
     // Parse the event here, so that errors show a caret under the invalid word.
     EventParser::new(host).parse(&definition.event)?;
@@ -142,13 +131,6 @@ fn add(definition: EntryDefinition, as_json: bool, host: &Host) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn read(directory: &RunDirectory, entry: &PersistentEntry) -> Result<EntryCounts> {
-    match ask(directory, &HolderRequest::Read { entry: entry.id.to_string() })? {
-        (HolderAnswer::Counts(counts), _) => Ok(counts),
-        _ => Err(misunderstood()),
-    }
-}
-
 fn list(host: &Host, as_json: bool) -> Result<()> {
     let all = directories(host);
     let (mut held, mut lost) = (Vec::new(), Vec::new());
@@ -170,17 +152,4 @@ fn list(host: &Host, as_json: bool) -> Result<()> {
     let entries: Vec<(String, &PersistentEntry)> =
         held.iter().map(|(at, entry)| (owner(at).unwrap_or_default(), entry)).collect();
     print(as_json.then(document), |out| text::list(out, &entries, &lost))
-}
-
-/// Prints the JSON document if there is one, otherwise the output of `text`.
-pub(super) fn print(
-    document: Option<Value>,
-    text: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> Result<()> {
-    let mut out = PagedOutput::open();
-    let written = match document {
-        Some(document) => writeln!(out, "{}", pmc_text::text::as_json(&document)),
-        None => text(&mut out),
-    };
-    written.and_then(|()| out.finish()).map_err(|error| Error::output("the persistent events", error))
 }

@@ -7,7 +7,7 @@ use std::fmt;
 
 use pmc_sys::error::Advice;
 
-use crate::symbol::build_id::BuildId;
+use crate::build_id::BuildId;
 
 /// What may help.
 #[derive(Debug, Clone, PartialEq, Eq)]

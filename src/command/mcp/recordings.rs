@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::tools::RowKey;
 use pmc_analysis::analysis::annotate::AnnotationRequest;
 use pmc_analysis::analysis::annotate::listing::ListingOptions;
 use pmc_analysis::analysis::diff::{DiffRequest, DiffSides, WAIT_KEYS};
@@ -157,6 +156,32 @@ impl SampleArguments {
     fn event_of(&self, profile: &Profile) -> Result<usize> {
         let events = profile.events.iter().map(|event| (event.name.as_str(), event.total.samples));
         event(self.event.as_deref(), events)
+    }
+}
+
+/// What distinguishes rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum RowKey {
+    Command,
+    Module,
+    Function,
+    Line,
+    Tid,
+    Cpu,
+}
+
+impl RowKey {
+    /// Returns pmc's sort key.
+    fn sort_key(self) -> SortKey {
+        match self {
+            Self::Command => SortKey::Comm,
+            Self::Module => SortKey::Dso,
+            Self::Function => SortKey::Symbol,
+            Self::Line => SortKey::SrcLine,
+            Self::Tid => SortKey::Tid,
+            Self::Cpu => SortKey::Cpu,
+        }
     }
 }
 

@@ -11,7 +11,6 @@ use serde_json::{Map, Value as Json, json};
 use super::recordings::{DiffArguments, HotArguments, SourceArguments, TimelineArguments, TreeArguments};
 use super::runs::{RecordArguments, StatCompareArguments};
 
-use pmc_analysis::profile::sampled::SortKey;
 use pmc_sys::error::{Error, Result};
 use pmc_text::text::{clean, nearest};
 use pmc_view::agent::LEAST_BYTES;
@@ -96,32 +95,6 @@ pub(super) struct ToolRow {
 
 const fn parameter(name: &'static str, kind: ParameterKind, about: &'static str) -> ToolParameter {
     ToolParameter { name, kind, about }
-}
-
-/// What distinguishes rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum RowKey {
-    Command,
-    Module,
-    Function,
-    Line,
-    Tid,
-    Cpu,
-}
-
-impl RowKey {
-    /// Returns pmc's sort key.
-    pub(super) fn sort_key(self) -> SortKey {
-        match self {
-            Self::Command => SortKey::Comm,
-            Self::Module => SortKey::Dso,
-            Self::Function => SortKey::Symbol,
-            Self::Line => SortKey::SrcLine,
-            Self::Tid => SortKey::Tid,
-            Self::Cpu => SortKey::Cpu,
-        }
-    }
 }
 
 const KEY_NAMES: &[&str] = &["command", "module", "function", "line", "tid", "cpu"];

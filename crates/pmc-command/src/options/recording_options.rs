@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args};
 
-use crate::record::RecordDisplay;
 use crate::values::{self, one_of};
 use pmc_recording::recording::control::ControlChannel;
 use pmc_recording::recording::file::finished_files::names_file;
@@ -15,6 +14,18 @@ use pmc_recording::recording::plan::{BuildIdChoice, FilePlan, RecordRequest, Rot
 use pmc_recording::recording::ring_size::RingSize;
 use pmc_sys::error::{Error, Result};
 use pmc_text::text::clean;
+
+/// What `pmc record` prints about a recording.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RecordDisplay {
+    /// Whether to omit the status line.
+    pub quiet: bool,
+    /// Whether to print perf's lines about the files if stderr is not a terminal, for scripts that search for
+    /// these lines.
+    pub perf_summary: bool,
+    /// Whether to print a JSON summary.
+    pub json: bool,
+}
 
 /// How to handle records, no matter which process opened the events.
 #[derive(Debug, Args)]

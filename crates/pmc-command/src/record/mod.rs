@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use serde_json::Value as Json;
 
 use self::status::RecordStatusLine;
+pub use crate::options::recording_options::RecordDisplay;
 use crate::warning::CommandWarning;
 use pmc_recording::recording::counting::{CountPlan, Observer};
 use pmc_recording::recording::plan::RecordRequest;
@@ -22,18 +23,6 @@ use pmc_sys::sys::standard_output;
 use pmc_text::terminal::Stream;
 use pmc_text::text::as_json;
 use pmc_text::units;
-
-/// What `pmc record` prints about a recording.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct RecordDisplay {
-    /// Whether to omit the status line.
-    pub quiet: bool,
-    /// Whether to print perf's lines about the files if stderr is not a terminal, for scripts that search for
-    /// these lines.
-    pub perf_summary: bool,
-    /// Whether to print a JSON summary.
-    pub json: bool,
-}
 
 /// Makes a recording, and prints its summary. `counted` contains the events to count during the recording,
 /// and the observer of the counts. Returns the exit status.

@@ -33,8 +33,18 @@ pub struct RecordCursor<'r> {
     at: usize,
 }
 
+impl Reader {
+    /// Starts to read all records one by one, in file order, with their times and samples.
+    ///
+    /// # Errors
+    /// Fails if reading the file fails. A truncated end becomes a note in the [`RecordingIndex`].
+    pub fn records(&self) -> Result<RecordCursor<'_>, PerfdataError> {
+        Ok(RecordCursor::new(self, self.scan(|_| {})?))
+    }
+}
+
 impl<'r> RecordCursor<'r> {
-    pub(super) fn new(reader: &'r Reader, index: RecordingIndex) -> Self {
+    fn new(reader: &'r Reader, index: RecordingIndex) -> Self {
         Self { reader, index, next: 0, buffer: Buffer::default(), at: 0 }
     }
 

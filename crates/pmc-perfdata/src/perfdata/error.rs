@@ -327,8 +327,7 @@ impl std::fmt::Display for RecordingNote {
             Self::Aux { bytes } => {
                 write!(
                     f,
-                    "skipped {} of AUX data (hardware trace): pmc does not decode it, but perf script \
-                     --itrace does",
+                    "skipped {} of AUX data (hardware trace): pmc does not decode it, but perf script does",
                     units::bytes(*bytes)
                 )
             }

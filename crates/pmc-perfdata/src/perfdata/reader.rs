@@ -10,7 +10,6 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::cursor::RecordCursor;
 use super::error::{PerfdataError, RecordingNote};
 use super::event::RecordedEvent;
 use super::expand;
@@ -492,14 +491,6 @@ impl Reader {
         let found = std::mem::replace(&mut index.notes, self.notes.clone());
         found.into_iter().for_each(|note| note.join(&mut index.notes));
         Ok(index)
-    }
-
-    /// Starts to read all records one by one, in file order, with their times and samples.
-    ///
-    /// # Errors
-    /// Fails if reading the file fails. A truncated end becomes a note in the [`RecordingIndex`].
-    pub fn records(&self) -> Result<RecordCursor<'_>, PerfdataError> {
-        Ok(RecordCursor::new(self, self.scan(|_| {})?))
     }
 
     /// Reads a chunk of the [`RecordingIndex`] into the buffer. Several threads may read chunks in parallel,

@@ -38,6 +38,7 @@ pub mod plan;
 pub mod record;
 mod relay;
 pub mod reservation;
+mod ring_limit;
 pub mod ring_size;
 pub mod runtime;
 pub mod sources;

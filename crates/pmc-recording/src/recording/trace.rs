@@ -12,8 +12,8 @@
 
 use crate::recording::open::Groups;
 use crate::recording::plan::{MeasurementScope, SamplePlan, TracePlan};
+use crate::recording::ring_limit::may_lock_any;
 use crate::recording::ring_size::RingSize;
-use crate::recording::ring_size::may_lock_any;
 use pmc_events::counter::request::{CounterFlags, OpenRequest};
 use pmc_events::counter::rings::{AuxOptions, Rings};
 use pmc_events::counter::target::TargetSlot;

@@ -14,7 +14,6 @@
 //! ```
 
 pub mod archive;
-pub mod build_id;
 pub mod build_id_cache;
 pub mod code;
 mod collect;
@@ -37,11 +36,11 @@ mod sources;
 pub(crate) mod symbolizer;
 pub(crate) mod tables;
 
+pub use crate::build_id::{self, BuildId};
 pub use archive::{
     ArchiveError, ConvertedStacks, ImportedCode, ImportedFrame, ImportedSymbols, OriginalFacts,
     SymbolArchive, rename as rename_archive,
 };
-pub use build_id::BuildId;
 pub use build_id_cache::{BuildIdCache, CacheEntry};
 pub use code::{LONGEST_INSTRUCTION, disassemble};
 pub use collect::{ArchiveContent, ArchiveRequest};

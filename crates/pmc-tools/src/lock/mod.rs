@@ -10,6 +10,7 @@
 mod contention;
 mod options;
 mod recording;
+mod target_options;
 mod tracepoints;
 mod user;
 

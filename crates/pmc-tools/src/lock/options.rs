@@ -1,22 +1,18 @@
 //! Options of `pmc lock`, and the request that they become.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::{ArgAction, Args, Subcommand};
 
 use super::contention::{ContentionField, ContentionRequest, ContentionRows, LockFilter, LockTypes};
+use super::target_options::LockTargetOptions;
 use super::user::UserLockRequest;
 use super::{LockRequest, LockView, recording};
 use pmc_command::input;
 use pmc_command::options::symbol_files::SymbolFiles;
-use pmc_command::sampling_options::ProcessSelector;
-use pmc_command::values::{self, Limit};
-use pmc_recording::recording::ring_size::RingSize;
+use pmc_command::values::Limit;
 use pmc_symbols::symbol::SymbolOptions;
 use pmc_sys::error::{Error, Result};
-use pmc_sys::host::CpuList;
 use pmc_sys::host::Host;
 use pmc_text::terminal::Stream;
 
@@ -43,44 +39,6 @@ enum LockCommand {
     User(Box<UserLockOptions>),
     /// Show waits for kernel locks
     Contention(Box<ContentionOptions>),
-}
-
-/// The threads or CPUs to record.
-#[derive(Debug, Clone, Default, Args)]
-pub(super) struct LockTargetOptions {
-    /// Record system-wide, on all CPUs
-    #[arg(short = 'a', long)]
-    pub(super) all_cpus: bool,
-
-    /// Record these running processes, by pid or name, with all their threads
-    #[arg(
-        short = 'p',
-        long = "pid",
-        value_name = "PID|NAME,…",
-        value_delimiter = ',',
-        conflicts_with = "tids"
-    )]
-    pub(super) pids: Vec<ProcessSelector>,
-
-    /// Record these running threads
-    #[arg(long = "tid", value_name = "TID,…", value_delimiter = ',', value_parser = values::thread_id)]
-    pub(super) tids: Vec<u32>,
-
-    /// Record system-wide on these CPUs, such as 0-3,8
-    #[arg(short = 'C', long = "cpu", value_name = "CPUS")]
-    pub(super) cpus: Option<CpuList>,
-
-    /// Stop recording after this time, in milliseconds or with a unit (10s, 2m)
-    #[arg(long, visible_alias = "timeout", value_name = "TIME", value_parser = values::timeout)]
-    pub(super) duration: Option<Duration>,
-
-    /// Size of each ring buffer: pages, or bytes with B, K, M or G (a power of two)
-    #[arg(short = 'm', long, value_name = "SIZE")]
-    pub(super) mmap_pages: Option<RingSize>,
-
-    /// Command to run, with its arguments
-    #[arg(trailing_var_arg = true, value_name = "COMMAND", value_hint = clap::ValueHint::CommandWithArguments)]
-    pub(super) command: Vec<OsString>,
 }
 
 /// Sources of symbols, and settings of the recording that is made first.
@@ -345,15 +303,6 @@ impl UserLockOptions {
             recording = Some(recording::of_programs(targets, self.output, host)?);
         }
         Ok(LockRequest { recording, watched, quiet, view: Some(LockView::User(Box::new(view))) })
-    }
-}
-
-impl LockTargetOptions {
-    /// Whether the options select targets to record, so that no existing recording is read.
-    fn are_given(&self) -> bool {
-        self.all_cpus
-            || self.cpus.is_some()
-            || !(self.pids.is_empty() && self.tids.is_empty() && self.command.is_empty())
     }
 }
 

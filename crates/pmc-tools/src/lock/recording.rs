@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::options::LockTargetOptions;
+use super::target_options::LockTargetOptions;
 use super::user::owner_reader::WatchedProcesses;
 use pmc_command::sampling_options::{TargetArgs, processes, scope_or_machine};
 use pmc_events::counter::request::sampling::{CallGraph, Rate};

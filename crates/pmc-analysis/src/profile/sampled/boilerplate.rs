@@ -8,8 +8,8 @@
 //! views show them.
 
 use super::Profile;
+use super::cell::RowCell;
 use super::code_owner::is_start_up;
-use super::sort::RowCell;
 use super::strings::StringTable;
 use super::tree::CallTree;
 

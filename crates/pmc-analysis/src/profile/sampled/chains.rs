@@ -14,10 +14,10 @@
 
 use rustc_hash::FxHashMap;
 
+use super::cell::RowCell;
 use super::chain_tree::{ChainLink, ChainNode, ChainTree};
-use super::code_cells::{CodeCells, NOT_WANTED};
-use super::sort::RowCell;
 use super::strings::StringTable;
+use super::table::cells::{CodeCells, NOT_WANTED};
 use super::table::{self, TableRequest, TableRow, by_sample};
 use super::table_input::TableInput;
 use super::tree::{CallNode, CallTree, MinimumCost, PathRest, StackDirection, StackPaths};

@@ -12,6 +12,7 @@
 
 pub mod boilerplate;
 pub(crate) mod callers;
+pub mod cell;
 pub mod chain_tree;
 pub mod chains;
 pub mod code;
@@ -44,6 +45,7 @@ pub mod waits;
 
 pub use crate::session::SampleValue;
 pub use crate::session::thread_time::ThreadState;
+pub use cell::RowCell;
 pub use chain_tree::{ChainNode, ChainTree};
 pub use code::{CodeKind, LocationCall, LocationCalls, NameStyle};
 pub use filter::Filter;
@@ -52,7 +54,7 @@ pub use live::{FunctionRef, LiveHeader, PENDING};
 pub use profile_quality::{ModuleQuality, ProfileQuality};
 pub use query::{Query, QueryAnswer};
 pub use share::{ShareOf, half_width};
-pub use sort::{RowCell, SortKey};
+pub use sort::SortKey;
 pub use stacks::{StackProfile, is_clock};
 pub use strings::{StringId, StringTable};
 pub use table::TableRow;

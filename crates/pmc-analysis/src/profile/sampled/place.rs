@@ -1,7 +1,7 @@
 //! Branches and data accesses: addresses in a sample other than the address of its instruction.
 
+use super::cell::RowCell;
 use super::code::{LocationCall, LocationCalls};
-use super::sort::RowCell;
 use pmc_perfdata::record::decode::BranchFlags;
 
 /// Returns the call at the location whose number is in an attribute.

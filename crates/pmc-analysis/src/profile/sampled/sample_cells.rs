@@ -1,66 +1,35 @@
 //! Cells that describe samples: threads, CPUs, times, and the values that the kernel recorded.
 //!
-//! Receives the attributes of a row and its sort keys. [`super::code_cells`] makes the cells that describe
-//! code. `place` finds the code and data at the other addresses of a sample.
+//! The functions are the values of the sort keys that are properties of samples: see the rows in `sort`.
+//! `place` finds the code and data at the other addresses of a sample.
 
+use super::cell::RowCell;
 use super::code::LocationCall;
 use super::code_owner;
 use super::place;
-use super::sort::{KeySource, RowCell, SortKey};
 use super::strings::{StringId, StringTable};
 use super::table_input::{ENDED_NAME, TableInput};
 use super::wait_site::WaitSite;
-use crate::session::intern::words;
 use crate::session::live::ENDED;
-use crate::session::samples::{RowKey, SampleAttribute};
+use crate::session::samples::SampleAttribute;
 use crate::session::thread_time::ThreadState;
 use pmc_perfdata::record::decode::{self, BranchFlags, DataSource};
 use pmc_perfdata::record::{RecordWords, WaitPartner};
 
-/// Returns the cells of all keys that describe samples, in the order of the keys.
-pub(super) fn sample_cells(
-    input: &TableInput<'_>,
-    keys: &[SortKey],
-    key: &RowKey,
-    texts: &mut StringTable,
-) -> Vec<RowCell> {
-    let attributes = match input.attribute_kinds.is_empty() {
-        true => None,
-        false => Some(words(input.attributes.get(key.attributes).1)),
-    };
-    let mut sample = SampleCells { input, comm: key.comm, attributes, texts };
-    keys.iter().filter_map(|key| sample.cell(*key)).collect()
-}
-
 /// A sample, or samples with the same attributes.
 pub(super) struct SampleCells<'a> {
-    input: &'a TableInput<'a>,
-    comm: u32,
-    attributes: Option<RecordWords<'a>>,
-    texts: &'a mut StringTable,
+    pub(super) input: &'a TableInput<'a>,
+    pub(super) comm: u32,
+    pub(super) attributes: Option<RecordWords<'a>>,
+    pub(super) texts: &'a mut StringTable,
 }
 
 /// Returns a key's value. Also receives the value of the key's attribute; `None` if it was not kept.
 pub(super) type SampleValueOf = fn(&mut SampleCells<'_>, Option<u64>) -> RowCell;
 
 impl<'a> SampleCells<'a> {
-    /// Returns the key's value; `None` if the key describes code.
-    fn cell(&mut self, key: SortKey) -> Option<RowCell> {
-        if let SortKey::TraceField(field) = key {
-            return Some(self.trace_field(field));
-        }
-        match key.source() {
-            KeySource::Name(value) => Some(value(self, None)),
-            KeySource::Sample(attribute, value) => {
-                let word = self.word(attribute);
-                Some(value(self, word))
-            }
-            KeySource::Code(_) | KeySource::BranchTarget(_) => None,
-        }
-    }
-
     /// Returns the value of an attribute; `None` if it was not kept.
-    fn word(&self, wanted: SampleAttribute) -> Option<u64> {
+    pub(super) fn word(&self, wanted: SampleAttribute) -> Option<u64> {
         let is_wanted = |kind: &SampleAttribute| match wanted {
             SampleAttribute::Time(_) => matches!(kind, SampleAttribute::Time(_)),
             wanted => *kind == wanted,
@@ -86,7 +55,7 @@ impl<'a> SampleCells<'a> {
         known(source).map_or(RowCell::Unknown, |source| self.text(text(DataSource(source))))
     }
 
-    fn trace_field(&mut self, field: u8) -> RowCell {
+    pub(super) fn trace_field(&mut self, field: u8) -> RowCell {
         let payload = self.word(SampleAttribute::Payload).unwrap_or(u64::MAX);
         match self.input.words.payload_field(payload, usize::from(field)) {
             // Sort numbers numerically.

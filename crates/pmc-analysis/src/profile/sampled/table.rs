@@ -7,22 +7,24 @@
 //!     total:  leaf 7, f 7 (once, regardless of the recursion depth), main 7
 //! ```
 
+pub(super) mod cells;
+
 use std::cmp::Ordering;
 use std::hash::BuildHasher;
 
 use hashbrown::HashTable;
 use rustc_hash::FxHashMap;
 
+use super::cell::RowCell;
 use super::chain_tree::ChainTree;
 use super::code::LocationCall;
-use super::code_cells::{CodeCells, NOT_WANTED};
-use super::sample_cells::sample_cells;
 use super::share::ShareOf;
-use super::sort::{RowCell, SortKey};
+use super::sort::SortKey;
 use super::strings::StringTable;
 use super::table_input::TableInput;
 use crate::session::SampleValue;
 use crate::session::intern::HashKeys;
+use cells::{CodeCells, NOT_WANTED, sample_cells};
 use pmc_sys::abi::CpuMode;
 
 /// A row.

@@ -64,7 +64,7 @@ impl FromStr for Policy {
 
     fn from_str(word: &str) -> Result<Self, UserError> {
         Self::NAMED.iter().find(|(name, _)| *name == word).map(|(_, policy)| *policy).ok_or_else(|| {
-            UserError::usage(format!("--reserve: `{word}`: expected auto, check, require, yield or off"))
+            UserError::usage(format!("unknown policy `{word}`: expected auto, check, require, yield or off"))
         })
     }
 }

@@ -1,8 +1,8 @@
 //! Build-ids: identifiers of a file's content, written by the linker and stored by the kernel and in
 //! recordings.
 //!
-//! Takes note sections or hexadecimal text; returns a small value. [`elf`](super::files::elf) finds the
-//! notes in a file.
+//! Takes note sections or hexadecimal text; returns a small value. [`elf`](crate::symbol::files::elf) finds
+//! the notes in a file.
 
 use std::fmt;
 
