@@ -8,6 +8,8 @@
 mod dependencies;
 mod examples;
 mod heritage;
+#[path = "../kit/unit.rs"]
+mod kit;
 mod links;
 mod loops;
 mod modules;
