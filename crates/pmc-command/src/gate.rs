@@ -29,9 +29,6 @@ pub fn unusable_if_failed(has_condition: bool, result: Result<Exit>) -> Result<E
 }
 
 /// Writes GitHub's workflow commands, if the CI system is GitHub.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn write_annotations(
     out: &mut dyn Write,
     verdict: &ComparisonVerdict,

@@ -8,9 +8,6 @@ use pmc_text::text::clean;
 use pmc_text::units::thousands;
 
 /// Writes the comment lines that precede the output of `report` or `script`.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn write(out: &mut dyn Write, recording: &RecordingHeader) -> io::Result<()> {
     writeln!(out, "# ========")?;
     for (label, value) in &recording.facts {
@@ -58,9 +55,6 @@ pub enum EventDetail {
 }
 
 /// Writes the events, one per line, in perf's format.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn events(out: &mut dyn Write, recording: &RecordingHeader, form: EventDetail) -> io::Result<()> {
     if form == EventDetail::Groups {
         return groups(out, recording);
@@ -100,9 +94,6 @@ fn groups(out: &mut dyn Write, recording: &RecordingHeader) -> io::Result<()> {
 }
 
 /// Writes one build-id per line, followed by the file name if there is one.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn build_ids(out: &mut dyn Write, rows: &[(String, String)]) -> io::Result<()> {
     for (id, name) in rows {
         writeln!(out, "{}", format!("{id} {}", clean(name)).trim_end())?;
@@ -111,9 +102,6 @@ pub fn build_ids(out: &mut dyn Write, rows: &[(String, String)]) -> io::Result<(
 }
 
 /// Writes all metadata for a human reader.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn everything(out: &mut dyn Write, recording: &RecordingHeader) -> io::Result<()> {
     let facts = recording.facts.iter();
     let facts = facts.map(|(label, value)| vec![clean(label).into_owned(), clean(value).into_owned()]);

@@ -24,9 +24,6 @@ use pmc_text::units::{bytes, counted, thousands};
 const COLUMNS: usize = 80;
 
 /// Writes the whole output of `pmc info`.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn write(out: &mut dyn Write, machine: &MachineReport) -> io::Result<()> {
     system(out, machine)?;
     counters(out, machine)?;
@@ -39,9 +36,6 @@ pub fn write(out: &mut dyn Write, machine: &MachineReport) -> io::Result<()> {
 
 /// Writes a table of the hardware counters, whether each generic event works, and the processes that use
 /// counters.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn write_counters(out: &mut dyn Write, machine: &MachineReport) -> io::Result<()> {
     let number = |number: Option<u32>| number.map_or_else(|| "?".to_owned(), |number| number.to_string());
     let mut rows = Vec::new();

@@ -10,9 +10,6 @@ use pmc_text::table::{self, left, right};
 use pmc_text::text::clean;
 
 /// Writes the number and share of the records of each kind.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn stats(out: &mut dyn Write, kinds: &[(String, u64)], unknown: u64) -> io::Result<()> {
     let all: u64 = kinds.iter().map(|(_, count)| count).sum::<u64>() + unknown;
     writeln!(out, "\nAggregated stats:")?;
@@ -26,9 +23,6 @@ pub fn stats(out: &mut dyn Write, kinds: &[(String, u64)], unknown: u64) -> io::
 
 /// Writes the addresses of kernel symbols in the format of `perf kallsyms`, in the order of `names`. For
 /// symbols in modules, also writes the address relative to the module's start.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn kernel_symbols(out: &mut dyn Write, names: &[String], found: &[KernelSymbol]) -> io::Result<()> {
     for name in names {
         let mut own = found.iter().filter(|symbol| symbol.name == *name).peekable();
@@ -52,9 +46,6 @@ pub fn kernel_symbols(out: &mut dyn Write, names: &[String], found: &[KernelSymb
 }
 
 /// Writes the kernel and its modules with their build-ids, in the format of `perf buildid-list -m`.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn kernel_maps(out: &mut dyn Write, maps: &[KernelMap]) -> io::Result<()> {
     maps.iter().try_for_each(|KernelMap { id, name, start, end }| {
         let id = id.map_or(String::new(), |id| id.to_string());
@@ -63,9 +54,6 @@ pub fn kernel_maps(out: &mut dyn Write, maps: &[KernelMap]) -> io::Result<()> {
 }
 
 /// Writes the tasks as a tree, each below its parent, with their mappings.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn tasks(out: &mut dyn Write, tasks: &[RecordedTask]) -> io::Result<()> {
     writeln!(out, "# {:>8} {:>8} {:>8}  comm", "pid", "tid", "ppid")?;
     let known: BTreeSet<i32> = tasks.iter().map(|task| task.tid).collect();
@@ -118,9 +106,6 @@ fn one(out: &mut dyn Write, task: &RecordedTask, depth: usize) -> io::Result<()>
 }
 
 /// Writes each thread's counts at exit: one row per thread, one column per event.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn counts(out: &mut dyn Write, counts: &[FinalCount]) -> io::Result<()> {
     if counts.is_empty() {
         return writeln!(out, "\nThe recording has no thread counts (pmc record -s).");

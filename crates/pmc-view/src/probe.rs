@@ -54,9 +54,6 @@ impl NameFilter {
 }
 
 /// Writes a probe as a row of a list.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn row(out: &mut dyn Write, probe: &ProbeRow) -> io::Result<()> {
     let file = probe.file.as_ref().map(|file| format!(" in {file}")).unwrap_or_default();
     let with = match probe.arguments.is_empty() {
@@ -68,9 +65,6 @@ pub fn row(out: &mut dyn Write, probe: &ProbeRow) -> io::Result<()> {
 }
 
 /// Writes the new probes, and explains how to use them.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn added(out: &mut dyn Write, probes: &[ProbeRow]) -> io::Result<()> {
     let Some(last) = probes.last() else { return Ok(()) };
     writeln!(out, "Added new event{}:", if probes.len() == 1 { "" } else { "s" })?;
@@ -94,9 +88,6 @@ pub fn source_position(place: &SourcePlace, returns: bool) -> String {
 
 /// Writes source lines, and numbers the lines that can be probed. If the user asked for a function, lines are
 /// counted from its declaration.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn lines(
     out: &mut dyn Write,
     function: Option<&str>,
@@ -132,9 +123,6 @@ pub fn lines(
 }
 
 /// Writes the variables available at each place. `typed` is the place that the user asked for.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn variables(out: &mut dyn Write, typed: &str, places: &[PlaceVariables]) -> io::Result<()> {
     writeln!(out, "Available variables at {}", clean(typed))?;
     for PlaceVariables { place, variables } in places {
@@ -150,9 +138,6 @@ pub fn variables(out: &mut dyn Write, typed: &str, places: &[PlaceVariables]) ->
 }
 
 /// Writes names or definitions, one per line.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn each<T: Display>(out: &mut dyn Write, all: &[T]) -> io::Result<()> {
     all.iter().try_for_each(|one| writeln!(out, "{}", clean(&one.to_string())))
 }

@@ -20,9 +20,6 @@ const VERSION: u32 = 1;
 
 /// Writes one interval as a JSON object on a single line. The object contains the sample rate and losses, and
 /// each event's rows in the format of `report --json`. docs/top.md explains the fields.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn write_json(
     out: &mut dyn Write,
     head: &LiveHeader,
@@ -45,9 +42,6 @@ pub fn write_json(
 }
 
 /// Writes one interval as text.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn write(
     out: &mut dyn Write,
     head: &LiveHeader,

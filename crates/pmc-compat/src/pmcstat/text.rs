@@ -359,9 +359,6 @@ impl CounterTable {
 
     /// Writes a line. Before it, writes a header if the previous header has scrolled off the terminal, which
     /// has `screen` lines. Shows `-` instead of 0 if the counter did not run.
-    ///
-    /// # Errors
-    /// Fails if writing to `out` fails.
     pub(super) fn write(
         &mut self,
         out: &mut dyn Write,

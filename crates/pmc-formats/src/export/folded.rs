@@ -20,9 +20,6 @@ use pmc_analysis::session::thread_time::ThreadState;
 use pmc_text::text::{DisplayName, clean, without_version};
 
 /// Writes an event's stacks with their periods.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn write(out: &mut dyn Write, stacks: &StackProfile<'_>, event: usize) -> io::Result<()> {
     each(stacks, event, FoldedMarks::None, &mut |path, period| writeln!(out, "{path} {period}"))
 }

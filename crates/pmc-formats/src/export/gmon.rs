@@ -108,9 +108,6 @@ pub fn files(stacks: &StackProfile<'_>, addresses: &dyn LinkAddresses) -> Vec<Gm
 
 impl GmonFile {
     /// Writes the file.
-    ///
-    /// # Errors
-    /// Fails if writing to `out` fails.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         out.write_all(b"gmon")?;
         out.write_all(&1u32.to_ne_bytes())?;

@@ -17,9 +17,6 @@ use pmc_analysis::profile::script::{AddressFunction, AddressFunctions};
 const VERSION: u32 = 1;
 
 /// Writes the document. docs/trace.md explains the fields.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub(super) fn write_json(
     out: &mut dyn Write,
     summary: &CallSummary,
@@ -67,17 +64,11 @@ fn calls(thread: &ThreadCalls, layout: &SummaryLayout) -> (Vec<Value>, usize) {
 }
 
 /// Writes the number of calls that `--limit` cut off.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub(super) fn write_omitted_json(out: &mut dyn Write, calls: u64) -> io::Result<()> {
     writeln!(out, "{}", json!({"omitted": {"calls": calls}}))
 }
 
 /// Writes a call as a JSON object on one line. docs/trace.md explains the fields.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub(super) fn write_call_json(
     out: &mut dyn Write,
     call: &TracedCall,

@@ -92,9 +92,6 @@ pub struct AnnotateFacts {
 }
 
 /// Writes all listings in the format of `layout`.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn write(
     out: &mut dyn Write,
     listings: &[Listing],

@@ -44,9 +44,6 @@ pub struct CompareAnswer<'a> {
 
 impl CompareAnswer<'_> {
     /// Writes the answer as text.
-    ///
-    /// # Errors
-    /// Fails if writing to `out` fails.
     pub fn text(&self, out: &mut dyn Write) -> io::Result<()> {
         gate::headline_text(out, self.verdict, self.layout.width)?;
         versus::table(out, self.counts, self.style)?;
@@ -61,9 +58,6 @@ impl CompareAnswer<'_> {
     }
 
     /// Writes one JSON document, which contains those of `stat --vs` and `diff --vs`.
-    ///
-    /// # Errors
-    /// Fails if writing to `out` fails.
     pub fn json(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "{{\n\"version\": {VERSION},\n\"counts\":")?;
         versus::json(out, self.counts, None)?;
@@ -80,9 +74,6 @@ impl CompareAnswer<'_> {
     }
 
     /// Writes a page, which loads nothing.
-    ///
-    /// # Errors
-    /// Fails if writing to `out` fails.
     pub fn page(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut result = Vec::new();
         self.result(&mut result)?;

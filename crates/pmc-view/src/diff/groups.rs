@@ -28,9 +28,6 @@ use pmc_text::text::{as_json, clean};
 use pmc_text::units::{duration, thousands_f64};
 
 /// Writes the comparison as text, or as JSON if the layout requests it.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn write(
     out: &mut dyn Write,
     diff: &Diff,
@@ -61,9 +58,6 @@ pub fn write(
 }
 
 /// Writes the rows that differ between two commands, A and B.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn write_changed(
     out: &mut dyn Write,
     diff: &Diff,
@@ -231,9 +225,6 @@ fn cost(groups: &GroupComparison, event: &GroupEvent, change: &GroupChange, side
 }
 
 /// Writes the comparison as one JSON document, with the verdict if it is not part of another document.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn json(
     out: &mut dyn Write,
     diff: &Diff,

@@ -53,9 +53,6 @@ pub struct DiffOutput {
 }
 
 /// Writes the comparison in the format of `layout`.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn write(out: &mut dyn Write, comparison: &Diff, layout: &DiffLayout) -> io::Result<()> {
     match &layout.form {
         ReportFormat::Text => text::write(out, comparison, layout),

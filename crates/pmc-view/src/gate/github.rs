@@ -17,9 +17,6 @@ const MOST_ROWS: usize = 50;
 
 /// Writes the workflow commands. `workspace` is the directory of the repository; annotations refer to files
 /// in it.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn annotations(
     out: &mut dyn Write,
     verdict: &ComparisonVerdict,

@@ -11,9 +11,6 @@ use pmc_analysis::profile::gate::{ComparisonVerdict, GateReport, GateRow};
 use pmc_text::text::{clean, xml_escaped};
 
 /// Writes the report.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn junit(out: &mut dyn Write, verdict: &ComparisonVerdict, report: &GateReport) -> io::Result<()> {
     let (failures, errors) = (failing(report).count(), usize::from(!report.reasons.is_empty()));
     let skipped = report.rows.iter().filter(|row| is_skipped(row)).count();

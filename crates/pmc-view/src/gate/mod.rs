@@ -44,9 +44,6 @@ impl CiFormat {
 }
 
 /// Writes the headline as text, wrapped to `width` columns.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn headline_text(
     out: &mut dyn Write,
     verdict: &ComparisonVerdict,
@@ -57,9 +54,6 @@ pub fn headline_text(
 }
 
 /// Writes the answer of `--fail-if` as text, wrapped to `width` columns.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn text(out: &mut dyn Write, report: &GateReport, width: Option<usize>) -> io::Result<()> {
     let out = &mut Remarks::new(out, width, false);
     let word = report.verdict.word();

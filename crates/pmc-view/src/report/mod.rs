@@ -361,9 +361,6 @@ impl ReportLayout {
 }
 
 /// Writes the whole report.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn write(out: &mut dyn Write, profile: &Profile, layout: &ReportLayout) -> io::Result<()> {
     match &layout.form {
         ReportFormat::Text => text::write(out, profile, layout),
@@ -374,25 +371,16 @@ pub fn write(out: &mut dyn Write, profile: &Profile, layout: &ReportLayout) -> i
 }
 
 /// Writes the tables and trees of the text, without the data quality.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn write_tables(out: &mut dyn Write, profile: &Profile, layout: &ReportLayout) -> io::Result<()> {
     text::tables(out, profile, layout)
 }
 
 /// Writes everything that is known about data quality: the trust line and all remarks.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn write_trust(out: &mut dyn Write, profile: &Profile) -> io::Result<()> {
     text::trust(out, profile, &ReportLayout { trust: TrustDetail::Full, ..ReportLayout::default() })
 }
 
 /// Writes the list of events with their rows, in the format of the JSON document.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn write_events_json(out: &mut dyn Write, profile: &Profile, layout: &ReportLayout) -> io::Result<()> {
     json::events(out, profile, layout)
 }

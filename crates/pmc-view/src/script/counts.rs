@@ -32,18 +32,12 @@ pub struct CountLine<'a> {
 }
 
 /// Writes the title line.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn titles(out: &mut dyn Write) -> io::Result<()> {
     let titles = ["CPU", "THREAD", "VAL", "ENA", "RUN", "TIME", "EVENT"];
     writeln!(out, "{}", table::line(&COLUMNS, titles))
 }
 
 /// Writes a line.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn line(out: &mut dyn Write, line: &CountLine<'_>) -> io::Result<()> {
     let CountLine { count, at_ns, event, .. } = line;
     let place = [line.cpu, line.tid].map(|number| number.map_or(-1, i64::from).to_string());
@@ -53,9 +47,6 @@ pub fn line(out: &mut dyn Write, line: &CountLine<'_>) -> io::Result<()> {
 }
 
 /// Writes a line as a JSON object.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn json(out: &mut dyn Write, line: &CountLine<'_>) -> io::Result<()> {
     let CountLine { cpu, tid, count, at_ns, event } = line;
     let object = serde_json::json!({

@@ -26,9 +26,6 @@ use pmc_text::text::clean;
 const WIDE: usize = 16;
 
 /// Writes a record.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn record(out: &mut dyn Write, dumped: &DumpedRecord<'_>) -> io::Result<()> {
     let DumpedRecord { raw, offset, .. } = dumped;
     let size = raw.bytes.len();
@@ -75,9 +72,6 @@ pub fn record(out: &mut dyn Write, dumped: &DumpedRecord<'_>) -> io::Result<()> 
 }
 
 /// Reports the offset at which the records end prematurely.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn torn(out: &mut dyn Write, offset: u64, file: &str, words: &str) -> io::Result<()> {
     writeln!(out, "\n{offset:#x}@{}: {words}", clean(file))
 }

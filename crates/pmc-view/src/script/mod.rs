@@ -146,9 +146,6 @@ impl<'a> ScriptWriter<'a> {
     }
 
     /// Prints one sample.
-    ///
-    /// # Errors
-    /// Fails if writing to `out` fails.
     pub fn write(&mut self, out: &mut dyn Write, entry: &ScriptEntry<'_>) -> io::Result<()> {
         if self.layout.json {
             json::sample(&mut self.out, entry, self.layout, self.places)?;
@@ -159,9 +156,6 @@ impl<'a> ScriptWriter<'a> {
     }
 
     /// Prints a record other than a sample. `entry` has the record's process and time.
-    ///
-    /// # Errors
-    /// Fails if writing to `out` fails.
     pub fn write_record(
         &mut self,
         out: &mut dyn Write,
@@ -186,18 +180,12 @@ impl<'a> ScriptWriter<'a> {
     }
 
     /// Prints a record as bytes and fields.
-    ///
-    /// # Errors
-    /// Fails if writing to `out` fails.
     pub fn write_dumped(&mut self, out: &mut dyn Write, dumped: &DumpedRecord<'_>) -> io::Result<()> {
         dump::record(&mut self.out, dumped)?;
         self.flush_full(out)
     }
 
     /// Reports the offset at which the records end prematurely.
-    ///
-    /// # Errors
-    /// Fails if writing to `out` fails.
     pub fn write_torn(
         &mut self,
         out: &mut dyn Write,
@@ -210,9 +198,6 @@ impl<'a> ScriptWriter<'a> {
     }
 
     /// Writes the buffered output.
-    ///
-    /// # Errors
-    /// Fails if writing to `out` fails.
     pub fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
         let result = out.write_all(&self.out);
         self.out.clear();

@@ -19,9 +19,6 @@ use pmc_text::text::as_json;
 use pmc_text::units::CalendarTime;
 
 /// Begins the document.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn begin(out: &mut dyn Write, facts: &ConversionInfo) -> io::Result<()> {
     let mut headers = Map::new();
     headers.insert("header-version".to_owned(), json!(1));
@@ -40,9 +37,6 @@ pub fn begin(out: &mut dyn Write, facts: &ConversionInfo) -> io::Result<()> {
 }
 
 /// Writes a sample; `shift` is added to its time.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn sample(
     out: &mut dyn Write,
     entry: &ScriptEntry<'_>,
@@ -82,9 +76,6 @@ fn call(place: &AddressFunction) -> Value {
 }
 
 /// Ends the document.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn end(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "\n]\n}}")
 }

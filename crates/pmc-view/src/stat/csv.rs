@@ -18,9 +18,6 @@ use pmc_analysis::profile::metrics::shadow::shadow;
 use pmc_text::units::PerfTime;
 
 /// Writes the counts of a run, an interval or a summary.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn write(out: &mut dyn Write, counts: &StatCounts, style: &StatStyle) -> io::Result<()> {
     if style.metric_only {
         return metrics_only(out, counts, style);
@@ -33,9 +30,6 @@ pub fn write(out: &mut dyn Write, counts: &StatCounts, style: &StatStyle) -> io:
 
 /// Writes the column titles for `--metric-only`. They appear once, before the run or the first interval.
 /// Other modes have no titles.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn titles(out: &mut dyn Write, counts: &StatCounts, style: &StatStyle) -> io::Result<()> {
     if style.metric_only { metric_titles(out, counts, style) } else { Ok(()) }
 }

@@ -38,9 +38,6 @@ struct WarningJson<'a> {
 }
 
 /// Writes the start of the document. Uses only the events of `counts`, not its rows.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn begin(out: &mut dyn Write, subject: &StatSubject, counts: &StatCounts) -> io::Result<()> {
     let events: Vec<_> = counts.events.iter().map(EventJson::from).collect();
     write!(out, "{{\"pmc\":{},\"target\":{},", as_json(&header()), as_json(&TargetJson::from(subject)))?;
@@ -54,17 +51,11 @@ pub fn begin(out: &mut dyn Write, subject: &StatSubject, counts: &StatCounts) ->
 }
 
 /// Writes an interval; `number` counts intervals from 0.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn interval(out: &mut dyn Write, counts: &StatCounts, number: usize) -> io::Result<()> {
     write!(out, "{}{}", if number == 0 { "\n" } else { ",\n" }, as_json(&part(counts)))
 }
 
 /// Writes the counts of the whole run, and the end of the document.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn end(out: &mut dyn Write, total: &StatCounts, warnings: &[Warning]) -> io::Result<()> {
     let remedy = |of: &Warning| of.advice().map(|advice| advice.to_string()).unwrap_or_default();
     let warnings: Vec<WarningJson<'_>> =
@@ -73,9 +64,6 @@ pub fn end(out: &mut dyn Write, total: &StatCounts, warnings: &[Warning]) -> io:
 }
 
 /// Writes the document of a run without intervals.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn write(
     out: &mut dyn Write,
     subject: &StatSubject,

@@ -19,9 +19,6 @@ use pmc_text::text::as_json;
 use pmc_text::units::PerfTime;
 
 /// Writes the counts of a run, an interval or a summary.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn write(out: &mut dyn Write, counts: &StatCounts, style: &StatStyle) -> io::Result<()> {
     if style.metric_only {
         return metrics_only(out, counts);

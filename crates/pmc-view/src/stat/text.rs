@@ -37,9 +37,6 @@ const VALUE: usize = 18;
 const METRIC: usize = 35;
 
 /// Writes the result of a whole run, or the summary after intervals.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn run(
     out: &mut dyn Write,
     counts: &StatCounts,
@@ -86,9 +83,6 @@ fn without_branches(counts: &StatCounts) -> StatCounts {
 }
 
 /// Writes one interval. `number` counts intervals from 0 and determines whether a headline is written.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn interval(
     out: &mut dyn Write,
     counts: &StatCounts,

@@ -27,9 +27,6 @@ use pmc_text::table::{self as columns, left, right};
 use pmc_text::text as words;
 
 /// Writes the table, with the headline in its last lines.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn text(
     out: &mut dyn Write,
     comparison: &CommandComparison,
@@ -43,9 +40,6 @@ pub fn text(
 }
 
 /// Writes the table.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn table(out: &mut dyn Write, comparison: &CommandComparison, style: &StatStyle) -> io::Result<()> {
     let out = &mut Remarks::new(out, style.width, false);
     writeln!(out)?;
@@ -167,9 +161,6 @@ fn ratio(of: &MeasurementSummary, to: &MeasurementSummary) -> String {
 }
 
 /// Writes the ratios of elapsed times that differ, and the outliers.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn remarks(out: &mut dyn Write, comparison: &CommandComparison, style: &StatStyle) -> io::Result<()> {
     let out = &mut Remarks::new(out, style.width, false);
     let Some(elapsed) = comparison.lines.first() else { return Ok(()) };
@@ -237,9 +228,6 @@ struct SideJson {
 }
 
 /// Writes the comparison as one JSON document.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub fn json(
     out: &mut dyn Write,
     comparison: &CommandComparison,

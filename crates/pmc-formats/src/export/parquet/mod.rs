@@ -86,9 +86,6 @@ impl<'a> ParquetExport<'a> {
     }
 
     /// Writes each stack of the rows once.
-    ///
-    /// # Errors
-    /// Fails if writing to `out` fails.
     pub fn write_stacks(&mut self, out: &mut dyn Write) -> io::Result<()> {
         let mut writer = StacksWriter::new(out, &self.metadata())?;
         let (mut texts, mut written) = (TextPool::default(), FxHashSet::default());
@@ -107,9 +104,6 @@ impl<'a> ParquetExport<'a> {
     }
 
     /// Writes the rows, in order of time. Call [`ParquetExport::write_stacks`] first, which computes the ids.
-    ///
-    /// # Errors
-    /// Fails if writing to `out` fails.
     pub fn write_samples(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut writer = SamplesWriter::new(out, &self.metadata())?;
         let stacks = self.stacks;

@@ -30,9 +30,6 @@ pub(in crate::trace) enum CallPart {
 }
 
 /// Writes a call, or a part of it. Times are relative to `start`.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub(in crate::trace) fn write_call(
     out: &mut dyn Write,
     call: &TracedCall,

@@ -30,9 +30,6 @@ pub(in crate::trace) struct SummaryLayout {
 }
 
 /// Writes a table for each thread, then a table for all threads together.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub(in crate::trace) fn write_threads(
     out: &mut dyn Write,
     summary: &CallSummary,
@@ -111,9 +108,6 @@ fn errors(out: &mut dyn Write, call: &CallStatistics) -> io::Result<()> {
 }
 
 /// Writes one table for all threads, with the columns of `strace -c`.
-///
-/// # Errors
-/// Fails if writing to `out` fails.
 pub(in crate::trace) fn write_totals(
     out: &mut dyn Write,
     summary: &CallSummary,
