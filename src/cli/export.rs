@@ -244,7 +244,7 @@ impl ParquetTables {
             (self.bucket.is_some(), "--bucket"),
             (self.no_symbols, "--no-symbols"),
         ];
-        match given.iter().find(|(is_given, _)| *is_given && !format.is_pair()) {
+        match given.iter().find(|(is_given, _)| *is_given && !format.is_two_files()) {
             Some((_, option)) => Err(Error::usage(format!("{option} requires --format parquet"))),
             None => Ok(()),
         }
@@ -277,7 +277,7 @@ impl PushOptions {
             (self.service_version.is_some(), "--service-version"),
             (self.host.is_some(), "--host"),
         ];
-        let has_origin = self.push.is_some() || format == ExportFormat::Otlp || format.is_pair();
+        let has_origin = self.push.is_some() || format == ExportFormat::Otlp || format.is_two_files();
         match given.iter().find(|(is_given, _)| *is_given && !has_origin) {
             Some((_, option)) => {
                 Err(Error::usage(format!("{option} requires --push, or the format otlp or parquet")))

@@ -118,7 +118,7 @@ fn screen_of(request: &ReportRequest, input: &Path) -> ScreenPlan {
 fn profile(request: &ReportRequest, session: Arc<Session>) -> Result<(Profile, Vec<MissingDataReason>)> {
     let mut samples = request.analysis();
     samples.resolve(&session.reader)?;
-    let query = samples.question(&request.query(), &session.reader);
+    let query = samples.full_query(&request.query(), &session.reader);
     let depth = request.depth.unwrap_or(samples.depth(&session.reader));
     let mut analysis = Analysis::load(session, &samples, &Bars)?;
     let mut named = analysis.name(depth, StringTable::default(), &Bars);

@@ -131,7 +131,7 @@ fn print(text: &str) -> Result<()> {
 fn reserve(typed: Settings) -> Result<Exit> {
     let path = typed.file.unwrap_or_else(|| LockFile::default_path(&Host::live()));
     match typed.command.split_first() {
-        Some((command, arguments)) => beside(command, arguments, &path),
+        Some((command, arguments)) => reserve_while(command, arguments, &path),
         None => {
             if typed.background {
                 match background::fork().map_err(|error| failed("fork", &error))? {
@@ -146,7 +146,7 @@ fn reserve(typed: Settings) -> Result<Exit> {
 
 /// Executes the command in this process, while a child holds the lock and exits with the command. The command
 /// cannot detect whether the lock is held.
-fn beside(command: &OsStr, arguments: &[OsString], path: &Path) -> Result<Exit> {
+fn reserve_while(command: &OsStr, arguments: &[OsString], path: &Path) -> Result<Exit> {
     let parent = std::process::id();
     match background::fork().map_err(|error| failed("fork", &error))? {
         BackgroundSide::Parent => {

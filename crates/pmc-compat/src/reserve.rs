@@ -89,7 +89,7 @@ pub fn run(args: ReserveArgs) -> Result<Exit> {
         }
         let signals = launch::signals(&[signal::QUIT, signal::USR1, signal::USR2])?;
         let _prepared = reserve(&path, args.json)?;
-        return beside(&args.command, &signals);
+        return reserve_while(&args.command, &signals);
     }
     signal::restore_default(&signal::NEVER_IGNORED);
     let catching = |error| Error::io("catching signals", error);
@@ -141,7 +141,7 @@ fn reserve(path: &Path, json: bool) -> Result<PreparedReservation> {
 }
 
 /// Runs the command until it exits.
-fn beside(command: &[OsString], signals: &Signals) -> Result<Exit> {
+fn reserve_while(command: &[OsString], signals: &Signals) -> Result<Exit> {
     // If pmc received a terminating signal while it waited for the agent, it does not start the command.
     while let Some(caught) = signals.next() {
         if signal::ENDING.contains(&caught.signal) {

@@ -42,20 +42,20 @@ pub(super) fn run(request: &ExportRequest) -> Result<Exit> {
     let push = request.push.as_ref().map(PushClient);
     let headers = push.as_ref().map(PushClient::headers).transpose()?.unwrap_or_default();
     let LoadedRecording { mut analysis, mut named, query } = LoadedRecording::new(request, &request.input)?;
-    if request.format.is_table() || request.format.is_whole() {
+    if request.format.is_table() || request.format.has_code() {
         analysis.assess(&mut named, true);
     }
     if request.format.is_folder() {
         return folder(request, &analysis, &named, &query);
     }
-    if request.format.is_pair() {
+    if request.format.is_two_files() {
         return tables(request, &analysis, &named, &query);
     }
     let answer = match request.format.is_table() {
         true => named.answer(&query).profile,
         false => named.quality(),
     };
-    let code = if request.format.is_whole() { analysis.annotate(&request.code(), &Bars).ok() } else { None };
+    let code = if request.format.has_code() { analysis.annotate(&request.code(), &Bars).ok() } else { None };
     let listings = code.map(|code| code.listings).unwrap_or_default();
     let to = to(request);
     let (title, layout) = (request.title(), request.layout());
@@ -103,7 +103,7 @@ pub(super) fn check(request: &ExportRequest) -> Result<()> {
         return Err(Error::usage("the gmon format writes to a directory, not to standard output")
             .try_option(AdvisedOption::ExportFolder, "{option} DIR"));
     }
-    if format.is_pair() && is_standard(output) {
+    if format.is_two_files() && is_standard(output) {
         return Err(Error::usage("the parquet format writes two files, not to standard output").try_option(
             AdvisedOption::ExportFile,
             "{option} OUT, for OUT.samples.parquet and OUT.stacks.parquet",
@@ -275,7 +275,7 @@ impl LoadedRecording {
             let error = header::advise(Error::new(what), &session.reader, "pmc record", formats);
             Err(error.try_this("another format: pmc export -o FILE.pb.gz"))
         };
-        if request.format.is_pair() && !session.has_time {
+        if request.format.is_two_files() && !session.has_time {
             let what = "the samples have no times, so they cannot be put into a table of a fleet";
             return lacks(what, header::FORMATS_WITH_TIMES);
         }
@@ -284,7 +284,7 @@ impl LoadedRecording {
         }
         // Without timestamps, all samples would seem to be simultaneous.
         samples.apart.retain(|one| session.has_time || !matches!(one, SampleAttribute::Time(_)));
-        let question = samples.question(&request.query(), &session.reader);
+        let question = samples.full_query(&request.query(), &session.reader);
         let mut query = Query { event: request.event(&session.reader)?, ..question };
         let depth = request.depth().unwrap_or(samples.depth(&session.reader));
         let mut analysis = Analysis::load(session, &samples, &Bars)?;

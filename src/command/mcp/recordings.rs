@@ -199,7 +199,7 @@ fn keys(by: &[RowKey]) -> Vec<SortKey> {
 /// Reads and symbolizes the samples.
 fn load(session: Arc<Session>, mut request: AnalysisRequest, query: &Query) -> Result<RecordingWithNames> {
     request.resolve(&session.reader)?;
-    let query = request.question(query, &session.reader);
+    let query = request.full_query(query, &session.reader);
     let depth = request.depth(&session.reader);
     let mut analysis = Analysis::load(session, &request, &())?;
     let mut named = analysis.name(depth, StringTable::default(), &());

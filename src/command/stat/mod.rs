@@ -394,7 +394,7 @@ impl StatSession<'_> {
         }
         let counts = match (tables.len(), tables.pop()) {
             (1, Some((_, counts))) => counts,
-            (_, last) => repeats::beside(tables.into_iter().chain(last).collect()),
+            (_, last) => repeats::join_tables(tables.into_iter().chain(last).collect()),
         };
         Ok(RunOutcome { counts, exit: ended.0, over: ended.1, sets })
     }

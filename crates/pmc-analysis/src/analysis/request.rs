@@ -251,7 +251,7 @@ impl AnalysisRequest {
 
     /// Returns the query with this request's sort keys. Without call chains, the query has no inclusive
     /// costs, tree or call chains under rows.
-    pub fn question(&self, query: &Query, reader: &Reader) -> Query {
+    pub fn full_query(&self, query: &Query, reader: &Reader) -> Query {
         let has_chains = self.has_chains(reader);
         let mut keys = self.keys.clone();
         if self.waiting_keys.is_some() && !query.states_apart {

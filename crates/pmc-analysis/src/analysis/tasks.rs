@@ -40,7 +40,7 @@ pub fn tasks(session: &Session, with_maps: bool) -> Vec<RecordedTask> {
 
 fn mappings(session: &Session, pid: i32) -> Vec<RecordedMapping> {
     let epoch = session.history.data_epoch(pid, Timestamp::MAX);
-    if epoch == Epoch::NOBODY {
+    if epoch == Epoch::UNKNOWN_PROCESS {
         return Vec::new();
     }
     let modules = session.history.modules();

@@ -51,7 +51,7 @@ pub fn join(runs: Vec<StatCounts>) -> StatCounts {
 
 /// Joins tables of different events into one, as if all events had been counted in one run. Each table comes
 /// with the final index of each of its events. Times are averaged over the tables.
-pub fn beside(tables: Vec<(Vec<usize>, StatCounts)>) -> StatCounts {
+pub fn join_tables(tables: Vec<(Vec<usize>, StatCounts)>) -> StatCounts {
     let all: usize = tables.iter().map(|(order, _)| order.len()).sum();
     let number = tables.len().max(1) as u64;
     let mut joined = StatCounts::default();
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn passes_are_merged_in_requested_order() {
-        let joined = beside(vec![(vec![1], table("b", 2, 100)), (vec![0], table("a", 1, 100))]);
+        let joined = join_tables(vec![(vec![1], table("b", 2, 100)), (vec![0], table("a", 1, 100))]);
         let names: Vec<_> = joined.events.iter().map(|e| e.name.as_str()).collect();
         assert_eq!(names, ["a", "b"]);
         assert_eq!(joined.rows[0].values[0].number(), Some(1.0));

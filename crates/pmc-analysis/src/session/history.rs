@@ -35,7 +35,7 @@ impl Epoch {
     /// The kernel's address space, which all processes share.
     pub(crate) const KERNEL: Self = Self(0);
     /// The epoch of unknown processes.
-    pub(crate) const NOBODY: Self = Self(1);
+    pub(crate) const UNKNOWN_PROCESS: Self = Self(1);
 }
 
 /// A thread's name, identified by number.
@@ -370,7 +370,7 @@ impl History {
         let old = std::mem::take(&mut self.epochs);
         self.epochs = old[..2].to_vec();
         let mut moved: FxHashMap<Epoch, Epoch> =
-            [Epoch::KERNEL, Epoch::NOBODY].into_iter().map(|epoch| (epoch, epoch)).collect();
+            [Epoch::KERNEL, Epoch::UNKNOWN_PROCESS].into_iter().map(|epoch| (epoch, epoch)).collect();
         let of_data = self.data.iter_mut().flat_map(|data| data.values_mut());
         for epochs in self.processes.values_mut().chain(of_data) {
             past(epochs, before);
@@ -412,7 +412,7 @@ impl History {
 
     /// Returns the epoch of a process at a timestamp.
     pub fn epoch(&self, pid: i32, timestamp: Timestamp) -> Epoch {
-        self.processes.get(&pid).and_then(|epochs| at(epochs, timestamp)).unwrap_or(Epoch::NOBODY)
+        self.processes.get(&pid).and_then(|epochs| at(epochs, timestamp)).unwrap_or(Epoch::UNKNOWN_PROCESS)
     }
 
     /// Returns the epoch of a process's data, which is its code epoch if the recording has no data mappings.

@@ -76,7 +76,7 @@ impl ScreenPlan {
 
     /// Returns the first query for a recording. The request must be resolved first.
     fn first(&self, reader: &Reader) -> Query {
-        let question = self.request.question(&self.query, reader);
+        let question = self.request.full_query(&self.query, reader);
         // Keep only the direction of the tree, because the screen requests a tree when it shows one.
         let tree = self.query.tree.filter(|_| !self.request.counts_branches());
         let row_limit = self.layout.row_limit / 100.0;

@@ -65,7 +65,7 @@ impl EventChange {
     }
 
     /// The control command for this change, for example `period EVENT 1000`.
-    pub fn as_order(self, event: Option<&str>) -> String {
+    pub fn as_command(self, event: Option<&str>) -> String {
         let (word, number) = match self {
             Self::Period(number) | Self::ClockPeriod(number) => ("period", number.to_string()),
             Self::Frequency(hertz) => ("freq", hertz.to_string()),

@@ -176,7 +176,7 @@ impl ExportFormat {
 
     /// Whether the export shows code and data quality. If so, [`ExportContents::answer`] must include the
     /// data quality, and [`ExportContents::listings`] must include the functions to show.
-    pub fn is_whole(self) -> bool {
+    pub fn has_code(self) -> bool {
         self == Self::Html
     }
 
@@ -186,7 +186,7 @@ impl ExportFormat {
     }
 
     /// Whether the export consists of two tables in two files, made by [`parquet::ParquetExport`].
-    pub fn is_pair(self) -> bool {
+    pub fn is_two_files(self) -> bool {
         self == Self::Parquet
     }
 

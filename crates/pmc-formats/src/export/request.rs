@@ -152,7 +152,7 @@ impl ExportRequest {
 
     /// Returns the level of detail for names; `None` if it depends on the recording.
     pub fn depth(&self) -> Option<Depth> {
-        self.depth.or(self.format.is_pair().then_some(Depth::Inlines))
+        self.depth.or(self.format.is_two_files().then_some(Depth::Inlines))
     }
 
     /// Returns the title of the export.

@@ -1,8 +1,8 @@
 //! `--control fd:CTL[,ACK]` and `fifo:CTL[,ACK]`: while pmc counts or records, another process can send it
-//! commands. They are called orders here.
+//! commands.
 //!
-//! Receives bytes; returns [`ControlCommand`]s. Answers each order with a line on ACK: `ack` (as in perf) if
-//! the order was carried out, otherwise `refused:` and the reason.
+//! Receives bytes; returns [`ControlCommand`]s. Answers each command with a line on ACK: `ack` (as in perf)
+//! if the command was carried out, otherwise `refused:` and the reason.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -16,7 +16,7 @@ use pmc_events::counter::change::EventChange;
 use pmc_sys::error::{Error, Exit, Result, say};
 use pmc_sys::sys::descriptor;
 
-/// An order from the other process.
+/// A command from the other process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ControlCommand {
     /// Switch on the event with this name, or all events.
@@ -39,7 +39,7 @@ pub enum ControlCommand {
 }
 
 impl ControlCommand {
-    /// Parses an order in perf's syntax; `None` if the line is not a command.
+    /// Parses a command in perf's syntax; `None` if the line is not a command.
     fn parse(line: &str) -> Option<Self> {
         let (word, rest) = line.split_once(' ').map_or((line, ""), |(word, rest)| (word, rest.trim()));
         let named = |name: &str| Some(name.to_owned()).filter(|name| !name.is_empty());
@@ -57,7 +57,7 @@ impl ControlCommand {
             ("period", _) => change(EventChange::Period)?,
             ("freq", _) => change(EventChange::Frequency)?,
             ("move", _) => {
-                change(EventChange::Address).filter(|order| !matches!(order, Self::Change(None, _)))?
+                change(EventChange::Address).filter(|command| !matches!(command, Self::Change(None, _)))?
             }
             ("stop", "") => Self::Stop,
             ("ping", "") => Self::Ping,
@@ -72,30 +72,30 @@ impl ControlCommand {
 /// The control channel.
 #[derive(Debug)]
 pub struct Control {
-    orders: std::fs::File,
+    commands: std::fs::File,
     acknowledge: Option<std::fs::File>,
-    lines: OrderLines,
+    lines: CommandLines,
     /// Whether the writer has closed its end of the channel.
     closed: bool,
 }
 
-/// Maximum length of an order in bytes.
+/// Maximum length of a command in bytes.
 const LONGEST_ORDER: usize = 256;
-/// Maximum number of bytes to read before carrying out the orders in them. A process that never stops writing
-/// must not keep pmc from measuring.
+/// Maximum number of bytes to read before carrying out the commands in them. A process that never stops
+/// writing must not keep pmc from measuring.
 const MAX_BYTES_PER_READ: usize = 64 << 10;
 
-/// Splits the bytes of the channel into orders.
+/// Splits the bytes of the channel into commands.
 #[derive(Debug, Default)]
-pub struct OrderLines {
-    /// The start of an order whose end has not arrived yet.
+pub struct CommandLines {
+    /// The start of a command whose end has not arrived yet.
     pending: Vec<u8>,
     /// Whether `pending` has exceeded [`LONGEST_ORDER`], so that the rest of its line is skipped.
     is_too_long: bool,
 }
 
-impl OrderLines {
-    /// Adds bytes, and passes each order that is now complete to `take`: the command, or else the line that
+impl CommandLines {
+    /// Adds bytes, and passes each command that is now complete to `take`: the command, or else the line that
     /// is not a command. Lines that are too long are not commands.
     pub fn add(&mut self, bytes: &[u8], mut take: impl FnMut(Result<ControlCommand, String>)) {
         for part in bytes.split_inclusive(|&byte| byte == b'\n' || byte == 0) {
@@ -109,7 +109,7 @@ impl OrderLines {
             }
             let text = String::from_utf8_lossy(&self.pending).trim().to_owned();
             match ControlCommand::parse(&text).filter(|_| !self.is_too_long) {
-                Some(order) => take(Ok(order)),
+                Some(command) => take(Ok(command)),
                 None if text.is_empty() && !self.is_too_long => {}
                 None => take(Err(text)),
             }
@@ -122,8 +122,8 @@ impl OrderLines {
 /// The two ends of a control channel, as typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ControlChannel {
-    /// Where orders arrive.
-    orders: ControlEnd,
+    /// Where commands arrive.
+    commands: ControlEnd,
     /// Where pmc answers.
     answers: Option<ControlEnd>,
 }
@@ -147,13 +147,13 @@ impl FromStr for ControlChannel {
                 .try_this("mkfifo ctl ack && pmc … --control fifo:ctl,ack …")
         };
         let (kind, ends) = text.split_once(':').ok_or_else(wrong)?;
-        let (orders, answers) = ends.split_once(',').map_or((ends, None), |(o, a)| (o, Some(a)));
+        let (commands, answers) = ends.split_once(',').map_or((ends, None), |(o, a)| (o, Some(a)));
         let end = |end: &str| match kind {
             "fd" => end.parse().map(ControlEnd::Descriptor).map_err(|_| wrong()),
             "fifo" => Ok(ControlEnd::Fifo(end.into())),
             _ => Err(wrong()),
         };
-        Ok(Self { orders: end(orders)?, answers: answers.map(end).transpose()? })
+        Ok(Self { commands: end(commands)?, answers: answers.map(end).transpose()? })
     }
 }
 
@@ -182,26 +182,26 @@ impl Control {
     /// Fails if the FIFO or descriptor cannot be opened.
     pub fn open(channel: &ControlChannel) -> Result<Self> {
         let control = Self {
-            orders: channel.orders.open()?,
+            commands: channel.commands.open()?,
             acknowledge: channel.answers.as_ref().map(ControlEnd::open).transpose()?,
-            lines: OrderLines::default(),
+            lines: CommandLines::default(),
             closed: false,
         };
-        descriptor::set_nonblocking(&control.orders).map_err(|e| Error::io("--control", e))?;
+        descriptor::set_nonblocking(&control.commands).map_err(|e| Error::io("--control", e))?;
         Ok(control)
     }
 
-    /// Returns the orders received so far, oldest first. Warns about unknown words and skips them.
-    pub(crate) fn orders(&mut self) -> Result<Vec<ControlCommand>> {
+    /// Returns the commands received so far, oldest first. Warns about unknown words and skips them.
+    pub(crate) fn commands(&mut self) -> Result<Vec<ControlCommand>> {
         let mut buffer = [0u8; 8 << 10];
-        let (mut orders, mut read) = (Vec::new(), 0);
+        let (mut commands, mut read) = (Vec::new(), 0);
         while !self.closed && read < MAX_BYTES_PER_READ {
-            match self.orders.read(&mut buffer) {
+            match self.commands.read(&mut buffer) {
                 Ok(0) => self.closed = true,
                 Ok(got) => {
                     read += got;
-                    self.lines.add(&buffer[..got], |order| match order {
-                        Ok(order) => orders.push(order),
+                    self.lines.add(&buffer[..got], |command| match command {
+                        Ok(command) => commands.push(command),
                         Err(word) => say::warn(RecordingWarning::UnknownOrder { word }),
                     });
                 }
@@ -210,15 +210,15 @@ impl Control {
                 Err(error) => return Err(Error::io("reading --control", error)),
             }
         }
-        Ok(orders)
+        Ok(commands)
     }
 
-    /// Acknowledges that the order was carried out.
+    /// Acknowledges that the command was carried out.
     pub(crate) fn acknowledge(&mut self) {
         self.answer("ack");
     }
 
-    /// Answers that the order was refused, and why.
+    /// Answers that the command was refused, and why.
     pub(crate) fn refuse(&mut self, why: &str) {
         self.answer(&format!("refused: {why}"));
     }
@@ -231,7 +231,7 @@ impl Control {
 
     /// Returns the descriptor to poll; `None` once the writer has closed the channel.
     pub(crate) fn readable(&self) -> Option<BorrowedFd<'_>> {
-        (!self.closed).then(|| self.orders.as_fd())
+        (!self.closed).then(|| self.commands.as_fd())
     }
 }
 
@@ -239,17 +239,17 @@ impl Control {
 mod tests {
     use super::*;
 
-    fn taken(lines: &mut OrderLines, bytes: &[u8]) -> Vec<std::result::Result<ControlCommand, String>> {
+    fn taken(lines: &mut CommandLines, bytes: &[u8]) -> Vec<std::result::Result<ControlCommand, String>> {
         let mut all = Vec::new();
-        lines.add(bytes, |order| all.push(order));
+        lines.add(bytes, |command| all.push(command));
         all
     }
 
     #[test]
     fn orders_end_at_a_newline_or_zero_wherever_reads_end() {
         let text = b"stop\nenable a b \0\n\n  ping\r\nmove x 0x10\nmove 1\nperiod 0\nevlist -F\n";
-        let whole = taken(&mut OrderLines::default(), text);
-        let (mut lines, mut parts) = (OrderLines::default(), Vec::new());
+        let whole = taken(&mut CommandLines::default(), text);
+        let (mut lines, mut parts) = (CommandLines::default(), Vec::new());
         text.iter().for_each(|byte| parts.extend(taken(&mut lines, &[*byte])));
         assert_eq!(whole, parts);
         assert_eq!(
@@ -266,13 +266,13 @@ mod tests {
         );
     }
 
-    /// The end of a line that is too long once counted as an order.
+    /// The end of a line that is too long once counted as a command.
     #[test]
     fn no_part_of_a_long_line_is_an_order() {
         for filler in [" ", "x "] {
             for length in [LONGEST_ORDER - 4, LONGEST_ORDER, LONGEST_ORDER + 1, 5 * LONGEST_ORDER] {
                 let long = filler.repeat(length) + "stop\nping\n";
-                let mut lines = OrderLines::default();
+                let mut lines = CommandLines::default();
                 let mut all = Vec::new();
                 long.as_bytes().chunks(LONGEST_ORDER).for_each(|part| all.extend(taken(&mut lines, part)));
                 assert!(matches!(&all[..], [.., Ok(ControlCommand::Ping)]), "{all:?}");
@@ -290,11 +290,11 @@ mod tests {
         writer.write_all("ping\n".repeat(100_000).as_bytes()).expect("it has room");
         let text = format!("fd:{}", std::os::fd::AsRawFd::as_raw_fd(&reader));
         let mut control = Control::open(&text.parse().expect("a channel")).expect("an open channel");
-        let first = control.orders().expect("orders").len();
+        let first = control.commands().expect("commands").len();
         assert!(first <= MAX_BYTES_PER_READ.div_ceil(5) + (8 << 10), "{first}");
         let mut all = first;
         while all < 100_000 {
-            all += control.orders().expect("orders").len();
+            all += control.commands().expect("commands").len();
         }
         assert_eq!(all, 100_000);
     }

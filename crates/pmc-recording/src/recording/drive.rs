@@ -217,7 +217,7 @@ impl Measurement {
         let start = self.start;
         let mut delay_until = match run_schedule.delay {
             Delay::Ns(ns) => Some(start + ns),
-            Delay::None | Delay::UntilOrder => None,
+            Delay::None | Delay::UntilCommand => None,
         };
         let mut switches = run_schedule.switches.iter().map(|ns| start + ns).peekable();
         let mut turns_on = false;
@@ -231,7 +231,7 @@ impl Measurement {
         let mut next_tick = ticks.then_some(start + TICK_NS);
         // A control channel that is a file or /dev/null cannot be polled, so read its orders now.
         if let Some(control) = control.as_deref_mut() {
-            self.obey(handler, control)?;
+            self.run_commands(handler, control)?;
         }
         while !self.ending.over() {
             let deadlines = [handler.due(), delay_until, switches.peek().copied(), timeout_at, next_tick];
@@ -253,7 +253,7 @@ impl Measurement {
                 }
             }
             if let Some(control) = control.as_deref_mut() {
-                self.obey(handler, control)?;
+                self.run_commands(handler, control)?;
             }
             self.now = monotonic_ns();
             if delay_until.take_if(|at| self.now >= *at).is_some() {
@@ -324,11 +324,11 @@ impl Measurement {
         Ok(())
     }
 
-    /// Carries out the orders from the control channel, and answers each order afterwards.
-    fn obey(&mut self, handler: &mut impl MeasurementHandler, control: &mut Control) -> Result<()> {
-        for order in control.orders()? {
+    /// Carries out the commands from the control channel, and answers each command afterwards.
+    fn run_commands(&mut self, handler: &mut impl MeasurementHandler, control: &mut Control) -> Result<()> {
+        for command in control.commands()? {
             let mut refused = None;
-            match order {
+            match command {
                 ControlCommand::Enable(name) | ControlCommand::Disable(name)
                     if !is_there(handler, name.as_deref()) =>
                 {
@@ -342,7 +342,7 @@ impl Measurement {
                         true => handler.change(change, name, is_on),
                         false => Err(NO_SUCH_EVENT.to_owned()),
                     };
-                    refused = changed.err().map(|why| (change.as_order(name), why));
+                    refused = changed.err().map(|why| (change.as_command(name), why));
                 }
                 ControlCommand::Snapshot => handler.snapshot(),
                 ControlCommand::Stop => self.ending.stopped = true,
@@ -351,9 +351,9 @@ impl Measurement {
             }
             match refused {
                 None => control.acknowledge(),
-                Some((order, why)) => {
+                Some((command, why)) => {
                     control.refuse(&why);
-                    say::warn(RecordingWarning::OrderRefused { order, why });
+                    say::warn(RecordingWarning::CommandRefused { command, why });
                 }
             }
         }

@@ -38,7 +38,7 @@ pub fn reason(
                 "a smaller -D",
             );
         }
-        Delay::UntilOrder if run.readings.iter().all(|reading| reading.count.value == 0) => {
+        Delay::UntilCommand if run.readings.iter().all(|reading| reading.count.value == 0) => {
             let why =
                 "-D -1 waits for the command `enable`, which did not arrive, or no event occurred after it";
             return because(why.to_owned(), "send the command enable to the --control channel");

@@ -90,7 +90,7 @@ pub enum Delay {
     /// After a delay of this many nanoseconds.
     Ns(u64),
     /// When an order arrives through the control channel.
-    UntilOrder,
+    UntilCommand,
 }
 
 impl FromStr for Delay {
@@ -99,7 +99,7 @@ impl FromStr for Delay {
     /// Parses a time, or -1.
     fn from_str(text: &str) -> Result<Self> {
         match (text, parse_duration(text, Some(MS))) {
-            ("-1", _) => Ok(Self::UntilOrder),
+            ("-1", _) => Ok(Self::UntilCommand),
             (_, Some(0)) => Ok(Self::None),
             (_, Some(ns)) => Ok(Self::Ns(ns)),
             (_, None) => Err(Error::usage("not a time").try_this(
@@ -116,7 +116,7 @@ impl Delay {
     /// Fails if there is none.
     pub fn check_control(self, has_control: bool) -> Result<()> {
         match self {
-            Self::UntilOrder if !has_control => {
+            Self::UntilCommand if !has_control => {
                 Err(Error::usage("-D -1 requires --control").try_this("add --control fifo:PATH"))
             }
             _ => Ok(()),

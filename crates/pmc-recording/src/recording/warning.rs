@@ -9,7 +9,7 @@ use pmc_text::units::duration;
 #[allow(missing_docs, reason = "each text is self-explanatory")]
 pub enum RecordingWarning {
     UnknownOrder { word: String },
-    OrderRefused { order: String, why: String },
+    CommandRefused { command: String, why: String },
     NotHandedOver { why: String },
     HeldEventGone { event: String, why: String },
     CountersLeftAlone,
@@ -55,7 +55,7 @@ impl From<RecordingWarning> for Warning {
                 "commands are enable [EVENT], disable [EVENT], period [EVENT] N, freq [EVENT] HZ, move \
                  EVENT ADDRESS, evlist [-F], ping, snapshot, stop",
             ),
-            OrderRefused { order, why } => Self::new(format!("--control: `{order}`: {why}")),
+            CommandRefused { command, why } => Self::new(format!("--control: `{command}`: {why}")),
             NotHandedOver { why } => Self::new(format!("cannot hand over the events (SIGUSR1): {why}")),
             HeldEventGone { event, why } => {
                 Self::loss(format!("pmc no longer records {event}, and its last records are missing: {why}"))

@@ -274,7 +274,7 @@ impl ScreenState {
         match self.pane {
             Pane::Flame => {
                 let boxes = self.boxes();
-                let next = self.flame_box(&boxes).and_then(|at| flame::beside(&boxes, &at, right));
+                let next = self.flame_box(&boxes).and_then(|at| flame::neighbour(&boxes, &at, right));
                 if let Some(next) = next {
                     self.flame_to(next);
                 }

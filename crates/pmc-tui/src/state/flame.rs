@@ -96,7 +96,7 @@ pub fn boxes(
 }
 
 /// Returns the nearest box to the right or left on the same line.
-pub fn beside(boxes: &[FlameBox], from: &FlameBox, right: bool) -> Option<u32> {
+pub fn neighbour(boxes: &[FlameBox], from: &FlameBox, right: bool) -> Option<u32> {
     let line = boxes.iter().filter(|b| b.depth == from.depth);
     let found = if right {
         line.filter(|b| b.x > from.x).min_by_key(|b| b.x)

@@ -120,7 +120,7 @@ fn table(out: &mut Remarks<'_>, diff: &Diff, event: &DiffEvent, layout: &DiffLay
         let left = thousands((all.len() - shown.len()) as u64);
         writeln!(out, "  … and {left} more rows (--limit 0 shows all)")?;
     }
-    claims(out, diff, event, "rows")
+    write_findings(out, diff, event, "rows")
 }
 
 /// A table whose rows consist of numbers followed by sort keys.
@@ -229,7 +229,7 @@ impl DiffTable<'_> {
 }
 
 /// Writes the number of rows that differ by more than noise, or why waits are not judged.
-fn claims(out: &mut Remarks<'_>, diff: &Diff, event: &DiffEvent, what: &str) -> io::Result<()> {
+fn write_findings(out: &mut Remarks<'_>, diff: &Diff, event: &DiffEvent, what: &str) -> io::Result<()> {
     if event.source() == CostSource::Census {
         return writeln!(
             out,

@@ -443,7 +443,9 @@ impl Live {
             }
             drop(lives);
             if is_burdened {
-                liveness.forget(before, |pid| self.history.get().epoch(pid, Timestamp::MAX) != Epoch::NOBODY);
+                liveness.forget(before, |pid| {
+                    self.history.get().epoch(pid, Timestamp::MAX) != Epoch::UNKNOWN_PROCESS
+                });
             }
             self.liveness = liveness;
         }

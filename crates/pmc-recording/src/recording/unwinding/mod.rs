@@ -199,7 +199,7 @@ impl UnwindWorker {
             let mut unwinder = RoundUnwinder::new(of_worker, lost, most, joins, is_hurried, off_cpu);
             unwinder.defers = defers;
             while let Ok(order) = taken.recv() {
-                if let Some(done) = unwinder.obey(order)
+                if let Some(done) = unwinder.handle(order)
                     && told.send(done).is_err()
                 {
                     return;

@@ -153,7 +153,7 @@ impl RoundUnwinder {
         }
     }
 
-    pub(crate) fn obey(&mut self, order: WorkerMessage) -> Option<UnwoundRound> {
+    pub(crate) fn handle(&mut self, order: WorkerMessage) -> Option<UnwoundRound> {
         match order {
             WorkerMessage::Known(records) => {
                 Records::new(&records).for_each(|record| self.running.note(&record));
@@ -557,7 +557,7 @@ mod tests {
         };
         let bytes = [generated(1, 0x1_0000), called(2), generated(3, 0x5_0000), called(4)].concat();
         let done = unwinder(false)
-            .obey(WorkerMessage::End(UnwindRound { bytes, ..UnwindRound::default() }, 0))
+            .handle(WorkerMessage::End(UnwindRound { bytes, ..UnwindRound::default() }, 0))
             .unwrap();
         let plain = StrippedFields::new(false, false).attr(&attr()).unwrap();
         let layouts = Layouts::new([(&plain, &[ID][..])]);
@@ -590,7 +590,7 @@ mod tests {
         };
         let bytes = [comm(1, b"one"), sample(2, ABI_64), switch(3, misc::SWITCH_OUT), switch(9, 0)].concat();
         let done =
-            unwinder.obey(WorkerMessage::End(UnwindRound { bytes, ..UnwindRound::default() }, 10)).unwrap();
+            unwinder.handle(WorkerMessage::End(UnwindRound { bytes, ..UnwindRound::default() }, 10)).unwrap();
         let waits: Vec<Vec<u64>> = Records::new(&done.records)
             .filter(|raw| raw.kind == kind::SAMPLE)
             .map(|raw| {
@@ -629,14 +629,15 @@ mod tests {
         let first = [sample(30, ABI_64), comm(10, b"a")].concat();
         let second = Some(first.len());
         let bytes = [first, comm(20, b"b"), sample(40, ABI_64), comm(35, b"c")].concat();
-        let done = unwinder.obey(WorkerMessage::Round(UnwindRound { bytes, second, settled: None })).unwrap();
+        let done =
+            unwinder.handle(WorkerMessage::Round(UnwindRound { bytes, second, settled: None })).unwrap();
         assert_eq!(shown(&done), ["a", "b", "S"]);
         let done = unwinder
-            .obey(WorkerMessage::Round(UnwindRound { bytes: comm(38, b"d"), ..UnwindRound::default() }))
+            .handle(WorkerMessage::Round(UnwindRound { bytes: comm(38, b"d"), ..UnwindRound::default() }))
             .unwrap();
         assert_eq!(shown(&done), ["c", "d", "S"]);
         let done = unwinder
-            .obey(WorkerMessage::End(
+            .handle(WorkerMessage::End(
                 UnwindRound { bytes: comm(50, b"e"), second: Some(0), settled: None },
                 0,
             ))
@@ -652,7 +653,7 @@ mod tests {
             let round = UnwindRound { bytes: sample(1, abi), ..UnwindRound::default() };
             // The kernel sets the ABI to 0 for a sample without registers, and writes no register words.
             let round = if abi == 0 { UnwindRound { bytes: kernel_thread(), ..round } } else { round };
-            let done = unwinder(hurry).obey(WorkerMessage::End(round, 0)).unwrap();
+            let done = unwinder(hurry).handle(WorkerMessage::End(round, 0)).unwrap();
             let kept = KeptCopies { samples: (want == "T").into(), compat: (abi == 3).into() };
             assert_eq!((shown(&done), done.kept), (vec![want.to_owned()], kept), "{abi}");
         }

@@ -4,7 +4,7 @@
 
 use std::io::{self, Write};
 
-use super::{DiffTable, DiffTableRow, claims, numbers, titles, word};
+use super::{DiffTable, DiffTableRow, numbers, titles, word, write_findings};
 use crate::diff::{DiffLayout, is_noise, wanted};
 use crate::remarks::Remarks;
 use pmc_analysis::profile::diff::{Diff, DiffEvent, DiffRow};
@@ -49,7 +49,7 @@ pub(super) fn write(
             frames(out.out, diff, event, line, layout)?;
         }
     }
-    claims(out, diff, event, "streams")
+    write_findings(out, diff, event, "streams")
 }
 
 /// Writes a call chain, one frame per line, innermost first.
