@@ -9,15 +9,15 @@ use std::sync::OnceLock;
 use pmc::config::{self, Config};
 use pmc_formats::export::push::reply::read_reply;
 use pmc_formats::export::push::said;
-use pmc_view::openmetrics;
 use pmc_persist::holder::hold;
 use pmc_recording::persistent::PersistentEntry;
 use pmc_recording::persistent::client::ask;
 use pmc_recording::persistent::directory::RunDirectory;
 use pmc_recording::persistent::message::HolderRequest;
-use pmc_recording::recording::control::OrderLines;
+use pmc_recording::recording::control::CommandLines;
 use pmc_recording::recording::file::snapshot;
 use pmc_sys::host::Host;
+use pmc_view::openmetrics;
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::retry_on_intr;
 use rustix::net::sockopt::Timeout;
@@ -118,7 +118,7 @@ fn check_change(before: &[(String, String)], after: &[(String, String)], key: &s
 /// Bytes of a control FIFO, which mean the same however they are split.
 pub fn orders(data: &[u8]) {
     let read = |size: usize| {
-        let (mut lines, mut all) = (OrderLines::default(), Vec::new());
+        let (mut lines, mut all) = (CommandLines::default(), Vec::new());
         data.chunks(size).for_each(|part| lines.add(part, |order| all.push(order)));
         all
     };
