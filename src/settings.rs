@@ -20,11 +20,11 @@ struct Setting {
     key: &'static str,
     /// The commands to which it applies. `sched record` is `record`.
     commands: &'static [&'static str],
-    /// The option that it stands for.
+    /// The option that sets the same.
     option: SettingOption,
 }
 
-/// The option that a setting stands for, by the kind of its value.
+/// The option that sets the same as a setting, by the kind of the setting's value.
 enum SettingOption {
     /// This option, if the setting is on.
     IfOn(&'static str),
@@ -124,7 +124,7 @@ pub(crate) fn build_id_folder(config: &Config) -> Option<PathBuf> {
 }
 
 impl Setting {
-    /// Returns the option that the setting stands for, if it is set.
+    /// Returns the option that sets the same, if the setting is set.
     fn word(&self, config: &Config) -> Result<Option<OsString>> {
         let key = self.key;
         let is_percentage = |text: &str| {
@@ -143,12 +143,9 @@ impl Setting {
                 let value = config.get(key).filter(|value| words.contains(value));
                 Ok(value.map(|value| option(name, value)))
             }
-            Percentage(name) => {
-                let word = config.read(key, "a percentage", |value| {
-                    is_percentage(value).then(|| option(name, value.trim_end_matches('%')))
-                })?;
-                Ok(word)
-            }
+            Percentage(name) => config.read(key, "a percentage", |value| {
+                is_percentage(value).then(|| option(name, value.trim_end_matches('%')))
+            }),
             Number(name) => valued(name, "a number", &|value| value.parse::<u32>().is_ok()),
             SettingOption::CallGraph(name) => valued(name, "auto, dwarf, fp or lbr", &is_call_graph),
             StackSize(name) => {

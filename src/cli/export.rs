@@ -4,8 +4,6 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use pmc_analysis::analysis::AnalysisRequest;
-use pmc_analysis::profile::sampled::NameStyle;
 use pmc_command::destination::is_standard;
 use pmc_command::input::input;
 use pmc_command::options::sample_filter::SampleFilter;
@@ -218,16 +216,7 @@ impl ExportSource {
         Ok(ExportRequest {
             before: self.diff,
             event: self.event,
-            samples: AnalysisRequest {
-                selection: self.stacks.selection(&self.filter),
-                max_stack: self.stacks.max_stack,
-                joins: !self.filter.no_join,
-                idle: self.filter.idle,
-                stitches: self.stacks.stitch_lbr,
-                stack_changes: self.stacks.changes(),
-                name_style: NameStyle { raw: self.stacks.no_demangle, ..NameStyle::default() },
-                ..AnalysisRequest::new(self.symbol_files.symbol_options()?)
-            },
+            samples: self.stacks.samples(&self.filter, &self.symbol_files)?,
             only: self.stacks.only(),
             depth: self.stacks.no_inline.then_some(Depth::Names),
             is_quiet: self.quiet,

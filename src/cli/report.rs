@@ -1,22 +1,24 @@
 //! Options of `pmc report`, and the request that they make.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{ArgAction, Args};
 
 use pmc_analysis::analysis::AnalysisRequest;
 use pmc_analysis::analysis::request::CostMeasure;
+use pmc_analysis::profile::sampled::SortKey;
 use pmc_analysis::profile::sampled::table::RowSelection;
 use pmc_analysis::profile::sampled::trust::TrustDetail;
-use pmc_analysis::profile::sampled::{NameStyle, SortKey};
 use pmc_command::options::sample_filter::{PERCENTAGES, SampleFilter, ShareBase};
 use pmc_command::options::screen_options::{ColourChoice, ScreenOptions};
 use pmc_command::options::settings::ReportSettings;
 use pmc_command::options::stack_options::StackOptions;
 use pmc_command::options::symbol_files::SymbolFiles;
-use pmc_command::values::{Limit, Milliseconds, ThreadNumbers, Typed, one_of};
+use pmc_command::values::{self, Limit, ThreadNumbers, Typed, one_of};
 use pmc_symbols::symbol::Depth;
 use pmc_sys::error::Result;
+use pmc_text::units::MS;
 use pmc_view::report::chain_words::ChainWord;
 use pmc_view::report::request::{HeaderChoice, ListKind, ReportRequest};
 use pmc_view::report::row_layout::{RowLayout, RowWord};
@@ -159,10 +161,11 @@ pub struct ReportArgs {
         long,
         value_name = "TIME",
         default_value = "100ms",
+        value_parser = quantum,
         help_heading = "Rows and columns",
         hide_short_help = true
     )]
-    pub(crate) time_quantum: Milliseconds,
+    pub(crate) time_quantum: Duration,
 
     /// Show times in nanoseconds
     #[arg(long, help_heading = "Output", hide_short_help = true)]
@@ -314,21 +317,15 @@ impl ReportArgs {
             input,
             samples: AnalysisRequest {
                 selection,
-                slice: self.time_quantum.0,
+                slice: self.time_quantum.as_nanos() as u64,
                 measure: match (self.branch_stack, self.mem_mode, self.no_branch_stack) {
                     (true, ..) => CostMeasure::Branches,
                     (_, true, _) => CostMeasure::Weight,
                     (_, _, true) => CostMeasure::Period,
                     _ => CostMeasure::BranchesIfRecorded,
                 },
-                max_stack: self.stacks.max_stack,
-                joins: !self.filter.no_join,
-                idle: self.filter.idle,
-                stitches: self.stacks.stitch_lbr,
-                stack_changes: self.stacks.changes(),
-                name_style: NameStyle { raw: self.stacks.no_demangle, ..NameStyle::default() },
                 raw_traces: self.raw_trace,
-                ..AnalysisRequest::new(self.symbol_files.symbol_options()?)
+                ..self.stacks.samples(&self.filter, &self.symbol_files)?
             },
             only: RowSelection { part, ..self.stacks.only() },
             rows,
@@ -437,4 +434,9 @@ impl ReportArgs {
         let given = options.into_iter().filter(|(_, value)| !value.is_empty());
         given.map(|(option, value)| format!("{option} {value}")).collect()
     }
+}
+
+/// Parses `--time-quantum`, by default in milliseconds.
+fn quantum(text: &str) -> Result<Duration> {
+    values::duration(text, MS, 1)
 }

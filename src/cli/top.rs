@@ -66,7 +66,7 @@ pub struct TopArgs {
     #[arg(long, value_name = "MODE", help_heading = "Events")]
     pub(crate) call_graph: Option<CallGraph>,
 
-    /// What -g stands for: the settings top.call-graph and call-graph.record-mode
+    /// Method that -g selects: top.call-graph or call-graph.record-mode
     #[arg(long, hide = true, value_name = "MODE")]
     pub(crate) default_call_graph: Option<CallGraph>,
 

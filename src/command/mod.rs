@@ -1,4 +1,4 @@
-//! The commands. Each converts its options into a plan, runs the plan, and passes the result to a view.
+//! The commands. Each turns its options into a request, runs it, and passes the result to a view.
 //!
 //! Each command has its own file or folder. Commands connect the layers; they do not compute or format
 //! anything themselves.

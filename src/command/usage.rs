@@ -3,7 +3,7 @@
 //! Converts a clap error to an [`Error`]. Suggests the most similar word, the pmc equivalent of a command
 //! that pmc does not have, or the subcommands that accept an option or a command to run.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
@@ -30,14 +30,17 @@ pub(super) fn with_command(
     complaint
 }
 
-/// Returns the command that these words run. `parser` has been built.
-pub(super) fn command_of<'a>(parser: &'a clap::Command, words: &[OsString]) -> &'a clap::Command {
-    let own = words.iter().skip(1).take_while(|word| *word != "--");
-    own.fold(parser, |command, word| command.find_subcommand(word).unwrap_or(command))
+/// Returns the command that these words run. The first word is the program's name. `parser` has been built.
+pub(super) fn command_of<W: AsRef<OsStr>>(
+    parser: &clap::Command,
+    words: impl IntoIterator<Item = W>,
+) -> &clap::Command {
+    let own = words.into_iter().skip(1).take_while(|word| word.as_ref() != "--");
+    own.fold(parser, |command, word| command.find_subcommand(word.as_ref()).unwrap_or(command))
 }
 
-/// Returns the error of a value's own parser, with the option as it is usually typed: by its letter, if it
-/// has one.
+/// Returns the error of a value's own parser. Names the option by its letter, or by its long name if it has
+/// no letter.
 fn of_value(complaint: &clap::Error, parser: &clap::Command) -> Option<Error> {
     let error = std::error::Error::source(complaint)?.downcast_ref::<Error>()?.clone();
     let text = |kind| match complaint.get(kind) {
@@ -46,10 +49,9 @@ fn of_value(complaint: &clap::Error, parser: &clap::Command) -> Option<Error> {
     };
     let (name, value) = (text(ContextKind::InvalidArg), text(ContextKind::InvalidValue));
     let long = name.trim_start_matches("--").split([' ', '=', '[']).next().unwrap_or_default();
-    let words = command(complaint);
-    let command =
-        words.split(' ').skip(1).fold(parser, |parser, word| parser.find_subcommand(word).unwrap_or(parser));
-    let option = command.get_arguments().find(|option| option.get_long() == Some(long));
+    let option = command_of(parser, command(complaint).split(' '))
+        .get_arguments()
+        .find(|option| option.get_long() == Some(long));
     let letter = option.and_then(clap::Arg::get_short);
     let has_equals = option.is_some_and(clap::Arg::is_require_equals_set);
     let typed = letter.map_or_else(|| format!("--{long}"), |letter| format!("-{letter}"));

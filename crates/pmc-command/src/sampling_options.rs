@@ -125,6 +125,17 @@ pub fn overridden(typed: TargetArgs<'_>) -> Option<CommandWarning> {
     Some(CommandWarning::TargetOverridden { option, by })
 }
 
+/// Checks that cgroups are recorded only on whole CPUs.
+///
+/// # Errors
+/// Fails if the scope is not a set of CPUs.
+pub fn check_cgroup_scope(scope: &MeasurementScope) -> Result<()> {
+    match scope {
+        MeasurementScope::Cpus(_) => Ok(()),
+        _ => Err(Error::usage("cgroups can only be recorded on whole CPUs").try_this("add -a, or -C CPUS")),
+    }
+}
+
 /// Whether all of these events are persistent, so that their targets were already chosen when they were added
 /// to the holder.
 pub fn are_held(events: &[String]) -> bool {

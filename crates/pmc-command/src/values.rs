@@ -116,18 +116,3 @@ impl FromStr for ThreadNumbers {
             .map_err(|_| Error::usage("not a list of thread counts").try_this("a list such as 1-2,8"))
     }
 }
-
-/// A time in nanoseconds, of which a number without a unit means milliseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Milliseconds(pub u64);
-
-impl FromStr for Milliseconds {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self, Error> {
-        parse_duration(text, Some(units::MS)).filter(|ns| *ns > 0).map(Self).ok_or_else(|| {
-            Error::usage(format!("must be a time of at least {}", units::duration(1.0)))
-                .try_this("100ms, 5s or 2m; a bare number means milliseconds")
-        })
-    }
-}

@@ -15,7 +15,7 @@ use pmc_view::report::row_layout::{RowLayout, RowWord};
 /// Defaults of a recording: the sections `record` and `call-graph`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct RecordingSettings {
-    /// What --call-graph dwarf stands for: call-graph.dump-size
+    /// Method that --call-graph dwarf selects, with the stack size of call-graph.dump-size
     #[arg(long, hide = true, value_name = "MODE")]
     pub default_dwarf: Option<CallGraph>,
 

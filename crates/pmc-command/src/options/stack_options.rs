@@ -3,9 +3,14 @@
 use clap::Args;
 
 use super::sample_filter::SampleFilter;
-use pmc_analysis::analysis::request::{MAX_STACK, NamePattern, SampleSelection, StackChanges};
+use super::symbol_files::SymbolFiles;
+use pmc_analysis::analysis::request::{
+    AnalysisRequest, MAX_STACK, NamePattern, SampleSelection, StackChanges,
+};
+use pmc_analysis::profile::sampled::NameStyle;
 use pmc_analysis::profile::sampled::table::RowSelection;
 use pmc_analysis::session::thread_time::StateWord;
+use pmc_sys::error::Result;
 
 /// Which parts of stacks to count. Without these options, whole stacks count.
 #[derive(Debug, Clone, Args)]
@@ -85,6 +90,23 @@ pub struct StackOptions {
 }
 
 impl StackOptions {
+    /// Returns the samples to analyse, and how to complete and name their stacks.
+    ///
+    /// # Errors
+    /// Fails if debuginfod is requested, but no server is configured.
+    pub fn samples(&self, filter: &SampleFilter, files: &SymbolFiles) -> Result<AnalysisRequest> {
+        Ok(AnalysisRequest {
+            selection: self.selection(filter),
+            max_stack: self.max_stack,
+            joins: !filter.no_join,
+            idle: filter.idle,
+            stitches: self.stitch_lbr,
+            stack_changes: self.changes(),
+            name_style: NameStyle { raw: self.no_demangle, ..NameStyle::default() },
+            ..AnalysisRequest::new(files.symbol_options()?)
+        })
+    }
+
     /// Returns the samples that these options and `filter` select.
     pub fn selection(&self, filter: &SampleFilter) -> SampleSelection {
         SampleSelection {

@@ -9,9 +9,9 @@ use clap::{ArgAction, Args};
 use super::RecordDisplay;
 use crate::options::recording_options::{RecordingOptions, UnwindTime};
 use crate::options::settings::RecordingSettings;
-use crate::sampling_options::tracepoint_filters;
 use crate::sampling_options::{
-    ProcessSelector, TargetArgs, WEIGHT, are_held, pfm_events, scope, scope_or_machine,
+    ProcessSelector, TargetArgs, WEIGHT, are_held, check_cgroup_scope, pfm_events, scope, scope_or_machine,
+    tracepoint_filters,
 };
 use crate::values::{self, one_of};
 use pmc_events::counter::Levels;
@@ -330,7 +330,7 @@ pub struct RecordArgs {
     #[arg(long, help_heading = "Duration", hide_short_help = true)]
     pub dry_run: bool,
 
-    /// What -g stands for: the settings record.call-graph and call-graph.record-mode
+    /// Method that -g selects: record.call-graph or call-graph.record-mode
     #[arg(long, hide = true, value_name = "MODE")]
     pub default_call_graph: Option<CallGraph>,
 
@@ -360,10 +360,8 @@ impl RecordArgs {
         }
         let waits = self.waits()?;
         let scope = self.scope(host)?;
-        if self.cgroups.is_some() && !matches!(scope, MeasurementScope::Cpus(_)) {
-            return Err(
-                Error::usage("cgroups can only be recorded on whole CPUs").try_this("add -a, or -C CPUS")
-            );
+        if self.cgroups.is_some() {
+            check_cgroup_scope(&scope)?;
         }
         if self.per_thread && matches!(scope, MeasurementScope::Cpus(_)) {
             return Err(Error::usage("--per-thread requires threads, not CPUs").try_this("-p PID or -t TID"));

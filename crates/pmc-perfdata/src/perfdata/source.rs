@@ -99,7 +99,7 @@ impl ByteSource {
         Ok(Self { content: Content::File(file), len: meta.len(), path: path.to_owned() })
     }
 
-    /// Reads bytes in memory, unpacking them if necessary. `name` stands for their path in errors.
+    /// Reads bytes in memory, unpacking them if necessary. Errors contain `name` instead of a path.
     pub(super) fn memory(bytes: Arc<[u8]>, name: &Path) -> Result<Self, PerfdataError> {
         if Packing::from_magic(bytes.get(..4).unwrap_or_default()).is_some() {
             return Self::unpack(&*bytes, TempFile::in_memory(name), name, |_| None);

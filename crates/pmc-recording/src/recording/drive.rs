@@ -174,7 +174,7 @@ pub(super) fn drive(handler: &mut impl MeasurementHandler, context: LoopContext<
         control,
         is_reserved: reserved.is_some().then_some(is_reserved),
     };
-    // The command runs: from here on, an error ends the measurement as an order does.
+    // The command runs: from here on, an error ends the measurement as a control command does.
     let ran = measurement.run(handler, &mut poller, context);
     measurement.now = monotonic_ns();
     let stopped = handler.stop(&measurement.ending);
@@ -383,7 +383,7 @@ impl Measurement {
 
 const NO_SUCH_EVENT: &str = "unknown event name: the `evlist` command lists the names";
 
-/// Whether the event that an order names exists. Always true for an order without a name.
+/// Whether the event that a control command names exists. Always true for a command without a name.
 fn is_there(handler: &impl MeasurementHandler, name: Option<&str>) -> bool {
     name.is_none_or(|name| handler.requests().iter().any(|(own, _)| *own == name))
 }

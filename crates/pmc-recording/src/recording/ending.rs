@@ -1,4 +1,4 @@
-//! The reasons why a measurement ends: the command's end, a signal, an order, or a timeout.
+//! The reasons why a measurement ends: the command's end, a signal, a control command, or a timeout.
 //!
 //! Receives these events as they happen. Decides whether the measurement is over and how the process exits.
 //! All commands that measure use this module.

@@ -78,7 +78,7 @@ impl RateOrders {
     }
 }
 
-/// The change that an order requires.
+/// The change that a control command requires.
 pub(super) struct RateChange {
     /// The event's name: all events with this name are changed.
     pub(super) name: String,
@@ -107,7 +107,7 @@ impl RateRequests {
         self.orders.try_recv().ok()
     }
 
-    /// Computes the change that an order requires.
+    /// Computes the change that a control command requires.
     ///
     /// # Errors
     /// Returns the reason why the rate cannot be changed, as text.

@@ -89,7 +89,7 @@ pub enum Delay {
     None,
     /// After a delay of this many nanoseconds.
     Ns(u64),
-    /// When an order arrives through the control channel.
+    /// When a command arrives through the control channel.
     UntilCommand,
 }
 
@@ -110,10 +110,10 @@ impl FromStr for Delay {
 }
 
 impl Delay {
-    /// Checks that there is a control channel if the measurement waits for an order.
+    /// Checks that a measurement that starts on a control command has a control channel.
     ///
     /// # Errors
-    /// Fails if there is none.
+    /// Fails if it has no control channel.
     pub fn check_control(self, has_control: bool) -> Result<()> {
         match self {
             Self::UntilCommand if !has_control => {
@@ -399,7 +399,7 @@ pub struct FilePlan {
     pub switch_exec: Option<String>,
     /// Size in bytes at which the recording ends.
     pub max_size: Option<u64>,
-    /// Whether SIGUSR2 or an order writes a snapshot of the rings.
+    /// Whether SIGUSR2 or a control command writes a snapshot of the rings.
     pub snapshots: bool,
     /// Which build-ids the recording contains.
     pub build_ids: BuildIdChoice,

@@ -38,7 +38,7 @@ pub struct Recorded {
     pub exit: Exit,
     /// Number of lost records.
     pub lost: u64,
-    /// Why there are no samples, if there are none.
+    /// If nothing was sampled: the reason.
     pub no_samples: Option<Warning>,
     /// Maximum number of bytes in a stack copy.
     pub copied_bytes: u32,

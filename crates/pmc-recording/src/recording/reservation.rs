@@ -92,9 +92,10 @@ pub(crate) trait EventSwitch {
 /// Tracks which events are on, and why events are off. Times are nanoseconds of the monotonic clock.
 #[derive(Debug, Default)]
 pub(crate) struct Activity {
-    /// Whether the events have been switched on: at the start, after the delay, or by an order.
+    /// Whether the events have been switched on: at the start, after the delay, or by a control command.
     is_on: bool,
-    /// Names of the events that an order has switched by name, and that are therefore in the opposite state.
+    /// Names of the events that a control command has switched by name, and that are therefore in the
+    /// opposite state.
     but: BTreeSet<String>,
     /// Whether any event was enabled during this interval.
     on_in_interval: bool,

@@ -161,7 +161,7 @@ pub struct Repeat {
 /// A command to compare with others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ComparedCommand {
-    /// The command as it is shown.
+    /// The command's text in tables and messages.
     pub text: String,
     /// The program and its arguments.
     pub words: Vec<OsString>,

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{ArgAction, Args};
 
@@ -10,7 +11,9 @@ use pmc_command::values::{self, Limit, one_of};
 use pmc_events::counter::request::sampling::CallGraph;
 use pmc_recording::recording::plan::DelayOrRanges;
 use pmc_recording::recording::ring_size::RingSize;
+use pmc_sys::error::Error;
 use pmc_sys::host::CpuList;
+use pmc_text::units::MS;
 
 /// The tables of `--summary`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,8 +52,8 @@ pub struct TraceOptions {
     pub(super) failure: bool,
 
     /// Show only calls that take at least this long, in milliseconds or with a unit (50us)
-    #[arg(long, value_name = "TIME", help_heading = "Calls")]
-    pub(super) min_duration: Option<String>,
+    #[arg(long, value_name = "TIME", value_parser = min_duration, help_heading = "Calls")]
+    pub(super) min_duration: Option<Duration>,
 
     /// Print only tables: one of each thread's calls, and one of all calls
     #[arg(short = 's', long, conflicts_with_all = ["with_summary", "summary_only"], help_heading = "Tables")]
@@ -165,8 +168,8 @@ pub struct TraceOptions {
     pub(super) delay: Option<DelayOrRanges>,
 
     /// Stop after this time, in milliseconds or with a unit (10s, 2m)
-    #[arg(long, value_name = "TIME", help_heading = "Duration")]
-    pub(super) timeout: Option<String>,
+    #[arg(long, value_name = "TIME", value_parser = values::timeout, help_heading = "Duration")]
+    pub(super) timeout: Option<Duration>,
 
     /// With a unit (10s), the same as --timeout; a bare number is perf's option and means --min-duration
     #[arg(long, value_name = "TIME", help_heading = "Duration", hide_short_help = true)]
@@ -196,4 +199,9 @@ pub struct TraceOptions {
     /// Command to run and trace, with its arguments
     #[arg(trailing_var_arg = true, value_name = "COMMAND", value_hint = clap::ValueHint::CommandWithArguments)]
     pub(super) command: Vec<OsString>,
+}
+
+/// Parses `--min-duration`, by default in milliseconds.
+pub(super) fn min_duration(text: &str) -> Result<Duration, Error> {
+    values::duration(text, MS, 0)
 }

@@ -4,11 +4,10 @@
 //! symbolized only when a recording is read.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use super::decoder::SyscallDecoder;
 use super::feed::CallFilter;
-use super::options::{SummaryMode, TraceOptions};
+use super::options::{SummaryMode, TraceOptions, min_duration};
 use super::selection::{CallSelection, UnknownCall};
 use super::text::SummaryLayout;
 use pmc_command::sampling_options::{self, TargetArgs};
@@ -24,7 +23,6 @@ use pmc_sys::abi::syscall::{ArgumentKind, Syscall, SyscallAbi, SyscallTable};
 use pmc_sys::error::{Error, Result, say};
 use pmc_sys::host::Host;
 use pmc_sys::sys::clock;
-use pmc_text::units::MS;
 
 /// What to trace, and what to show.
 #[derive(Debug)]
@@ -106,14 +104,7 @@ impl TraceOptions {
         let typed = &with_duration_applied(self)?;
         let filter = CallFilter {
             selection: CallSelection::parse(&typed.calls).map_err(unknown)?,
-            least_ns: typed
-                .min_duration
-                .as_deref()
-                .map(|text| {
-                    values::duration(text, MS, 0).map_err(|error| error.of_option("--min-duration ", text))
-                })
-                .transpose()?
-                .map_or(0, |least| least.as_nanos() as u64),
+            least_ns: typed.min_duration.map_or(0, |least| least.as_nanos() as u64),
             only_failed: typed.failure,
         };
         let summary = match (typed.summary || typed.with_summary, typed.summary_only) {
@@ -170,15 +161,16 @@ impl TraceOptions {
 /// Replaces `--duration` by `--timeout`, or by `--min-duration` if its value is a bare number, as in perf.
 ///
 /// # Errors
-/// Fails if both options of such a pair are given, or if a recording is to end after a time.
+/// Fails if both options of such a pair are given, if the value is not a time, or if a recording is to end
+/// after a time.
 fn with_duration_applied(mut typed: TraceOptions) -> Result<TraceOptions> {
     let Some(text) = typed.duration.take() else { return Ok(typed) };
     let is_filter = text.parse::<f64>().is_ok();
-    let (option, same) = match is_filter {
-        true => ("--min-duration", &mut typed.min_duration),
-        false => ("--timeout", &mut typed.timeout),
+    let (option, same, time) = match is_filter {
+        true => ("--min-duration", &mut typed.min_duration, min_duration(&text)),
+        false => ("--timeout", &mut typed.timeout, values::timeout(&text)),
     };
-    if same.replace(text.clone()).is_some() {
+    if same.is_some() {
         return Err(Error::usage(format!("--duration {text} cannot be used with {option}"))
             .why(format!("with this value, it means {option}"))
             .try_this("--duration 10s for the run time, and --min-duration 10ms for the calls to show"));
@@ -187,6 +179,7 @@ fn with_duration_applied(mut typed: TraceOptions) -> Result<TraceOptions> {
         return Err(Error::usage(format!("--duration {text}: a recording (-i) has no run time"))
             .try_this(format!("--min-duration {text}, to show only calls that take this long")));
     }
+    *same = Some(time.map_err(|error| error.of_option(&format!("{option} "), &text))?);
     let can_end = typed.timeout.is_some() || typed.max_events.is_some();
     if is_filter && !can_end && typed.input.is_none() && typed.command.is_empty() {
         say::warn(CommandWarning::DurationIsFilter { text });
@@ -217,8 +210,8 @@ fn temporary_recording(
     if matches!(scope, MeasurementScope::Command) && typed.command.is_empty() {
         return Err(nothing());
     }
-    if typed.cgroup.is_some() && !matches!(scope, MeasurementScope::Cpus(_)) {
-        return Err(Error::usage("cgroups can only be recorded on whole CPUs").try_this("add -a, or -C CPUS"));
+    if typed.cgroup.is_some() {
+        sampling_options::check_cgroup_scope(&scope)?;
     }
     sampling_options::overridden(targets(typed)).into_iter().for_each(say::warn);
     let abis = abis(host);
@@ -246,7 +239,7 @@ fn temporary_recording(
                 command: typed.command.clone(),
                 delay,
                 switches,
-                timeout: timeout(typed)?,
+                timeout: typed.timeout,
                 ..RunSchedule::default()
             },
             ..usual.sample
@@ -265,11 +258,6 @@ fn targets(typed: &TraceOptions) -> TargetArgs<'_> {
         cpus: typed.cpus.as_ref(),
         all_cpus: typed.all_cpus,
     }
-}
-
-fn timeout(typed: &TraceOptions) -> Result<Option<Duration>> {
-    let parse = |text: &str| values::timeout(text).map_err(|error| error.of_option("--timeout ", text));
-    typed.timeout.as_deref().map(parse).transpose()
 }
 
 /// Returns the filter expressions for the kernel, each with the index of its event.
@@ -328,7 +316,7 @@ fn sampling(
         run_schedule: RunSchedule {
             command: typed.command.clone(),
             delay,
-            timeout: timeout(typed)?,
+            timeout: typed.timeout,
             ..RunSchedule::default()
         },
         ..SamplePlan::on(scope, options)

@@ -200,7 +200,7 @@ mod tests {
     fn first_matching_line_wins() {
         assert_eq!(models_of("GenuineIntel-6-55-4"), ["cpu/skylakex", "/skylakex"]);
         assert_eq!(models_of("GenuineIntel-6-55-7"), ["cpu/cascadelakex", "/cascadelakex"], "by stepping");
-        assert_eq!(models_of("GenuineIntel-6-5"), [""; 0], "a part of a number is none");
+        assert_eq!(models_of("GenuineIntel-6-5"), [""; 0], "the model must match in full");
         assert_eq!(models_of("AuthenticAMD-23-18-0"), ["cpu/amdzen1"], "before the line of all of family 23");
         assert_eq!(models_of("AuthenticAMD-23-8-2"), ["cpu/amdzen1"]);
         assert_eq!(models_of("AuthenticAMD-23-71-0"), ["cpu/amdzen2"]);
