@@ -26,6 +26,7 @@ impl TypedValueParser for CommandName {
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new(super::Command::NAMES.iter().map(PossibleValue::new)))
+        let names = super::Command::NAMES.iter().filter(|name| **name != super::HIDDEN);
+        Some(Box::new(names.map(PossibleValue::new)))
     }
 }

@@ -17,6 +17,7 @@ pub(crate) mod info;
 pub(crate) mod inject;
 pub(crate) mod kallsyms;
 pub(crate) mod list;
+pub(crate) mod man;
 pub(crate) mod mcp;
 pub mod perf_only;
 pub mod perf_options;
@@ -61,6 +62,9 @@ pub struct Cli {
     pub(crate) command: Command,
 }
 
+/// The command that lists of commands and completions leave out, because only packages use it.
+const HIDDEN: &str = "man";
+
 /// Defines the enum of commands and its parser.
 ///
 /// The parser is not derived, because a derived parser builds every option of every command before it looks
@@ -88,7 +92,10 @@ macro_rules! commands {
         impl Subcommand for Command {
             fn augment_subcommands(parser: clap::Command) -> clap::Command {
                 parser$(.subcommand(
-                    clap::Command::new($name).about(concat!($($about),+).trim()).defer(filled::<$typed>),
+                    clap::Command::new($name)
+                        .about(concat!($($about),+).trim())
+                        .hide($name == HIDDEN)
+                        .defer(filled::<$typed>),
                 ))+
             }
 
@@ -213,4 +220,6 @@ commands! {
     Version(version::VersionArgs) = "version",
     /// List the commands, or show the options of one command
     Help(help::HelpArgs) = "help",
+    /// Write the manual: man pages, or Markdown
+    Man(man::ManArgs) = "man",
 }

@@ -8,16 +8,14 @@ use std::io::Write;
 use pmc_sys::error::{Error, Exit, Result};
 
 /// Prints the list that `word` requests; returns `None` if `word` is not one of these options.
-pub(super) fn answer(
-    word: &OsStr,
-    commands: &[&str],
-    parser: &dyn Fn() -> clap::Command,
-) -> Option<Result<Exit>> {
+pub(super) fn answer(word: &OsStr, parser: &dyn Fn() -> clap::Command) -> Option<Result<Exit>> {
     let text = match word.to_str()? {
         // Users type `stat-record` as two words.
         "--list-cmds" => {
-            let typed = commands.iter().filter(|name| !name.starts_with("stat-"));
-            typed.copied().collect::<Vec<_>>().join(" ")
+            let parser = parser();
+            let shown = parser.get_subcommands().filter(|command| !command.is_hide_set());
+            let names = shown.map(clap::Command::get_name).filter(|name| !name.starts_with("stat-"));
+            names.collect::<Vec<_>>().join(" ")
         }
         "--list-opts" => {
             let parser = parser();

@@ -18,6 +18,7 @@ mod inject;
 mod kallsyms;
 mod list;
 mod listings;
+mod man;
 mod mcp;
 mod probe;
 mod profile;
@@ -127,7 +128,7 @@ pub fn carry_out(mut words: Vec<OsString>) -> Exit {
     if let Some(exit) = words.get(1..).and_then(netbsd::if_old) {
         return exit;
     }
-    if let Some(answered) = words.get(1).and_then(|word| listings::answer(word, Command::NAMES, &parser)) {
+    if let Some(answered) = words.get(1).and_then(|word| listings::answer(word, &parser)) {
         return ended(answered);
     }
     let mut parser = parser();
@@ -386,6 +387,7 @@ fn run(cli: Cli) -> Result<Exit> {
         Command::Kallsyms(typed) => kallsyms::run(&typed.symbols),
         Command::Config(typed) => config::run(&config::ConfigPlan::new(&typed)?),
         Command::Help(typed) => Ok(help(&typed.command)),
+        Command::Man(typed) => man::run(&typed, parser()),
         Command::Version(typed) => version::run(typed.build_options),
         Command::Persist(typed) => match typed.command {
             PersistCommand::Holding(typed) => pmc_persist::run::run(typed.request(&Host::live())?),

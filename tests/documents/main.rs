@@ -40,7 +40,7 @@ fn text(page: &str) -> String {
     std::fs::read_to_string(repository().join(page)).unwrap_or_else(|error| panic!("{page}: {error}"))
 }
 
-/// Returns the paths of all pages whose blocks are checked. The generated pages in `docs/commands` show none.
+/// Returns the paths of all pages whose blocks are checked.
 fn pages() -> Vec<String> {
     let mut pages = vec!["README.md".to_owned(), "CONTRIBUTING.md".to_owned()];
     for folder in ["docs", "docs/schemas"] {
