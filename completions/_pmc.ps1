@@ -958,8 +958,6 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             break
         }
         'pmc;script' {
-            [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'The recording')
-            [CompletionResult]::new('--input', '--input', [CompletionResultType]::ParameterName, 'The recording')
             [CompletionResult]::new('-F', '-F ', [CompletionResultType]::ParameterName, 'Fields to print; +NAME and -NAME change the default; a prefix hw:, sw:, trace: or raw: selects the event type')
             [CompletionResult]::new('--fields', '--fields', [CompletionResultType]::ParameterName, 'Fields to print; +NAME and -NAME change the default; a prefix hw:, sw:, trace: or raw: selects the event type')
             [CompletionResult]::new('--stop-bt', '--stop-bt', [CompletionResultType]::ParameterName, 'Stop call chains after these functions')
@@ -1418,8 +1416,6 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             break
         }
         'pmc;sched;script' {
-            [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'The recording')
-            [CompletionResult]::new('--input', '--input', [CompletionResultType]::ParameterName, 'The recording')
             [CompletionResult]::new('-F', '-F ', [CompletionResultType]::ParameterName, 'Fields to print; +NAME and -NAME change the default; a prefix hw:, sw:, trace: or raw: selects the event type')
             [CompletionResult]::new('--fields', '--fields', [CompletionResultType]::ParameterName, 'Fields to print; +NAME and -NAME change the default; a prefix hw:, sw:, trace: or raw: selects the event type')
             [CompletionResult]::new('--stop-bt', '--stop-bt', [CompletionResultType]::ParameterName, 'Stop call chains after these functions')
@@ -1482,8 +1478,6 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
         'pmc;export' {
             [CompletionResult]::new('--format', '--format', [CompletionResultType]::ParameterName, 'Format: html, svg, folded, firefox, perfetto, speedscope, pprof, otlp, callgrind, gmon (a directory, for gprof), parquet (two tables), json or csv [default: from the file name]')
             [CompletionResult]::new('--type', '--type', [CompletionResultType]::ParameterName, 'Format: html, svg, folded, firefox, perfetto, speedscope, pprof, otlp, callgrind, gmon (a directory, for gprof), parquet (two tables), json or csv [default: from the file name]')
-            [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'The recording')
-            [CompletionResult]::new('--input', '--input', [CompletionResultType]::ParameterName, 'The recording')
             [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'File to write (gmon: directory, parquet: start of two names); its extension selects the format; `-` is stdout')
             [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'File to write (gmon: directory, parquet: start of two names); its extension selects the format; `-` is stdout')
             [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'Export only this event [default: all if the format supports several, else the first]')
@@ -1542,8 +1536,6 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             break
         }
         'pmc;flamegraph' {
-            [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'The recording')
-            [CompletionResult]::new('--input', '--input', [CompletionResultType]::ParameterName, 'The recording')
             [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'File to write (gmon: directory, parquet: start of two names); its extension selects the format; `-` is stdout')
             [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'File to write (gmon: directory, parquet: start of two names); its extension selects the format; `-` is stdout')
             [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'Export only this event [default: all if the format supports several, else the first]')

@@ -770,7 +770,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__export)
-            opts="-h -i -o -e -c -C -d -S -U -p -x -k -q --no-pager --help --type --format --input --output --event --diff --comms --pid --tid --cpu --time --idle --no-join --max-stack --stitch-lbr --dsos --symbols --symbol-filter --hide-unresolved --state --parent --exclude-other --ignore-callees --socket-filter --inline --no-inline --demangle --no-demangle --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --quiet --label --bucket --no-symbols --push --push-headers --service --service-version --host --aggregate"
+            opts="-h -o -e -c -C -d -S -U -p -x -k -q --no-pager --help --type --format --output --event --diff --comms --pid --tid --cpu --time --idle --no-join --max-stack --stitch-lbr --dsos --symbols --symbol-filter --hide-unresolved --state --parent --exclude-other --ignore-callees --socket-filter --inline --no-inline --demangle --no-demangle --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --quiet --label --bucket --no-symbols --push --push-headers --service --service-version --host --aggregate"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -781,14 +781,6 @@ _pmc() {
                     return 0
                     ;;
                 --type)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --input)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                -i)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -940,20 +932,12 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__flamegraph)
-            opts="-h -i -o -e -c -C -d -S -U -p -x -k -q --no-pager --help --input --output --event --diff --comms --pid --tid --cpu --time --idle --no-join --max-stack --stitch-lbr --dsos --symbols --symbol-filter --hide-unresolved --state --parent --exclude-other --ignore-callees --socket-filter --inline --no-inline --demangle --no-demangle --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --quiet"
+            opts="-h -o -e -c -C -d -S -U -p -x -k -q --no-pager --help --output --event --diff --comms --pid --tid --cpu --time --idle --no-join --max-stack --stitch-lbr --dsos --symbols --symbol-filter --hide-unresolved --state --parent --exclude-other --ignore-callees --socket-filter --inline --no-inline --demangle --no-demangle --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --quiet"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --input)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                -i)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 --output)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -2882,20 +2866,12 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__sched__subcmd__script)
-            opts="-i -F -G -S -c -C -D -I -j -k -h --input --fields --hide-call-graph --stop-bt --symbols --dsos --max-stack --max-blocks --stitch-lbr --comms --pid --tid --cpu --time --idle --no-join --ns --reltime --deltatime --show-task-events --show-mmap-events --show-switch-events --show-lost-events --show-namespace-events --show-cgroup-events --show-bpf-events --show-text-poke-events --show-round-events --dump-raw-trace --dump-unsorted-raw-trace --header --header-only --inline --no-inline --demangle --no-demangle --full-source-path --per-event-dump --limit --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --no-pager --help"
+            opts="-F -G -S -c -C -D -I -j -k -h --fields --hide-call-graph --stop-bt --symbols --dsos --max-stack --max-blocks --stitch-lbr --comms --pid --tid --cpu --time --idle --no-join --ns --reltime --deltatime --show-task-events --show-mmap-events --show-switch-events --show-lost-events --show-namespace-events --show-cgroup-events --show-bpf-events --show-text-poke-events --show-round-events --dump-raw-trace --dump-unsorted-raw-trace --header --header-only --inline --no-inline --demangle --no-demangle --full-source-path --per-event-dump --limit --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --no-pager --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --input)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                -i)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 --fields)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -3070,20 +3046,12 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__script)
-            opts="-h -i -F -G -S -c -C -D -I -j -k --no-pager --help --input --fields --hide-call-graph --stop-bt --symbols --dsos --max-stack --max-blocks --stitch-lbr --comms --pid --tid --cpu --time --idle --no-join --ns --reltime --deltatime --show-task-events --show-mmap-events --show-switch-events --show-lost-events --show-namespace-events --show-cgroup-events --show-bpf-events --show-text-poke-events --show-round-events --dump-raw-trace --dump-unsorted-raw-trace --header --header-only --inline --no-inline --demangle --no-demangle --full-source-path --per-event-dump --limit --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod"
+            opts="-h -F -G -S -c -C -D -I -j -k --no-pager --help --fields --hide-call-graph --stop-bt --symbols --dsos --max-stack --max-blocks --stitch-lbr --comms --pid --tid --cpu --time --idle --no-join --ns --reltime --deltatime --show-task-events --show-mmap-events --show-switch-events --show-lost-events --show-namespace-events --show-cgroup-events --show-bpf-events --show-text-poke-events --show-round-events --dump-raw-trace --dump-unsorted-raw-trace --header --header-only --inline --no-inline --demangle --no-demangle --full-source-path --per-event-dump --limit --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --input)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                -i)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 --fields)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

@@ -902,8 +902,6 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --json 'Print one JSON document'
         }
         &'pmc;script'= {
-            cand -i 'The recording'
-            cand --input 'The recording'
             cand -F 'Fields to print; +NAME and -NAME change the default; a prefix hw:, sw:, trace: or raw: selects the event type'
             cand --fields 'Fields to print; +NAME and -NAME change the default; a prefix hw:, sw:, trace: or raw: selects the event type'
             cand --stop-bt 'Stop call chains after these functions'
@@ -1351,8 +1349,6 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --help 'Print help'
         }
         &'pmc;sched;script'= {
-            cand -i 'The recording'
-            cand --input 'The recording'
             cand -F 'Fields to print; +NAME and -NAME change the default; a prefix hw:, sw:, trace: or raw: selects the event type'
             cand --fields 'Fields to print; +NAME and -NAME change the default; a prefix hw:, sw:, trace: or raw: selects the event type'
             cand --stop-bt 'Stop call chains after these functions'
@@ -1414,8 +1410,6 @@ set edit:completion:arg-completer[pmc] = {|@words|
         &'pmc;export'= {
             cand --format 'Format: html, svg, folded, firefox, perfetto, speedscope, pprof, otlp, callgrind, gmon (a directory, for gprof), parquet (two tables), json or csv [default: from the file name]'
             cand --type 'Format: html, svg, folded, firefox, perfetto, speedscope, pprof, otlp, callgrind, gmon (a directory, for gprof), parquet (two tables), json or csv [default: from the file name]'
-            cand -i 'The recording'
-            cand --input 'The recording'
             cand -o 'File to write (gmon: directory, parquet: start of two names); its extension selects the format; `-` is stdout'
             cand --output 'File to write (gmon: directory, parquet: start of two names); its extension selects the format; `-` is stdout'
             cand -e 'Export only this event [default: all if the format supports several, else the first]'
@@ -1473,8 +1467,6 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --aggregate 'Export sums of periods instead of the time of each sample (otlp)'
         }
         &'pmc;flamegraph'= {
-            cand -i 'The recording'
-            cand --input 'The recording'
             cand -o 'File to write (gmon: directory, parquet: start of two names); its extension selects the format; `-` is stdout'
             cand --output 'File to write (gmon: directory, parquet: start of two names); its extension selects the format; `-` is stdout'
             cand -e 'Export only this event [default: all if the format supports several, else the first]'

@@ -696,7 +696,6 @@ junit\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand compare" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand compare" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand compare" -s j -l json -d 'Print one JSON document'
-complete -c pmc -n "__fish_pmc_using_subcommand script" -s i -l input -d 'The recording' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s F -l fields -d 'Fields to print; +NAME and -NAME change the default; a prefix hw:, sw:, trace: or raw: selects the event type' -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l stop-bt -d 'Stop call chains after these functions' -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s S -l symbols -d 'Print only samples in these functions' -r
@@ -991,7 +990,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcomman
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from map" -s D -l dump-raw-trace -d 'Not supported: pmc script -D dumps all records'
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from map" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from map" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -s i -l input -d 'The recording' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -s F -l fields -d 'Fields to print; +NAME and -NAME change the default; a prefix hw:, sw:, trace: or raw: selects the event type' -r
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -l stop-bt -d 'Stop call chains after these functions' -r
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -s S -l symbols -d 'Print only samples in these functions' -r
@@ -1040,7 +1038,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcomman
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand sched; and __fish_seen_subcommand_from script" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l format -l type -d 'Format: html, svg, folded, firefox, perfetto, speedscope, pprof, otlp, callgrind, gmon (a directory, for gprof), parquet (two tables), json or csv [default: from the file name]' -r
-complete -c pmc -n "__fish_pmc_using_subcommand export" -s i -l input -d 'The recording' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand export" -s o -l output -d 'File to write (gmon: directory, parquet: start of two names); its extension selects the format; `-` is stdout' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand export" -s e -l event -d 'Export only this event [default: all if the format supports several, else the first]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l diff -d 'Show the difference from this recording (svg)' -r -F
@@ -1084,7 +1081,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand export" -l no-debuginfod -d 'Use
 complete -c pmc -n "__fish_pmc_using_subcommand export" -s q -l quiet -d 'Print no messages except errors'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l no-symbols -d 'Do not look up functions of programs and libraries; see pmc symbolize (parquet)'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l aggregate -d 'Export sums of periods instead of the time of each sample (otlp)'
-complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s i -l input -d 'The recording' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s o -l output -d 'File to write (gmon: directory, parquet: start of two names); its extension selects the format; `-` is stdout' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s e -l event -d 'Export only this event [default: all if the format supports several, else the first]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l diff -d 'Show the difference from this recording (svg)' -r -F

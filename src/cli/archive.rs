@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use pmc_command::options::recording_file::RecordingFile;
 use pmc_command::options::symbol_files::SymbolFiles;
 
 /// Write a recording with its symbols, lines and code into one file that pmc can analyse on any machine.
@@ -21,10 +22,13 @@ Examples:
                                           the recording here, its files to the build-id cache
 --perf requires tar and bzip2.")]
 #[command(mut_args(|option| option.hide_short_help(false)))]
+#[command(mut_arg("file", |file| file.help(
+    "Recording to read (also -i); `-` is stdin [default: stdin if it is a pipe or file, else perf.data]; \
+     with --unpack, the archive [default: only perf*.tar.bz2 here]"
+)))]
 pub struct ArchiveArgs {
-    /// Recording or `-` [default: perf.data]; with --unpack, the archive [default: only perf*.tar.bz2 here]
-    #[arg(value_name = "FILE")]
-    pub(crate) file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) recording: RecordingFile,
 
     /// Output file [default: FILE.archive]
     #[arg(short, long, value_name = "FILE", conflicts_with = "perf")]

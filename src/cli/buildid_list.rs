@@ -1,30 +1,28 @@
 //! Options of `pmc buildid-list`.
 
-use std::path::PathBuf;
-
 use clap::Args;
+
+use pmc_command::options::recording_file::RecordingFile;
 
 /// List the build-ids of the files in a recording.
 #[derive(Debug, Args)]
+#[command(mut_arg("file", |file| file.help(
+    "Recording (also -i), program or library; `-` is stdin [default: stdin if it is a pipe or file, else \
+     perf.data]"
+)))]
 pub struct BuildidListArgs {
-    /// Recording, program or library (also -i); `-` is stdin [default: stdin if it is a pipe or file, else
-    /// perf.data]
-    #[arg(value_name = "FILE", conflicts_with = "input")]
-    pub(crate) file: Option<PathBuf>,
-
-    /// The recording
-    #[arg(short, long, value_name = "FILE", hide = true)]
-    pub(crate) input: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) recording: RecordingFile,
 
     /// List only files with samples
     #[arg(short = 'H', long)]
     pub(crate) with_hits: bool,
 
     /// Print the running kernel's build-id
-    #[arg(short, long, conflicts_with_all = ["file", "input", "with_hits"])]
+    #[arg(short, long, conflicts_with_all = ["recording", "with_hits"])]
     pub(crate) kernel: bool,
 
     /// List the running kernel and its modules with build-ids and addresses
-    #[arg(short = 'm', long, conflicts_with_all = ["file", "input", "with_hits", "kernel"])]
+    #[arg(short = 'm', long, conflicts_with_all = ["recording", "with_hits", "kernel"])]
     pub(crate) kernel_maps: bool,
 }

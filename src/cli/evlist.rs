@@ -1,19 +1,14 @@
 //! Options of `pmc evlist`.
 
-use std::path::PathBuf;
-
 use clap::Args;
+
+use pmc_command::options::recording_file::RecordingFile;
 
 /// List the events of a recording.
 #[derive(Debug, Args)]
 pub struct EvlistArgs {
-    /// Recording to read (also -i); `-` is stdin [default: stdin if it is a pipe or file, else perf.data]
-    #[arg(value_name = "FILE", conflicts_with = "input")]
-    pub(crate) file: Option<PathBuf>,
-
-    /// The recording
-    #[arg(short, long, value_name = "FILE", hide = true)]
-    pub(crate) input: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) recording: RecordingFile,
 
     /// Show every field of each event's perf_event_attr
     #[arg(short, long, group = "shown")]

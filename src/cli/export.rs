@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use pmc_command::destination::is_standard;
-use pmc_command::input::input;
+use pmc_command::options::recording_file::RecordingFile;
 use pmc_command::options::sample_filter::SampleFilter;
 use pmc_command::options::stack_options::StackOptions;
 use pmc_command::options::symbol_files::SymbolFiles;
@@ -112,13 +112,8 @@ pub struct FlamegraphArgs {
 /// The output and its destination.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ExportSource {
-    /// Recording to read (also -i); `-` is stdin [default: stdin if it is a pipe or file, else perf.data]
-    #[arg(value_name = "FILE", conflicts_with = "input")]
-    pub(crate) file: Option<PathBuf>,
-
-    /// The recording
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) input: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) recording: RecordingFile,
 
     /// File to write (gmon: directory, parquet: start of two names); its extension selects the format;
     /// `-` is stdout
@@ -209,7 +204,7 @@ impl FlamegraphArgs {
 
 impl ExportSource {
     fn recording(&self) -> PathBuf {
-        input(self.input.as_ref().or(self.file.as_ref()))
+        self.recording.path()
     }
 
     fn request(self, recording: PathBuf, output: PathBuf, format: ExportFormat) -> Result<ExportRequest> {

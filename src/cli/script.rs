@@ -6,7 +6,7 @@ use clap::Args;
 
 use pmc_analysis::analysis::request::MAX_STACK;
 use pmc_analysis::analysis::script::{DumpOrder, FieldChange, ScriptRequest};
-use pmc_command::input::input;
+use pmc_command::options::recording_file::RecordingFile;
 use pmc_command::options::sample_filter::SampleFilter;
 use pmc_command::options::symbol_files::SymbolFiles;
 use pmc_command::values::Limit;
@@ -31,13 +31,8 @@ brstackoff, brstackinsn, brstackinsnlen, brstackdisasm, insn, insnlen, disasm, r
 flags, synth, ipc and callindent are empty (pmc reads no instruction traces), and so are machine_pid and vcpu (pmc reads
 no guests' samples).")]
 pub struct ScriptArgs {
-    /// Recording to read (also -i); `-` is stdin [default: stdin if it is a pipe or file, else perf.data]
-    #[arg(value_name = "FILE", conflicts_with = "input")]
-    pub(crate) file: Option<PathBuf>,
-
-    /// The recording
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) input: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) recording: RecordingFile,
 
     /// Fields to print; +NAME and -NAME change the default; a prefix hw:, sw:, trace: or raw: selects the
     /// event type
@@ -202,13 +197,13 @@ impl ScriptArgs {
     /// Fails if a script is named, or no debuginfod server is configured.
     pub(crate) fn request(self) -> Result<(PathBuf, ScriptRequest, ScriptOutput)> {
         if let Some(file) =
-            self.file.as_ref().filter(|file| file.as_os_str() == "flamegraph" && !file.exists())
+            self.recording.typed().filter(|file| file.as_os_str() == "flamegraph" && !file.exists())
         {
             return Err(Error::usage(format!("pmc script does not run scripts such as {}", file.display()))
                 .try_this("pmc flamegraph draws a flame graph of the same recording"));
         }
         let records = self.records();
-        let recording = input(self.input.as_ref().or(self.file.as_ref()));
+        let recording = self.recording.path();
         let request = ScriptRequest {
             selection: self.filter.selection(),
             fields: self.fields,

@@ -13,7 +13,7 @@ use pmc_analysis::profile::counts::{Aggregation, CacheLevel};
 use pmc_analysis::profile::gate::GateCondition;
 use pmc_analysis::profile::metrics::RequestedMetrics;
 use pmc_analysis::profile::metrics::library::UserMetric;
-use pmc_command::input;
+use pmc_command::options::recording_file::RecordingFile;
 use pmc_command::sampling_options::{self, ProcessSelector, TargetArgs, overridden, pfm_events};
 use pmc_command::values::{self, one_of};
 use pmc_command::warning::CommandWarning;
@@ -86,13 +86,8 @@ pub struct StatRecordArgs {
 #[derive(Debug, Args)]
 #[command(override_usage = "pmc stat report [OPTIONS] [FILE]")]
 pub struct StatReportArgs {
-    /// Recording to read (also -i); `-` is stdin [default: stdin if it is a pipe or file, else perf.data]
-    #[arg(value_name = "FILE", conflicts_with = "input")]
-    pub(crate) file: Option<PathBuf>,
-
-    /// The recording
-    #[arg(short, long, value_name = "FILE", hide = true)]
-    pub(crate) input: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) recording: RecordingFile,
 
     /// Where to write the text output.
     #[command(flatten)]
@@ -535,14 +530,14 @@ impl StatReportArgs {
     /// # Errors
     /// Fails if `--append` is given without a file.
     pub(crate) fn request(self) -> Result<(StatReportRequest, StatLayout)> {
-        let Self { file, input, to, shown, log_exit, log_cswitch } = self;
+        let Self { recording, to, shown, log_exit, log_cswitch } = self;
         let request = StatReportRequest {
             log: match (log_exit, log_cswitch) {
                 (true, _) => Some(LoggedCounts::Exits),
                 (_, true) => Some(LoggedCounts::Slices),
                 _ => None,
             },
-            input: input::input(input.as_ref().or(file.as_ref())),
+            input: recording.path(),
             aggregation: Some(shown.aggregation()).filter(|typed| *typed != Aggregation::Global),
             no_merge: shown.no_merge,
             scale: !shown.no_scale,

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::buildid_list::BuildidListArgs;
 use pmc_analysis::analysis::{header, recording_quality};
-use pmc_command::input::input;
 use pmc_command::pager::PagedOutput;
 use pmc_formats::import;
 use pmc_symbols::symbol::{Image, RunningKernel, elf};
@@ -35,8 +34,7 @@ impl BuildidListArgs {
         if self.kernel_maps {
             return BuildidListRequest::KernelMaps;
         }
-        let path = input(self.file.as_ref().or(self.input.as_ref()));
-        BuildidListRequest::File { path, with_hits: self.with_hits }
+        BuildidListRequest::File { path: self.recording.path(), with_hits: self.with_hits }
     }
 }
 

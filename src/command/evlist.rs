@@ -6,7 +6,6 @@ use std::path::PathBuf;
 
 use crate::cli::evlist::EvlistArgs;
 use pmc_analysis::analysis::{header, recording_quality};
-use pmc_command::input::input;
 use pmc_command::pager::PagedOutput;
 use pmc_formats::import;
 use pmc_sys::error::{Error, Exit, Result};
@@ -21,7 +20,7 @@ pub(super) struct EvlistRequest {
 impl EvlistArgs {
     pub(super) fn request(&self) -> EvlistRequest {
         EvlistRequest {
-            file: input(self.file.as_ref().or(self.input.as_ref())),
+            file: self.recording.path(),
             form: match self {
                 Self { verbose: true, .. } => EventDetail::Attrs,
                 Self { freq: true, .. } => EventDetail::Rate,

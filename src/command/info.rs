@@ -6,6 +6,7 @@
 use std::io::Write;
 
 use crate::cli::info::InfoArgs;
+use pmc_analysis::analysis::recording_quality;
 use pmc_analysis::profile::machine::{self as shown, MachineReport};
 use pmc_command::pager::PagedOutput;
 use pmc_command::reasons::{cleaned, no_tracepoint, why};
@@ -32,7 +33,7 @@ use pmc_text::text::as_json;
 /// # Errors
 /// Fails if a write fails. A missing feature of the machine is a result, not an error.
 pub(super) fn run(typed: &InfoArgs) -> Result<Exit> {
-    if let Some(file) = &typed.file {
+    if let Some(file) = typed.recording.typed() {
         return recording(typed, file);
     }
     let mut kernel = ThisKernel::default();
@@ -67,7 +68,9 @@ fn recording(typed: &InfoArgs, file: &std::path::Path) -> Result<Exit> {
             pmc_perfdata::record::kind::name(kind).map_or_else(|| format!("number {kind}"), str::to_owned)
         };
         recording.records = index.counts().map(|(kind, count)| (name(kind), count)).collect();
-        recording.notes = index.notes.iter().map(ToString::to_string).collect();
+        // The text gets damage as a warning, as in other commands.
+        let shown = index.notes.iter().filter(|note| typed.json || !note.is_damage());
+        recording.notes = shown.map(ToString::to_string).collect();
     }
     if typed.limit > 0 {
         recording.cut(typed.limit);
@@ -81,7 +84,7 @@ fn recording(typed: &InfoArgs, file: &std::path::Path) -> Result<Exit> {
     written
         .and_then(|()| out.finish())
         .map_err(|error| Error::output("the recording's description", error))?;
-    Ok(Exit::Done)
+    recording_quality::warn_of_header(&reader)
 }
 
 /// Examines the machine.

@@ -356,9 +356,7 @@ fn run(cli: Cli) -> Result<Exit> {
             }
             SchedCommand::Script(mut script) => {
                 typed.group.check()?;
-                if script.file.is_none() {
-                    script.input = script.input.or(typed.group.input);
-                }
+                script.recording = script.recording.or(typed.group.input);
                 let (input, request, output) = script.request()?;
                 script::run(&input, &request, &output)
             }

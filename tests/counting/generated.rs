@@ -20,7 +20,7 @@ use std::process::Command;
 use std::sync::LazyLock;
 
 use clap::builder::Resettable;
-use clap::{Arg, Command as Parser, CommandFactory, Id};
+use clap::{Arg, ArgGroup, Command as Parser, CommandFactory, Id};
 use clap_complete::Shell;
 use pmc::cli::Cli;
 
@@ -83,7 +83,12 @@ fn with_shown_options(parser: &Parser) -> Parser {
     let subcommands =
         parser.get_subcommands().filter(|command| !command.is_hide_set()).map(with_shown_options);
     let name: &'static str = parser.get_name().to_owned().leak();
-    let mut copy = Parser::new(name).args(shown).subcommands(subcommands);
+    let groups = parser.get_groups().map(|group| {
+        let is_shown =
+            |id: &&Id| parser.get_arguments().any(|option| option.get_id() == *id && !option.is_hide_set());
+        ArgGroup::new(group.get_id().clone()).multiple(true).args(group.get_args().filter(is_shown))
+    });
+    let mut copy = Parser::new(name).args(shown).groups(groups).subcommands(subcommands);
     copy = copy.disable_help_flag(true).disable_version_flag(true);
     if let Some(version) = parser.get_version() {
         copy = copy.version(version.to_owned().leak() as &'static str);

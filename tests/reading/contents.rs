@@ -92,3 +92,33 @@ fn recording_is_read_from_stdin_by_default() {
     run(&late, &empty).expect(0).prints(&["cpu-clock"]).says(&["waiting for a recording on standard input"]);
     run(": | pmc evlist", &empty).expect(1).says(&["perf.data", "ENOENT"]);
 }
+
+#[test]
+fn recording_may_be_the_first_word_or_follow_i() {
+    let Some(lab) = Lab::new() else { return };
+    let program = lab.build("spin", "int main(void) { burn_ms(50); }", &[]);
+    let file = lab.record("perf.data", &["-e", "cpu-clock"], &program);
+    let file = file.to_str().unwrap();
+    let archive = lab.path("new.archive");
+    let to = ["-o", archive.to_str().unwrap()];
+    let commands: [&[&str]; 8] = [
+        &["archive", to[0], to[1]],
+        &["evlist", "-v"],
+        &["buildid-list"],
+        &["info", "--header"],
+        &["script", "-F", "comm,ip"],
+        &["export", "--format", "folded", "-o", "-"],
+        &["report", "--stdio"],
+        &["flamegraph", "-o", "-"],
+    ];
+    for words in commands {
+        let first = kit::run(&[words, &[file]].concat()).expect(0);
+        std::fs::remove_file(&archive).ok();
+        let named = kit::run(&[words, &["-i", file]].concat()).expect(0);
+        assert_eq!(first.stdout, named.stdout, "{words:?}");
+        // With -i, the first word of `report` is a part of functions' names.
+        if words[0] != "report" {
+            kit::run(&[words, &[file, "-i", file]].concat()).expect(2).says(&["--input"]);
+        }
+    }
+}

@@ -43,7 +43,9 @@ impl ArchiveArgs {
             return self.portable();
         }
         if self.unpack {
-            return Ok(ArchiveRequest::Unpack { archive: self.file.map_or_else(only_archive, Ok)? });
+            return Ok(ArchiveRequest::Unpack {
+                archive: self.recording.typed().cloned().map_or_else(only_archive, Ok)?,
+            });
         }
         let excluded = match &self.exclude_buildids {
             None => String::new(),
@@ -51,7 +53,7 @@ impl ArchiveArgs {
                 .map_err(|error| Error::io(format!("reading {}", list.display()), error))?,
         };
         Ok(ArchiveRequest::Pack {
-            recording: self.file.unwrap_or_else(|| "perf.data".into()),
+            recording: self.recording.path(),
             all: self.all,
             excluded: excluded.split_whitespace().map(str::to_owned).collect(),
             symbols: self.symbols.symbol_options()?,
@@ -59,7 +61,7 @@ impl ArchiveArgs {
     }
 
     fn portable(self) -> Result<ArchiveRequest> {
-        let recording = self.file.unwrap_or_else(|| "perf.data".into());
+        let recording = self.recording.path();
         // A recording of `perf record --threads` is a directory, whose name may end in a slash.
         let usual = || with_suffix(output_file::without_slash(&recording), ".archive");
         let output = self.output.unwrap_or_else(usual);

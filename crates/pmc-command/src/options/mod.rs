@@ -1,5 +1,6 @@
 //! Groups of options that several commands have.
 
+pub mod recording_file;
 pub mod recording_options;
 pub mod sample_filter;
 pub mod screen_options;

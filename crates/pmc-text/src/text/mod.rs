@@ -84,6 +84,14 @@ pub fn xml_escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
+/// Returns the text of a CSV cell. Text that a spreadsheet would take for a formula (it begins with `=`, `+`,
+/// `-` or `@`, and is not a number) gets a `'` in front. Names of other people's functions, threads and files
+/// must not run as formulas. Source: OWASP, *CSV Injection*.
+pub fn csv_cell(text: String) -> String {
+    let is_number = || text.len() == 1 || text.trim_end_matches('%').parse::<f64>().is_ok();
+    if text.starts_with(['=', '+', '-', '@']) && !is_number() { format!("'{text}") } else { text }
+}
+
 /// Formats bytes in base 16, two digits each, separated by `between`.
 pub fn hex(bytes: &[u8], between: &str) -> String {
     let mut out = String::with_capacity(bytes.len() * (2 + between.len()));
@@ -120,6 +128,16 @@ mod tests {
     fn width_counts_terminal_columns() {
         for (text, columns) in [("", 0), ("plain", 5), ("pläin", 5), ("日本", 4), ("e\u{301}", 1)] {
             assert_eq!(width(text), columns, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn csv_cells_are_no_formulas() {
+        for formula in ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "-[NSView draw]", "-0x10"] {
+            assert_eq!(csv_cell(formula.to_owned()), format!("'{formula}"));
+        }
+        for plain in ["", "-", "main", "operator-", "-12", "+0.00", "-1.5e-3", "+12.50%", "'=1", "\"=1\""] {
+            assert_eq!(csv_cell(plain.to_owned()), plain);
         }
     }
 

@@ -6,7 +6,7 @@ use super::{DiffLayout, formula, heading, wanted};
 use crate::report::{CellSpelling, words};
 use pmc_analysis::profile::diff::{Compute, Diff, DiffEvent, DiffRow};
 use pmc_analysis::profile::sampled::{RowCell, SortKey};
-use pmc_text::text::clean;
+use pmc_text::text::{clean, csv_cell};
 
 fn titles(comparison: &Diff, layout: &DiffLayout) -> Vec<String> {
     let mut titles = vec!["Event".to_owned(), "Baseline".to_owned()];
@@ -118,7 +118,7 @@ pub(super) fn csv(out: &mut dyn Write, comparison: &Diff, layout: &DiffLayout) -
     writer.write_record(titles(comparison, layout))?;
     for event in &comparison.events {
         for line in wanted(event, layout).into_iter().take(layout.rows) {
-            writer.write_record(fields(comparison, event, line, layout))?;
+            writer.write_record(fields(comparison, event, line, layout).into_iter().map(csv_cell))?;
         }
     }
     writer.flush()

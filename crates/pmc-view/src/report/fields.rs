@@ -7,7 +7,7 @@ use super::{
     under_rows::ChainWriter,
 };
 use pmc_analysis::profile::sampled::{Profile, ProfileEvent};
-use pmc_text::text::clean;
+use pmc_text::text::{clean, csv_cell};
 
 /// Writes the lines about lost samples that perf prints before all tables.
 pub(super) fn lost(out: &mut dyn Write, profile: &Profile) -> io::Result<()> {
@@ -89,7 +89,8 @@ pub(super) fn csv(out: &mut dyn Write, profile: &Profile, layout: &ReportLayout)
             let fields = fields(profile, layout, &[event], &line, &columns, |event, row, column| {
                 number(event, row, column, layout)
             });
-            writer.write_record(std::iter::once(name.clone()).chain(fields))?;
+            let cells = std::iter::once(name.clone()).chain(fields);
+            writer.write_record(cells.map(csv_cell))?;
         }
     }
     writer.flush()
