@@ -2,7 +2,7 @@
 //!
 //! This library is the program; the binary calls [`command::main`] and exits with its status. The engines
 //! are the libraries in `crates`. `docs/architecture.md` shows the crates, follows data through the modules,
-//! and lists where each kind of addition goes.
+//! and lists where additions go.
 //!
 //! - [`command`] wires one command each, with [`cli`] (its options) and [`config`] (perf's settings).
 //!   [`pmc_command`] is what commands share, [`pmc_tools`] and [`pmc_persist`] are whole tools, and

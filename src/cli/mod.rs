@@ -1,6 +1,7 @@
-//! The command line as clap definitions, one file per command, without logic.
+//! The options of each command, as clap definitions, and the requests that they become: one file per command.
 //!
-//! The commands interpret the parsed options; no other layer uses clap.
+//! The options of tools are next to the tools (`pmc-tools`, `pmc-persist`), and groups of options that
+//! several commands have are in `pmc-command`.
 
 pub(crate) mod annotate;
 pub(crate) mod archive;

@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 
 use regex_lite::Regex;
 
-use super::sources::{files, root, source_folders, sources};
+use super::sources::{SourceFile, files, root, source_folders, sources};
 
 /// Beginnings of paths in other folders: build results, and the run directory of persistent events.
 const ELSEWHERE: &[&str] = &["target/", "persistent/1/", "persistent/execs/"];
@@ -156,6 +156,51 @@ fn list_for_agents_names_every_page() {
     let pages = files(&root().join("docs"), "md").into_iter().map(|(path, _)| path.display().to_string());
     let missing: Vec<String> = pages.filter(|page| !list.contains(&format!("]({page})"))).collect();
     assert!(missing.is_empty(), "docs/llms.txt does not name {missing:?}");
+}
+
+/// Returns the files that a text names in backquotes, in its order.
+fn named_files(text: &str) -> Vec<&str> {
+    text.split('`').skip(1).step_by(2).filter(|name| name.ends_with(".rs")).collect()
+}
+
+/// A contributor follows the path from a file to a row by hand.
+#[test]
+fn path_from_a_file_to_a_row_is_short() {
+    let page = fs::read_to_string(root().join("docs/architecture.md")).expect("a text");
+    let path = page.split("**From a file to a row**").nth(1).expect("the path");
+    let files = named_files(path.split("\n\n").next().expect("a paragraph"));
+    assert!((10..=25).contains(&files.len()), "{} files", files.len());
+    let folders: Vec<&str> = files.iter().filter_map(|file| Some(file.rsplit_once('/')?.0)).collect();
+    let entered: Vec<&&str> = folders.chunk_by(|a, b| a == b).map(|files| &files[0]).collect();
+    for folder in &entered {
+        let times = entered.iter().filter(|other| other == &folder).count();
+        assert!(times < 3, "{folder} is entered {times} times");
+    }
+}
+
+/// A row of "I want to add" names tables and functions, which are in one of the files of the row.
+#[test]
+fn names_in_the_rows_of_additions_exist() {
+    let page = fs::read_to_string(root().join("docs/architecture.md")).expect("a text");
+    let rows = page.split("\n## I want to add").nth(1).expect("the table");
+    let is_name = |word: &&str| word.len() > 2 && word.chars().all(|c| c.is_ascii_alphabetic() || c == '_');
+    let all = sources(&root());
+    let mut missing = Vec::new();
+    for row in rows.lines().filter(|line| line.starts_with("| ")).skip(1) {
+        let (_, places) = row.trim_start_matches("| ").split_once(" | ").expect("two columns");
+        let words: Vec<&str> = places.split('`').skip(1).step_by(2).collect();
+        let is_of_row = |source: &&SourceFile| {
+            let path = Path::new("").join(&source.folder).join(&source.path).display().to_string();
+            let short = path.replace("crates/pmc-", "").replace("/src/", "/");
+            let folder = |word: &str| word.ends_with('/') && short.contains(word.trim_end_matches('/'));
+            words.iter().any(|word| path.ends_with(word) || short.ends_with(word) || folder(word))
+        };
+        let texts: Vec<&SourceFile> = all.iter().filter(is_of_row).collect();
+        let is_there = |word: &&&str| texts.iter().any(|source| source.text.contains(&***word));
+        let names = words.iter().filter(|word| is_name(word) && !word.starts_with("pmc"));
+        missing.extend(names.filter(|word| !is_there(word)).map(|word| format!("{word}: {row}")));
+    }
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
 }
 
 #[test]
