@@ -486,14 +486,14 @@ complete -c pmc -n "__fish_pmc_using_subcommand top" -l filter -d 'Filter expres
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s F -l freq -d 'Sample frequency in Hz, or `max`' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s c -l count -d 'Sample every N events; `auto` uses the vendor\'s recommended period' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l call-graph -d 'Sample call chains: fp (frame pointers) or lbr (branch records)' -r
-complete -c pmc -n "__fish_pmc_using_subcommand top" -l max-stack -d 'Maximum number of frames in a call chain' -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l max-stack -d 'Maximum number of frames in a call chain [default: 127]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s C -l cpu -d 'Sample system-wide on these CPUs, such as 0-3,8' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s p -l pid -d 'Sample these running processes, by pid or name, with all their threads' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s t -l tid -d 'Sample these running threads' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s u -l uid -d 'Sample all processes of this user (name or uid)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s G -l cgroup -d 'Sample only in this cgroup; a list assigns one cgroup to each event' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s m -l mmap-pages -d 'Size of each ring buffer: pages, or bytes with B, K, M or G (a power of two)' -r
-complete -c pmc -n "__fish_pmc_using_subcommand top" -s d -l delay -d 'Update interval, in seconds or with a unit (500ms)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -s d -l delay -d 'Update interval, in seconds or with a unit (500ms) [default: 2]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s s -l sort -d 'Sort keys: comm, pid, tgid, tid, dso, sym, srcline, srcfile, cpu, socket, cgroup, weight, addr' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l fields -d 'Columns, in order: overhead, overhead_children, sample, period, and sort keys' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l group-sort-idx -d 'Sort by the member of the group with this index' -r

@@ -19,6 +19,7 @@ use std::io::ErrorKind::{NotFound, PermissionDenied};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use pmc_sys::error::{Error, Result};
 use pmc_sys::sys::regular_file::{is_trusted_owner, open_regular};
@@ -46,6 +47,36 @@ struct Setting {
     number: usize,
     value: String,
     file: PathBuf,
+}
+
+/// What to do with a setting: `KEY` or `KEY=VALUE`.
+#[derive(Debug, Clone)]
+pub(crate) enum SettingAction {
+    /// Show the value of this key.
+    Show(String),
+    /// Set this key to this value.
+    Set(String, String),
+}
+
+impl FromStr for SettingAction {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let (key, value) = text.split_once('=').map_or((text, None), |(key, value)| (key, Some(value)));
+        let is_name = |name: &str| {
+            let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+            !name.is_empty() && name.chars().all(plain)
+        };
+        let sound = key.rsplit_once('.').is_some_and(|(section, name)| is_name(section) && is_name(name));
+        match value {
+            _ if !sound => Err(Error::usage(format!("{text:?} is not a setting: expected SECTION.NAME"))
+                .try_this("such as report.children=false")),
+            Some("") => Err(Error::usage(format!("{key}: missing value after ="))
+                .try_this(format!("pmc config {key}=VALUE"))),
+            Some(value) => Ok(Self::Set(key.to_ascii_lowercase(), value.to_owned())),
+            None => Ok(Self::Show(key.to_ascii_lowercase())),
+        }
+    }
 }
 
 /// Selects the files to use.

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use pmc_compat::{netbsd, perfalloc, pmcstat, tprof};
 use pmc_events::event::{
-    EventParser, EventTarget, LineRange, ProbeNames, ProbeSyntax, kernel_functions, libpfm, parse_point,
+    EventParser, EventTarget, LineRange, ProbeNames, ProbePoint, ProbeSyntax, kernel_functions, libpfm,
     perfevent_conf, probe_event_name, probe_group, with_libraries,
 };
 use pmc_sys::host::Host;
@@ -89,9 +89,9 @@ pub fn probe_syntax(data: &[u8]) {
     with_text(data, |text| {
         for line in text.lines() {
             let said = |error: Box<pmc_events::event::ParseError>| error.to_string();
-            let _ = ProbeSyntax::parse(line).map(|probe| probe.point.needs_lines()).map_err(said);
-            let _ = LineRange::parse(line).map_err(said);
-            let _ = parse_point(line).map_err(said);
+            let _ = line.parse::<ProbeSyntax>().map(|probe| probe.point.needs_lines()).map_err(said);
+            let _ = line.parse::<LineRange>().map_err(said);
+            let _ = line.parse::<ProbePoint>().map_err(said);
         }
     });
 }

@@ -2,6 +2,8 @@
 
 use clap::Args;
 
+use crate::config::SettingAction;
+
 /// Show or change the settings that pmc reads from perf's configuration files.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -13,10 +15,10 @@ pmc uses perf's files: only $PERF_CONFIG, or /etc/perfconfig and ~/.perfconfig. 
 pub struct ConfigArgs {
     /// Keys to show (KEY) or set (KEY=VALUE)
     #[arg(value_name = "KEY[=VALUE]")]
-    pub(crate) keys: Vec<String>,
+    pub(crate) settings: Vec<SettingAction>,
 
     /// Show all settings
-    #[arg(short, long, conflicts_with = "keys")]
+    #[arg(short, long, conflicts_with = "settings")]
     pub(crate) list: bool,
 
     /// Use only /etc/perfconfig

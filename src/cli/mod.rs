@@ -136,18 +136,6 @@ fn filled<A: Args>(command: clap::Command) -> clap::Command {
     }
 }
 
-/// Returns the options of `A` with their default values. Commands and personalities that run another command
-/// start from this value and set individual options.
-///
-/// # Panics
-/// Panics if one of the options is required. In debug builds, also panics if one of them refers to an option
-/// that `A` does not have.
-pub(crate) fn defaults<A: Args>() -> A {
-    let parser = A::augment_args(clap::Command::new("pmc").no_binary_name(true));
-    let untyped = parser.try_get_matches_from(std::iter::empty::<&str>());
-    untyped.and_then(|untyped| A::from_arg_matches(&untyped)).expect("no option is required")
-}
-
 commands! {
     /// Record a command or running processes, and show where their time went
     Profile(Box<profile::ProfileArgs>) = "profile",

@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
 
+use pmc_events::event::{LineRange, ProbePoint, ProbeSyntax};
+use pmc_view::probe::NameFilter;
+
 /// Define probes in functions and lines of programs and of the kernel, with the variables to read there.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -20,7 +23,7 @@ docs/probe.md explains places, values and types.")]
 pub struct ProbeArgs {
     /// A place and the values to read there; the same as --add
     #[arg(value_name = "PLACE [VALUE …]")]
-    pub(crate) definition: Vec<String>,
+    pub(crate) words: Vec<String>,
 
     /// Program or library to probe; without it, the kernel
     #[arg(short = 'x', long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
@@ -32,7 +35,7 @@ pub struct ProbeArgs {
 
     /// Add a probe: [[GROUP:]EVENT=]PLACE [[NAME=]VALUE[:TYPE] …]
     #[arg(short = 'a', long, value_name = "DEFINITION", action = ArgAction::Append)]
-    pub(crate) add: Vec<String>,
+    pub(crate) add: Vec<ProbeSyntax>,
 
     /// Delete probes: [GROUP:]EVENT, or a pattern
     #[arg(short = 'd', long, value_name = "EVENT", action = ArgAction::Append, conflicts_with_all = ["list", "line", "vars", "funcs"])]
@@ -44,19 +47,19 @@ pub struct ProbeArgs {
 
     /// Show the lines that can be probed: FUNCTION, FILE, or FUNCTION:FIRST-LAST
     #[arg(short = 'L', long, value_name = "LINES", conflicts_with_all = ["add", "vars", "funcs", "print"])]
-    pub(crate) line: Option<String>,
+    pub(crate) line: Option<LineRange>,
 
     /// Show the variables that can be read at a place
     #[arg(short = 'V', long, value_name = "PLACE", action = ArgAction::Append, conflicts_with_all = ["add", "funcs", "print"])]
-    pub(crate) vars: Vec<String>,
+    pub(crate) vars: Vec<ProbePoint>,
 
     /// List the functions that can be probed: those that match a pattern
     #[arg(short = 'F', long, value_name = "PATTERN", num_args = 0..=1, conflicts_with_all = ["add", "print"])]
-    pub(crate) funcs: Option<Option<String>>,
+    pub(crate) funcs: Option<Option<NameFilter>>,
 
     /// Print the definitions for uprobe_events or kprobe_events instead of writing them
     #[arg(short = 'D', long = "definition", value_name = "DEFINITION", action = ArgAction::Append, conflicts_with = "add")]
-    pub(crate) print: Vec<String>,
+    pub(crate) print: Vec<ProbeSyntax>,
 
     /// Only print what would be added or deleted
     #[arg(short = 'n', long)]
@@ -80,7 +83,7 @@ pub struct ProbeArgs {
 
     /// With -F or -V, only names that match: patterns with !, & and |
     #[arg(long, value_name = "FILTER")]
-    pub(crate) filter: Option<String>,
+    pub(crate) filter: Option<NameFilter>,
 
     /// Print errors only
     #[arg(short = 'q', long, conflicts_with = "verbose")]

@@ -13,6 +13,7 @@ use pmc_analysis::profile::counts::{Aggregation, CacheLevel};
 use pmc_analysis::profile::gate::GateCondition;
 use pmc_analysis::profile::metrics::RequestedMetrics;
 use pmc_analysis::profile::metrics::library::UserMetric;
+use pmc_command::options::filter_places::FilterPlaces;
 use pmc_command::options::recording_file::RecordingFile;
 use pmc_command::sampling_options::{self, ProcessSelector, TargetArgs, overridden, pfm_events};
 use pmc_command::values::{self, one_of};
@@ -249,6 +250,10 @@ pub(crate) struct StatDisplayArgs {
 /// What to count: events, targets, times, and repetitions of the run.
 #[derive(Debug, Args)]
 pub(crate) struct CountArgs {
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "explained there")]
+    pub(crate) filter_places: FilterPlaces,
+
     /// Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)
     #[arg(short = 'e', long = "event", value_name = "EVENTS", action = ArgAction::Append, help_heading = "Events")]
     pub(crate) events: Vec<String>,
@@ -264,11 +269,6 @@ pub(crate) struct CountArgs {
     /// Filter expression for the tracepoints of the preceding -e
     #[arg(long, value_name = "EXPR", action = ArgAction::Append, allow_hyphen_values = true, help_heading = "Events", hide_short_help = true)]
     pub(crate) filter: Vec<String>,
-
-    /// Number of `-e` options before each filter. The parsed struct contains no positions, so the caller
-    /// takes them from clap's matches.
-    #[arg(skip)]
-    pub(crate) filter_places: Vec<usize>,
 
     /// On hybrid machines, count only on cores of this type, such as core or atom
     #[arg(long, value_name = "KIND", help_heading = "Events", hide_short_help = true)]
@@ -627,7 +627,7 @@ impl CountArgs {
         Ok(StatRequest {
             warnings: warning.into_iter().map(Into::into).collect(),
             selection: EventSelection {
-                filters: sampling_options::tracepoint_filters(self.filter_places, self.filter)?,
+                filters: self.filter_places.assign(self.filter)?,
                 perfevent_conf: self.perfevent_conf,
                 core_kind: self.cputype,
                 pmu: self.pmu_filter,

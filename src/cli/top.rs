@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args};
 
-use super::defaults;
 use pmc_analysis::analysis::request::NamePattern;
 use pmc_analysis::profile::sampled::SortKey;
 use pmc_command::options::sample_filter::{PERCENTAGES, ShareBase};
@@ -24,7 +23,7 @@ use pmc_text::units::{MS, S};
 use pmc_view::report::row_layout::RowWord;
 
 /// Show where time goes right now, by function, for the whole machine or selected processes.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(after_help = "\
 Examples:
   pmc top                          the whole machine
@@ -70,9 +69,9 @@ pub struct TopArgs {
     #[arg(long, hide = true, value_name = "MODE")]
     pub(crate) default_call_graph: Option<CallGraph>,
 
-    /// Maximum number of frames in a call chain
-    #[arg(long, value_name = "N", default_value_t = 127, help_heading = "Events", hide_short_help = true)]
-    pub(crate) max_stack: u16,
+    /// Maximum number of frames in a call chain [default: 127]
+    #[arg(long, value_name = "N", help_heading = "Events", hide_short_help = true)]
+    pub(crate) max_stack: Option<u16>,
 
     /// Sample system-wide, on all CPUs (default)
     #[arg(short = 'a', long, help_heading = "Targets")]
@@ -102,8 +101,8 @@ pub struct TopArgs {
     pub(crate) uid: Option<String>,
 
     /// Sample only in this cgroup; a list assigns one cgroup to each event
-    #[arg(short = 'G', long = "cgroup", value_name = "NAME,…", help_heading = "Targets")]
-    pub(crate) cgroups: Option<String>,
+    #[arg(short = 'G', long = "cgroup", value_name = "NAME,…", value_delimiter = ',', action = ArgAction::Set, help_heading = "Targets")]
+    pub(crate) cgroups: Vec<String>,
 
     /// Do not sample child processes
     #[arg(short = 'i', long, help_heading = "Targets", hide_short_help = true)]
@@ -140,9 +139,9 @@ pub struct TopArgs {
     #[arg(long, help_heading = "Rows and columns")]
     pub(crate) idle: bool,
 
-    /// Update interval, in seconds or with a unit (500ms)
-    #[arg(short = 'd', long, value_name = "TIME", default_value = "2", value_parser = update_interval, help_heading = "Output")]
-    pub(crate) delay: Duration,
+    /// Update interval, in seconds or with a unit (500ms) [default: 2]
+    #[arg(short = 'd', long, value_name = "TIME", value_parser = update_interval, help_heading = "Output")]
+    pub(crate) delay: Option<Duration>,
 
     /// Reset counts after each update instead of letting older samples decay
     #[arg(short = 'z', long, help_heading = "Rows and columns", hide_short_help = true)]
@@ -317,20 +316,33 @@ fn update_interval(text: &str) -> Result<Duration> {
 
 impl From<LiveView> for TopArgs {
     fn from(view: LiveView) -> Self {
-        let usual: Self = defaults();
         Self {
             events: view.events,
             pids: view.pids.into_iter().map(ProcessSelector::Id).collect(),
             all_cpus: view.all_cpus,
             command: view.command,
-            delay: view.delay.unwrap_or(usual.delay),
+            delay: view.delay,
             timeout: view.timeout,
             sort: view.keys.into_iter().map(SortKey::into).collect(),
             percent_limit: view.percent_limit,
             accumulate: view.accumulate,
             hide_user_symbols: view.hide_user_symbols,
             show_nr_samples: view.show_samples,
-            ..usual
+            ..Self::default()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Command, FromArgMatches};
+
+    use super::*;
+
+    #[test]
+    fn options_have_the_defaults_of_their_types() {
+        let parser = TopArgs::augment_args(Command::new("top"));
+        let parsed = TopArgs::from_arg_matches(&parser.get_matches_from(["top"])).unwrap();
+        assert_eq!(format!("{parsed:?}"), format!("{:?}", TopArgs::default()));
     }
 }

@@ -227,37 +227,14 @@ fn help(command: &[String]) -> Exit {
     }
 }
 
-/// Parses the command line. Also returns clap's matches, which include the positions of values.
+/// Parses the command line. Also returns clap's matches, which tell perf's own options.
 fn parse(
     words: &[OsString],
     for_words: clap::Command,
 ) -> std::result::Result<(Cli, ArgMatches), clap::Error> {
     let parsed = for_words.try_get_matches_from(words);
     let matches = parsed.map_err(|error| usage::with_command(error, words, parser()))?;
-    let mut cli = Cli::from_arg_matches(&matches)?;
-    let places = |matches: &ArgMatches| -> Vec<usize> {
-        let places = |of| matches.indices_of(of).into_iter().flatten().collect::<Vec<usize>>();
-        let events = places("events");
-        let before = |place: usize| events.iter().filter(|event| **event < place).count();
-        places("filter").into_iter().map(before).collect()
-    };
-    if let Some((_, matches)) = matches.subcommand() {
-        match &mut cli.command {
-            Command::Record(typed) => typed.filter_places = places(matches),
-            Command::Stat(typed) => typed.counted.filter_places = places(matches),
-            Command::StatRecord(typed) => typed.counted.filter_places = places(matches),
-            Command::Latency(typed) => typed.filter_places = places(matches),
-            Command::Sched(typed) => {
-                if let (SchedCommand::Record(typed), Some((_, matches))) =
-                    (&mut typed.command, matches.subcommand())
-                {
-                    typed.filter_places = places(matches);
-                }
-            }
-            _ => {}
-        }
-    }
-    Ok((cli, matches))
+    Ok((Cli::from_arg_matches(&matches)?, matches))
 }
 
 /// Returns the parser, including perf's global options.
@@ -350,9 +327,8 @@ fn run(cli: Cli) -> Result<Exit> {
         Command::Sched(typed) => match typed.command {
             SchedCommand::Record(record) => {
                 typed.group.check()?;
-                let record = pmc_tools::sched::record_args(*record, &Host::live())?;
                 let display = record.display();
-                record::run(record.request(&Host::live())?, display, None)
+                record::run(pmc_tools::sched::record_request(*record, &Host::live())?, display, None)
             }
             SchedCommand::Script(mut script) => {
                 typed.group.check()?;
@@ -381,9 +357,9 @@ fn run(cli: Cli) -> Result<Exit> {
         Command::Symbolize(typed) => symbolize::run(&typed.request()?),
         Command::Archive(typed) => archive::run(&typed.request()?),
         Command::Mcp(typed) => mcp::run(&typed.request()),
-        Command::Probe(typed) => probe::run(&probe::ProbePlan::new(*typed)?),
+        Command::Probe(typed) => probe::run(&typed.request()?),
         Command::Kallsyms(typed) => kallsyms::run(&typed.symbols),
-        Command::Config(typed) => config::run(&config::ConfigPlan::new(&typed)?),
+        Command::Config(typed) => config::run(&typed),
         Command::Help(typed) => Ok(help(&typed.command)),
         Command::Man(typed) => man::run(&typed, parser()),
         Command::Version(typed) => version::run(typed.build_options),

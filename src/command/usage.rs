@@ -7,6 +7,7 @@ use std::ffi::{OsStr, OsString};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+use pmc_events::event::ParseError;
 use pmc_sys::error::Error;
 
 /// Commands that pmc does not have: names, purpose, and the nearest equivalent in pmc.
@@ -39,23 +40,26 @@ pub(super) fn command_of<W: AsRef<OsStr>>(
     own.fold(parser, |command, word| command.find_subcommand(word.as_ref()).unwrap_or(command))
 }
 
-/// Returns the error of a value's own parser. Names the option by its letter, or by its long name if it has
-/// no letter.
+/// Returns the error of a value's own parser. Names the option, if it is the value of one, by its letter, or
+/// by its long name if it has no letter.
 fn of_value(complaint: &clap::Error, parser: &clap::Command) -> Option<Error> {
-    let error = std::error::Error::source(complaint)?.downcast_ref::<Error>()?.clone();
+    let source = std::error::Error::source(complaint)?;
+    // An error in the syntax of events and probes shows the whole text.
+    if let Some(error) = source.downcast_ref::<Box<ParseError>>() {
+        return Some(error.clone().into());
+    }
+    let error = source.downcast_ref::<Error>()?.clone();
     let text = |kind| match complaint.get(kind) {
         Some(ContextValue::String(text)) => text.as_str(),
         _ => "",
     };
     let (name, value) = (text(ContextKind::InvalidArg), text(ContextKind::InvalidValue));
     let long = name.trim_start_matches("--").split([' ', '=', '[']).next().unwrap_or_default();
-    let option = command_of(parser, command(complaint).split(' '))
-        .get_arguments()
-        .find(|option| option.get_long() == Some(long));
-    let letter = option.and_then(clap::Arg::get_short);
-    let has_equals = option.is_some_and(clap::Arg::is_require_equals_set);
-    let typed = letter.map_or_else(|| format!("--{long}"), |letter| format!("-{letter}"));
-    Some(error.of_option(&format!("{typed}{}", if has_equals { "=" } else { " " }), value))
+    let mut options = command_of(parser, command(complaint).split(' ')).get_arguments();
+    let Some(option) = options.find(|option| option.get_long() == Some(long)) else { return Some(error) };
+    let typed = option.get_short().map_or_else(|| format!("--{long}"), |letter| format!("-{letter}"));
+    let separator = if option.is_require_equals_set() { "=" } else { " " };
+    Some(error.of_option(&format!("{typed}{separator}"), value))
 }
 
 /// Converts a clap error. `of_perf` and `of_freebsd` list commands of perf and of FreeBSD's pmc that pmc does

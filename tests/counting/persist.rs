@@ -440,7 +440,7 @@ fn removed_run_directory_is_recreated() {
     kit::wait_for("the message", || said().contains("together with its directory"));
     fs::rename(&aside, run.path("")).expect("it is ours");
     worker.work(4);
-    kit::wait_for("the entry", || run.entry("execs").is_some());
+    kit::wait_for("the entry", || run.entry("execs").is_some() && run.path("run/socket").exists());
     assert_eq!(run.count("execs"), 7);
     // The holder ends as usual while its run directory is missing.
     fs::rename(run.path(""), &aside).expect("it is ours");

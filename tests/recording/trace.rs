@@ -268,7 +268,7 @@ fn duration_is_the_run_time_and_a_bare_number_selects_calls() {
             "--duration 5s cannot be used with --timeout",
         ),
         (&["--duration", "5s", "-i", "no.data"], "a recording (-i) has no run time"),
-        (&["--duration", "5x", "--", "true"], "--timeout 5x: must be a time"),
+        (&["--duration", "5x", "--", "true"], "--duration 5x: must be a time"),
     ] {
         kit::run(&[&["trace"], words].concat()).expect(2).says(&[said]);
     }

@@ -40,18 +40,6 @@ pub fn no_parts(option: &str, event: &EventSpec, why: &str) -> Error {
         .try_this("use a separate run")
 }
 
-/// Assigns each tracepoint filter to the preceding `-e`.
-pub fn tracepoint_filters(places: Vec<usize>, filters: Vec<String>) -> Result<Vec<(usize, String)>> {
-    let of = |(place, filter): (usize, String)| {
-        let event = place.checked_sub(1).ok_or_else(|| {
-            Error::usage(format!("--filter '{filter}' must follow the event that it applies to"))
-                .try_this("-e sched:sched_switch --filter 'prev_pid != 0'")
-        })?;
-        Ok((event, filter))
-    };
-    places.into_iter().zip(filters).map(of).collect()
-}
-
 /// The processes that a word of `-p` selects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProcessSelector {

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use pmc_recording::persistent::client::{ask, find};
-use pmc_recording::persistent::directory::check_name;
 use pmc_recording::persistent::message::HolderRequest;
 use pmc_recording::recording::handover;
 use pmc_sys::error::{Error, Result, say};
@@ -21,7 +20,6 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Makes a recorder hand over its events, and renames the new entry to `name`.
 pub(super) fn adopt(name: &str, pid: u32, host: &Host) -> Result<()> {
-    check_name(name)?;
     let refused = |why: &str| Error::new(format!("process {pid} has no events to hand over")).why(why);
     if find(name, host).is_ok() {
         return Err(Error::usage(format!("a persistent event named {name} already exists"))

@@ -10,7 +10,8 @@ use crate::run::PersistRequest;
 use pmc_command::options::recording_options::{RecordingOptions, SnapshotSize};
 use pmc_command::record::RecordDisplay;
 use pmc_command::sampling_options::{ProcessSelector, processes};
-use pmc_command::values::Typed;
+use pmc_command::values::{Typed, one_of};
+use pmc_events::counter::request::sampling::CallGraph;
 use pmc_events::counter::reservation::Policy;
 use pmc_recording::persistent::directory::check_name;
 use pmc_recording::persistent::{EntryDefinition, RingMode, SharingLevel};
@@ -70,6 +71,7 @@ Examples:
 pmc starts a holder if none runs. The holder ends when it has no entries.")]
 pub struct AddArgs {
     /// Name of the entry: letters, digits, `_`, `-`, `.`
+    #[arg(value_parser = entry_name)]
     pub name: String,
 
     /// Event with modifiers and qualifiers, as for record
@@ -97,8 +99,8 @@ pub struct AddArgs {
     pub pids: Vec<ProcessSelector>,
 
     /// Sample call chains by frame pointers
-    #[arg(long, value_name = "MODE", value_parser = ["fp"])]
-    pub call_graph: Option<String>,
+    #[arg(long, value_name = "MODE", value_parser = one_of(&[("fp", CallGraph::Fp)]))]
+    pub call_graph: Option<CallGraph>,
 
     /// Filter expression for the tracepoint
     #[arg(long, value_name = "EXPR")]
@@ -150,6 +152,7 @@ pub struct RenameArgs {
     pub name: String,
 
     /// The new name
+    #[arg(value_parser = entry_name)]
     pub new: String,
 }
 
@@ -161,6 +164,7 @@ pmc stat prints its counts and ends; its counters continue. A command that eithe
 kill -USR1 PID does the same and names the entry record-PID or stat-PID.")]
 pub struct AdoptArgs {
     /// Name of the new entry: letters, digits, `_`, `-`, `.`
+    #[arg(value_parser = entry_name)]
     pub name: String,
 
     /// Process id of a `pmc record` or `pmc stat`
@@ -256,6 +260,11 @@ pub struct StopArgs {
     pub json: bool,
 }
 
+/// Parses the name of a new entry.
+fn entry_name(text: &str) -> Result<String> {
+    check_name(text).map(|()| text.to_owned())
+}
+
 fn sharing_level() -> impl TypedValueParser<Value = SharingLevel> {
     let name = |level: SharingLevel| level.name();
     PossibleValuesParser::new(SharingLevel::ALL.map(name)).map(|word| {
@@ -267,7 +276,7 @@ impl HoldingCommand {
     /// Converts the options.
     ///
     /// # Errors
-    /// Fails if an entry name is invalid, or a process does not exist.
+    /// Fails if a process does not exist.
     pub fn request(self, host: &Host) -> Result<PersistRequest> {
         Ok(match self {
             Self::Add(args) => args.request(host)?,
@@ -275,10 +284,7 @@ impl HoldingCommand {
             Self::Show(args) => PersistRequest::Show { entry: args.name, json: args.json },
             Self::Read(args) => PersistRequest::Read { entry: args.name, json: args.json },
             Self::Snapshot(args) => PersistRequest::Snapshot { entry: args.name, output: args.output },
-            Self::Rename(args) => {
-                check_name(&args.new)?;
-                PersistRequest::Rename { entry: args.name, name: args.new }
-            }
+            Self::Rename(args) => PersistRequest::Rename { entry: args.name, name: args.new },
             Self::Adopt(args) => PersistRequest::Adopt { name: args.name, pid: args.from },
             Self::Rm(args) => PersistRequest::Remove(args.names),
             Self::Hold(args) => PersistRequest::Hold { until_empty: args.until_empty },
@@ -288,7 +294,6 @@ impl HoldingCommand {
 
 impl AddArgs {
     fn request(self, host: &Host) -> Result<PersistRequest> {
-        check_name(&self.name)?;
         if let Some(0) = self.pages {
             return Err(Error::usage("--pages must be at least 1"));
         }

@@ -31,19 +31,21 @@ pub struct PlaceVariables {
 }
 
 /// A filter for names: patterns, optionally negated with `!`, combined with `&` and `|`.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct NameFilter(Vec<Vec<(bool, String)>>);
 
-impl NameFilter {
+impl From<&str> for NameFilter {
     /// Parses a filter. `&` has a higher precedence than `|`.
-    pub fn parse(text: &str) -> Self {
+    fn from(text: &str) -> Self {
         let rule = |rule: &str| match rule.trim().strip_prefix('!') {
             Some(pattern) => (false, pattern.trim().to_owned()),
             None => (true, rule.trim().to_owned()),
         };
         Self(text.split('|').map(|all| all.split('&').map(rule).collect()).collect())
     }
+}
 
+impl NameFilter {
     /// Whether a name passes the filter.
     pub fn fits(&self, name: &str) -> bool {
         let all = |rules: &Vec<(bool, String)>| {
@@ -148,7 +150,7 @@ mod tests {
 
     #[test]
     fn filters_combine_patterns() {
-        let fits = |filter: &str, name: &str| NameFilter::parse(filter).fits(name);
+        let fits = |filter: &str, name: &str| NameFilter::from(filter).fits(name);
         assert!(fits("!_*", "main") && !fits("!_*", "_start"));
         assert!(fits("a* | b*", "bar") && !fits("a* | b*", "car"));
         assert!(fits("!foo* & *bar", "fizzbar") && !fits("!foo* & *bar", "foobar"));

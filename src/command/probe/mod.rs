@@ -1,12 +1,12 @@
 //! `pmc probe`: lists, adds and removes probes in tracefs.
 //!
 //! ```text
-//!   plan: definitions --resolve--> tracepoints --host--> uprobe_events, kprobe_events
-//!           └ places, lines, variables: symbol::probe ──> view
+//!   request: definitions --resolve--> tracepoints --host--> uprobe_events, kprobe_events
+//!              └ places, lines, variables: symbol::probe ──> view
 //! ```
 //! A command adds either all of its probes or none of them.
 
-mod plan;
+mod request;
 mod resolve;
 
 use std::collections::BTreeSet;
@@ -15,8 +15,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
-pub(super) use self::plan::ProbePlan;
-use self::plan::{ProbeAction, ProbeTarget};
+use self::request::{ProbeAction, ProbeRequest, ProbeTarget};
 use self::resolve::NewProbe;
 use pmc_command::pager::PagedOutput;
 use pmc_events::event::{LineRange, ProbeNames, ProbePoint};
@@ -37,31 +36,31 @@ const BUSY_WAIT: Duration = Duration::from_millis(50);
 ///
 /// # Errors
 /// Fails if a place or a variable does not exist, or if tracefs cannot be read or changed.
-pub(super) fn run(plan: &ProbePlan) -> Result<Exit> {
-    say::be_quiet(plan.is_quiet);
+pub(super) fn run(request: &ProbeRequest) -> Result<Exit> {
+    say::be_quiet(request.is_quiet);
     let host = Host::live();
-    if !plan.deletes.is_empty() {
-        delete(plan, &host)?;
+    if !request.deletes.is_empty() {
+        delete(request, &host)?;
     }
-    match &plan.action {
+    match &request.action {
         None => {}
         Some(ProbeAction::Add(definitions)) => {
             let mut names = ProbeNames::new(names_of(&all_probes(&host)?));
-            let probes = resolve::resolve(definitions, plan, &host, &mut names)?;
-            if !plan.is_dry_run {
-                add(&probes, plan, &host)?;
+            let probes = resolve::resolve(definitions, request, &host, &mut names)?;
+            if !request.is_dry_run {
+                add(&probes, request, &host)?;
             }
-            say_added(&probes, plan)?;
+            say_added(&probes, request)?;
         }
         Some(ProbeAction::Print(definitions)) => {
-            let probes = resolve::resolve(definitions, plan, &host, &mut ProbeNames::default())?;
+            let probes = resolve::resolve(definitions, request, &host, &mut ProbeNames::default())?;
             let definitions: Vec<&ProbeEvent> = probes.iter().map(|probe| &probe.event).collect();
             print(|out| pmc_view::probe::each(out, &definitions))?;
         }
         Some(ProbeAction::List(pattern)) => list(pattern.as_deref(), &host)?,
-        Some(ProbeAction::Lines(range)) => lines(range, plan)?,
-        Some(ProbeAction::Variables(points)) => variables(points, plan)?,
-        Some(ProbeAction::Functions) => functions(plan, &host)?,
+        Some(ProbeAction::Lines(range)) => lines(range, request)?,
+        Some(ProbeAction::Variables(points)) => variables(points, request)?,
+        Some(ProbeAction::Functions) => functions(request, &host)?,
     }
     Ok(Exit::Done)
 }
@@ -72,8 +71,8 @@ fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
 }
 
 /// Returns the path of the program to probe, which `option` requires.
-fn required_program<'p>(plan: &'p ProbePlan, option: &str) -> Result<&'p Path> {
-    match &plan.target {
+fn required_program<'p>(request: &'p ProbeRequest, option: &str) -> Result<&'p Path> {
+    match &request.target {
         ProbeTarget::Program(path) => Ok(path),
         ProbeTarget::Kernel { .. } => Err(Error::usage(format!("{option} requires a program"))
             .why("pmc does not read the kernel's debug information")
@@ -115,8 +114,8 @@ fn refused(error: ProbeListError, doing: &str) -> Error {
 }
 
 /// Writes all probes, or none.
-fn add(probes: &[NewProbe], plan: &ProbePlan, host: &Host) -> Result<()> {
-    let list = match plan.target {
+fn add(probes: &[NewProbe], request: &ProbeRequest, host: &Host) -> Result<()> {
+    let list = match request.target {
         ProbeTarget::Program(_) => ProbeList::Programs,
         ProbeTarget::Kernel { .. } => ProbeList::Kernel,
     };
@@ -124,7 +123,7 @@ fn add(probes: &[NewProbe], plan: &ProbePlan, host: &Host) -> Result<()> {
     let mut changes = host.change_probes(list).map_err(adding)?;
     let mut added: BTreeSet<(&str, &str)> = BTreeSet::new();
     for probe in probes {
-        if plan.is_verbose {
+        if request.is_verbose {
             say::note(format!("writing {}", probe.event));
         }
         let Err(error) = changes.add(&probe.event) else {
@@ -147,8 +146,8 @@ fn add(probes: &[NewProbe], plan: &ProbePlan, host: &Host) -> Result<()> {
     Ok(())
 }
 
-fn say_added(probes: &[NewProbe], plan: &ProbePlan) -> Result<()> {
-    if plan.is_quiet {
+fn say_added(probes: &[NewProbe], request: &ProbeRequest) -> Result<()> {
+    if request.is_quiet {
         return Ok(());
     }
     let rows: Vec<ProbeRow> = probes.iter().map(|probe| row(&probe.event, probe.place.clone())).collect();
@@ -164,9 +163,9 @@ fn matches(pattern: &str, probe: &ProbeEvent) -> bool {
     glob::matches(group, &probe.group) && glob::matches(event, &probe.name)
 }
 
-fn delete(plan: &ProbePlan, host: &Host) -> Result<()> {
+fn delete(request: &ProbeRequest, host: &Host) -> Result<()> {
     let probes = all_probes(host)?;
-    for pattern in &plan.deletes {
+    for pattern in &request.deletes {
         let hit = probes.iter().filter(|probe| matches(pattern, probe));
         let events: BTreeSet<(ProbeList, &str, &str)> =
             hit.map(|probe| (probe.list, probe.group.as_str(), probe.name.as_str())).collect();
@@ -177,13 +176,13 @@ fn delete(plan: &ProbePlan, host: &Host) -> Result<()> {
         }
         let mut failure = None;
         for (list, group, name) in events {
-            let removed = if plan.is_dry_run { Ok(()) } else { remove(host, list, group, name) };
+            let removed = if request.is_dry_run { Ok(()) } else { remove(host, list, group, name) };
             if let Err(error) = removed {
                 let error = refused(error, &format!("deleting {group}:{name}"));
                 failure = Some(error.why("an event cannot be deleted while a recorder or tracer uses it"));
                 continue;
             }
-            if !plan.is_quiet {
+            if !request.is_quiet {
                 say::line(format!("Removed event: {group}:{name}"));
             }
         }
@@ -254,8 +253,8 @@ fn file_of(probe: &ProbeEvent) -> Option<&str> {
     probe.file_and_offset().map(|(file, _)| file)
 }
 
-fn lines(range: &LineRange, plan: &ProbePlan) -> Result<()> {
-    let path = required_program(plan, "-L")?;
+fn lines(range: &LineRange, request: &ProbeRequest) -> Result<()> {
+    let path = required_program(request, "-L")?;
     let found = resolve::open(path)?.examine(|program| match (&range.function, &range.file) {
         (Some(function), file) => program.function_lines(function, file.as_deref()),
         (None, file) => program.file_lines(file.as_deref().unwrap_or_default()),
@@ -279,14 +278,14 @@ fn lines(range: &LineRange, plan: &ProbePlan) -> Result<()> {
     print(|out| pmc_view::probe::lines(out, range.function.as_deref(), &found, &source.lines, (first, last)))
 }
 
-fn variables(points: &[ProbePoint], plan: &ProbePlan) -> Result<()> {
-    let path = required_program(plan, "-V")?;
+fn variables(points: &[ProbePoint], request: &ProbeRequest) -> Result<()> {
+    let path = required_program(request, "-V")?;
     resolve::open(path)?.examine(|program| {
         points.iter().try_for_each(|point| {
-            let places = program.places(&resolve::request(point, plan))?;
+            let places = program.places(&resolve::place_request(point, request))?;
             let at = |place| {
-                let mut variables = program.available(place, plan.shows_globals)?;
-                variables.retain(|variable| plan.filter.fits(&variable.name));
+                let mut variables = program.available(place, request.shows_globals)?;
+                variables.retain(|variable| request.filter.fits(&variable.name));
                 Ok(PlaceVariables { place: resolve::position(program, place), variables })
             };
             let found: Vec<PlaceVariables> = places.iter().map(at).collect::<Result<_>>()?;
@@ -296,12 +295,12 @@ fn variables(points: &[ProbePoint], plan: &ProbePlan) -> Result<()> {
     })?
 }
 
-fn functions(plan: &ProbePlan, host: &Host) -> Result<()> {
-    let mut names = match &plan.target {
+fn functions(request: &ProbeRequest, host: &Host) -> Result<()> {
+    let mut names = match &request.target {
         ProbeTarget::Program(path) => resolve::open(path)?.examine(|program| program.functions())?,
         ProbeTarget::Kernel { module } => kernel_names(module.as_deref(), host)?,
     };
-    names.retain(|name| plan.filter.fits(name));
+    names.retain(|name| request.filter.fits(name));
     if names.is_empty() {
         say::note("no function matches; a stripped program has only the names of exported functions");
     }

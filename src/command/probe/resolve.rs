@@ -3,7 +3,7 @@
 use std::cell::LazyCell;
 use std::path::Path;
 
-use super::plan::{ProbePlan, ProbeTarget};
+use super::request::{ProbeRequest, ProbeTarget};
 use pmc_events::event::{
     KernelFunction, ProbeArgument, ProbeNames, ProbePoint, ProbeSyntax, kernel_functions, probe_event_name,
     probe_group,
@@ -25,7 +25,7 @@ const UNAVAILABLE_TEXT: &str = "\\\"unavailable\"";
 /// Finds the places and values of definitions, and chooses names for the probes.
 pub(super) fn resolve(
     definitions: &[ProbeSyntax],
-    plan: &ProbePlan,
+    request: &ProbeRequest,
     host: &Host,
     names: &mut ProbeNames,
 ) -> Result<Vec<NewProbe>> {
@@ -33,19 +33,18 @@ pub(super) fn resolve(
         let mut all = Vec::new();
         for definition in definitions {
             let found = find(definition)?;
-            if found.len() > plan.most_places {
+            if found.len() > request.most_places {
                 let count = found.len();
-                return Err(Error::new(format!("{count} places match, more than {}", plan.most_places))
+                return Err(Error::new(format!("{count} places match, more than {}", request.most_places))
                     .try_this(format!("--max-probes {count}, or a narrower pattern")));
             }
-            name(definition, plan, found, names, &mut all)?;
+            name(definition, request, found, names, &mut all)?;
         }
         Ok(all)
     };
-    match &plan.target {
-        ProbeTarget::Program(path) => {
-            open(path)?.examine(|program| all(&|definition| in_program(definition, plan, program, path)))?
-        }
+    match &request.target {
+        ProbeTarget::Program(path) => open(path)?
+            .examine(|program| all(&|definition| in_program(definition, request, program, path)))?,
         ProbeTarget::Kernel { module } => {
             let kallsyms = LazyCell::new(|| host.kallsyms());
             all(&|definition| in_kernel(definition, module.as_deref(), || kallsyms.as_deref()))
@@ -75,12 +74,12 @@ struct ResolvedPlace {
 /// Chooses the names of a definition's probes. Probes in the same function share a name.
 fn name(
     definition: &ProbeSyntax,
-    plan: &ProbePlan,
+    request: &ProbeRequest,
     places: Vec<ResolvedPlace>,
     names: &mut ProbeNames,
     all: &mut Vec<NewProbe>,
 ) -> Result<()> {
-    let (list, program) = match &plan.target {
+    let (list, program) = match &request.target {
         ProbeTarget::Program(path) => (ProbeList::Programs, Some(path.as_path())),
         ProbeTarget::Kernel { .. } => (ProbeList::Kernel, None),
     };
@@ -97,7 +96,7 @@ fn name(
                     None => probe_event_name(&place.function, line, definition.point.returns),
                 };
                 let is_pattern = definition.point.function.as_deref().is_some_and(glob::is_pattern);
-                let name = names.reserve(&group, &wanted, plan.forces || is_pattern);
+                let name = names.reserve(&group, &wanted, request.forces || is_pattern);
                 let name = name.ok_or_else(|| {
                     Error::new(format!("the event {group}:{wanted} exists"))
                         .try_this(format!("pmc probe -d {group}:{wanted} deletes it"))
@@ -142,7 +141,7 @@ pub(super) fn typed_place(point: &ProbePoint, function: &str) -> String {
 }
 
 /// Returns the request that searches a program for a place.
-pub(super) fn request<'p>(point: &'p ProbePoint, plan: &ProbePlan) -> PlaceRequest<'p> {
+pub(super) fn place_request<'p>(point: &'p ProbePoint, request: &ProbeRequest) -> PlaceRequest<'p> {
     PlaceRequest {
         function: point.function.as_deref(),
         file: point.file.as_deref(),
@@ -151,18 +150,19 @@ pub(super) fn request<'p>(point: &'p ProbePoint, plan: &ProbePlan) -> PlaceReque
         returns: point.returns,
         address: point.address,
         reads_variables: false,
-        without_inlined: !plan.probes_inlined,
+        without_inlined: !request.probes_inlined,
     }
 }
 
 fn in_program(
     definition: &ProbeSyntax,
-    plan: &ProbePlan,
+    request: &ProbeRequest,
     program: &ProbedProgram<'_>,
     path: &Path,
 ) -> Result<Vec<ResolvedPlace>> {
     let reads_variables = definition.reads_variables();
-    let places = program.places(&PlaceRequest { reads_variables, ..request(&definition.point, plan) })?;
+    let places =
+        program.places(&PlaceRequest { reads_variables, ..place_request(&definition.point, request) })?;
     if let Some(entry) = places.iter().find_map(|place| place.before_prologue) {
         say::note(format!(
             "the program is not optimized: probing after the prologue, where parameters are valid (use {entry:#x} to probe the first instruction)"

@@ -56,8 +56,12 @@ pub(in crate::command) struct TopRequest {
     pub(super) tui: bool,
 }
 
+/// Default time between updates.
+const DELAY: Duration = Duration::from_secs(2);
 /// Minimum time between updates.
 const SHORTEST_DELAY: Duration = Duration::from_millis(10);
+/// Default maximum of frames in a call chain.
+const FRAMES: u16 = 127;
 /// Rows per table in text output.
 const ROWS: usize = 20;
 /// Default sort keys.
@@ -123,9 +127,9 @@ impl TopArgs {
                     attributes: attributes.clone(),
                     ..SampleQuery::default()
                 },
-                max_stack: typed.max_stack.into(),
+                max_stack: typed.max_stack.unwrap_or(FRAMES).into(),
                 // A personality may ask for less.
-                delay: typed.delay.max(SHORTEST_DELAY),
+                delay: typed.delay.unwrap_or(DELAY).max(SHORTEST_DELAY),
                 realtime: typed.realtime,
                 // Keep the command's output out of the tables.
                 streams: Streams::OutputToError,
@@ -217,7 +221,7 @@ impl TopRequest {
 
 fn sampling(typed: &TopArgs, keys: &[SortKey], host: &Host) -> Result<SamplePlan> {
     let has_waits = typed.off_cpu || typed.wall;
-    if has_waits && typed.cgroups.is_some() {
+    if has_waits && !typed.cgroups.is_empty() {
         let option = if typed.wall { "--wall" } else { "--off-cpu" };
         return Err(Error::usage(format!("{option} cannot be combined with -G"))
             .why("the kernel also reports context switches of other cgroups"));
@@ -232,7 +236,7 @@ fn sampling(typed: &TopArgs, keys: &[SortKey], host: &Host) -> Result<SamplePlan
     let typed_targets = sampling_options::TargetArgs { all_cpus: typed.all_cpus, ..targets };
     sampling_options::overridden(typed_targets).into_iter().for_each(say::warn);
     let mut scope = sampling_options::scope(targets, host)?;
-    let is_default = typed.cpus.is_none() && !typed.all_cpus && typed.cgroups.is_none();
+    let is_default = typed.cpus.is_none() && !typed.all_cpus && typed.cgroups.is_empty();
     let is_default = is_default && !sampling_options::are_held(&typed.events);
     if let MeasurementScope::Cpus(cpus) = &scope
         && is_default
@@ -242,7 +246,7 @@ fn sampling(typed: &TopArgs, keys: &[SortKey], host: &Host) -> Result<SamplePlan
         say::warn(CommandWarning::OwnProcessesOnly);
         scope = MeasurementScope::User(user.to_string());
     }
-    if typed.cgroups.is_some() && !matches!(scope, MeasurementScope::Cpus(_)) {
+    if !typed.cgroups.is_empty() && !matches!(scope, MeasurementScope::Cpus(_)) {
         return Err(Error::usage("cgroups can only be sampled on whole CPUs").try_this("omit -p, -t and -u"));
     }
     // `top` does not unwind stack copies.
@@ -289,7 +293,7 @@ fn sampling(typed: &TopArgs, keys: &[SortKey], host: &Host) -> Result<SamplePlan
             .iter()
             .map(|filter| (typed.events.len().saturating_sub(1), filter.clone()))
             .collect(),
-        cgroups: typed.cgroups.iter().flat_map(|names| names.split(',')).map(str::to_owned).collect(),
+        cgroups: typed.cgroups.clone(),
         // Stack copies of waits need more room, so use the default size for them.
         ring: typed.mmap_pages.or((!has_waits).then_some(RingSize::LIVE)),
         reserve: typed.reserve,

@@ -1,5 +1,6 @@
 //! Groups of options that several commands have.
 
+pub mod filter_places;
 pub mod recording_file;
 pub mod recording_options;
 pub mod sample_filter;

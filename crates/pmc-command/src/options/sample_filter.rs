@@ -54,9 +54,10 @@ impl SampleFilter {
 }
 
 /// What percentages refer to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ShareBase {
     /// All samples.
+    #[default]
     All,
     /// The samples that pass the filters.
     Filtered,

@@ -7,11 +7,11 @@ use std::time::Duration;
 use clap::{ArgAction, Args};
 
 use super::RecordDisplay;
+use crate::options::filter_places::FilterPlaces;
 use crate::options::recording_options::{RecordingOptions, UnwindTime};
 use crate::options::settings::RecordingSettings;
 use crate::sampling_options::{
     ProcessSelector, TargetArgs, WEIGHT, are_held, check_cgroup_scope, pfm_events, scope, scope_or_machine,
-    tracepoint_filters,
 };
 use crate::values::{self, one_of};
 use pmc_events::counter::Levels;
@@ -45,6 +45,10 @@ Examples:
 Event syntax: docs/event-syntax.md, or `pmc list`. More: docs/record.md."
 )]
 pub struct RecordArgs {
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "explained there")]
+    pub filter_places: FilterPlaces,
+
     /// Events to sample (repeatable) [default: cycles, as precise as possible]
     #[arg(short = 'e', long = "event", value_name = "EVENTS", action = ArgAction::Append, help_heading = "Events")]
     pub events: Vec<String>,
@@ -60,11 +64,6 @@ pub struct RecordArgs {
     /// Do not record tracepoint events that pmc itself causes
     #[arg(long, help_heading = "Events", hide_short_help = true)]
     pub exclude_perf: bool,
-
-    /// Number of `-e` options before each filter. The parsed struct contains no positions, so the caller
-    /// takes them from clap's matches.
-    #[arg(skip)]
-    pub filter_places: Vec<usize>,
 
     /// Sample frequency in Hz, or `max`
     #[arg(short = 'F', long = "freq", value_name = "HZ", conflicts_with = "count", value_parser = Rate::frequency, help_heading = "Events")]
@@ -131,8 +130,8 @@ pub struct RecordArgs {
     pub uid: Option<String>,
 
     /// Record only in this cgroup; a list assigns one cgroup to each event (requires -a or -C)
-    #[arg(short = 'G', long = "cgroup", value_name = "NAME,…", help_heading = "Targets")]
-    pub cgroups: Option<String>,
+    #[arg(short = 'G', long = "cgroup", value_name = "NAME,…", value_delimiter = ',', action = ArgAction::Set, help_heading = "Targets")]
+    pub cgroups: Vec<String>,
 
     /// Do not record child processes
     #[arg(short = 'i', long, help_heading = "Targets")]
@@ -343,6 +342,15 @@ pub struct RecordArgs {
     pub command: Vec<OsString>,
 }
 
+/// What a command that has the options of `record` chooses itself.
+#[derive(Debug, Default)]
+pub struct RecordPreset {
+    /// An event in front of those of the options.
+    pub first_event: Option<String>,
+    /// The target, in place of that of the options.
+    pub scope: Option<MeasurementScope>,
+}
+
 impl RecordArgs {
     /// What to print about the recording.
     pub fn display(&self) -> RecordDisplay {
@@ -353,14 +361,26 @@ impl RecordArgs {
     ///
     /// # Errors
     /// Fails if options contradict each other, or a target does not exist.
-    pub fn request(mut self, host: &Host) -> Result<RecordRequest> {
+    pub fn request(self, host: &Host) -> Result<RecordRequest> {
+        self.request_with(RecordPreset::default(), host)
+    }
+
+    /// Converts the options of a command that chooses some of them itself.
+    ///
+    /// # Errors
+    /// See [`request`](Self::request).
+    pub fn request_with(mut self, preset: RecordPreset, host: &Host) -> Result<RecordRequest> {
         self.events.extend(pfm_events(&self.pfm_events));
         if self.wall {
             self.events.push("cpu-clock".to_owned());
         }
+        if let Some(first) = preset.first_event {
+            self.events.insert(0, first);
+            self.filter_places.insert_event();
+        }
         let waits = self.waits()?;
-        let scope = self.scope(host)?;
-        if self.cgroups.is_some() {
+        let scope = preset.scope.map_or_else(|| self.scope(host), Ok)?;
+        if !self.cgroups.is_empty() {
             check_cgroup_scope(&scope)?;
         }
         if self.per_thread && matches!(scope, MeasurementScope::Cpus(_)) {
@@ -381,8 +401,8 @@ impl RecordArgs {
                 }
                 _ => self.events,
             },
-            filters: tracepoint_filters(self.filter_places, self.filter)?,
-            cgroups: self.cgroups.iter().flat_map(|names| names.split(',')).map(str::to_owned).collect(),
+            filters: self.filter_places.assign(self.filter)?,
+            cgroups: self.cgroups,
             excludes_self: if self.exclude_perf { SelfExclusion::Tracepoints } else { SelfExclusion::Never },
             strict_freq: self.strict_freq,
             strict: self.strict,
@@ -452,7 +472,7 @@ impl RecordArgs {
             ),
             (self.per_thread, "--per-thread", "measuring a thread's waits requires records from all CPUs"),
             (self.delay.is_some(), "-D", "context switches are recorded from the start"),
-            (self.cgroups.is_some(), "-G", "the kernel also reports context switches of other cgroups"),
+            (!self.cgroups.is_empty(), "-G", "the kernel also reports context switches of other cgroups"),
             (self.all_user, "--all-user", "a thread is in the kernel whenever it leaves its CPU"),
             (
                 self.recording.unwind == UnwindTime::Deferred,

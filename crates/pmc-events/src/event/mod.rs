@@ -55,7 +55,7 @@ use pmc_sys::host::tracer::Tracer;
 pub use error::{ParseError, TextSpan};
 pub use probe::{
     EventTarget, FindProgram, KernelFunction, LineRange, ProbeArgument, ProbeNames, ProbePoint, ProbeSyntax,
-    kernel_functions, parse_point, probe_event_name, probe_group, with_libraries,
+    kernel_functions, probe_event_name, probe_group, with_libraries,
 };
 pub use resolve::{EventParser, parse};
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{ArgAction, Args};
 
 use pmc_analysis::analysis::request::TimeSpan;
+use pmc_command::options::filter_places::FilterPlaces;
 use pmc_command::sampling_options::ProcessSelector;
 use pmc_command::values;
 use pmc_events::counter::request::sampling::CallGraph;
@@ -34,6 +35,9 @@ Examples:
 Presets: block, runq, irq, softirq, fault, syscall:NAME, func:PATH:NAME.
 docs/latency.md explains keys, columns and numbers.")]
 pub struct LatencyOptions {
+    #[command(flatten)]
+    pub(super) filter_places: FilterPlaces,
+
     /// The begin event and the end event (as in pmc record -e, including lists and patterns), or presets
     #[arg(id = "events", value_name = "EVENT")]
     pub(super) events: Vec<String>,
@@ -41,10 +45,6 @@ pub struct LatencyOptions {
     /// Filter expression for the preceding event (tracepoints only) or both events of the preceding preset
     #[arg(long, value_name = "EXPR", action = ArgAction::Append, allow_hyphen_values = true)]
     pub(super) filter: Vec<String>,
-
-    /// Number of events before each --filter; filled in by the caller of the parser
-    #[arg(skip)]
-    pub filter_places: Vec<usize>,
 
     /// What pairs a begin event with its end event: tid, process, cpu, or tracepoint fields; BEGIN=END if the
     /// fields have different names [default: tid]

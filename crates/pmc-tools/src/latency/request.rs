@@ -7,7 +7,6 @@ use super::presets::{self, LatencyPreset};
 use super::rules::{IntervalRules, KeySource};
 use pmc_analysis::analysis::request::SampleSelection;
 use pmc_command::options::symbol_files::SymbolFiles;
-use pmc_command::sampling_options::tracepoint_filters;
 use pmc_command::sampling_options::{ProcessSelector, TargetArgs, overridden, scope, whole_machine};
 use pmc_command::warning::CommandWarning;
 use pmc_events::counter::request::sampling::{CallGraph, DEFAULT_STACK, Rate, SampleOptions};
@@ -185,7 +184,7 @@ impl LatencyOptions {
 
     /// Adds each `--filter` to the rules of the preceding event, or to all rules of the preceding preset.
     fn add_filters(&self, intervals: &mut [IntervalRules], are_presets: bool) -> Result<()> {
-        for (event, filter) in tracepoint_filters(self.filter_places.clone(), self.filter.clone())? {
+        for (event, filter) in self.filter_places.clone().assign(self.filter.clone())? {
             let interval = if are_presets { event.min(intervals.len() - 1) } else { 0 };
             let rules = &mut intervals[interval].rules;
             let last = rules.iter().map(|rule| rule.text).max().unwrap_or(0);

@@ -29,7 +29,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use options::{MapOptions, SchedGroupOptions, SchedLatencyOptions, SchedViewOptions, TimehistOptions};
-pub use record::record_args;
+pub use record::record_request;
 
 use events::SchedDecoder;
 use latency::SchedLatencyRequest;

@@ -2,12 +2,14 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{ArgAction, Args};
 
+use super::selection::CallList;
 use pmc_command::sampling_options::ProcessSelector;
-use pmc_command::values::{self, Limit, one_of};
+use pmc_command::values::{self, Limit, Typed, one_of};
 use pmc_events::counter::request::sampling::CallGraph;
 use pmc_recording::recording::plan::DelayOrRanges;
 use pmc_recording::recording::ring_size::RingSize;
@@ -27,6 +29,26 @@ pub(super) enum SummaryMode {
 const SUMMARY_MODES: &[(&str, SummaryMode)] =
     &[("thread", SummaryMode::Thread), ("total", SummaryMode::Total)];
 
+/// The two meanings of `--duration`.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum TraceDuration {
+    /// With a unit: how long to trace.
+    Trace(Duration),
+    /// A bare number, in milliseconds, as in perf: the minimum duration of the calls to show.
+    Calls(Duration),
+}
+
+impl FromStr for TraceDuration {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        match text.parse::<f64>() {
+            Ok(_) => min_duration(text).map(Self::Calls),
+            Err(_) => values::timeout(text).map(Self::Trace),
+        }
+    }
+}
+
 /// Show the system calls of a command, running processes or the whole machine.
 #[derive(Debug, Clone, Args)]
 #[command(
@@ -45,7 +67,7 @@ docs/trace.md explains the lines and the columns."
 pub struct TraceOptions {
     /// Trace only these calls: names, %CLASS as in strace, /REGEX/, NAME*; a leading ! excludes them
     #[arg(short = 'e', long = "expr", visible_alias = "event", value_name = "CALL,…", action = ArgAction::Append, help_heading = "Calls")]
-    pub(super) calls: Vec<String>,
+    pub(super) calls: Vec<CallList>,
 
     /// Show only calls that fail
     #[arg(long, help_heading = "Calls")]
@@ -173,7 +195,7 @@ pub struct TraceOptions {
 
     /// With a unit (10s), the same as --timeout; a bare number is perf's option and means --min-duration
     #[arg(long, value_name = "TIME", help_heading = "Duration", hide_short_help = true)]
-    pub(super) duration: Option<String>,
+    pub(super) duration: Option<Typed<TraceDuration>>,
 
     /// Size of each ring buffer: pages, or bytes with B, K, M or G (a power of two) [default: 8M]
     #[arg(short = 'm', long, value_name = "SIZE", help_heading = "Resources", hide_short_help = true)]
@@ -202,6 +224,6 @@ pub struct TraceOptions {
 }
 
 /// Parses `--min-duration`, by default in milliseconds.
-pub(super) fn min_duration(text: &str) -> Result<Duration, Error> {
+fn min_duration(text: &str) -> Result<Duration, Error> {
     values::duration(text, MS, 0)
 }

@@ -7,12 +7,12 @@ use std::path::PathBuf;
 
 use super::decoder::SyscallDecoder;
 use super::feed::CallFilter;
-use super::options::{SummaryMode, TraceOptions, min_duration};
-use super::selection::{CallSelection, UnknownCall};
+use super::options::{SummaryMode, TraceDuration, TraceOptions};
+use super::selection::CallSelection;
 use super::text::SummaryLayout;
 use pmc_command::sampling_options::{self, TargetArgs};
 use pmc_command::temporary::TemporaryRecording;
-use pmc_command::values::{self, Limit};
+use pmc_command::values::{Limit, Typed};
 use pmc_command::warning::CommandWarning;
 use pmc_events::counter::request::sampling::{CallGraph, DEFAULT_STACK, SampleOptions};
 use pmc_recording::recording::plan::{
@@ -103,7 +103,7 @@ impl TraceOptions {
     pub fn request(self, host: &Host) -> Result<TraceRequest> {
         let typed = &with_duration_applied(self)?;
         let filter = CallFilter {
-            selection: CallSelection::parse(&typed.calls).map_err(unknown)?,
+            selection: CallSelection::new(&typed.calls),
             least_ns: typed.min_duration.map_or(0, |least| least.as_nanos() as u64),
             only_failed: typed.failure,
         };
@@ -158,43 +158,33 @@ impl TraceOptions {
     }
 }
 
-/// Replaces `--duration` by `--timeout`, or by `--min-duration` if its value is a bare number, as in perf.
+/// Replaces `--duration` by the option that it means: `--timeout` or `--min-duration`.
 ///
 /// # Errors
-/// Fails if both options of such a pair are given, if the value is not a time, or if a recording is to end
-/// after a time.
+/// Fails if both options of such a pair are given, or if a recording is to end after a time.
 fn with_duration_applied(mut typed: TraceOptions) -> Result<TraceOptions> {
-    let Some(text) = typed.duration.take() else { return Ok(typed) };
-    let is_filter = text.parse::<f64>().is_ok();
-    let (option, same, time) = match is_filter {
-        true => ("--min-duration", &mut typed.min_duration, min_duration(&text)),
-        false => ("--timeout", &mut typed.timeout, values::timeout(&text)),
+    let Some(Typed { text, value }) = typed.duration.take() else { return Ok(typed) };
+    let (option, same, time) = match value {
+        TraceDuration::Trace(time) => ("--timeout", &mut typed.timeout, time),
+        TraceDuration::Calls(time) => ("--min-duration", &mut typed.min_duration, time),
     };
-    if same.is_some() {
+    if same.replace(time).is_some() {
         return Err(Error::usage(format!("--duration {text} cannot be used with {option}"))
             .why(format!("with this value, it means {option}"))
             .try_this("--duration 10s for the run time, and --min-duration 10ms for the calls to show"));
     }
-    if !is_filter && typed.input.is_some() {
-        return Err(Error::usage(format!("--duration {text}: a recording (-i) has no run time"))
-            .try_this(format!("--min-duration {text}, to show only calls that take this long")));
-    }
-    *same = Some(time.map_err(|error| error.of_option(&format!("{option} "), &text))?);
-    let can_end = typed.timeout.is_some() || typed.max_events.is_some();
-    if is_filter && !can_end && typed.input.is_none() && typed.command.is_empty() {
-        say::warn(CommandWarning::DurationIsFilter { text });
-    }
-    Ok(typed)
-}
-
-fn unknown(unknown: UnknownCall) -> Error {
-    let error = Error::usage(format!("-e: unknown system call or class {:?}", unknown.name));
-    let class = if unknown.name.starts_with('%') { "%" } else { "" };
-    match unknown.similar.as_slice() {
-        [] => error.try_this("-e openat,read, -e '!futex', or a class such as -e %file"),
-        similar => {
-            let similar: Vec<String> = similar.iter().map(|name| format!("{class}{name}")).collect();
-            error.try_this(format!("did you mean {}?", similar.join(" or ")))
+    match value {
+        TraceDuration::Trace(_) if typed.input.is_some() => {
+            Err(Error::usage(format!("--duration {text}: a recording (-i) has no run time"))
+                .try_this(format!("--min-duration {text}, to show only calls that take this long")))
+        }
+        TraceDuration::Trace(_) => Ok(typed),
+        TraceDuration::Calls(_) => {
+            let can_end = typed.timeout.is_some() || typed.max_events.is_some();
+            if !can_end && typed.input.is_none() && typed.command.is_empty() {
+                say::warn(CommandWarning::DurationIsFilter { text });
+            }
+            Ok(typed)
         }
     }
 }
@@ -362,7 +352,7 @@ mod tests {
             events_with_texts(&host, &all),
             ["syscalls:sys_enter_openat", "syscalls:sys_enter_newstat"]
         );
-        let one = CallSelection::parse(&["stat".to_owned()]).unwrap();
+        let one = CallSelection::new(&["stat".parse().unwrap()]);
         assert_eq!(events_with_texts(&host, &one), ["syscalls:sys_enter_newstat"]);
     }
 }

@@ -3,8 +3,10 @@
 //! Also builds a filter for the kernel, so that other calls cost almost nothing.
 
 use std::collections::BTreeSet;
+use std::str::FromStr;
 
 use pmc_sys::abi::syscall::{ArgumentKind, Syscall, SyscallAbi, SyscallTable};
+use pmc_sys::error::{Error, Result};
 use pmc_text::text::{glob, nearest};
 use pmc_text::units;
 
@@ -19,41 +21,58 @@ pub(super) struct CallSelection {
     is_inverted: bool,
 }
 
-/// The error for a name that is neither a system call nor a class.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct UnknownCall {
-    /// The name as typed.
-    pub(super) name: String,
-    /// Similar names.
-    pub(super) similar: Vec<&'static str>,
+/// The value of one `-e`, such as `openat,read`, `!futex`, `%file` or `/^open/`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum CallList {
+    /// `all`
+    All,
+    /// `none`
+    None,
+    /// Only these calls.
+    Only(BTreeSet<&'static str>),
+    /// All calls except these.
+    Except(BTreeSet<&'static str>),
+}
+
+impl FromStr for CallList {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let list = ["trace=", "t="].iter().find_map(|start| text.strip_prefix(start)).unwrap_or(text);
+        let (is_inverted, list) = list.strip_prefix('!').map_or((false, list), |list| (true, list));
+        match list {
+            "all" | "" => return Ok(Self::All),
+            "none" => return Ok(Self::None),
+            _ => {}
+        }
+        let table = SyscallTable::get();
+        let mut listed = BTreeSet::new();
+        for word in list.split(',').map(str::trim).filter(|word| !word.is_empty()) {
+            listed.extend(calls(table, word)?.iter().map(|call| call.name));
+        }
+        Ok(if is_inverted { Self::Except(listed) } else { Self::Only(listed) })
+    }
 }
 
 impl CallSelection {
-    /// Parses lists such as `openat,read`, `!futex`, `%file` and `/^open/`. An empty list selects all calls.
-    ///
-    /// # Errors
-    /// Fails if a name is unknown.
-    pub(super) fn parse(lists: &[String]) -> Result<Self, UnknownCall> {
-        let table = SyscallTable::get();
+    /// Combines lists. Without any, all calls are selected.
+    pub(super) fn new(lists: &[CallList]) -> Self {
         let mut selection = Self::default();
         for list in lists {
-            let list = ["trace=", "t="].iter().find_map(|start| list.strip_prefix(start)).unwrap_or(list);
-            let (is_inverted, list) = list.strip_prefix('!').map_or((false, list), |list| (true, list));
-            if list == "all" || list.is_empty() {
-                continue;
-            }
-            if list == "none" {
-                selection.listed.get_or_insert_default();
-                continue;
-            }
+            let (calls, is_inverted) = match list {
+                CallList::All => continue,
+                CallList::None => {
+                    selection.listed.get_or_insert_default();
+                    continue;
+                }
+                CallList::Only(calls) => (calls, false),
+                CallList::Except(calls) => (calls, true),
+            };
             // The last list determines whether the calls of all lists are excluded.
             selection.is_inverted = is_inverted;
-            let listed = selection.listed.get_or_insert_default();
-            for word in list.split(',').map(str::trim).filter(|word| !word.is_empty()) {
-                listed.extend(calls(table, word)?.iter().map(|call| call.name));
-            }
+            selection.listed.get_or_insert_default().extend(calls);
         }
-        Ok(selection)
+        selection
     }
 
     /// Whether all calls are selected.
@@ -134,7 +153,10 @@ impl CallSelection {
 }
 
 /// Returns the calls that a word selects.
-fn calls(table: &'static SyscallTable, word: &str) -> Result<Vec<&'static Syscall>, UnknownCall> {
+///
+/// # Errors
+/// Fails if the word is neither the name of a call nor a class, and matches no call.
+fn calls(table: &'static SyscallTable, word: &str) -> Result<Vec<&'static Syscall>> {
     let optional = word.strip_prefix('?');
     let word = optional.unwrap_or(word);
     let found = if let Some(class) = word.strip_prefix('%') {
@@ -165,7 +187,12 @@ fn calls(table: &'static SyscallTable, word: &str) -> Result<Vec<&'static Syscal
                 false => table.calls().iter().map(|call| call.name).collect(),
             };
             let similar = nearest(word.trim_start_matches('%'), names, 3);
-            Err(UnknownCall { name: word.to_owned(), similar })
+            let class = if word.starts_with('%') { "%" } else { "" };
+            let similar: Vec<String> = similar.iter().map(|name| format!("{class}{name}")).collect();
+            Err(Error::usage(format!("unknown system call or class {word:?}")).try_this(match similar[..] {
+                [] => "-e openat,read, -e '!futex', or a class such as -e %file".to_owned(),
+                _ => format!("did you mean {}?", similar.join(" or ")),
+            }))
         }
     }
 }
@@ -175,7 +202,8 @@ mod tests {
     use super::*;
 
     fn parse(lists: &[&str]) -> CallSelection {
-        CallSelection::parse(&lists.iter().map(|&list| list.to_owned()).collect::<Vec<_>>()).unwrap()
+        let lists: Result<Vec<CallList>> = lists.iter().map(|list| list.parse()).collect();
+        CallSelection::new(&lists.unwrap())
     }
 
     #[test]
@@ -192,10 +220,10 @@ mod tests {
         assert!(!is(&["none"], "read"));
         assert!(is(&["newfstat", "read"], "fstat"));
         assert!(parse(&["!read"]).has(None) && !parse(&["read"]).has(None));
-        let unknown = |list: &str| CallSelection::parse(&[list.to_owned()]).unwrap_err();
-        assert!(unknown("opanat").similar.contains(&"openat"));
-        assert!(unknown("%files").similar.contains(&"file"));
-        assert!(CallSelection::parse(&["?nosuch,read".to_owned()]).is_ok());
+        let remedies = |list: &str| list.parse::<CallList>().unwrap_err().remedies().join("\n");
+        assert!(remedies("opanat").contains("openat"));
+        assert!(remedies("%files").contains("%file"));
+        assert!("?nosuch,read".parse::<CallList>().is_ok());
     }
 
     #[test]

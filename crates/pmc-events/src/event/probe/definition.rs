@@ -7,6 +7,8 @@
 //! [[GROUP:]EVENT=]FILE:LINE
 //! ```
 
+use std::str::FromStr;
+
 use super::super::error::{Fault, ParseError, ParseResult};
 use super::super::syntax::{EventWord, number};
 use crate::hint::Hint;
@@ -86,11 +88,16 @@ impl ProbePoint {
 }
 
 impl ProbeSyntax {
-    /// Parses a definition.
-    ///
-    /// # Errors
-    /// Fails if the syntax is invalid.
-    pub fn parse(text: &str) -> Result<Self, Box<ParseError>> {
+    /// Whether the probe reads variables of the program.
+    pub fn reads_variables(&self) -> bool {
+        self.arguments.iter().any(|argument| !matches!(argument, ProbeArgument::Verbatim(_)))
+    }
+}
+
+impl FromStr for ProbeSyntax {
+    type Err = Box<ParseError>;
+
+    fn from_str(text: &str) -> Result<Self, Box<ParseError>> {
         let parse = || {
             let mut words = words(text);
             let Some(place) = words.next() else {
@@ -113,34 +120,27 @@ impl ProbeSyntax {
         };
         parse().map_err(|fault: Fault| fault.within(text))
     }
+}
 
-    /// Whether the probe reads variables of the program.
-    pub fn reads_variables(&self) -> bool {
-        self.arguments.iter().any(|argument| !matches!(argument, ProbeArgument::Verbatim(_)))
+impl FromStr for ProbePoint {
+    type Err = Box<ParseError>;
+
+    /// Parses a location without arguments.
+    fn from_str(text: &str) -> Result<Self, Box<ParseError>> {
+        match text.parse()? {
+            ProbeSyntax { group: None, event: None, point, arguments } if arguments.is_empty() => Ok(point),
+            _ => Err(Fault::at(&(0..text.len()), "only a place is possible here")
+                .expected("FUNCTION, FUNCTION:LINE, FUNCTION+OFFSET or FILE:LINE")
+                .within(text)),
+        }
     }
 }
 
-/// Parses a location without arguments.
-///
-/// # Errors
-/// Fails if the syntax is invalid.
-pub fn parse_point(text: &str) -> Result<ProbePoint, Box<ParseError>> {
-    let parse = || match ProbeSyntax::parse(text) {
-        Ok(ProbeSyntax { group: None, event: None, point, arguments }) if arguments.is_empty() => Ok(point),
-        Ok(_) => Err(Fault::at(&(0..text.len()), "only a place is possible here")
-            .expected("FUNCTION, FUNCTION:LINE, FUNCTION+OFFSET or FILE:LINE")
-            .within(text)),
-        Err(error) => Err(error),
-    };
-    parse()
-}
+impl FromStr for LineRange {
+    type Err = Box<ParseError>;
 
-impl LineRange {
     /// Parses `FUNCTION[@FILE][:FIRST[-LAST|+COUNT]]` or `FILE[:FIRST[-LAST|+COUNT]]`.
-    ///
-    /// # Errors
-    /// Fails if the syntax is invalid.
-    pub fn parse(text: &str) -> Result<Self, Box<ParseError>> {
+    fn from_str(text: &str) -> Result<Self, Box<ParseError>> {
         let parse = || {
             let word = EventWord { text, at: 0 };
             let (place, lines) = match line_suffix(text) {
@@ -367,7 +367,7 @@ mod tests {
     use super::*;
 
     fn point_of(text: &str) -> ProbePoint {
-        ProbeSyntax::parse(text).unwrap().point
+        text.parse::<ProbeSyntax>().unwrap().point
     }
 
     #[test]
@@ -391,7 +391,7 @@ mod tests {
     #[test]
     fn names_and_arguments_are_split() {
         let parsed =
-            ProbeSyntax::parse("g:e=main n=item->next.id:x32 *p:string %di r=$retval $vars").unwrap();
+            "g:e=main n=item->next.id:x32 *p:string %di r=$retval $vars".parse::<ProbeSyntax>().unwrap();
         assert_eq!((parsed.group.as_deref(), parsed.event.as_deref()), (Some("g"), Some("e")));
         let variable = |name: Option<&str>, expression: &str, kind: &str| ProbeArgument::Variable {
             name: name.map(str::to_owned),
@@ -412,9 +412,8 @@ mod tests {
 
     #[test]
     fn strings_are_read_from_the_address_that_a_register_holds() {
-        let parsed = ProbeSyntax::parse(
-            "main%return $retval:string r=$retval:ustring a=%di:string $comm:string $retval:x64 +8(%sp):string",
-        );
+        let text = "main%return $retval:string r=$retval:ustring a=%di:string $comm:string $retval:x64 +8(%sp):string";
+        let parsed = text.parse::<ProbeSyntax>();
         let verbatim = |text: &str| ProbeArgument::Verbatim(text.to_owned());
         assert_eq!(
             parsed.unwrap().arguments,
@@ -444,19 +443,19 @@ mod tests {
             ("main;x = 3", ";x"),
             ("a+b:c", "b:c"),
         ] {
-            let error = ProbeSyntax::parse(text).unwrap_err();
+            let error = text.parse::<ProbeSyntax>().unwrap_err();
             assert_eq!(&text[error.span.clone()], wrong, "{text}: {error}");
         }
     }
 
     #[test]
     fn ranges_of_lines_are_parsed() {
-        let range = LineRange::parse("main@a.c:3+4").unwrap();
+        let range = "main@a.c:3+4".parse::<LineRange>().unwrap();
         assert_eq!((range.function.as_deref(), range.file.as_deref()), (Some("main"), Some("a.c")));
         assert_eq!((range.first, range.last), (Some(3), Some(6)));
-        let range = LineRange::parse("a.c:10-12").unwrap();
+        let range = "a.c:10-12".parse::<LineRange>().unwrap();
         assert_eq!((range.function, range.first, range.last), (None, Some(10), Some(12)));
-        assert_eq!(LineRange::parse("main").unwrap().first, None);
-        assert!(LineRange::parse("main:9-3").is_err() && LineRange::parse("main:3x").is_err());
+        assert_eq!("main".parse::<LineRange>().unwrap().first, None);
+        assert!("main:9-3".parse::<LineRange>().is_err() && "main:3x".parse::<LineRange>().is_err());
     }
 }

@@ -15,7 +15,7 @@ mod subject;
 mod tracepoint;
 
 pub(super) use breakpoint::breakpoint;
-pub use definition::{LineRange, ProbeArgument, ProbePoint, ProbeSyntax, parse_point};
+pub use definition::{LineRange, ProbeArgument, ProbePoint, ProbeSyntax};
 pub(super) use elf::ProbeSources;
 pub(super) use function::{kprobe, returning, uprobe};
 pub use kernel_function::{KernelFunction, kernel_functions};
