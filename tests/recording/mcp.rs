@@ -100,21 +100,40 @@ fn row<'a>(document: &'a Json, field: &str, value: &str) -> &'a Json {
     rows.iter().find(|row| row[field] == value).unwrap_or_else(|| panic!("no {value} in {document}"))
 }
 
-#[test]
-fn official_python_client_runs_the_eight_tools() {
+/// Returns the folder with the Python package of the official client; `None` if it is not installed.
+fn official_client() -> Option<String> {
     if !(kit::need_perf_events() && kit::need_program("gcc") && kit::need_program("python3")) {
-        return;
+        return None;
     }
     // `.ci/run` installs the package into a separate folder.
     let packages = std::env::var("PMC_TEST_MCP").unwrap_or_default();
-    let python =
-        |words: &[&str]| Command::new("python3").args(words).env("PYTHONPATH", &packages).output().unwrap();
-    let is_there = python(&["-c", "from mcp import ClientSession, StdioServerParameters, stdio_client"])
-        .status
-        .success();
-    if !kit::need("python-mcp", is_there, "the Python package mcp is not installed") {
-        return;
-    }
+    let import = "from mcp import ClientSession, StdioServerParameters, stdio_client";
+    let python = Command::new("python3").args(["-c", import]).env("PYTHONPATH", &packages).output();
+    let is_there = python.unwrap().status.success();
+    kit::need("python-mcp", is_there, "the Python package mcp is not installed").then_some(packages)
+}
+
+/// Calls tools in a new session of the official client. Returns its version of the protocol, the names of the
+/// tools, and the results.
+fn in_official_client(packages: &str, lab: &Lab, calls: &Json) -> Json {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recording/mcp/client.py");
+    let words = [script.to_str().unwrap(), lab.path("").to_str().unwrap(), &calls.to_string(), kit::binary()]
+        .map(str::to_owned);
+    let output = Command::new("python3")
+        .args(words)
+        .args(["mcp", "--allow-record"])
+        .env("PYTHONPATH", packages)
+        .env("PERF_CONFIG", "/dev/null")
+        .env("PERF_BUILDID_DIR", "/dev/null")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn official_python_client_runs_all_tools() {
+    let Some(packages) = official_client() else { return };
     let lab = Lab::new();
     build(&lab, "work");
     let before = json!({"recording": "before.data"});
@@ -129,20 +148,9 @@ fn official_python_client_runs_the_eight_tools() {
         ["diff", {"before": "before.data", "after": "after.data"}],
         ["timeline", before],
     ]);
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recording/mcp/client.py");
-    let words = [script.to_str().unwrap(), lab.path("").to_str().unwrap(), &calls.to_string(), kit::binary()]
-        .map(str::to_owned);
-    let output = Command::new("python3")
-        .args(words)
-        .args(["mcp", "--allow-record"])
-        .env("PYTHONPATH", &packages)
-        .env("PERF_CONFIG", "/dev/null")
-        .env("PERF_BUILDID_DIR", "/dev/null")
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let answer: Json = serde_json::from_slice(&output.stdout).unwrap();
-    let tools = ["doctor", "record", "stat_compare", "hot", "tree", "source", "diff", "timeline"];
+    let answer = in_official_client(&packages, &lab, &calls);
+    let tools =
+        ["doctor", "record", "stat_compare", "hot", "tree", "source", "waits", "locks", "diff", "timeline"];
     assert_eq!(answer["tools"], json!(tools));
     assert!(answer["version"].as_str().unwrap() >= "2025-06-18");
     for (call, result) in calls.as_array().unwrap().iter().zip(answer["results"].as_array().unwrap()) {
@@ -163,6 +171,121 @@ fn official_python_client_runs_the_eight_tools() {
     assert_eq!(document(6)["rows"][0]["line"], 4);
     assert!(row(document(7), "function", "slow")["verdict"].is_string());
     assert!(document(8)["rows"][0]["end_ms"].as_f64().unwrap() > 0.0);
+}
+
+/// A program in which a thread called `holder` computes while it holds a lock, for which two threads wait.
+const CONTENDED: &str = r#"
+#include <pthread.h>
+#include <semaphore.h>
+#include <unistd.h>
+LOCK;
+volatile unsigned long sink;
+volatile int done;
+__attribute__((noinline)) void digest(long n) {
+  for (long i = 0; i < n; i++) sink += i;
+}
+__attribute__((noinline)) void hold(void) {
+  TAKE;
+  for_cpu_ms(20)
+    digest(loops(50000));
+  GIVE;
+}
+__attribute__((noinline)) void use(void) {
+  TAKE;
+  GIVE;
+}
+void *holder(void *unused) {
+  pthread_setname_np(pthread_self(), "holder");
+  for (int i = 0; i < 10; i++) hold();
+  done = 1;
+  return unused;
+}
+void *waiter(void *unused) {
+  pthread_setname_np(pthread_self(), "waiter");
+  while (!done) {
+    use();
+    usleep(1000);
+  }
+  return unused;
+}
+int main(void) {
+  INIT;
+  pthread_t threads[3];
+  pthread_create(&threads[0], 0, holder, 0);
+  for (int i = 1; i < 3; i++) pthread_create(&threads[i], 0, waiter, 0);
+  for (int i = 0; i < 3; i++) pthread_join(threads[i], 0);
+}
+"#;
+
+#[test]
+fn fresh_client_finds_hot_line_wait_and_holder_of_three_programs() {
+    let Some(packages) = official_client() else { return };
+    if !(kit::need_root() && kit::need_tracefs("syscalls")) {
+        return;
+    }
+    let line_of = |part: &str| CONTENDED.lines().position(|line| line.contains(part)).unwrap() + 1;
+    let (hot, called) = (line_of("sink += i"), line_of("digest(loops"));
+    let mutex = [
+        "pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER",
+        "",
+        "pthread_mutex_lock(&gate)",
+        "pthread_mutex_unlock(&gate)",
+    ];
+    let rwlock = [
+        "pthread_rwlock_t gate = PTHREAD_RWLOCK_INITIALIZER",
+        "",
+        "pthread_rwlock_wrlock(&gate)",
+        "pthread_rwlock_unlock(&gate)",
+    ];
+    let semaphore = ["sem_t gate", "sem_init(&gate, 0, 1)", "sem_wait(&gate)", "sem_post(&gate)"];
+    for (site, [lock, init, take, give]) in [("mutex", mutex), ("rwlock", rwlock), ("semaphore", semaphore)] {
+        let lab = Lab::new();
+        let (source, program) = (lab.path("work.c"), lab.path("work"));
+        fs::write(&source, CONTENDED).unwrap();
+        let macros = [("LOCK", lock), ("INIT", init), ("TAKE", take), ("GIVE", give)];
+        let gcc = Command::new("gcc")
+            .args(["-g", "-O1", "-pthread", "-o"])
+            .arg(&program)
+            .args(macros.map(|(name, text)| format!("-D{name}={text}")))
+            .args(burn_flags())
+            .arg(&source)
+            .status();
+        assert!(gcc.unwrap().success());
+        let record = json!({"command": ["./work"], "wall": true, "wakers": true, "locks": true});
+        // A fresh client knows only the tools' descriptions, the default name of a recording, and the function
+        // that `hot` lists first.
+        let source_of = json!({"function": "digest"});
+        let calls =
+            json!([["record", record], ["hot", {}], ["source", source_of], ["waits", {}], ["locks", {}]]);
+        let answer = in_official_client(&packages, &lab, &calls);
+        let results = answer["results"].as_array().unwrap();
+        assert!(results.len() <= 6);
+        let documents: Vec<&Json> = results.iter().map(|result| &result["document"]).collect();
+        assert!(results.iter().all(|result| result["is_error"] == false), "{site}: {answer}");
+        let [recorded, functions, source, waits, locks] = documents[..] else { panic!("{answer}") };
+        assert_eq!(recorded["trust"]["lost"], 0, "{site}: {recorded}");
+        assert_eq!(functions["rows"][0]["function"], "digest", "{site}: {functions}");
+        assert_eq!(functions["event"], "running", "{site}: {functions}");
+        assert!(functions["thread_time"]["waiting_ms"].as_f64().unwrap() > 100.0, "{site}: {functions}");
+        assert_eq!(source["rows"][0]["line"], hot, "{site}: {source}");
+        let caller = &source["called_from"][0];
+        assert_eq!(
+            (&caller["function"], &caller["line"]),
+            (&json!("hold"), &json!(called)),
+            "{site}: {source}"
+        );
+        let wait = &waits["rows"][0];
+        assert_eq!((&wait["waits_for"], &wait["function"]), (&json!(site), &json!("use")), "{site}: {waits}");
+        let waker = wait["woken_by"][0]["waker"].as_str().unwrap();
+        assert!(waker.ends_with(":holder"), "{site}: {waits}");
+        let lock = &locks["rows"][0];
+        assert_eq!(lock["variable"], "gate", "{site}: {locks}");
+        assert_eq!(
+            (&lock["held_by"][0]["thread"], &lock["held_by"][0]["function"]),
+            (&json!("holder"), &json!("hold")),
+            "{site}: {locks}"
+        );
+    }
 }
 
 #[test]
@@ -196,6 +319,11 @@ fn answers_state_costs_errors_and_trust() {
     let source = session.succeed("source", &json!({"function": "slow"}));
     assert!(source["rows"][0]["text"].as_str().unwrap().contains("4 * n"), "{source}");
     assert_eq!(source["rows"][0]["line"], 4);
+    assert_eq!(
+        (&source["called_from"][0]["function"], &source["called_from"][0]["line"]),
+        (&json!("main"), &json!(5)),
+        "{source}"
+    );
     let code = session.succeed("source", &json!({"function": "slow", "rows": "instructions"}));
     assert!(code["rows"][0]["instruction"].is_string(), "{code}");
     let diff = session.succeed("diff", &json!({"before": "perf.data", "after": "again.data"}));
@@ -215,6 +343,8 @@ fn answers_state_costs_errors_and_trust() {
         compared["rows"].as_array().unwrap().iter().filter(|row| row["measure"] == "elapsed").collect();
     assert_eq!((&elapsed[0]["verdict"], &elapsed[1]["runs"]), (&json!("base"), &json!(2)), "{compared}");
     assert!(elapsed[1]["difference_percent"].as_f64().unwrap() < 0.0, "{compared}");
+    let failed = session.fail("stat_compare", &json!({"commands": [["true"], ["false"]], "runs": 2}));
+    assert!(failed.contains("a command failed") && failed.contains("status 1 in 2 of 2 runs"), "{failed}");
     session.finish();
 }
 
@@ -294,7 +424,7 @@ fn answers_about_a_hundred_recordings_respect_the_limit() {
     let (mut answered, mut cut) = (0, 0);
     for (number, path) in all.iter().enumerate() {
         let path = path.to_str().unwrap();
-        for tool in ["hot", "tree", "source", "timeline", "diff"] {
+        for tool in ["hot", "tree", "source", "waits", "locks", "timeline", "diff"] {
             let limit = [Some(1024), None, Some(1024), Some(65_536)][number % 4];
             let mut arguments = match tool {
                 "diff" => json!({"before": all[0].to_str().unwrap(), "after": path}),
@@ -366,6 +496,8 @@ fn hostile_names_stay_data() {
             json!({"before": "perf.data", "after": "perf.data", "by": ["command", "module", "function"]}),
         ),
         ("timeline", json!({})),
+        ("waits", json!({})),
+        ("locks", json!({})),
         ("source", json!({"function": "missing"})),
         ("hot", json!({"event": "missing"})),
     ] {

@@ -160,7 +160,7 @@ impl ToolHost for McpServer<'_> {
             self.answer(call, limit).map(|answer| agent::limited(&answer, name, arguments, limit))
         });
         Some(match ran {
-            Ok(document) => ToolResult { document, is_error: false },
+            Ok(document) => ToolResult { is_error: document.get("failure").is_some(), document },
             Err(error) => ToolResult { document: described(&error), is_error: true },
         })
     }
@@ -178,6 +178,8 @@ impl McpServer<'_> {
             ToolCall::Hot(arguments) => return recordings::hot(&arguments, symbols, limit),
             ToolCall::Tree(arguments) => return recordings::tree(&arguments, symbols, limit),
             ToolCall::Source(arguments) => return recordings::source(&arguments, symbols, limit),
+            ToolCall::Waits(arguments) => return recordings::waits(&arguments, symbols, limit),
+            ToolCall::Locks(arguments) => return recordings::locks(&arguments, symbols, limit),
             ToolCall::Diff(arguments) => return recordings::diff(&arguments, symbols, limit),
             ToolCall::Timeline(arguments) => return recordings::timeline(&arguments, symbols, limit),
             ToolCall::Doctor => {

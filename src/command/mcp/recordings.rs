@@ -1,4 +1,4 @@
-//! The tools that read recordings: `hot`, `tree`, `source`, `diff` and `timeline`.
+//! The tools that read recordings: `hot`, `tree`, `source`, `waits`, `locks`, `diff` and `timeline`.
 //!
 //! Each opens the recording again, because files may change between calls. Returns an [`AgentAnswer`] that is
 //! not yet limited.
@@ -16,8 +16,11 @@ use pmc_analysis::analysis::diff::{DiffRequest, DiffSides, WAIT_KEYS};
 use pmc_analysis::analysis::request::SampleSelection;
 use pmc_analysis::analysis::{Analysis, AnalysisRequest, NamedSamples, header};
 use pmc_analysis::profile::diff::Compute;
+use pmc_analysis::profile::sampled::call_sites::{CallSite, call_sites};
 use pmc_analysis::profile::sampled::table::{RowRank, RowSelection};
-use pmc_analysis::profile::sampled::{Filter, Profile, Query, SortKey, StackDirection, StringTable};
+use pmc_analysis::profile::sampled::{
+    Filter, Profile, ProfileEvent, Query, SampleValue, SortKey, StackDirection, StringTable, ThreadState,
+};
 use pmc_analysis::session::Session;
 use pmc_formats::import;
 use pmc_symbols::symbol::SymbolOptions;
@@ -102,6 +105,24 @@ enum SourceRows {
     Instructions,
 }
 
+/// Arguments of the tool `waits`.
+#[derive(Debug, Deserialize)]
+pub(super) struct WaitsArguments {
+    #[serde(flatten)]
+    samples: SampleArguments,
+    /// Whether to include the waits of idle threads.
+    #[serde(default)]
+    idle: bool,
+}
+
+/// Arguments of the tool `locks`.
+#[derive(Debug, Deserialize)]
+pub(super) struct LocksArguments {
+    /// Path of the recording.
+    #[serde(default = "usual_recording")]
+    recording: PathBuf,
+}
+
 /// Arguments of the tool `diff`.
 #[derive(Debug, Deserialize)]
 pub(super) struct DiffArguments {
@@ -153,9 +174,14 @@ impl SampleArguments {
         self.recording.to_string_lossy()
     }
 
+    /// Returns the index of the event, among those of a profile whose states are apart. The default is the
+    /// first event with samples that does not measure waits.
     fn event_of(&self, profile: &Profile) -> Result<usize> {
-        let events = profile.events.iter().map(|event| (event.name.as_str(), event.total.samples));
-        event(self.event.as_deref(), events)
+        let measures_waits =
+            |event: &ProfileEvent| matches!(event.state, Some(ThreadState::Blocked | ThreadState::Runnable));
+        let is_usual = |event: &ProfileEvent| event.total.samples > 0 && !measures_waits(event);
+        let events = profile.events.iter();
+        event(self.event.as_deref(), events.map(|event| (event.name.as_str(), is_usual(event))))
     }
 }
 
@@ -207,11 +233,11 @@ fn load(session: Arc<Session>, mut request: AnalysisRequest, query: &Query) -> R
     Ok(RecordingWithNames { analysis, named, query })
 }
 
-/// Returns the index of the event `wanted`, or else of the first event with samples.
-fn event<'n>(wanted: Option<&str>, events: impl Iterator<Item = (&'n str, u64)>) -> Result<usize> {
-    let events: Vec<(&str, u64)> = events.collect();
-    let Some(wanted) = wanted else {
-        return Ok(events.iter().position(|(_, samples)| *samples > 0).unwrap_or(0));
+/// Returns the index of the event with this name or else of the first usual one.
+fn event<'n>(typed: Option<&str>, events: impl Iterator<Item = (&'n str, bool)>) -> Result<usize> {
+    let events: Vec<(&str, bool)> = events.collect();
+    let Some(wanted) = typed else {
+        return Ok(events.iter().position(|(_, is_usual)| *is_usual).unwrap_or(0));
     };
     // The answer of `hot` lists the names, as data.
     events.iter().position(|(name, _)| *name == wanted).ok_or_else(|| {
@@ -231,7 +257,8 @@ pub(super) fn hot(of: &HotArguments, symbols: &SymbolOptions, limit: AnswerLimit
     let only = RowSelection { part: of.function.clone(), ..RowSelection::default() };
     let filter = Filter { only, ..Filter::default() };
     let ranks = vec![RowRank::Own];
-    let query = Query { totals: true, innermost: true, ranks, filter, ..Query::default() };
+    let query =
+        Query { totals: true, innermost: true, states_apart: true, ranks, filter, ..Query::default() };
     let RecordingWithNames { analysis, named, query } = load(session, request, &query)?;
     let profile = analysis.answer(named, &query).profile;
     Ok(agent::hot(&of.samples.shown_path(), &profile, of.samples.event_of(&profile)?, limit))
@@ -253,6 +280,7 @@ pub(super) fn tree(of: &TreeArguments, symbols: &SymbolOptions, limit: AnswerLim
     };
     let query = Query {
         totals: true,
+        states_apart: true,
         tree: Some(direction),
         root: of.function.clone(),
         limit: of.min_percent / 100.0,
@@ -277,7 +305,8 @@ pub(super) fn source(
     let session = open(&of.samples.recording)?;
     let request =
         AnalysisRequest { callers: false, keys: vec![SortKey::Symbol], ..of.samples.request(symbols) };
-    let RecordingWithNames { mut analysis, named, query } = load(session, request, &Query::default())?;
+    let RecordingWithNames { mut analysis, named, query } =
+        load(session.clone(), request, &Query::default())?;
     let request = AnnotationRequest {
         function: of.function.clone(),
         dsos: of.module.clone().into_iter().collect(),
@@ -294,14 +323,72 @@ pub(super) fn source(
     let Some(listing) = code.listings.first() else {
         return Err(Error::new("no function has samples").try_this(to_hot));
     };
-    let events = listing.events.iter().map(|event| (event.name.as_str(), event.own.samples));
+    let events = listing.events.iter().map(|event| (event.name.as_str(), event.own.samples > 0));
     let event = event(of.samples.event.as_deref(), events)?;
     let rows = match of.rows {
         SourceRows::Instructions => CodeRows::Instructions,
         SourceRows::Lines => CodeRows::Lines,
     };
     let profile = analysis.answer(named, &query).profile;
-    Ok(agent::source(&of.samples.shown_path(), listing, &profile, (event, rows), limit))
+    let callers = callers(of, symbols, session, &listing.symbol)?;
+    Ok(agent::source(&of.samples.shown_path(), listing, &profile, (event, rows), &callers, limit))
+}
+
+/// Returns the lines that call a function, and the sum of all samples in it and its callees. Without call
+/// chains, there are no such lines.
+fn callers(
+    of: &SourceArguments,
+    symbols: &SymbolOptions,
+    session: Arc<Session>,
+    function: &str,
+) -> Result<(Vec<CallSite>, SampleValue)> {
+    if !pmc_analysis::analysis::has_chains(&session.reader) {
+        return Ok(<_>::default());
+    }
+    let request = AnalysisRequest { keys: vec![SortKey::Symbol], ..of.samples.request(symbols) };
+    let query = Query { states_apart: true, ..Query::default() };
+    let RecordingWithNames { analysis, named, query } = load(session, request, &query)?;
+    let calls = named.with_stacks(&query, |stacks| {
+        let typed = of.samples.event.as_deref();
+        let at = stacks.events.iter().position(|event| Some(event.name.as_str()) == typed);
+        call_sites(stacks, at.unwrap_or_else(|| stacks.first_event()), function)
+    });
+    drop(analysis);
+    Ok(calls)
+}
+
+/// Runs the tool `waits`.
+///
+/// # Errors
+/// Fails if the recording cannot be read, or has no waits.
+pub(super) fn waits(of: &WaitsArguments, symbols: &SymbolOptions, limit: AnswerLimit) -> Result<AgentAnswer> {
+    let session = open(&of.samples.recording)?;
+    let request = AnalysisRequest { usual_keys: true, idle: of.idle, ..of.samples.request(symbols) };
+    let query = Query { states_apart: true, idle: of.idle, ..Query::default() };
+    let RecordingWithNames { analysis, named, query } = load(session, request, &query)?;
+    let profile = analysis.answer(named, &query).profile;
+    let measures_waits = |event: &ProfileEvent| event.state == Some(ThreadState::Blocked);
+    let event = profile.events.iter().position(measures_waits).ok_or_else(|| {
+        Error::new("the recording has no waits").try_this("call the tool record with wall and wakers")
+    })?;
+    Ok(agent::waits(&of.samples.shown_path(), &profile, event, limit))
+}
+
+/// Runs the tool `locks`.
+///
+/// # Errors
+/// Fails if the recording cannot be read, or has no calls of `futex`.
+pub(super) fn locks(of: &LocksArguments, symbols: &SymbolOptions, limit: AnswerLimit) -> Result<AgentAnswer> {
+    let session = open(&of.recording)?;
+    let locks = pmc_tools::lock::agent_locks(session, symbols).map_err(|error| {
+        // The usual error lists the events of the recording, which must not become part of a sentence.
+        Error::new(error.headline()).try_this("call the tool record with locks")
+    })?;
+    let mut head = locks.head;
+    head.insert("recording".to_owned(), of.recording.to_string_lossy().into());
+    let all_rows = locks.rows.len();
+    let rows = locks.rows.into_iter().skip(limit.offset).take(limit.most_rows()).collect();
+    Ok(AgentAnswer { head, rows, all_rows, trust: locks.trust })
 }
 
 /// Runs the tool `diff`.
@@ -331,7 +418,7 @@ pub(super) fn diff(of: &DiffArguments, symbols: &SymbolOptions, limit: AnswerLim
             .try_this("record both with the tool record and the same event, or with pmc profile")
     })?;
     let samples = |event: &pmc_analysis::profile::diff::DiffEvent| {
-        event.totals.iter().flatten().map(|total| total.samples).sum()
+        event.totals.iter().flatten().any(|total| total.samples > 0)
     };
     let events = comparison.events.iter().map(|event| (event.name.as_str(), samples(event)));
     Ok(agent::diff(&comparison, event(of.event.as_deref(), events)?, limit))

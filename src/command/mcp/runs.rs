@@ -20,6 +20,8 @@ use pmc_recording::recording::stat_request::{
     ComparedCommand, EventSelection, Repeat, StatRequest, StatTiming,
 };
 use pmc_sys::error::{Error, Exit, Result};
+use pmc_sys::host::Host;
+use pmc_tools::lock;
 use pmc_view::agent::{self, AgentAnswer, AnswerLimit};
 
 /// Default duration of a recording of a running process, in seconds.
@@ -43,6 +45,10 @@ pub(super) struct RecordArguments {
     stacks: Stacks,
     #[serde(default)]
     wall: bool,
+    #[serde(default)]
+    wakers: bool,
+    #[serde(default)]
+    locks: bool,
 }
 
 fn usual_output() -> PathBuf {
@@ -123,7 +129,15 @@ impl RunContext<'_> {
         };
         if arguments.wall {
             sample.events.push("cpu-clock".to_owned());
-            sample.measure_waits(OffCpuPlan::default());
+            sample.measure_waits(OffCpuPlan { has_wakers: arguments.wakers, ..OffCpuPlan::default() });
+        } else if arguments.wakers {
+            return Err(Error::usage("wakers: requires wall").try_this("set wall to true, too"));
+        }
+        if arguments.locks {
+            if sample.events.is_empty() {
+                sample.events.push("cpu-clock".to_owned());
+            }
+            sample.events.extend(lock::futex_events(&Host::live())?);
         }
         sample.run_schedule.command = command;
         sample.run_schedule.timeout = Some(whole_milliseconds(seconds));
@@ -169,6 +183,10 @@ impl RunContext<'_> {
         }
         let mut answer = agent::comparison(&comparison, runs, self.limit);
         answer.head.insert("status".into(), exit.code().into());
+        if exit.code() != 0 {
+            // The times of a command that fails early say nothing about its work.
+            answer.head.insert("failure".into(), "a command failed, so the runs are not comparable".into());
+        }
         if !captured.is_null() {
             answer.head.insert("output".into(), captured);
         }

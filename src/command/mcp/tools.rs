@@ -8,7 +8,10 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value as Json, json};
 
-use super::recordings::{DiffArguments, HotArguments, SourceArguments, TimelineArguments, TreeArguments};
+use super::recordings::{
+    DiffArguments, HotArguments, LocksArguments, SourceArguments, TimelineArguments, TreeArguments,
+    WaitsArguments,
+};
 use super::runs::{RecordArguments, StatCompareArguments};
 
 use pmc_sys::error::{Error, Result};
@@ -29,6 +32,8 @@ pub(super) enum ToolCall {
     Hot(HotArguments),
     Tree(TreeArguments),
     Source(SourceArguments),
+    Waits(WaitsArguments),
+    Locks(LocksArguments),
     Diff(DiffArguments),
     Timeline(TimelineArguments),
 }
@@ -120,7 +125,7 @@ const PAGING: [ToolParameter; 3] = [
     ),
 ];
 
-static TOOLS: [ToolRow; 8] = [
+static TOOLS: [ToolRow; 10] = [
     ToolRow {
         name: "doctor",
         about: "Report what this machine can measure, why other measurements fail, how to enable them, and \
@@ -154,7 +159,21 @@ static TOOLS: [ToolRow; 8] = [
                 ParameterKind::Choice(&["auto", "fp", "dwarf", "none"]),
                 "How to record callers; default auto",
             ),
-            parameter("wall", ParameterKind::Flag, "Also record the time that threads wait"),
+            parameter(
+                "wall",
+                ParameterKind::Flag,
+                "Also record the time that threads wait, for the tool waits",
+            ),
+            parameter(
+                "wakers",
+                ParameterKind::Flag,
+                "Also record which thread ends each wait; requires wall, and usually root",
+            ),
+            parameter(
+                "locks",
+                ParameterKind::Flag,
+                "Also record waits for user-space locks, for the tool locks; usually requires root",
+            ),
         ],
         required: &[],
         acts: true,
@@ -216,7 +235,8 @@ static TOOLS: [ToolRow; 8] = [
     },
     ToolRow {
         name: "source",
-        about: "Show the sampled source lines or instructions of one function, costliest first.",
+        about: "Show the sampled source lines or instructions of one function, costliest first, and in \
+                called_from the lines that call it.",
         parameters: &[
             RECORDING,
             EVENT,
@@ -227,6 +247,29 @@ static TOOLS: [ToolRow; 8] = [
         required: &[],
         acts: false,
         call: |all| filled(all, ToolCall::Source),
+    },
+    ToolRow {
+        name: "waits",
+        about: "Show what threads waited for (mutex, disk, socket, ...), in which function and line, how long, \
+                and which thread ended the wait. Requires a recording with wall.",
+        parameters: &[
+            RECORDING,
+            parameter("idle", ParameterKind::Flag, "Include threads that only wait for work"),
+            COMMAND_FILTER,
+            TID_FILTER,
+        ],
+        required: &[],
+        acts: false,
+        call: |all| filled(all, ToolCall::Waits),
+    },
+    ToolRow {
+        name: "locks",
+        about: "Show the user-space locks for which threads waited, longest first, and which threads held them \
+                meanwhile, with the function and line of the release. Requires a recording with locks.",
+        parameters: &[RECORDING],
+        required: &[],
+        acts: false,
+        call: |all| filled(all, ToolCall::Locks),
     },
     ToolRow {
         name: "diff",
@@ -423,7 +466,7 @@ mod tests {
     #[test]
     fn every_tool_is_described_and_found() {
         let all = descriptions();
-        assert_eq!(all.as_array().unwrap().len(), 8);
+        assert_eq!(all.as_array().unwrap().len(), 10);
         for tool in all.as_array().unwrap() {
             assert!(named(tool["name"].as_str().unwrap()).is_some());
             assert_eq!(tool["inputSchema"]["properties"]["limit_bytes"]["maximum"], MOST_BYTES);

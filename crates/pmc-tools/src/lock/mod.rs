@@ -31,7 +31,9 @@ use pmc_sys::sys::signal;
 use serde_json::{Value as Json, json};
 
 pub use options::LockOptions;
+pub use recording::futex_events;
 use user::owner_reader::{LockOwnerReader, WatchedProcesses};
+pub use user::{AgentLocks, agent_locks};
 
 /// What to record, and what to show then.
 #[derive(Debug)]

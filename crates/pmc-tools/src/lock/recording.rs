@@ -45,21 +45,29 @@ pub(super) fn of_kernel(
 /// # Errors
 /// Fails if the kernel lacks the events.
 pub(super) fn of_programs(targets: LockTargetOptions, output: PathBuf, host: &Host) -> Result<RecordRequest> {
+    let mut request = recording(targets, output, host)?;
+    request.sample.events = futex_events(host)?;
+    // The lock words are read with timestamps of this clock.
+    request.sample.options.clock = Some(clock::MONOTONIC);
+    Ok(request)
+}
+
+/// Returns the events that show waits for user-space locks: each `futex` call with a stack copy, and its end.
+///
+/// # Errors
+/// Fails if the kernel lacks the events.
+pub fn futex_events(host: &Host) -> Result<Vec<String>> {
     check_tracepoint(host, "syscalls", "sys_enter_futex")?;
     let has = |call: &str| host.tracepoint_id("syscalls", &format!("sys_enter_{call}")).is_ok();
     let calls = ["futex", "futex_wait", "futex_wake", "futex_waitv"];
     // With `:u`, the events do not require access to kernel data. The recorded stacks are user stacks anyway.
     let event = |call: &str| {
         [
-            format!("syscalls:sys_enter_{call}/call-graph=dwarf,stack-size={COPIED}/u"),
-            format!("syscalls:sys_exit_{call}/call-graph=no/u"),
+            format!("syscalls:sys_enter_{call}/call-graph=dwarf,stack-size={COPIED},period=1/u"),
+            format!("syscalls:sys_exit_{call}/call-graph=no,period=1/u"),
         ]
     };
-    let mut request = recording(targets, output, host)?;
-    request.sample.events = calls.into_iter().filter(|call| has(call)).flat_map(event).collect();
-    // The lock words are read with timestamps of this clock.
-    request.sample.options.clock = Some(clock::MONOTONIC);
-    Ok(request)
+    Ok(calls.into_iter().filter(|call| has(call)).flat_map(event).collect())
 }
 
 /// Returns the request to record each occurrence of events.

@@ -14,12 +14,14 @@ pub use limit::{AgentAnswer, AnswerLimit, LEAST_BYTES, cleaned, limited};
 use super::annotate::operands;
 use super::gate;
 use super::report::cell_words;
+use super::report::thread_time::{WaitLine, wait_lines};
 use pmc_analysis::profile::annotate::{Listing, ListingRow, PercentBasis, RowContent};
 use pmc_analysis::profile::diff::{Diff, DiffChange, LEVEL};
 use pmc_analysis::profile::machine::{MachineReport, MissingReason};
+use pmc_analysis::profile::sampled::call_sites::CallSite;
 use pmc_analysis::profile::sampled::{
     ModuleQuality, Profile, ProfileEvent, ProfileQuality, RowCell, SampleValue, ShareOf, SortKey,
-    StackDirection, TableRow,
+    StackDirection, TableRow, ThreadState,
     trust::{self, TrustDetail},
 };
 use pmc_analysis::profile::statistics::SIGNIFICANCE;
@@ -100,9 +102,9 @@ fn event_head(recording: &str, profile: &Profile, event: &ProfileEvent) -> Map<S
 }
 
 /// Returns the row's sort keys with their values.
-fn keys(profile: &Profile, row: &TableRow) -> Map<String, Json> {
+fn keys(profile: &Profile, event: &ProfileEvent, row: &TableRow) -> Map<String, Json> {
     let mut fields = Map::new();
-    for (key, cell) in profile.keys.iter().zip(&row.cells) {
+    for (key, cell) in profile.keys_of(event).iter().zip(&row.cells) {
         let value = match cell {
             RowCell::Text(id) | RowCell::Symbol(_, id) => json!(profile.texts.get(*id)),
             RowCell::Task(number, _) | RowCell::Number(number) => json!(number),
@@ -126,12 +128,63 @@ fn own_name(key: SortKey) -> Option<&'static str> {
     }
 }
 
+/// Returns how the threads of a recording spent their time; null if the recording has no waits.
+fn thread_time(event: &ProfileEvent) -> Json {
+    let Some(sums) = &event.thread_time else { return Json::Null };
+    let time = |state| milliseconds(sums.time_in(state));
+    Json::Object(fields! {
+        "elapsed_ms": milliseconds(sums.elapsed_ns),
+        "threads": sums.threads,
+        "running_ms": time(ThreadState::Running),
+        "runnable_ms": time(ThreadState::Runnable),
+        "waiting_ms": time(ThreadState::Blocked),
+        "idle_threads": (sums.idle.0 > 0).then_some(sums.idle.0),
+    })
+}
+
+/// Converts nanoseconds to milliseconds, rounded to microseconds.
+fn milliseconds(ns: u64) -> f64 {
+    (ns as f64 / MS * 1000.0).round() / 1000.0
+}
+
+/// Returns what threads waited for: one row for each wait site and function of the program that waits there,
+/// longest first, with the threads that ended most of the time. Waits are measured, so they have no error.
+pub fn waits(recording: &str, profile: &Profile, event: usize, limit: AnswerLimit) -> AgentAnswer {
+    /// Maximum number of wakers to name for a row.
+    const MOST_WAKERS: usize = 3;
+    let Some(event) = profile.events.get(event) else { return AgentAnswer::default() };
+    let share = |part: u64, of: u64| rounded(part as f64 / of.max(1) as f64);
+    let all = wait_lines(profile, event);
+    let row = |line: &WaitLine<'_>| {
+        let cost = event.cost(&line.value);
+        let mut wakers: Vec<&(String, u64)> = line.wakers.iter().collect();
+        wakers.sort_by(|(a, x), (b, y)| y.cmp(x).then_with(|| a.cmp(b)));
+        let waker = |(thread, time): &&(String, u64)| json!({"waker": thread, "waiting_ms": milliseconds(*time), "percent_of_row": share(*time, cost)});
+        Json::Object(fields! {
+            "waits_for": line.site,
+            "function": (!line.function.is_empty()).then_some(line.function),
+            "line": (!line.line.is_empty()).then_some(&line.line),
+            "waiting_ms": milliseconds(cost),
+            "percent": rounded(event.share(cost)),
+            "waits": line.value.samples,
+            "woken_by":
+                (!wakers.is_empty()).then(|| wakers.iter().take(MOST_WAKERS).map(waker).collect::<Json>()),
+        })
+    };
+    AgentAnswer {
+        head: fields! {"recording": recording, "event": event.name, "thread_time": thread_time(event)},
+        rows: limit.select(all.iter()).map(row).collect(),
+        all_rows: all.len(),
+        trust: quality(&profile.trust, &profile.modules, Some(event)),
+    }
+}
+
 /// Returns the table of an event: the costliest functions, or other rows.
 pub fn hot(recording: &str, profile: &Profile, event: usize, limit: AnswerLimit) -> AgentAnswer {
     let Some(event) = profile.events.get(event) else { return AgentAnswer::default() };
     let share = |value: &SampleValue| rounded(event.share_by(ShareOf::Period, value.period));
     let row = |row: &TableRow| {
-        let mut object = keys(profile, row);
+        let mut object = keys(profile, event, row);
         object.extend(fields! {
             "percent": share(&row.own),
             "error": rounded(event.error_by(ShareOf::Period, &row.own)),
@@ -140,8 +193,10 @@ pub fn hot(recording: &str, profile: &Profile, event: usize, limit: AnswerLimit)
         });
         Json::Object(object)
     };
+    let mut head = event_head(recording, profile, event);
+    head.extend(fields! {"thread_time": thread_time(event)});
     AgentAnswer {
-        head: event_head(recording, profile, event),
+        head,
         rows: limit.select(event.rows.iter()).map(row).collect(),
         all_rows: event.rows.len(),
         trust: quality(&profile.trust, &profile.modules, Some(event)),
@@ -193,14 +248,30 @@ pub enum CodeRows {
     Instructions,
 }
 
-/// Returns the sampled lines or instructions of a function, costliest first.
+/// Returns the sampled lines or instructions of a function, costliest first. `callers` are the lines that call
+/// it, and the sum of all samples in it and its callees.
 pub fn source(
     recording: &str,
     listing: &Listing,
     quality_of: &Profile,
     (event, rows): (usize, CodeRows),
+    (callers, all_calls): &(Vec<CallSite>, SampleValue),
     limit: AnswerLimit,
 ) -> AgentAnswer {
+    /// Maximum number of calling lines to list.
+    const MOST_CALLERS: usize = 5;
+    let caller = |site: &CallSite| {
+        let share = site.value.period as f64 / all_calls.period.max(1) as f64;
+        Json::Object(fields! {
+            "function": site.function,
+            "module": site.module,
+            "file": site.source.as_ref().map(|(file, _)| file),
+            "line": site.source.as_ref().map(|(_, line)| line).filter(|line| **line > 0),
+            "percent_of_calls": rounded(share),
+            "samples": site.value.samples,
+        })
+    };
+    let called_from: Vec<Json> = callers.iter().take(MOST_CALLERS).map(caller).collect();
     let head = listing.events.get(event).map(|event| {
         let (share, error) = event.of_all();
         fields! {
@@ -211,6 +282,8 @@ pub fn source(
             "percent": rounded(share),
             "error": rounded(error),
             "samples": event.own.samples,
+            "called_from": (!called_from.is_empty()).then_some(called_from),
+            "callers": (callers.len() > MOST_CALLERS).then_some(callers.len()),
         }
     });
     let costs = |value: &SampleValue| {
@@ -280,6 +353,7 @@ pub fn diff(comparison: &Diff, event: usize, limit: AnswerLimit) -> AgentAnswer 
     let names = (comparison.events.len() > 1)
         .then(|| event_names(comparison.events.iter().map(|event| event.name.as_str())));
     let scope = (!comparison.scope.is_empty()).then_some(&comparison.scope);
+    let notes = (!comparison.notes.is_empty()).then_some(&comparison.notes);
     let total = |file: usize| event.totals.get(file).and_then(Option::as_ref).map(|total| total.period);
     let files: Vec<Json> = comparison
         .files
@@ -314,7 +388,7 @@ pub fn diff(comparison: &Diff, event: usize, limit: AnswerLimit) -> AgentAnswer 
         Json::Object(object)
     };
     AgentAnswer {
-        head: fields! {"event": event.name, "events": names, "scope": scope},
+        head: fields! {"event": event.name, "events": names, "scope": scope, "notes": notes},
         rows: limit.select(event.lines.iter()).map(row).collect(),
         all_rows: event.lines.len(),
         trust: json!({"recordings": files, "significance": LEVEL}),
@@ -338,7 +412,7 @@ pub fn timeline(
     };
     let mut rows: Vec<(u64, &TableRow)> = of.rows.iter().filter_map(|row| Some((time(row)?, row))).collect();
     rows.sort_by_key(|(time, _)| *time);
-    let ms = |ns: u64| (ns as f64 / MS * 1000.0).round() / 1000.0;
+    let ms = milliseconds;
     // The costliest function of each slice.
     let mut costliest: FxHashMap<u64, &TableRow> = FxHashMap::default();
     for row in functions.events.get(event).into_iter().flat_map(|event| &event.rows) {

@@ -15,7 +15,7 @@ mod name;
 pub mod request;
 pub mod row_layout;
 mod text;
-mod thread_time;
+pub(crate) mod thread_time;
 mod tree;
 mod under_rows;
 

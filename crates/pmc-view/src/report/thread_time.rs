@@ -73,18 +73,18 @@ pub(super) fn has_wait_rows(profile: &Profile, event: &ProfileEvent, layout: &Re
 }
 
 /// The waits at one site, in one function.
-struct WaitLine<'a> {
-    site: &'a str,
-    function: &'a str,
+pub(crate) struct WaitLine<'a> {
+    pub(crate) site: &'a str,
+    pub(crate) function: &'a str,
     /// The file and line, such as `cache.cpp:40`; empty if unknown.
-    line: String,
-    value: SampleValue,
+    pub(crate) line: String,
+    pub(crate) value: SampleValue,
     /// The wakers with the time of the waits that they ended.
-    wakers: Vec<(String, u64)>,
+    pub(crate) wakers: Vec<(String, u64)>,
 }
 
 /// Joins the rows that differ only in the waker. Returns the lines, longest time first.
-fn wait_lines<'a>(profile: &'a Profile, event: &'a ProfileEvent) -> Vec<WaitLine<'a>> {
+pub(crate) fn wait_lines<'a>(profile: &'a Profile, event: &'a ProfileEvent) -> Vec<WaitLine<'a>> {
     let keys = profile.keys_of(event);
     let cell =
         |row: &'a TableRow, key| keys.iter().position(|other| *other == key).and_then(|at| row.cells.get(at));

@@ -11,6 +11,7 @@
 //! ```
 
 pub mod boilerplate;
+pub mod call_sites;
 pub(crate) mod callers;
 pub mod cell;
 pub mod chain_tree;

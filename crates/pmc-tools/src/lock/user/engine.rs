@@ -25,9 +25,7 @@ use super::sums::{FutexKey, LockSums, LockWait, MOST_WAKES, PartyKey, PartySums,
 use super::uses::{self, StackUse};
 use super::wait_tree::{Awaited, AwaitedNode, HolderNode, WaitForest, WaitSpan, WaitSpans};
 use crate::lock::tracepoints::{LockTracepoints, TracepointRole};
-use crate::lock::user::{
-    HolderWait, LockSite, LockThread, OtherWaits, UserLock, UserLockRequest, UserLocks, WaitingHolder,
-};
+use crate::lock::user::{HolderWait, LockSite, LockThread, OtherWaits, UserLock, UserLocks, WaitingHolder};
 use crate::lock::{check_times, lacks, records};
 use pmc_analysis::analysis::ProgressSink;
 use pmc_analysis::analysis::script::{NamedRecording, ScriptLine};
@@ -36,6 +34,7 @@ use pmc_analysis::profile::sampled::futex_functions::{FutexUse, OwnerField, Park
 use pmc_analysis::profile::script::ScriptEntry;
 use pmc_analysis::session::Session;
 use pmc_perfdata::record::{Record, kind};
+use pmc_symbols::symbol::SymbolOptions;
 use pmc_sys::error::{Exit, Result};
 use pmc_sys::host::futex::FutexReading;
 use pmc_text::text::shell_word;
@@ -57,7 +56,8 @@ const MOST_KEYS: usize = 1 << 18;
 /// Fails if the file cannot be read, or has no futex events.
 pub(super) fn user_locks(
     session: Arc<Session>,
-    request: &UserLockRequest,
+    symbols: &SymbolOptions,
+    max_stack: usize,
     all_readings: &[FutexReading],
     progress: &dyn ProgressSink,
 ) -> Result<(UserLocks, Exit)> {
@@ -73,7 +73,7 @@ pub(super) fn user_locks(
         return Err(lacks(&session, "returns from futex calls (syscalls:sys_exit_futex)", REMEDY));
     }
     check_times(&session, REMEDY)?;
-    let mut wanted = records(&request.symbols, "pid,tid,time,ip,sym,srcline", request.max_stack);
+    let mut wanted = records(symbols, "pid,tid,time,ip,sym,srcline", max_stack);
     wanted.records.push(kind::EXIT);
     let script = NamedRecording::load(session.clone(), &wanted, progress)?;
     let mut readings: FxHashMap<i32, VecDeque<FutexReading>> = FxHashMap::default();

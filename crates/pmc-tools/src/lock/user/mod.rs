@@ -1,5 +1,6 @@
 //! User-space locks: which threads wait for which lock, and which threads hold it in the meantime.
 
+mod agent;
 mod engine;
 mod futex;
 mod json;
@@ -22,6 +23,10 @@ use pmc_text::terminal::Stream;
 
 use pmc_analysis::interval::{DurationHistogram, PairingCounts};
 use pmc_analysis::profile::sampled::futex_functions::{FutexUse, OwnerField};
+use pmc_analysis::session::Session;
+
+/// Default maximum number of frames in a call chain.
+pub(super) const MAX_STACK: usize = 127;
 
 /// Which recording to show, and how.
 #[derive(Debug)]
@@ -43,7 +48,8 @@ pub(super) struct UserLockRequest {
 
 /// Shows the user-space locks in a recording. `readings` are the futexes that pmc read while it recorded.
 pub(super) fn show(request: &UserLockRequest, readings: &[FutexReading]) -> Result<Exit> {
-    let (locks, exit) = engine::user_locks(super::open(&request.input)?, request, readings, &Bars)?;
+    let session = super::open(&request.input)?;
+    let (locks, exit) = engine::user_locks(session, &request.symbols, request.max_stack, readings, &Bars)?;
     let mut out = PagedOutput::to(request.stream);
     let written = match request.json {
         true => json::write(&mut out, &locks, request.rows),
@@ -51,6 +57,30 @@ pub(super) fn show(request: &UserLockRequest, readings: &[FutexReading]) -> Resu
     };
     written.and_then(|()| out.finish()).map_err(|error| Error::output("the locks", error))?;
     Ok(exit)
+}
+
+/// The user-space locks of a recording, for AI agents.
+#[derive(Debug)]
+pub struct AgentLocks {
+    /// What the rows have in common.
+    pub head: serde_json::Map<String, serde_json::Value>,
+    /// One row per lock, longest wait first. All names are untrusted text.
+    pub rows: Vec<serde_json::Value>,
+    /// The quality of the data.
+    pub trust: serde_json::Value,
+}
+
+/// Returns the user-space locks of a recording.
+///
+/// # Errors
+/// Fails if the recording cannot be read or has no calls of `futex`.
+pub fn agent_locks(session: Arc<Session>, symbols: &SymbolOptions) -> Result<AgentLocks> {
+    let (locks, _) = engine::user_locks(session, symbols, MAX_STACK, &[], &())?;
+    Ok(AgentLocks {
+        head: agent::head(&locks),
+        rows: agent::rows(&locks).collect(),
+        trust: agent::trust(&locks),
+    })
 }
 
 /// A function in which threads wait for a lock or release it.
