@@ -7,7 +7,7 @@ use pmc_sys::error::Exit;
 
 fn main() -> ExitCode {
     pmc_sys::sys::descriptor::refuse_closed_stdout();
-    pmc_sys::sys::signal::survive_file_limit();
+    pmc_sys::sys::signal::handle_file_size_limit();
     let exit = pmc::command::main();
     if let Exit::Interrupted(signal) = exit {
         pmc_sys::sys::signal::die_by(signal);

@@ -66,7 +66,7 @@ pub fn top(data: &[u8]) {
     let state = Arc::new(LiveState::new(live, events.collect(), Duration::from_secs(2)));
     let names = NameOptions { options: options(), depth: Depth::Names, raw_names: false };
     let (mut requests, names) = names::start(names).expect("a thread");
-    names.hurry();
+    names.lift_time_limit();
     let snapshots =
         SnapshotOptions { attributes, with_sockets: false, with_idle: false, ignore_callees: None };
     let mut maker = SnapshotMaker::new(state.clone(), names, snapshots);

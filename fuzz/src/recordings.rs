@@ -53,7 +53,7 @@ pub fn read_all(path: &Path) -> Result<u64, PerfdataError> {
             if let (Some(bytes), Some(tracing)) = (parts.raw, &tracing)
                 && let Some(format) = tracing.format(reader.events()[event].attr.config())
             {
-                let payload = Payload { bytes, is_foreign: tracing.is_foreign };
+                let payload = Payload { bytes, is_byte_swapped: tracing.is_byte_swapped };
                 format.print(payload, KernelNames::NONE, &mut String::new());
             }
         }
@@ -472,7 +472,7 @@ pub fn formats(input: &[u8]) {
     for id in (0..2000).filter(|id| data.format(*id).is_some_and(|format| seen.insert(&raw const *format))) {
         let Some(format) = data.format(id) else { continue };
         for bytes in payloads {
-            let payload = Payload { bytes, is_foreign: data.is_foreign };
+            let payload = Payload { bytes, is_byte_swapped: data.is_byte_swapped };
             let mut printed = [String::new(), String::new(), String::new()];
             format.print(payload, names, &mut printed[0]);
             format.print(payload, names, &mut printed[1]);

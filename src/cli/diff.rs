@@ -224,7 +224,7 @@ impl DiffArgs {
         if let Some(key) = keys.iter().find(|key| self.stream && !streams::KEYS.contains(key)) {
             let known: Vec<&str> = streams::KEYS.iter().map(|key| key.name()).collect();
             return Err(Error::usage(format!("--stream: call chains have no {}", key.name()))
-                .try_this(format!("-s {}", known.join(","))));
+                .try_options(format!("-s {}", known.join(","))));
         }
         let form = match self.field_separator {
             Some(separator) => ReportFormat::Separated(separator),
@@ -313,7 +313,9 @@ impl DiffArgs {
             None | Some(Compute::Time | Compute::Ratio) => false,
             Some(Compute::Delta | Compute::DeltaAbs) => true,
             Some(Compute::Weighted(..)) => {
-                return Err(Error::usage("-c wdiff cannot compare groups of recordings").try_this("-c delta"));
+                return Err(
+                    Error::usage("-c wdiff cannot compare groups of recordings").try_options("-c delta")
+                );
             }
         };
         let base = if self.vs.is_empty() { 1 } else { self.files.len() };

@@ -159,8 +159,8 @@ impl ExportArgs {
             (None, None, Some(file)) if !is_standard(file) => ExportFormat::of_file(file)?,
             _ => {
                 return Err(Error::usage("missing output format")
-                    .try_this(format!("-o FILE, with an extension: {}", ExportFormat::endings()))
-                    .try_this("--format NAME"));
+                    .try_options(format!("-o FILE, with an extension: {}", ExportFormat::endings()))
+                    .try_options("--format NAME"));
             }
         };
         asked.check(named, format)?;
@@ -244,17 +244,17 @@ impl PushOptions {
                 None => {}
                 Some(ExportFormat::Pprof) => {
                     return Err(Error::usage("--push: the URL does not say which server receives pprof")
-                        .try_this("--push pyroscope=URL")
-                        .try_this("--push parca=URL"));
+                        .try_options("--push pyroscope=URL")
+                        .try_options("--push parca=URL"));
                 }
                 Some(_) => {
                     return Err(Error::usage("--push supports only the formats otlp and pprof")
-                        .try_this("leave out --format: the server determines the format"));
+                        .try_options("leave out --format: the server determines the format"));
                 }
             }
         }
         if self.aggregate && format != ExportFormat::Otlp {
-            return Err(Error::usage("only OTLP supports --aggregate").try_this("--format otlp"));
+            return Err(Error::usage("only OTLP supports --aggregate").try_options("--format otlp"));
         }
         let given = [
             (self.service.is_some(), "--service"),

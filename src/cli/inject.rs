@@ -114,7 +114,7 @@ fn pairs<'a>(list: impl Iterator<Item = &'a str>) -> Result<Vec<(Vec<u8>, BuildI
         .map(|text| {
             pair(text).ok_or_else(|| {
                 Error::usage(format!("{text:?} is not a build-id with a path"))
-                    .try_this("--known-build-ids 'ID PATH,ID PATH', or file://LIST with one per line")
+                    .try_options("--known-build-ids 'ID PATH,ID PATH', or file://LIST with one per line")
             })
         })
         .collect()

@@ -17,7 +17,7 @@ use pmc_command::options::filter_places::FilterPlaces;
 use pmc_command::options::recording_file::RecordingFile;
 use pmc_command::sampling_options::{self, ProcessSelector, TargetArgs, overridden, pfm_events};
 use pmc_command::values::{self, one_of};
-use pmc_command::warning::CommandWarning;
+use pmc_command::warning::measures_whole_machine;
 use pmc_events::counter::Levels;
 use pmc_events::counter::metric_events::MetricEventGrouping;
 use pmc_events::counter::reservation::Policy;
@@ -494,7 +494,7 @@ impl StatRecordArgs {
                 "{option} splits counts into rows, which a recording does not support"
             ))
             .why("perf's records identify only events, CPUs and threads")
-            .try_this(format!("pmc stat {option} with -x, or -j")));
+            .try_options(format!("pmc stat {option} with -x, or -j")));
         }
         let several =
             [(counted.repeat.is_some(), "-r"), (counted.exact, "--exact"), (!counted.vs.is_empty(), "--vs")];
@@ -502,16 +502,16 @@ impl StatRecordArgs {
             return Err(Error::usage(format!(
                 "{option} repeats the run, but a recording contains only one run"
             ))
-            .try_this("make a recording for each run, or use -r without `record`"));
+            .try_options("make a recording for each run, or use -r without `record`"));
         }
         if counted.cgroups.is_some() || counted.for_each_cgroup.is_some() {
             return Err(Error::usage("a recording cannot contain events limited to a cgroup")
                 .why("perf's records identify only events, CPUs and threads")
-                .try_this("pmc stat -I TIME -x, or -j, which print them"));
+                .try_options("pmc stat -I TIME -x, or -j, which print them"));
         }
         if output.as_os_str() == "-" && Stream::Output.is_terminal() {
             return Err(Error::usage("a recording is binary, and standard output is a terminal")
-                .try_this("-o FILE, or: pmc stat record -o - … | pmc stat report"));
+                .try_options("-o FILE, or: pmc stat record -o - … | pmc stat report"));
         }
         let layout = StatLayout {
             interval_clear: counted.interval_clear,
@@ -550,7 +550,7 @@ impl StatReportArgs {
 /// Returns the layout that `stat` and `stat report` have in common.
 fn layout(shown: &StatDisplayArgs, to: OutputFileArgs) -> Result<StatLayout> {
     if to.append && to.output.is_none() {
-        return Err(Error::usage("--append requires a file").try_this("add -o FILE"));
+        return Err(Error::usage("--append requires a file").try_options("add -o FILE"));
     }
     Ok(StatLayout {
         format: match (&shown.field_separator, shown.json) {
@@ -614,7 +614,7 @@ impl CountArgs {
         }
         if no_command && matches!(scope, MeasurementScope::Command) {
             scope = sampling_options::whole_machine(host)?;
-            warning = Some(CommandWarning::WholeMachine);
+            warning = Some(measures_whole_machine());
         }
         let aggregation = self.parts()?.unwrap_or_else(|| shown.aggregation());
         self.check(&shown, &scope, aggregation)?;
@@ -625,7 +625,7 @@ impl CountArgs {
             false => ComparedCommand::all(self.command.clone(), &self.vs),
         };
         Ok(StatRequest {
-            warnings: warning.into_iter().map(Into::into).collect(),
+            warnings: warning.into_iter().collect(),
             selection: EventSelection {
                 filters: self.filter_places.assign(self.filter)?,
                 perfevent_conf: self.perfevent_conf,
@@ -714,14 +714,14 @@ impl CountArgs {
             let other = if self.exact { "--exact" } else { "--vs" };
             return Err(Error::usage(format!("{option} cannot be combined with {other}"))
                 .why("it splits the counts of a single run")
-                .try_this(format!("use only one of them; {option} -r N for several runs")));
+                .try_options(format!("use only one of them; {option} -r N for several runs")));
         }
         if self.user_kernel {
             return Ok(Some(Aggregation::Levels));
         }
         if self.all_cpus || self.cpus.is_some() {
             return Err(Error::usage("--children requires processes, not CPUs")
-                .try_this("pmc stat --children -- COMMAND, or -p PID"));
+                .try_options("pmc stat --children -- COMMAND, or -p PID"));
         }
         Ok(Some(Aggregation::Children))
     }
@@ -737,7 +737,7 @@ impl CountArgs {
             && !matches!(scope, MeasurementScope::Cpus(_))
         {
             return Err(
-                Error::usage("cgroups can only be counted on whole CPUs").try_this("add -a, or -C CPUS")
+                Error::usage("cgroups can only be counted on whole CPUs").try_options("add -a, or -C CPUS")
             );
         }
         let per_cpu =
@@ -746,32 +746,32 @@ impl CountArgs {
             return Err(Error::usage(
                 "per-CPU, core, cache, die, socket or node rows require counting whole CPUs",
             )
-            .try_this("add -a, or -C CPUS"));
+            .try_options("add -a, or -C CPUS"));
         }
         if aggregation == Aggregation::Thread
             && matches!(scope, MeasurementScope::Command | MeasurementScope::Cpus(_))
         {
             return Err(Error::usage("--per-thread requires running threads")
-                .try_this("-p PID, -t TID, -u USER, -a, or only --per-thread for all threads"));
+                .try_options("-p PID, -t TID, -u USER, -a, or only --per-thread for all threads"));
         }
         if self.warmup > 0 && self.repeat.is_none() && self.vs.is_empty() {
-            return Err(Error::usage("--warmup requires -r or --vs").try_this("add -r N"));
+            return Err(Error::usage("--warmup requires -r or --vs").try_options("add -r N"));
         }
         if self.table && self.repeat.is_none() {
-            return Err(Error::usage("--table requires -r").try_this("add -r N"));
+            return Err(Error::usage("--table requires -r").try_options("add -r N"));
         }
         if !self.vs.is_empty() && self.vs.len() + usize::from(!self.command.is_empty()) < 2 {
             return Err(Error::usage("--vs requires two commands")
-                .try_this("--vs 'OLD' --vs 'NEW', or --vs 'OLD' -- NEW"));
+                .try_options("--vs 'OLD' --vs 'NEW', or --vs 'OLD' -- NEW"));
         }
         if !self.vs.is_empty() && self.interval.is_some() {
             return Err(Error::usage("--vs cannot be combined with -I"));
         }
         if !self.vs.is_empty() && shown.field_separator.is_some() {
-            return Err(Error::usage("--vs does not support CSV").try_this("--json"));
+            return Err(Error::usage("--vs does not support CSV").try_options("--json"));
         }
         if shown.summary && self.interval.is_none() {
-            return Err(Error::usage("--summary requires -I").try_this("add -I TIME"));
+            return Err(Error::usage("--summary requires -I").try_options("add -I TIME"));
         }
         Ok(())
     }

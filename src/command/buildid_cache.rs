@@ -42,7 +42,7 @@ impl BuildidCacheArgs {
     pub(super) fn request(self) -> Result<BuildidCacheRequest> {
         let asks_nothing = self.add.is_empty() && self.remove.is_empty() && self.update.is_empty();
         if asks_nothing && self.purge.is_empty() && !(self.purge_all || self.list || self.missing.is_some()) {
-            return Err(Error::usage("no action given").try_this("-a FILE adds a file, -l lists all"));
+            return Err(Error::usage("no action given").try_options("-a FILE adds a file, -l lists all"));
         }
         let all = |files: Vec<PathBuf>, step: fn(PathBuf) -> CacheStep| files.into_iter().map(step);
         let steps = all(self.add, CacheStep::Add)

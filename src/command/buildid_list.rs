@@ -48,7 +48,7 @@ pub(super) fn run(request: &BuildidListRequest) -> Result<Exit> {
         BuildidListRequest::KernelMaps => {
             let maps = RunningKernel::live().maps().map_err(|error| {
                 Error::new(format!("looking up the kernel: {error}"))
-                    .try_this("run as root; -k needs no address")
+                    .try_options("run as root; -k needs no address")
             })?;
             return written(pmc_view::listings::kernel_maps(&mut out, &maps).and_then(|()| out.finish()));
         }

@@ -38,7 +38,7 @@ impl DataArgs {
         if typed.to_ctf.is_some() {
             return Err(Error::usage("pmc data convert has no --to-ctf")
                 .why("it does not support the Common Trace Format")
-                .try_this("--to-json FILE; or perf data convert --to-ctf, which reads the same file"));
+                .try_options("--to-json FILE; or perf data convert --to-ctf, which reads the same file"));
         }
         if typed.all {
             return Err(Error::usage("pmc data convert has no --all")
@@ -46,7 +46,7 @@ impl DataArgs {
                 .try_this("pmc script --json --show-task-events --show-mmap-events"));
         }
         let Some(output) = typed.to_json else {
-            return Err(Error::usage("pmc data convert: missing output format").try_this("--to-json FILE"));
+            return Err(Error::usage("pmc data convert: missing output format").try_options("--to-json FILE"));
         };
         let request = DataRequest {
             input: input(typed.input.as_ref()),
@@ -62,7 +62,7 @@ impl DataArgs {
                 ..ScriptRequest::with_callers(MAX_STACK, SymbolOptions::from_environment())
             },
         };
-        request.destination().is_not(&request.input)?;
+        request.destination().check_is_not(&request.input)?;
         Ok(request)
     }
 }

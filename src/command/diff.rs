@@ -4,7 +4,6 @@ use std::path::Path;
 
 use pmc_analysis::analysis::diff::{DiffRequest, DiffSides};
 use pmc_analysis::analysis::recording_quality;
-use pmc_analysis::analysis::warning::AnalysisWarning;
 use pmc_analysis::profile::diff::Diff;
 use pmc_analysis::profile::diff::groups::{GroupComparison, GroupRequest, compare_groups, problems};
 use pmc_analysis::profile::gate::{UnusableReason, judge};
@@ -12,7 +11,7 @@ use pmc_command::gate;
 use pmc_command::pager::PagedOutput;
 use pmc_command::progress::Bars;
 use pmc_formats::import;
-use pmc_sys::error::{Error, Exit, Result, say};
+use pmc_sys::error::{Error, Exit, Result, Warning, say};
 use pmc_view::diff::DiffOutput;
 use pmc_view::gate::CiFormat;
 
@@ -32,12 +31,10 @@ pub(super) fn run(request: &DiffRequest, output: &DiffOutput) -> Result<Exit> {
     recording_quality::warn_of_names(sides.name_failures());
     let comparison = sides.compare(request)?;
     for what in damage.iter().cloned() {
-        say::warn(AnalysisWarning::DamagedRecording { what });
+        say::warn(Warning::new(what));
     }
     if output.layout.form.is_bare() {
-        for what in comparison.notes.iter().filter(|note| !damage.contains(note)).cloned() {
-            say::warn(AnalysisWarning::Recording { what });
-        }
+        comparison.notes.iter().filter(|note| !damage.contains(note)).for_each(say::note);
     }
     let failed = |error| Error::output("the comparison", error);
     let Some(groups) = request.groups else {

@@ -10,7 +10,7 @@ use pmc_analysis::analysis::recording_quality;
 use pmc_analysis::profile::machine::{self as shown, MachineReport};
 use pmc_command::pager::PagedOutput;
 use pmc_command::reasons::{cleaned, no_tracepoint, why};
-use pmc_events::counter::capability::{self, Ability, Capability, ThisKernel, UseCase};
+use pmc_events::counter::capability::{self, Capability, ThisKernel, UseCase, UseCaseStatus};
 use pmc_events::counter::core_counters::{self, CoreUnit, CounterState};
 use pmc_events::counter::facts::MachineFacts;
 use pmc_events::counter::refusal;
@@ -54,7 +54,7 @@ pub(super) fn run(typed: &InfoArgs) -> Result<Exit> {
     };
     written.and_then(|()| out.finish()).map_err(|error| Error::output("the machine's description", error))?;
     if kernel.is_slow_to_close() {
-        process::close_behind();
+        process::exit_while_child_closes();
     }
     Ok(Exit::Done)
 }
@@ -320,8 +320,8 @@ fn user(host: &Host, facts: &MachineFacts, limits: Limits) -> shown::UserReport 
     }
 }
 
-fn capability(capability: Capability) -> shown::UseVerdict {
-    shown::UseVerdict {
+fn capability(capability: Capability) -> shown::UseCaseReport {
+    shown::UseCaseReport {
         command: match capability.use_case {
             UseCase::CountCommand => "stat",
             UseCase::CountProcess => "stat -p",
@@ -335,10 +335,10 @@ fn capability(capability: Capability) -> shown::UseVerdict {
             _ => "",
         },
         purpose: capability.purpose,
-        state: match capability.ability {
-            Ability::Works => "works",
-            Ability::Limited => "limited",
-            Ability::Not => "not",
+        state: match capability.status {
+            UseCaseStatus::Works => "works",
+            UseCaseStatus::Limited => "limited",
+            UseCaseStatus::Not => "not",
         },
         reasons: capability.missing.into_iter().map(|(missing, reason)| why(missing, reason)).collect(),
     }

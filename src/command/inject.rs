@@ -15,7 +15,7 @@ use pmc_text::terminal::Stream;
 pub(super) fn run(input: &Path, request: &InjectRequest) -> Result<Exit> {
     if request.output.as_os_str() == "-" && Stream::Output.is_terminal() {
         return Err(Error::usage("a recording is binary, and standard output is a terminal")
-            .try_this("-o FILE, or a pipe: pmc inject … | pmc report"));
+            .try_options("-o FILE, or a pipe: pmc inject … | pmc report"));
     }
     inject::inject(import::open(input)?, request, &Bars)
 }

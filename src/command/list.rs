@@ -149,12 +149,12 @@ impl UnitFilter {
 
     /// Whether events of this kind can belong to the selected PMUs.
     fn has_kind(&self, kind: EventKind) -> bool {
-        self.kinds.contains(&kind) || is_a_pmus(kind) && !self.pmus.is_empty()
+        self.kinds.contains(&kind) || belongs_to_pmu(kind) && !self.pmus.is_empty()
     }
 }
 
 /// Whether the names of this kind of events include the PMU.
-fn is_a_pmus(kind: EventKind) -> bool {
+fn belongs_to_pmu(kind: EventKind) -> bool {
     matches!(kind, EventKind::Pmu | EventKind::Vendor | EventKind::Raw)
 }
 
@@ -204,7 +204,7 @@ impl<'h> ListRequest<'h> {
 
     fn kind(&self, kind: EventKind) -> bool {
         let is_named = self.kinds.contains(&kind)
-            || is_a_pmus(kind) && !self.pmus.is_empty()
+            || belongs_to_pmu(kind) && !self.pmus.is_empty()
             || self.is_of_all_kinds() && !self.only_metrics;
         is_named && self.unit.as_ref().is_none_or(|unit| unit.has_kind(kind))
     }
@@ -371,7 +371,7 @@ fn raw_dump(wanted: &ListRequest<'_>, out: &mut dyn Write) -> io::Result<bool> {
     writeln!(out)?;
     out.flush()?;
     if trier.cache.is_slow_to_close() {
-        process::close_behind();
+        process::exit_while_child_closes();
     }
     Ok(found)
 }
@@ -536,7 +536,7 @@ fn events(wanted: &ListRequest<'_>, typed: &ListArgs, out: &mut dyn Write) -> io
     // Once everything is printed, close the tried events in the background.
     out.flush()?;
     if slow {
-        process::close_behind();
+        process::exit_while_child_closes();
     }
     Ok(found)
 }

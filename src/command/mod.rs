@@ -47,14 +47,13 @@ use crate::cli::{Cli, Command, spelling};
 use crate::config::{Config, ConfigFiles};
 use crate::settings;
 use pmc_command::record::RecordDisplay;
-use pmc_command::warning::CommandWarning;
 use pmc_command::{gate, pager, record};
 use pmc_compat::pmcstat::counters::{Columns, while_recording};
 use pmc_compat::pmcstat::{self, Personality};
 use pmc_compat::{Action, netbsd, perfalloc, pmccontrol, reserve, tprof, words_if_named};
 use pmc_persist::options::PersistCommand;
 use pmc_symbols::symbol::{disassemble, options};
-use pmc_sys::error::{Error, Exit, Result, say};
+use pmc_sys::error::{Error, Exit, Result, Warning, say};
 use pmc_sys::host::Host;
 use pmc_sys::sys::replacement;
 use pmc_text::units;
@@ -255,13 +254,11 @@ fn answer_perf_options(matches: &ArgMatches) -> Result<()> {
     for (command, option) in of_pmc.chain(of_command) {
         match option.answer {
             OptionTreatment::AlreadySo(_) => {}
-            OptionTreatment::Ignored(why) => {
-                say::warn(CommandWarning::OptionIgnored { option: option.typed(), why })
-            }
+            OptionTreatment::Ignored(why) => say::note(format!("{} has no effect: {why}", option.typed())),
             OptionTreatment::Refused(why, instead) => {
                 let name = ["pmc", command].join(" ");
                 let refused = Error::usage(format!("{} has no {}", name.trim_end(), option.typed()));
-                return Err(refused.why(why).try_this(instead));
+                return Err(refused.why(why).try_options(instead));
             }
         }
     }
@@ -276,7 +273,10 @@ fn load_settings() -> Config {
 /// Prints which lines of the settings' files are not settings.
 fn report_skipped(settings: &Config) {
     for what in &settings.left_out {
-        say::warn(CommandWarning::SettingLeftOut { what: what.clone() });
+        say::warn(
+            Warning::note(format!("ignored a setting: {what}"))
+                .advise("set PERF_CONFIG=/dev/null to ignore all settings"),
+        );
     }
 }
 

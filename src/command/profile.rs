@@ -11,12 +11,11 @@ use pmc_analysis::profile::sampled::trust::TrustDetail;
 use pmc_command::record::{self, RecordDisplay};
 use pmc_command::sampling_options::{self, TargetArgs};
 use pmc_command::screen;
-use pmc_command::warning::CommandWarning;
 use pmc_formats::export::ExportFormat;
 use pmc_formats::export::request::ExportRequest;
 use pmc_recording::recording::plan::{FilePlan, OffCpuPlan, RecordRequest, RunSchedule};
 use pmc_recording::recording::runtime::{self, MissingRuntimeNames, RuntimeDetection};
-use pmc_sys::error::{Error, Exit, Result, say};
+use pmc_sys::error::{Error, Exit, Result, Warning, say};
 use pmc_sys::host::Host;
 use pmc_sys::sys::signal;
 use pmc_text::terminal::Stream;
@@ -144,7 +143,9 @@ fn environment(command: &[OsString]) -> Vec<(OsString, OsString)> {
             asked.into_iter().collect()
         }
         Some(RuntimeDetection::Lacks(MissingRuntimeNames { language, why, remedy })) => {
-            say::warn(CommandWarning::RuntimeNameless { language, why, remedy });
+            say::warn(
+                Warning::note(format!("{language} functions will have no names: {why}")).advise(remedy),
+            );
             Vec::new()
         }
         None => Vec::new(),

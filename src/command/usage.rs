@@ -122,7 +122,7 @@ pub(super) fn error(
     let near: Vec<&str> = near.into_iter().flat_map(texts).collect();
     let error =
         if near.is_empty() { error } else { error.try_this(format!("did you mean {}?", near.join(" or "))) };
-    error.try_this(format!("{command} --help"))
+    error.try_options(format!("{command} --help"))
 }
 
 /// Adds the subcommands of `command` that accept the rest of the command line. A subcommand that only records

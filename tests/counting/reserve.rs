@@ -120,9 +120,9 @@ fn send(pid: u32, signal: Signal) {
     kill_process(Pid::from_raw(pid as i32).unwrap(), signal).unwrap();
 }
 
-fn findings(policy: Policy, place: &Place) -> String {
+fn warnings(policy: Policy, place: &Place) -> String {
     let prepared = reservation::prepare(policy, &place.lock_file()).unwrap();
-    prepared.findings.into_iter().map(|one| Warning::from(one).to_string()).collect::<Vec<_>>().join("\n")
+    prepared.warnings.iter().map(Warning::to_string).collect::<Vec<_>>().join("\n")
 }
 
 #[test]
@@ -131,16 +131,16 @@ fn check_names_the_original_perfalloc() {
         return;
     }
     let place = Place::new();
-    assert_eq!(findings(Policy::Check, &place), "", "nobody has reserved");
+    assert_eq!(warnings(Policy::Check, &place), "", "nobody has reserved");
     let perfalloc = ProcessGuard::start(&mut place.command(format!("{PCP}/perfalloc")));
     let pid = perfalloc.0.id();
     place.wait_for_holder(Some(pid));
-    let said = findings(Policy::Check, &place);
+    let said = warnings(Policy::Check, &place);
     assert!(said.contains(&format!("perfalloc (pid {pid})")), "{said}");
     let status = reservation::status(&place.lock_file());
     assert!(status.exists && format!("{:?}", status.holders).contains(&pid.to_string()), "{status:?}");
     drop(perfalloc);
-    assert_eq!(findings(Policy::Check, &place), "");
+    assert_eq!(warnings(Policy::Check, &place), "");
 }
 
 #[test]
@@ -213,7 +213,7 @@ fn missing_lock_file_is_explained_and_can_be_created() {
     place.run(&["-d"]).expect(1).says(&["does not exist"]);
     assert!(reservation::prepare(Policy::Require, &place.lock_file()).is_err());
     let silent = reservation::prepare(Policy::Auto, &place.lock_file()).unwrap();
-    assert!(silent.reservation.is_none() && silent.findings.is_empty());
+    assert!(silent.reservation.is_none() && silent.warnings.is_empty());
     place.run(&["--create", "echo", "ran"]).expect(0).prints(&["ran"]);
     place.run(&["--create", "echo", "again"]).expect(0).prints(&["again"]);
 }
@@ -718,7 +718,7 @@ fn last_of_several_holders_releases_the_reservation() {
     let held = || reservation::status(&place.lock_file()).holders.unwrap();
     until("three holders", || held().len() == 3);
     let named = |holder: &ProcessGuard| format!("perfalloc (pid {})", holder.0.id());
-    let said = findings(Policy::Check, &place);
+    let said = warnings(Policy::Check, &place);
     assert!(holders.iter().all(|holder| said.contains(&named(holder))), "{said}");
     place.run(&["true"]).expect(0).says(&[&named(&holders[0]), &named(&holders[2])]);
     while let Some(gone) = holders.pop() {
@@ -727,7 +727,7 @@ fn last_of_several_holders_releases_the_reservation() {
         assert_eq!(held().len(), holders.len());
     }
     assert_eq!(*watcher.poll(), ReservationState::Free);
-    assert_eq!(findings(Policy::Check, &place), "");
+    assert_eq!(warnings(Policy::Check, &place), "");
 }
 
 #[test]

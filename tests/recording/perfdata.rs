@@ -499,8 +499,10 @@ fn tracepoint_text_matches_perf_script() {
             let Some((event, sample)) = reader.layouts().sample(&raw) else { continue };
             let bytes = sample.parts().and_then(|p| p.raw).expect("a payload");
             let format = data.format(reader.events()[event].attr.config()).expect("a format");
-            let payload =
-                pmc_perfdata::record::tracepoint::Payload { bytes, is_foreign: reader.is_foreign() };
+            let payload = pmc_perfdata::record::tracepoint::Payload {
+                bytes,
+                is_byte_swapped: reader.is_byte_swapped(),
+            };
             let mut line = String::new();
             format.print(payload, names, &mut line);
             ours.push((format.name.clone(), line));

@@ -213,7 +213,7 @@ fn old_magic_is_read_in_both_byte_orders() {
         bytes[..8].copy_from_slice(b"PERFFILE");
         std::fs::write(&file, &bytes).expect("it can be written");
         assert_eq!(
-            Reader::open(&file).expect("it opens").is_foreign(),
+            Reader::open(&file).expect("it opens").is_byte_swapped(),
             big == cfg!(target_endian = "little")
         );
         assert_eq!(read_all(&file).expect("it reads"), newer);
@@ -592,7 +592,7 @@ fn both_byte_orders_parse_equally() {
         assert_eq!(std::fs::read(&file).expect("the seed"), built(big), "{file:?}: PMC_BLESS=1 writes it");
         let reader = Reader::open(&file).expect("it opens");
         assert_eq!(
-            (reader.is_foreign(), reader.form(), reader.notes()),
+            (reader.is_byte_swapped(), reader.form(), reader.notes()),
             (big, RecordingLayout::File, &[][..])
         );
         assert_eq!(reader.features().hostname.as_deref(), Some("elsewhere"));

@@ -37,119 +37,132 @@ fn for_recordings(hint: &FileHint) -> Option<Advice> {
 
 fn for_symbols(hint: &SymbolHint) -> Option<Advice> {
     use SymbolHint::*;
-    let text: String = match hint {
+    Some(match hint {
         ListFunctions => "pmc probe -F -x FILE lists the functions".into(),
         ListFunctionsOfTable => "pmc probe -F -x FILE lists the functions in its symbol table".into(),
-        ProbeLibrary => "-x LIBRARY; ldd lists the libraries".into(),
+        ProbeLibrary => Advice::options("-x LIBRARY; ldd lists the libraries"),
         LinesWithCode => "pmc probe -L FUNCTION shows the lines with code".into(),
         VariablesInScope => "pmc probe -V PLACE shows the variables there".into(),
         VariablesOrOtherLine => {
             "pmc probe -V PLACE shows the variables there; another line may have it".into()
         }
         OtherCache => "pmc --buildid-dir DIR COMMAND uses another cache".into(),
-        ArchiveMore => {
-            "pmc archive with the original recording, without --no-code; --with-debug includes callers".into()
-        }
-        BuildWithSymbols { id } => format!(
+        ArchiveMore => Advice::options(
+            "pmc archive with the original recording, without --no-code; --with-debug includes callers",
+        ),
+        BuildWithSymbols { id } => Advice::options(format!(
             "build it with -g and do not strip it, or fetch the debug file with build-id {id} \
              (--debuginfod)"
-        ),
-        RecordedFiles => "specify the directory with the recorded machine's files (--symfs)".into(),
-        FetchBuild { id } => format!("record again, or fetch the file with build-id {id} (--debuginfod)"),
-        KernelImage { id } => format!("specify the kernel image with build-id {id} (--vmlinux)"),
-        GivenKernelImage => "--vmlinux".into(),
-        AnyKernelImage => "run as root, or specify the kernel image (--vmlinux)".into(),
-        KernelMemory => {
-            "run as root on a machine with /proc/kcore, or specify the kernel image (--vmlinux) or a \
-             copy of its memory (--kcore)"
-                .into()
+        )),
+        RecordedFiles => Advice::options("specify the directory with the recorded machine's files (--symfs)"),
+        FetchBuild { id } => {
+            Advice::options(format!("record again, or fetch the file with build-id {id} (--debuginfod)"))
         }
+        KernelImage { id } => {
+            Advice::options(format!("specify the kernel image with build-id {id} (--vmlinux)"))
+        }
+        GivenKernelImage => Advice::options("--vmlinux"),
+        AnyKernelImage => Advice::options("run as root, or specify the kernel image (--vmlinux)"),
+        KernelMemory => Advice::options(
+            "run as root on a machine with /proc/kcore, or specify the kernel image (--vmlinux) or a \
+             copy of its memory (--kcore)",
+        ),
         _ => return None,
-    };
-    Some(text.into())
+    })
 }
 
 fn for_events(hint: &EventHint) -> Option<Advice> {
     use EventHint::*;
-    let text: String = match hint {
+    Some(match hint {
         ShowEvents => "pmc list shows the events of this machine".into(),
         UseOtherEvent => "use another event; see pmc list".into(),
         NameOrCode => "a name from `pmc list`, or the raw code: cpu/event=0xNN,umask=0xNN/".into(),
-        ChooseEvent { kinds } => format!("choose an available event: pmc list {kinds}"),
+        ChooseEvent { kinds } => format!("choose an available event: pmc list {kinds}").into(),
         ChooseTracepoint => "choose an existing tracepoint: pmc list tracepoint".into(),
         ListTracepoints => "pmc list tracepoint".into(),
-        ListTracepointsOf { system } => format!("pmc list '{system}:*'"),
-        ChooseEventOf { pmu } => format!("choose an existing event: pmc list {pmu}"),
-        SeeEventsOf { pmu } => format!("see the PMU's events: pmc list --long {pmu}"),
+        ListTracepointsOf { system } => format!("pmc list '{system}:*'").into(),
+        ChooseEventOf { pmu } => format!("choose an existing event: pmc list {pmu}").into(),
+        SeeEventsOf { pmu } => format!("see the PMU's events: pmc list --long {pmu}").into(),
         ShowPmus => "pmc info shows the available PMUs".into(),
         ShowMissingPmus => "pmc info shows the available PMUs, and why others are missing".into(),
         CountFewer => "count fewer events or run longer; pmc info shows which processes use counters".into(),
         StopOtherMeasurement => {
             "stop the other measurement first; pmc info lists the processes with open perf events".into()
         }
-        HoldEvent { name } => format!("pmc persist add {name} -e EVENT creates one"),
+        HoldEvent { name } => format!("pmc persist add {name} -e EVENT creates one").into(),
         HoldAnother => "pmc persist add ANOTHER -e EVENT, with these settings".into(),
         SnapshotHeldEvent => "pmc persist snapshot NAME -o FILE".into(),
+        CountOrAddSampled { event } => {
+            Advice::options(format!("pmc stat record -e {event},log-cswitch …, or add another -e"))
+        }
         SampleKernel => "pmc record -a -e EVENT:k".into(),
         AddUpCores => "pmc stat -a --per-core adds up the threads of each core".into(),
-        SampleFields => "pmc record has an option for each field of a sample: -d, -W, --phys-data …".into(),
-        StartLater => "-D MS".into(),
+        SampleFields => {
+            Advice::options("pmc record has an option for each field of a sample: -d, -W, --phys-data …")
+        }
+        StartLater => Advice::options("-D MS"),
         UserChains => "pmc record --user-callchains".into(),
         KernelChains => "pmc record --kernel-callchains".into(),
         UserRegisters => "pmc record --user-regs=NAME,…".into(),
         InterruptedRegisters => "pmc record --intr-regs=NAME,…".into(),
         StackOrClock => "stack-size=BYTES, or pmc record -k CLOCK".into(),
-        SampleMarker { marker } => format!("pmc record -e {marker}"),
+        SampleMarker { marker } => format!("pmc record -e {marker}").into(),
         FunctionAndLine => "FUNCTION:LINE; pmc probe -L FUNCTION shows the lines".into(),
-        ChooseProcess => "use -p PID for a program's symbol".into(),
-        StartProgramFirst => "start it first, then measure it with -p PID; or link it with -no-pie".into(),
+        ChooseProcess => Advice::options("use -p PID for a program's symbol"),
+        StartProgramFirst => {
+            Advice::options("start it first, then measure it with -p PID; or link it with -no-pie")
+        }
         ImportElsewhere => "XDG_DATA_HOME=DIR pmc list --import …, where DIR is writable".into(),
         CountTool => "count it: pmc stat -e …".into(),
         Sample => "pmc record".into(),
-        ChooseTask => "use -p PID or -- COMMAND".into(),
-        AddCpus { cpus } => format!("add them: -C {cpus}"),
-        ChainsWithoutBranches => "use --call-graph fp or dwarf instead of branches".into(),
-        ChainsByFramePointers => "use --call-graph fp".into(),
+        ChooseTask => Advice::options("use -p PID or -- COMMAND"),
+        AddCpus { cpus } => Advice::options(format!("add them: -C {cpus}")),
+        ChainsWithoutBranches => Advice::options("use --call-graph fp or dwarf instead of branches"),
+        ChainsByFramePointers => Advice::options("use --call-graph fp"),
         CountIt => "count it with pmc stat, or sample cpu-clock".into(),
-        OtherClock => "use --clockid monotonic, or omit --clockid".into(),
-        DoNotInherit => "add --no-inherit".into(),
+        OtherClock => Advice::options("use --clockid monotonic, or omit --clockid"),
+        DoNotInherit => Advice::options("add --no-inherit"),
         FollowProcesses => "follow child processes (pmcstat -d), or use Linux 5.13 or newer".into(),
-        RunningProcessOrKeep => "measure a running process (-p), or omit remove_on_exec".into(),
-        RunningProcessRemoved => "add remove_on_exec, and measure a running process (-p)".into(),
-        InheritThreads => "omit --no-inherit (-i) or inherit_thread".into(),
+        RunningProcessOrKeep => Advice::options("measure a running process (-p), or omit remove_on_exec"),
+        RunningProcessRemoved => Advice::options("add remove_on_exec, and measure a running process (-p)"),
+        InheritThreads => Advice::options("omit --no-inherit (-i) or inherit_thread"),
         GroupWithTrace => {
             "use a group such as '{arm_spe_0//,EVENT/aux-action=pause/}' with pmc record, or omit the term"
                 .into()
         }
-        SmallerRingsAndAux => "use smaller ring and AUX buffers (-m RING,AREA), or fewer CPUs".into(),
-        SmallerRings => {
-            "use smaller ring buffers (-m), or raise kernel.perf_event_mlock_kb or `ulimit -l`".into()
+        SmallerRingsAndAux => {
+            Advice::options("use smaller ring and AUX buffers (-m RING,AREA), or fewer CPUs")
         }
-        LowerFrequency { most } => format!("use at most {most} (-F max), or raise the limit"),
-        WholeCpus => "count system-wide: -a, or -C with a list of CPUs".into(),
-        WholeCpusOrProbe => "count on whole CPUs (-a), or use kprobe:FUNCTION".into(),
-        ShowRequest => "show the request with -vv".into(),
-        RecordAddresses => "record with -d".into(),
-        RecordStackDepth => "record with --max-stack".into(),
-        RecordFrequency => "record with -F".into(),
-        RecordPeriods => "record with -P".into(),
-        RecordAlone => "record with -i, or -a".into(),
-        YieldReservation => "--reserve=yield pauses instead".into(),
-        MarkerOfProcess => {
-            "a marker (USDT) in the command, its libraries, or files mapped by the process (-p PID)".into()
+        SmallerRings => Advice::options(
+            "use smaller ring buffers (-m), or raise kernel.perf_event_mlock_kb or `ulimit -l`",
+        ),
+        LowerFrequency { most } => {
+            Advice::options(format!("use at most {most} (-F max), or raise the limit"))
         }
+        WholeCpus => Advice::options("count system-wide: -a, or -C with a list of CPUs"),
+        WholeCpusOrProbe => Advice::options("count on whole CPUs (-a), or use kprobe:FUNCTION"),
+        ShowRequest => Advice::options("show the request with -vv"),
+        RecordAddresses => Advice::options("record with -d"),
+        RecordStackDepth => Advice::options("record with --max-stack"),
+        RecordFrequency => Advice::options("record with -F"),
+        RecordPeriods => Advice::options("record with -P"),
+        RecordAlone => Advice::options("record with -i, or -a"),
+        YieldReservation => Advice::options("--reserve=yield pauses instead"),
+        MarkerOfProcess => Advice::options(
+            "a marker (USDT) in the command, its libraries, or files mapped by the process (-p PID)",
+        ),
         HeldEvent => "held by pmc persist; see pmc persist show".into(),
-        KernelSymbolOnly => {
+        KernelSymbolOnly => Advice::options(
             "with -a, -C or :k the symbol must be in the kernel; without CONFIG_KALLSYMS_ALL, the \
-             kernel lists only functions"
-                .into()
+             kernel lists only functions",
+        ),
+        SymbolSearch => Advice::options("pmc searches the command, or the files mapped by -p PID"),
+        MarkerSearch => {
+            Advice::options("pmc searches the command and its libraries, or the files mapped by -p PID")
         }
-        SymbolSearch => "pmc searches the command, or the files mapped by -p PID".into(),
-        MarkerSearch => "pmc searches the command and its libraries, or the files mapped by -p PID".into(),
         CreateLockFile => "as root, create the file for an agent started later: pmc reserve --create".into(),
         _ => return None,
-    };
-    Some(text.into())
+    })
 }
 
 #[cfg(test)]

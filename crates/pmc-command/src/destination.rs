@@ -41,10 +41,10 @@ impl Destination<'_> {
         let mode = there.as_ref().ok().filter(is_ours).map_or(0o666, |former| former.mode() & 0o777);
         if keeps && (there.is_ok() || path.is_symlink()) {
             let error = refused(io::Error::from(rustix::io::Errno::EXIST));
-            return Err(error.try_this("-f overwrites it"));
+            return Err(error.try_options("-f overwrites it"));
         }
         // Follow symbolic links that the user owns, and replace the target instead of the link.
-        let place = output_file::look(path).map_err(refused)?;
+        let place = output_file::resolve_links(path).map_err(refused)?;
         if matches!(place.standing, ExistingFile::Fifo | ExistingFile::Special) {
             return all(output_file::create(path, 0o600, false).map_err(refused)?, write, failed);
         }
@@ -62,7 +62,7 @@ impl Destination<'_> {
     ///
     /// # Errors
     /// Fails if the output is the file `input`.
-    pub fn is_not(&self, input: &Path) -> Result<()> {
+    pub fn check_is_not(&self, input: &Path) -> Result<()> {
         let same =
             self.path.canonicalize().ok().is_some_and(|own| input.canonicalize().is_ok_and(|it| own == it));
         if is_standard(self.path) || !same || !self.is_file() {

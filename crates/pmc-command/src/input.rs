@@ -8,7 +8,7 @@ use pmc_sys::sys::standard_input;
 /// Returns the recording to read: the named file, or else standard input if it has data, or else `perf.data`.
 pub fn input(typed: Option<&PathBuf>) -> PathBuf {
     let waiting = || say::note("waiting for a recording on standard input; use -i perf.data to read a file");
-    let unnamed = || if standard_input::brings_something(waiting) { "-" } else { "perf.data" }.into();
+    let unnamed = || if standard_input::has_input(waiting) { "-" } else { "perf.data" }.into();
     typed.cloned().unwrap_or_else(unnamed)
 }
 

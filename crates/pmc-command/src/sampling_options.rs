@@ -4,14 +4,14 @@
 
 use std::str::FromStr;
 
-use super::warning::CommandWarning;
+use crate::warning::measures_whole_machine;
 use pmc_events::counter::target;
 use pmc_events::event::EventSpec;
 use pmc_events::event::libpfm::event_text;
 use pmc_recording::recording::launch;
 use pmc_recording::recording::plan::MeasurementScope;
 use pmc_sys::abi::sample_type;
-use pmc_sys::error::{AdvisedOption, Error, Result, say};
+use pmc_sys::error::{AdvisedOption, Error, Result, Warning, say};
 use pmc_sys::host::{CpuList, Host};
 
 /// The sample field in which this architecture reports the cost of a sample.
@@ -86,7 +86,7 @@ pub fn processes(selected: &[ProcessSelector], host: &Host) -> Result<Vec<u32>> 
         if found.is_empty() {
             return Err(Error::usage(format!("no process is named `{word}`"))
                 .why("pmc compares with the names that ps -e shows, which have at most 15 characters")
-                .try_this(format!("pgrep -af {word}, then -p PID")));
+                .try_options(format!("pgrep -af {word}, then -p PID")));
         }
         pids.extend(found);
     }
@@ -104,13 +104,16 @@ pub struct TargetArgs<'a> {
 }
 
 /// Returns a warning if `-p`, `-t` or `-u` override `-a` or `-C`, as in perf.
-pub fn overridden(typed: TargetArgs<'_>) -> Option<CommandWarning> {
+pub fn overridden(typed: TargetArgs<'_>) -> Option<Warning> {
     let named =
         [("-p", !typed.pids.is_empty()), ("-t", !typed.tids.is_empty()), ("-u", typed.user.is_some())];
     let whole = [("-a", typed.all_cpus), ("-C", typed.cpus.is_some())];
     let (by, _) = named.into_iter().find(|(_, is_typed)| *is_typed)?;
     let (option, _) = whole.into_iter().find(|(_, is_typed)| *is_typed)?;
-    Some(CommandWarning::TargetOverridden { option, by })
+    Some(
+        Warning::new(format!("{option} has no effect: {by} selects what to measure"))
+            .advise("use only one of them"),
+    )
 }
 
 /// Checks that cgroups are recorded only on whole CPUs.
@@ -120,7 +123,9 @@ pub fn overridden(typed: TargetArgs<'_>) -> Option<CommandWarning> {
 pub fn check_cgroup_scope(scope: &MeasurementScope) -> Result<()> {
     match scope {
         MeasurementScope::Cpus(_) => Ok(()),
-        _ => Err(Error::usage("cgroups can only be recorded on whole CPUs").try_this("add -a, or -C CPUS")),
+        _ => {
+            Err(Error::usage("cgroups can only be recorded on whole CPUs").try_options("add -a, or -C CPUS"))
+        }
     }
 }
 
@@ -165,7 +170,7 @@ pub fn scope_or_machine(typed: TargetArgs<'_>, has_command: bool, host: &Host) -
     if has_command || !matches!(scope, MeasurementScope::Command) {
         return Ok(scope);
     }
-    say::warn(CommandWarning::WholeMachine);
+    say::warn(measures_whole_machine());
     whole_machine(host)
 }
 

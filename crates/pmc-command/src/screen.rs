@@ -6,7 +6,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use pmc_analysis::profile::sampled::{Profile, Query, StackProfile};
-use pmc_formats::export::{ExportContents, ExportFormat, RecordingCircumstances};
+use pmc_formats::export::{ExportContents, ExportFormat, RecordingMetadata};
 use pmc_sys::error::{Error, Exit, Result};
 use pmc_sys::sys::credentials;
 use pmc_sys::sys::signal::{self, Signals};
@@ -85,7 +85,7 @@ pub fn export(
         answer,
         layout,
         title,
-        recording: &RecordingCircumstances::default(),
+        recording: &RecordingMetadata::default(),
         listings: &[],
         before: None,
     };

@@ -156,7 +156,7 @@ fn reserve_while(command: &OsStr, arguments: &[OsString], path: &Path) -> Result
         BackgroundSide::Child => {
             // A SIGHUP that is ignored, as under nohup, would not report the end of a quick command.
             signal::restore_default(&ENDING);
-            if !background::hang_up_with(parent).map_err(|error| failed("prctl", &error))? {
+            if !background::signal_at_end_of(parent).map_err(|error| failed("prctl", &error))? {
                 return Ok(Exit::Done);
             }
             let lock_file = LockFile::open(path).map_err(words);

@@ -17,10 +17,9 @@ use std::path::{Path, PathBuf};
 use clap::{ArgAction, Args};
 use serde_json::json;
 
-use pmc_command::warning::CommandWarning;
 use pmc_events::counter::reservation::{LockFile, PreparedReservation, acquire};
 use pmc_recording::recording::launch;
-use pmc_sys::error::{Error, Exit, Result, say};
+use pmc_sys::error::{Error, Exit, Result, Warning, say};
 use pmc_sys::host::Host;
 use pmc_sys::sys::background::{self, BackgroundSide};
 use pmc_sys::sys::signal::{self, Signals};
@@ -85,7 +84,7 @@ pub fn run(args: ReserveArgs) -> Result<Exit> {
     }
     if !args.command.is_empty() {
         if args.background {
-            say::warn(CommandWarning::BackgroundIgnored);
+            say::warn(Warning::new("-d has no effect with a command: it runs in the foreground"));
         }
         let signals = launch::signals(&[signal::QUIT, signal::USR1, signal::USR2])?;
         let _prepared = reserve(&path, args.json)?;
@@ -135,7 +134,7 @@ fn reserve(path: &Path, json: bool) -> Result<PreparedReservation> {
         writeln!(io::stdout(), "{}", as_json(&object))
             .map_err(|error| Error::output("the reservation", error))?;
     } else {
-        prepared.findings.drain(..).for_each(say::warn);
+        prepared.warnings.drain(..).for_each(say::warn);
     }
     Ok(prepared)
 }

@@ -41,6 +41,9 @@ pub enum Hint {
     },
     HoldAnother,
     SnapshotHeldEvent,
+    CountOrAddSampled {
+        event: String,
+    },
     SampleKernel,
     AddUpCores,
     SampleFields,
@@ -138,6 +141,7 @@ impl fmt::Display for Hint {
             Self::HoldEvent { name } => write!(f, "let a holder open an event named {name}"),
             Self::HoldAnother => f.write_str("let a holder open another event with these settings"),
             Self::SnapshotHeldEvent => f.write_str("read the event through its holder"),
+            Self::CountOrAddSampled { event } => write!(f, "count {event} only, or add a sampled event"),
             Self::SampleKernel => f.write_str("sample the event on all CPUs in kernel mode: EVENT:k"),
             Self::AddUpCores => f.write_str("add up the threads of each core"),
             Self::SampleFields => f.write_str("request the fields of a sample by name"),

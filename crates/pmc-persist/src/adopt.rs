@@ -28,18 +28,18 @@ pub(super) fn adopt(name: &str, pid: u32, host: &Host) -> Result<()> {
     // The pidfd continues to refer to the same process, even if its pid is reused.
     let process = i32::try_from(pid).ok().and_then(Pid::from_raw);
     let process = process.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-    let Some(process) = process.filter(|_| hears(host, pid)) else {
+    let Some(process) = process.filter(|_| blocks_handover_signal(host, pid)) else {
         return Err(refused("it is not a pmc record or pmc stat process, or it has ended")
             .try_this("pgrep -af 'pmc (record|stat)'"));
     };
-    serves_us(pid, host)?;
+    check_same_holder(pid, host)?;
     let sent = pidfd_send_signal(&process, Signal::USR1);
     sent.map_err(|error| Error::io(format!("asking process {pid}"), error))?;
     let (given, begun) = (handover::names(pid), Instant::now());
     let (directory, entry) = loop {
         // Check whether the process exists before looking up the entries, since a recorder publishes its
         // events before it exits.
-        let is_there = hears(host, pid);
+        let is_there = blocks_handover_signal(host, pid);
         if let Some(found) = given.iter().find_map(|given| find(given, host).ok()) {
             break found;
         }
@@ -68,7 +68,7 @@ pub(super) fn adopt(name: &str, pid: u32, host: &Host) -> Result<()> {
 
 /// Checks that the recorder uses the same holder as this process. Called before the signal is sent, so that a
 /// refusal does not affect the recorder.
-fn serves_us(pid: u32, host: &Host) -> Result<()> {
+fn check_same_holder(pid: u32, host: &Host) -> Result<()> {
     let (theirs, ours) = (host.run_directory_of(pid), host.own_run_directory());
     let same_user = host.owner(pid) == Some(rustix::process::geteuid().as_raw());
     if same_user && theirs.is_some() && theirs == ours {
@@ -99,7 +99,7 @@ fn serves_us(pid: u32, host: &Host) -> Result<()> {
 
 /// Whether a process handles SIGUSR1, as `pmc record` and `pmc stat` do. Any other process would be killed by
 /// the signal.
-fn hears(host: &Host, pid: u32) -> bool {
+fn blocks_handover_signal(host: &Host, pid: u32) -> bool {
     let is_perf = |file: fs::DirEntry| {
         fs::read_link(file.path()).is_ok_and(|to| to.as_os_str() == "anon_inode:[perf_event]")
     };

@@ -17,7 +17,7 @@ use pmc_recording::persistent::directory::RunDirectory;
 use pmc_recording::persistent::message::{EntryCounts, HolderAnswer, HolderRequest};
 use pmc_recording::persistent::{EntryDefinition, PersistentEntry, RingMode, SharingLevel};
 use pmc_recording::recording::file::snapshot;
-use pmc_recording::recording::warning::RecordingWarning;
+use pmc_recording::recording::warning::user_mode_only;
 use pmc_sys::error::{Error, Result, say};
 use pmc_sys::host::Host;
 
@@ -62,7 +62,7 @@ pub(super) fn start(typed: &[String], profile: Option<&str>, host: &Host) -> Res
     };
     let together = HolderRequest::AddTogether(events.into_iter().map(definition).collect());
     if let (HolderAnswer::Started { user_only: true }, _) = ask_or_start(&directory, &together)? {
-        say::warn(RecordingWarning::UserModeOnly { doing: "counting" });
+        say::warn(user_mode_only("counting"));
     }
     Ok(())
 }

@@ -201,7 +201,7 @@ impl AttachArgs {
         let Self { name, recording, command } = self;
         if let Some(SnapshotSize(Some(size))) = recording.snapshot {
             return Err(Error::usage(format!("-S={size}: a size requires a trace, and a holder has none"))
-                .try_this("-S"));
+                .try_options("-S"));
         }
         let display = RecordDisplay { perf_summary: false, ..recording.display() };
         let mut request = RecordRequest { attach_to: Some(name), ..RecordRequest::default() };

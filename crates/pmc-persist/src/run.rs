@@ -16,7 +16,7 @@ use pmc_recording::persistent::directory::RunDirectory;
 use pmc_recording::persistent::message::{HolderAnswer, HolderRequest};
 use pmc_recording::persistent::{EntryDefinition, PersistentEntry};
 use pmc_recording::recording::file::snapshot;
-use pmc_recording::recording::warning::RecordingWarning;
+use pmc_recording::recording::warning::{smaller_rings, user_mode_only};
 use pmc_sys::error::{Exit, Result, say};
 use pmc_sys::host::Host;
 use pmc_sys::sys::page_size;
@@ -104,14 +104,11 @@ fn add(definition: EntryDefinition, as_json: bool, host: &Host) -> Result<()> {
     let HolderAnswer::Held(entry) = answer else { return Err(misunderstood()) };
     let asked = asked.map(|pages| pages.next_power_of_two() as u64 * page_size() as u64);
     if let Some(asked) = asked.filter(|&asked| asked > entry.ring_bytes) {
-        say::warn(RecordingWarning::RingsSmaller {
-            bytes: units::bytes(entry.ring_bytes),
-            asked: units::bytes(asked),
-            limit: RingLimit::LockedMemory,
-        });
+        let (bytes, asked) = (units::bytes(entry.ring_bytes), units::bytes(asked));
+        say::warn(smaller_rings(&bytes, &asked, RingLimit::LockedMemory));
     }
     if entry.user_only {
-        say::warn(RecordingWarning::UserModeOnly { doing: "counting" });
+        say::warn(user_mode_only("counting"));
     }
     if as_json {
         return print(Some(json!(entry)), |_| Ok(()));

@@ -126,7 +126,7 @@ pub fn serve(engine: &mut impl Engine, jobs: &Receiver<Job>, board: &Board) {
         };
         match first {
             Ok(first) => carry_out(engine, std::iter::once(first).chain(jobs.try_iter()), board),
-            Err(RecvTimeoutError::Timeout) => engine.look(),
+            Err(RecvTimeoutError::Timeout) => engine.on_deadline(),
             Err(RecvTimeoutError::Disconnected) => return,
         }
     }
@@ -224,7 +224,7 @@ mod tests {
             self.deadline
         }
 
-        fn look(&mut self) {
+        fn on_deadline(&mut self) {
             self.done.push("look".to_owned());
             self.deadline = None;
         }

@@ -166,11 +166,11 @@ pub trait Engine {
     /// Runs the command. Returns a message to show in the last line, if any.
     fn command(&mut self, command: LiveCommand) -> Option<String>;
 
-    /// The time at which [`look`](Engine::look) must be called.
+    /// The time at which [`on_deadline`](Engine::on_deadline) must be called.
     fn deadline(&self) -> Option<Instant> {
         None
     }
 
     /// Called when the deadline is reached.
-    fn look(&mut self) {}
+    fn on_deadline(&mut self) {}
 }

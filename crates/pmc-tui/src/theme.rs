@@ -20,7 +20,7 @@ impl ScreenTheme {
     }
 
     fn style(self, role: TextRole) -> Style {
-        style(self.0.look(role))
+        style(self.0.style(role))
     }
 
     /// Ordinary text.

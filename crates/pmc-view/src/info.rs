@@ -14,7 +14,7 @@ use std::io::{self, Write};
 
 use pmc_analysis::profile::machine::{
     CoreCounterReport, EventTable, EventTables, MachineReport, MissingReason, PmuReport, ReservationReport,
-    UseVerdict, UserReport,
+    UseCaseReport, UserReport,
 };
 use pmc_text::table::{self, ColumnShape, left, right};
 use pmc_text::text::{clean, wrap};
@@ -335,7 +335,7 @@ fn who(user: &UserReport) -> String {
     who
 }
 
-fn verdicts(out: &mut dyn Write, verdicts: &[UseVerdict]) -> io::Result<()> {
+fn verdicts(out: &mut dyn Write, verdicts: &[UseCaseReport]) -> io::Result<()> {
     heading(out, "What works")?;
     let mut notes: Vec<&MissingReason> = Vec::new();
     let mut rows = Vec::new();
@@ -367,9 +367,9 @@ fn verdicts(out: &mut dyn Write, verdicts: &[UseVerdict]) -> io::Result<()> {
         let errno = why.errno.map(|name| format!(" ({name})")).unwrap_or_default();
         let mark = format!("  [{}] ", number + 1);
         let indent = " ".repeat(mark.len());
-        hanging(out, &mark, &indent, &format!("{}{errno}", why.cause))?;
+        write_hanging(out, &mark, &indent, &format!("{}{errno}", why.cause))?;
         if !why.remedy.is_empty() {
-            hanging(out, &indent, &format!("{indent}     "), &format!("try: {}", why.remedy))?;
+            write_hanging(out, &indent, &format!("{indent}     "), &format!("try: {}", why.remedy))?;
         }
     }
     Ok(())
@@ -377,7 +377,7 @@ fn verdicts(out: &mut dyn Write, verdicts: &[UseVerdict]) -> io::Result<()> {
 
 fn heading(out: &mut dyn Write, title: &str) -> io::Result<()> {
     writeln!(out)?;
-    hanging(out, "", "    ", title)
+    write_hanging(out, "", "    ", title)
 }
 
 /// Shapes of two columns: a label and its text.
@@ -389,12 +389,12 @@ fn entries(out: &mut dyn Write, shapes: &[ColumnShape; 2], rows: Vec<(&str, Stri
 }
 
 fn wrapped(out: &mut dyn Write, indent: &str, text: &str) -> io::Result<()> {
-    hanging(out, indent, &format!("{indent}  "), text)
+    write_hanging(out, indent, &format!("{indent}  "), text)
 }
 
 /// Cleans, wraps and writes `text`. The first line starts with `first`, and all other lines start with
 /// `rest`.
-fn hanging(out: &mut dyn Write, first: &str, rest: &str, text: &str) -> io::Result<()> {
+fn write_hanging(out: &mut dyn Write, first: &str, rest: &str, text: &str) -> io::Result<()> {
     wrap(first, rest, text, COLUMNS).iter().try_for_each(|line| writeln!(out, "{line}"))
 }
 
@@ -511,13 +511,13 @@ mod tests {
                 allowed: AllowedUses { user: true, kernel: false, cpu_wide: false, raw_tracepoint: false },
             },
             verdicts: vec![
-                UseVerdict {
+                UseCaseReport {
                     command: "stat",
                     purpose: "count a command",
                     state: "limited",
                     reasons: vec![why("hardware events")],
                 },
-                UseVerdict {
+                UseCaseReport {
                     command: "record -b",
                     purpose: "taken branches",
                     state: "not",

@@ -117,9 +117,9 @@ impl<'o> ListWriter<'o> {
             }
             let shapes = [left(2, names), left(2, 5), left(2, 0)];
             let first = table::line(&shapes, [if is_wide { "" } else { &name }, &state, ""]);
-            self.hanging(&first, &" ".repeat(table::width(&shapes)), &text)?;
+            self.write_hanging(&first, &" ".repeat(table::width(&shapes)), &text)?;
             for (label, text) in details {
-                self.hanging(&format!("      {label:7}  "), &" ".repeat(15), &text)?;
+                self.write_hanging(&format!("      {label:7}  "), &" ".repeat(15), &text)?;
             }
         }
         Ok(())
@@ -152,7 +152,7 @@ impl<'o> ListWriter<'o> {
                 }
                 _ => "not tried: pmc tried another event of the same PMU",
             };
-            self.hanging("  yes*: ", "        ", text)?;
+            self.write_hanging("  yes*: ", "        ", text)?;
         }
         Ok(())
     }
@@ -199,15 +199,15 @@ impl<'o> ListWriter<'o> {
     fn reason(&mut self, label: &str, why: &MissingReason) -> io::Result<()> {
         let errno = why.errno.map(|name| format!(" ({name})")).unwrap_or_default();
         let indent = " ".repeat(label.len().min(13));
-        self.hanging(label, &indent, &format!("{}{errno}", why.cause))?;
+        self.write_hanging(label, &indent, &format!("{}{errno}", why.cause))?;
         if why.remedy.is_empty() {
             return Ok(());
         }
-        self.hanging(&indent, &format!("{indent}     "), &format!("try: {}", why.remedy))
+        self.write_hanging(&indent, &format!("{indent}     "), &format!("try: {}", why.remedy))
     }
 
     /// Writes `text` after `first`. If lines are wrapped, continuation lines start with `rest`.
-    fn hanging(&mut self, first: &str, rest: &str, text: &str) -> io::Result<()> {
+    fn write_hanging(&mut self, first: &str, rest: &str, text: &str) -> io::Result<()> {
         let lines = wrap(first, rest, text, self.columns.unwrap_or(usize::MAX));
         lines.iter().try_for_each(|line| writeln!(self.out, "{line}"))
     }

@@ -68,7 +68,7 @@ impl ArchiveArgs {
         if output.as_os_str() == "-" {
             return Err(Error::usage("an archive cannot be written to a pipe")
                 .why("its symbols are a section of a file")
-                .try_this("-o FILE"));
+                .try_options("-o FILE"));
         }
         Ok(ArchiveRequest::Portable {
             recording,

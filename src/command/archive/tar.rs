@@ -130,7 +130,7 @@ pub(super) fn unpack(archive: &Path, cache: &BuildIdCache) -> Result<()> {
 /// leaves no partial archive.
 fn pack_into(archive: &Path, words: &[&OsStr], input: &[u8]) -> Result<()> {
     let failed = |error| Error::io(format!("creating {}", archive.display()), error);
-    let new = Replacement::new(&output_file::look(archive).map_err(failed)?.path);
+    let new = Replacement::new(&output_file::resolve_links(archive).map_err(failed)?.path);
     let file = new.create(0o600).map_err(failed)?;
     let mut command = helper("tar");
     run_tar(command.arg("-cj").args(words).stdout(file), archive, input)?;

@@ -27,11 +27,10 @@ use pmc_command::pager::PagedOutput;
 use pmc_command::progress::Bars;
 use pmc_command::record;
 use pmc_command::temporary::TemporaryRecording;
-use pmc_command::warning::CommandWarning;
 use pmc_events::counter::request::sampling::Rate;
 use pmc_recording::recording::launch;
 use pmc_recording::recording::record::check_events;
-use pmc_sys::error::{AdvisedOption, Error, Exit, Result, say};
+use pmc_sys::error::{Advice, AdvisedOption, Error, Exit, Result, Warning, say};
 use pmc_sys::host::Host;
 use pmc_sys::sys::limits;
 use pmc_sys::sys::signal::{self, Signals};
@@ -78,7 +77,7 @@ pub(super) fn run(typed: CompareArgs) -> Result<Exit> {
         more = match (goal, &profiles) {
             (Some(goal), Some((diff, compared, _))) => {
                 let subjects = groups::gate_subjects(diff, compared);
-                runs.wanted(request.budget, goal, &subjects, (began, compares.elapsed()))
+                runs.runs_to_add(request.budget, goal, &subjects, (began, compares.elapsed()))
             }
             _ => 0,
         };
@@ -197,7 +196,7 @@ impl ProfiledRuns {
 
     /// Returns how many more runs of each command the goal needs, according to the noise of the runs so far,
     /// but not more than there is time for. `reading` is the time that it took to read these runs.
-    fn wanted(
+    fn runs_to_add(
         &mut self,
         budget: Duration,
         goal: GateGoal,
@@ -221,9 +220,19 @@ impl ProfiledRuns {
         if self.is_out_of_time {
             let all = began.elapsed().as_secs_f64() + wanted as f64 * pair * 1.1;
             let budget = format!("{:.0}s", (all / 10.0).ceil() * 10.0);
-            say::warn(CommandWarning::TooManyRuns { runs: wanted, limit, time: time(wanted), most, budget });
+            let what = format!(
+                "to show a change of {limit}%, each command would have to be profiled {wanted} more times, which \
+                 takes about {}; there is time for {most}",
+                time(wanted)
+            );
+            say::warn(Warning::new(what).advise(Advice::options(format!(
+                "--budget {budget}, a quieter machine, or a larger limit in the condition"
+            ))));
         } else if wanted > 0 {
-            say::warn(CommandWarning::MoreRuns { runs: wanted, limit, time: time(wanted) });
+            say::note(format!(
+                "to show a change of {limit}%, each command is profiled {wanted} more times, which takes about {}",
+                time(wanted)
+            ));
         }
         wanted.min(most)
     }

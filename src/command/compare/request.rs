@@ -102,7 +102,7 @@ impl CompareArgs {
     pub(super) fn request(self) -> Result<(CompareRequest, CompareOutput)> {
         if (self.json || self.format.is_some()) && self.output.as_deref().is_some_and(is_standard) {
             return Err(Error::usage("-o -: standard output is used for the answer")
-                .try_this("write the page to a file: -o compare.html"));
+                .try_options("write the page to a file: -o compare.html"));
         }
         let form = if self.json { ReportFormat::Json } else { ReportFormat::Text };
         let is_read = Stream::Output.is_terminal();

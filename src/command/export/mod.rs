@@ -18,15 +18,14 @@ use pmc_analysis::session::{CodeLocation, Session};
 use pmc_command::destination::{Destination, is_standard};
 use pmc_command::input::with_suffix;
 use pmc_command::progress::Bars;
-use pmc_command::warning::CommandWarning;
 use pmc_formats::export::folded::{self, FoldedMarks};
 use pmc_formats::export::gmon::{self, LinkAddresses};
 use pmc_formats::export::parquet::ParquetExport;
 use pmc_formats::export::request::ExportRequest;
-use pmc_formats::export::{self, ExportContents, ExportFormat, RecordingCircumstances};
+use pmc_formats::export::{self, ExportContents, ExportFormat, RecordingMetadata};
 use pmc_formats::import;
 use pmc_symbols::symbol::MissingDataReason;
-use pmc_sys::error::{AdvisedOption, Error, Exit, Result, say};
+use pmc_sys::error::{AdvisedOption, Error, Exit, Result, Warning, say};
 use pmc_text::text::clean;
 use push::PushClient;
 
@@ -60,7 +59,7 @@ pub(super) fn run(request: &ExportRequest) -> Result<Exit> {
     let to = to(request);
     let (title, layout) = (request.title(), request.layout());
     let is_file = to.is_file();
-    let recording = circumstances(&analysis, request)?;
+    let recording = recording_metadata(&analysis, request)?;
     named.with_stacks(&query, |stacks| {
         let contents = ExportContents {
             stacks,
@@ -93,7 +92,7 @@ pub(super) fn check(request: &ExportRequest) -> Result<()> {
     let ExportRequest { input, output, format, before, .. } = request;
     if before.is_some() && !format.is_differential() {
         return Err(Error::usage("only a flame graph supports --diff")
-            .try_this("--diff FILE -o OUT.svg")
+            .try_options("--diff FILE -o OUT.svg")
             .try_this("pmc diff FILE FILE, for tables"));
     }
     if before.as_deref().is_some_and(is_standard) && is_standard(input) {
@@ -109,7 +108,7 @@ pub(super) fn check(request: &ExportRequest) -> Result<()> {
             "{option} OUT, for OUT.samples.parquet and OUT.stacks.parquet",
         ));
     }
-    to(request).is_not(input)
+    to(request).check_is_not(input)
 }
 
 /// Returns where to write the output.
@@ -160,7 +159,7 @@ fn folder(request: &ExportRequest, analysis: &Analysis, named: &NamedSamples, qu
 /// Writes the tables `samples` and `stacks`. The stacks come first, so that samples never refer to missing
 /// stacks.
 fn tables(request: &ExportRequest, analysis: &Analysis, named: &NamedSamples, query: &Query) -> Result<Exit> {
-    let recording = circumstances(analysis, request)?;
+    let recording = recording_metadata(analysis, request)?;
     let answer = Profile::default();
     let (title, layout) = (request.title(), request.layout());
     let start = request.start_of_tables();
@@ -199,10 +198,15 @@ fn tables(request: &ExportRequest, analysis: &Analysis, named: &NamedSamples, qu
         say::note(format!("{} and {} are written", samples_path.display(), stacks_path.display()));
     }
     if !recording.is_dated {
-        say::warn(CommandWarning::TimesEstimated);
+        say::warn(times_are_estimated());
     }
     recording_quality::warn_of_names(analysis.name_failures());
     Ok(recording_quality::warn(analysis.session()))
+}
+
+fn times_are_estimated() -> Warning {
+    Warning::new("the times are estimated from the recording's modification time, because it has no clock")
+        .advise("pmc record stores the clock; with perf, record with -k CLOCK_MONOTONIC")
 }
 
 /// Looks up link-time addresses in an analysis whose locations are resolved.
@@ -223,7 +227,7 @@ impl LinkAddresses for LinkTimeAddresses<'_> {
 ///
 /// # Errors
 /// Fails if the export requires a date that is unknown.
-fn circumstances(analysis: &Analysis, request: &ExportRequest) -> Result<RecordingCircumstances> {
+fn recording_metadata(analysis: &Analysis, request: &ExportRequest) -> Result<RecordingMetadata> {
     let reader = &analysis.session().reader;
     let span = analysis.span();
     let clock = reader.features().clock_data.as_ref();
@@ -243,14 +247,14 @@ fn circumstances(analysis: &Analysis, request: &ExportRequest) -> Result<Recordi
             let error = header::advise(error, reader, record, header::FORMATS_WITH_TIMES);
             return Err(match request.push {
                 Some(_) => error,
-                None => error.try_this("--aggregate, which exports sums without times"),
+                None => error.try_options("--aggregate, which exports sums without times"),
             });
         }
         if by_clock.is_none() {
-            say::warn(CommandWarning::TimesEstimated);
+            say::warn(times_are_estimated());
         }
     }
-    Ok(RecordingCircumstances {
+    Ok(RecordingMetadata {
         about: header::read(reader),
         span,
         started,

@@ -9,11 +9,10 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::http::{PATIENCE, PostRequest};
-use pmc_command::warning::CommandWarning;
 use pmc_formats::export::ExportContents;
 use pmc_formats::export::push::{PushApi, PushMeasures, PushRequest, PushVerdict};
 use pmc_formats::export::request::ExportPush;
-use pmc_sys::error::{AdvisedOption, Error, Result, say};
+use pmc_sys::error::{AdvisedOption, Error, Result, Warning, say};
 use pmc_text::text::{clean, shell_word};
 
 /// Environment variable with headers, for services whose secrets are not in files.
@@ -54,7 +53,10 @@ impl PushClient<'_> {
             ["auth", "cookie", "key", "secret", "token"].iter().any(|word| name.contains(word))
         };
         if self.0.target.url.is_exposed() && all.iter().any(|(name, _)| is_secret(name)) {
-            say::warn(CommandWarning::SecretUnencrypted);
+            say::warn(
+                Warning::new("the credentials are sent without encryption")
+                    .advise("use https:// unless the network is trusted"),
+            );
         }
         Ok(all)
     }
@@ -139,16 +141,18 @@ impl PushClient<'_> {
 /// Adds the remedy for a status.
 fn advised(error: Error, status: Option<u16>) -> Error {
     match status {
-        Some(401 | 403) => error.why("the server requires credentials, or refuses these").try_this(format!(
-            "--push-headers FILE or {HEADERS_VARIABLE}, with a line `Authorization: Bearer TOKEN`"
-        )),
+        Some(401 | 403) => error.why("the server requires credentials, or refuses these").try_options(
+            format!("--push-headers FILE or {HEADERS_VARIABLE}, with a line `Authorization: Bearer TOKEN`"),
+        ),
         Some(404 | 405 | 415 | 501) => error
             .why("the server does not have this interface, or has it under another path")
-            .try_this("--push otlp=URL, pyroscope=URL or parca=URL")
+            .try_options("--push otlp=URL, pyroscope=URL or parca=URL")
             .try_this(
                 "an OpenTelemetry collector needs version 0.148 and --feature-gates=service.profilesSupport",
             ),
-        Some(413) => error.why("the request is larger than the server accepts").try_this("a shorter --time"),
+        Some(413) => {
+            error.why("the request is larger than the server accepts").try_options("a shorter --time")
+        }
         Some(429 | 502 | 503 | 504) => error
             .why("the server is busy or limits the rate")
             .try_this("push again later, at most once per minute"),

@@ -106,7 +106,7 @@ impl RunContext<'_> {
         let seconds = arguments.seconds.unwrap_or(usual);
         if seconds > most {
             return Err(Error::usage(format!("seconds: the limit of this server is {most}"))
-                .try_this("ask the user to start the server with a larger --max-seconds"));
+                .try_options("ask the user to start the server with a larger --max-seconds"));
         }
         if output.as_os_str() == "-" {
             return Err(
@@ -177,7 +177,7 @@ impl RunContext<'_> {
         if !are_done && !matches!(exit, Exit::Interrupted(_)) {
             return Err(Error::new(format!("a run did not end within {each:.3} s"))
                 .why(format!("all runs together may take {seconds} s on this server"))
-                .try_this(
+                .try_options(
                     "fewer runs or smaller inputs; the user can start the server with a larger --max-seconds",
                 ));
         }

@@ -105,7 +105,7 @@ fn refused(error: ProbeListError, doing: &str) -> Error {
         }
         ProbeListError::Unsupported(ProbeList::Kernel) => result
             .why("the kernel was built without CONFIG_KPROBE_EVENTS")
-            .try_this("-x FILE probes programs"),
+            .try_options("-x FILE probes programs"),
         ProbeListError::Unsupported(ProbeList::Programs) => {
             result.why("the kernel was built without CONFIG_UPROBE_EVENTS")
         }

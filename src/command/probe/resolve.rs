@@ -36,7 +36,7 @@ pub(super) fn resolve(
             if found.len() > request.most_places {
                 let count = found.len();
                 return Err(Error::new(format!("{count} places match, more than {}", request.most_places))
-                    .try_this(format!("--max-probes {count}, or a narrower pattern")));
+                    .try_options(format!("--max-probes {count}, or a narrower pattern")));
             }
             name(definition, request, found, names, &mut all)?;
         }
@@ -100,7 +100,7 @@ fn name(
                 let name = name.ok_or_else(|| {
                     Error::new(format!("the event {group}:{wanted} exists"))
                         .try_this(format!("pmc probe -d {group}:{wanted} deletes it"))
-                        .try_this("-f adds another one, with a suffix; NAME=PLACE chooses a name")
+                        .try_options("-f adds another one, with a suffix; NAME=PLACE chooses a name")
                 })?;
                 chosen.push((key, name.clone()));
                 name
@@ -337,7 +337,7 @@ fn in_kernel<'k>(
         Error::new(format!("pmc cannot find {what} of the kernel"))
             .why("pmc does not read the kernel's debug information")
             .try_this("FUNCTION, FUNCTION+OFFSET or FUNCTION%return, with %REGISTER, $argN or $retval")
-            .try_this("-x FILE, if you mean a program")
+            .try_options("-x FILE, if you mean a program")
     };
     let mut arguments = Vec::new();
     for argument in &definition.arguments {
@@ -369,7 +369,7 @@ fn in_kernel<'k>(
                 .why("inlined kernel functions cannot be probed without the kernel's debug information");
             let near = nearest(wanted, all.iter().map(String::as_str), 3);
             let error = near.into_iter().fold(error, |error, name| error.try_this(name.to_owned()));
-            Err(error.try_this("-x FILE, if you mean a program"))
+            Err(error.try_options("-x FILE, if you mean a program"))
         }
     }
 }

@@ -12,7 +12,6 @@ use super::metrics::{CountSource, TableMetrics};
 use super::parts;
 use pmc_analysis::profile::counts::{Aggregation, MissingValueReason};
 use pmc_analysis::profile::metrics::formula::{Formula, Operand};
-use pmc_command::warning::CommandWarning;
 use pmc_events::counter::Mode;
 use pmc_events::counter::metric_events;
 use pmc_events::counter::open::cycles;
@@ -23,7 +22,7 @@ use pmc_events::event::{EventGroup, EventParser, EventSpec, ParseError, perfeven
 use pmc_recording::recording::plan::MeasurementScope;
 use pmc_recording::recording::stat_request::{CgroupChoice, EventSelection, StatRequest};
 use pmc_recording::recording::{filters, launch};
-use pmc_sys::error::{Error, Result};
+use pmc_sys::error::{Error, Result, Warning};
 use pmc_sys::host::Host;
 
 /// The events and metrics to count.
@@ -31,7 +30,7 @@ pub(super) struct ResolvedSelection {
     pub(super) groups: Vec<(EventGroup, Option<Rc<TargetCgroup>>)>,
     pub(super) metrics: TableMetrics,
     /// Warnings about events and metrics that were requested but are skipped.
-    pub(super) left_out: Vec<CommandWarning>,
+    pub(super) left_out: Vec<Warning>,
     /// Why the kernel refused `cycles`, if there are no counters for the hardware events of the default set.
     pub(super) no_hardware: Option<Box<Refusal>>,
 }
@@ -52,7 +51,11 @@ impl ResolvedSelection {
 ///
 /// # Errors
 /// Fails if an event is invalid, a metric is unknown, or a cgroup cannot be opened.
-pub(super) fn wanted(request: &StatRequest, has_all_rows: bool, host: &Host) -> Result<ResolvedSelection> {
+pub(super) fn resolve_selection(
+    request: &StatRequest,
+    has_all_rows: bool,
+    host: &Host,
+) -> Result<ResolvedSelection> {
     let EventSelection { events, detailed, null, metrics, .. } = &request.selection;
     let mut parser = EventParser::new(host).with_target(launch::subject(&request.scope, &request.command));
     let mut chosen = filters::events(&mut parser, events, &request.selection.filters)?;
@@ -63,7 +66,7 @@ pub(super) fn wanted(request: &StatRequest, has_all_rows: bool, host: &Host) -> 
         chosen.extend(conf.groups);
         sums.extend(conf.sums.iter().map(|sum| derived(sum, &chosen)));
         left_out.extend(conf.left_out.into_iter().map(|SkippedLine { line, entry, why }| {
-            CommandWarning::LineLeftOut { line: format!("{}:{line}", path.display()), entry, why }
+            Warning::note(format!("{}:{line}: skipped {entry}: {why}", path.display()))
         }));
     }
     let mut no_hardware = None;
@@ -157,7 +160,7 @@ fn narrow(groups: &mut Vec<EventGroup>, selection: &EventSelection, host: &Host)
         let cores = names.iter().filter_map(|name| name.strip_prefix("cpu_")).collect::<Vec<_>>();
         let error = Error::usage(format!("--cputype {kind}: this machine has no cores of this type"));
         return Err(match cores.is_empty() {
-            true => error.why("all cores are of the same type").try_this("omit --cputype"),
+            true => error.why("all cores are of the same type").try_options("omit --cputype"),
             false => error.try_this(format!("one of: {}", cores.join(", "))),
         });
     }
@@ -291,7 +294,7 @@ fn bind(
                     opened.len(),
                     groups.len()
                 ))
-                .try_this("--for-each-cgroup counts every event in each cgroup"));
+                .try_options("--for-each-cgroup counts every event in each cgroup"));
             }
             let single = opened.len() == 1;
             let of =

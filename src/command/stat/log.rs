@@ -12,7 +12,7 @@ use super::events::ResolvedSelection;
 use super::print::StatPrinter;
 use pmc_analysis::analysis::counts;
 use pmc_analysis::profile::counts::{Aggregation, CpuTime};
-use pmc_command::warning::CommandWarning;
+use pmc_command::warning::records_lost;
 use pmc_events::counter::counter_set;
 use pmc_events::counter::request::given_up::Fallback;
 use pmc_events::counter::request::sampling::SampleOptions;
@@ -55,7 +55,7 @@ pub(super) fn apply_log_options(
     if let Some(option) = conflicting_option(request) {
         return Err(Error::usage(format!("counts are not logged with {option}"))
             .why("a log covers only one run")
-            .try_this("pmc stat --log-exit -- COMMAND, or -p PID"));
+            .try_options("pmc stat --log-exit -- COMMAND, or -p PID"));
     }
     if let (None, StatDestination::File(file)) = (&request.recording, to)
         && file.as_os_str() != "-"
@@ -64,7 +64,7 @@ pub(super) fn apply_log_options(
             "counts cannot be logged with -o, which sets the output file for the table",
         )
         .why("the log would overwrite perf.data")
-        .try_this(format!("pmc stat record -o {} …, whose -o names the log", shell_word(file))));
+        .try_options(format!("pmc stat record -o {} …, whose -o names the log", shell_word(file))));
     }
     let no_hardware = wanted.no_hardware.is_some();
     wanted.groups.retain(|(group, _)| !(no_hardware && group.events.iter().any(EventSpec::takes_counter)));
@@ -103,10 +103,10 @@ pub(super) fn run(
     let has_table = counted.is_none();
     let host = machine.host;
     let path = request.recording.clone().unwrap_or_else(|| PathBuf::from("perf.data"));
-    let (groups, tools) = apart(wanted.groups.into_iter().map(|(group, _)| group));
+    let (groups, tools) = split_tool_events(wanted.groups.into_iter().map(|(group, _)| group));
     let groups = time_slices::lead(groups);
     if groups.is_empty() {
-        return Err(Error::usage("no event supports logging").try_this("-e page-faults"));
+        return Err(Error::usage("no event supports logging").try_options("-e page-faults"));
     }
     let sample = sample_plan(request);
     let file =
@@ -163,7 +163,7 @@ pub(super) fn run(
         printer.whole(&counts)?;
     }
     if run.totals.lost > 0 {
-        say::warn(CommandWarning::RecordsLost { records: run.totals.lost });
+        say::warn(records_lost(run.totals.lost));
     }
     if let Some(error) = run.failed {
         return Err(error);
@@ -205,7 +205,7 @@ fn sample_plan(request: &StatRequest) -> SamplePlan {
 }
 
 /// Separates the events that the kernel counts from those that pmc measures itself.
-fn apart(groups: impl Iterator<Item = EventGroup>) -> (Vec<EventGroup>, Vec<EventSpec>) {
+fn split_tool_events(groups: impl Iterator<Item = EventGroup>) -> (Vec<EventGroup>, Vec<EventSpec>) {
     let mut tools = Vec::new();
     let mut kernel = Vec::new();
     for mut group in groups {

@@ -14,11 +14,10 @@ use pmc_analysis::profile::metrics::library::{Binder, MetricDefinition, MetricLi
 use pmc_analysis::profile::metrics::literals::{Literals, MetricEnvironment};
 use pmc_analysis::profile::metrics::named::NAMED;
 use pmc_analysis::profile::metrics::{self, RequestedMetrics, topdown};
-use pmc_command::warning::CommandWarning;
 use pmc_events::event::EventParser;
 use pmc_events::event::vendor::{Vendor, VendorMetric};
 use pmc_recording::recording::plan::MeasurementScope;
-use pmc_sys::error::{Error, Result};
+use pmc_sys::error::{Error, Result, Warning};
 use pmc_sys::host::cpu::{self, Topology};
 use pmc_sys::host::{CpuList, Host};
 use pmc_text::text;
@@ -44,7 +43,7 @@ pub(super) struct TableMetrics {
     pub(super) tree: Option<TopdownTree>,
     /// Warnings about invalid metrics in the tables, which may have been imported. Only present if other
     /// metrics were requested as well.
-    pub(super) left_out: Vec<CommandWarning>,
+    pub(super) left_out: Vec<Warning>,
 }
 
 impl TableMetrics {
@@ -127,7 +126,10 @@ impl TableMetrics {
                 }
                 Err(error) if one.raw && chosen.len() > 1 => {
                     let why = error.headline();
-                    found.left_out.push(CommandWarning::MetricLeftOut { why });
+                    let what = format!("skipped a metric of the event tables: {why}");
+                    found.left_out.push(Warning::note(what).advise(
+                        "if you imported the tables, fix the metric there and run pmc list --import again",
+                    ));
                     wrong = wrong.or(Some(error));
                 }
                 Err(error) => return Err(error),

@@ -31,7 +31,7 @@ use pmc_analysis::profile::repeats;
 use pmc_analysis::profile::versus::{CommandComparison, CommandMeasurements, MeasureKind, compare};
 use pmc_command::gate;
 use pmc_command::progress::Bars;
-use pmc_command::warning::CommandWarning;
+use pmc_command::warning::counters_yielded;
 use pmc_events::counter::counter_set::{CounterReading, CounterSet};
 use pmc_events::counter::fit;
 use pmc_events::counter::refusal::Refusal;
@@ -47,15 +47,14 @@ use pmc_recording::recording::output_pipe::OutputPipe;
 use pmc_recording::recording::plan::{MeasurementScope, RunSchedule};
 use pmc_recording::recording::reservation::reserve;
 use pmc_recording::recording::stat_request::{ComparedCommand, Repeat, StatRequest};
-use pmc_recording::recording::warning::RecordingWarning;
+use pmc_recording::recording::warning::user_mode_only;
 use pmc_recording::recording::{launch, targets};
-use pmc_sys::error::{Error, Exit, Result, say};
+use pmc_sys::error::{Advice, Error, Exit, Result, Warning, say};
 use pmc_sys::host::Host;
 use pmc_sys::host::process::ThreadInfo;
 use pmc_sys::sys::errno;
 use pmc_sys::sys::process::{self, Ended, PausedChild, Streams};
 use pmc_sys::sys::signal::{self, Signals};
-use pmc_text::units;
 use pmc_view::stat::StatLayout;
 
 /// Number of tracepoints that take so much time to close (about 0.3 s) that the shell's prompt is noticeably
@@ -98,7 +97,7 @@ fn run_with(
     counted: Option<(CountPlan, &mut dyn Observer)>,
 ) -> Result<(Exit, Option<JudgedComparison>)> {
     let host = Host::live();
-    let mut wanted = events::wanted(&request, layout.is_data(), &host)?;
+    let mut wanted = events::resolve_selection(&request, layout.is_data(), &host)?;
     let events = wanted.groups.iter().flat_map(|(group, _)| &group.events);
     targets::include_descendants(&mut request.scope, events)?;
     check_flags(&wanted, &host)?;
@@ -120,7 +119,14 @@ fn run_with(
     wanted.left_out.iter().for_each(|warning| printer.warn(warning.clone()));
     if passes.len() > 1 && !request.repeat.exact {
         let times = passes.len();
-        printer.warn(CommandWarning::TimeShared { times });
+        let what = format!(
+            "the events need {times} times as many counters as are available: each is counted about 1/{times} \
+             of the time and scaled"
+        );
+        printer.warn(
+            Warning::note(what)
+                .advise(Advice::options("--exact runs the command again for each part instead")),
+        );
     }
     if is_logged {
         let ran = log::run(&request, wanted, &machine, printer, (prepared.watcher.take(), counted));
@@ -229,7 +235,7 @@ impl StatSession<'_> {
         // Everything has been printed. The kernel is slow to close tracepoints, so close them in the
         // background.
         if open.iter().map(CounterSet::slow_to_close).sum::<usize>() >= MANY_TRACEPOINTS {
-            process::close_behind();
+            process::exit_while_child_closes();
         }
         drop(open);
         Ok(exit)
@@ -261,8 +267,10 @@ impl StatSession<'_> {
                 let is_interrupted = ran.exit.is_interruption();
                 if ran.exit.code() != 0 && failures.failed == 0 && !is_interrupted {
                     let name = words.last().map(|word| word.to_string_lossy()).unwrap_or_default();
-                    let (name, status) = (name.into_owned(), ran.exit.code());
-                    say::warn(CommandWarning::CommandFailed { name, status });
+                    let what = format!("`{name}` ended with status {}", ran.exit.code());
+                    say::warn(
+                        Warning::new(what).advise("check that this is the command you want to compare"),
+                    );
                 }
                 if !is_interrupted {
                     failures.count(ran.exit.code());
@@ -325,7 +333,7 @@ impl StatSession<'_> {
         match condition.names().into_iter().find(|name| !is_known(name)) {
             Some(name) => Err(Error::usage(format!("--fail-if: `{name}` is not measured"))
                 .why(format!("this command measures {}", known.join(", ")))
-                .try_this(format!("-e {name}, or one of these names"))),
+                .try_options(format!("-e {name}, or one of these names"))),
             None => Ok(()),
         }
     }
@@ -490,10 +498,7 @@ impl StatSession<'_> {
             off: run.off,
         };
         if run.yielded_ns > 0 {
-            self.printer.warn(CommandWarning::CountersYielded {
-                off: units::duration(run.yielded_ns as f64),
-                of: units::duration(run.elapsed_ns as f64),
-            });
+            self.printer.warn(counters_yielded(run.yielded_ns, run.elapsed_ns));
         }
         if request.verbose {
             print_unscaled(&run);
@@ -583,7 +588,7 @@ struct StatObserver<'a> {
 }
 
 impl Observer for StatObserver<'_> {
-    fn warn(&mut self, warning: RecordingWarning) {
+    fn warn(&mut self, warning: Warning) {
         self.printer.warn(warning);
     }
 
@@ -602,15 +607,16 @@ impl Observer for StatObserver<'_> {
         }
         if let Some(error) = self.wanted.no_hardware.as_ref().filter(|_| !self.printer.layout().is_data()) {
             let why = error.explain(self.machine.facts()).cause;
-            self.printer.warn(CommandWarning::NoHardware {
-                why: format!("no cycles, instructions, branches: {why}"),
-            });
+            self.printer.warn(Warning::note(format!("no cycles, instructions, branches: {why}")));
         }
         if set.user_only().any(|only| only) {
-            self.printer.warn(RecordingWarning::UserModeOnly { doing: "counting" });
+            self.printer.warn(user_mode_only("counting"));
         }
         if set.broken_groups() > 0 && self.request.verbose {
-            say::warn(CommandWarning::GroupsSplit { groups: set.broken_groups() });
+            say::note(format!(
+                "{} groups do not fit on the counters; their events are counted individually",
+                set.broken_groups()
+            ));
         }
         let shown = arrange(set, self.cgroups, self.request, self.machine);
         if let Some(path) = &self.request.recording {

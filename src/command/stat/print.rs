@@ -57,8 +57,7 @@ impl StatPrinter {
     }
 
     /// Prints each warning once. The document of `--json=2` also contains the warnings.
-    pub(super) fn warn(&mut self, warning: impl Into<Warning>) {
-        let warning = warning.into();
+    pub(super) fn warn(&mut self, warning: Warning) {
         if !self.warnings.contains(&warning) {
             say::warn(warning.clone());
             self.warnings.push(warning);

@@ -164,21 +164,21 @@ fn can_show(aggregation: Aggregation, recorded: &RecordedCounts) -> Result<()> {
     if by_cpu && recorded.cpus.is_empty() {
         return Err(Error::new("the counts were not recorded per CPU")
             .why("a command or processes were counted, summed over all CPUs")
-            .try_this("pmc stat record -a, or -C CPUS"));
+            .try_options("pmc stat record -a, or -C CPUS"));
     }
     if by_seat && recorded.topology.cpus().is_empty() {
         return Err(Error::new("the recording has no CPU topology")
             .why("it ended early, or perf wrote it to a pipe")
-            .try_this("-A, which shows each CPU separately"));
+            .try_options("-A, which shows each CPU separately"));
     }
     if matches!(aggregation, Aggregation::Cluster | Aggregation::Cache(_)) {
         return Err(Error::new("the recording has no cache or cluster topology")
-            .try_this("--per-die or --per-core; or pmc stat --per-cache when counting"));
+            .try_options("--per-die or --per-core; or pmc stat --per-cache when counting"));
     }
     if aggregation == Aggregation::Thread && recorded.threads.is_empty() {
         return Err(Error::new("the counts were not recorded per thread")
             .why("whole CPUs were counted")
-            .try_this("pmc stat record -p PID, or -t TID"));
+            .try_options("pmc stat record -p PID, or -t TID"));
     }
     Ok(())
 }

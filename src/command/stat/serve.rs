@@ -136,12 +136,12 @@ impl HttpClient {
 
     fn exchange(&mut self, page: &RwLock<String>) -> io::Result<()> {
         let mut part = [0u8; 1024];
-        let is_whole =
+        let is_complete =
             |request: &[u8]| request.windows(4).any(|w| w == b"\r\n\r\n") || request.len() >= LONGEST_REQUEST;
         while self.answer.is_none() {
             let got = self.stream.read(&mut part)?;
             self.request.extend_from_slice(&part[..got]);
-            if got == 0 || is_whole(&self.request) {
+            if got == 0 || is_complete(&self.request) {
                 let page = page.read().unwrap_or_else(PoisonError::into_inner);
                 self.answer = Some(openmetrics::http_response(&self.request, &page));
             }

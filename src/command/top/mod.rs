@@ -36,7 +36,7 @@ pub(super) fn run(mut request: TopRequest) -> Result<Exit> {
     open::check_frequency(&mut request.live.sample, &Host::live())?;
     match screen::is_there() && !request.stdio {
         true => watch::run(request),
-        false if request.tui => Err(Error::usage("--tui requires a terminal").try_this("--stdio")),
+        false if request.tui => Err(Error::usage("--tui requires a terminal").try_options("--stdio")),
         false => tables(&request),
     }
 }

@@ -17,7 +17,6 @@ use pmc_command::options::sample_filter::ShareBase;
 use pmc_command::options::stack_options::listed;
 use pmc_command::sampling_options::{self, pfm_events};
 use pmc_command::values::Limit;
-use pmc_command::warning::CommandWarning;
 use pmc_events::counter::open;
 use pmc_events::counter::request::sampling::{CallGraph, SampleOptions};
 use pmc_recording::recording::live::LivePlan;
@@ -26,7 +25,7 @@ use pmc_recording::recording::ring_size::RingSize;
 use pmc_symbols::symbol::source_text::SourceFolders;
 use pmc_symbols::symbol::{Depth, SymbolOptions as Symbols};
 use pmc_sys::abi::sample_type;
-use pmc_sys::error::{Error, Result, say};
+use pmc_sys::error::{Error, Result, Warning, say};
 use pmc_sys::host::Host;
 use pmc_sys::sys::clock;
 use pmc_sys::sys::credentials::Credentials;
@@ -156,7 +155,7 @@ impl TopArgs {
                 relative: typed.percentage == ShareBase::Filtered,
                 idle: typed.idle,
                 totals: has_chains && !typed.no_children,
-                by_mode: layout.asks_modes(),
+                by_mode: layout.needs_cpu_modes(),
                 innermost: Stream::Output.is_terminal(),
                 tree: wants_tree.then_some(StackDirection::Caller),
                 limit: layout.branch_limit / 100.0,
@@ -243,11 +242,16 @@ fn sampling(typed: &TopArgs, keys: &[SortKey], host: &Host) -> Result<SamplePlan
         && !open::may_sample(cpus.iter().next().unwrap_or(0))
     {
         let user = Credentials::own().uid;
-        say::warn(CommandWarning::OwnProcessesOnly);
+        say::warn(
+            Warning::note_once("sampling only your own processes: system-wide sampling requires privileges")
+                .advise("see kernel.perf_event_paranoid; CAP_PERFMON also allows it"),
+        );
         scope = MeasurementScope::User(user.to_string());
     }
     if !typed.cgroups.is_empty() && !matches!(scope, MeasurementScope::Cpus(_)) {
-        return Err(Error::usage("cgroups can only be sampled on whole CPUs").try_this("omit -p, -t and -u"));
+        return Err(
+            Error::usage("cgroups can only be sampled on whole CPUs").try_options("omit -p, -t and -u")
+        );
     }
     // `top` does not unwind stack copies.
     let usual = typed.default_call_graph.filter(|mode| !matches!(mode, CallGraph::Dwarf(_)));

@@ -12,7 +12,6 @@ use super::request::TopRequest;
 use pmc_analysis::analysis::live::names::NameLookup;
 use pmc_analysis::analysis::live::snapshot::SnapshotMaker;
 use pmc_analysis::session::live::LiveState;
-use pmc_command::warning::CommandWarning;
 use pmc_sys::error::{Error, Exit, Result, say};
 use pmc_sys::sys::signal::{self, Signals};
 use pmc_sys::sys::waits_again;
@@ -39,7 +38,7 @@ pub(super) fn run(
         let caught = wait(signals, shared, until)?;
         let is_last = caught.is_some() || shared.is_over() || end.is_some_and(|end| Instant::now() >= end);
         if is_last {
-            names.hurry();
+            names.lift_time_limit();
             let patience = Instant::now() + PATIENCE;
             while names.waiting() > 0 && Instant::now() < patience {
                 std::thread::sleep(Duration::from_millis(5));
@@ -64,7 +63,7 @@ pub(super) fn run(
             Some(signal) => return Ok(Exit::Interrupted(signal)),
             None if is_last => {
                 if shared.is_over() && request.live.sample.run_schedule.command.is_empty() {
-                    say::warn(CommandWarning::TargetsEnded);
+                    say::note("all sampled processes have ended");
                 }
                 return Ok(Exit::Done);
             }

@@ -238,7 +238,7 @@ impl Engine for WatchState {
                 said = Some(answer.unwrap_or_else(|why| why));
             }
         }
-        self.tell_status();
+        self.show_status();
         said
     }
 
@@ -246,7 +246,7 @@ impl Engine for WatchState {
         Some(self.end.map_or(self.next, |end| end.min(self.next)))
     }
 
-    fn look(&mut self) {
+    fn on_deadline(&mut self) {
         let now = Instant::now();
         if self.end.is_some_and(|end| now >= end) {
             self.board.end();
@@ -254,7 +254,7 @@ impl Engine for WatchState {
         }
         let turns = now >= self.next_turn;
         match self.is_frozen {
-            true => self.tell_status(),
+            true => self.show_status(),
             false => self.show(turns),
         }
         if turns {
@@ -294,7 +294,7 @@ impl WatchState {
         if turns && !is_over {
             self.maker.end_interval(self.retention);
         }
-        self.tell_status();
+        self.show_status();
     }
 
     /// From now on, answers all queries from the last snapshot. Does nothing before the first snapshot.
@@ -315,7 +315,7 @@ impl WatchState {
         self.snapshot.as_ref().map(|snapshot| Arc::new(self.maker.answer(snapshot, &self.query)))
     }
 
-    fn tell_status(&self) {
+    fn show_status(&self) {
         let head = &self.head;
         let halted = match (self.shared.is_over(), self.shared.is_yielding()) {
             (true, _) => Some(self.over),

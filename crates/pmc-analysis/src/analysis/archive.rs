@@ -20,7 +20,6 @@ use rustc_hash::FxHashMap;
 use super::inject::anonymous::AnonymousNames;
 use super::inject::{self, InjectRequest};
 use super::request::AnalysisRequest;
-use super::warning::AnalysisWarning;
 use super::{Analysis, ProgressSink, header, recording_quality};
 use crate::profile::sampled::profile_quality::UnwindEnds;
 use crate::session::distinct_addresses::{self, AddressKinds, Addresses};
@@ -34,7 +33,7 @@ use pmc_symbols::symbol::{
     SymbolOptions, SymbolProgress, rename_archive,
 };
 use pmc_sys::abi::sample_type;
-use pmc_sys::error::{Error, Exit, Result, say};
+use pmc_sys::error::{Error, Exit, Result, Warning, say};
 use pmc_sys::sys::output_file;
 use pmc_sys::sys::replacement::Replacement;
 
@@ -75,7 +74,7 @@ pub fn write(
 ) -> Result<(ArchiveSizes, Exit)> {
     inject::refuse(&reader, &request.output)?;
     let failed = |error| Error::io(format!("creating {}", request.output.display()), error);
-    let place = output_file::look(&request.output).map_err(failed)?.path;
+    let place = output_file::resolve_links(&request.output).map_err(failed)?.path;
     if request.anonymous && reader.features().archive.is_some() {
         return Err(Error::new(format!("{} is an archive already", reader.path().display()))
             .why("its symbols belong to its addresses, which --anonymous replaces")
@@ -224,8 +223,10 @@ pub(super) fn of_session(session: &Session) -> Option<SymbolArchive> {
     let section = session.reader.features().archive.as_ref()?;
     let read = SymbolArchive::read(&section.0);
     let unusable = |error: &ArchiveError| {
-        let what = format!("the archive in {} cannot be used: {error}", session.reader.path().display());
-        say::warn(AnalysisWarning::ArchiveUnusable { what });
+        let path = session.reader.path().display();
+        say::warn(Warning::new(format!("the archive in {path} cannot be used: {error}")).advise(
+            "run pmc archive again on the recorded machine; until then, pmc searches this machine for symbols",
+        ));
     };
     read.inspect_err(unusable).ok()
 }

@@ -196,11 +196,11 @@ fn compare(mut sides: Vec<DiffSide>, request: &DiffRequest, texts: StringTable) 
         None if are_times => Compute::Time,
         Some(Compute::Time) if has_mixed_units => {
             return Err(Error::usage("-c time: not all recordings measure time")
-                .try_this("-c delta-abs, or record all with pmc profile"));
+                .try_options("-c delta-abs, or record all with pmc profile"));
         }
         Some(Compute::Time) if !are_times => {
             return Err(Error::usage(format!("-c time: {} does not measure time", clean(&names.join(", "))))
-                .try_this("-c delta-abs, or record both with -e cpu-clock"));
+                .try_options("-c delta-abs, or record both with -e cpu-clock"));
         }
         typed => typed.unwrap_or_default(),
     };
@@ -259,7 +259,7 @@ fn compare(mut sides: Vec<DiffSide>, request: &DiffRequest, texts: StringTable) 
         }
         match request.streams {
             Some(most) => streams::keep_hottest(&mut event, most),
-            None => notes.extend(suspicion(&event, &keys, &texts)),
+            None => notes.extend(renamed_programs_hint(&event, &keys, &texts)),
         }
         event.keys = keys;
         events.push(event);
@@ -288,10 +288,10 @@ fn nothing_in_common(sides: &[DiffSide]) -> Error {
     match sides.iter().all(measures) {
         true => error
             .why("their clocks count different modes: one includes the kernel or user code, the other does not")
-            .try_this("record both with the same modifiers, such as -e cpu-clock:u"),
+            .try_options("record both with the same modifiers, such as -e cpu-clock:u"),
         false => error
             .why("events are matched by name")
-            .try_this("record both with the same -e, or both with pmc profile"),
+            .try_options("record both with the same -e, or both with pmc profile"),
     }
 }
 
@@ -365,7 +365,7 @@ fn files(event: &mut SideEvent, keys: &[SortKey], mut look: impl FnMut(&mut Stri
 }
 
 /// Returns a hint if few rows match because the same functions belong to programs with different names.
-fn suspicion(event: &DiffEvent, keys: &[SortKey], texts: &StringTable) -> Option<String> {
+fn renamed_programs_hint(event: &DiffEvent, keys: &[SortKey], texts: &StringTable) -> Option<String> {
     let dso = keys.iter().position(|key| *key == SortKey::Dso)?;
     let symbol = keys.iter().position(|key| *key == SortKey::Symbol)?;
     let total = event.totals[0].as_ref()?.period as f64;

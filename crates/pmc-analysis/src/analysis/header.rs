@@ -11,7 +11,7 @@ use pmc_symbols::symbol::OriginalFacts;
 use pmc_symbols::symbol::archive::original_facts as original_facts_of;
 use pmc_sys::abi::attr::{Flag, kind};
 use pmc_sys::abi::{Attr, names_of, read_format, sample_type};
-use pmc_sys::error::{Error, Result};
+use pmc_sys::error::{Advice, Error, Result};
 use pmc_sys::sys::clock;
 use pmc_text::units::PerfTime;
 
@@ -138,8 +138,9 @@ pub fn is_imported(reader: &Reader) -> bool {
 
 /// Adds the remedy for data that the recording lacks: `record`, a command that records it. Recording options
 /// do not help with an imported profile, so its remedy is a format in `formats`, or else to record again.
-pub fn advise(error: Error, reader: &Reader, record: &str, formats: &str) -> Error {
-    let Some(form) = imported_form(reader) else { return error.try_this(record.to_owned()) };
+pub fn advise(error: Error, reader: &Reader, record: impl Into<Advice>, formats: &str) -> Error {
+    let record = record.into();
+    let Some(form) = imported_form(reader) else { return error.try_this(record) };
     let error = error.why(format!("it was imported from a file of the format {form}"));
     error.try_this(match formats {
         "" => format!("record the program with pmc: {record}"),

@@ -25,7 +25,6 @@ pub mod script;
 pub mod symbols;
 pub mod tasks;
 pub mod unwinding;
-pub mod warning;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -36,7 +35,6 @@ pub use request::AnalysisRequest;
 use request::{StackChanges, TraceField};
 use symbols::RecordingSymbols;
 use unwinding::RecordingUnwinder;
-use warning::AnalysisWarning;
 
 use crate::profile::sampled::event_totals::EventTotals;
 use crate::profile::sampled::idle::{self, IdleInput, IdleWaits, MeasuredThread};
@@ -57,7 +55,7 @@ use pmc_perfdata::perfdata::feature::DeviceFile;
 use pmc_perfdata::record::kind;
 use pmc_symbols::symbol::{BuildId, Debuginfod, Depth, MissingDataReason, RunningKernel, SymbolOptions};
 use pmc_sys::abi::sample_type;
-use pmc_sys::error::{Error, Result, say};
+use pmc_sys::error::{Error, Result, Warning, say};
 use pmc_text::text::shell_word;
 
 /// Shows the progress of long tasks.
@@ -88,7 +86,7 @@ impl ProgressMeter for () {
 
 /// Whether the recording was made on this machine with the running kernel, so that its processes may still
 /// exist. Returns `false` if the recording does not identify its machine.
-pub fn is_from_here(session: &Session) -> bool {
+pub fn is_of_this_machine(session: &Session) -> bool {
     let (here, features) = (rustix::system::uname(), session.reader.features());
     let said = [(&features.hostname, here.nodename()), (&features.os_release, here.release())];
     let mut said = said.iter().filter_map(|(recorded, here)| Some((recorded.as_ref()?, here))).peekable();
@@ -125,12 +123,14 @@ pub fn symbols_of(session: &Session, options: &SymbolOptions) -> Result<Recordin
     // If the user provides another machine's files (`--symfs`), this machine's files are ignored.
     let archive = archive::of_session(session);
     if archive.is_some() && names_files(options) {
-        say::warn(AnalysisWarning::ArchiveOptions);
+        say::warn(Warning::note_once(
+            "the recording is an archive with its own symbols: --symfs, --vmlinux and --kallsyms have no effect",
+        ));
     }
-    let live = archive.is_none() && options.symfs.is_none() && is_from_here(session);
+    let live = archive.is_none() && options.symfs.is_none() && is_of_this_machine(session);
     let mut symbols = RecordingSymbols::new(&session.history, SymbolOptions { live, ..options.clone() })?;
     symbols.is_imported = header::is_imported(&session.reader);
-    symbols.know_device(&DeviceFile::all(session.reader.features()));
+    symbols.add_device_symbols(&DeviceFile::all(session.reader.features()));
     if let Some(archive) = archive {
         symbols.symbolizer.set_archive(archive);
     }

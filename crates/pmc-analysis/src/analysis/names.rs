@@ -89,7 +89,7 @@ impl<'a> RecordingNames<'a> {
     fn traced<'p>(&self, event: usize, bytes: &'p [u8]) -> Option<TracepointPayload<'_, 'p>> {
         let tracing = self.tracing.as_ref()?;
         let format = tracing.format(self.session.reader.events().get(event)?.attr.config())?;
-        let payload = Payload { bytes, is_foreign: tracing.is_foreign };
+        let payload = Payload { bytes, is_byte_swapped: tracing.is_byte_swapped };
         Some(TracepointPayload { format, payload, texts: &tracing.texts })
     }
 

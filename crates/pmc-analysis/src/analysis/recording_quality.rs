@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::symbols::RecordingSymbols;
-use super::warning::AnalysisWarning;
 use super::{has_chains, header};
 use crate::profile::sampled::profile_quality::{StackCounts, UnsampledEvent, UnwindEnds};
 use crate::profile::sampled::{self, ModuleQuality, StringTable};
@@ -16,7 +15,7 @@ use pmc_perfdata::perfdata::{Reader, RecordingNote};
 use pmc_perfdata::record::kind;
 use pmc_symbols::symbol::{MissingDataReason, ModuleDataQuality};
 use pmc_sys::abi::attr::LARGEST_STACK_COPY;
-use pmc_sys::error::{Advice, Exit, Result, say};
+use pmc_sys::error::{Advice, Exit, Result, Warning, say};
 
 /// Maximum number of unreadable files to name in warnings.
 const MOST_FAILURES: usize = 10;
@@ -66,7 +65,7 @@ pub fn warn_of_header(reader: &Reader) -> Result<Exit> {
 
 fn say_damage(notes: &[RecordingNote]) -> Exit {
     for note in notes.iter().filter(|note| note.is_damage()) {
-        say::warn(AnalysisWarning::DamagedRecording { what: note.to_string() });
+        say::warn(Warning::new(note.to_string()));
     }
     if notes.iter().any(RecordingNote::loses_samples) { Exit::Failure } else { Exit::Done }
 }
@@ -80,7 +79,7 @@ pub fn warn(session: &Session) -> Exit {
     let unknown = counted(session.index.unknown_samples, "samples of unknown events are omitted");
     let notes = session.notes().iter().filter(|note| !note.is_damage()).map(ToString::to_string);
     for what in notes.chain(lost).chain(unknown) {
-        say::warn(AnalysisWarning::Recording { what });
+        say::note(what);
     }
     exit
 }
@@ -90,26 +89,32 @@ pub fn warn(session: &Session) -> Exit {
 pub fn warn_of_names(failures: impl IntoIterator<Item = MissingDataReason>) {
     let is_of_code = |failure: &MissingDataReason| matches!(failure, MissingDataReason::Undecoded { .. });
     let (code, files): (Vec<_>, Vec<_>) = failures.into_iter().partition(is_of_code);
-    warn_of_failures(files, |what| AnalysisWarning::NamesMissing { what });
-    warn_of_failures(code, |what| AnalysisWarning::InstructionsMissing { what });
+    warn_of_failures(files, |what| {
+        Warning::new(format!("function names or source lines are missing: {what}"))
+    });
+    warn_of_failures(code, |what| {
+        Warning::new(format!("instructions are missing: {what}")).advise(
+            "raise the process and memory limits (ulimit -u, ulimit -v) if pmc cannot start a process",
+        )
+    });
 }
 
 /// Warns about files that pmc could not read, so that call chains may end early or lack functions.
 pub(super) fn warn_of_chains(failures: impl IntoIterator<Item = MissingDataReason>) {
-    warn_of_failures(failures, |what| AnalysisWarning::CallersMissing { what });
+    warn_of_failures(failures, |what| Warning::new(format!("call chains may lack callers: {what}")));
 }
 
 fn warn_of_failures(
     failures: impl IntoIterator<Item = MissingDataReason>,
-    warning: impl Fn(String) -> AnalysisWarning,
+    warning: impl Fn(&str) -> Warning,
 ) {
     // Several recordings or modules may share a file.
     let failures: BTreeSet<String> = failures.into_iter().map(|failure| failure.to_string()).collect();
     for what in failures.iter().take(MOST_FAILURES) {
-        say::warn(warning(what.clone()));
+        say::warn(warning(what));
     }
     if let Some(more) = failures.len().checked_sub(MOST_FAILURES).filter(|more| *more > 0) {
-        say::warn(warning(format!("{more} more such errors")));
+        say::warn(warning(&format!("{more} more such errors")));
     }
 }
 

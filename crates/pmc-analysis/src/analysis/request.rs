@@ -20,7 +20,7 @@ use pmc_perfdata::record::tracepoint::{TracepointFormat, TracingData};
 use pmc_symbols::symbol::{Depth, SymbolOptions};
 use pmc_sys::abi::attr::{Flag, kind as attr_kind};
 use pmc_sys::abi::{branch_sample_type, sample_type};
-use pmc_sys::error::{Error, Result};
+use pmc_sys::error::{Advice, Error, Result};
 use pmc_text::text;
 use pmc_text::units::parse_duration;
 
@@ -532,37 +532,37 @@ impl SampleSelection {
     }
 }
 
-/// A filter: its option, whether it is set, the sample field that it needs (`PERF_SAMPLE_*`), what that field
-/// contains, and the remedy if it is missing.
-type FilterNeed = (&'static str, bool, u64, &'static str, &'static str);
+/// A filter: its option, whether it is set, and the sample field that it needs (`PERF_SAMPLE_*`).
+type FilterNeed = (&'static str, bool, u64);
 
 impl SampleSelection {
     /// Rejects filters on fields that were not recorded, because no sample would match.
     fn check(&self, reader: &Reader) -> Result<()> {
         if self.states.is_some() && ThreadTime::from_events(reader.events()).is_none() {
             let error = Error::new("--state selects nothing: the recording has no waiting time")
-                .try_this("omit --state");
+                .try_options("omit --state");
             return Err(advise(error, reader, "pmc record --wall, or pmc profile", ""));
         }
-        let cpus = ("CPU numbers", "pmc record --sample-cpu, or record whole CPUs (-a, -C)");
-        let threads = ("process and thread ids", "record again: pmc record always includes them");
         let needs: [FilterNeed; 6] = [
-            ("-C", self.cpus.is_some(), sample_type::CPU, cpus.0, cpus.1),
-            ("--socket-filter", self.socket.is_some(), sample_type::CPU, cpus.0, cpus.1),
-            ("--time", self.time.is_some(), sample_type::TIME, "timestamps", "pmc record --timestamp"),
-            ("--pid", !self.pids.is_empty(), sample_type::TID, threads.0, threads.1),
-            ("--tid", !self.tids.is_empty(), sample_type::TID, threads.0, threads.1),
-            ("--comms", !self.comms.is_empty(), sample_type::TID, threads.0, threads.1),
+            ("-C", self.cpus.is_some(), sample_type::CPU),
+            ("--socket-filter", self.socket.is_some(), sample_type::CPU),
+            ("--time", self.time.is_some(), sample_type::TIME),
+            ("--pid", !self.pids.is_empty(), sample_type::TID),
+            ("--tid", !self.tids.is_empty(), sample_type::TID),
+            ("--comms", !self.comms.is_empty(), sample_type::TID),
         ];
         let missing = |need: &&FilterNeed| need.1 && !reader.layouts().have(need.2);
-        let Some((option, _, field, what, remedy)) = needs.iter().find(missing) else { return Ok(()) };
-        let formats = match *field {
-            sample_type::TIME => FORMATS_WITH_TIMES,
-            sample_type::CPU => "perf script text",
-            _ => "",
+        let Some((option, _, field)) = needs.iter().find(missing) else { return Ok(()) };
+        let (what, remedy, formats) = match *field {
+            sample_type::TIME => ("timestamps", "pmc record --timestamp".into(), FORMATS_WITH_TIMES),
+            sample_type::CPU => {
+                let remedy = Advice::options("pmc record --sample-cpu, or record whole CPUs (-a, -C)");
+                ("CPU numbers", remedy, "perf script text")
+            }
+            _ => ("process and thread ids", "record again: pmc record always includes them".into(), ""),
         };
         let error = Error::new(format!("{option} matches no sample: the recording has no {what}"))
-            .try_this(format!("omit {option}"));
+            .try_options(format!("omit {option}"));
         Err(advise(error, reader, remedy, formats))
     }
 }
@@ -580,7 +580,7 @@ fn comms(names: &[String], session: &Session) -> Option<FxHashSet<CommId>> {
 /// Returns the CPUs of a socket, restricted to `cpus`.
 fn of_socket(socket: u32, cpus: Option<&FxHashSet<u32>>, reader: &Reader) -> Result<FxHashSet<u32>> {
     let Some(topology) = &reader.features().cpu_topology else {
-        return Err(Error::new("the recording has no CPU topology").try_this("use -C with a list of CPUs"));
+        return Err(Error::new("the recording has no CPU topology").try_options("use -C with a list of CPUs"));
     };
     let all = topology.cpus.iter().enumerate().filter(|(_, (_, of))| *of == socket);
     let numbers = all.map(|(cpu, _)| cpu as u32);

@@ -45,7 +45,7 @@ impl RecordingSymbols {
     pub fn new(history: &History, options: SymbolOptions) -> Result<Self> {
         let mut symbols = Self::none(options)?;
         symbols.announce(&history.ksymbols, &history.jitdumps);
-        symbols.know(history.modules());
+        symbols.add_modules(history.modules());
         Ok(symbols)
     }
 
@@ -81,7 +81,7 @@ impl RecordingSymbols {
     }
 
     /// Adds recorded symbols for files that may be missing on this machine.
-    pub(crate) fn know_device(&mut self, files: &[DeviceFile]) {
+    pub(crate) fn add_device_symbols(&mut self, files: &[DeviceFile]) {
         for file in files {
             let name = |name| String::from_utf8_lossy(name);
             let path = PathBuf::from(OsStr::from_bytes(&file.path));
@@ -90,7 +90,7 @@ impl RecordingSymbols {
     }
 
     /// Registers more modules, in the order of their numbers.
-    pub(crate) fn know(&mut self, modules: &[Module]) {
+    pub(crate) fn add_modules(&mut self, modules: &[Module]) {
         for module in modules {
             let is_bpf = module.kind == ModuleKind::Bpf;
             let add = || module.for_symbols(self.live).map(|module| self.symbolizer.add(module));
@@ -272,7 +272,7 @@ mod tests {
             let mapping = Mapping { start, len: 64, offset: FileOffset(0) };
             let module = modules.add(ModuleKind::Bpf, name.as_bytes(), None, 0, mapping, None);
             symbols.announce(&[(start, 64, Path::new(&name).into())], &[]);
-            symbols.know(&modules.all()[module as usize..]);
+            symbols.add_modules(&modules.all()[module as usize..]);
             let id = symbols.id(module).expect("a module that has names");
             assert_eq!(symbols.id(0), Some(id));
             assert_eq!(symbols.symbolizer.find(id, Avma(start.0 + 8).into()), Some((&*name, 8)));

@@ -228,7 +228,7 @@ fn kept_calls(reader: &Reader) -> Result<u64> {
     let refused = |why: &str, instead: &str| {
         Error::new(format!("--stitch-lbr: calls in {} cannot be stitched", reader.path().display()))
             .why(why)
-            .try_this(instead)
+            .try_options(instead)
     };
     let of_events = reader.events().iter().map(|event| event.attr.branch_sample_type());
     let mut of_calls = of_events.filter(|kinds| kinds & branch_sample_type::CALL_STACK != 0).peekable();

@@ -75,12 +75,12 @@ pub struct PairingCounts {
 }
 
 #[derive(Debug)]
-struct Begun<B> {
+struct OpenInterval<B> {
     time: u64,
     begun: B,
 }
 
-impl<B> Begun<B> {
+impl<B> OpenInterval<B> {
     /// Returns the interval that ends now. `last_loss` is the time of the last loss.
     fn until(self, end: u64, last_loss: Option<u64>) -> Interval<B> {
         let Self { time: begin, begun } = self;
@@ -91,7 +91,7 @@ impl<B> Begun<B> {
 /// Pairs events. `K` is the key, and `B` is the data that the caller stores at the begin event.
 #[derive(Debug)]
 pub struct IntervalEngine<K, B> {
-    open: FxHashMap<K, SmallVec<[Begun<B>; 1]>>,
+    open: FxHashMap<K, SmallVec<[OpenInterval<B>; 1]>>,
     /// Number of begin events in `open`.
     in_progress: usize,
     limit: usize,
@@ -131,7 +131,7 @@ impl<K: Hash + Eq + Clone, B> IntervalEngine<K, B> {
             self.in_progress -= stack.len();
             stack.clear();
         }
-        stack.push(Begun { time, begun });
+        stack.push(OpenInterval { time, begun });
         self.in_progress += 1;
         if self.in_progress > self.limit {
             self.expire();
@@ -215,7 +215,7 @@ impl<K: Hash + Eq + Clone, B> IntervalEngine<K, B> {
         rest
     }
 
-    fn take(&mut self, key: &K) -> Option<Begun<B>> {
+    fn take(&mut self, key: &K) -> Option<OpenInterval<B>> {
         let stack = self.open.get_mut(key)?;
         let last = stack.pop();
         if stack.is_empty() {

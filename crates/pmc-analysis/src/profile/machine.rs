@@ -39,7 +39,7 @@ pub struct MachineReport {
     /// The current user and the user's permissions.
     pub user: UserReport,
     /// pmc's use cases, each with the result of a test on this machine.
-    pub verdicts: Vec<UseVerdict>,
+    pub verdicts: Vec<UseCaseReport>,
 }
 
 /// The CPUs.
@@ -257,7 +257,7 @@ pub struct AllowedUses {
 
 /// A use case of pmc, and whether it works on this machine.
 #[derive(Debug, Clone, Serialize)]
-pub struct UseVerdict {
+pub struct UseCaseReport {
     /// The command that the user types, such as `stat -a`.
     pub command: &'static str,
     /// Purpose of the command, in a few words.

@@ -19,7 +19,7 @@ pub fn add_children(rows: &mut Vec<StatRow>) {
 fn children(own: &StatValue, sum: &StatValue) -> StatValue {
     match (own, sum) {
         (StatValue::Counted { count: own, .. }, &StatValue::Counted { count: ref sum, counters, .. }) => {
-            StatValue::Counted { count: beyond(*own, *sum), counters, runs: Vec::new() }
+            StatValue::Counted { count: parents_part(*own, *sum), counters, runs: Vec::new() }
         }
         // Elapsed time cannot be split between a process and its children.
         (StatValue::Absent, _) | (_, StatValue::Absent) => StatValue::Absent,
@@ -29,7 +29,7 @@ fn children(own: &StatValue, sum: &StatValue) -> StatValue {
 
 /// Returns the difference `sum` - `own`, at least 0. If the events were multiplexed, both values are
 /// estimates, and so is the difference. It is scaled in the same way as `sum`.
-fn beyond(own: Count, sum: Count) -> Count {
+fn parents_part(own: Count, sum: Count) -> Count {
     if own.share() >= 1.0 && sum.share() >= 1.0 {
         let more = |sum: u64, own: u64| sum.saturating_sub(own);
         // Without children, the result is a valid count of 0.

@@ -55,7 +55,7 @@ pub(crate) fn collect(
     let look = |own: &mut _, raw: &RawRecord<'_>, position, unwound: &[u64]| {
         sample(session, query, kinds, raw, position, unwound, own);
     };
-    let wants = |sample: &Sample<'_>, timestamp| query.takes_of(session, sample, timestamp);
+    let wants = |sample: &Sample<'_>, timestamp| query.accepts_sample_of(session, sample, timestamp);
     let unwind = unwind.filter(|_| kinds.chains && !query.ignore_stacks);
     let unwinding = unwind.map(|unwinder| SampleUnwinding { unwinder, wants: &wants });
     let parts = chunks::walk(session, unwinding, rayon::current_num_threads(), new, look, progress)?;
@@ -80,7 +80,7 @@ fn sample(
 ) {
     let Some((_, sample)) = session.reader.layouts().sample(raw) else { return };
     let timestamp = session.timestamp(sample.time().map(|time| time.0), position);
-    if !query.takes_of(session, &sample, timestamp) {
+    if !query.accepts_sample_of(session, &sample, timestamp) {
         return;
     }
     let thread = sample.thread().unwrap_or_default();
@@ -96,15 +96,15 @@ fn sample(
         && let Some(branches) = sample.parts().and_then(|parts| parts.branches)
     {
         for branch in branches.iter() {
-            found.add(SampledAddress::by_half(epoch, branch.from, false));
-            found.add(SampledAddress::by_half(epoch, branch.to, false));
+            found.add(SampledAddress::in_user_or_kernel(epoch, branch.from, false));
+            found.add(SampledAddress::in_user_or_kernel(epoch, branch.to, false));
         }
     }
     if kinds.data
         && let Some(addr) = sample.addr()
     {
         let epoch = session.history.data_epoch(thread.pid, timestamp);
-        found.add(SampledAddress::by_half(epoch, addr, true));
+        found.add(SampledAddress::in_user_or_kernel(epoch, addr, true));
     }
 }
 
@@ -127,8 +127,10 @@ mod tests {
         let kernel = SampledAddress::code(Epoch(7), CpuMode::Kernel, 16);
         assert_eq!((kernel.epoch, addresses.add(kernel)), (Epoch::KERNEL, 10_000));
         // The same address has separate entries for data and for code.
-        let (data, code) =
-            (SampledAddress::by_half(Epoch(7), 16, true), SampledAddress::by_half(Epoch(7), 16, false));
+        let (data, code) = (
+            SampledAddress::in_user_or_kernel(Epoch(7), 16, true),
+            SampledAddress::in_user_or_kernel(Epoch(7), 16, false),
+        );
         assert_ne!(addresses.add(data), addresses.add(code));
         assert_eq!(addresses.all()[10_000], kernel);
     }

@@ -396,7 +396,7 @@ impl History {
     }
 
     /// Returns a measure of how much state could be removed. It grows with each mapping, process and thread.
-    pub(super) fn burden(&self) -> usize {
+    pub(super) fn removable_len(&self) -> usize {
         self.spaces.len() + self.epochs.len() + self.threads.len()
     }
 
@@ -607,9 +607,9 @@ mod tests {
             h.take_name(now + 1, &exec(pid, b"child"));
             map(&mut h, now + 2, pid, 0x1000, 0x1000, "/bin/child");
         }
-        let before = h.burden();
+        let before = h.removable_len();
         h.forget(9_000, |pid| pid == 1 || pid == 500);
-        assert!(h.burden() < before / 5, "{} of {before}", h.burden());
+        assert!(h.removable_len() < before / 5, "{} of {before}", h.removable_len());
         assert_eq!(found(&h, 1, 20_000, 0x1800), "sh");
         assert_eq!(found(&h, 500, 20_000, 0x1800), "child");
         assert_eq!(found(&h, 400, 20_000, 0x1800), "-");

@@ -84,7 +84,7 @@ impl SampledAddress {
     }
 
     /// Creates a branch or data address.
-    pub(crate) fn by_half(epoch: Epoch, address: u64, is_data: bool) -> Self {
+    pub(crate) fn in_user_or_kernel(epoch: Epoch, address: u64, is_data: bool) -> Self {
         Self { is_data, ..Self::code(epoch, level(address), address) }
     }
 

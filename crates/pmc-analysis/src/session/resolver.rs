@@ -77,7 +77,7 @@ impl ResolvedStacks {
     }
 
     /// Sorts the rows, and merges rows whose keys have become equal.
-    pub fn rejoin(&mut self) {
+    pub fn merge_equal_rows(&mut self) {
         join(&mut self.rows);
     }
 }
@@ -186,7 +186,7 @@ impl Resolver {
     }
 
     /// Like [`Resolver::stack`], but caches the chain.
-    pub fn stack_again(&mut self, history: &History, epoch: Epoch, chain: RecordWords<'_>) -> u32 {
+    pub fn stack_cached(&mut self, history: &History, epoch: Epoch, chain: RecordWords<'_>) -> u32 {
         let raw = self.chains.add(epoch.0, chain.as_bytes()) as usize;
         if let Some(stack) = self.stack_of.get(raw).filter(|stack| **stack != NONE) {
             return *stack;
@@ -313,7 +313,7 @@ fn resolve_attributes(
         for (at, attribute) in &samples.places {
             let Some(word) = words.get_mut(*at).filter(|word| **word != u64::MAX) else { continue };
             let is_data = *attribute != SampleAttribute::From;
-            let address = SampledAddress::by_half(Epoch(epoch), *word, is_data);
+            let address = SampledAddress::in_user_or_kernel(Epoch(epoch), *word, is_data);
             *word = resolver.location(history, address).into();
         }
         bytes(&words, &mut scratch);

@@ -27,14 +27,14 @@ pub struct RunningProcesses {
     /// Number of records so far, which serves as the history's time.
     now: Timestamp,
     /// Size of the state after the last cleanup.
-    burden: usize,
+    removable_len: usize,
 }
 
 impl Default for RunningProcesses {
     fn default() -> Self {
         let history = History::new(Modules::default());
         let (threads, generated) = (FxHashMap::default(), FxHashMap::default());
-        Self { history, threads, generated, now: 0, burden: 0 }
+        Self { history, threads, generated, now: 0, removable_len: 0 }
     }
 }
 
@@ -89,10 +89,10 @@ impl RunningProcesses {
         }
         self.now += 1;
         self.history.take(self.now, raw, &record);
-        if self.history.burden() > 2 * self.burden + CLEANUP_GROWTH {
+        if self.history.removable_len() > 2 * self.removable_len + CLEANUP_GROWTH {
             self.history.forget(self.now, |pid| self.threads.contains_key(&pid));
             self.history.jitdumps.clear();
-            self.burden = self.history.burden();
+            self.removable_len = self.history.removable_len();
         }
     }
 

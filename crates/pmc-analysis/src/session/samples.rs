@@ -76,7 +76,7 @@ impl SampleQuery {
     }
 
     /// Whether the filters accept a sample of this recording with this timestamp.
-    pub fn takes_of(&self, session: &Session, sample: &Sample<'_>, timestamp: Timestamp) -> bool {
+    pub fn accepts_sample_of(&self, session: &Session, sample: &Sample<'_>, timestamp: Timestamp) -> bool {
         let thread = sample.thread().unwrap_or_default();
         let comm = || session.history.comm(thread.pid, thread.tid, timestamp);
         self.takes(sample, sample.time().map(|time| time.0))
@@ -316,7 +316,7 @@ pub(crate) fn collect(
     let look = |worker: &mut Worker<'_>, raw: &RawRecord<'_>, at, unwound: &[u64]| {
         worker.sample(raw, at, unwound);
     };
-    let wants = |sample: &Sample<'_>, timestamp| query.takes_of(session, sample, timestamp);
+    let wants = |sample: &Sample<'_>, timestamp| query.accepts_sample_of(session, sample, timestamp);
     let unwind = unwind.filter(|_| !query.ignore_stacks);
     let unwinding = unwind.map(|unwinder| SampleUnwinding { unwinder, wants: &wants });
     let parts = chunks::walk(session, unwinding, workers, new, look, progress)?;

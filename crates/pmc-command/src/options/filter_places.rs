@@ -26,7 +26,7 @@ impl FilterPlaces {
         let of = |(place, filter): (usize, String)| {
             let event = place.checked_sub(1).ok_or_else(|| {
                 Error::usage(format!("--filter '{filter}' must follow the event that it applies to"))
-                    .try_this("-e sched:sched_switch --filter 'prev_pid != 0'")
+                    .try_options("-e sched:sched_switch --filter 'prev_pid != 0'")
             })?;
             Ok((event, filter))
         };

@@ -180,12 +180,12 @@ impl RecordingOptions {
         let rotation = self.switch_output.or(at_event);
         if self.switch_max_files.is_some() && rotation.is_none() {
             return Err(Error::usage("--switch-max-files requires --switch-output")
-                .try_this("--switch-output=100M, or =30s, or --switch-output-event EVENT"));
+                .try_options("--switch-output=100M, or =30s, or --switch-output-event EVENT"));
         }
         if let Some(command) = &self.switch_exec {
             if rotation.is_none() {
                 return Err(Error::usage("--switch-exec requires --switch-output")
-                    .try_this("--switch-output=60s --switch-exec CMD"));
+                    .try_options("--switch-output=60s --switch-exec CMD"));
             }
             if !names_file(command) {
                 return Err(Error::usage(format!(
@@ -193,14 +193,14 @@ impl RecordingOptions {
                     clean(command)
                 ))
                 .why("sh runs it with the name of the finished file as \"$1\"")
-                .try_this("--switch-exec 'CMD \"$1\"', in single quotes"));
+                .try_options("--switch-exec 'CMD \"$1\"', in single quotes"));
             }
         }
         if is_stream && rotation.is_some() {
             return Err(Error::usage("--switch-output requires files, but `-o -` is a stream"));
         }
         if is_stream && self.json {
-            return Err(Error::usage("--json and -o - both use standard output").try_this("-o FILE"));
+            return Err(Error::usage("--json and -o - both use standard output").try_options("-o FILE"));
         }
         Ok(FilePlan {
             is_stamped: self.timestamp_filename && !is_stream,

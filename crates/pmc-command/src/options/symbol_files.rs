@@ -88,7 +88,7 @@ pub fn debuginfod(typed: Option<&Option<String>>) -> Result<Option<Arc<Debuginfo
     if typed.is_some() && servers.is_none() {
         return Err(Error::usage("--debuginfod: no server given")
             .why("DEBUGINFOD_URLS is not set")
-            .try_this("--debuginfod=https://debuginfod.elfutils.org"));
+            .try_options("--debuginfod=https://debuginfod.elfutils.org"));
     }
     Ok(servers.map(Arc::new))
 }

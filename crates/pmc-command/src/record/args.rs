@@ -384,7 +384,9 @@ impl RecordArgs {
             check_cgroup_scope(&scope)?;
         }
         if self.per_thread && matches!(scope, MeasurementScope::Cpus(_)) {
-            return Err(Error::usage("--per-thread requires threads, not CPUs").try_this("-p PID or -t TID"));
+            return Err(
+                Error::usage("--per-thread requires threads, not CPUs").try_options("-p PID or -t TID")
+            );
         }
         let sizes = self.mmap_pages.unwrap_or_default();
         let options = self.sample_options(&scope);
@@ -397,7 +399,7 @@ impl RecordArgs {
                     return Err(Error::usage(
                         "--group combines all -e into one, and --filter applies to only one -e",
                     )
-                    .try_this("-e '{a,b}' --filter … -e c"));
+                    .try_options("-e '{a,b}' --filter … -e c"));
                 }
                 _ => self.events,
             },
@@ -549,7 +551,7 @@ impl RecordArgs {
 /// Parses `--off-cpu-thresh`.
 fn threshold(text: &str) -> Result<Duration> {
     values::duration(text, MS, 0)
-        .map_err(|_| Error::usage("expected a time").try_this("--off-cpu-thresh 1ms (us, ms, s)"))
+        .map_err(|_| Error::usage("expected a time").try_options("--off-cpu-thresh 1ms (us, ms, s)"))
 }
 
 /// Parses `--aux-sample`, in bytes.

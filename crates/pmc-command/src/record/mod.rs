@@ -13,12 +13,12 @@ use serde_json::Value as Json;
 
 use self::status::RecordStatusLine;
 pub use crate::options::recording_options::RecordDisplay;
-use crate::warning::CommandWarning;
+use crate::warning::{counters_yielded, records_lost};
 use pmc_recording::recording::counting::{CountPlan, Observer};
 use pmc_recording::recording::plan::RecordRequest;
 use pmc_recording::recording::record::{Recorded, keep_files, record};
 use pmc_sys::abi::attr::LARGEST_STACK_COPY;
-use pmc_sys::error::{Error, Exit, Result, say};
+use pmc_sys::error::{Advice, Error, Exit, Result, Warning, say};
 use pmc_sys::sys::standard_output;
 use pmc_text::terminal::Stream;
 use pmc_text::text::as_json;
@@ -59,7 +59,7 @@ pub fn run_unseen(request: RecordRequest) -> Result<Exit> {
 fn report(recorded: Recorded, display: RecordDisplay, path: Option<PathBuf>) -> Result<Exit> {
     let run = &recorded.result;
     if run.is_full {
-        say::warn(CommandWarning::SizeReached);
+        say::note("the recording has reached --max-size and ends here");
     }
     if display.json {
         let document = status::document(&recorded, pmc_sys::sys::clock::process_cpu_ns());
@@ -67,7 +67,7 @@ fn report(recorded: Recorded, display: RecordDisplay, path: Option<PathBuf>) -> 
             .map_err(|error| Error::output("the summary of the recording", error))?;
     } else {
         let to = path.as_ref().map_or_else(standard_output::name, |path| path.display().to_string());
-        say::note(status::truth(&to, &run.totals, &run.readings));
+        say::note(status::summary_line(&to, &run.totals, &run.readings));
     }
     if display.perf_summary && !Stream::Error.is_terminal() {
         status::perf_summary(run, path.is_none()).iter().for_each(say::line);
@@ -77,25 +77,69 @@ fn report(recorded: Recorded, display: RecordDisplay, path: Option<PathBuf>) -> 
         say::warn(reason);
     }
     if run.kept.samples > 0 {
-        say::warn(CommandWarning::CopiesKept { samples: run.kept.samples, compat: run.kept.compat });
+        say::warn(copies_kept(run.kept.samples, run.kept.compat));
     }
     if run.ends.cut * 100 >= run.ends.walked.max(1) {
         let percent = run.ends.cut as f64 / run.ends.walked as f64 * 100.0;
-        say::warn(CommandWarning::StacksCut { percent, are_largest: copied_bytes == LARGEST_STACK_COPY });
+        let what = format!("{percent:.1}% of the stacks are truncated at the end of the stack copy");
+        say::warn(Warning::note(what).advise(match copied_bytes == LARGEST_STACK_COPY {
+            false => Advice::options("--call-graph dwarf,65528 copies more of each stack"),
+            true => "stack copies cannot be larger; the report shows the code where the stacks end".into(),
+        }));
     }
     if run.yielded_ns > 0 {
-        let [off, of] = [run.yielded_ns, run.elapsed_ns].map(|ns| units::duration(ns as f64));
-        say::warn(CommandWarning::CountersYielded { off, of });
+        say::warn(counters_yielded(run.yielded_ns, run.elapsed_ns));
     }
     if lost > 0 {
-        say::warn(CommandWarning::RecordsLost { records: lost });
+        say::warn(records_lost(lost));
     }
     if run.totals.truncated > 0 {
-        say::warn(CommandWarning::TraceCutOff);
+        say::warn(
+            Warning::loss("trace data was lost: the AUX buffer overflowed").advise(Advice::options(
+                "use a larger AUX buffer (-m RING,AREA), a longer period (-c), or -S",
+            )),
+        );
     }
     keep_files(&run);
     if let Some(commands) = run.commands {
         commands.finish();
     }
     run.failed.map_or(Ok(exit), Err)
+}
+
+/// The note that `samples` contain a copy of the stack; those of `compat` are from 32-bit Arm processes.
+fn copies_kept(samples: u64, compat: u64) -> Warning {
+    let late = samples - compat;
+    let why = match (late, compat) {
+        (_, 0) => "they will be unwound when the file is read, because pmc fell behind".to_owned(),
+        (0, _) => "their process is 32-bit Arm, which pmc does not unwind".to_owned(),
+        (..) => format!(
+            "{} will be unwound when the file is read, because pmc fell behind; \
+             the others are from a 32-bit Arm process, which pmc does not unwind",
+            units::thousands(late)
+        ),
+    };
+    let samples = units::counted(samples, "sample");
+    let note = Warning::note(format!("{samples} saved with a copy of the stack: {why}"));
+    if late > 0 { note.advise(Advice::options("a lower -F avoids this")) } else { note }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stack_copies_are_attributed_to_32_bit_arm_only_if_such_a_process_was_recorded() {
+        let said = |samples, compat| copies_kept(samples, compat).to_string();
+        let late = said(7, 0);
+        assert!(
+            late.contains("7 samples saved") && late.contains("fell behind") && !late.contains("Arm"),
+            "{late}"
+        );
+        let compat = said(7, 7);
+        assert!(compat.contains("32-bit Arm") && !compat.contains("fell behind"), "{compat}");
+        assert!(!compat.contains("lower -F"), "{compat}");
+        let both = said(7, 5);
+        assert!(both.contains("2 will be unwound") && both.contains("32-bit Arm"), "{both}");
+    }
 }

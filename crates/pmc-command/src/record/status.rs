@@ -121,7 +121,7 @@ pub(super) fn perf_summary(run: &RecordingResult, is_stream: bool) -> Vec<String
 
 /// Returns the summary line of a recording: `perf.data: 12,345 samples, none lost, 1.2 MiB; 3.1 µs of
 /// CPU a sample`. Names the context switches if the recording consists of those.
-pub(super) fn truth(to: &str, totals: &Totals, readings: &[InstanceReading]) -> String {
+pub(super) fn summary_line(to: &str, totals: &Totals, readings: &[InstanceReading]) -> String {
     let missing = lost(totals, readings);
     let losses = match missing {
         0 => "none lost".to_owned(),

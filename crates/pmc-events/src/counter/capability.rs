@@ -29,7 +29,7 @@ use pmc_sys::sys::perf::EventFd;
 
 /// Whether a use case works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ability {
+pub enum UseCaseStatus {
     /// The use case works fully.
     Works,
     /// The use case works partially.
@@ -46,7 +46,7 @@ pub struct Capability {
     /// Its purpose, in words.
     pub purpose: &'static str,
     /// Whether it works.
-    pub ability: Ability,
+    pub status: UseCaseStatus,
     /// The parts that do not work, with the reasons. An empty name means the whole use case.
     pub missing: Vec<(&'static str, Explanation)>,
 }
@@ -166,24 +166,24 @@ pub fn capabilities(
 ) -> Vec<Capability> {
     USES.iter()
         .map(|&(use_case, purpose, use_, scope)| {
-            let mut trial = UseTrial { kernel, facts, use_, scope, missing: Vec::new() };
+            let mut trial = UseCaseTest { kernel, facts, use_, scope, missing: Vec::new() };
             let usable = match (use_, tracepoint) {
                 (EventUse::Tracepoint, Err(why)) => trial.lacks("", why.clone()),
                 (EventUse::Tracepoint, Ok(id)) => trial.opens("", kind::TRACEPOINT, *id),
                 (EventUse::Branches, _) => trial.opens("", kind::HARDWARE, CPU_CYCLES),
                 _ => trial.climb(),
             };
-            let ability = match (usable, trial.missing.is_empty()) {
-                (false, _) => Ability::Not,
-                (true, false) => Ability::Limited,
-                (true, true) => Ability::Works,
+            let status = match (usable, trial.missing.is_empty()) {
+                (false, _) => UseCaseStatus::Not,
+                (true, false) => UseCaseStatus::Limited,
+                (true, true) => UseCaseStatus::Works,
             };
-            Capability { use_case, purpose, ability, missing: trial.missing }
+            Capability { use_case, purpose, status, missing: trial.missing }
         })
         .collect()
 }
 
-struct UseTrial<'a> {
+struct UseCaseTest<'a> {
     kernel: &'a mut dyn Kernel,
     facts: &'a MachineFacts,
     use_: EventUse,
@@ -191,7 +191,7 @@ struct UseTrial<'a> {
     missing: Vec<(&'static str, Explanation)>,
 }
 
-impl UseTrial<'_> {
+impl UseCaseTest<'_> {
     /// Tries the steps in the module's diagram. Returns `false` if the use case does not work at all.
     fn climb(&mut self) -> bool {
         let mut clock = match self.request(kind::SOFTWARE, CPU_CLOCK) {
@@ -317,7 +317,7 @@ mod tests {
     #[test]
     fn kernel_with_all_features() {
         let all = tried("two-sockets", 0, |_, _, _| Ok(()));
-        assert!(all.iter().all(|one| one.ability == Ability::Works), "{all:?}");
+        assert!(all.iter().all(|one| one.status == UseCaseStatus::Works), "{all:?}");
     }
 
     #[test]
@@ -326,11 +326,11 @@ mod tests {
             if attr.kind() == kind::HARDWARE { Err(errno::ENOENT) } else { Ok(()) }
         });
         let stat = capability(&all, UseCase::CountCommand);
-        assert_eq!(stat.ability, Ability::Limited);
+        assert_eq!(stat.status, UseCaseStatus::Limited);
         assert_eq!(stat.missing[0].0, "hardware events");
         assert!(stat.missing[0].1.cause.contains("virtual machine"));
-        assert_eq!(capability(&all, UseCase::SampleBranches).ability, Ability::Not);
-        assert_eq!(capability(&all, UseCase::CountTracepoints).ability, Ability::Works);
+        assert_eq!(capability(&all, UseCase::SampleBranches).status, UseCaseStatus::Not);
+        assert_eq!(capability(&all, UseCase::CountTracepoints).status, UseCaseStatus::Works);
     }
 
     #[test]
@@ -340,15 +340,15 @@ mod tests {
             if own && attr.get(Flag::ExcludeKernel) { Ok(()) } else { Err(errno::EACCES) }
         });
         let stat = capability(&all, UseCase::CountCommand);
-        assert_eq!(stat.ability, Ability::Limited);
+        assert_eq!(stat.status, UseCaseStatus::Limited);
         assert_eq!(stat.missing.len(), 1);
         assert_eq!(stat.missing[0].0, "kernel mode");
         for use_case in [UseCase::CountCpus, UseCase::WatchCpus, UseCase::CountProcess] {
             let one = capability(&all, use_case);
-            assert_eq!(one.ability, Ability::Not, "{use_case:?}");
+            assert_eq!(one.status, UseCaseStatus::Not, "{use_case:?}");
             assert_eq!(one.missing[0].1.kind, RefusalKind::NoPrivilege);
         }
-        assert_eq!(capability(&all, UseCase::SampleCommand).ability, Ability::Limited);
+        assert_eq!(capability(&all, UseCase::SampleCommand).status, UseCaseStatus::Limited);
     }
 
     #[test]
@@ -362,8 +362,8 @@ mod tests {
                 },
             );
         let record = capability(&all, UseCase::SampleCommand);
-        assert_eq!((record.ability, record.missing[0].0), (Ability::Limited, "large rings"));
+        assert_eq!((record.status, record.missing[0].0), (UseCaseStatus::Limited, "large rings"));
         assert_eq!(record.missing[0].1.remedy, Hint::SmallerRings);
-        assert_eq!(capability(&all, UseCase::CountCommand).ability, Ability::Works);
+        assert_eq!(capability(&all, UseCase::CountCommand).status, UseCaseStatus::Works);
     }
 }

@@ -18,11 +18,9 @@
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::warning::EventWarning;
 use crate::event::{EventSource, EventSpec};
 use pmc_sys::abi::Attr;
 use pmc_sys::abi::attr::{WORDS, kind};
-use pmc_sys::error::say;
 use pmc_sys::host::Host;
 use pmc_sys::host::probe_event::{PROBE_LISTS, ProbeChanges, ProbeList};
 use pmc_sys::sys::errno;
@@ -50,28 +48,39 @@ impl Drop for ProbeDefinition {
     }
 }
 
+/// Result of [`make_inheritable`].
+#[derive(Debug, Default)]
+pub struct InheritableProbes {
+    /// The probes in tracefs, which must outlive the counters.
+    pub definitions: Vec<ProbeDefinition>,
+    /// Names of the events that could not be converted, with the kernel's errors.
+    pub refused: Vec<(String, io::Error)>,
+    /// Number of removed probe definitions that killed pmc processes had left in tracefs.
+    pub abandoned: usize,
+}
+
 /// Converts the probes among these events so that children can inherit them safely. An event that cannot be
-/// converted is not inherited; its name is returned with the kernel's error.
+/// converted is not inherited.
 pub fn make_inheritable<'a>(
     events: impl Iterator<Item = &'a mut EventSpec>,
     inherit: bool,
     host: &Host,
-) -> (Vec<ProbeDefinition>, Vec<(String, io::Error)>) {
-    let (mut definitions, mut left_out) = (Vec::new(), Vec::new());
+) -> InheritableProbes {
+    let mut probes = InheritableProbes::default();
     for spec in events.filter(|spec| spec.qualifiers.inherit.unwrap_or(inherit)) {
         let is_kernel = spec.pmu.as_deref() == Some("kprobe");
         let EventSource::Kernel(attr) = &mut spec.source else { continue };
         if attr.config1_text().is_none() {
             continue;
         }
-        if definitions.is_empty() {
-            remove_abandoned(host);
+        if probes.definitions.is_empty() {
+            probes.abandoned += remove_abandoned(host);
         }
         match define(attr, is_kernel, host) {
             Ok((definition, id)) => {
                 *attr = as_tracepoint(attr, id);
                 (spec.pmu, spec.of_user_mode) = (Some("tracepoint".to_owned()), !is_kernel);
-                definitions.push(definition);
+                probes.definitions.push(definition);
             }
             Err(error) => {
                 spec.qualifiers.inherit = Some(false);
@@ -79,12 +88,12 @@ pub fn make_inheritable<'a>(
                 // EINVAL means that the kernel cannot place a probe there. Opening the event will then fail
                 // with an explanation.
                 if error.raw_os_error() != Some(errno::EINVAL) {
-                    left_out.push((spec.name.clone(), error));
+                    probes.refused.push((spec.name.clone(), error));
                 }
             }
         }
     }
-    (definitions, left_out)
+    probes
 }
 
 /// Defines in tracefs the kernel or user probe that the event requests from the PMU. Returns the probe and
@@ -129,8 +138,8 @@ fn as_tracepoint(attr: &Attr, id: u64) -> Attr {
     tracepoint
 }
 
-/// Removes the probe definitions that killed pmc processes left behind.
-fn remove_abandoned(host: &Host) {
+/// Removes the probe definitions that killed pmc processes left behind, and returns their number.
+fn remove_abandoned(host: &Host) -> usize {
     let mut count = 0;
     for list in PROBE_LISTS {
         for probe in host.probe_events(list).unwrap_or_default() {
@@ -142,7 +151,5 @@ fn remove_abandoned(host: &Host) {
             }
         }
     }
-    if count > 0 {
-        say::warn(EventWarning::ProbesRemoved { count });
-    }
+    count
 }

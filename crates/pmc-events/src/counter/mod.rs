@@ -31,6 +31,5 @@ pub mod reservation;
 pub mod rings;
 pub(crate) mod schedule;
 pub mod target;
-pub mod warning;
 
 pub use request::{CounterFlags, Levels, Mode, OpenRequest, allocate};

@@ -650,7 +650,7 @@ impl Rings {
     }
 
     /// Closes all events and rings, in a separate thread if closing is slow.
-    pub fn close_aside(mut self) {
+    pub fn close_in_background(mut self) {
         if self.slow_to_close() == 0 {
             return;
         }

@@ -175,7 +175,7 @@ fn sorted(mut threads: Vec<ThreadInfo>) -> Vec<ThreadInfo> {
 
 /// Whether any of these threads is alive. Checks from the end of the list, and removes threads that have
 /// ended.
-pub fn any_lives(host: &Host, threads: &mut Vec<ThreadInfo>) -> bool {
+pub fn retain_alive(host: &Host, threads: &mut Vec<ThreadInfo>) -> bool {
     while let Some(thread) = threads.last() {
         if host.lives(thread.tid) {
             return true;

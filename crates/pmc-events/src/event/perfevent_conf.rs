@@ -312,7 +312,7 @@ impl<'a> ConfLine<'a> {
                 .ok_or_else(|| "it is a package limit, not a counter; see /sys/class/powercap".to_owned())?;
             return parse(&format!("power/{event}/"));
         }
-        match (kernels_own(self.event), of_model(self.event)) {
+        match (to_kernel_event(self.event), of_model(self.event)) {
             (Some(Ok(text)), None) => parse(&text),
             (Some(Ok(text)), Some(name)) => parse(&text).or_else(|why| parse(&name).map_err(|_| why)),
             (Some(Err(why)), name) => name.and_then(|name| parse(&name).ok()).ok_or(why),
@@ -367,7 +367,7 @@ fn of_model(event: &str) -> Option<String> {
 
 /// Translates `PMU::EVENT:UMASK:MODIFIER` to pmc's event text if the kernel has its own name for the event.
 /// Returns an error for an uncore event without such a name, and `None` for any other event.
-fn kernels_own(text: &str) -> Option<Result<String, String>> {
+fn to_kernel_event(text: &str) -> Option<Result<String, String>> {
     let (pmu, rest) = text.split_once("::").unwrap_or(("", text));
     let mut parts = rest.split(':');
     let event = parts.next().unwrap_or_default();

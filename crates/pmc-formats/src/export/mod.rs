@@ -200,14 +200,14 @@ pub struct ExportContents<'a> {
     pub stacks: &'a StackProfile<'a>,
     /// The event to export in formats that support only one event.
     pub event: usize,
-    /// Tables and trees, for [`ExportFormat::is_table`]; data quality, for [`ExportFormat::is_whole`].
+    /// Tables and trees, for [`ExportFormat::is_table`]; data quality, for [`ExportFormat::has_code`].
     pub answer: &'a Profile,
     /// Layout of the tables and trees in `answer`.
     pub layout: &'a report::ReportLayout,
     /// The title of the export: a file name.
     pub title: &'a str,
     /// Metadata and times of the recording.
-    pub recording: &'a RecordingCircumstances,
+    pub recording: &'a RecordingMetadata,
     /// The code of the most expensive functions.
     pub listings: &'a [Listing],
     /// Folded stacks of the recording to compare with: each path with its sum of periods.
@@ -216,7 +216,7 @@ pub struct ExportContents<'a> {
 
 /// Metadata and times of a recording.
 #[derive(Debug, Default)]
-pub struct RecordingCircumstances {
+pub struct RecordingMetadata {
     /// Metadata of the recording.
     pub about: RecordingHeader,
     /// Times of the first and last sample, in nanoseconds on the recording's clock.
@@ -242,7 +242,7 @@ pub struct RecordingOrigin {
     pub labels: Vec<(String, String)>,
 }
 
-impl RecordingCircumstances {
+impl RecordingMetadata {
     /// Converts a time of the recording's clock to nanoseconds since 1970.
     pub fn since_1970(&self, time: u64) -> Option<u64> {
         let (started, (first, _)) = (self.started?, self.span?);

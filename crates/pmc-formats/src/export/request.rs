@@ -193,7 +193,7 @@ impl ExportRequest {
                 let near = nearest(wanted, names.iter().map(String::as_str), 3);
                 let which = if near.is_empty() { names.join(", ") } else { near.join(" or ") };
                 Err(Error::usage(format!("the recording has no event {:?}", clean(wanted)))
-                    .try_this(format!("-e {}", clean(&which))))
+                    .try_options(format!("-e {}", clean(&which))))
             }
         }
     }
@@ -263,7 +263,8 @@ impl FromStr for TimeBucket {
         }
         let length = parse_duration(text, None).filter(|length| *length >= S);
         length.map(|length| Self::Length(length / 1000 * 1000)).ok_or_else(|| {
-            Error::usage("expected a time of at least one second, or none").try_this("--bucket 60s (s, m, h)")
+            Error::usage("expected a time of at least one second, or none")
+                .try_options("--bucket 60s (s, m, h)")
         })
     }
 }

@@ -207,14 +207,14 @@ impl AddressLayout {
 }
 
 impl MappedModuleLayout {
-    fn is_whole_kernel(&self) -> bool {
+    fn is_vmlinux(&self) -> bool {
         self.key.1 && self.name == KERNEL
     }
 
     /// Returns the module as the session describes it to the symbolizer.
     fn for_symbols(&self) -> SymbolModule {
         let kind = match self.key.1 {
-            true if self.is_whole_kernel() => SymbolModuleKind::Kernel { reference: None },
+            true if self.is_vmlinux() => SymbolModuleKind::Kernel { reference: None },
             true => SymbolModuleKind::KernelModule { start: Avma(self.start) },
             false => SymbolModuleKind::File,
         };

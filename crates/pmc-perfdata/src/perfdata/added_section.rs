@@ -33,7 +33,7 @@ pub fn copy_with_section(
     let source = ByteSource::open(from, |_| None)?;
     let header = PerfdataHeader::read(&source)?;
     let malformed = |what, at| Err(PerfdataError::Malformed { path: source.path().to_owned(), what, at });
-    if header.form != RecordingLayout::File || header.is_foreign {
+    if header.form != RecordingLayout::File || header.is_byte_swapped {
         return malformed("it is not a file in this machine's byte order", 0);
     }
     let end = header.data.offset.saturating_add(header.data.size);

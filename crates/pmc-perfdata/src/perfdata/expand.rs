@@ -23,9 +23,9 @@ const READ: usize = 1 << 20;
 
 /// Whether the first sample of a segment is in a compressed record. Since either all ring buffer data is
 /// compressed or none of it, the search stops at the first sample or compressed record.
-pub(super) fn is_compressed(segment: &Segment, is_foreign: bool) -> Result<bool, PerfdataError> {
+pub(super) fn is_compressed(segment: &Segment, is_byte_swapped: bool) -> Result<bool, PerfdataError> {
     let mut found = false;
-    walk(segment, is_foreign, |kind, _, _| {
+    walk(segment, is_byte_swapped, |kind, _, _| {
         found = matches!(kind, kind::COMPRESSED | kind::COMPRESSED2);
         Ok(!found && kind != kind::SAMPLE)
     })?;
@@ -36,7 +36,7 @@ pub(super) fn is_compressed(segment: &Segment, is_foreign: bool) -> Result<bool,
 /// Returns the offset of the end.
 fn walk(
     segment: &Segment,
-    is_foreign: bool,
+    is_byte_swapped: bool,
     mut visit: impl FnMut(u32, &[u8], u64) -> Result<bool, PerfdataError>,
 ) -> Result<u64, PerfdataError> {
     let mut buffer = vec![0; READ];
@@ -46,14 +46,14 @@ fn walk(
         let got = segment.source.read_at(&mut buffer[..want], at)?;
         let mut bytes = &buffer[..got];
         let before = at;
-        while let Some((kind, size)) = header_at(bytes, is_foreign) {
+        while let Some((kind, size)) = header_at(bytes, is_byte_swapped) {
             let Some((record, left)) = bytes.split_at_checked(size) else { break };
             if !visit(kind, record, at)? {
                 return Ok(at);
             }
             at += size as u64;
             bytes = left;
-            let skip = skipped(kind, record, is_foreign);
+            let skip = skipped(kind, record, is_byte_swapped);
             if skip > 0 {
                 at = at.saturating_add(skip);
                 break;
@@ -68,16 +68,16 @@ fn walk(
 
 /// Returns the number of payload bytes that follow a record but are not included in its size. They occur in
 /// compressed recordings too.
-fn skipped(kind: u32, record: &[u8], is_foreign: bool) -> u64 {
+fn skipped(kind: u32, record: &[u8], is_byte_swapped: bool) -> u64 {
     let word = |bytes: &[u8; 8]| {
         let word = u64::from_ne_bytes(*bytes);
-        if is_foreign { word.swap_bytes() } else { word }
+        if is_byte_swapped { word.swap_bytes() } else { word }
     };
     match (kind, record.get(HEADER..)) {
         (kind::AUXTRACE, Some(body)) => body.first_chunk().map_or(0, word),
         (kind::HEADER_TRACING_DATA, Some(body)) => body.first_chunk::<4>().map_or(0, |size| {
             let size = u32::from_ne_bytes(*size);
-            behind_tracing(record.len(), if is_foreign { size.swap_bytes() } else { size })
+            behind_tracing(record.len(), if is_byte_swapped { size.swap_bytes() } else { size })
         }),
         _ => 0,
     }
@@ -87,25 +87,25 @@ fn skipped(kind: u32, record: &[u8], is_foreign: bool) -> u64 {
 /// compressed record to `kinds`.
 pub(super) fn expand(
     segment: &Segment,
-    is_foreign: bool,
+    is_byte_swapped: bool,
     notes: &mut Vec<RecordingNote>,
     kinds: &mut Vec<u32>,
 ) -> Result<Segment, PerfdataError> {
-    let mut temp_file = TempFile::beneath(&segment.source)?;
-    unpack(segment, is_foreign, notes, kinds, |records| temp_file.write(records))?;
+    let mut temp_file = TempFile::for_unpacked_bytes(&segment.source)?;
+    unpack(segment, is_byte_swapped, notes, kinds, |records| temp_file.write(records))?;
     let source = temp_file.finish()?;
     let end = source.len();
     Ok(Segment { source: Arc::new(source), start: 0, end })
 }
 
 /// Returns the number of records of a kind in a segment, without a temporary file.
-pub(super) fn count(segment: &Segment, is_foreign: bool, wanted: u32) -> Result<u64, PerfdataError> {
+pub(super) fn count(segment: &Segment, is_byte_swapped: bool, wanted: u32) -> Result<u64, PerfdataError> {
     let mut count = 0;
-    unpack(segment, is_foreign, &mut Vec::new(), &mut Vec::new(), |mut records| {
-        while let Some((kind, size)) = header_at(records, is_foreign) {
+    unpack(segment, is_byte_swapped, &mut Vec::new(), &mut Vec::new(), |mut records| {
+        while let Some((kind, size)) = header_at(records, is_byte_swapped) {
             let Some((record, rest)) = records.split_at_checked(size) else { break };
             count += u64::from(kind == wanted);
-            let skip = usize::try_from(skipped(kind, record, is_foreign)).unwrap_or(usize::MAX);
+            let skip = usize::try_from(skipped(kind, record, is_byte_swapped)).unwrap_or(usize::MAX);
             records = rest.get(skip..).unwrap_or_default();
         }
         Ok(())
@@ -116,7 +116,7 @@ pub(super) fn count(segment: &Segment, is_foreign: bool, wanted: u32) -> Result<
 /// Unpacks a segment, and passes complete records to `write`, each with its payload.
 fn unpack(
     segment: &Segment,
-    is_foreign: bool,
+    is_byte_swapped: bool,
     notes: &mut Vec<RecordingNote>,
     kinds: &mut Vec<u32>,
     mut write: impl FnMut(&[u8]) -> Result<(), PerfdataError>,
@@ -131,17 +131,19 @@ fn unpack(
     let mut aux = 0;
     let mut tear = None;
     let end = segment.end;
-    let walked = walk(segment, is_foreign, |kind, record, at| {
+    let walked = walk(segment, is_byte_swapped, |kind, record, at| {
         let data = match kind {
             kind::COMPRESSED => &record[HEADER..],
-            kind::COMPRESSED2 => exact(record, is_foreign),
+            kind::COMPRESSED2 => exact(record, is_byte_swapped),
             kind::AUXTRACE => {
-                aux += skipped(kind, record, is_foreign).min(end - at);
+                aux += skipped(kind, record, is_byte_swapped).min(end - at);
                 return Ok(true);
             }
             kind::HEADER_TRACING_DATA => {
                 let behind = at + record.len() as u64;
-                if let Some(payload) = segment.source.section(behind, skipped(kind, record, is_foreign))? {
+                if let Some(payload) =
+                    segment.source.section(behind, skipped(kind, record, is_byte_swapped))?
+                {
                     write(&[record, &payload].concat())?;
                 }
                 return Ok(true);
@@ -168,7 +170,7 @@ fn unpack(
                 return Err(PerfdataError::Bomb { path: path.to_owned(), packed, limit: limit(packed) });
             }
             pending.extend_from_slice(&unpacked[..status.bytes_written]);
-            let whole = whole_records(&pending, is_foreign);
+            let whole = whole_records(&pending, is_byte_swapped);
             write(&pending[..whole])?;
             pending.drain(..whole);
             if pending.len() > usize::from(u16::MAX) {
@@ -205,17 +207,17 @@ fn unpack(
 }
 
 /// Returns the data of a `COMPRESSED2` record without its padding.
-fn exact(record: &[u8], is_foreign: bool) -> &[u8] {
+fn exact(record: &[u8], is_byte_swapped: bool) -> &[u8] {
     let Some((size, data)) = record[HEADER..].split_first_chunk::<8>() else { return &[] };
     let size = u64::from_ne_bytes(*size);
-    let size = if is_foreign { size.swap_bytes() } else { size };
+    let size = if is_byte_swapped { size.swap_bytes() } else { size };
     &data[..usize::try_from(size).unwrap_or(usize::MAX).min(data.len())]
 }
 
 /// Returns the size of the complete records at the front, in bytes.
-fn whole_records(bytes: &[u8], is_foreign: bool) -> usize {
+fn whole_records(bytes: &[u8], is_byte_swapped: bool) -> usize {
     let mut at = 0;
-    while let Some((_, size)) = header_at(&bytes[at..], is_foreign) {
+    while let Some((_, size)) = header_at(&bytes[at..], is_byte_swapped) {
         if size > bytes.len() - at {
             break;
         }

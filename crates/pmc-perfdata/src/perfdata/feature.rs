@@ -328,8 +328,8 @@ macro_rules! features {
 
         impl Features {
             /// Parses a section. Returns `false` if its contents are invalid.
-            pub(super) fn set(&mut self, feature: FeatureNumber, bytes: &[u8], is_foreign: bool) -> bool {
-                let mut fields = FeatureFields::new(Cursor::new(bytes), is_foreign);
+            pub(super) fn set(&mut self, feature: FeatureNumber, bytes: &[u8], is_byte_swapped: bool) -> bool {
+                let mut fields = FeatureFields::new(Cursor::new(bytes), is_byte_swapped);
                 match feature {
                     $(FeatureNumber::$name => {
                         self.$field = Wire::read(&mut fields, self);

@@ -45,7 +45,7 @@ pub(super) struct FileSection {
 pub(super) struct PerfdataHeader {
     pub(super) form: RecordingLayout,
     /// Whether the file was written on a machine with the opposite byte order.
-    pub(super) is_foreign: bool,
+    pub(super) is_byte_swapped: bool,
     pub(super) attr_size: u64,
     pub(super) attrs: FileSection,
     pub(super) data: FileSection,
@@ -60,19 +60,19 @@ impl PerfdataHeader {
         let magic: [u8; 8] = *bytes.first_chunk().ok_or_else(not)?;
         // The header's size is a small number only if it is read in the file's byte order.
         let size = bytes[8..].first_chunk().map_or(0, |word| u64::from_ne_bytes(*word));
-        let is_foreign = magic == FOREIGN || magic == OLD && size > u32::MAX.into();
-        if got < PIPE_HEADER as usize || !(is_foreign || magic == MAGIC || magic == OLD) {
+        let is_byte_swapped = magic == FOREIGN || magic == OLD && size > u32::MAX.into();
+        if got < PIPE_HEADER as usize || !(is_byte_swapped || magic == MAGIC || magic == OLD) {
             return Err(not());
         }
         let word = |at: usize| {
             let word = bytes[at..].first_chunk().map_or(0, |w| u64::from_ne_bytes(*w));
-            if is_foreign { word.swap_bytes() } else { word }
+            if is_byte_swapped { word.swap_bytes() } else { word }
         };
         let size = word(8);
         let section = |at| FileSection { offset: word(at), size: word(at + 8) };
         let mut header = Self {
             form: RecordingLayout::Pipe,
-            is_foreign,
+            is_byte_swapped,
             attr_size: 0,
             attrs: FileSection::default(),
             data: FileSection { offset: PIPE_HEADER, size: source.len().saturating_sub(PIPE_HEADER) },
@@ -94,7 +94,7 @@ impl PerfdataHeader {
         }
         // The bits are an array of `long`, so in files from a 32-bit machine with the opposite byte order,
         // the halves of each word are swapped.
-        if is_foreign && header.features[0] & (1 << 3) == 0 && header.features[0] & (1 << 35) != 0 {
+        if is_byte_swapped && header.features[0] & (1 << 3) == 0 && header.features[0] & (1 << 35) != 0 {
             header.features = header.features.map(|word| word.rotate_left(32));
         }
         Ok(header)
@@ -112,7 +112,7 @@ impl PerfdataHeader {
         let rows = self.feature_numbers().count() as u64;
         let Some(row) = source.section(table, 16)? else { return Ok(false) };
         let first = row.first_chunk().map_or(0, |w| u64::from_ne_bytes(*w));
-        let first = if self.is_foreign { first.swap_bytes() } else { first };
+        let first = if self.is_byte_swapped { first.swap_bytes() } else { first };
         Ok(rows > 0 && first >= table.saturating_add(rows * 16) && first <= source.len())
     }
 
@@ -131,7 +131,7 @@ impl PerfdataHeader {
         Ok(rows
             .map(|row| {
                 let (attr, ids) = row.split_at_mut(entry - 16);
-                if self.is_foreign {
+                if self.is_byte_swapped {
                     attr::swap(attr);
                     ids.as_chunks_mut::<8>().0.iter_mut().for_each(|w| w.reverse());
                 }

@@ -2,7 +2,7 @@
 //!
 //! A [`Reader`] receives a path or a stream, and returns events, feature sections and records. A [`Writer`]
 //! receives events and ring buffer memory, and writes a file that perf can read. Decides the layout of files,
-//! and how to handle truncated, compressed or foreign ones. `session` interprets the records.
+//! and how to handle truncated, compressed or byte-swapped ones. `session` interprets the records.
 //!
 //! ```text
 //! file form                               pipe form

@@ -37,7 +37,7 @@ pub enum OpenedInput {
 pub struct Reader {
     path: PathBuf,
     form: RecordingLayout,
-    is_foreign: bool,
+    is_byte_swapped: bool,
     is_converted: bool,
     events: Vec<RecordedEvent>,
     fallback_events: Vec<RecordedEvent>,
@@ -128,7 +128,8 @@ impl Reader {
     /// Fails like [`Reader::open`].
     pub fn count_samples(path: &Path) -> Result<u64, PerfdataError> {
         let (reader, _) = Self::packed(ByteSource::open(path, |_| None)?, path, false)?;
-        let counts = reader.segments.iter().map(|one| expand::count(one, reader.is_foreign, kind::SAMPLE));
+        let counts =
+            reader.segments.iter().map(|one| expand::count(one, reader.is_byte_swapped, kind::SAMPLE));
         counts.sum()
     }
 
@@ -153,7 +154,7 @@ impl Reader {
         let mut reader = Self {
             path: path.to_owned(),
             form: header.form,
-            is_foreign: header.is_foreign,
+            is_byte_swapped: header.is_byte_swapped,
             is_converted: false,
             events: Vec::new(),
             fallback_events: Vec::new(),
@@ -179,7 +180,7 @@ impl Reader {
         for (attr, FileSection { offset, size }) in header.read_attrs(source)? {
             let mut bytes = source.section(offset, size)?.unwrap_or_default();
             let ids = bytes.as_chunks_mut::<8>().0;
-            if header.is_foreign {
+            if header.is_byte_swapped {
                 ids.iter_mut().for_each(|id| id.reverse());
             }
             let ids = ids.iter().map(|id| u64::from_ne_bytes(*id)).collect();
@@ -236,12 +237,12 @@ impl Reader {
             };
             let word = |at: usize| {
                 let word = row[at..].first_chunk().map_or(0, |w| u64::from_ne_bytes(*w));
-                if header.is_foreign { word.swap_bytes() } else { word }
+                if header.is_byte_swapped { word.swap_bytes() } else { word }
             };
             // An unknown number comes from a newer version of perf and does not mean damage.
             let Some(feature) = FeatureNumber::from_number(number.into()) else { continue };
             let section = source.section(word(0), word(8))?;
-            if !section.is_some_and(|bytes| self.features.set(feature, &bytes, header.is_foreign)) {
+            if !section.is_some_and(|bytes| self.features.set(feature, &bytes, header.is_byte_swapped)) {
                 bad.push(name());
             }
         }
@@ -267,7 +268,7 @@ impl Reader {
         let mut tracing = None;
         // The layouts are not known yet, but are not needed because perf's own records have no trailer.
         let nothing = Layouts::default();
-        let order = NativeConverter { is_foreign: header.is_foreign, layouts: &nothing };
+        let order = NativeConverter { is_byte_swapped: header.is_byte_swapped, layouts: &nothing };
         let (events, features) = (&mut self.events, &mut self.features);
         let mut bad = Vec::new();
         scan::scan(&segments, order, &mut |record, at| {
@@ -290,7 +291,7 @@ impl Reader {
                 Some(Record::HeaderFeature(section)) => {
                     if let Some(feature) =
                         FeatureNumber::from_number(section.feature).filter(|f| !is_end(*f, section.data))
-                        && !features.set(feature, section.data, header.is_foreign)
+                        && !features.set(feature, section.data, header.is_byte_swapped)
                     {
                         bad.push(feature.name().to_owned());
                     }
@@ -348,8 +349,9 @@ impl Reader {
 
     fn unpack(&mut self) -> Result<(), PerfdataError> {
         for segment in &mut self.segments {
-            if expand::is_compressed(segment, self.is_foreign)? {
-                *segment = expand::expand(segment, self.is_foreign, &mut self.notes, &mut self.compressed)?;
+            if expand::is_compressed(segment, self.is_byte_swapped)? {
+                *segment =
+                    expand::expand(segment, self.is_byte_swapped, &mut self.notes, &mut self.compressed)?;
             }
         }
         Ok(())
@@ -359,13 +361,13 @@ impl Reader {
     /// features that were known at the start are also written as records.
     fn recover_features(&mut self) -> Result<(), PerfdataError> {
         let Self { segments, layouts, features, .. } = self;
-        let order = NativeConverter { is_foreign: self.is_foreign, layouts };
+        let order = NativeConverter { is_byte_swapped: self.is_byte_swapped, layouts };
         let mut take = |record: &RawRecord<'_>, _| match record.kind {
             kind::HEADER_FEATURE => {
                 if let Some(Record::HeaderFeature(section)) = record.parse()
                     && let Some(feature) = FeatureNumber::from_number(section.feature)
                 {
-                    features.set(feature, section.data, self.is_foreign);
+                    features.set(feature, section.data, self.is_byte_swapped);
                 }
             }
             kind::HEADER_BUILD_ID => add_build_id(record, features),
@@ -429,8 +431,8 @@ impl Reader {
     }
     /// Whether the recording has the opposite byte order. Tracepoint payloads are not converted to native
     /// order.
-    pub fn is_foreign(&self) -> bool {
-        self.is_foreign
+    pub fn is_byte_swapped(&self) -> bool {
+        self.is_byte_swapped
     }
     /// Whether the recording was converted from a file in another format, so that [`Reader::path`] is not the
     /// path of a recording.
@@ -478,7 +480,7 @@ impl Reader {
     }
 
     fn order(&self) -> NativeConverter<'_> {
-        NativeConverter { is_foreign: self.is_foreign, layouts: &self.layouts }
+        NativeConverter { is_byte_swapped: self.is_byte_swapped, layouts: &self.layouts }
     }
 
     /// Reads all records once, in file order, and passes each to `visit`, which should check `kind` first.

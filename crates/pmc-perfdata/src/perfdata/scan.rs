@@ -110,7 +110,7 @@ impl RecordingIndex {
 /// Converts the bytes of a recording to records in native byte order.
 #[derive(Clone, Copy)]
 pub(super) struct NativeConverter<'a> {
-    pub(super) is_foreign: bool,
+    pub(super) is_byte_swapped: bool,
     pub(super) layouts: &'a Layouts,
 }
 
@@ -118,7 +118,7 @@ impl NativeConverter<'_> {
     /// Converts the complete records at the front of the buffer to native byte order. Returns their size in
     /// bytes.
     fn make_native(self, buffer: &mut [u8]) -> usize {
-        if self.is_foreign {
+        if self.is_byte_swapped {
             return swap::records(buffer, self.layouts);
         }
         let mut records = Records::new(buffer);
@@ -148,13 +148,13 @@ pub(super) fn behind_tracing(record: usize, size: u32) -> u64 {
 
 /// Counts malformed records.
 #[derive(Debug, Default)]
-struct OddRecords {
+struct MalformedRecords {
     count: u64,
     /// Offset and kind of the first record.
     first: Option<(u64, u32)>,
 }
 
-impl OddRecords {
+impl MalformedRecords {
     fn add(&mut self, at: u64, kind: u32) {
         self.count += 1;
         self.first.get_or_insert((at, kind));
@@ -164,11 +164,11 @@ impl OddRecords {
 /// Defects found by a scan.
 #[derive(Debug, Default)]
 struct ScanDefects {
-    malformed: OddRecords,
-    misshapen: OddRecords,
+    malformed: MalformedRecords,
+    misshapen: MalformedRecords,
     /// Number of bytes in malformed samples that do not belong to a field.
     hidden: u64,
-    unknown: OddRecords,
+    unknown: MalformedRecords,
 }
 
 impl ScanDefects {
@@ -203,7 +203,7 @@ pub(super) fn scan(
             let got = segment.source.read_at(&mut buffer[..want], at)?;
             let bytes = &mut buffer[..got];
             // Only records of simpleperf itself are larger than the buffer.
-            if let Some((kind, size)) = header_at(bytes, order.is_foreign)
+            if let Some((kind, size)) = header_at(bytes, order.is_byte_swapped)
                 && size > CHUNK
                 && size as u64 <= segment.end - at
             {
@@ -212,7 +212,7 @@ pub(super) fn scan(
                 at += size as u64;
                 continue;
             }
-            if order.is_foreign {
+            if order.is_byte_swapped {
                 swap::records(bytes, order.layouts);
             }
             let mut chunk = Chunk { segment: number as u32, offset: at, len: 0, samples: 0 };
@@ -251,7 +251,7 @@ pub(super) fn scan(
                 }
             }
             if chunk.len == 0 {
-                let header = header_in(bytes, order.is_foreign);
+                let header = header_in(bytes, order.is_byte_swapped);
                 index.notes.push(RecordingNote::Torn { at, lost: segment.end - at, header });
                 break;
             }
@@ -299,14 +299,14 @@ pub(super) fn load<'b>(
 
 /// Returns the kind and size from the record header at the front of the bytes, in native byte order. Returns
 /// `None` if there are too few bytes, or if the size is smaller than a header.
-pub(super) fn header_at(bytes: &[u8], is_foreign: bool) -> Option<(u32, usize)> {
-    header_in(bytes, is_foreign).filter(|(_, size)| *size >= HEADER)
+pub(super) fn header_at(bytes: &[u8], is_byte_swapped: bool) -> Option<(u32, usize)> {
+    header_in(bytes, is_byte_swapped).filter(|(_, size)| *size >= HEADER)
 }
 
 /// Same as [`header_at`], but accepts any size.
-fn header_in(bytes: &[u8], is_foreign: bool) -> Option<(u32, usize)> {
+fn header_in(bytes: &[u8], is_byte_swapped: bool) -> Option<(u32, usize)> {
     let mut head = *bytes.first_chunk::<HEADER>()?;
-    if is_foreign {
+    if is_byte_swapped {
         swap::header(&mut head);
     }
     let [a, b, c, d, e, f, g, h] = head;

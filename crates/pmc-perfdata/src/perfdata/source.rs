@@ -324,7 +324,7 @@ impl TempFile {
     }
 
     /// Creates a place for bytes unpacked from a source: in memory if the source is there.
-    pub(super) fn beneath(source: &ByteSource) -> Result<Self, PerfdataError> {
+    pub(super) fn for_unpacked_bytes(source: &ByteSource) -> Result<Self, PerfdataError> {
         match source.content {
             Content::File(_) => Self::new(&source.path),
             Content::Memory(_) => Ok(Self::in_memory(&source.path)),

@@ -121,7 +121,7 @@ impl Writer {
     /// file form.
     pub fn form_at(path: &Path) -> RecordingLayout {
         let path = output_file::without_slash(path);
-        let is_pipe = || output_file::look(path).is_ok_and(|there| is_chosen_pipe(path, &there));
+        let is_pipe = || output_file::resolve_links(path).is_ok_and(|there| is_chosen_pipe(path, &there));
         if path.as_os_str() == "-" || is_pipe() { RecordingLayout::Pipe } else { RecordingLayout::File }
     }
 
@@ -148,7 +148,7 @@ impl Writer {
             return Self::stream(File::from(stdout), Path::new(&name), events, features, options);
         }
         let failed = PerfdataError::create(path);
-        let there = output_file::look(path).map_err(PerfdataError::create(path))?;
+        let there = output_file::resolve_links(path).map_err(PerfdataError::create(path))?;
         let (file, place) = match there.standing {
             ExistingFile::Fifo if is_chosen_pipe(path, &there) => {
                 let pipe = output_file::open_fifo(&there.path).map_err(PerfdataError::io("opening", path))?;
@@ -376,10 +376,10 @@ impl Writer {
         // No reader should see a size of 0, so the header is updated as soon as the first records are
         // written.
         let is_due = self.told == 0 || self.told_at.elapsed() >= LAG;
-        if self.told != self.len && is_due { self.tell_size() } else { Ok(()) }
+        if self.told != self.len && is_due { self.write_data_size() } else { Ok(()) }
     }
 
-    fn tell_size(&mut self) -> Result<(), PerfdataError> {
+    fn write_data_size(&mut self) -> Result<(), PerfdataError> {
         if self.form == RecordingLayout::File {
             let size = self.len.to_ne_bytes();
             self.file.write_all_at(&size, DATA_SIZE_AT).map_err(PerfdataError::io("writing", &self.path))?;
@@ -432,7 +432,7 @@ impl Writer {
             // written at this position later.
             let _ = self.file.set_len(self.data + self.len);
             let _ = self.file.seek(io::SeekFrom::Start(self.data + self.len));
-            let _ = self.tell_size();
+            let _ = self.write_data_size();
         }
         self.is_stopped = true;
         Err(PerfdataError::io("writing", &self.path)(error))
@@ -458,7 +458,7 @@ impl Writer {
             }
             return Ok(self.bytes());
         }
-        self.tell_size()?;
+        self.write_data_size()?;
         let compression = self.compression();
         let sections: Vec<(u32, Vec<u8>)> = FeatureNumber::ALL
             .iter()
@@ -492,7 +492,7 @@ impl Drop for Writer {
     fn drop(&mut self) {
         // A file that was not moved into place is removed.
         if self.place.take().is_none() && !self.is_finished && self.told != self.len {
-            let _ = self.tell_size();
+            let _ = self.write_data_size();
         }
     }
 }

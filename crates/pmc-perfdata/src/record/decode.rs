@@ -71,7 +71,7 @@ impl BranchFlags {
     }
 
     /// Converts a word from the opposite byte order, where the bits are numbered from the top.
-    pub(super) fn from_foreign(word: u64) -> Self {
+    pub(super) fn from_byte_swapped(word: u64) -> Self {
         let mut at = 64;
         let mut out = 0;
         let mut to = 0;

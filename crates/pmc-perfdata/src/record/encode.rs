@@ -21,7 +21,7 @@ pub const MOST_THREADS: usize = (u16::MAX as usize - 16) / 24;
 
 /// Content of an [`Encoder::event_update`].
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum EventNews<'a> {
+pub enum EventUpdateField<'a> {
     /// The unit of the counts.
     Unit(&'a str),
     /// The factor by which to multiply the counts.
@@ -271,13 +271,13 @@ impl Encoder {
     }
 
     /// Writes additional properties of the event with this id.
-    pub fn event_update(&mut self, id: u64, what: &EventNews<'_>) {
+    pub fn event_update(&mut self, id: u64, what: &EventUpdateField<'_>) {
         self.begin(kind::EVENT_UPDATE, 0);
         match what {
-            EventNews::Unit(unit) => self.update(0, id, |it| it.text(unit.as_bytes())),
-            EventNews::Scale(scale) => self.update(1, id, |it| it.word(scale.to_bits())),
-            EventNews::Name(name) => self.update(2, id, |it| it.text(name.as_bytes())),
-            EventNews::Cpus(cpus) => self.update(3, id, |it| it.cpus(cpus)),
+            EventUpdateField::Unit(unit) => self.update(0, id, |it| it.text(unit.as_bytes())),
+            EventUpdateField::Scale(scale) => self.update(1, id, |it| it.word(scale.to_bits())),
+            EventUpdateField::Name(name) => self.update(2, id, |it| it.text(name.as_bytes())),
+            EventUpdateField::Cpus(cpus) => self.update(3, id, |it| it.cpus(cpus)),
         }
         self.end(false);
     }
@@ -404,10 +404,10 @@ mod tests {
         encoder.thread_map([(-1, ""), (7, "a name that is far too long")].into_iter());
         encoder.cpu_map(&[]);
         encoder.cpu_map(&[0, 2, 5]);
-        encoder.event_update(5, &EventNews::Unit("msec"));
-        encoder.event_update(5, &EventNews::Scale(1e-6));
-        encoder.event_update(5, &EventNews::Name("msr/tsc/"));
-        encoder.event_update(5, &EventNews::Cpus(&[4]));
+        encoder.event_update(5, &EventUpdateField::Unit("msec"));
+        encoder.event_update(5, &EventUpdateField::Scale(1e-6));
+        encoder.event_update(5, &EventUpdateField::Name("msr/tsc/"));
+        encoder.event_update(5, &EventUpdateField::Cpus(&[4]));
         encoder.stat(&stat);
         encoder.stat_round(round);
         let mut records = Records::new(encoder.bytes());

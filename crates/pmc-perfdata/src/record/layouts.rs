@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::bytes::Cursor;
 use super::sample::{ReadValue, ReadValues, Sample};
-use super::sample_layout::{Front, NONE, SampleId, SampleLayout};
+use super::sample_layout::{FixedField, NONE, SampleId, SampleLayout};
 use super::{RawRecord, kind};
 use pmc_sys::abi::Attr;
 use pmc_text::units::{Count, PerfTime};
@@ -40,7 +40,7 @@ fn without_fallback_bit(id: u64) -> Option<u64> {
     (id & FALLBACK != 0).then_some(id & !FALLBACK)
 }
 
-fn foreign(word: [u8; 8]) -> u64 {
+fn byte_swapped(word: [u8; 8]) -> u64 {
     u64::from_ne_bytes(word).swap_bytes()
 }
 
@@ -75,7 +75,8 @@ impl Layouts {
             let first = places.next()?;
             (first != NONE && places.all(|p| p == first)).then_some(usize::from(first))
         };
-        all.id_at = same(|l| l.at[Front::Identifier as usize]).or_else(|| same(|l| l.at[Front::Id as usize]));
+        all.id_at = same(|l| l.at[FixedField::Identifier as usize])
+            .or_else(|| same(|l| l.at[FixedField::Id as usize]));
         all.id_back = same(|l| l.back[5]).or_else(|| same(|l| l.back[2]));
         all
     }
@@ -119,13 +120,13 @@ impl Layouts {
     }
 
     /// Returns the layout of a sample that has not been converted to native byte order yet.
-    pub(super) fn of_foreign_sample(&self, body: &[u8]) -> Option<&SampleLayout> {
-        self.layouts.get(self.shape_of_body(body, foreign)?)
+    pub(super) fn of_byte_swapped_sample(&self, body: &[u8]) -> Option<&SampleLayout> {
+        self.layouts.get(self.shape_of_body(body, byte_swapped)?)
     }
 
     /// Returns the layout of a record's trailer before the record is converted to native byte order.
-    pub(super) fn of_foreign_trailer(&self, body: &[u8]) -> Option<&SampleLayout> {
-        self.trailer_of(body, foreign)
+    pub(super) fn of_byte_swapped_trailer(&self, body: &[u8]) -> Option<&SampleLayout> {
+        self.trailer_of(body, byte_swapped)
     }
 
     /// Decodes a sample, with the index of its event. `None` if the record is not a sample, is too short, or

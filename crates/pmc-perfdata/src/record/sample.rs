@@ -12,7 +12,7 @@
 use super::RawRecord;
 use super::bytes::{Cursor, RecordWords};
 use super::kernel::Thread;
-use super::sample_layout::{FRONT_BITS, Front, SampleLayout, split};
+use super::sample_layout::{FRONT_BITS, FixedField, SampleLayout, split};
 use pmc_sys::abi::{Context, CpuMode, branch_sample_type, context, read_format, sample_type};
 use pmc_text::units::PerfTime;
 
@@ -35,8 +35,8 @@ impl SampleLayout {
 
 impl<'a> Sample<'a> {
     #[inline]
-    fn front(&self, field: Front) -> Option<u64> {
-        self.layout.front_word(self.body, field)
+    fn fixed_field(&self, field: FixedField) -> Option<u64> {
+        self.layout.fixed_word(self.body, field)
     }
 
     /// The CPU mode.
@@ -56,41 +56,41 @@ impl<'a> Sample<'a> {
     /// Address of the instruction.
     #[inline]
     pub fn ip(&self) -> Option<u64> {
-        self.front(Front::Ip)
+        self.fixed_field(FixedField::Ip)
     }
     /// Thread and process.
     #[inline]
     pub fn thread(&self) -> Option<Thread> {
-        let (pid, tid) = split(self.front(Front::Tid)?);
+        let (pid, tid) = split(self.fixed_field(FixedField::Tid)?);
         Some(Thread { pid: pid as i32, tid: tid as i32 })
     }
     /// The time.
     #[inline]
     pub fn time(&self) -> Option<PerfTime> {
-        self.front(Front::Time).map(PerfTime)
+        self.fixed_field(FixedField::Time).map(PerfTime)
     }
     /// Address of the data.
     pub fn addr(&self) -> Option<u64> {
-        self.front(Front::Addr)
+        self.fixed_field(FixedField::Addr)
     }
     /// Id of the event's instance.
     #[inline]
     pub fn id(&self) -> Option<u64> {
-        self.front(Front::Identifier).or_else(|| self.front(Front::Id))
+        self.fixed_field(FixedField::Identifier).or_else(|| self.fixed_field(FixedField::Id))
     }
     /// Id of the inherited instance.
     pub fn stream_id(&self) -> Option<u64> {
-        self.front(Front::StreamId)
+        self.fixed_field(FixedField::StreamId)
     }
     /// The CPU.
     #[inline]
     pub fn cpu(&self) -> Option<u32> {
-        self.front(Front::Cpu).map(|word| split(word).0)
+        self.fixed_field(FixedField::Cpu).map(|word| split(word).0)
     }
     /// Number of events since the last sample.
     #[inline]
     pub fn period(&self) -> Option<u64> {
-        self.front(Front::Period)
+        self.fixed_field(FixedField::Period)
     }
 
     fn variable(&self) -> Option<Cursor<'a>> {

@@ -55,7 +55,7 @@ pub(super) const FRONT_BITS: u64 = {
 /// Index into [`SampleLayout::at`], whose entries are in the order of [`FRONT`].
 #[derive(Clone, Copy)]
 #[repr(usize)]
-pub(super) enum Front {
+pub(super) enum FixedField {
     Identifier,
     Ip,
     Tid,
@@ -141,7 +141,7 @@ impl SampleLayout {
 
     /// Byte offset of the data address in a sample's body, if selected.
     pub(super) fn place_of_addr(&self) -> Option<usize> {
-        let at = self.at[Front::Addr as usize];
+        let at = self.at[FixedField::Addr as usize];
         (at != NONE).then_some(at.into())
     }
 
@@ -152,7 +152,7 @@ impl SampleLayout {
 
     /// Returns the word of a front field; `None` if it was not selected.
     #[inline]
-    pub(super) fn front_word(&self, body: &[u8], field: Front) -> Option<u64> {
+    pub(super) fn fixed_word(&self, body: &[u8], field: FixedField) -> Option<u64> {
         let at = usize::from(self.at[field as usize]);
         // `NONE` could be a valid offset in a large body, so check for it first.
         if at == usize::from(NONE) {

@@ -1,8 +1,8 @@
 //! Converts records from the opposite byte order in place, once, before they are decoded.
 //!
-//! Receives a buffer of foreign records and the file's [`Layouts`]. The result looks as if a machine with
-//! native byte order had written it, so all other code handles only native order, and reading native files
-//! costs nothing extra. A malformed record may be left partly converted; the parsers check all sizes again.
+//! Receives a buffer of byte-swapped records and the file's [`Layouts`]. The result looks as if a machine
+//! with native byte order had written it, so all other code handles only native order, and reading native
+//! files costs nothing extra. A malformed record may be left partly converted; the parsers check all sizes again.
 //! Tracepoint payloads (`RAW`) and stack copies are not converted, because only the code that reads them
 //! knows their fields.
 //!
@@ -56,7 +56,7 @@ pub fn record(buffer: &mut [u8], layouts: &Layouts) -> Option<usize> {
     buffer[..HEADER].copy_from_slice(&head);
     let mut body = &mut buffer[HEADER..size];
     if kind < kind::FIRST_USER && kind != kind::SAMPLE {
-        let layout = layouts.of_foreign_trailer(body);
+        let layout = layouts.of_byte_swapped_trailer(body);
         if let Some(layout) = layout.filter(|layout| layout.trailer_size() <= body.len()) {
             let (front, back) = body.split_at_mut(body.len() - layout.trailer_size());
             trailer(back, layout);
@@ -86,7 +86,7 @@ fn turn_body(body: &mut [u8], kind: u32, flags: u16, layouts: &Layouts) -> Optio
         widths = MMAP2_BY_BUILD_ID;
     }
     if rest == Rest::Sample {
-        let layout = layouts.of_foreign_sample(body)?.clone();
+        let layout = layouts.of_byte_swapped_sample(body)?.clone();
         return sample(&mut SwapCursor::new(body), &layout);
     }
     let update = body.first_chunk().map_or(0, |word| u64::from_ne_bytes(*word).swap_bytes());
@@ -208,7 +208,7 @@ fn branches(t: &mut SwapCursor<'_>, branch_sample_type: u64) -> Option<()> {
         t.words(2)?;
         let flags = t.u64()?;
         // The flags are bit fields, which a machine of the opposite byte order allocates from the other end.
-        t.replace_word(BranchFlags::from_foreign(flags).0);
+        t.replace_word(BranchFlags::from_byte_swapped(flags).0);
     }
     if branch_sample_type & branch_sample_type::COUNTERS != 0 {
         t.words(count)?;

@@ -28,7 +28,7 @@ impl DirectoryWatch {
     }
 
     /// Whether anything was removed since the last call.
-    pub(super) fn heard(&self) -> bool {
+    pub(super) fn has_removals(&self) -> bool {
         let mut space = [MaybeUninit::uninit(); 4 << 10];
         let mut reader = Reader::new(&self.0, &mut space);
         let mut heard = false;

@@ -122,7 +122,7 @@ impl HeldEvent {
         let user_only = rings.given_up().next().is_some_and(|(_, given_up)| given_up.has(Fallback::UserOnly));
         let entry = PersistentEntry { unit, ..entry(id, definition, since, &rings, user_only) };
         let threads = threads.iter().map(|thread| thread.tid).collect();
-        let cpus = wanted(&entry.definition, host);
+        let cpus = cpus_of(&entry.definition, host);
         Ok(Self { entry, rings, scope, threads, cpus, watched: 0 })
     }
 
@@ -141,7 +141,7 @@ impl HeldEvent {
     /// # Errors
     /// Fails if the event cannot be opened.
     pub(super) fn follow_cpus(&mut self, host: &Host) -> Result<bool> {
-        let online = wanted(&self.entry.definition, host);
+        let online = cpus_of(&self.entry.definition, host);
         let gone = self.cpus.iter().any(|cpu| !online.contains(cpu));
         let new: Vec<u32> = online.iter().filter(|&cpu| !self.cpus.contains(cpu)).collect();
         // The kernel has permanently removed the events on a CPU that went offline.
@@ -191,7 +191,7 @@ impl HeldEvent {
 
     /// Closes the event.
     pub(super) fn close(self) {
-        self.rings.close_aside();
+        self.rings.close_in_background();
     }
 
     /// Takes over events that another process has opened, and holds them under this name.
@@ -339,7 +339,7 @@ fn has_hung_up(fd: BorrowedFd<'_>) -> bool {
 }
 
 /// Returns the online CPUs on which the event should be open.
-fn wanted(definition: &EntryDefinition, host: &Host) -> CpuList {
+fn cpus_of(definition: &EntryDefinition, host: &Host) -> CpuList {
     let online = host.online_cpus();
     let named = definition.cpus.as_ref().and_then(|list| list.parse::<CpuList>().ok());
     named.map_or_else(|| online.clone(), |named| online.intersection(&named))

@@ -240,7 +240,7 @@ fn serve(holder: &mut HolderServer, signals: &Signals, until_empty: bool) -> Res
         if ready[2] && holder.cpus.as_ref().is_none_or(|cpus| cpus.changes().any) {
             holder.follow_cpus();
         }
-        if ready[3] && holder.removals.as_ref().is_some_and(DirectoryWatch::heard) {
+        if ready[3] && holder.removals.as_ref().is_some_and(DirectoryWatch::has_removals) {
             holder.check_after(REMOVAL);
         }
         if holder.next_check.take_if(|at| Instant::now() >= *at).is_some() {
@@ -455,7 +455,7 @@ impl HolderServer {
     /// space again, the user may log in again, or another holder in this directory may end.
     fn publish_again(&mut self, clients: &mut Vec<Client>) {
         let entries = self.entries.values().map(|held| &held.entry);
-        if self.socket_is_ours && self.publisher.is_whole(entries) {
+        if self.socket_is_ours && self.publisher.is_complete(entries) {
             self.pause = None;
             return;
         }

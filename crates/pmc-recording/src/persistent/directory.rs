@@ -21,7 +21,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::{LostEntry, PersistentEntry};
 use pmc_sys::error::{AdvisedOption, Error, Result};
-use pmc_sys::host::persistent::{has_holder, is_nothing};
+use pmc_sys::host::persistent::{has_holder, is_missing_or_hidden};
 use pmc_sys::host::pmu::PERSISTENT;
 use pmc_sys::sys::lock;
 use pmc_sys::sys::regular_file::open_regular;
@@ -111,7 +111,7 @@ impl RunDirectory {
         let folder = self.path.join("held");
         let files = match fs::read_dir(&folder) {
             Ok(files) => files.collect::<io::Result<Vec<_>>>(),
-            Err(error) if is_nothing(&error) => Ok(Vec::new()),
+            Err(error) if is_missing_or_hidden(&error) => Ok(Vec::new()),
             Err(error) => Err(error),
         };
         let mut all: Vec<PersistentEntry> = Vec::new();
@@ -231,7 +231,7 @@ impl Publisher {
     }
 
     /// Whether all files exist that clients need to find the holder and these entries.
-    pub fn is_whole<'a>(&self, entries: impl Iterator<Item = &'a PersistentEntry>) -> bool {
+    pub fn is_complete<'a>(&self, entries: impl Iterator<Item = &'a PersistentEntry>) -> bool {
         let path = |name: &str| self.directory.path.join(name);
         let mut published = entries.flat_map(files_of);
         self.has_lock()
@@ -451,7 +451,7 @@ fn read(path: &Path) -> Result<Option<String>> {
     let read = open_regular(path, false).and_then(|file| file.take(LONGEST).read_to_end(&mut text));
     match read {
         Ok(_) => Ok(String::from_utf8(text).ok()),
-        Err(error) if is_nothing(&error) => Ok(None),
+        Err(error) if is_missing_or_hidden(&error) => Ok(None),
         Err(error) => Err(doing("reading", path, error)),
     }
 }

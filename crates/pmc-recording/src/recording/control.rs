@@ -11,10 +11,13 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use super::warning::RecordingWarning;
 use pmc_events::counter::change::EventChange;
-use pmc_sys::error::{Error, Exit, Result, say};
+use pmc_sys::error::{Error, Exit, Result, Warning, say};
 use pmc_sys::sys::descriptor;
+
+/// The syntax of all commands, for the warning about an unknown one.
+const COMMANDS: &str = "commands are enable [EVENT], disable [EVENT], period [EVENT] N, freq [EVENT] HZ, move \
+                        EVENT ADDRESS, evlist [-F], ping, snapshot, stop";
 
 /// A command from the other process.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -202,7 +205,9 @@ impl Control {
                     read += got;
                     self.lines.add(&buffer[..got], |command| match command {
                         Ok(command) => commands.push(command),
-                        Err(word) => say::warn(RecordingWarning::UnknownOrder { word }),
+                        Err(word) => say::warn(
+                            Warning::new(format!("--control: unknown command `{word}`")).advise(COMMANDS),
+                        ),
                     });
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,

@@ -14,7 +14,7 @@ use super::held_counts::HeldCounts;
 use super::open::inheritable_probes;
 use super::plan::{Delay, MeasurementScope, RunSchedule};
 use super::reservation::{EventChoice, EventSwitch};
-use super::warning::RecordingWarning;
+use super::warning::not_handed_over;
 use super::{filters, handover, launch, sources, targets};
 use pmc_events::counter::Levels;
 use pmc_events::counter::change::EventChange;
@@ -23,12 +23,13 @@ use pmc_events::counter::reservation::{ReservationState, Watcher};
 use pmc_events::counter::target::{TargetCgroup, TargetSlot};
 use pmc_events::event::{EventGroup, EventSpec};
 use pmc_sys::abi::Attr;
-use pmc_sys::error::{Error, Result, say};
+use pmc_sys::error::{Error, Result, Warning, say};
 use pmc_sys::host::Host;
 use pmc_sys::host::process::ThreadInfo;
 use pmc_sys::sys::errno;
 use pmc_sys::sys::process::{CommandOutcome, PausedChild, Streams};
 use pmc_sys::sys::signal::Signals;
+use pmc_text::units::duration;
 
 /// Events to count, their targets, and the intervals.
 pub struct CountPlan {
@@ -93,7 +94,7 @@ pub trait Observer {
     /// Fails if the output fails. The measurement then ends.
     fn interval(&mut self, interval: &IntervalReadings<'_>) -> Result<()>;
     /// Warns about a problem during the measurement.
-    fn warn(&mut self, warning: RecordingWarning) {
+    fn warn(&mut self, warning: Warning) {
         say::warn(warning);
     }
 }
@@ -261,7 +262,12 @@ impl<'a> Counting<'a> {
         if let Some(counted_ns) = enabled_ns
             && used_ns > counted_ns + counted_ns / 4 + CLEARLY_MORE_NS
         {
-            self.observer.warn(RecordingWarning::CommandPartlyCounted { counted_ns, used_ns });
+            let [counted, used] = [counted_ns, used_ns].map(|ns| duration(ns as f64));
+            let what = format!(
+                "the events were on for {counted} of the {used} of CPU time that the command used: the kernel \
+                 stops measuring programs with other privileges (setuid, setgid or file capabilities)"
+            );
+            self.observer.warn(Warning::new(what).advise("run pmc as root"));
         }
     }
 
@@ -391,7 +397,7 @@ impl MeasurementHandler for Counting<'_> {
                 ));
             }
             (Ok(()), None) => {}
-            (Err(error), _) => say::warn(RecordingWarning::NotHandedOver { why: error.to_string() }),
+            (Err(error), _) => say::warn(not_handed_over(error)),
         }
         given.is_ok()
     }
@@ -416,7 +422,7 @@ impl MeasurementHandler for Counting<'_> {
         Ok(())
     }
 
-    fn warn(&mut self, warning: RecordingWarning) {
+    fn warn(&mut self, warning: Warning) {
         self.observer.warn(warning);
     }
 
@@ -463,7 +469,7 @@ fn open_scope(
     if !gone.is_empty() && gone.len() < slots.len() {
         let what =
             if matches!(scope, MeasurementScope::Cpus(_)) { "CPUs went offline" } else { "threads ended" };
-        say::warn(RecordingWarning::TargetsGone { count: gone.len(), what });
+        say::note(format!("{} {what} before their counters were open; skipped", gone.len()));
     }
     if !slots.is_empty() && gone.len() == slots.len() {
         return Err(match scope {
@@ -479,6 +485,6 @@ fn read(set: &mut CounterSet, readings: &mut Vec<CounterReading>) -> Result<()> 
     set.read(|reading| readings.push(reading)).map_err(|error| {
         let again = error.raw_os_error() == Some(errno::ECHILD);
         let error = Error::io("reading the counters", error);
-        if again { error.try_this("omit the braces, or exclude children (-i)") } else { error }
+        if again { error.try_options("omit the braces, or exclude children (-i)") } else { error }
     })
 }

@@ -25,12 +25,12 @@ use super::ending::EndConditions;
 use super::launch;
 use super::plan::{Delay, MeasurementScope, RunSchedule};
 use super::reservation::{Activity, EventSwitch};
-use super::warning::RecordingWarning;
+use super::warning::measure_privileged;
 use pmc_events::counter::reservation::{ReservationState, Watcher};
 use pmc_events::counter::rings::Rings;
-use pmc_events::counter::target::any_lives;
+use pmc_events::counter::target::retain_alive;
 use pmc_sys::abi::attr::Flag;
-use pmc_sys::error::{Error, Result, say};
+use pmc_sys::error::{Error, Result, Warning, say};
 use pmc_sys::host::process::ThreadInfo;
 use pmc_sys::host::{CpuList, Host};
 use pmc_sys::sys::clock::monotonic_ns;
@@ -101,7 +101,7 @@ pub(super) trait MeasurementHandler: EventSwitch {
     }
 
     /// Warns about a problem during the measurement.
-    fn warn(&mut self, warning: RecordingWarning) {
+    fn warn(&mut self, warning: Warning) {
         say::warn(warning);
     }
 
@@ -238,13 +238,26 @@ impl Measurement {
             let woken = poller.wait(handler, control.as_deref(), deadlines.into_iter().flatten().min())?;
             self.ending.stopped |= woken.by_stop;
             if let Some(command) = command.filter(|command| woken.by_end && command.executes()) {
-                handler.warn(RecordingWarning::PrivilegesChanged);
+                handler.warn(
+                    Warning::note_once(
+                        "the kernel stopped measuring the command when it executed a program with other \
+                         privileges (setuid, setgid or file capabilities)",
+                    )
+                    .advise(measure_privileged()),
+                );
                 if let Some(ends) = handler.exec_ends() {
                     ends.leave_out(command.pid());
                 }
             }
             for cpu in woken.offline {
-                handler.warn(RecordingWarning::CpuOffline { cpu });
+                let what = format!(
+                    "CPU {cpu} went offline, so the kernel has ended its events: the measurement does not include \
+                     it from then on"
+                );
+                handler.warn(
+                    Warning::new(what)
+                        .advise("measure again while all CPUs stay online and the machine is not suspended"),
+                );
             }
             if let Some(signals) = signals.filter(|_| woken.by_signal) {
                 self.receive(handler, signals, command)?;
@@ -271,7 +284,7 @@ impl Measurement {
                 if let Some(is_reserved) = is_reserved.as_mut().and_then(|is_reserved| is_reserved()) {
                     self.activity.apply_reservation(handler, is_reserved, now)?;
                 }
-                self.ending.stopped |= watches_threads && !any_lives(host, threads);
+                self.ending.stopped |= watches_threads && !retain_alive(host, threads);
                 if let Some(command) = unsignalled {
                     self.ending.outcome = command.try_wait().map_err(waiting_for_command)?;
                 }
@@ -353,7 +366,7 @@ impl Measurement {
                 None => control.acknowledge(),
                 Some((command, why)) => {
                     control.refuse(&why);
-                    say::warn(RecordingWarning::CommandRefused { command, why });
+                    say::warn(Warning::new(format!("--control: `{command}`: {why}")));
                 }
             }
         }

@@ -22,9 +22,9 @@ use std::collections::hash_map::Entry;
 use rustc_hash::FxHashMap;
 
 use super::plan::MeasurementScope;
-use super::warning::RecordingWarning;
+use super::warning::measure_privileged;
 use pmc_perfdata::record::{Layouts, RawRecord, Record, kind};
-use pmc_sys::error::say;
+use pmc_sys::error::{Warning, say};
 use pmc_text::units::PerfTime;
 
 /// Maximum number of processes to track. With more, no further process is found.
@@ -218,7 +218,7 @@ impl ExecEnds {
 
     /// Returns the warning about all processes found so far, if there are new ones. `lost` is the number of
     /// records lost since the start. If it has changed since the last call, the new ones are dropped.
-    pub(super) fn confirm(&mut self, lost: u64) -> Option<RecordingWarning> {
+    pub(super) fn confirm(&mut self, lost: u64) -> Option<Warning> {
         if std::mem::replace(&mut self.lost, lost) != lost {
             self.forget();
         }
@@ -227,7 +227,19 @@ impl ExecEnds {
         self.confirmed.extend(new.take(MOST_FOUND - before));
         let EndedAtExec { pid, name } =
             self.confirmed.first().filter(|_| self.confirmed.len() > before)?.clone();
-        Some(RecordingWarning::ProcessesUnmeasured { name, pid, more: self.confirmed.len() - 1 })
+        let more = self.confirmed.len() - 1;
+        let others = if more == 1 { "process" } else { "processes" };
+        let processes = match more {
+            0 => format!("{name} (pid {pid}) and its children when it executed a program"),
+            _ => format!(
+                "{name} (pid {pid}), {more} other {others}, and their children when they executed programs"
+            ),
+        };
+        let what = format!(
+            "the kernel stopped measuring {processes}: such programs have other privileges (setuid, setgid or \
+             file capabilities), cannot be read by their user, or cannot be loaded"
+        );
+        Some(Warning::new(what).advise(measure_privileged()))
     }
 
     /// Warns about the processes that were found, after the last round. Nothing is known if records are
@@ -254,7 +266,6 @@ mod tests {
     use pmc_perfdata::record::Records;
     use pmc_sys::abi::attr::Flag;
     use pmc_sys::abi::{Attr, misc, sample_type};
-    use pmc_sys::error::Warning;
 
     fn layouts() -> Layouts {
         let mut attr = Attr::new(1, 9);
@@ -366,7 +377,7 @@ mod tests {
         let records = [exec(pid, b"sudo\0\0\0\0", 10), exit(pid, pid, 11)].concat();
         Records::new(&records).for_each(|record| ends.note(&record, &layouts()));
         ends.finish_rounds();
-        ends.confirm(lost).map(|warning| Warning::from(warning).to_string())
+        ends.confirm(lost).map(|warning| warning.to_string())
     }
 
     #[test]

@@ -70,7 +70,7 @@ pub(super) fn exclude_self(groups: &mut [EventGroup], excludes: SelfExclusion) -
     if tracepoints.peek().is_none() {
         return Err(Error::usage("--exclude-perf requires a tracepoint")
             .why("the kernel can filter by process only for tracepoints")
-            .try_this("select processes with -p, -t or -u"));
+            .try_options("select processes with -p, -t or -u"));
     }
     let not_ours = format!("common_pid != {}", std::process::id());
     tracepoints.for_each(|spec| add(&not_ours, spec));

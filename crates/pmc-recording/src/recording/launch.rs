@@ -142,7 +142,7 @@ pub fn no_target(error: TargetError) -> Error {
         TargetError::UnknownCpus => Error::new(text).try_this("mount -t sysfs sysfs /sys"),
         // Scripts for perf 7.2 look for the second sentence.
         TargetError::NoCpu { .. } => Error::new(format!("{text}. No supported events found."))
-            .try_this("specify online CPUs with -C, or measure all with -a"),
+            .try_options("specify online CPUs with -C, or measure all with -a"),
         TargetError::NoHierarchy => Error::new(text)
             .try_this("mount -t cgroup2 none /sys/fs/cgroup, or a v1 hierarchy with -o perf_event"),
         TargetError::Cgroup { source, path, .. } => {

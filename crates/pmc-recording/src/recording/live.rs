@@ -31,7 +31,6 @@ use super::reservation::{Activity, EventChoice, reserve};
 use super::sources::{self, RecordSources, SourceSwitch};
 use super::synthesize::{self, SynthesisOptions};
 use super::unwinding::UnwindWorker;
-use super::warning::RecordingWarning;
 use super::{launch, open, trace};
 use pmc_analysis::session::SampleQuery;
 use pmc_analysis::session::live::{Batch, Live, LiveState, SampledEvent};
@@ -380,7 +379,7 @@ impl<'a> Sampling<'a> {
         if self.exec_ends.has_found()
             && let Some(warning) = self.exec_ends.confirm(self.sources.lost())
         {
-            self.unmeasured = Some(Warning::from(warning).to_string());
+            self.unmeasured = Some(warning.to_string());
             self.show_warnings();
         }
     }
@@ -414,7 +413,7 @@ impl<'a> Sampling<'a> {
 
     fn take_synthesized(&mut self, records: &[u8]) {
         if let Some(waits) = &mut self.waits {
-            waits.worker.tell(records);
+            waits.worker.send_synthesized(records);
         }
         self.state.live().take_synthesized(records);
     }
@@ -500,8 +499,8 @@ impl MeasurementHandler for Sampling<'_> {
     }
 
     /// Shows the warning with the tables, because the screen occupies the terminal.
-    fn warn(&mut self, warning: RecordingWarning) {
-        let text = Warning::from(warning).to_string();
+    fn warn(&mut self, warning: Warning) {
+        let text = warning.to_string();
         // A change of privileges ends the events of each ring.
         if !self.warnings.contains(&text) {
             self.warnings.push(text);

@@ -8,13 +8,13 @@
 use pmc_perfdata::record::{HEADER, Layouts, RawRecord, kind};
 
 /// Whether the record is a misattributed sample.
-pub(super) fn is_one(record: &RawRecord<'_>, layouts: &Layouts) -> bool {
+pub(super) fn is_misattributed(record: &RawRecord<'_>, layouts: &Layouts) -> bool {
     record.kind == kind::SAMPLE && layouts.sample(record).is_none()
 }
 
 /// Appends a misattributed sample with the id of `owner`, the only event that it can belong to. Returns
 /// whether that was possible.
-pub(super) fn mend(record: &RawRecord<'_>, owner: Option<u64>, out: &mut Vec<u8>) -> bool {
+pub(super) fn write_with_own_id(record: &RawRecord<'_>, owner: Option<u64>, out: &mut Vec<u8>) -> bool {
     match owner {
         Some(id) if record.bytes.len() >= HEADER + 8 => {
             out.extend_from_slice(&record.bytes[..HEADER]);

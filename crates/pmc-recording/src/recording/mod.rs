@@ -14,7 +14,7 @@
 //! results, and `analysis` reads recordings.
 
 pub mod attached;
-mod beside;
+mod combined;
 pub mod control;
 pub mod counting;
 mod drive;

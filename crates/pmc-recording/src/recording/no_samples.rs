@@ -4,7 +4,6 @@
 
 use super::file::result::RecordingResult;
 use super::plan::{Delay, MeasurementScope, SamplePlan};
-use super::warning::RecordingWarning;
 use pmc_perfdata::perfdata::RecordedEvent;
 use pmc_sys::abi::attr::{Flag, kind};
 use pmc_sys::abi::generic;
@@ -27,21 +26,21 @@ pub fn reason(
     if !none || wants_none || run.totals.traced > 0 || run.failed.is_some() {
         return None;
     }
-    let because =
-        |why: String, remedy: &str| Some(RecordingWarning::NoSamples { why, remedy: remedy.into() }.into());
+    let because = |why: String, remedy: Advice| Some(no_samples(&why, remedy));
     let elapsed = duration(run.elapsed_ns as f64);
     match plan.run_schedule.delay {
         Delay::Ns(ns) if !run.was_ever_on => {
             let delay = duration(ns as f64);
             return because(
                 format!("the target ended after {elapsed}, before the delay (-D, {delay}) expired"),
-                "a smaller -D",
+                Advice::options("a smaller -D"),
             );
         }
         Delay::UntilCommand if run.readings.iter().all(|reading| reading.count.value == 0) => {
             let why =
                 "-D -1 waits for the command `enable`, which did not arrive, or no event occurred after it";
-            return because(why.to_owned(), "send the command enable to the --control channel");
+            let remedy = Advice::options("send the command enable to the --control channel");
+            return because(why.to_owned(), remedy);
         }
         _ => {}
     }
@@ -59,16 +58,19 @@ pub fn reason(
     let whose = if matches!(plan.scope, MeasurementScope::Cpus(_)) { "CPU" } else { "thread" };
     match count {
         0 if !plan.filters.is_empty() => {
-            because(format!("no {name} passed --filter in {elapsed}"), "check the filter, or record longer")
+            let why = format!("no {name} passed --filter in {elapsed}");
+            because(why, "check the filter, or record longer".into())
         }
         0 if is_clock || attr.kind() == kind::HARDWARE => because(
             format!("according to {name}, the target did not run on a CPU for {elapsed}"),
-            "record while it is busy, record longer (--timeout), or record where it waits: -e \
-             sched:sched_switch",
+            Advice::options(
+                "record while it is busy, record longer (--timeout), or record where it waits: -e \
+                 sched:sched_switch",
+            ),
         ),
         0 => because(
             format!("{name} did not occur in {elapsed}"),
-            "pmc stat -e EVENT counts it without sampling",
+            "pmc stat -e EVENT counts it without sampling".into(),
         ),
         _ if is_clock && attr.get(Flag::Freq) => {
             let each = amount(S / attr.period().max(1));
@@ -76,7 +78,7 @@ pub fn reason(
                 "{name} ran for only {}, and pmc takes one sample every {each} in each {whose}",
                 amount(count)
             );
-            because(why, "record longer, or use a higher frequency (-F)")
+            because(why, Advice::options("record longer, or use a higher frequency (-F)"))
         }
         _ => {
             let (count, period) = (amount(count), amount(attr.period()));
@@ -92,7 +94,11 @@ pub fn reason(
                 ),
             };
             let remedy = Advice::about(AdvisedOption::Period, "use a smaller {option}, or record longer");
-            Some(RecordingWarning::NoSamples { why, remedy }.into())
+            Some(no_samples(&why, remedy))
         }
     }
+}
+
+fn no_samples(why: &str, remedy: Advice) -> Warning {
+    Warning::new(format!("no samples: {why}")).advise(remedy)
 }

@@ -103,7 +103,7 @@ impl OffCpuWriter {
             if let Some(Record::Comm(comm)) = record.parse() {
                 self.initial.insert(comm.thread.tid, Wait::new(comm.thread, 0, false, time));
                 if let Some(wakers) = &mut self.wakers {
-                    wakers.know(comm.thread.tid);
+                    wakers.mark_named(comm.thread.tid);
                 }
             }
         }
@@ -214,7 +214,7 @@ impl OffCpuWriter {
             Some(Record::Fork(task)) => {
                 self.ended.remove(&task.thread.tid);
                 if let Some(wakers) = &mut self.wakers {
-                    wakers.know(task.thread.tid);
+                    wakers.mark_named(task.thread.tid);
                 }
                 let wait = Wait::new(task.thread, id.cpu.unwrap_or(0), true, time);
                 self.waits.begin(task.thread.tid, time, wait);
@@ -422,7 +422,7 @@ mod tests {
 
     /// What happens to a thread.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub(super) enum Happening {
+    pub(super) enum ThreadEvent {
         Blocks,
         IsPreempted,
         Returns,
@@ -431,10 +431,10 @@ mod tests {
         /// Records are lost.
         Loses,
     }
-    pub(super) use Happening::{Blocks, Ends, IsBorn, IsPreempted, Loses, Returns};
+    pub(super) use ThreadEvent::{Blocks, Ends, IsBorn, IsPreempted, Loses, Returns};
 
     /// Encodes a record as the kernel writes it, with a `sample_id`.
-    pub(super) fn record(happening: Happening, tid: i32, time: u64, is_cpu_wide: bool) -> Vec<u8> {
+    pub(super) fn record(happening: ThreadEvent, tid: i32, time: u64, is_cpu_wide: bool) -> Vec<u8> {
         let pair = |low: i32, high: i32| u64::from(low as u32) | u64::from(high as u32) << 32;
         let task = [pair(tid, 77), pair(tid, 77), time];
         let (kind, misc, body) = match happening {
@@ -497,7 +497,7 @@ mod tests {
     fn follow(
         threshold_ns: u64,
         is_cpu_wide: bool,
-        events: &[(Happening, i32, u64)],
+        events: &[(ThreadEvent, i32, u64)],
         end: u64,
     ) -> Vec<Written> {
         let mut writer = writer(threshold_ns);
@@ -656,7 +656,7 @@ mod tests {
     }
 
     /// Events of a few threads, in time order.
-    fn events() -> impl Strategy<Value = Vec<(Happening, i32, u64)>> {
+    fn events() -> impl Strategy<Value = Vec<(ThreadEvent, i32, u64)>> {
         let kinds = [Blocks, Blocks, IsPreempted, Returns, Returns, Returns, IsBorn, Ends, Loses];
         let step = (0..kinds.len(), 1..6i32, 0..1000u64);
         proptest::collection::vec(step, 0..200).prop_map(move |steps| {

@@ -12,7 +12,7 @@ use super::reservation::EventChoice;
 use super::ring_limit::ring_bytes;
 use super::ring_size::RingSize;
 use super::targets::{check_flags, explain, make_room_for_events, slots, slots_of_cpus, threads};
-use super::warning::RecordingWarning;
+use super::warning::{smaller_rings, user_mode_only};
 use super::{ended_threads, filters, launch, new_threads, time_slices};
 use pmc_events::counter::Mode;
 use pmc_events::counter::facts::MachineFacts;
@@ -25,10 +25,11 @@ use pmc_events::counter::reservation::Policy;
 use pmc_events::counter::rings::{MappedPages, RingOptions, Rings, pages_of};
 use pmc_events::counter::target::TargetCgroup;
 use pmc_events::event::{EventGroup, EventParser, EventSpec};
+use pmc_events::hint::Hint;
 use pmc_sys::abi::attr::{Flag, kind};
 use pmc_sys::abi::generic::{CONTEXT_SWITCHES, CPU_CYCLES};
 use pmc_sys::abi::{Attr, sample_type};
-use pmc_sys::error::{Error, Result, kernel_message, say};
+use pmc_sys::error::{Error, Result, Warning, kernel_message, say};
 use pmc_sys::host::Host;
 use pmc_sys::host::process::ThreadInfo as Alive;
 use pmc_sys::sys::clock;
@@ -91,8 +92,7 @@ fn check_samples(groups: &[EventGroup]) -> std::result::Result<(), Box<Refusal>>
         return Ok(());
     };
     let cause = "log-cswitch logs counts, but record requires a sampled event";
-    let remedy = format!("pmc stat record -e {},log-cswitch …, or add another -e", first.name);
-    let known = (RefusalKind::BadRequest, cause, remedy.as_str());
+    let known = (RefusalKind::BadRequest, cause, Hint::CountOrAddSampled { event: first.name.clone() });
     let attr = first.attr().cloned().unwrap_or_default();
     Err(Box::new(Refusal::before_the_kernel(&first.name, attr, errno::EINVAL, known)))
 }
@@ -122,7 +122,7 @@ fn no_period(spec: &EventSpec) -> Error {
     }
     error
         .why("only some vendor events have recommended periods")
-        .try_this("-c N, or -F HZ")
+        .try_options("-c N, or -F HZ")
         .try_this("use a vendor event: pmc list --long vendor shows the periods")
 }
 
@@ -134,7 +134,8 @@ fn clock_for_cycles(groups: &mut [EventGroup], host: &Host) {
         && let Err(refusal) = door::cycles(Mode::TaskSampling)
     {
         cycles.for_each(EventSpec::become_cpu_clock);
-        say::warn(RecordingWarning::NoCycles { why: refusal.explain(&MachineFacts::own(host)).cause });
+        let why = refusal.explain(&MachineFacts::own(host)).cause;
+        say::warn(Warning::note_once(format!("sampling cpu-clock, because cycles is not available: {why}")));
     }
 }
 
@@ -164,9 +165,9 @@ pub fn check_frequency(plan: &mut SamplePlan, host: &Host) -> Result<()> {
         return Err(Error::usage(words)
             .why("kernel.perf_event_max_sample_rate is lower (the kernel lowers it when interrupts take too long)")
             .try_this(format!("sysctl kernel.perf_event_max_sample_rate={wanted}"))
-            .try_this("-F max"));
+            .try_options("-F max"));
     }
-    say::warn(RecordingWarning::FrequencyLowered { asked: wanted, most: units::thousands(most) });
+    say::warn(Warning::new(format!("{words}; using that")).advise("see kernel.perf_event_max_sample_rate"));
     plan.options.rate = Rate::Frequency(most);
     Ok(())
 }
@@ -276,7 +277,7 @@ pub fn open(
     };
     if let Some(limit) = limit {
         let is = |pages: usize| units::bytes((pages * page_size()) as u64);
-        say::warn(RecordingWarning::RingsSmaller { bytes: is(mapped), asked: is(pages), limit });
+        say::warn(smaller_rings(&is(mapped), &is(pages), limit));
     } else if plan.verbose {
         say::note(format!(
             "{} ring buffers of {}",
@@ -364,11 +365,21 @@ pub(super) fn inheritable_probes(
     // Events on whole CPUs are not inherited.
     let inherit = inherit && !matches!(scope, MeasurementScope::Cpus(_));
     let events = groups.iter_mut().flat_map(|(group, _)| &mut group.events);
-    let (probes, left_out) = make_inheritable(events, inherit, host);
-    for (event, error) in left_out {
-        say::warn(RecordingWarning::ProbeNotInherited { event, why: kernel_message(&error) });
+    let probes = make_inheritable(events, inherit, host);
+    if probes.abandoned > 0 {
+        say::note(format!(
+            "removed {} probe definitions left in tracefs by a killed pmc process",
+            probes.abandoned
+        ));
     }
-    probes
+    for (event, error) in probes.refused {
+        let why = kernel_message(&error);
+        let what = format!("{event} excludes new processes, because it has no probe in tracefs: {why}");
+        say::warn(
+            Warning::note(what).advise("root can mount tracefs on /sys/kernel/tracing and write there"),
+        );
+    }
+    probes.definitions
 }
 
 /// Starts or stops the chosen events, even if an earlier call has already done so.
@@ -396,7 +407,7 @@ fn check_slices(rings: &Rings) -> Result<()> {
     if leaders().any(|(_, given_up)| given_up.has(Fallback::InheritedReads)) {
         return Err(error
             .why("child processes cannot inherit a group whose samples include counts (requires Linux 6.13 or newer)")
-            .try_this("-i, which excludes child processes")
+            .try_options("-i, which excludes child processes")
             .try_this("use log-exit, which logs each thread's counts when it exits"));
     }
     if leaders().any(|(_, given_up)| given_up.has(Fallback::UserOnly)) {
@@ -423,9 +434,12 @@ fn check_ends(host: &Host, rings: &Rings) -> Result<()> {
         return Err(Error::new(format!("{log}: per-thread counts are not available"))
             .why("this kernel does not report a thread's counts when the thread exits (Linux 5.13 to 6.18 without the fix)")
             .try_this("use Linux 6.19 or newer")
-            .try_this("-i, which logs only the command's first thread, or the threads of -p"));
+            .try_options("-i, which logs only the command's first thread, or the threads of -p"));
     }
-    say::warn(RecordingWarning::EndsNotCounted);
+    say::warn(
+        Warning::note("-s: this kernel does not report a thread's counts when the thread exits")
+            .advise("use Linux 6.19 or newer (or 5.13 to 6.18 with the fix)"),
+    );
     Ok(())
 }
 
@@ -433,17 +447,24 @@ fn check_ends(host: &Host, rings: &Rings) -> Result<()> {
 fn say_fallbacks(rings: &Rings, only_counts: bool) {
     for (spec, given_up) in rings.given_up() {
         if given_up.has(Fallback::UserOnly) {
-            let doing = if only_counts { "counting" } else { "sampling" };
-            say::warn(RecordingWarning::UserModeOnly { doing });
+            say::warn(user_mode_only(if only_counts { "counting" } else { "sampling" }));
         }
         if given_up.has(Fallback::DeferredChains) {
-            say::warn(RecordingWarning::ChainsNotDeferred);
+            say::warn(
+                Warning::note_once("--call-graph fp,defer: this kernel cannot defer user-mode call chains")
+                    .advise("requires Linux 6.19 or newer"),
+            );
         }
         if given_up.has(Fallback::InheritedReads) {
-            say::warn(RecordingWarning::ChildrenNotRead { event: spec.name.clone() });
+            let what = format!(
+                "{} excludes new threads and processes: this kernel can read groups (:S) only for a single thread",
+                spec.name
+            );
+            say::warn(Warning::note(what).advise("record without :S, or use Linux 6.13 or newer"));
         }
         if given_up.has(Fallback::HostGuestExclusion) {
-            say::warn(RecordingWarning::GuestsTogether { event: spec.name.clone() });
+            let what = format!("{}: guests are sampled together with the host", spec.name);
+            say::warn(Warning::note_once(what));
         }
     }
 }
@@ -456,8 +477,21 @@ fn say_silent_switches(plan: &SamplePlan, rings: &Rings) {
     };
     match (rings.events().any(|event| is_silent(&event)), plan.off_cpu) {
         (false, _) => {}
-        (true, Some(_)) => say::warn(RecordingWarning::WaitsWithoutStacks),
-        (true, None) => say::warn(RecordingWarning::SwitchesUserOnly),
+        (true, Some(_)) => say::warn(
+            Warning::note(
+                "waiting times are complete, but only waits in known library functions have a reason: no \
+                 permission to record kernel stacks",
+            )
+            .advise("set kernel.perf_event_paranoid to 1 or lower, or run as root"),
+        ),
+        (true, None) => say::warn(
+            Warning::new(
+                "context-switches:u never occurs: a thread is in the kernel whenever it leaves its CPU",
+            )
+            .advise(
+                "see kernel.perf_event_paranoid; record --off-cpu measures wait times without measuring the kernel",
+            ),
+        ),
     }
 }
 

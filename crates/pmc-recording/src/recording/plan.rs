@@ -102,7 +102,7 @@ impl FromStr for Delay {
             ("-1", _) => Ok(Self::UntilCommand),
             (_, Some(0)) => Ok(Self::None),
             (_, Some(ns)) => Ok(Self::Ns(ns)),
-            (_, None) => Err(Error::usage("not a time").try_this(
+            (_, None) => Err(Error::usage("not a time").try_options(
                 "-D 500ms or -D 2s (a bare number means milliseconds), or -1 to wait for --control",
             )),
         }
@@ -117,7 +117,7 @@ impl Delay {
     pub fn check_control(self, has_control: bool) -> Result<()> {
         match self {
             Self::UntilCommand if !has_control => {
-                Err(Error::usage("-D -1 requires --control").try_this("add --control fifo:PATH"))
+                Err(Error::usage("-D -1 requires --control").try_options("add --control fifo:PATH"))
             }
             _ => Ok(()),
         }
@@ -154,7 +154,7 @@ impl FromStr for DelayOrRanges {
                 Ok(Self { delay, switches: rest.to_vec() })
             }
             _ => Err(Error::usage("not a list of increasing time ranges")
-                .try_this("-D 10-20,30-40, or with units: -D 1s-2s,2500ms-3s")),
+                .try_options("-D 10-20,30-40, or with units: -D 1s-2s,2500ms-3s")),
         }
     }
 }
@@ -374,7 +374,7 @@ impl FromStr for Rotation {
             Some(ns) if ns > 0 => Ok(Self::Ns(ns)),
             _ => parse_size(text).map(Self::Bytes).ok_or_else(|| {
                 Error::usage("expected signal, a size or a time")
-                    .try_this("--switch-output=100M, or --switch-output=30s (ms, s, m, h, d)")
+                    .try_options("--switch-output=100M, or --switch-output=30s (ms, s, m, h, d)")
             }),
         }
     }

@@ -5,6 +5,7 @@
 //! ```
 //! Prints warnings, and passes progress to a [`StatusLine`]. The caller prints the result.
 
+use super::warning::files_not_kept;
 use pmc_events::counter::request::sampling::CallGraph;
 use pmc_perfdata::perfdata::RecordedEvent;
 use pmc_sys::error::{AdvisedOption, Error, Exit, Result, Warning, say};
@@ -24,7 +25,6 @@ use super::output_pipe::OutputPipe;
 use super::plan::{BuildIdChoice, RecordRequest};
 use super::reservation::reserve;
 use super::sources::{self, RecordSources};
-use super::warning::RecordingWarning;
 use super::{launch, no_samples, open, targets, trace};
 use crate::persistent::client::find;
 
@@ -156,6 +156,6 @@ pub fn check_events(request: &RecordRequest) -> Result<()> {
 pub fn keep_files(result: &RecordingResult) {
     if result.failed.is_none() && !result.identified.is_empty() {
         let kept = features::keep(&result.identified);
-        kept.unwrap_or_else(|error| say::warn(RecordingWarning::FilesNotKept { why: error.headline() }));
+        kept.unwrap_or_else(|error| say::warn(files_not_kept(&error)));
     }
 }

@@ -252,7 +252,7 @@ impl Relay {
             let end = u64::checked_add(at, ring.len).ok_or_else(torn)?;
             let copy = piece(&bytes, if ring.is_backward { at } else { end - len }, Some(len))?;
             at = end;
-            let mut records = if ring.is_backward { turn(&copy) } else { copy };
+            let mut records = if ring.is_backward { reverse_order(&copy) } else { copy };
             let first = elsewhere.get(&ring.ring).copied();
             if let Some(id) = first {
                 give_to(id, &mut records);
@@ -310,7 +310,7 @@ fn ends(rings: &[RingCopy]) -> Vec<u64> {
 
 /// Reverses the order of a backward ring's records: the oldest record comes first. Drops the partly
 /// overwritten bytes at the end.
-fn turn(records: &[u8]) -> Vec<u8> {
+fn reverse_order(records: &[u8]) -> Vec<u8> {
     let all: Vec<&[u8]> = Records::new(records).map(|record| record.bytes).collect();
     all.into_iter().rev().flatten().copied().collect()
 }

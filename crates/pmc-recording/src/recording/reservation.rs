@@ -13,10 +13,10 @@ use pmc_events::counter::reservation::{LockFile, Policy, PreparedReservation, pr
 use pmc_events::event::{EventGroup, EventSpec};
 use pmc_sys::abi::Attr;
 use pmc_sys::abi::attr::kind;
-use pmc_sys::error::{Result, say};
+use pmc_sys::error::{Advice, Result, say};
 use pmc_sys::host::Host;
 
-/// Applies the policy if any of the groups needs hardware counters, and prints its findings as warnings.
+/// Applies the policy if any of the groups needs hardware counters, and prints its warnings.
 ///
 /// # Errors
 /// Fails if a required reservation is not available.
@@ -35,8 +35,10 @@ pub fn reserve<'a>(
     }
     let mut prepared = prepare(policy, &LockFile::default_path(host))
         // Only the policy `require` can fail.
-        .map_err(|error| error.explain("omit --reserve=require to count without a reservation"))?;
-    prepared.findings.drain(..).for_each(say::warn);
+        .map_err(|error| {
+            error.explain(Advice::options("omit --reserve=require to count without a reservation"))
+        })?;
+    prepared.warnings.drain(..).for_each(say::warn);
     Ok(prepared)
 }
 

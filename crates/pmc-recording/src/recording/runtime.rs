@@ -128,7 +128,7 @@ const RUNTIMES: &[Runtime] = &[
         name: "Ruby",
         is_of: |program| (program.has)("ruby_sysinit"),
         lacks: |program| {
-            let lacks = !program.is_told("--yjit-perf") && !program.inherits("RUBYOPT", "--yjit-perf");
+            let lacks = !program.has_option_set("--yjit-perf") && !program.inherits("RUBYOPT", "--yjit-perf");
             MissingRuntimeNames::when(
                 lacks,
                 "Ruby",
@@ -224,7 +224,7 @@ impl StartingProgram<'_> {
     }
 
     /// Whether this option is among the arguments, with or without a value.
-    fn is_told(&self, option: &str) -> bool {
+    fn has_option_set(&self, option: &str) -> bool {
         let rests = self.words.iter().filter_map(|word| word.as_bytes().strip_prefix(option.as_bytes()));
         rests.into_iter().any(|rest| rest.is_empty() || rest.starts_with(b"="))
     }
@@ -267,7 +267,7 @@ const MOST_SCRIPTS: usize = 4;
 fn program(word: &OsStr, path: &OsStr) -> Option<PathBuf> {
     let mut program = find(word, path)?;
     for _ in 0..MOST_SCRIPTS {
-        if let Some(machine) = erlangs_machine(&program) {
+        if let Some(machine) = find_erlang_vm(&program) {
             return Some(machine);
         }
         let Some(words) = interpreter(&program) else { return Some(program) };
@@ -277,7 +277,7 @@ fn program(word: &OsStr, path: &OsStr) -> Option<PathBuf> {
             program = wrapped;
             continue;
         }
-        if is_elixirs(&program) {
+        if is_elixir_script(&program) {
             program = find(OsStr::new("erl"), path)?;
             continue;
         }
@@ -298,7 +298,7 @@ const BEAM: &str = "beam.smp";
 /// Returns the file that the programs in `…/erlang/bin`, such as `erl`, finally execute:
 /// `…/erlang/erts-VERSION/bin/beam.smp`. The version is the first word of a file in the installation
 /// directory.
-fn erlangs_machine(program: &Path) -> Option<PathBuf> {
+fn find_erlang_vm(program: &Path) -> Option<PathBuf> {
     let root = program.parent()?.parent()?;
     let release = Image::open(&root.join("releases/start_erl.data")).ok()?;
     let version = str::from_utf8(&release).ok()?.split_whitespace().next()?;
@@ -307,7 +307,7 @@ fn erlangs_machine(program: &Path) -> Option<PathBuf> {
 }
 
 /// Whether a script belongs to Elixir. Elixir's scripts execute the first `erl` in `PATH`.
-fn is_elixirs(script: &Path) -> bool {
+fn is_elixir_script(script: &Path) -> bool {
     let root = script.parent().and_then(Path::parent);
     root.is_some_and(|root| root.join("lib/elixir/ebin/elixir.app").is_file())
 }

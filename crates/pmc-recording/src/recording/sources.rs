@@ -53,14 +53,14 @@ pub fn adjust_to_held_events(plan: &mut SamplePlan, groups: &Groups, host: &Host
     let clock = open::held_options().clock;
     if plan.options.clock.is_some_and(|own| Some(own) != clock) {
         return Err(Error::usage(format!("{} uses the monotonic clock", held.name))
-            .try_this("-k monotonic, for all events"));
+            .try_options("-k monotonic, for all events"));
     }
     plan.options.clock = clock;
     if !all.all(is_held) {
         return Ok(());
     }
     match chosen(plan) {
-        Some(asked) => Err(as_it_was_added(held, asked)),
+        Some(asked) => Err(cannot_change(held, asked)),
         None => Ok(()),
     }
 }
@@ -106,18 +106,18 @@ fn refuse_targets(held: &EventSpec, scope: &MeasurementScope, host: &Host) -> Re
     match scope {
         MeasurementScope::Command | MeasurementScope::AllThreads => Ok(()),
         MeasurementScope::Cpus(cpus) if *cpus == host.online_cpus() => Ok(()),
-        MeasurementScope::Cpus(_) => Err(as_it_was_added(held, "CPUs (-C)")),
+        MeasurementScope::Cpus(_) => Err(cannot_change(held, "CPUs (-C)")),
         MeasurementScope::Processes(_)
         | MeasurementScope::Families(_)
         | MeasurementScope::Threads(_)
-        | MeasurementScope::User(_) => Err(as_it_was_added(held, "processes (-p, -t, -u)")),
+        | MeasurementScope::User(_) => Err(cannot_change(held, "processes (-p, -t, -u)")),
     }
 }
 
-fn as_it_was_added(held: &EventSpec, asked: &str) -> Error {
+fn cannot_change(held: &EventSpec, asked: &str) -> Error {
     Error::usage(format!("{}: cannot change {asked} of a running event", held.name))
         .try_this("pmc persist add ANOTHER -e EVENT, with other options")
-        .try_this("pmc report --pid, --tid or --cpu, which filter the recording")
+        .try_options("pmc report --pid, --tid or --cpu, which filter the recording")
 }
 
 impl RecordSources {
@@ -139,7 +139,7 @@ impl RecordSources {
         if let Some((group, _)) = held.iter().find(|(group, cgroup)| group.braces || cgroup.is_some()) {
             let name = &group.events[0].name;
             return Err(Error::usage(format!("{name}: a held event cannot join a group or cgroup"))
-                .try_this("list each event separately, without -G"));
+                .try_options("list each event separately, without -G"));
         }
         let counts = HeldCounts::find(specs.iter().copied());
         let relays = specs.iter().map(|spec| relay(spec, plan)).collect::<Result<Vec<_>>>()?;

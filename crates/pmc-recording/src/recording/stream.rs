@@ -28,7 +28,7 @@ use super::reservation::{EventChoice, reserve};
 use super::sources::{self, RecordSources, SourceSwitch};
 use super::synthesize::{self, SynthesisOptions};
 use super::unwinding::StreamUnwinder;
-use super::warning::RecordingWarning;
+use super::warning::records_torn;
 use super::{launch, trace};
 use pmc_analysis::session::live::RecordMerge;
 use pmc_events::counter::rings::Rings;
@@ -210,7 +210,7 @@ pub fn run<H: RecordHandler>(
     if stream.sources.rings.slow_to_close() > 0 {
         // The kernel takes a long time to close tracepoints, so a child process waits for it in the
         // background.
-        process::close_behind();
+        process::exit_while_child_closes();
     }
     let result = StreamResult {
         span: (measured.start, measured.now),
@@ -326,18 +326,18 @@ impl<H: RecordHandler> RecordStream<'_, H> {
         let what = Synthesis { tasks: true, mappings: has_stacks, cgroups: false };
         let extent = SynthesisOptions { what, data_mappings: false, namespaces: false };
         synthesize::processes(self.host, pids, extent, &mut out, |out| {
-            self.tell(out.bytes(), false);
+            self.send_synthesized(out.bytes(), false);
             // The events are already running, and synthesizing takes a long time if there are many processes.
             self.take().map(drop)
         })?;
-        self.tell(out.bytes(), true);
+        self.send_synthesized(out.bytes(), true);
         Ok(())
     }
 
     /// Passes on synthesized records.
-    fn tell(&mut self, records: &[u8], is_last: bool) {
+    fn send_synthesized(&mut self, records: &[u8], is_last: bool) {
         if let Some(unwinding) = &mut self.unwinding {
-            unwinding.tell(records);
+            unwinding.send_synthesized(records);
         }
         self.handler.take_synthesized(records, is_last);
     }
@@ -407,7 +407,7 @@ impl<H: RecordHandler> MeasurementHandler for RecordStream<'_, H> {
         }
         let is_torn = self.sources.rings.is_torn();
         if is_torn {
-            say::warn(RecordingWarning::RecordsTorn);
+            say::warn(records_torn());
         }
         if let Some(unwinding) = &mut self.unwinding {
             unwinding.finish(&mut self.merge, &self.layouts)?;

@@ -69,7 +69,7 @@ pub(super) fn check_flags<'a>(
         let flag = [Flag::Sigtrap, Flag::RemoveOnExec].into_iter().find(|&flag| attr.get(flag));
         if let (Some(flag), MeasurementScope::Cpus(_)) = (flag, scope) {
             return Err(error(&format!("{} applies only to tasks, not to whole CPUs", flag.name()))
-                .try_this("select tasks: -p PID, or -t TID"));
+                .try_options("select tasks: -p PID, or -t TID"));
         }
         if attr.get(Flag::RemoveOnExec) && matches!(scope, MeasurementScope::Command) {
             return Err(error("remove_on_exec would remove the event at the exec that starts the command")
@@ -116,7 +116,7 @@ pub(super) fn slots_of_cpus(host: &Host, rings: &Rings) -> Vec<TargetSlot> {
 }
 
 /// Raises the limit on open descriptors if it is too low for this number. The error states `what` is being
-/// opened, `why` it needs that many descriptors, and how to need `less`.
+/// opened, `why` it needs that many descriptors, and the options with which it needs `less`.
 pub(super) fn make_room(descriptors: u64, what: &str, why: &str, less: &str) -> Result<()> {
     // Number of descriptors that pmc itself needs: the usual number, which includes those for the files of
     // recorded programs, and the minimum.
@@ -127,7 +127,7 @@ pub(super) fn make_room(descriptors: u64, what: &str, why: &str, less: &str) -> 
         Error::io(format!("opening {what} on {descriptors} file descriptors"), error)
             .why(format!("{why}, and the total exceeds the limit on open files"))
             .try_this(format!("ulimit -n {}", descriptors + OWN))
-            .try_this(less)
+            .try_options(less)
     })
 }
 

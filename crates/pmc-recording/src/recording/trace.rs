@@ -49,8 +49,8 @@ pub fn adjust_to_trace(plan: &mut SamplePlan, groups: &mut Groups, host: &Host) 
     let Some((spec, tracer, pmu)) = traces.next() else {
         if plan.aux_area.is_some() {
             return Err(Error::usage("-m RING,AREA and -S=SIZE require an event with an AUX buffer")
-                .try_this("-m RING, -S")
-                .try_this("-e intel_pt//, or -e arm_spe_0//"));
+                .try_options("-m RING, -S")
+                .try_options("-e intel_pt//, or -e arm_spe_0//"));
         }
         return Ok(());
     };
@@ -73,14 +73,14 @@ pub fn adjust_to_trace(plan: &mut SamplePlan, groups: &mut Groups, host: &Host) 
             spec.name
         ))
         .why("these events would share each CPU's ring buffer")
-        .try_this("use a separate recording with -a"));
+        .try_options("use a separate recording with -a"));
     }
     if plan.options.clock.is_some() {
         return Err(Error::usage(format!(
             "{}: its timestamps use the kernel's clock, but -k selects another clock",
             spec.name
         ))
-        .try_this("omit -k (and --reserve=yield, which requires the monotonic clock)"));
+        .try_options("omit -k (and --reserve=yield, which requires the monotonic clock)"));
     }
     let mode = if plan.options.backward || has_samples { AuxMode::Newest } else { AuxMode::Everything };
     let is_free = may_lock_any(host);
@@ -141,7 +141,7 @@ fn sample_traces(asked: Option<u32>, groups: &mut Groups) -> Result<bool> {
     }
     if asked.is_some() && !any {
         return Err(Error::usage("--aux-sample requires an event in a group led by a trace")
-            .try_this("-e '{intel_pt//,branch-misses:u}', -e '{arm_spe_0//,cycles}'"));
+            .try_options("-e '{intel_pt//,branch-misses:u}', -e '{arm_spe_0//,cycles}'"));
     }
     Ok(any)
 }
@@ -168,7 +168,7 @@ impl TracePlan {
     ///
     /// # Errors
     /// Fails if the PMU no longer exists.
-    pub(crate) fn tell(
+    pub(crate) fn write_decoder_settings(
         &self,
         plan: &SamplePlan,
         rings: &Rings,
@@ -279,7 +279,11 @@ mod tests {
     fn auxtrace_info_matches_perf() {
         let (plan, _, host) = settled("intel-server", "intel_pt//u", |_| {}).unwrap();
         let mut out = Encoder::new(0);
-        plan.trace.as_ref().unwrap().tell(&plan, &Rings::default(), &host, &mut out).unwrap();
+        plan.trace
+            .as_ref()
+            .unwrap()
+            .write_decoder_settings(&plan, &Rings::default(), &host, &mut out)
+            .unwrap();
         let (mut kinds, mut words) = (Vec::new(), Vec::new());
         for record in Records::new(out.bytes()) {
             if let Some(Record::AuxtraceInfo(info)) = record.parse() {

@@ -116,10 +116,10 @@ fn read(mangled: &str, options: DemangleOptions) -> Option<String> {
     let (symbol, _) = BorrowedSymbol::with_tail_and_options(mangled.as_bytes(), &parse).ok()?;
     let mut out = BoundedString::default();
     symbol.structured_demangle(&mut out, &options.recursion_limit(MOST_DEEP)).ok()?;
-    Some(respelt(out.0))
+    Some(without_abi_spelling(out.0))
 }
 
-fn respelt(mut name: String) -> String {
+fn without_abi_spelling(mut name: String) -> String {
     for (own, usual) in [(", >", ">"), (", )", ")")] {
         if name.contains(own) {
             name = name.replace(own, usual);

@@ -146,7 +146,7 @@ impl StackUnwinder {
 
     /// Remembers the stack of a sample from the last call to [`walk`](Self::walk), if it reaches the root, so
     /// that truncated stacks of its thread can be joined with it.
-    pub fn learn(&mut self, index: usize) {
+    pub fn remember_stack(&mut self, index: usize) {
         let walks = self.walkers.get(index / self.each).map(|walker| &walker.walks);
         let walk = walks.and_then(|walks| walks.get(index % self.each)?.as_ref());
         if matches!(walk, Some(WalkResult { end: Some((.., ChainEnd::Root)), .. })) {

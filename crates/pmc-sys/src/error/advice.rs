@@ -56,13 +56,19 @@ pub fn set_table(table: HintTable) {
     let _ = TABLE.set(table);
 }
 
-/// A suggestion for the user: text in which `{option}` is replaced by the option, or a [`Hint`].
-/// [`Display`](fmt::Display) prints pmc's option.
+/// A suggestion for the user. [`Display`](fmt::Display) prints pmc's options.
 #[derive(Debug, Clone)]
-pub struct Advice {
-    text: String,
-    option: Option<AdvisedOption>,
-    hint: Option<Arc<dyn Hint>>,
+pub struct Advice(Words);
+
+#[derive(Debug, Clone)]
+enum Words {
+    /// Text without options of pmc, except in command lines that begin with `pmc`.
+    Plain(String),
+    /// Text with options of pmc.
+    Options(String),
+    /// Text in which `{option}` is replaced by the option.
+    Option(AdvisedOption, String),
+    Hint(Arc<dyn Hint>),
 }
 
 impl PartialEq for Advice {
@@ -71,62 +77,63 @@ impl PartialEq for Advice {
     }
 }
 
+/// Converts text without options of pmc, except in command lines that begin with `pmc`.
 impl<T: Into<String>> From<T> for Advice {
     fn from(text: T) -> Self {
-        Self { text: text.into(), option: None, hint: None }
+        Self(Words::Plain(text.into()))
     }
 }
 
 impl Advice {
-    /// Returns advice about an option.
+    /// Returns advice that names options of pmc, which a personality does not have.
+    pub fn options(text: impl Into<String>) -> Self {
+        Self(Words::Options(text.into()))
+    }
+
+    /// Returns advice about an option, for which a personality may have another letter.
     pub fn about(option: AdvisedOption, text: impl Into<String>) -> Self {
-        Self { text: text.into(), option: Some(option), hint: None }
+        Self(Words::Option(option, text.into()))
     }
 
     /// Returns the advice that the program's table has for a hint, or the hint's own words.
     pub fn hint(hint: impl Hint) -> Self {
-        Self { text: hint.to_string(), option: None, hint: Some(Arc::new(hint)) }
+        Self(Words::Hint(Arc::new(hint)))
     }
 
     /// Returns the advice in the program's words.
     fn resolved(&self) -> Cow<'_, Self> {
-        let known = self.hint.as_ref().and_then(|hint| TABLE.get()?(&**hint));
-        known.map_or(Cow::Borrowed(self), Cow::Owned)
+        match &self.0 {
+            Words::Hint(hint) => Cow::Owned(
+                TABLE.get().and_then(|table| table(&**hint)).unwrap_or_else(|| hint.to_string().into()),
+            ),
+            _ => Cow::Borrowed(self),
+        }
     }
 
     /// Returns the text of the advice, with the option letters of a personality. If the personality has no
     /// letter for an option, the text uses pmc's options and says so.
     pub(super) fn spelled(&self, letters: OptionLetters) -> String {
         let this = self.resolved();
-        let letter = this.option.map(|option| letters.iter().find(|(own, _)| *own == option));
-        match letter {
-            Some(Some((_, letter))) if !names_options(&this.text) => this.text.replace("{option}", letter),
-            None if !names_options(&this.text) => this.text.clone(),
-            _ => format!("in pmc's own options: {this}"),
-        }
+        let own = match &this.0 {
+            Words::Plain(text) => Some(text.clone()),
+            Words::Option(option, text) => {
+                let letter = letters.iter().find(|(known, _)| known == option);
+                letter.map(|(_, letter)| text.replace("{option}", letter))
+            }
+            Words::Options(_) | Words::Hint(_) => None,
+        };
+        own.unwrap_or_else(|| format!("in pmc's own options: {this}"))
     }
 }
 
 impl fmt::Display for Advice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let this = self.resolved();
-        match this.option {
-            Some(option) => f.write_str(&this.text.replace("{option}", &option.to_string())),
-            None => f.write_str(&this.text),
+        match &self.resolved().0 {
+            Words::Plain(text) | Words::Options(text) => f.write_str(text),
+            Words::Option(option, text) => f.write_str(&text.replace("{option}", &option.to_string())),
+            Words::Hint(hint) => hint.fmt(f),
         }
     }
-}
-
-/// Whether the text mentions pmc options outside command lines.
-fn names_options(text: &str) -> bool {
-    /// Programs whose command lines appear in advice. A command line ends at a comma or bracket.
-    const PROGRAMS: [&str; 11] =
-        ["pmc", "perf", "mkdir", "mount", "pgrep", "ps", "sh", "sudo", "sysctl", "taskset", "ulimit"];
-    text.split([',', ')']).any(|clause| {
-        let words = clause.split(|c: char| c != '-' && !c.is_alphanumeric());
-        let mut own = words.take_while(|word| !PROGRAMS.contains(word));
-        own.any(|word| word.len() > 1 && word.starts_with('-'))
-    })
 }
 
 #[cfg(test)]
@@ -135,23 +142,15 @@ mod tests {
 
     #[test]
     fn personalities_have_their_own_letters() {
-        let of = |text: &str| {
-            let advice = Advice::about(AdvisedOption::Period, text);
-            (advice.to_string(), advice.spelled(&[(AdvisedOption::Period, "-n")]))
-        };
-        assert_eq!(of("a smaller {option}"), ("a smaller -c".into(), "a smaller -n".into()));
-        assert_eq!(of("{option} N, or -F").1, "in pmc's own options: -c N, or -F");
+        const LETTERS: OptionLetters = &[(AdvisedOption::Period, "-n")];
+        let both = |advice: Advice| (advice.to_string(), advice.spelled(LETTERS));
+        let known = Advice::about(AdvisedOption::Period, "a smaller {option}");
+        assert_eq!(both(known), ("a smaller -c".into(), "a smaller -n".into()));
         let unknown = Advice::about(AdvisedOption::Input, "{option} FILE");
-        assert_eq!(unknown.spelled(&[]), "in pmc's own options: -i FILE");
-        for (text, is_plain) in [
-            ("mkdir -p x", true),
-            ("record something first (pmc record -o x), or wait", true),
-            ("raise kernel.perf_event_mlock_kb, or ulimit -l", true),
-            ("lower the frequency (-F), or use larger ring buffers (-m)", false),
-            ("pmc list -l, or -m", false),
-            ("omit the braces, or exclude children (-i)", false),
-        ] {
-            assert_eq!(Advice::from(text).spelled(&[]) == text, is_plain, "{text}");
-        }
+        assert_eq!(both(unknown), ("-i FILE".into(), "in pmc's own options: -i FILE".into()));
+        let options = Advice::options("lower the frequency (-F)");
+        assert_eq!(options.to_string(), "lower the frequency (-F)");
+        assert_eq!(options.spelled(LETTERS), "in pmc's own options: lower the frequency (-F)");
+        assert_eq!(Advice::from("mkdir -p x").spelled(LETTERS), "mkdir -p x");
     }
 }

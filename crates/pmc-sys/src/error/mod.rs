@@ -183,11 +183,17 @@ impl Error {
         self
     }
 
-    /// Adds a remedy.
+    /// Adds a remedy. Its text names no option of pmc, except in command lines that begin with `pmc`.
     #[must_use]
     pub fn try_this(mut self, remedy: impl Into<Advice>) -> Self {
         self.try_.push(remedy.into());
         self
+    }
+
+    /// Adds a remedy that names options of pmc, which a personality does not have.
+    #[must_use]
+    pub fn try_options(self, remedy: impl Into<String>) -> Self {
+        self.try_this(Advice::options(remedy))
     }
 
     /// Adds a remedy in which `{option}` is replaced by this option.

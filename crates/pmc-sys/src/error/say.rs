@@ -47,8 +47,7 @@ pub fn error(error: &Error) {
 }
 
 /// Prints a warning: the result is incomplete or differs from the request.
-pub fn warn(warning: impl Into<Warning>) {
-    let warning = warning.into();
+pub fn warn(warning: Warning) {
     let text = warning.text(spelled);
     match warning.severity {
         Severity::Loss => print("warning: ", &text),

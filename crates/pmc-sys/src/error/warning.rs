@@ -1,7 +1,7 @@
 //! A warning or note about a result, ready to print.
 //!
-//! Each crate has an enum of the problems that it detects (`RecordingWarning`, …), and converts them to a
-//! [`Warning`]. Only [`say`](super::say) prints it.
+//! A [`Warning`] is made at the place that detects the problem; a library for other programs advises with a
+//! [`Hint`](super::Hint). Only [`say`](super::say) prints it.
 
 use std::fmt;
 

@@ -29,16 +29,16 @@ const ROOTS: &str = "/run/pmc/persistent";
 pub fn has_holder(directory: &Path) -> io::Result<bool> {
     let file = match open_regular(&directory.join("lock"), false) {
         Ok(file) => file,
-        Err(error) if is_nothing(&error) => return Ok(false),
+        Err(error) if is_missing_or_hidden(&error) => return Ok(false),
         Err(error) => return Err(error),
     };
     // If the file system cannot test locks, assume that the holder is running.
-    Ok(lock::in_the_way(&file, lock::LockKind::Write).map_or(true, |owner| owner.is_some()))
+    Ok(lock::conflicting_owner(&file, lock::LockKind::Write).map_or(true, |owner| owner.is_some()))
 }
 
 /// Whether a file cannot be opened because nothing is published there for this user: no such file or
 /// directory, no permission to search the directory, or not a regular file.
-pub fn is_nothing(error: &io::Error) -> bool {
+pub fn is_missing_or_hidden(error: &io::Error) -> bool {
     let is_nothing = |errno| matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::ACCESS | Errno::LOOP);
     Errno::from_io_error(error).is_none_or(is_nothing)
 }

@@ -60,7 +60,7 @@ pub fn close_standard_streams() -> io::Result<()> {
 ///
 /// # Errors
 /// Returns the kernel's error from `prctl`.
-pub fn hang_up_with(parent: u32) -> io::Result<bool> {
+pub fn signal_at_end_of(parent: u32) -> io::Result<bool> {
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::HUP))?;
     let now = rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get() as u32);
     Ok(now == parent)

@@ -77,7 +77,7 @@ pub fn refuse_closed_stdout() {
 
 static STDOUT_CLOSED: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
 
-extern "C" fn look_at_stdout() {
+extern "C" fn note_whether_stdout_is_closed() {
     // SAFETY: a query that accesses no memory.
     let closed = unsafe { libc::fcntl(1, libc::F_GETFD) } < 0;
     STDOUT_CLOSED.store(closed, std::sync::atomic::Ordering::Relaxed);
@@ -88,4 +88,4 @@ extern "C" fn look_at_stdout() {
 // static.
 #[used]
 #[unsafe(link_section = ".init_array")]
-static LOOK_AT_STDOUT: extern "C" fn() = look_at_stdout;
+static BEFORE_MAIN: extern "C" fn() = note_whether_stdout_is_closed;

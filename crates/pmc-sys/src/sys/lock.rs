@@ -67,7 +67,7 @@ pub fn release(file: &File) -> io::Result<()> {
 ///
 /// # Errors
 /// Returns the kernel's error, such as `ENOLCK` on a network file system without a lock service.
-pub fn in_the_way(file: &File, kind: LockKind) -> io::Result<Option<LockOwner>> {
+pub fn conflicting_owner(file: &File, kind: LockKind) -> io::Result<Option<LockOwner>> {
     let mut request = first_byte(raw(kind));
     call(file, libc::F_GETLK, &mut request)?;
     if c_int::from(request.l_type) == libc::F_UNLCK {
@@ -124,13 +124,13 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let ours = file.as_file();
         take(ours, LockKind::Write).unwrap();
-        assert_eq!(in_the_way(ours, LockKind::Write).unwrap(), None);
+        assert_eq!(conflicting_owner(ours, LockKind::Write).unwrap(), None);
         release(ours).unwrap();
 
         let other = File::open(file.path()).unwrap();
         take_for_description(&other, LockKind::Read).unwrap();
-        assert_eq!(in_the_way(ours, LockKind::Write).unwrap(), Some(LockOwner::Unknown));
-        assert_eq!(in_the_way(ours, LockKind::Read).unwrap(), None, "read locks share");
+        assert_eq!(conflicting_owner(ours, LockKind::Write).unwrap(), Some(LockOwner::Unknown));
+        assert_eq!(conflicting_owner(ours, LockKind::Read).unwrap(), None, "read locks share");
         assert_eq!(take(ours, LockKind::Write).unwrap_err().kind(), io::ErrorKind::WouldBlock);
     }
 
@@ -139,6 +139,6 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let readable = File::open(file.path()).unwrap();
         assert_eq!(take(&readable, LockKind::Write).unwrap_err().raw_os_error(), Some(libc::EBADF));
-        assert_eq!(in_the_way(&readable, LockKind::Write).unwrap(), None);
+        assert_eq!(conflicting_owner(&readable, LockKind::Write).unwrap(), None);
     }
 }

@@ -67,7 +67,7 @@ const PROC: i64 = 0x9fa0;
 ///
 /// # Errors
 /// Returns the kernel's errors, except `ENOENT`.
-pub fn look(path: &Path) -> io::Result<OutputPlace> {
+pub fn resolve_links(path: &Path) -> io::Result<OutputPlace> {
     let mut path = path.to_owned();
     for _ in 0..MOST_LINKS {
         let at = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -129,7 +129,7 @@ fn is_trusted(link: &fs::Metadata, path: &Path) -> bool {
 /// # Errors
 /// Returns the kernel's errors; `EINTR` as for [`open_fifo`].
 pub fn create(path: &Path, mode: u32, append: bool) -> io::Result<File> {
-    let OutputPlace { path, standing } = look(path)?;
+    let OutputPlace { path, standing } = resolve_links(path)?;
     let mut open = OpenOptions::new();
     open.write(true).append(append);
     match standing {
@@ -235,7 +235,7 @@ mod tests {
         symlink("none", at("dangling")).unwrap();
         create(&at("dangling"), 0o600, false).unwrap();
         assert_eq!(fs::metadata(at("none")).unwrap().mode() & 0o777, 0o600);
-        assert_eq!(look(Path::new("/dev/null")).unwrap().standing, ExistingFile::Special);
+        assert_eq!(resolve_links(Path::new("/dev/null")).unwrap().standing, ExistingFile::Special);
         create(Path::new("/dev/null"), 0o600, false).unwrap();
     }
 

@@ -337,7 +337,7 @@ pub fn run_in_real_time(priority: i32) -> io::Result<()> {
 /// Forks a child that closes all open descriptors, so that pmc itself can exit without delay: closing the
 /// last descriptor of a tracepoint takes about 35 ms. The child closes the standard streams first, and exits
 /// after closing all other descriptors. Returns whether the child was created.
-pub fn close_behind() -> bool {
+pub fn exit_while_child_closes() -> bool {
     // SAFETY: the child calls only async-signal-safe functions, and never returns.
     unsafe {
         match libc::fork() {

@@ -133,7 +133,7 @@ fn is_temporary(name: &OsStr, of: &OsStr) -> bool {
 fn is_unused(path: &Path) -> bool {
     let Ok(file) = open_regular(path, false) else { return false };
     file.metadata().is_ok_and(|about| about.uid() == geteuid().as_raw())
-        && matches!(lock::in_the_way(&file, LockKind::Write), Ok(None))
+        && matches!(lock::conflicting_owner(&file, LockKind::Write), Ok(None))
 }
 
 /// Creates a file without a name in a folder, for reading and writing. The kernel frees it when it is closed.

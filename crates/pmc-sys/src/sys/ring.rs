@@ -276,7 +276,7 @@ impl Ring {
         paused: &Paused<'_>,
         take: impl FnOnce(&[&[u8]]) -> Result<(), E>,
     ) -> Result<u64, E> {
-        let (head, len) = self.look(self.tail, paused, take)?;
+        let (head, len) = self.take_since(self.tail, paused, take)?;
         self.tail = head;
         Ok(len)
     }
@@ -319,13 +319,13 @@ impl Ring {
                 return take(&[&copy]).map(|()| all);
             }
         }
-        let (head, _) = self.look(after.wrapping_neg(), &pause()?, take)?;
+        let (head, _) = self.take_since(after.wrapping_neg(), &pause()?, take)?;
         Ok(written(Direction::Backward, head))
     }
 
     /// Passes all data written since the head was at `since` to `take`. Returns the head and the number of
     /// bytes passed.
-    fn look<E>(
+    fn take_since<E>(
         &self,
         since: u64,
         paused: &Paused<'_>,

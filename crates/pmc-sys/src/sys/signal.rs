@@ -194,19 +194,19 @@ pub(crate) fn is_pending(signals: &[i32]) -> bool {
     }
 }
 
-/// Whether [`survive_file_limit`] replaced the default action of SIGXFSZ.
+/// Whether [`handle_file_size_limit`] replaced the default action of SIGXFSZ.
 static FILE_LIMIT_WAS_DEADLY: AtomicBool = AtomicBool::new(false);
 
 /// Makes a write beyond the file size limit (RLIMIT_FSIZE) fail with `EFBIG` instead of killing the process
 /// silently. Commands still start with the original action.
-pub fn survive_file_limit() {
+pub fn handle_file_size_limit() {
     // SAFETY: no handler of ours is replaced; ignoring accesses no memory.
     let former = unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
     FILE_LIMIT_WAS_DEADLY.store(former == libc::SIG_DFL, Ordering::Relaxed);
 }
 
 /// Resets the signals of a forked child to the state of a new process: no blocked signals, and default
-/// actions for SIGPIPE (which Rust ignores) and SIGXFSZ ([`survive_file_limit`]).
+/// actions for SIGPIPE (which Rust ignores) and SIGXFSZ ([`handle_file_size_limit`]).
 ///
 /// # Safety
 /// Must be called only between fork and exec; it is async-signal-safe.

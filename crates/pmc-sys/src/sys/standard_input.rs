@@ -12,7 +12,7 @@ const PATIENCE: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
 /// the end, and calls `waiting` if neither arrives within two seconds. Returns `false` for a terminal, a
 /// device, or a pipe that ends without data. Also returns `false` for a partly read file, because it belongs
 /// to another program (`while read line; do …; done < list`).
-pub fn brings_something(waiting: impl FnOnce()) -> bool {
+pub fn has_input(waiting: impl FnOnce()) -> bool {
     let Ok(stat) = fstat(stdin()) else { return false };
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => stat.st_size > 0 && seek(stdin(), SeekFrom::Current(0)) == Ok(0),

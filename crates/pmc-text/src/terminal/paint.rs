@@ -17,25 +17,26 @@ impl Paint {
     /// Returns the words in the style of the role. `words` must not contain control characters. Leading and
     /// trailing blanks are not styled, so that the space between columns is never underlined.
     pub fn words(self, role: TextRole, words: &str) -> String {
-        let look = self.0.map(|theme| theme.look(role)).unwrap_or_default();
+        let style = self.0.map(|theme| theme.style(role)).unwrap_or_default();
         let inner = words.trim();
-        if look == TextStyle::default() || inner.is_empty() {
+        if style == TextStyle::default() || inner.is_empty() {
             return words.to_owned();
         }
         let begin = words.len() - words.trim_start().len();
         let (before, after) = (&words[..begin], &words[begin + inner.len()..]);
-        format!("{before}\x1b[{}m{inner}\x1b[0m{after}", parameters(look))
+        format!("{before}\x1b[{}m{inner}\x1b[0m{after}", parameters(style))
     }
 }
 
 /// Returns the SGR parameters of a style (ECMA-48).
-fn parameters(look: TextStyle) -> String {
-    let mut words: Vec<String> = [(look.bold, 1), (look.dim, 2), (look.underlined, 4), (look.reversed, 7)]
-        .iter()
-        .filter(|(has, _)| *has)
-        .map(|(_, number)| number.to_string())
-        .collect();
-    for (ground, colour) in [(30, look.text), (40, look.ground)] {
+fn parameters(style: TextStyle) -> String {
+    let mut words: Vec<String> =
+        [(style.bold, 1), (style.dim, 2), (style.underlined, 4), (style.reversed, 7)]
+            .iter()
+            .filter(|(has, _)| *has)
+            .map(|(_, number)| number.to_string())
+            .collect();
+    for (ground, colour) in [(30, style.text), (40, style.ground)] {
         let mut word = String::new();
         let _ = match colour {
             None => continue,

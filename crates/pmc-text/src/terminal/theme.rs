@@ -89,19 +89,19 @@ pub enum HueFamily {
 }
 
 /// A text colour: its RGB value and, if one is close enough, the nearest of the 16 basic colours.
-type Ink = (u32, Option<u8>);
+type PaletteColour = (u32, Option<u8>);
 
 /// The text colours for one kind of background.
 struct Palette {
     quiet: u32,
-    found: Ink,
-    key: Ink,
-    warning: Ink,
-    costly: Ink,
-    bar: Ink,
-    source: Ink,
-    kernel: Ink,
-    generated: Ink,
+    found: PaletteColour,
+    key: PaletteColour,
+    warning: PaletteColour,
+    costly: PaletteColour,
+    bar: PaletteColour,
+    source: PaletteColour,
+    kernel: PaletteColour,
+    generated: PaletteColour,
 }
 
 const DARK: Palette = Palette {
@@ -166,7 +166,7 @@ impl Theme {
     }
 
     /// Returns the style of a role. Without colours, roles differ in weight, underlining and reverse video.
-    pub fn look(self, role: TextRole) -> TextStyle {
+    pub fn style(self, role: TextRole) -> TextStyle {
         let palette = match self.background {
             Background::Dark => &DARK,
             Background::Light => &LIGHT,
@@ -174,7 +174,7 @@ impl Theme {
         };
         let plain = TextStyle::default();
         let bold = TextStyle { bold: true, ..plain };
-        let ink = |ink: Ink| self.ink(ink);
+        let ink = |ink: PaletteColour| self.ink(ink);
         match role {
             TextRole::Plain => plain,
             // None of the 16 colours is a reliably readable grey, so the text is dimmed instead.
@@ -234,7 +234,7 @@ impl Theme {
         }
     }
 
-    fn ink(self, (rgb, basic): Ink) -> Option<Colour> {
+    fn ink(self, (rgb, basic): PaletteColour) -> Option<Colour> {
         match self.colours {
             Colours::None => None,
             Colours::Sixteen => basic.map(Colour::Indexed),
@@ -350,7 +350,7 @@ mod tests {
             ] {
                 let theme = Theme::new(colours, background);
                 for role in ROLES {
-                    let look = theme.look(role);
+                    let look = theme.style(role);
                     let Some(text) = look.text else { continue };
                     for ground in grounds {
                         let found = contrast(rgb(text), *ground);
@@ -387,9 +387,9 @@ mod tests {
         for colours in DEPTHS {
             for background in [Background::Dark, Background::Light, Background::Unknown] {
                 let theme = Theme::new(colours, background);
-                let warning = theme.look(TextRole::Warning).text.map(rgb);
+                let warning = theme.style(TextRole::Warning).text.map(rgb);
                 for role in ROLES.into_iter().filter(|role| *role != TextRole::Warning) {
-                    let Some([red, green, blue]) = theme.look(role).text.map(rgb) else { continue };
+                    let Some([red, green, blue]) = theme.style(role).text.map(rgb) else { continue };
                     let is_red = red > 150 && green < red / 3 && blue < red / 3;
                     assert!(
                         !is_red && warning != Some([red, green, blue]),
@@ -415,11 +415,11 @@ mod tests {
     #[test]
     fn without_colour_styles_use_bold_and_reverse() {
         let theme = Theme::new(Colours::None, Background::Dark);
-        for look in ROLES.map(|role| theme.look(role)).into_iter().chain([theme.flame_found()]) {
+        for look in ROLES.map(|role| theme.style(role)).into_iter().chain([theme.flame_found()]) {
             assert!(look.text.is_none() && look.ground.is_none());
         }
         assert_eq!(theme.flame("main", HueFamily::Kernel), TextStyle::default());
-        assert!(theme.look(TextRole::Warning).bold && theme.look(TextRole::Cursor).reversed);
+        assert!(theme.style(TextRole::Warning).bold && theme.style(TextRole::Cursor).reversed);
     }
 
     #[test]

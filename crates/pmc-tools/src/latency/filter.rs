@@ -234,7 +234,7 @@ mod tests {
         bytes.extend(0x8000_0001u32.to_ne_bytes());
         bytes.extend(b"bash\0\0\0\0");
         FieldFilter::parse(filter, &format)
-            .map(|all| all.passes(Payload { bytes: &bytes, is_foreign: false }))
+            .map(|all| all.passes(Payload { bytes: &bytes, is_byte_swapped: false }))
     }
 
     #[test]

@@ -7,13 +7,13 @@ use pmc_analysis::session::History;
 use pmc_analysis::session::live::LiveHistory;
 use pmc_analysis::session::samples::ChainCompleter;
 use pmc_command::destination::is_standard;
-use pmc_command::warning::CommandWarning;
+use pmc_command::warning::lost;
 use pmc_perfdata::record::tracepoint::TracingData;
 use pmc_perfdata::record::{Layouts, RawRecord, Record, Records, kind, unwound};
 use pmc_recording::recording::plan::SamplePlan;
 use pmc_recording::recording::stream::{self, RecordHandler};
 use pmc_symbols::symbol::SymbolOptions;
-use pmc_sys::error::{Exit, Result, say};
+use pmc_sys::error::{Advice, Exit, Result, Warning, say};
 use pmc_sys::host::Host;
 use pmc_sys::sys::process::{self, Streams};
 
@@ -83,7 +83,10 @@ pub(super) fn measure(
         visit(&named)?;
     }
     if run.lost > 0 {
-        say::warn(CommandWarning::IntervalsLost { records: run.lost });
+        say::warn(
+            Warning::loss(format!("{}: intervals are missing", lost(run.lost)))
+                .advise(Advice::options("measure fewer events, or use larger ring buffers (-m)")),
+        );
     }
     Ok(run.exit())
 }
@@ -168,7 +171,7 @@ impl RecordHandler for LiveLatency<'_> {
     }
 
     fn settled(&mut self, horizon: u64, _: &Host) -> Result<bool> {
-        if self.history.is_burdened() {
+        if self.history.needs_cleanup() {
             self.meters.follow(&self.history.forget(horizon, process::exists));
         }
         Ok(true)

@@ -230,7 +230,7 @@ impl LatencyMeter {
             return None;
         }
         self.resolver.forget_addresses(ADDRESS_CACHE);
-        Some(self.resolver.stack_again(history, history.epoch(thread.pid, timestamp), chain))
+        Some(self.resolver.stack_cached(history, history.epoch(thread.pid, timestamp), chain))
     }
 
     fn add(&mut self, key: IntervalKey, interval: Interval<IntervalBegin>, cpu: Option<u32>) {
@@ -296,7 +296,7 @@ impl LatencyMeter {
             stacks: StackStore::Interned(self.resolver.stacks().clone()),
             rows: self.sums.into_iter().flatten().map(row).collect(),
         };
-        resolved.rejoin();
+        resolved.merge_equal_rows();
         MeteredLatency {
             counts,
             durations: self.durations,

@@ -33,7 +33,7 @@ use std::sync::Arc;
 use pmc_analysis::profile::sampled::Profile;
 use pmc_analysis::session::Session;
 use pmc_command::destination::{Destination, is_standard};
-use pmc_formats::export::{ExportContents, ExportFormat, RecordingCircumstances};
+use pmc_formats::export::{ExportContents, ExportFormat, RecordingMetadata};
 use pmc_formats::import;
 use pmc_sys::error::{AdvisedOption, Error, Exit, Result, say};
 use pmc_view::report::ReportLayout;
@@ -96,7 +96,7 @@ fn export(path: &Path, format: ExportFormat, named: &NamedLatency<'_>) -> Result
             answer: &Profile::default(),
             layout: &ReportLayout::default(),
             title: "pmc latency",
-            recording: &RecordingCircumstances::default(),
+            recording: &RecordingMetadata::default(),
             listings: &[],
             before: None,
         };

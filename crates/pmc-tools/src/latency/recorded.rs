@@ -35,7 +35,7 @@ pub(super) fn measure(
     if !session.has_time {
         return Err(Error::new(format!("{file}: samples have no timestamps"))
             .why("the time between two events is computed from them")
-            .try_this("record without -T- or time=0"));
+            .try_options("record without -T- or time=0"));
     }
     let tracing = || reader.features().tracing_data.as_ref().and_then(|raw| TracingData::parse(&raw.0));
     let found = request.intervals.iter().zip(&found);
@@ -44,7 +44,7 @@ pub(super) fn measure(
     let query = selection.sample_query(session)?;
     let mut symbols = symbols_of(session, &request.symbols)?;
     let mut unwinder = RecordingUnwinder::new(session, &symbols, request.max_stack, true);
-    let selects = |sample: &Sample<'_>, timestamp| query.takes_of(session, sample, timestamp);
+    let selects = |sample: &Sample<'_>, timestamp| query.accepts_sample_of(session, sample, timestamp);
     let unwinder = unwinder.if_needed().filter(|_| request.stacks);
     let unwinding = unwinder.map(|unwinder| SampleUnwinding { unwinder, wants: &selects });
     let mut completer = ChainCompleter::new(!request.stacks).joining(&session.deferred);

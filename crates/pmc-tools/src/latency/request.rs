@@ -8,13 +8,13 @@ use super::rules::{IntervalRules, KeySource};
 use pmc_analysis::analysis::request::SampleSelection;
 use pmc_command::options::symbol_files::SymbolFiles;
 use pmc_command::sampling_options::{ProcessSelector, TargetArgs, overridden, scope, whole_machine};
-use pmc_command::warning::CommandWarning;
+use pmc_command::warning::measures_whole_machine;
 use pmc_events::counter::request::sampling::{CallGraph, DEFAULT_STACK, Rate, SampleOptions};
 use pmc_recording::recording::filters;
 use pmc_recording::recording::plan::{MeasurementScope, RunSchedule, SamplePlan, SelfExclusion};
 use pmc_recording::recording::ring_size::RingSize;
 use pmc_symbols::symbol::SymbolOptions;
-use pmc_sys::error::{Error, Result};
+use pmc_sys::error::{Error, Result, Warning};
 use pmc_sys::host::Host;
 use pmc_sys::sys::clock;
 use pmc_text::terminal::{self, Stream};
@@ -56,7 +56,7 @@ pub struct LatencyRequest {
     /// Time between printed lines (`-I`), in nanoseconds.
     pub(super) period: Option<u64>,
     /// Warnings about the options, which are printed when the measurement starts.
-    pub(super) warnings: Vec<CommandWarning>,
+    pub(super) warnings: Vec<Warning>,
 }
 
 impl LatencyOptions {
@@ -91,7 +91,11 @@ impl LatencyOptions {
         let mut warnings = Vec::new();
         if let (Some(wide), Some(other), false) = (machine_wide, of_target, self.command.is_empty()) {
             let [preset, other] = [wide, other].map(|at| self.events[at].clone());
-            warnings.push(CommandWarning::PresetNeedsAllCpus { preset, other });
+            let what =
+                format!("measuring {other} on all CPUs too, because {preset} can be measured only there");
+            warnings.push(
+                Warning::note(what).advise(format!("pmc latency {other} -- COMMAND measures only COMMAND")),
+            );
         }
         let source = match &self.input {
             Some(input) => LatencySource::Recording(input.clone(), Box::new(self.selection()?)),
@@ -201,7 +205,7 @@ impl LatencyOptions {
         let pid = |selector: &ProcessSelector| match selector {
             ProcessSelector::Id(pid) => Ok(pid.cast_signed()),
             ProcessSelector::Named(name) => Err(Error::usage(format!("-p {name}: not a number"))
-                .try_this("with -i, use the ids in the recording")),
+                .try_options("with -i, use the ids in the recording")),
         };
         Ok(SampleSelection {
             pids: self.pids.iter().map(pid).collect::<Result<_>>()?,
@@ -221,7 +225,7 @@ impl LatencyOptions {
         machine_wide: Option<&str>,
         stacks: bool,
         host: &Host,
-        warnings: &mut Vec<CommandWarning>,
+        warnings: &mut Vec<Warning>,
     ) -> Result<SamplePlan> {
         let call_graph = self.call_graph.unwrap_or(CallGraph::Auto(DEFAULT_STACK));
         if let CallGraph::FpDeferred | CallGraph::Lbr = call_graph {
@@ -237,7 +241,7 @@ impl LatencyOptions {
         if let (Some(preset), true) = (machine_wide, has_tasks) {
             return Err(Error::usage(format!("{preset} cannot be measured for individual processes"))
                 .why("its events are charged to whichever thread is running")
-                .try_this("omit -p, -t and -u: this is measured on all CPUs"));
+                .try_options("omit -p, -t and -u: this is measured on all CPUs"));
         }
         let targets = TargetArgs {
             pids: &self.pids,
@@ -250,7 +254,7 @@ impl LatencyOptions {
         let mut scope = scope(targets, host)?;
         if self.command.is_empty() && matches!(scope, MeasurementScope::Command) {
             scope = whole_machine(host)?;
-            warnings.push(CommandWarning::WholeMachine);
+            warnings.push(measures_whole_machine());
         }
         let mut filters = Vec::new();
         for text in 0..texts.len() {

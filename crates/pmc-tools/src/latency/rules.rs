@@ -81,7 +81,7 @@ impl FromStr for KeyPair {
         let (begin, end) = text.split_once('=').unwrap_or((text, text));
         if begin.is_empty() || end.is_empty() {
             return Err(
-                Error::usage("a name is missing").try_this("-k tid, -k dev,sector or -k pid=next_pid")
+                Error::usage("a name is missing").try_options("-k tid, -k dev,sector or -k pid=next_pid")
             );
         }
         Ok(Self { begin: KeySource::named(begin), end: KeySource::named(end) })
@@ -177,7 +177,7 @@ impl IntervalRules {
         text_of: &[Option<usize>],
         tracing: Option<TracingData>,
     ) -> Result<BoundRules> {
-        let is_foreign = tracing.as_ref().is_some_and(|tracing| tracing.is_foreign);
+        let is_byte_swapped = tracing.as_ref().is_some_and(|tracing| tracing.is_byte_swapped);
         let mut rules: Vec<Vec<BoundRule>> = Vec::new();
         for (event, text) in events.iter().zip(text_of) {
             let is_tracepoint = event.attr.kind() == kind::TRACEPOINT;
@@ -186,12 +186,12 @@ impl IntervalRules {
             if text.is_some() && (event.attr.get(Flag::Freq) || event.attr.period() > 1) {
                 return Err(Error::new(format!("{}: not every occurrence is recorded", event.name()))
                     .why("the event is sampled by frequency or period, so most pairs are incomplete")
-                    .try_this("record each occurrence: omit -F and period=, or use -c 1"));
+                    .try_options("record each occurrence: omit -F and period=, or use -c 1"));
             }
             let of_event = self.rules.iter().filter(|rule| Some(rule.text) == *text);
             rules.push(of_event.map(|rule| bind(rule, &event.name(), format)).collect::<Result<_>>()?);
         }
-        Ok(BoundRules { rules, is_foreign })
+        Ok(BoundRules { rules, is_byte_swapped })
     }
 }
 
@@ -233,7 +233,7 @@ fn bind(rule: &EventRule, name: &str, format: Option<&TracepointFormat>) -> Resu
                 None => {
                     return Err(Error::usage(format!("-k {field}: {name} has no fields"))
                         .why("only tracepoints have fields")
-                        .try_this("-k tid, -k process or -k cpu"));
+                        .try_options("-k tid, -k process or -k cpu"));
                 }
             },
         })
@@ -258,7 +258,7 @@ fn no_field(name: &str, field: &str, format: &TracepointFormat) -> Error {
     let fields: Vec<&str> = own.collect();
     Error::usage(format!("-k {field}: {name} has no such field"))
         .why(format!("its fields are {}", fields.join(", ")))
-        .try_this("-k BEGIN=END, if the fields of the two events have different names: -k pid=next_pid")
+        .try_options("-k BEGIN=END, if the fields of the two events have different names: -k pid=next_pid")
 }
 
 #[derive(Debug)]
@@ -280,7 +280,7 @@ pub(super) struct BoundRule {
 #[derive(Debug)]
 pub(super) struct BoundRules {
     rules: Vec<Vec<BoundRule>>,
-    is_foreign: bool,
+    is_byte_swapped: bool,
 }
 
 /// A key: for each part, a number, or the length and the bytes of a string.
@@ -306,7 +306,7 @@ impl BoundRules {
         let Some(rules) = self.rules.get(event).filter(|rules| !rules.is_empty()) else { return };
         let needs_payload = rules.iter().any(BoundRule::needs_payload);
         let bytes = if needs_payload { sample.parts().and_then(|parts| parts.raw) } else { None };
-        let payload = bytes.map(|bytes| Payload { bytes, is_foreign: self.is_foreign });
+        let payload = bytes.map(|bytes| Payload { bytes, is_byte_swapped: self.is_byte_swapped });
         for rule in rules {
             let passes = |filter: &FieldFilter| payload.is_some_and(|payload| filter.passes(payload));
             if rule.filter.as_ref().is_none_or(passes) {

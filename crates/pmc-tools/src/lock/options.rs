@@ -321,7 +321,7 @@ fn input(typed: Option<&PathBuf>, records: bool, recorded: &str) -> Result<PathB
             "-i {} reads a recording, but the command or target requires a new one",
             file.display()
         ))
-        .try_this("omit -i, or omit the target")),
+        .try_options("omit -i, or omit the target")),
         _ if records => Ok(recorded.into()),
         _ => Ok(input::input(typed)),
     }

@@ -48,14 +48,14 @@ const TRACEPOINTS: [(&str, TracepointRole, &[&str]); 11] = [
 pub(super) struct LockTracepoints {
     /// Role and fields of each event.
     of: Vec<Option<(TracepointRole, Vec<TracepointField>)>>,
-    is_foreign: bool,
+    is_byte_swapped: bool,
 }
 
 impl LockTracepoints {
     pub(super) fn new(session: &Session) -> Self {
         let data = session.reader.features().tracing_data.as_ref();
         let Some(data) = data.and_then(|raw| TracingData::parse(&raw.0)) else {
-            return Self { of: Vec::new(), is_foreign: false };
+            return Self { of: Vec::new(), is_byte_swapped: false };
         };
         let known = |event: &pmc_perfdata::perfdata::RecordedEvent| {
             let format = data.format(event.attr.config())?;
@@ -69,7 +69,7 @@ impl LockTracepoints {
         };
         let of =
             session.reader.events().iter().map(|event| Some(event).filter(is_tracepoint).and_then(known));
-        Self { of: of.collect(), is_foreign: data.is_foreign }
+        Self { of: of.collect(), is_byte_swapped: data.is_byte_swapped }
     }
 
     /// Whether the recording has a tracepoint with one of these roles.
@@ -80,7 +80,7 @@ impl LockTracepoints {
     /// Returns a sample's role and the values of its fields; `None` for other events and damaged payloads.
     pub(super) fn read(&self, event: usize, bytes: &[u8]) -> Option<(TracepointRole, [u64; FIELDS])> {
         let (role, fields) = self.of.get(event)?.as_ref()?;
-        let payload = Payload { bytes, is_foreign: self.is_foreign };
+        let payload = Payload { bytes, is_byte_swapped: self.is_byte_swapped };
         let mut values = [0; FIELDS];
         for (value, field) in values.iter_mut().zip(fields) {
             *value = payload.number_in(field)? as u64;

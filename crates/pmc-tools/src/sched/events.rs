@@ -110,7 +110,7 @@ pub(super) struct SchedDecoder {
     pub(super) source: SchedSource,
     /// For each event of the recording, its fields; `None` for events that are not scheduler events.
     fields: Vec<Option<EventFields>>,
-    is_foreign: bool,
+    is_byte_swapped: bool,
     /// The letters of task states, by the state's lowest bit. The last entry is the letter of state 0.
     letters: [Option<u8>; 65],
     /// Whether the recording contains the kernel's events that report the running time of tasks.
@@ -173,7 +173,7 @@ impl SchedDecoder {
             has_wakeups: has(|fields| matches!(fields, EventFields::Waking(_))),
             switch_event,
             fields,
-            is_foreign: tracing.is_some_and(|tracing| tracing.is_foreign),
+            is_byte_swapped: tracing.is_some_and(|tracing| tracing.is_byte_swapped),
             letters: [None; 65],
         })
     }
@@ -198,7 +198,7 @@ impl SchedDecoder {
             cpu: sample.cpu().filter(|cpu| *cpu < MAX_CPUS)?,
             thread: sample.thread().unwrap_or(Thread { pid: -1, tid: -1 }),
         };
-        let payload = Payload { bytes: sample.parts()?.raw?, is_foreign: self.is_foreign };
+        let payload = Payload { bytes: sample.parts()?.raw?, is_byte_swapped: self.is_byte_swapped };
         let number = |field| payload.number_in(field);
         let event = match fields {
             EventFields::Switch(fields) => SchedEvent::Switch {

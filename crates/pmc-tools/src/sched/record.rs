@@ -2,12 +2,11 @@
 
 use pmc_command::record::args::{RecordArgs, RecordPreset};
 use pmc_command::sampling_options::whole_machine;
-use pmc_command::warning::CommandWarning;
 use pmc_events::counter::request::sampling::Rate;
 use pmc_recording::recording::plan::RecordRequest;
 use pmc_recording::recording::ring_size::RingSize;
 use pmc_sys::abi::sample_type;
-use pmc_sys::error::{Error, Result, say};
+use pmc_sys::error::{Advice, Error, Result, Warning, say};
 use pmc_sys::host::Host;
 use pmc_sys::host::settings::PerfEventSettings;
 use pmc_sys::sys::credentials::Credentials;
@@ -29,7 +28,7 @@ const STATISTICS: [&str; 3] = ["sched_stat_wait", "sched_stat_sleep", "sched_sta
 pub fn record_request(typed: RecordArgs, host: &Host) -> Result<RecordRequest> {
     let has_targets = !(typed.pids.is_empty() && typed.tids.is_empty()) || typed.uid.is_some();
     let has_cpus = typed.all_cpus || typed.cpus.is_some();
-    let why = obstacle(host);
+    let why = refusal_reason(host);
     let mut request = if why.is_none() && !has_targets {
         let scope = match typed.cpus {
             Some(_) => None,
@@ -48,12 +47,17 @@ pub fn record_request(typed: RecordArgs, host: &Host) -> Result<RecordRequest> {
         }
         let remedy = match why {
             Some(_) => {
-                "run as root or with CAP_PERFMON, or set kernel.perf_event_paranoid=-1, to record them"
+                "run as root or with CAP_PERFMON, or set kernel.perf_event_paranoid=-1, to record them".into()
             }
-            None => "without -p, -t or -u, all tasks are recorded; pmc sched timehist -p selects some",
+            None => Advice::options(
+                "without -p, -t or -u, all tasks are recorded; pmc sched timehist -p selects some",
+            ),
         };
         let why = why.unwrap_or_else(|| "their wake-up events occur in other tasks".to_owned());
-        say::warn(CommandWarning::SwitchesOnly { why, remedy });
+        let what = format!(
+            "recording only when these tasks are switched in or out, without wake-ups or other tasks: {why}"
+        );
+        say::warn(Warning::note(what).advise(remedy));
         let preset = RecordPreset { first_event: Some("dummy:u".to_owned()), scope: None };
         let mut request = typed.request_with(preset, host)?;
         request.sample.options.fields |= sample_type::CPU;
@@ -78,7 +82,7 @@ fn tracepoints(host: &Host) -> String {
 }
 
 /// Returns the reason why this user cannot record the scheduler's tracepoints.
-fn obstacle(host: &Host) -> Option<String> {
+fn refusal_reason(host: &Host) -> Option<String> {
     let settings = PerfEventSettings::read(host);
     if !settings.allowance(Credentials::own().perfmon()).raw_tracepoint {
         let level = settings.paranoid.map_or_else(|| "missing".to_owned(), |level| level.to_string());

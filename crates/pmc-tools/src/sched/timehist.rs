@@ -93,7 +93,7 @@ impl Priorities {
 
 /// A period in which a task ran on a CPU, and the wait before it.
 #[derive(Debug, Clone)]
-pub(super) struct RanRow<'a> {
+pub(super) struct TimehistRun<'a> {
     /// The task.
     pub(super) task: SchedTaskId,
     /// The CPU.
@@ -130,7 +130,7 @@ pub(super) struct RanRow<'a> {
 #[derive(Debug, Clone)]
 pub(super) enum TimehistLine<'a> {
     /// A task ran.
-    Ran(RanRow<'a>),
+    Ran(TimehistRun<'a>),
     /// A task woke another one.
     Woken {
         /// Time of the event.
@@ -452,7 +452,7 @@ impl Timehist<'_> {
             Some(delay) => machine.ran_during(cpu, delay.begin, delay.end),
             None => Runners::default(),
         };
-        let row = RanRow {
+        let row = TimehistRun {
             task,
             cpu,
             time: end,

@@ -30,7 +30,7 @@ pub(super) struct SyscallDecoder {
     texts: Vec<(usize, TracepointField)>,
     /// Whether the tracepoint covers only one system call.
     is_of_one_call: bool,
-    is_foreign: bool,
+    is_byte_swapped: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -40,9 +40,9 @@ struct NumberField {
 }
 
 impl SyscallDecoder {
-    /// Returns a decoder for a tracepoint; `None` if the tracepoint is not for system calls. `is_foreign`
-    /// says whether payloads have the opposite byte order.
-    pub(super) fn new(name: &str, fields: &[TracepointField], is_foreign: bool) -> Option<Self> {
+    /// Returns a decoder for a tracepoint; `None` if the tracepoint is not for system calls.
+    /// `is_byte_swapped` says whether payloads have the opposite byte order.
+    pub(super) fn new(name: &str, fields: &[TracepointField], is_byte_swapped: bool) -> Option<Self> {
         let (system, tracepoint) = name.split_once(':')?;
         let is_enter = tracepoint.starts_with("sys_enter");
         if !matches!(system, "raw_syscalls" | "syscalls") || !is_enter && !tracepoint.starts_with("sys_exit")
@@ -84,7 +84,7 @@ impl SyscallDecoder {
         }
         let result = result.filter(|_| !is_enter);
         let is_of_one_call = system == "syscalls";
-        Some(Self { number: own, arguments, result, texts, is_of_one_call, is_foreign })
+        Some(Self { number: own, arguments, result, texts, is_of_one_call, is_byte_swapped })
     }
 
     /// Whether the tracepoint covers only one system call (`syscalls:sys_enter_NAME`).
@@ -105,7 +105,7 @@ impl SyscallDecoder {
     /// Reads the strings in a payload.
     pub(super) fn texts(&self, payload: &[u8]) -> CallMemory {
         let mut memory = CallMemory::default();
-        let payload = Payload { bytes: payload, is_foreign: self.is_foreign };
+        let payload = Payload { bytes: payload, is_byte_swapped: self.is_byte_swapped };
         for (argument, field) in &self.texts {
             if let Some(text) = payload.text_in(field) {
                 memory.set(*argument, CapturedMemory::Recorded(text.to_vec()));
@@ -132,7 +132,9 @@ impl SyscallDecoder {
     #[inline]
     fn read(&self, bytes: &[u8], field: NumberField) -> Option<u64> {
         let number = bytes.get(field.offset..)?.get(..field.size)?;
-        Payload { bytes, is_foreign: self.is_foreign }.integer(number, true).map(|number| number as u64)
+        Payload { bytes, is_byte_swapped: self.is_byte_swapped }
+            .integer(number, true)
+            .map(|number| number as u64)
     }
 }
 
@@ -143,10 +145,10 @@ mod tests {
     const NUMBER: &str = "field:int __syscall_nr;\toffset:8;\tsize:4;\tsigned:1;";
     const ID: &str = "field:long id;\toffset:8;\tsize:8;\tsigned:1;";
 
-    fn of_lines(event: &str, lines: &[&str], is_foreign: bool) -> Option<SyscallDecoder> {
+    fn of_lines(event: &str, lines: &[&str], is_byte_swapped: bool) -> Option<SyscallDecoder> {
         let fields: Vec<TracepointField> =
             lines.iter().filter_map(|line| TracepointField::parse(line)).collect();
-        SyscallDecoder::new(event, &fields, is_foreign)
+        SyscallDecoder::new(event, &fields, is_byte_swapped)
     }
 
     fn payload(words: &[u64]) -> Vec<u8> {

@@ -28,13 +28,13 @@ pub(super) struct CapturedStructure {
 }
 
 /// The memory of each argument, by its register.
-type Pieces = Option<Box<[Option<CapturedMemory>; 6]>>;
+type ArgumentMemory = Option<Box<[Option<CapturedMemory>; 6]>>;
 
 /// The memory of one call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct CallMemory {
-    begin: Pieces,
-    end: Pieces,
+    begin: ArgumentMemory,
+    end: ArgumentMemory,
 }
 
 impl CallMemory {

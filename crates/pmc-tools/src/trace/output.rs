@@ -11,10 +11,11 @@ use super::summary::CallSummary;
 use super::text::{self, CallPart, SummaryLayout, TraceTotals};
 use super::tracer::{CallResult, EnteredCall, TraceCounts, TracedCall};
 use pmc_analysis::profile::script::AddressFunctions;
-use pmc_command::warning::CommandWarning;
+use pmc_command::warning::lost;
 use pmc_perfdata::record::Record;
-use pmc_sys::error::{AdvisedOption, Error, Result, say};
+use pmc_sys::error::{Advice, AdvisedOption, Error, Result, Warning, say};
 use pmc_sys::sys::output_file;
+use pmc_text::units::thousands;
 
 /// Returns the thread and the start time of a call.
 fn call_key(call: &TracedCall) -> (i32, u64) {
@@ -172,7 +173,11 @@ impl TraceOutput {
         };
         written.and_then(|()| to.flush()).map_err(|error| Error::output(&self.name, error))?;
         if counts.lost > 0 {
-            say::warn(CommandWarning::CallsLost { records: counts.lost });
+            let calls = thousands(counts.lost.div_ceil(2));
+            say::warn(
+                Warning::loss(format!("{}: about {calls} calls are missing", lost(counts.lost)))
+                    .advise(Advice::options("trace fewer calls (-e), or use larger ring buffers (-m)")),
+            );
         }
         Ok(())
     }

@@ -167,7 +167,7 @@ fn feed(session: &Session) -> Result<SyscallFeed> {
             let tracing = tracing.as_ref().filter(|_| event.attr.kind() == attr::kind::TRACEPOINT)?;
             let format = tracing.format(event.attr.config())?;
             let name = format!("{}:{}", format.system, format.name);
-            SyscallDecoder::new(&name, &format.fields, tracing.is_foreign)
+            SyscallDecoder::new(&name, &format.fields, tracing.is_byte_swapped)
         })
         .collect();
     if decoders.iter().all(Option::is_none) {

@@ -13,14 +13,13 @@ use super::text::SummaryLayout;
 use pmc_command::sampling_options::{self, TargetArgs};
 use pmc_command::temporary::TemporaryRecording;
 use pmc_command::values::{Limit, Typed};
-use pmc_command::warning::CommandWarning;
 use pmc_events::counter::request::sampling::{CallGraph, DEFAULT_STACK, SampleOptions};
 use pmc_recording::recording::plan::{
     DelayOrRanges, FilePlan, MeasurementScope, RecordRequest, RunSchedule, SamplePlan, SelfExclusion,
 };
 use pmc_recording::recording::ring_size::RingSize;
 use pmc_sys::abi::syscall::{ArgumentKind, Syscall, SyscallAbi, SyscallTable};
-use pmc_sys::error::{Error, Result, say};
+use pmc_sys::error::{Advice, Error, Result, Warning, say};
 use pmc_sys::host::Host;
 use pmc_sys::sys::clock;
 
@@ -171,18 +170,24 @@ fn with_duration_applied(mut typed: TraceOptions) -> Result<TraceOptions> {
     if same.replace(time).is_some() {
         return Err(Error::usage(format!("--duration {text} cannot be used with {option}"))
             .why(format!("with this value, it means {option}"))
-            .try_this("--duration 10s for the run time, and --min-duration 10ms for the calls to show"));
+            .try_options("--duration 10s for the run time, and --min-duration 10ms for the calls to show"));
     }
     match value {
         TraceDuration::Trace(_) if typed.input.is_some() => {
             Err(Error::usage(format!("--duration {text}: a recording (-i) has no run time"))
-                .try_this(format!("--min-duration {text}, to show only calls that take this long")))
+                .try_options(format!("--min-duration {text}, to show only calls that take this long")))
         }
         TraceDuration::Trace(_) => Ok(typed),
         TraceDuration::Calls(_) => {
             let can_end = typed.timeout.is_some() || typed.max_events.is_some();
             if !can_end && typed.input.is_none() && typed.command.is_empty() {
-                say::warn(CommandWarning::DurationIsFilter { text });
+                let what = format!(
+                    "--duration {text} shows only calls of at least {text} ms, as in perf; the trace continues until \
+                     Ctrl-C"
+                );
+                say::warn(Warning::note(what).advise(Advice::options(format!(
+                    "--duration {text}s ends it after {text} s; --min-duration {text} omits this note"
+                ))));
             }
             Ok(typed)
         }
@@ -280,7 +285,7 @@ fn sampling(
     let DelayOrRanges { delay, switches } = typed.delay.clone().unwrap_or_default();
     delay.check_control(false)?;
     if !switches.is_empty() {
-        return Err(Error::usage("-D: time ranges require stacks (-g)").try_this("-D 500ms or -D 2s"));
+        return Err(Error::usage("-D: time ranges require stacks (-g)").try_options("-D 500ms or -D 2s"));
     }
     let is_system = matches!(scope, MeasurementScope::Cpus(_));
     let events = EVENTS.map(str::to_owned).into_iter().chain(texts).collect();

@@ -293,9 +293,9 @@ impl ScreenState {
         match &event.tree {
             Some(tree) => {
                 self.parents = stacks::parents(tree);
-                let is_whole =
+                let starts_at_root =
                     answer.query.root.is_none() && answer.query.tree == Some(StackDirection::Caller);
-                self.stacks.set(&answer.profile, tree, is_whole && !self.shows_callers, height);
+                self.stacks.set(&answer.profile, tree, starts_at_root && !self.shows_callers, height);
                 for callers in &self.stacks.folded {
                     self.parents[callers.last as usize] = self.parents[callers.first as usize];
                 }

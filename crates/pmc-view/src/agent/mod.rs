@@ -527,7 +527,7 @@ pub fn doctor(machine: &MachineReport, server: Json, limit: AnswerLimit) -> Agen
             "missing": reason.missing, "errno": reason.errno, "cause": reason.cause, "remedy": reason.remedy,
         })
     };
-    let row = |verdict: &pmc_analysis::profile::machine::UseVerdict| {
+    let row = |verdict: &pmc_analysis::profile::machine::UseCaseReport| {
         let reasons: Vec<Json> = verdict.reasons.iter().map(reason).collect();
         Json::Object(fields! {
             "command": verdict.command,

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use super::{DiffLayout, formula, heading, wanted};
-use crate::report::{CellSpelling, words};
+use super::{DiffLayout, formula, heading, selected_rows};
+use crate::report::{CellFormat, words};
 use pmc_analysis::profile::diff::{Compute, Diff, DiffEvent, DiffRow};
 use pmc_analysis::profile::sampled::{RowCell, SortKey};
 use pmc_text::text::{clean, csv_cell};
@@ -81,7 +81,7 @@ fn fields(comparison: &Diff, event: &DiffEvent, line: &DiffRow, layout: &DiffLay
             fields.push(formula(comparison.compute, event, line, at + 1));
         }
     }
-    let word = |cell: &RowCell| words(&comparison.texts, cell, CellSpelling::default());
+    let word = |cell: &RowCell| words(&comparison.texts, cell, CellFormat::default());
     if comparison.by_stream {
         let frame = |cells: &[RowCell]| cells.iter().map(word).collect::<Vec<_>>().join(" ");
         fields.push(line.frames(&event.keys).map(frame).collect::<Vec<_>>().join(";"));
@@ -104,7 +104,7 @@ pub(super) fn separated(
 ) -> io::Result<()> {
     writeln!(out, "# {}", titles(comparison, layout).join(separator))?;
     for event in &comparison.events {
-        for line in wanted(event, layout).into_iter().take(layout.rows) {
+        for line in selected_rows(event, layout).into_iter().take(layout.rows) {
             let fields = fields(comparison, event, line, layout);
             let fields: Vec<String> = fields.into_iter().map(|field| field.replace(separator, ".")).collect();
             writeln!(out, "{}", fields.join(separator))?;
@@ -117,7 +117,7 @@ pub(super) fn csv(out: &mut dyn Write, comparison: &Diff, layout: &DiffLayout) -
     let mut writer = csv::Writer::from_writer(out);
     writer.write_record(titles(comparison, layout))?;
     for event in &comparison.events {
-        for line in wanted(event, layout).into_iter().take(layout.rows) {
+        for line in selected_rows(event, layout).into_iter().take(layout.rows) {
             writer.write_record(fields(comparison, event, line, layout).into_iter().map(csv_cell))?;
         }
     }

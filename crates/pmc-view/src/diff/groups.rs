@@ -16,7 +16,7 @@ use serde_json::{Map, Value as Json, json};
 use super::{DiffLayout, json::words as key_words};
 use crate::gate::{self, GateJson, VerdictJson};
 use crate::remarks::Remarks;
-use crate::report::{CellSpelling, ReportFormat, words};
+use crate::report::{CellFormat, ReportFormat, words};
 use pmc_analysis::profile::diff::groups::{GroupChange, GroupComparison, GroupEvent, GroupRow, GroupVerdict};
 use pmc_analysis::profile::diff::{Diff, VERSION};
 use pmc_analysis::profile::gate::{ComparisonVerdict, GateReport, GateSubject};
@@ -45,7 +45,7 @@ pub fn write(
             writeln!(out)?;
         }
         head(&mut Remarks::new(out, layout.width, false), groups, event, ["base", "new"])?;
-        table(out, diff, groups, event, &wanted(event, layout), ["Base", "New"], layout)?;
+        table(out, diff, groups, event, &selected_rows(event, layout), ["Base", "New"], layout)?;
     }
     let remarks = &mut Remarks::new(out, layout.width, false);
     writeln!(remarks)?;
@@ -66,7 +66,7 @@ pub fn write_changed(
 ) -> io::Result<()> {
     for event in &groups.events {
         head(&mut Remarks::new(out, layout.width, false), groups, event, ["A", "B"])?;
-        let all = wanted(event, layout);
+        let all = selected_rows(event, layout);
         let changed: Vec<&GroupRow> = all.iter().copied().filter(|row| !is_noise(&row.change)).collect();
         match changed.is_empty() {
             true if event.total.verdict == GroupVerdict::FewRuns => {
@@ -115,7 +115,7 @@ pub fn gate_subjects(diff: &Diff, groups: &GroupComparison) -> Vec<GateSubject> 
 fn row_name(diff: &Diff, row: &GroupRow) -> String {
     let text = |cell: &RowCell| match cell {
         RowCell::Symbol(_, id) | RowCell::Text(id) => diff.texts.get(*id).to_owned(),
-        cell => words(&diff.texts, cell, CellSpelling::read(false)).trim().to_owned(),
+        cell => words(&diff.texts, cell, CellFormat::read(false)).trim().to_owned(),
     };
     let is_symbol = |cell: &&RowCell| matches!(cell, RowCell::Symbol(..));
     let (symbols, others): (Vec<&RowCell>, Vec<&RowCell>) = row.cells.iter().partition(is_symbol);
@@ -191,12 +191,12 @@ pub fn titles(event: &GroupEvent, [old, new]: [&str; 2]) -> Vec<String> {
 /// Returns the cells of a row: both costs, the change, p, the verdict, and the values of the sort keys.
 pub fn cells(diff: &Diff, groups: &GroupComparison, event: &GroupEvent, row: &GroupRow) -> Vec<String> {
     let mut cells = numbers(groups, event, &row.change);
-    cells.extend(row.cells.iter().map(|cell| words(&diff.texts, cell, CellSpelling::read(false))));
+    cells.extend(row.cells.iter().map(|cell| words(&diff.texts, cell, CellFormat::read(false))));
     cells
 }
 
 /// Returns the rows that are not below the layout's limit.
-fn wanted<'a>(event: &'a GroupEvent, layout: &DiffLayout) -> Vec<&'a GroupRow> {
+fn selected_rows<'a>(event: &'a GroupEvent, layout: &DiffLayout) -> Vec<&'a GroupRow> {
     let is_wanted = |row: &&GroupRow| row.change.shares.iter().any(|share| *share >= layout.limit);
     event.rows.iter().filter(is_wanted).collect()
 }
@@ -247,7 +247,7 @@ pub fn json(
             as_json(&event.name),
             change(&event.total)
         )?;
-        let omitted = list_up_to(out, wanted(event, layout), layout.rows, |row| {
+        let omitted = list_up_to(out, selected_rows(event, layout), layout.rows, |row| {
             let mut object: Map<String, Json> = key_words(diff, &event.keys, &row.cells);
             object.insert("group_change".into(), change(&row.change));
             object

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde_json::{Map, Value as Json, json};
 
-use super::{DiffLayout, wanted};
+use super::{DiffLayout, selected_rows};
 use pmc_analysis::profile::diff::tree::DiffTree;
 use pmc_analysis::profile::diff::{
     Compute, CostSource, Diff, DiffChange, DiffEvent, DiffRow, LEVEL, ThreadTimes, VERSION,
@@ -38,7 +38,7 @@ pub(super) fn write(out: &mut dyn Write, comparison: &Diff, layout: &DiffLayout)
         writeln!(out, "{{\"name\": {name}, \"states\": {states}, \"totals\": {totals},")?;
         write!(out, "\"thread_times\": {times},\n\"rows\": ")?;
         let row = |line| row(comparison, event, line);
-        let rows = list_up_to(out, wanted(event, layout), layout.rows, row)?;
+        let rows = list_up_to(out, selected_rows(event, layout), layout.rows, row)?;
         write!(out, ",\n\"tree\": ")?;
         let nodes = match &event.tree {
             None => write!(out, "null").map(|()| 0)?,

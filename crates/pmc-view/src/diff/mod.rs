@@ -63,7 +63,7 @@ pub fn write(out: &mut dyn Write, comparison: &Diff, layout: &DiffLayout) -> io:
 }
 
 /// Returns all rows that pass the layout's filters, even if there are more than `layout.rows`.
-fn wanted<'a>(event: &'a DiffEvent, layout: &DiffLayout) -> Vec<&'a DiffRow> {
+fn selected_rows<'a>(event: &'a DiffEvent, layout: &DiffLayout) -> Vec<&'a DiffRow> {
     let largest = |line: &DiffRow| {
         let shares = line.values.iter().enumerate().map(|(file, value)| event.part(file, value).share);
         shares.fold(0.0, f64::max)

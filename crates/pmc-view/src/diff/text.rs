@@ -16,9 +16,9 @@ mod tree;
 
 use std::io::{self, Write};
 
-use super::{DiffLayout, error, formula, heading, is_noise, part, value, wanted};
+use super::{DiffLayout, error, formula, heading, is_noise, part, selected_rows, value};
 use crate::remarks::Remarks;
-use crate::report::{CellSpelling, FittedWidths, StyledWords, omitted_columns, words};
+use crate::report::{CellFormat, FittedWidths, StyledWords, omitted_columns, words};
 use pmc_analysis::profile::diff::{
     ChangeVerdict, Compute, CostSource, Diff, DiffEvent, DiffRow, LEAST_SAMPLES, LEVEL,
 };
@@ -92,7 +92,7 @@ fn head(out: &mut Remarks<'_>, diff: &Diff, event: &DiffEvent) -> io::Result<()>
 }
 
 fn table(out: &mut Remarks<'_>, diff: &Diff, event: &DiffEvent, layout: &DiffLayout) -> io::Result<()> {
-    let all = wanted(event, layout);
+    let all = selected_rows(event, layout);
     let shown = &all[..all.len().min(layout.rows)];
     let keys: Vec<(SortKey, String)> =
         event.keys.iter().map(|key| (*key, key.heading().to_owned())).collect();
@@ -249,7 +249,7 @@ fn write_findings(out: &mut Remarks<'_>, diff: &Diff, event: &DiffEvent, what: &
             "0" => String::new(),
             few => format!(", {few} have too few samples (below {LEAST_SAMPLES})"),
         };
-        let (more, noise) = (count(ChangeVerdict::is_claim), count(|of| of == ChangeVerdict::Noise));
+        let (more, noise) = (count(ChangeVerdict::is_significant), count(|of| of == ChangeVerdict::Noise));
         writeln!(
             out,
             "{gap}  {mark}{more} {what} differ by more than sampling noise, {noise} are within noise{few}."
@@ -259,7 +259,7 @@ fn write_findings(out: &mut Remarks<'_>, diff: &Diff, event: &DiffEvent, what: &
 }
 
 fn word(diff: &Diff, cell: &RowCell, layout: &DiffLayout) -> String {
-    words(&diff.texts, cell, CellSpelling::read(layout.width.is_some()))
+    words(&diff.texts, cell, CellFormat::read(layout.width.is_some()))
 }
 
 /// Whether shares are shown. A narrow layout omits shares that can be computed from the base and the

@@ -40,10 +40,10 @@ impl FromStr for ChainWord {
             "" | "function" => Self::Usual,
             "address" => {
                 return Err(Error::usage("the call tree supports functions only, not addresses")
-                    .try_this("-s sym,srcline splits functions by line"));
+                    .try_options("-s sym,srcline splits functions by line"));
             }
             "branch" => {
-                return Err(Error::usage("pmc does not combine branches with call chains").try_this("-b"));
+                return Err(Error::usage("pmc does not combine branches with call chains").try_options("-b"));
             }
             _ => Self::Number(word.parse().map_err(|_| {
                 Error::usage(format!("unknown word {word:?}")).try_this(

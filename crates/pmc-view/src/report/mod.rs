@@ -274,7 +274,7 @@ pub const BRANCH_IN_JSON: f64 = 0.05;
 
 impl ReportLayout {
     /// Whether a requested column needs periods by CPU mode.
-    pub fn asks_modes(&self) -> bool {
+    pub fn needs_cpu_modes(&self) -> bool {
         let mut typed = self.columns.iter().flatten().chain(&self.added);
         typed.any(|column| matches!(column, ReportColumn::InMode(_)))
     }
@@ -500,7 +500,7 @@ fn names(events: &[&ProfileEvent]) -> String {
 
 /// Returns a cell's text, safe to print on a terminal.
 fn cell(profile: &Profile, layout: &ReportLayout, cell: &RowCell) -> String {
-    let spelling = CellSpelling {
+    let spelling = CellFormat {
         full_paths: layout.full_paths,
         nanoseconds: layout.nanoseconds,
         reads: layout.reads_names(),
@@ -510,12 +510,12 @@ fn cell(profile: &Profile, layout: &ReportLayout, cell: &RowCell) -> String {
 
 /// Returns a cell's text in the default format, safe to print on a terminal.
 pub fn cell_words(profile: &Profile, cell: &RowCell) -> String {
-    words(&profile.texts, cell, CellSpelling::default())
+    words(&profile.texts, cell, CellFormat::default())
 }
 
 /// How to format the cells of a row.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct CellSpelling {
+pub(super) struct CellFormat {
     /// Whether to show source files with their directories.
     full_paths: bool,
     /// Whether to show times in nanoseconds instead of microseconds.
@@ -524,7 +524,7 @@ pub(super) struct CellSpelling {
     reads: bool,
 }
 
-impl CellSpelling {
+impl CellFormat {
     /// Returns the default format, but shortens function names if `reads` is true.
     pub(super) fn read(reads: bool) -> Self {
         Self { reads, ..Self::default() }
@@ -539,7 +539,7 @@ pub const INLINED: &str = "↳ ";
 pub const GENERATED: &str = "~ ";
 
 /// Returns a cell's text, safe to print on a terminal. Does not need a profile.
-pub(super) fn words(texts: &StringTable, cell: &RowCell, spelling: CellSpelling) -> String {
+pub(super) fn words(texts: &StringTable, cell: &RowCell, spelling: CellFormat) -> String {
     let text = |id| clean(texts.get(id)).into_owned();
     match *cell {
         RowCell::Text(id) => text(id),

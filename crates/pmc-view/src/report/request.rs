@@ -160,7 +160,7 @@ impl ReportRequest {
         };
         Query {
             totals: self.children,
-            by_mode: layout.asks_modes(),
+            by_mode: layout.needs_cpu_modes(),
             innermost: is_for_reader,
             share_of: if self.latency { ShareOf::Latency } else { ShareOf::Period },
             ranks: self.rows.ranks.clone(),

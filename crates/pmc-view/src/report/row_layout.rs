@@ -170,7 +170,7 @@ fn column(word: &RowWord, is_output: bool, trace_fields: &mut Vec<TraceField>) -
     };
     if is_output && field.field == "*" {
         return Err(Error::usage(format!("-F {name}: list tracepoint fields individually"))
-            .try_this(format!("-s {name}")));
+            .try_options(format!("-s {name}")));
     }
     let known = trace_fields.iter().position(|other| other == field);
     let number = known.unwrap_or(trace_fields.len());

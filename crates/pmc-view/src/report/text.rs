@@ -223,7 +223,7 @@ fn symbol(profile: &Profile, keys: &[SortKey], cells: &[RowCell], columns: usize
 }
 
 /// Returns the minimum width that perf gives a numeric column.
-fn perfs_width(column: ReportColumn) -> usize {
+fn perf_column_width(column: ReportColumn) -> usize {
     match column {
         ReportColumn::Key(_) => 0,
         ReportColumn::Samples | ReportColumn::Period => 12,
@@ -238,13 +238,13 @@ fn widths(columns: &[ReportColumn], lines: &[Vec<String>], layout: &ReportLayout
     let mut widths: Vec<usize> = (0..columns.len())
         .map(|at| {
             let widest = lines.iter().map(|line| width(&line[at])).max().unwrap_or(0);
-            let is_whole = layout.is_piped || layout.width().is_some() || is_number(columns[at]);
-            let most = match (layout.is_piped, is_whole) {
+            let is_unlimited = layout.is_piped || layout.width().is_some() || is_number(columns[at]);
+            let most = match (layout.is_piped, is_unlimited) {
                 (true, _) if !is_number(columns[at]) => PADDED,
                 (_, true) => usize::MAX,
                 (_, false) => WIDEST,
             };
-            let least = if layout.is_piped { perfs_width(columns[at]) } else { 0 };
+            let least = if layout.is_piped { perf_column_width(columns[at]) } else { 0 };
             given(at).unwrap_or(widest.min(most).max(least))
         })
         .collect();

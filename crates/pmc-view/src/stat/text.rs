@@ -25,7 +25,7 @@ use super::{
 };
 use crate::remarks::Remarks;
 use pmc_analysis::profile::counts::{CpuTime, EventRole, StatCounts, StatEvent, StatValue};
-use pmc_analysis::profile::metrics::shadow::{ComputedMetric, Concern, shadow};
+use pmc_analysis::profile::metrics::shadow::{ComputedMetric, RatioSeverity, shadow};
 use pmc_analysis::profile::sharing::relative_error;
 use pmc_text::table::{self, ColumnShape, left, right, shown_width};
 use pmc_text::text;
@@ -206,14 +206,14 @@ impl<'a> CountTable<'a> {
             let metrics = shadow(counts, row, event);
             let (line, spread) = self.line(row, event, &metrics, why(counts.value(row, event)));
             let width = shown_width(&line) + text::width(&spread);
-            let is_whole = self.fit < CompactionLevel::Broken || style.width.is_none_or(|most| width <= most);
-            lines.push(if is_whole { line + &spread } else { line });
+            let fits = self.fit < CompactionLevel::Broken || style.width.is_none_or(|most| width <= most);
+            lines.push(if fits { line + &spread } else { line });
             let in_its_line =
                 usize::from(self.fit < CompactionLevel::Broken || is_tool(&counts.events[event]));
             for metric in metrics.iter().skip(in_its_line) {
                 lines.push(format!("{}{}", self.blank(row), self.metric(metric)));
             }
-            if !is_whole {
+            if !fits {
                 lines.push(format!("{} {}", self.blank(row), spread.trim_start()));
             }
             if last[row] == at {
@@ -305,11 +305,11 @@ impl<'a> CountTable<'a> {
             _ => format!("{:>1$}", number.trim(), self.widths.number),
         };
         let rest = self.widths.metric.saturating_sub(3 + text::width(&number) + 1);
-        let number = match metric.concern {
-            Concern::None => number,
-            Concern::Low => self.colour(&number, "\x1b[33m"),
-            Concern::Middle => self.colour(&number, "\x1b[35m"),
-            Concern::High => self.colour(&number, "\x1b[31m"),
+        let number = match metric.severity {
+            RatioSeverity::None => number,
+            RatioSeverity::Low => self.colour(&number, "\x1b[33m"),
+            RatioSeverity::Middle => self.colour(&number, "\x1b[35m"),
+            RatioSeverity::High => self.colour(&number, "\x1b[31m"),
         };
         format!("{mark}{number} {}", text::padded(&metric.unit, rest))
     }

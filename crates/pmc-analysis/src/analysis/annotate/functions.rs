@@ -230,7 +230,7 @@ pub(crate) fn choose<'a>(
         let mut others: Vec<&str> = of_name.iter().map(|of| of.dso.as_str()).collect();
         others.dedup();
         return Err(Error::new(format!("{} has no samples in {}", clean(name), dsos.join(", ")))
-            .try_this(format!("-d {}", others.join(","))));
+            .try_options(format!("-d {}", others.join(","))));
     }
     Ok(chosen)
 }

@@ -86,7 +86,7 @@ pub(super) fn read(
     if by_stream && !session.reader.layouts().have(sample_type::CALLCHAIN | sample_type::BRANCH_STACK) {
         return Err(Error::new(format!("{label} has no call chains"))
             .why("--stream compares call chains")
-            .try_this("record both with -g"));
+            .try_options("record both with -g"));
     }
     let has_waits = ThreadTime::from_events(session.reader.events()).is_some();
     let mut asked = AnalysisRequest {
@@ -175,7 +175,7 @@ fn parts(
         }
         let error = Error::new(format!("cannot compare waits: {label} has no waits"))
             .why("its samples show only running threads");
-        return Err(header::advise(error, reader, &format!("record both with {WAITS}"), ""));
+        return Err(header::advise(error, reader, format!("record both with {WAITS}"), ""));
     }
     let off_cpu: &[ThreadState] = match (states.is_some() && has(Runnable), has(Blocked)) {
         (true, true) => &[Runnable, Blocked],

@@ -12,7 +12,6 @@ use std::path::Path;
 
 use rustc_hash::FxHashMap;
 
-use crate::analysis::warning::AnalysisWarning;
 use crate::session::Session;
 use pmc_perfdata::record::encode::Encoder;
 use pmc_perfdata::record::{MappedFileId, Mmap, Mmap2, SampleId, SampleLayout, Thread};
@@ -46,8 +45,7 @@ impl JitCodes {
         dumps.sort();
         dumps.dedup();
         if dumps.is_empty() {
-            let what = "no recorded program mapped a jitdump".to_owned();
-            say::warn(AnalysisWarning::Recording { what });
+            say::note("no recorded program mapped a jitdump");
             return Ok(codes);
         }
         check_clock(session)?;
@@ -71,10 +69,7 @@ impl JitCodes {
                         .try_this("configure the JIT compiler to use CLOCK_MONOTONIC"));
                 }
                 Ok((dump, held)) => codes.add(*pid, (path, &here), &held, &dump, layout)?,
-                Err(error) => {
-                    let what = format!("{} cannot be read: {error}", here.display());
-                    say::warn(AnalysisWarning::Recording { what });
-                }
+                Err(error) => say::note(format!("{} cannot be read: {error}", here.display())),
             }
         }
         codes.waiting.sort_by_key(|(time, range)| std::cmp::Reverse((*time, range.start)));

@@ -23,8 +23,7 @@ use rustc_hash::FxHashMap;
 
 use self::jit::JitCodes;
 use super::unwinding::RecordingUnwinder;
-use super::warning::AnalysisWarning;
-use super::{ProgressSink, is_from_here, recording_quality, symbols_of};
+use super::{ProgressSink, is_of_this_machine, recording_quality, symbols_of};
 use crate::profile::sampled::profile_quality::UnwindEnds;
 use crate::session::Session;
 use crate::session::module::is_jitdump;
@@ -89,8 +88,9 @@ pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSi
     }
     refuse(&reader, &request.output)?;
     if reader.layouts().have(sample_type::STACK_USER) && !request.convert_stacks {
-        let what = "--aslr removes the copied stacks, and their callers with them (--convert-callchain keeps the callers)";
-        say::warn(AnalysisWarning::Recording { what: what.to_owned() });
+        say::note(
+            "--aslr removes the copied stacks, and their callers with them (--convert-callchain keeps the callers)",
+        );
     }
     let ((plain, _file), exit) = plain(reader, request, progress)?;
     if Writer::form_at(&request.output) == RecordingLayout::File {
@@ -240,9 +240,9 @@ pub(super) fn refuse(reader: &Reader, output: &Path) -> Result<()> {
     if identity(output).is_some_and(|output| identity(path) == Some(output)) {
         return Err(Error::usage(format!("input and output are the same file: {}", path.display()))
             .why("pmc reads it while it writes the new recording")
-            .try_this("use another file with -o"));
+            .try_options("use another file with -o"));
     }
-    if reader.is_foreign() {
+    if reader.is_byte_swapped() {
         return Err(Error::new(format!("{} has the opposite byte order", path.display()))
             .why("pmc cannot convert tracepoint payloads to this machine's byte order")
             .try_this("run pmc inject on a machine with that byte order"));
@@ -258,8 +258,7 @@ fn warn_of_ends(ends: &UnwindEnds) {
         (unknown, "end in code that has no unwind tables or whose file is missing"),
     ] {
         if samples > 0 {
-            let what = format!("{samples} of {copied} copied stacks {why}");
-            say::warn(AnalysisWarning::Recording { what });
+            say::note(format!("{samples} of {copied} copied stacks {why}"));
         }
     }
 }
@@ -279,7 +278,7 @@ impl<'a> FileIds<'a> {
         Self {
             given: request.known.iter().map(|(path, id)| (&path[..], *id)).collect(),
             listed: rows.map(|row| (&row.name[..], &row.id[..])).collect(),
-            is_from_here: is_from_here(session),
+            is_from_here: is_of_this_machine(session),
         }
     }
 

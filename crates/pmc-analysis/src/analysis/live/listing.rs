@@ -88,7 +88,7 @@ impl ListingBuilder {
     /// Returns a message for the user if the function itself has no samples.
     pub fn listing(&mut self, of: &FunctionSamples) -> Result<Arc<Listing>, String> {
         let FunctionSamples { function, modules, events, totals, samples } = of;
-        self.symbols.know(&modules[self.modules.min(modules.len())..]);
+        self.symbols.add_modules(&modules[self.modules.min(modules.len())..]);
         self.modules = modules.len();
         let all = functions::functions(modules, &mut self.symbols, samples, events.len(), &|_| {});
         let is_it =

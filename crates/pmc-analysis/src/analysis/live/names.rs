@@ -103,7 +103,7 @@ impl NameLookup {
     }
 
     /// Lifts the limit on CPU time, before the final lookup.
-    pub fn hurry(&self) {
+    pub fn lift_time_limit(&self) {
         self.hurry.store(true, Ordering::Relaxed);
     }
 
@@ -399,7 +399,7 @@ impl NameFinder {
 
     fn take(&mut self, news: NameMessage) {
         self.symbols.announce(&news.ksymbols, &news.jitdumps);
-        self.symbols.know(&news.modules);
+        self.symbols.add_modules(&news.modules);
         lock(&self.named).modules.extend(news.modules.iter().cloned());
         self.modules.extend(news.modules);
         if news.are_all {

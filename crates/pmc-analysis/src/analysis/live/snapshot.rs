@@ -121,7 +121,7 @@ struct PreviousCounters {
 /// The rows at one point in time, with the names known by then. Answers any number of queries.
 pub struct LiveSnapshot {
     /// Empty once the snapshot has been released.
-    look: LiveRows,
+    live_rows: LiveRows,
     is_released: bool,
     code: LocationCalls,
     followed: CopiedNames,
@@ -161,7 +161,7 @@ impl SnapshotMaker {
             matches!(kind, SampleAttribute::Pid | SampleAttribute::Tid)
         };
         let ids_at: Vec<usize> = kinds.filter(is_id).map(|(at, _)| at).collect();
-        let (mut look, comms, task_names, measured, cgroups, thread_time) = {
+        let (mut live_rows, comms, task_names, measured, cgroups, thread_time) = {
             let live = self.shared.live();
             let comms = live.history().comms().map(|comm| String::from_utf8_lossy(comm).into_owned());
             let comms = comms.collect();
@@ -188,21 +188,22 @@ impl SnapshotMaker {
         };
         let texts = {
             let mut named = self.names.table();
-            named.code(&look.resolved.locations, look.generation, &mut code, &mut followed);
+            named.code(&live_rows.resolved.locations, live_rows.generation, &mut code, &mut followed);
             named.texts.clone()
         };
         let kinds = &self.options.attributes;
         let mut idle_waits = IdleWaits::default();
         if thread_time.is_some() {
-            waits::mark(&mut look.resolved, &look.attributes, kinds);
-            if let Some(marked) = waits::classify(&mut look.resolved, &look.attributes, kinds, &code, &texts)
+            waits::mark(&mut live_rows.resolved, &live_rows.attributes, kinds);
+            if let Some(marked) =
+                waits::classify(&mut live_rows.resolved, &live_rows.attributes, kinds, &code, &texts)
             {
-                look.attributes = marked.into();
+                live_rows.attributes = marked.into();
             }
             let thread = |tid: i32| measured.get(&tid).cloned().unwrap_or_default();
-            let (attributes, texts) = (&look.attributes, &texts);
+            let (attributes, texts) = (&live_rows.attributes, &texts);
             let input = IdleInput { attributes, kinds, code: &code, texts, thread: &thread };
-            idle_waits = idle::remove_idle(&mut look.resolved, input);
+            idle_waits = idle::remove_idle(&mut live_rows.resolved, input);
         }
         let idle: FxHashSet<StringId> = IDLE.iter().filter_map(|name| texts.find(name)).collect();
         let mut events_totals: Vec<EventTotals> = self
@@ -216,19 +217,19 @@ impl SnapshotMaker {
                     name: joint_name.map_or_else(|| event.name.clone(), str::to_owned),
                     leader: event.leader,
                     thread_time: joint_name.map(|_| {
-                        let rows = look.resolved.rows.iter().chain(&idle_waits.rows);
-                        let threads = waits::threads(rows, &look.attributes, kinds);
-                        ThreadTimeSums::live(look.elapsed_ns, threads, &idle_waits)
+                        let rows = live_rows.resolved.rows.iter().chain(&idle_waits.rows);
+                        let threads = waits::threads(rows, &live_rows.attributes, kinds);
+                        ThreadTimeSums::live(live_rows.elapsed_ns, threads, &idle_waits)
                     }),
                     ..EventTotals::default()
                 }
             })
             .collect();
         let mut splits = vec![(0, 0, 0); events_totals.len()];
-        let mut rows = std::mem::take(&mut look.resolved.rows);
+        let mut rows = std::mem::take(&mut live_rows.resolved.rows);
         rows.retain(|(key, value)| {
             let event = key.event as usize;
-            let Some(leaf) = look.resolved.stack(key.stack).next() else { return false };
+            let Some(leaf) = live_rows.resolved.stack(key.stack).next() else { return false };
             let call = &code.calls()[code.own(leaf)];
             let in_kernel = call.level == CpuMode::Kernel;
             let is_idle = in_kernel && idle.contains(&call.symbol);
@@ -245,13 +246,15 @@ impl SnapshotMaker {
             }
             is_shown
         });
-        look.resolved.rows = rows;
+        live_rows.resolved.rows = rows;
         if let Some(pattern) = &self.options.ignore_callees {
             let idle = &mut idle_waits.rows;
-            callers::ignore_callees(&mut look.resolved, idle, &code, &texts, &|name| pattern.finds(name));
+            callers::ignore_callees(&mut live_rows.resolved, idle, &code, &texts, &|name| {
+                pattern.finds(name)
+            });
         }
         LiveSnapshot {
-            look,
+            live_rows,
             is_released: false,
             code,
             followed,
@@ -295,8 +298,8 @@ impl SnapshotMaker {
     ) -> TableInput<'a> {
         TableInput {
             rows,
-            resolved: &snapshot.look.resolved,
-            attributes: &snapshot.look.attributes,
+            resolved: &snapshot.live_rows.resolved,
+            attributes: &snapshot.live_rows.attributes,
             attribute_kinds: &self.options.attributes,
             code: &snapshot.code,
             words,
@@ -368,7 +371,7 @@ impl SnapshotMaker {
 impl LiveSnapshot {
     /// Returns the rows, with or without the waits of idle threads.
     fn selected_rows(&self, query: &Query) -> Cow<'_, [(RowKey, SampleValue)]> {
-        self.idle_waits.select(&self.look.resolved.rows, query.idle)
+        self.idle_waits.select(&self.live_rows.resolved.rows, query.idle)
     }
 
     /// Returns the totals of the rows that `selected_rows` returns.
@@ -383,7 +386,7 @@ impl LiveSnapshot {
     /// Releases the data shared with the sampling thread, which must copy shared data before it can add
     /// samples. The names are kept for the next snapshot.
     pub fn release(&mut self) {
-        self.look = LiveRows::default();
+        self.live_rows = LiveRows::default();
         self.idle_waits = IdleWaits::default();
         self.is_released = true;
     }
@@ -396,8 +399,9 @@ impl LiveSnapshot {
     /// Returns each function's own cost, by module and name.
     pub(crate) fn own(&self, event: usize) -> FxHashMap<(StringId, StringId), u64> {
         let mut by_leaf = vec![0u64; self.code.len()];
-        for (key, value) in self.look.resolved.rows.iter().filter(|(key, _)| key.event as usize == event) {
-            if let Some(leaf) = self.look.resolved.stack(key.stack).next() {
+        for (key, value) in self.live_rows.resolved.rows.iter().filter(|(key, _)| key.event as usize == event)
+        {
+            if let Some(leaf) = self.live_rows.resolved.stack(key.stack).next() {
                 let sum = &mut by_leaf[leaf as usize];
                 *sum = sum.saturating_add(value.period);
             }
@@ -418,7 +422,7 @@ impl LiveSnapshot {
         else {
             return Vec::new();
         };
-        let resolved = &self.look.resolved;
+        let resolved = &self.live_rows.resolved;
         let own = |leaf| {
             let call = &self.code.calls()[self.code.own(leaf)];
             (call.dso, call.symbol)
@@ -448,22 +452,22 @@ impl LiveSnapshot {
     }
 
     pub(crate) fn rows(&self) -> &[(RowKey, SampleValue)] {
-        &self.look.resolved.rows
+        &self.live_rows.resolved.rows
     }
 
     /// Returns the code locations to which rows refer.
     pub(crate) fn locations(&self) -> &[CodeLocation] {
-        &self.look.resolved.locations
+        &self.live_rows.resolved.locations
     }
 
     /// Returns the locations of a row's stack, innermost first.
     pub(crate) fn stack(&self, number: u32) -> impl Iterator<Item = CodeLocation> + '_ {
-        self.look.resolved.stack(number).map(|number| self.look.resolved.locations[number as usize])
+        self.live_rows.resolved.stack(number).map(|number| self.live_rows.resolved.locations[number as usize])
     }
 
     /// Returns a row's attributes.
     pub(crate) fn attributes(&self, number: u32) -> &[u8] {
-        if self.look.attributes.is_empty() { &[] } else { self.look.attributes.get(number).1 }
+        if self.live_rows.attributes.is_empty() { &[] } else { self.live_rows.attributes.get(number).1 }
     }
 
     /// Returns the thread name with this number in the rows.

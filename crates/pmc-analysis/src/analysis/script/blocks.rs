@@ -201,7 +201,10 @@ impl<'a> BlockLines<'a> {
     }
 
     fn locate(&self, address: u64) -> CodeLocation {
-        location::locate(&self.script.session.history, SampledAddress::by_half(self.epoch, address, false))
+        location::locate(
+            &self.script.session.history,
+            SampledAddress::in_user_or_kernel(self.epoch, address, false),
+        )
     }
 
     fn instruction(&mut self, address: u64, code: &Arc<Instruction>) {

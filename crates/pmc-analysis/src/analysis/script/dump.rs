@@ -38,7 +38,7 @@ pub fn dump(
 ) -> Result<()> {
     let dumper = Dumper::new(session);
     order::records(session, by == DumpOrder::Time, |_| true, |raw, place| dumper.show(raw, place, visit))?;
-    dumper.tears(visit)
+    dumper.visit_damage(visit)
 }
 
 /// Finds the thread to which each record belongs.
@@ -125,7 +125,7 @@ impl<'a> Dumper<'a> {
     }
 
     /// Visits the places where the file is damaged.
-    pub(super) fn tears(&self, visit: &mut dyn FnMut(ScriptLine<'_>) -> Result<()>) -> Result<()> {
+    pub(super) fn visit_damage(&self, visit: &mut dyn FnMut(ScriptLine<'_>) -> Result<()>) -> Result<()> {
         let path: &Path = self.session.reader.path();
         for note in self.session.notes() {
             if let RecordingNote::Torn { at, .. } | RecordingNote::BadCompression { at } = note {

@@ -50,7 +50,8 @@ impl NamedRecording<'_> {
         if request.stitches {
             unwinder = unwinder.stitching(session)?;
         }
-        let wants = |sample: &Sample<'_>, timestamp| self.wanted.takes_of(session, sample, timestamp);
+        let wants =
+            |sample: &Sample<'_>, timestamp| self.wanted.accepts_sample_of(session, sample, timestamp);
         let unwinder = unwinder.if_needed().filter(|_| self.kinds.chains);
         let unwinding = unwinder.map(|unwinder| SampleUnwinding { unwinder, wants: &wants });
         let is_of_data = |event: &pmc_perfdata::perfdata::RecordedEvent| {
@@ -107,7 +108,7 @@ impl NamedRecording<'_> {
             maker.record(&raw, Timestamp::MAX, visit)?;
             rest = &rest[raw.bytes.len()..];
         }
-        dumper.map_or(Ok(()), |dumper| dumper.tears(visit))
+        dumper.map_or(Ok(()), |dumper| dumper.visit_damage(visit))
     }
 }
 
@@ -265,7 +266,10 @@ impl ScriptEntryBuilder<'_> {
         };
         let epoch = self.session.history.epoch(who.pid, timestamp);
         let number = |address| {
-            script.addresses.find(&SampledAddress::by_half(epoch, address, false)).unwrap_or(u32::MAX)
+            script
+                .addresses
+                .find(&SampledAddress::in_user_or_kernel(epoch, address, false))
+                .unwrap_or(u32::MAX)
         };
         self.branches.extend(branches.iter().map(|branch| ScriptBranch {
             from: branch.from,
@@ -299,7 +303,7 @@ impl ScriptEntryBuilder<'_> {
             return None;
         }
         let epoch = self.session.history.data_epoch(who.pid, timestamp);
-        self.script.addresses.find(&SampledAddress::by_half(epoch, sample.addr()?, true))
+        self.script.addresses.find(&SampledAddress::in_user_or_kernel(epoch, sample.addr()?, true))
     }
 
     fn cgroup(&self, id: u64) -> String {

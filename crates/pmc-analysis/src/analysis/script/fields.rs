@@ -7,12 +7,11 @@
 
 use std::str::FromStr;
 
-use crate::analysis::warning::AnalysisWarning;
 use crate::profile::script::{BLOCK_FIELDS, ScriptField, ScriptFields};
 use pmc_perfdata::perfdata::RecordedEvent;
 use pmc_sys::abi::attr::kind;
 use pmc_sys::abi::{branch_sample_type, sample_type};
-use pmc_sys::error::{Error, Result, say};
+use pmc_sys::error::{Error, Result, Warning, say};
 use pmc_text::text;
 
 /// Fields of perf that pmc does not support, and why.
@@ -160,8 +159,10 @@ fn of_event(event: &RecordedEvent, callers: bool, changes: &[FieldChange]) -> Sc
         if !is_recorded {
             fields.set(field, false);
             if asked.contains(&field) {
-                let (event, field) = (event.name().to_string(), field.name());
-                say::warn(AnalysisWarning::FieldMissing { event, field });
+                let (event, field) = (event.name(), field.name());
+                say::warn(Warning::note_once(format!(
+                    "{event} was recorded without {field}: the field is omitted"
+                )));
             }
         }
     }

@@ -74,9 +74,9 @@ impl FromStr for Compute {
                 "delta-abs" => Ok(Self::DeltaAbs),
                 "time" => Ok(Self::Time),
                 "ratio" => Ok(Self::Ratio),
-                "wdiff" => Err(Error::usage("wdiff requires two weights").try_this("-c wdiff:1,2")),
+                "wdiff" => Err(Error::usage("wdiff requires two weights").try_options("-c wdiff:1,2")),
                 "cycles" => Err(Error::usage("-c cycles is not supported")
-                    .try_this("--stream compares branch streams and their cycles")),
+                    .try_options("--stream compares branch streams and their cycles")),
                 _ => Err(bad(text)),
             },
             _ => Err(bad(text)),
@@ -227,7 +227,7 @@ impl ChangeVerdict {
     }
 
     /// Whether the change is significant.
-    pub fn is_claim(self) -> bool {
+    pub fn is_significant(self) -> bool {
         matches!(self, Self::More | Self::Less | Self::New | Self::Gone)
     }
 }

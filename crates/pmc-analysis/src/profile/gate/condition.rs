@@ -91,7 +91,7 @@ impl FromStr for GateCondition {
             Ok(root) => Ok(Self { text: text.trim().to_owned(), root }),
             Err((at, expected)) => Err(Error::usage("not a condition")
                 .detail(text::with_caret(text, at, &format!("expected {expected}")))
-                .try_this("--fail-if 'worse > 3% and p < 0.01'")),
+                .try_options("--fail-if 'worse > 3% and p < 0.01'")),
         }
     }
 }
@@ -195,7 +195,7 @@ impl GateOrder {
 }
 
 /// A syntax error: its byte offset, and the expected text.
-type Unexpected = (usize, String);
+type ConditionSyntaxError = (usize, String);
 
 struct ConditionParser<'a> {
     text: &'a str,
@@ -223,7 +223,7 @@ impl ConditionParser<'_> {
         found
     }
 
-    fn expected(&self, what: impl Into<String>) -> Unexpected {
+    fn expected(&self, what: impl Into<String>) -> ConditionSyntaxError {
         (self.at, what.into())
     }
 
@@ -243,7 +243,7 @@ impl ConditionParser<'_> {
         self.rest().find(is_end).unwrap_or(self.rest().len())
     }
 
-    fn any(&mut self) -> Result<ConditionNode, Unexpected> {
+    fn any(&mut self) -> Result<ConditionNode, ConditionSyntaxError> {
         let mut nodes = vec![self.all()?];
         while self.take_word("or") {
             nodes.push(self.all()?);
@@ -251,7 +251,7 @@ impl ConditionParser<'_> {
         Ok(if nodes.len() == 1 { nodes.remove(0) } else { ConditionNode::Any(nodes) })
     }
 
-    fn all(&mut self) -> Result<ConditionNode, Unexpected> {
+    fn all(&mut self) -> Result<ConditionNode, ConditionSyntaxError> {
         let mut nodes: Vec<ConditionNode> = Vec::new();
         let mut named: Option<String> = None;
         loop {
@@ -273,7 +273,7 @@ impl ConditionParser<'_> {
         Ok(if nodes.len() == 1 { nodes.remove(0) } else { ConditionNode::All(nodes) })
     }
 
-    fn term(&mut self) -> Result<ConditionNode, Unexpected> {
+    fn term(&mut self) -> Result<ConditionNode, ConditionSyntaxError> {
         if !self.take("(") {
             return self.comparison();
         }
@@ -286,7 +286,7 @@ impl ConditionParser<'_> {
         if self.take(")") { Ok(node) } else { Err(self.expected("`)`, `and` or `or`")) }
     }
 
-    fn comparison(&mut self) -> Result<ConditionNode, Unexpected> {
+    fn comparison(&mut self) -> Result<ConditionNode, ConditionSyntaxError> {
         let quantity = self.quantity()?;
         const ORDERS: [(&str, GateOrder); 4] = [
             ("<=", GateOrder::AtMost),
@@ -301,7 +301,7 @@ impl ConditionParser<'_> {
         Ok(ConditionNode::Comparison { quantity, order, limit })
     }
 
-    fn quantity(&mut self) -> Result<GateQuantity, Unexpected> {
+    fn quantity(&mut self) -> Result<GateQuantity, ConditionSyntaxError> {
         const WANTED: &str = "`worse`, `better`, `p`, or the name of an event or metric";
         if self.take("\"") {
             let end = self.rest().find('"').ok_or((self.text.len(), "a closing quote".to_owned()))?;
@@ -328,7 +328,7 @@ impl ConditionParser<'_> {
     }
 
     /// Parses a limit: for p-values, a probability; for changes, a percentage.
-    fn limit(&mut self, is_probability: bool) -> Result<f64, Unexpected> {
+    fn limit(&mut self, is_probability: bool) -> Result<f64, ConditionSyntaxError> {
         self.peek();
         let start = self.at;
         let is_number = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);

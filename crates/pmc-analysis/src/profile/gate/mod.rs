@@ -327,7 +327,7 @@ pub fn judge(
     let mut reasons = problems;
     let fails = rows.iter().any(|row| row.fails);
     if reasons.is_empty() && !fails {
-        reasons = doubts(&selected, &rows, covered);
+        reasons = unusable_reasons(&selected, &rows, covered);
         if selected.is_empty() {
             let mut names: Vec<String> = subjects.iter().flat_map(|one| one.selectors.clone()).collect();
             names.sort();
@@ -357,7 +357,11 @@ const LEAST_COVERED: f64 = 0.5;
 /// Returns why a comparison without a regression cannot pass either. Whole measures must be measured, and
 /// precisely enough. Functions need not be: rarely sampled functions never are, and their sum is a whole
 /// measure. If only functions are selected, those with most of the cost must be precise enough.
-fn doubts(selected: &[&GateSubject], rows: &[GateRow], covered: Option<f64>) -> Vec<UnusableReason> {
+fn unusable_reasons(
+    selected: &[&GateSubject],
+    rows: &[GateRow],
+    covered: Option<f64>,
+) -> Vec<UnusableReason> {
     let mut reasons = Vec::new();
     let mut whole = selected.iter().filter(|subject| subject.share.is_none()).peekable();
     if whole.peek().is_none() && !selected.is_empty() {

@@ -110,7 +110,7 @@ pub fn definition(text: &str) -> Result<MetricDefinition<'_>> {
     let Some((name, expression)) = text.split_once('=') else {
         return Err(Error::usage(format!("`{}` is not a metric", text::clean(text)))
             .why("use NAME=EXPRESSION")
-            .try_this("--metric 'ipc=instructions / cycles'"));
+            .try_options("--metric 'ipc=instructions / cycles'"));
     };
     let name = name.trim();
     if name.is_empty() {
@@ -118,7 +118,7 @@ pub fn definition(text: &str) -> Result<MetricDefinition<'_>> {
             "the metric definition `{}` has no name before the `=`",
             text::clean(text)
         ))
-        .try_this("--metric 'ipc=instructions / cycles'"));
+        .try_options("--metric 'ipc=instructions / cycles'"));
     }
     Ok(MetricDefinition { name, expression, ..MetricDefinition::default() })
 }

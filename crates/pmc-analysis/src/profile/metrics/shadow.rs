@@ -196,7 +196,7 @@ pub enum MetricColumnRule {
 
 /// Severity of a ratio, which perf shows as a colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, PartialOrd, Ord)]
-pub enum Concern {
+pub enum RatioSeverity {
     /// Normal.
     #[default]
     None,
@@ -221,7 +221,7 @@ pub struct ComputedMetric {
     /// `value`.
     pub plain: f64,
     /// Severity of the value.
-    pub concern: Concern,
+    pub severity: RatioSeverity,
     /// Whether the events were counted at different times, which makes their ratio an estimate.
     pub inexact: bool,
 }
@@ -232,12 +232,12 @@ pub fn shadow(counts: &StatCounts, row: usize, event: usize) -> Vec<ComputedMetr
     let Some(cell) = CountCell::at(counts, row, event) else { return Vec::new() };
     let Some(role) = counts.events[event].role else { return Vec::new() };
     let computed = |metric: &'static ShadowMetric| {
-        let MetricValue { value, prefix: (prefix, size), concern, inexact } = (metric.value)(cell)?;
+        let MetricValue { value, prefix: (prefix, size), severity, inexact } = (metric.value)(cell)?;
         let unit = match prefix {
             "" => metric.perf_unit.into(),
             _ => format!("{prefix}{}", metric.perf_unit).into(),
         };
-        Some(ComputedMetric { metric, value: value / size, unit, plain: value, concern, inexact })
+        Some(ComputedMetric { metric, value: value / size, unit, plain: value, severity, inexact })
     };
     after(role).filter_map(computed).collect()
 }
@@ -262,12 +262,12 @@ const MISSES: [f64; 3] = [20.0, 10.0, 5.0];
 const FRONTEND: [f64; 3] = [50.0, 30.0, 10.0];
 const BACKEND: [f64; 3] = [75.0, 50.0, 20.0];
 
-fn concern(percent: f64, [high, middle, low]: [f64; 3]) -> Concern {
+fn severity(percent: f64, [high, middle, low]: [f64; 3]) -> RatioSeverity {
     match percent {
-        p if p > high => Concern::High,
-        p if p > middle => Concern::Middle,
-        p if p > low => Concern::Low,
-        _ => Concern::None,
+        p if p > high => RatioSeverity::High,
+        p if p > middle => RatioSeverity::Middle,
+        p if p > low => RatioSeverity::Low,
+        _ => RatioSeverity::None,
     }
 }
 
@@ -276,13 +276,13 @@ struct MetricValue {
     value: f64,
     /// The prefix of the unit with which perf prints the value, and its factor.
     prefix: (&'static str, f64),
-    concern: Concern,
+    severity: RatioSeverity,
     inexact: bool,
 }
 
 impl MetricValue {
     fn new(value: f64) -> Self {
-        Self { value, prefix: ("", 1.0), concern: Concern::None, inexact: false }
+        Self { value, prefix: ("", 1.0), severity: RatioSeverity::None, inexact: false }
     }
 }
 
@@ -341,7 +341,7 @@ impl<'a> CountCell<'a> {
     fn percent(&self, of: EventRole, thresholds: [f64; 3]) -> Option<MetricValue> {
         let ratio = self.over(self.partner(of, true)?);
         let value = ratio.value * 100.0;
-        Some(MetricValue { value, concern: concern(value, thresholds), ..ratio })
+        Some(MetricValue { value, severity: severity(value, thresholds), ..ratio })
     }
 
     fn stalled_per_instruction(self) -> Option<MetricValue> {

@@ -55,7 +55,7 @@ pub(crate) fn ignore_callees(
     for (key, _) in resolved.rows.iter_mut().chain(idle) {
         key.stack = number_of[key.stack as usize];
     }
-    resolved.rejoin();
+    resolved.merge_equal_rows();
 }
 
 /// Stores the name of each row's parent in the row's attributes. `idle` are rows that were removed before,
@@ -90,7 +90,7 @@ pub(crate) fn mark_parents(
     }
     *attributes = marked;
     resolved.rows = rows;
-    resolved.rejoin();
+    resolved.merge_equal_rows();
 }
 
 /// Removes the rows without a parent, and returns their sums per event.

@@ -366,13 +366,13 @@ impl StackOwners {
         }
         let is_go = outermost == Some(CodeOwner::GoRuntime);
         let has = |owner: CodeOwner| seen.contains(&owner);
-        let is_whole = is_go || matches!(outermost, Some(CodeOwner::Libc | CodeOwner::ThreadStart));
+        let is_complete = is_go || matches!(outermost, Some(CodeOwner::Libc | CodeOwner::ThreadStart));
         let runs_program = own.is_some()
             || has(CodeOwner::Unknown)
             || has(CodeOwner::Interpreter) && !has(CodeOwner::GeneratedRuntime);
         // The C library's own threads are not a runtime's.
         let is_runtime = seen.iter().any(|owner| !matches!(owner, CodeOwner::Kernel | CodeOwner::Libc));
-        Self { own, is_service: is_whole && is_runtime && !runs_program, is_go }
+        Self { own, is_service: is_complete && is_runtime && !runs_program, is_go }
     }
 }
 

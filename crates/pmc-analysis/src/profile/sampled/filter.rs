@@ -177,7 +177,7 @@ impl<'a> FilterState<'a> {
         words(self.input.attributes.get(key.attributes).1).get(at)
     }
 
-    pub(super) fn look(&mut self, key: &RowKey) -> FilterVerdict {
+    pub(super) fn decide(&mut self, key: &RowKey) -> FilterVerdict {
         let filter = self.filter;
         let numbered = |set: &Option<BTreeSet<i32>>, word: Option<u64>| {
             set.as_ref().is_none_or(|set| word.is_none_or(|word| set.contains(&(word as i32))))

@@ -155,7 +155,7 @@ pub(crate) fn answer(
         if !(is_wanted || is_of_threads) {
             continue;
         }
-        let verdict = filter_state.look(key);
+        let verdict = filter_state.decide(key);
         if measures_threads(event)
             && verdict.other
             && let Some(state) = filter_state.state(key)
@@ -352,7 +352,7 @@ pub(crate) fn history(
         if call.symbol != symbol || call.dso != dso {
             continue;
         }
-        let verdict = filter_state.look(key);
+        let verdict = filter_state.decide(key);
         if verdict.other
             && verdict.thread
             && let Some(slice) = filter_state.word(key, filter_state.time)

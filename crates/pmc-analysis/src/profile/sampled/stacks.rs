@@ -179,7 +179,7 @@ impl<'a> StackProfile<'a> {
             if query.event.is_some_and(|wanted| wanted != key.event as usize) {
                 continue;
             }
-            let verdict = filter_state.look(key);
+            let verdict = filter_state.decide(key);
             if !(verdict.thread && verdict.time && verdict.other) {
                 continue;
             }

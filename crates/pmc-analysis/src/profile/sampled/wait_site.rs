@@ -249,8 +249,8 @@ impl WaitSite {
     }
 
     /// Returns the site of a wait on a futex with this purpose; `None` if there is no site for the purpose.
-    fn of_futex(is: FutexUse) -> Option<Self> {
-        match is {
+    fn of_futex(purpose: FutexUse) -> Option<Self> {
+        match purpose {
             FutexUse::Mutex | FutexUse::RuntimeLock => Some(Self::Mutex),
             FutexUse::RwLock => Some(Self::RwLock),
             FutexUse::Condition | FutexUse::Park => Some(Self::Condition),

@@ -198,7 +198,7 @@ pub(crate) fn classify(
     if let Some(stacks) = classifier.cut {
         resolved.stacks = stacks.into();
     }
-    resolved.rejoin();
+    resolved.merge_equal_rows();
     Some(marked)
 }
 

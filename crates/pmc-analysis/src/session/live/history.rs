@@ -12,13 +12,13 @@ use pmc_perfdata::record::{RawRecord, Record};
 /// A history that forgets ended processes.
 pub struct LiveHistory {
     history: History,
-    /// [`History::burden`] after the last cleanup.
-    burden: usize,
+    /// [`History::removable_len`] after the last cleanup.
+    removable_len: usize,
 }
 
 impl Default for LiveHistory {
     fn default() -> Self {
-        Self { history: History::new(Modules::default()), burden: 0 }
+        Self { history: History::new(Modules::default()), removable_len: 0 }
     }
 }
 
@@ -31,7 +31,7 @@ impl LiveHistory {
     /// Completes the initial state after the last synthesized record.
     pub fn complete(&mut self) {
         self.history.complete();
-        self.burden = self.history.burden();
+        self.removable_len = self.history.removable_len();
     }
 
     /// Applies a side-band record. Records must arrive in time order.
@@ -40,14 +40,14 @@ impl LiveHistory {
     }
 
     /// Whether the state has grown enough to make a cleanup worthwhile.
-    pub fn is_burdened(&self) -> bool {
-        self.history.burden() > 2 * self.burden + CLEANUP_GROWTH
+    pub fn needs_cleanup(&self) -> bool {
+        self.history.removable_len() > 2 * self.removable_len + CLEANUP_GROWTH
     }
 
     /// Removes unneeded state; see [`History::forget`].
     pub fn forget(&mut self, before: Timestamp, lives: impl Fn(i32) -> bool) -> FxHashMap<Epoch, Epoch> {
         let moved = self.history.forget(before, lives);
-        self.burden = self.history.burden();
+        self.removable_len = self.history.removable_len();
         moved
     }
 

@@ -63,12 +63,12 @@ impl Liveness {
     }
 
     /// Whether a process or thread is running, according to the records.
-    pub(super) fn says_lives(&self, id: i32) -> bool {
+    pub(super) fn is_alive_in_records(&self, id: i32) -> bool {
         !self.ended.contains_key(&id) || self.threaded.contains(&id)
     }
 
     /// Ends a turn. `lost` is the number of records lost so far.
-    pub(super) fn end_turn(&mut self, lost: u64) {
+    pub(super) fn end_round(&mut self, lost: u64) {
         self.turns = self.turns.wrapping_add(1);
         self.asks = self.lost != lost || self.turns.is_multiple_of(ASKING);
         self.lost = lost;
@@ -139,7 +139,7 @@ mod tests {
         };
         let now = 1000 + LINGER_NS;
         let gone = |ended: &mut Liveness, before, lost| -> Vec<i32> {
-            ended.end_turn(lost);
+            ended.end_round(lost);
             let lives = ended.lives(before, &lives);
             (1..5).filter(|id| !lives(*id)).collect()
         };

@@ -356,15 +356,18 @@ impl Live {
             let words = &mut self.attributes.words;
             attribute_words(&self.query.attributes, sample, occurrence, words, |_| u64::MAX);
             if is_over {
-                self.liveness.collapse(words, |id| self.liveness.says_lives(id));
+                self.liveness.collapse(words, |id| self.liveness.is_alive_in_records(id));
             }
             self.attributes.number()
         };
         let row = if self.query.ignore_stacks {
             self.leaf(event, epoch, comm, attributes, sample)
         } else {
-            let stack =
-                self.resolver.stack_again(self.history.get(), epoch, self.completer.chain(sample, &[]).words);
+            let stack = self.resolver.stack_cached(
+                self.history.get(),
+                epoch,
+                self.completer.chain(sample, &[]).words,
+            );
             self.table.row(RowKey { event: event as u32, stack, comm, attributes })
         };
         row.add(period, weights);
@@ -384,7 +387,7 @@ impl Live {
                 false => comm_key(history.comm(thread.pid, thread.tid, timestamp), thread),
             },
             epoch: history.epoch(thread.pid, timestamp),
-            is_over: !liveness.says_lives(thread.tid) || !liveness.says_lives(thread.pid),
+            is_over: !liveness.is_alive_in_records(thread.tid) || !liveness.is_alive_in_records(thread.pid),
         };
         last.thread = thread;
         last.owner = Some(owner).filter(|owner| timestamp >= owner.from);
@@ -428,21 +431,21 @@ impl Live {
     /// timestamp up to which all samples are settled. `lives` returns whether a process or thread still
     /// exists.
     pub(crate) fn forget(&mut self, before: Timestamp, lives: impl Fn(i32) -> bool) -> bool {
-        let is_burdened = self.history.is_burdened();
+        let needs_cleanup = self.history.needs_cleanup();
         let is_grown = self.table.len() > self.collapsed + self.collapsed / 4 + FEW_STACKS / 4;
-        if is_burdened || is_grown {
+        if needs_cleanup || is_grown {
             let mut liveness = std::mem::take(&mut self.liveness);
-            liveness.end_turn(self.counts.lost);
+            liveness.end_round(self.counts.lost);
             let lives = liveness.lives(before, &lives);
             self.collapse_ended(&liveness, &lives);
             self.collapsed = self.table.len();
-            if is_burdened {
+            if needs_cleanup {
                 let moved = self.history.forget(before, &lives);
                 self.table.follow(&moved);
                 self.resolver.follow(&moved);
             }
             drop(lives);
-            if is_burdened {
+            if needs_cleanup {
                 liveness.forget(before, |pid| {
                     self.history.get().epoch(pid, Timestamp::MAX) != Epoch::UNKNOWN_PROCESS
                 });
@@ -462,7 +465,7 @@ impl Live {
         while is_too_much(self) {
             self.downsample();
         }
-        is_burdened
+        needs_cleanup
     }
 
     /// Merges the rows of ended processes and threads under [`ENDED`], because each short-lived process would

@@ -83,7 +83,7 @@ pub(super) struct DecayingTable {
     /// Number of empty slots at the last count.
     empty: usize,
     /// Cached origins; the address determines the set.
-    recent: Vec<RecentSet>,
+    recent: Vec<RowCacheSet>,
     /// Source of randomness: the SipHash values of 1, 2, 3, …. A faster hash would give correlated values.
     dice: RandomState,
     rolls: u64,
@@ -92,18 +92,18 @@ pub(super) struct DecayingTable {
 /// Two origins, the newer one first. Together, they fill one cache line.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(align(64))]
-struct RecentSet([Option<Recent>; 2]);
+struct RowCacheSet([Option<CachedRow>; 2]);
 
-const _: () = assert!(size_of::<RecentSet>() == 64);
+const _: () = assert!(size_of::<RowCacheSet>() == 64);
 
 #[derive(Debug, Clone, Copy)]
-struct Recent {
+struct CachedRow {
     origin: Origin,
     stack: u32,
     row: u32,
 }
 
-impl Recent {
+impl CachedRow {
     fn key(&self) -> RowKey {
         let Origin { event, comm, attributes, .. } = self.origin;
         RowKey { event: event.into(), stack: self.stack, comm, attributes }
@@ -136,10 +136,10 @@ impl DecayingTable {
 
     /// Returns the row of an origin with this stack, and caches the origin.
     pub(super) fn remember(&mut self, origin: Origin, stack: u32) -> &mut DecayingValue {
-        let mut recent = Recent { origin, stack, row: 0 };
+        let mut recent = CachedRow { origin, stack, row: 0 };
         let entry = self.rows.entry(recent.key());
         recent.row = entry.index() as u32;
-        self.recent.resize(SETS, RecentSet::default());
+        self.recent.resize(SETS, RowCacheSet::default());
         let set = &mut self.recent[set_of(origin.address)].0;
         *set = [Some(recent), set[0]];
         entry.or_default()
@@ -149,14 +149,14 @@ impl DecayingTable {
     pub(super) fn follow(&mut self, moved: &FxHashMap<Epoch, Epoch>) {
         self.remembered(|recent, _| {
             let epoch = *moved.get(&recent.origin.epoch)?;
-            Some(Recent { origin: Origin { epoch, ..recent.origin }, ..recent })
+            Some(CachedRow { origin: Origin { epoch, ..recent.origin }, ..recent })
         });
     }
 
     /// Replaces or removes each cache entry.
     fn remembered(
         &mut self,
-        mut change: impl FnMut(Recent, &IndexMap<RowKey, DecayingValue, FxBuildHasher>) -> Option<Recent>,
+        mut change: impl FnMut(CachedRow, &IndexMap<RowKey, DecayingValue, FxBuildHasher>) -> Option<CachedRow>,
     ) {
         for recent in self.recent.iter_mut().flat_map(|set| &mut set.0) {
             *recent = recent.and_then(|recent| change(recent, &self.rows));
@@ -226,7 +226,7 @@ impl DecayingTable {
         self.empty = 0;
         self.remembered(|recent, rows| {
             let row = rows.get_index_of(&recent.key())? as u32;
-            Some(Recent { row, ..recent })
+            Some(CachedRow { row, ..recent })
         });
     }
 
@@ -248,14 +248,14 @@ impl DecayingTable {
             let key = change(recent.key());
             let row = rows.get_index_of(&key)? as u32;
             let origin = Origin { attributes: key.attributes, ..recent.origin };
-            Some(Recent { origin, stack: key.stack, row })
+            Some(CachedRow { origin, stack: key.stack, row })
         });
     }
 
     pub(super) fn clear(&mut self) {
         self.rows.clear();
         self.empty = 0;
-        self.recent.fill(RecentSet::default());
+        self.recent.fill(RowCacheSet::default());
     }
 
     /// Approximate number of rows; recently refilled slots may not be counted.

@@ -237,7 +237,7 @@ fn exited_processes_do_not_accumulate() {
         live.forget(now, |other| other == 1 || other == pid);
         // Counting is slower than the rest of the test, so count only rarely.
         if pid % 64 == 0 {
-            most = most.max(live.history().burden() + live.history().tasks().count());
+            most = most.max(live.history().removable_len() + live.history().tasks().count());
         }
     }
     assert!(most < 4 * CLEANUP_GROWTH, "{most}");
@@ -284,7 +284,7 @@ fn remaining_threads_keep_name_and_space_after_cleanup() {
         }
     }
     live.process_until(&mut batch, u64::MAX);
-    assert!(live.history().burden() < 4 * CLEANUP_GROWTH);
+    assert!(live.history().removable_len() < 4 * CLEANUP_GROWTH);
     let of =
         |name: &str| modules(&live).iter().filter(|(module, _)| module == name).map(|row| row.1).sum::<u64>();
     assert_eq!((of("sh"), of("child")), (19_998, 19_998));

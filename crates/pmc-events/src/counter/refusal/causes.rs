@@ -276,7 +276,7 @@ fn inval(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
     if let Some((cause, remedy)) = contradiction(attr) {
         return explained(BadRequest, cause, remedy);
     }
-    if let Some(feature) = refusal.culprit {
+    if let Some(feature) = refusal.refused_feature {
         let late = matches!(
             feature,
             OmittableFeature::LateConfig | OmittableFeature::LateFlags | OmittableFeature::InheritThread
@@ -389,7 +389,7 @@ fn notsupp(refusal: &Refusal, facts: &MachineFacts) -> RefusalText {
     if let Some((cause, remedy)) = contradiction(&refusal.attr) {
         return explained(BadRequest, cause, remedy);
     }
-    if let Some(feature) = refusal.culprit {
+    if let Some(feature) = refusal.refused_feature {
         return explained(NoCapability, feature.cause(), feature.remedy());
     }
     let (attr, pmu) = (&refusal.attr, pmu_words(&refusal.attr, facts));

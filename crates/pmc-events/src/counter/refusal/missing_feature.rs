@@ -151,7 +151,7 @@ const CONFIG3: usize = 16;
 /// Finds the feature whose removal makes `opens` accept the request. If no single feature is the cause, tries
 /// pairs and returns the wider feature of the pair. For example, a PMU that cannot sample may not support
 /// privilege levels either.
-pub(super) fn culprit(attr: &Attr, mut opens: impl FnMut(&Attr) -> bool) -> Option<OmittableFeature> {
+pub(super) fn refused_feature(attr: &Attr, mut opens: impl FnMut(&Attr) -> bool) -> Option<OmittableFeature> {
     let single = OmittableFeature::ALL
         .into_iter()
         .find(|one| one.left_out(attr).is_some_and(|without| opens(&without)));

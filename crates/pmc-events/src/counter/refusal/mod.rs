@@ -22,7 +22,7 @@ mod tests;
 use crate::hint::Hint;
 use std::io;
 
-use self::missing_feature::culprit;
+use self::missing_feature::refused_feature;
 use super::facts::MachineFacts;
 use super::target::TargetSlot;
 use pmc_sys::abi::Attr;
@@ -91,7 +91,7 @@ pub struct Refusal {
     /// If it is not 0, the group as a whole may not fit.
     pub(crate) group_before: usize,
     /// The feature that makes the kernel refuse the request, if known. See [`Refusal::isolate`].
-    pub(crate) culprit: Option<OmittableFeature>,
+    pub(crate) refused_feature: Option<OmittableFeature>,
     /// The kind, cause and remedy, if they do not depend on facts about the machine.
     known: Option<RefusalText>,
 }
@@ -102,7 +102,16 @@ impl Refusal {
         let errno = error.raw_os_error();
         let known = errno.is_none().then(|| (RefusalKind::Other, error.to_string(), Hint::from("")));
         let event = event.to_owned();
-        Self { event, attr, slot, call: FailedCall::Open, errno, group_before: 0, culprit: None, known }
+        Self {
+            event,
+            attr,
+            slot,
+            call: FailedCall::Open,
+            errno,
+            group_before: 0,
+            refused_feature: None,
+            known,
+        }
     }
 
     /// Creates the refusal for a ring that the kernel did not map. `bytes` includes the header page.
@@ -125,7 +134,7 @@ impl Refusal {
             call: FailedCall::Open,
             errno: errno.into(),
             group_before: 0,
-            culprit: None,
+            refused_feature: None,
             known: Some((kind, cause.to_owned(), remedy.into())),
         }
     }
@@ -152,7 +161,7 @@ impl Refusal {
         let says_no_more = matches!(self.errno, Some(errno::EINVAL | errno::EOPNOTSUPP));
         if says_no_more && self.call == FailedCall::Open && self.group_before == 0 && self.known.is_none() {
             let slot = if self.slot.tid.is_some() { TargetSlot::OURSELVES } else { self.slot };
-            self.culprit = culprit(&self.attr, |attr| slot.opens(attr).is_ok());
+            self.refused_feature = refused_feature(&self.attr, |attr| slot.opens(attr).is_ok());
         }
         self
     }

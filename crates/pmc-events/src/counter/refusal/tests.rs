@@ -189,17 +189,17 @@ fn unsupported_feature_found_by_trial_is_named() {
     let mut attr = Attr::new(12, 2);
     attr.set(Flag::ExcludeKernel, true);
     // A PMU that cannot filter privilege levels; the kernel's core code rejects the request.
-    let found = culprit(&attr, |attr| !attr.get(Flag::ExcludeKernel));
+    let found = refused_feature(&attr, |attr| !attr.get(Flag::ExcludeKernel));
     assert_eq!(found, Some(OmittableFeature::Levels));
-    let asked = Refusal { culprit: found, ..opening(&attr, cpu(0)) };
+    let asked = Refusal { refused_feature: found, ..opening(&attr, cpu(0)) };
     says(&refused("EINVAL", &asked, &server), RefusalKind::NoCapability, "privilege levels", "u, k and h");
 
     // A kernel before Linux 5.13, which does not have `inherit_thread`.
     let mut threads = Attr::new(kind::SOFTWARE, 2);
     [Flag::Inherit, Flag::InheritThread].into_iter().for_each(|flag| threads.set(flag, true));
-    let found = culprit(&threads, |attr| !attr.get(Flag::InheritThread));
+    let found = refused_feature(&threads, |attr| !attr.get(Flag::InheritThread));
     assert_eq!(found, Some(OmittableFeature::InheritThread));
-    let asked = Refusal { culprit: found, ..opening(&threads, cpu(0)) };
+    let asked = Refusal { refused_feature: found, ..opening(&threads, cpu(0)) };
     says(
         &refused("EINVAL", &asked, &server),
         RefusalKind::BadRequest,
@@ -207,13 +207,13 @@ fn unsupported_feature_found_by_trial_is_named() {
         "Linux 5.13",
     );
 
-    assert_eq!(culprit(&attr, |_| false), None, "nothing helps");
+    assert_eq!(refused_feature(&attr, |_| false), None, "nothing helps");
     // Neither feature alone is the cause, so the wider feature is reported.
     let mut sampled = attr.clone();
     sampled.set_period(1);
     let takes = |attr: &Attr| attr.period() == 0 && !attr.get(Flag::ExcludeKernel);
-    assert_eq!(culprit(&sampled, takes), Some(OmittableFeature::Sampling));
-    assert_eq!(culprit(&cycles(), |_| true), None, "nothing to leave out");
+    assert_eq!(refused_feature(&sampled, takes), Some(OmittableFeature::Sampling));
+    assert_eq!(refused_feature(&cycles(), |_| true), None, "nothing to leave out");
 }
 
 #[test]

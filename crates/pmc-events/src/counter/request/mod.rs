@@ -96,7 +96,7 @@ pub struct OpenRequest {
 
 impl OpenRequest {
     /// Creates a request from the attributes of an event that is already open.
-    pub(super) fn as_it_is(event: &str, attr: Attr) -> Self {
+    pub(super) fn from_open_event(event: &str, attr: Attr) -> Self {
         Self {
             event: event.to_owned(),
             whole: attr.clone(),

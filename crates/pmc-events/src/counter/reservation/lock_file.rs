@@ -18,7 +18,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use pmc_sys::error::Error as UserError;
+use pmc_sys::error::{Advice, Error as UserError};
 use pmc_sys::host::{Host, pcp_agent};
 use pmc_sys::sys::lock::{self, LockKind, LockOwner};
 use pmc_sys::sys::regular_file::open_regular;
@@ -100,7 +100,7 @@ pub enum ReservationError {
 
 impl ReservationError {
     /// Converts the error to a message for the user. `without` explains how to run without the reservation.
-    pub fn explain(self, without: &str) -> UserError {
+    pub fn explain(self, without: impl Into<Advice>) -> UserError {
         match self {
             ReservationError::Missing(path) => {
                 UserError::new(format!("reserving the hardware counters: {} does not exist", path.display()))
@@ -209,7 +209,7 @@ impl LockFile {
     /// # Errors
     /// Returns [`ReservationError::NoLocks`] if the kernel cannot test locks on this file.
     pub fn others(&self) -> Result<Vec<ReservationHolder>, ReservationError> {
-        match self.in_the_way(LockKind::Write)? {
+        match self.conflicting_owner(LockKind::Write)? {
             None => Ok(Vec::new()),
             Some(first) => Ok(self.all_holders(first)),
         }
@@ -231,7 +231,7 @@ impl LockFile {
                 if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::PermissionDenied) =>
             {
                 // The holder may have exited since the attempt; its name is then unknown.
-                let holders = match self.in_the_way(LockKind::Read)? {
+                let holders = match self.conflicting_owner(LockKind::Read)? {
                     Some(LockOwner::Process(pid)) => vec![ReservationHolder::process(&Host::live(), pid)],
                     Some(LockOwner::Unknown) => self.all_holders(LockOwner::Unknown),
                     None => vec![ReservationHolder::Unknown],
@@ -252,8 +252,8 @@ impl LockFile {
 
     /// Returns the owner of a lock that conflicts with this kind of lock; this process never conflicts with
     /// itself.
-    pub(super) fn in_the_way(&self, kind: LockKind) -> Result<Option<LockOwner>, ReservationError> {
-        lock::in_the_way(&self.opened.file, kind).map_err(|source| self.no_locks(source))
+    pub(super) fn conflicting_owner(&self, kind: LockKind) -> Result<Option<LockOwner>, ReservationError> {
+        lock::conflicting_owner(&self.opened.file, kind).map_err(|source| self.no_locks(source))
     }
 
     /// Returns the file's identity.

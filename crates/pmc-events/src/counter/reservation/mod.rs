@@ -2,7 +2,7 @@
 //!
 //! Takes a [`Policy`] and a [`LockFile`]. Returns a [`CounterReservation`] (held until dropped), a
 //! [`Watcher`] (for yielding to other users), or a [`ReservationStatus`] (for display), with
-//! [`EventWarning`]s. The caller prints the warnings and switches events off and on.
+//! [`Warning`]s. The caller prints the warnings and switches events off and on.
 //!
 //! The protocol uses one byte of one file. Reservers hold a shared lock on it. The agent tests the lock ten
 //! times per second and switches its counters off while the lock is held. The agent does not reply, so a
@@ -24,8 +24,8 @@ use std::time::Duration;
 use self::lock_file::names;
 pub use self::lock_file::{CounterReservation, LockFile, ReservationError, ReservationHolder};
 
-use super::warning::EventWarning;
-use pmc_sys::error::Error as UserError;
+use crate::hint::Hint;
+use pmc_sys::error::{Error as UserError, Warning};
 use pmc_sys::host::{Host, pcp_agent};
 use pmc_sys::sys::lock::{LockKind, LockOwner};
 
@@ -88,7 +88,7 @@ pub struct PreparedReservation {
     /// Pids of the agents that were given time to switch their counters off.
     pub agents: Vec<u32>,
     /// Warnings for the user.
-    pub findings: Vec<EventWarning>,
+    pub warnings: Vec<Warning>,
 }
 
 /// Applies the policy. Call it before opening the first hardware event: it returns after the agent has had
@@ -115,7 +115,7 @@ pub fn prepare(policy: Policy, path: &Path) -> Result<PreparedReservation, Reser
 
 fn unreserved(error: &ReservationError) -> PreparedReservation {
     PreparedReservation {
-        findings: vec![EventWarning::Unreserved { why: error.to_string() }],
+        warnings: vec![Warning::new(format!("measuring without reserving the hardware counters: {error}"))],
         ..PreparedReservation::default()
     }
 }
@@ -124,7 +124,13 @@ fn check(path: &Path) -> PreparedReservation {
     match LockFile::open(path).and_then(|file| file.others()) {
         Ok(holders) if holders.is_empty() => PreparedReservation::default(),
         Ok(holders) => PreparedReservation {
-            findings: vec![EventWarning::CountersReserved { holders: names(&holders) }],
+            warnings: vec![
+                Warning::new(format!(
+                    "the hardware counters are reserved by {}; counting anyway",
+                    names(&holders)
+                ))
+                .advise(Hint::YieldReservation),
+            ],
             ..PreparedReservation::default()
         },
         Err(ReservationError::Missing(_)) => PreparedReservation::default(),
@@ -141,16 +147,22 @@ fn check(path: &Path) -> PreparedReservation {
 pub fn acquire(file: &LockFile) -> Result<PreparedReservation, ReservationError> {
     let others = file.others()?;
     let reservation = file.reserve()?;
-    let mut findings = Vec::new();
+    let mut warnings = Vec::new();
     if !others.is_empty() {
-        findings.push(EventWarning::CountersShared { holders: names(&others) });
+        warnings.push(Warning::new(format!(
+            "pmc reserved the hardware counters, but so did {}: events may be multiplexed",
+            names(&others)
+        )));
     }
     let agents = wait_for_agents(file);
     if !agents.is_empty() {
         let pids: Vec<String> = agents.iter().map(u32::to_string).collect();
-        findings.push(EventWarning::AgentsPaused { pids: pids.join(", ") });
+        warnings.push(Warning::note(format!(
+            "reserved the hardware counters; PCP's agent pmdaperfevent (pid {}) pauses its own counters",
+            pids.join(", ")
+        )));
     }
-    Ok(PreparedReservation { reservation: Some(reservation), watcher: None, others, agents, findings })
+    Ok(PreparedReservation { reservation: Some(reservation), watcher: None, others, agents, warnings })
 }
 
 /// Waits for the agents that honour the file to switch their counters off, and returns their pids. Returns
@@ -195,7 +207,7 @@ impl Watcher {
             self.file = LockFile::open(&self.path).ok();
         }
         let Some(file) = &self.file else { return &self.state };
-        match file.in_the_way(LockKind::Write) {
+        match file.conflicting_owner(LockKind::Write) {
             Err(_) => {}
             Ok(None) => self.state = ReservationState::Free,
             Ok(Some(owner)) => {

@@ -43,7 +43,7 @@ impl Rings {
         let count = events.len();
         let adopt = |(name, attr): (String, Attr)| {
             let spec = EventSpec::new(name, EventSource::Kernel(attr.clone()));
-            let request = OpenRequest::as_it_is(&spec.name, attr);
+            let request = OpenRequest::from_open_event(&spec.name, attr);
             RingEvent { spec, cgroup: None, request, leads: true }
         };
         let take = |(Instance { event, id, ring, slot }, fd): (Instance, OwnedFd)| {

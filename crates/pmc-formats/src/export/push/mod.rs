@@ -24,7 +24,7 @@ use rustc_hash::FxHashSet;
 
 use super::otlp::{self, OtlpReply, OtlpStatus};
 use super::{ExportContents, ExportFormat, metric_name, pprof};
-use pmc_sys::error::Warning;
+use pmc_sys::error::{Advice, Warning};
 use pmc_text::text::clean;
 use pmc_text::units::{bytes, duration, thousands};
 use reply::{HttpReply, quoted};
@@ -274,27 +274,27 @@ impl PushLimit {
             Self::Age(age) => (
                 format!("the newest sample is {} old", duration(age.as_nanos() as f64)),
                 "rejects profiles older than 1 h",
-                "push soon after recording; pmc does not change times",
+                "push soon after recording; pmc does not change times".into(),
             ),
             Self::Samples(samples) => (
                 format!("a profile has {} different stacks", thousands(samples as u64)),
                 "rejects profiles with more than 16,000",
-                "--no-inline, --max-stack or a shorter --time make fewer",
+                Advice::options("--no-inline, --max-stack or a shorter --time make fewer"),
             ),
             Self::Size(size) => (
                 format!("a profile has {}", bytes(size as u64)),
                 "rejects profiles of more than 4 MiB",
-                "--no-inline, --max-stack or a shorter --time make it smaller",
+                Advice::options("--no-inline, --max-stack or a shorter --time make it smaller"),
             ),
             Self::Depth(depth) => (
                 format!("a stack has {} frames", thousands(depth as u64)),
                 "cuts stacks after 1,000 frames without a message",
-                "--max-stack 1000 cuts them here",
+                Advice::options("--max-stack 1000 cuts them here"),
             ),
             Self::Series(series) => (
                 format!("the threads have {} different names", thousands(series as u64)),
                 "accepts 5,000 series per tenant, and each name is one",
-                "--comms or --pid selects threads; --push pyroscope=URL pushes no names",
+                Advice::options("--comms or --pid selects threads; --push pyroscope=URL pushes no names"),
             ),
         };
         let whose = if api == PushApi::Otlp {

@@ -38,7 +38,7 @@ impl PushTarget {
             false => Ok(()),
             true => Err(Error::usage("--push: the URL must not contain a user or password")
                 .why("other users of the machine can read command lines")
-                .try_this("--push-headers FILE, with a line `Authorization: Basic …`")),
+                .try_options("--push-headers FILE, with a line `Authorization: Basic …`")),
         }
     }
 }
@@ -61,8 +61,8 @@ impl FromStr for ServerUrl {
     fn from_str(text: &str) -> Result<Self> {
         let refuse = |why: &str| {
             Err(Error::usage(why)
-                .try_this("--push http://HOST:PORT")
-                .try_this("--push pyroscope=https://HOST"))
+                .try_options("--push http://HOST:PORT")
+                .try_options("--push pyroscope=https://HOST"))
         };
         let (is_encrypted, rest) = match text.split_once("://") {
             Some(("http", rest)) => (false, rest),

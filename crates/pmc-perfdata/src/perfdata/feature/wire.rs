@@ -20,12 +20,12 @@ pub(in crate::perfdata) trait Wire: Sized {
 /// Fields in the file's byte order.
 pub(in crate::perfdata) struct FeatureFields<'a> {
     bytes: Cursor<'a>,
-    is_foreign: bool,
+    is_byte_swapped: bool,
 }
 
 impl<'a> FeatureFields<'a> {
-    pub(super) fn new(bytes: Cursor<'a>, is_foreign: bool) -> Self {
-        Self { bytes, is_foreign }
+    pub(super) fn new(bytes: Cursor<'a>, is_byte_swapped: bool) -> Self {
+        Self { bytes, is_byte_swapped }
     }
     pub(super) fn is_empty(&self) -> bool {
         self.bytes.rest().is_empty()
@@ -34,13 +34,13 @@ impl<'a> FeatureFields<'a> {
         self.bytes.take(count)
     }
     pub(super) fn u16(&mut self) -> Option<u16> {
-        self.bytes.u16().map(|n| if self.is_foreign { n.swap_bytes() } else { n })
+        self.bytes.u16().map(|n| if self.is_byte_swapped { n.swap_bytes() } else { n })
     }
     pub(super) fn u32(&mut self) -> Option<u32> {
-        self.bytes.u32().map(|n| if self.is_foreign { n.swap_bytes() } else { n })
+        self.bytes.u32().map(|n| if self.is_byte_swapped { n.swap_bytes() } else { n })
     }
     pub(super) fn u64(&mut self) -> Option<u64> {
-        self.bytes.u64().map(|n| if self.is_foreign { n.swap_bytes() } else { n })
+        self.bytes.u64().map(|n| if self.is_byte_swapped { n.swap_bytes() } else { n })
     }
 }
 
@@ -186,7 +186,7 @@ impl Wire for EventDesc {
         let mut events = Vec::new();
         for _ in 0..count {
             let mut bytes = f.take(size)?.to_vec();
-            if f.is_foreign {
+            if f.is_byte_swapped {
                 attr::swap(&mut bytes);
             }
             let ids = f.u32()?;

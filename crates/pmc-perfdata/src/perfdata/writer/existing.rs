@@ -50,7 +50,7 @@ pub(super) fn keep(recording: &Path) -> Result<(), PerfdataError> {
 /// Prepares `old` for a rename. A file can replace another file in one step. An old directory must be removed
 /// first, and so must an old file if a directory is to replace it.
 fn make_room(old: &Path, for_directory: bool) -> io::Result<()> {
-    let there = output_file::look(old)?;
+    let there = output_file::resolve_links(old)?;
     match there.standing {
         // The path is a symbolic link, owned by the user, to another path.
         _ if there.path != old => Err(rustix::io::Errno::EXIST.into()),

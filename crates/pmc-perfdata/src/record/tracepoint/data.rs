@@ -20,7 +20,7 @@ const MAGIC: &[u8] = b"\x17\x08\x44tracing";
 pub struct TracingData {
     formats: FxHashMap<u64, TracepointFormat>,
     /// Whether the data is in the opposite byte order.
-    pub is_foreign: bool,
+    pub is_byte_swapped: bool,
     /// The kernel's symbols, in the format of `/proc/kallsyms` (empty if perf could not read it).
     pub kallsyms: Vec<u8>,
     /// The kernel's constant strings that tracepoints point to, by address.
@@ -29,15 +29,15 @@ pub struct TracingData {
 
 struct PayloadFields<'a> {
     bytes: Cursor<'a>,
-    is_foreign: bool,
+    is_byte_swapped: bool,
 }
 
 impl<'a> PayloadFields<'a> {
     fn u32(&mut self) -> Option<u32> {
-        self.bytes.u32().map(|n| if self.is_foreign { n.swap_bytes() } else { n })
+        self.bytes.u32().map(|n| if self.is_byte_swapped { n.swap_bytes() } else { n })
     }
     fn u64(&mut self) -> Option<u64> {
-        self.bytes.u64().map(|n| if self.is_foreign { n.swap_bytes() } else { n })
+        self.bytes.u64().map(|n| if self.is_byte_swapped { n.swap_bytes() } else { n })
     }
     /// Reads a u64 size and that many bytes.
     fn file(&mut self) -> Option<&'a [u8]> {
@@ -55,12 +55,12 @@ impl<'a> PayloadFields<'a> {
 
 /// Reads the start of the section; `None` if it is invalid.
 fn after_head(bytes: &[u8]) -> Option<PayloadFields<'_>> {
-    let mut f = PayloadFields { bytes: Cursor::new(bytes), is_foreign: false };
+    let mut f = PayloadFields { bytes: Cursor::new(bytes), is_byte_swapped: false };
     if f.bytes.take(MAGIC.len())? != MAGIC {
         return None;
     }
     f.word()?;
-    f.is_foreign = (f.bytes.u8()? == 1) == cfg!(target_endian = "little");
+    f.is_byte_swapped = (f.bytes.u8()? == 1) == cfg!(target_endian = "little");
     f.bytes.u8()?;
     f.u32()?;
     Some(f)
@@ -70,7 +70,7 @@ impl TracingData {
     /// Parses the section, skipping truncated parts; `None` if its beginning is invalid.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let mut f = after_head(bytes)?;
-        let mut data = Self { is_foreign: f.is_foreign, ..Self::default() };
+        let mut data = Self { is_byte_swapped: f.is_byte_swapped, ..Self::default() };
         let _ = data.parse_files(&mut f);
         Some(data)
     }

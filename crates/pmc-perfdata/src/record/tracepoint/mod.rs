@@ -48,7 +48,7 @@ pub struct Payload<'a> {
     /// The sample's raw bytes.
     pub bytes: &'a [u8],
     /// Whether the payload is in the opposite byte order.
-    pub is_foreign: bool,
+    pub is_byte_swapped: bool,
 }
 
 impl<'a> Payload<'a> {
@@ -78,7 +78,7 @@ impl<'a> Payload<'a> {
             _ => return None,
         };
         let unused = 64 - 8 * bytes.len() as u32;
-        Some(if self.is_foreign { number.swap_bytes() >> unused } else { number })
+        Some(if self.is_byte_swapped { number.swap_bytes() >> unused } else { number })
     }
 
     /// Reads a number of 1, 2, 4 or 8 bytes, and sign-extends it if it is signed.

@@ -37,7 +37,7 @@ fn payload_is_printed_by_its_format() {
     let format = TracepointFormat::parse("sched", SWITCH).expect("it parses");
     assert!(format.is_printable());
     let bytes = payload();
-    let payload = Payload { bytes: &bytes, is_foreign: false };
+    let payload = Payload { bytes: &bytes, is_byte_swapped: false };
     let named = |address: u64| (address == 0x1234).then(|| ("here".to_owned(), 4));
     assert_eq!(
         printed(&format, payload, KernelNames { code: &named, texts: None }),
@@ -52,7 +52,7 @@ fn single_field_is_printed_like_in_the_line() {
     let text = format!("{}{line}\n", &SWITCH[..SWITCH.find("print fmt").unwrap()]);
     let format = TracepointFormat::parse("sched", &text).expect("it parses");
     let bytes = payload();
-    let payload = Payload { bytes: &bytes, is_foreign: false };
+    let payload = Payload { bytes: &bytes, is_byte_swapped: false };
     let whole = printed(&format, payload, KernelNames::NONE);
     assert_eq!(whole, "%x comm=bash old_prio=0007 prio=A|B|0x4+ and path=/tmp");
     let field = |name| format.print_field(name, payload, KernelNames::NONE);
@@ -68,10 +68,10 @@ fn fields_that_cannot_be_evaluated_are_printed_by_name() {
     let format = TracepointFormat::parse("sched", &SWITCH.replace("__get_str", "secret")).expect("it parses");
     assert!(!format.is_printable());
     let bytes = payload();
-    let payload = Payload { bytes: &bytes, is_foreign: false };
+    let payload = Payload { bytes: &bytes, is_byte_swapped: false };
     assert_eq!(printed(&format, payload, KernelNames::NONE), "comm=bash prio=7 path=/tmp call_site=0x1234");
     // A payload that is too short has no values, but is not an error.
-    let short = Payload { bytes: &bytes[..20], is_foreign: false };
+    let short = Payload { bytes: &bytes[..20], is_byte_swapped: false };
     assert_eq!(printed(&format, short, KernelNames::NONE), "comm= prio= path= call_site=");
 }
 
@@ -81,7 +81,7 @@ fn byte_swapped_numbers_are_read() {
     let mut bytes = payload();
     bytes[24..28].copy_from_slice(&(-5i32).to_ne_bytes().map(u8::reverse_bits).map(u8::reverse_bits));
     bytes[24..28].reverse();
-    let payload = Payload { bytes: &bytes, is_foreign: true };
+    let payload = Payload { bytes: &bytes, is_byte_swapped: true };
     assert_eq!(format.field("prio").and_then(|f| payload.number_in(f)), Some(-5));
 }
 
@@ -117,7 +117,7 @@ fn conversions_match_printf() {
     for (line, expected) in cases {
         let text = format!("{}print fmt: {line}\n", &SWITCH[..SWITCH.find("print fmt").unwrap()]);
         let format = TracepointFormat::parse("sched", &text).expect("it parses");
-        let payload = Payload { bytes: &bytes, is_foreign: false };
+        let payload = Payload { bytes: &bytes, is_byte_swapped: false };
         assert_eq!(printed(&format, payload, KernelNames::NONE), expected, "{line}");
     }
 }

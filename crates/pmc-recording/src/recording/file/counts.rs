@@ -19,7 +19,7 @@ use pmc_events::counter::target::TargetSlot;
 use pmc_events::event::EventSpec;
 use pmc_perfdata::perfdata::feature::RawSection;
 use pmc_perfdata::perfdata::{Features, RecordedEvent, WriteOptions, Writer};
-use pmc_perfdata::record::encode::{Encoder, EventNews, MOST_THREADS};
+use pmc_perfdata::record::encode::{Encoder, EventUpdateField, MOST_THREADS};
 use pmc_perfdata::record::{StatCount, StatRound};
 use pmc_sys::abi::attr::kind;
 use pmc_sys::abi::{Attr, generic, sample_type};
@@ -69,7 +69,7 @@ impl CountsFile {
             let count = threads.len();
             return Err(Error::new(format!("recording the counts of {count} threads"))
                 .why(format!("a recording of counts supports at most {MOST_THREADS} threads"))
-                .try_this("-a, which counts per CPU; or choose fewer processes"));
+                .try_options("-a, which counts per CPU; or choose fewer processes"));
         }
         let events: Vec<RecordedEvent> = shown
             .iter()
@@ -108,7 +108,7 @@ impl CountsFile {
             first_cpu: cpus.first().copied(),
         };
         for (index, (shown, spec)) in shown.iter().zip(set.specs()).enumerate() {
-            file.tell_of(id(index), shown, spec);
+            file.write_event_update(id(index), shown, spec);
         }
         let everybody = [(-1, "")];
         if threads.is_empty() {
@@ -122,21 +122,21 @@ impl CountsFile {
         Ok(file)
     }
 
-    fn tell_of(&mut self, id: u64, shown: &EventDisplay, spec: &EventSpec) {
+    fn write_event_update(&mut self, id: u64, shown: &EventDisplay, spec: &EventSpec) {
         let records = &mut self.records;
-        records.event_update(id, &EventNews::Name(&shown.name));
+        records.event_update(id, &EventUpdateField::Name(&shown.name));
         if !shown.unit.is_empty() {
-            records.event_update(id, &EventNews::Unit(&shown.unit));
+            records.event_update(id, &EventUpdateField::Unit(&shown.unit));
         }
         if shown.scale != 1.0 {
-            records.event_update(id, &EventNews::Scale(shown.scale));
+            records.event_update(id, &EventUpdateField::Scale(shown.scale));
         }
         let cpus = match spec.attr() {
             Some(_) => spec.cpus.as_ref().or(spec.core_cpus.as_ref()).map(|cpus| cpus.iter().collect()),
             None => self.first_cpu.map(|cpu| vec![cpu]),
         };
         if let Some(cpus) = cpus {
-            records.event_update(id, &EventNews::Cpus(&cpus));
+            records.event_update(id, &EventUpdateField::Cpus(&cpus));
         }
     }
 

@@ -11,8 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
 
-use crate::recording::warning::RecordingWarning;
-use pmc_sys::error::{Error, Result, say};
+use pmc_sys::error::{Advice, Error, Result, Warning, say};
 use pmc_sys::sys::credentials;
 
 /// Minimum number of waiting files to warn about.
@@ -51,7 +50,13 @@ impl FileCommands {
         let waiting = self.waiting.fetch_add(1, Ordering::Relaxed) + 1;
         // Warn again only when the number has doubled.
         if waiting >= MANY && waiting.is_power_of_two() {
-            say::warn(RecordingWarning::CommandsBehind { waiting });
+            let what = format!(
+                "{waiting} finished files wait for --switch-exec: its command takes longer than recording a file"
+            );
+            say::warn(
+                Warning::new(what)
+                    .advise(Advice::options("use a faster command, or a longer --switch-output")),
+            );
         }
         let _ = self.files.send(file);
     }
@@ -73,8 +78,10 @@ impl FileCommands {
 
 /// Runs the command for a file, and waits for its end.
 fn run(command: &str, file: &Path) {
+    let name = file.display();
     if !file.exists() {
-        return say::warn(RecordingWarning::FileGone { file: file.display().to_string() });
+        let what = format!("{name}: removed before the command of --switch-exec could run");
+        return say::warn(Warning::new(what).advise(Advice::options("use a larger --switch-max-files")));
     }
     let ended = shell(command, file).status();
     let why = match ended {
@@ -82,7 +89,8 @@ fn run(command: &str, file: &Path) {
         Ok(status) => reason(status),
         Err(error) => format!("cannot run sh: {error}"),
     };
-    say::warn(RecordingWarning::FileCommandFailed { file: file.display().to_string(), why });
+    let what = format!("{name}: the command of --switch-exec failed, and the file is kept: {why}");
+    say::warn(Warning::new(what).advise("run the command for this file again"));
 }
 
 /// Prepares the command, with the file as `$1`. All descriptors of pmc are close-on-exec. The command gets a

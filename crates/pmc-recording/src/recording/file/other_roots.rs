@@ -24,7 +24,7 @@ use std::thread::{Builder, JoinHandle};
 
 use rustc_hash::FxHashMap;
 
-use crate::recording::warning::RecordingWarning;
+use crate::recording::warning::files_not_kept;
 use pmc_perfdata::record::{MappedFileId, RawRecord, Record, kind, write_by_build_id};
 use pmc_symbols::symbol::{BuildId, BuildIdCache, identify};
 use pmc_sys::error::{Result, say};
@@ -91,7 +91,7 @@ impl OtherRoots {
         let Some(FileCopyThread { files, thread }) = self.keeper.take() else { return };
         drop(files);
         if let Ok(Err(error)) = thread.join() {
-            say::warn(RecordingWarning::FilesNotKept { why: error.headline() });
+            say::warn(files_not_kept(&error));
         }
     }
 
@@ -117,8 +117,8 @@ impl OtherRoots {
             None if self.known.len() >= MAX_FILES => None,
             None => {
                 let id = match deleted {
-                    Some(path) => self.look_at_deleted(pid, path),
-                    None => self.look(pid, name),
+                    Some(path) => self.build_id_of_deleted(pid, path),
+                    None => self.build_id_in_root(pid, name),
                 };
                 self.known.insert(key, id);
                 id
@@ -132,7 +132,7 @@ impl OtherRoots {
 
     /// Returns the build-id of a file that is visible only to its process, and starts copying the file if
     /// requested.
-    fn look(&mut self, pid: i32, name: &[u8]) -> Option<BuildId> {
+    fn build_id_in_root(&mut self, pid: i32, name: &[u8]) -> Option<BuildId> {
         let path = Path::new(OsStr::from_bytes(name));
         let theirs = format!("/proc/{pid}/root");
         let file = open_regular(&Path::new(&theirs).join(path.strip_prefix("/").ok()?), true).ok()?;
@@ -148,7 +148,7 @@ impl OtherRoots {
     }
 
     /// Returns the build-id of a file that its process still maps, and starts copying the file if requested.
-    fn look_at_deleted(&mut self, pid: i32, path: &Path) -> Option<BuildId> {
+    fn build_id_of_deleted(&mut self, pid: i32, path: &Path) -> Option<BuildId> {
         let file = deleted_file::open(path, pid)?;
         let id = identify::of_open(&file)?;
         if self.keeps {

@@ -284,9 +284,9 @@ impl<'a> RecordOutput<'a> {
     }
 
     /// Writes synthesized records that describe the state before the recording.
-    pub(crate) fn tell(&mut self, records: &[u8]) -> Result<(), perfdata::PerfdataError> {
+    pub(crate) fn write_synthesized(&mut self, records: &[u8]) -> Result<(), perfdata::PerfdataError> {
         if let Some(unwinding) = &mut self.unwinding {
-            unwinding.tell(records);
+            unwinding.send_synthesized(records);
         }
         let mut by_id = Vec::new();
         Records::new(records).for_each(|record| self.other_roots.note_existing(&record, &mut by_id));
@@ -350,9 +350,9 @@ impl<'a> RecordOutput<'a> {
         let Some(writer) = writer else { return Ok(()) };
         let mut mended = Vec::with_capacity(slices.iter().map(|slice| slice.len()).sum());
         walk(slices, joint, |record| {
-            if !misattributed_samples::is_one(record, layouts) {
+            if !misattributed_samples::is_misattributed(record, layouts) {
                 mended.extend_from_slice(record.bytes);
-            } else if !misattributed_samples::mend(record, owner, &mut mended) {
+            } else if !misattributed_samples::write_with_own_id(record, owner, &mut mended) {
                 tally.samples -= 1;
                 tally.lost += 1;
             }

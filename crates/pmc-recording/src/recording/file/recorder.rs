@@ -22,7 +22,7 @@ use super::pace::DrainPace;
 use super::result::{RecordingResult, lost};
 use super::rotation::Schedule;
 use crate::recording::attached::HandedOverEntry;
-use crate::recording::beside::CombinedMeasurement;
+use crate::recording::combined::CombinedMeasurement;
 use crate::recording::control::Control;
 use crate::recording::counting::{CountPlan, Counting, Observer};
 use crate::recording::drive::{LoopContext, Measurement, MeasurementHandler, drive};
@@ -34,7 +34,7 @@ use crate::recording::plan::{FilePlan, MeasurementScope, SamplePlan};
 use crate::recording::reservation::{EventChoice, EventSwitch};
 use crate::recording::sources::RecordSources;
 use crate::recording::synthesize::{self, SynthesisOptions};
-use crate::recording::warning::RecordingWarning;
+use crate::recording::warning::{not_handed_over, records_torn};
 use crate::recording::{handover, launch, open};
 use pmc_events::counter::change::EventChange;
 use pmc_events::counter::request::sampling::CallGraph;
@@ -45,7 +45,7 @@ use pmc_perfdata::record::encode::Encoder;
 use pmc_perfdata::record::{StatCount, StatRound, Task, Thread, Throttle, kind, walk};
 use pmc_sys::abi::attr::Flag;
 use pmc_sys::abi::{Attr, read_format, sample_type};
-use pmc_sys::error::{Error, Result, say};
+use pmc_sys::error::{Error, Result, Warning, say};
 use pmc_sys::host::process::ThreadInfo as Alive;
 use pmc_sys::host::{CpuList, Host};
 use pmc_sys::sys::process::{self, PausedChild};
@@ -155,7 +155,7 @@ impl PreparedRecording<'_> {
         if recorder.sources.rings.slow_to_close() > 0 {
             // The kernel takes a long time to close tracepoints, so a child process waits for it in the
             // background.
-            process::close_behind();
+            process::exit_while_child_closes();
         }
         Ok(recorder.result(&measured))
     }
@@ -228,7 +228,10 @@ impl EventSwitch for Recorder<'_> {
 
     fn yielding(&mut self, is_yielding: bool) {
         if is_yielding {
-            say::warn(RecordingWarning::CountersLeftAlone);
+            say::warn(Warning::note_once(
+                "another process has reserved the hardware counters: pmc will not use them until the \
+                 reservation is released",
+            ));
         }
         self.is_yielding = is_yielding;
         self.mark_gap(is_yielding);
@@ -290,7 +293,7 @@ impl MeasurementHandler for Recorder<'_> {
                     say::note(format!("{name} continues as process {pid}; pmc does not wait for it"));
                 }
             }
-            Err(error) => say::warn(RecordingWarning::NotHandedOver { why: error.to_string() }),
+            Err(error) => say::warn(not_handed_over(&error)),
         }
         self.is_detached
     }
@@ -335,12 +338,12 @@ impl MeasurementHandler for Recorder<'_> {
             count.enabled_ns = count.enabled_ns.max(told);
         }
         self.output.losses.count(&self.readings, self.sources.lost_elsewhere());
-        let is_whole = !(self.is_detached || self.failed.is_some() || self.is_full);
+        let is_complete = !(self.is_detached || self.failed.is_some() || self.is_full);
         let rings = &self.sources.rings;
         let has_gaps = rings.has_backward() || rings.is_torn();
         let lost = lost(&self.output.totals(), &self.readings);
-        self.output.exec_ends.report(is_whole && !has_gaps && lost == 0);
-        if let Some(outcome) = measurement.ending.outcome.filter(|_| is_whole)
+        self.output.exec_ends.report(is_complete && !has_gaps && lost == 0);
+        if let Some(outcome) = measurement.ending.outcome.filter(|_| is_complete)
             && counted::samples_all(self.plan, self.file, self.sources.rings())
         {
             self.output.counted = counted::by_command(&self.sources.events(), &self.readings, outcome);
@@ -418,7 +421,10 @@ impl Recorder<'_> {
             if self.sources.are_gone() && self.command.is_none() {
                 self.failed.get_or_insert(error);
             } else {
-                say::warn(RecordingWarning::HeldEventGone { event, why: error.headline().to_owned() });
+                let why = error.headline();
+                say::warn(Warning::loss(format!(
+                    "pmc no longer records {event}, and its last records are missing: {why}"
+                )));
             }
         }
     }
@@ -470,7 +476,7 @@ impl Recorder<'_> {
             rings.drain(|ring, slices| output.take_ring(ring, slices))?;
         }
         if rings.is_torn() {
-            say::warn(RecordingWarning::RecordsTorn);
+            say::warn(records_torn());
         }
         rings.snapshot(|ring, slices| output.take_snapshot(ring, slices))?;
         // Rings are read in turn, so a process may have ended in a later ring than it began in.
@@ -664,9 +670,11 @@ impl Recorder<'_> {
         let pids = self.sources.add_targets(pids, self.host, &mut out)?;
         let extent = self.extent();
         let output = &mut self.output;
-        synthesize::processes(self.host, pids, extent, &mut out, |out| output.tell(out.bytes()))?;
+        synthesize::processes(self.host, pids, extent, &mut out, |out| {
+            output.write_synthesized(out.bytes())
+        })?;
         out.finished_init();
-        Ok(output.tell(out.bytes())?)
+        Ok(output.write_synthesized(out.bytes())?)
     }
 
     /// Synthesizes the idle tasks. Returns all processes, because any of them may run on these CPUs.
@@ -681,7 +689,7 @@ impl Recorder<'_> {
         // Write which ring each id belongs to. Readers need this to interpret the values of groups.
         self.sources.id_index(out);
         if let Some(trace) = &self.plan.trace {
-            trace.tell(self.plan, self.sources.rings(), self.host, out)?;
+            trace.write_decoder_settings(self.plan, self.sources.rings(), self.host, out)?;
         }
         synthesize::machine(self.host, self.plan.options.cgroups && self.plan.synthesis.cgroups, out);
         Ok(())

@@ -34,7 +34,7 @@ pub fn write(directory: &RunDirectory, entry: &PersistentEntry, path: &Path, hos
     let file = FilePlan { build_ids: BuildIdChoice::Hit, ..FilePlan::at(path.to_owned()) };
     let owners = relay.snapshot.owners.clone();
     let mut output = RecordOutput::create(&file, None, events, features, owners, plan.options.clock)?;
-    tell(&mut output, &relay.snapshot, &plan, host)?;
+    synthesize_current_state(&mut output, &relay.snapshot, &plan, host)?;
     relay.take_all(|ring, records| output.take_ring(ring, &[records]))?;
     output.end_round()?;
     output.replace_target()?;
@@ -50,7 +50,7 @@ pub fn write(directory: &RunDirectory, entry: &PersistentEntry, path: &Path, hos
 
 /// Synthesizes records for the currently running processes. The state before the first record in the rings is
 /// unknown, and the current state is the best approximation.
-fn tell(
+fn synthesize_current_state(
     output: &mut RecordOutput<'_>,
     snapshot: &RingSnapshot,
     plan: &SamplePlan,
@@ -67,8 +67,8 @@ fn tell(
         scope => synthesize::pids(&handover::threads(scope, host)),
     };
     let extent = SynthesisOptions { what: Synthesis::ALL, data_mappings: false, namespaces: false };
-    synthesize::processes(host, pids, extent, &mut out, |out| output.tell(out.bytes()))?;
+    synthesize::processes(host, pids, extent, &mut out, |out| output.write_synthesized(out.bytes()))?;
     out.finished_init();
-    output.tell(out.bytes())?;
+    output.write_synthesized(out.bytes())?;
     Ok(())
 }

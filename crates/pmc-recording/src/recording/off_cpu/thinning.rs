@@ -18,11 +18,10 @@ use std::io;
 
 use super::events::{STACK_COPY, is_switch_event};
 use super::wait::StackSampling;
-use crate::recording::warning::RecordingWarning;
 use pmc_events::counter::rings::Rings;
 use pmc_perfdata::record::{RawRecord, kind};
 use pmc_sys::abi::misc;
-use pmc_sys::error::{Error, Result, say};
+use pmc_sys::error::{Error, Result, Warning, say};
 use pmc_sys::sys::clock;
 
 /// Number of switches per second above which not all stacks are sampled.
@@ -141,7 +140,10 @@ impl StackThinning {
         let after = clock::monotonic_ns();
         self.change_ns = after - before;
         if is_pause {
-            say::warn(RecordingWarning::StacksThinned);
+            say::warn(Warning::note_once(
+                "more than 20,000 context switches per second: only some stacks are sampled; waiting times \
+                 remain exact",
+            ));
         }
         // While the events are changed one after another, some stacks are not sampled.
         Ok(Some((if is_pause { before } else { after }, sampling)))

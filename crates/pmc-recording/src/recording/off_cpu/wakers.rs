@@ -101,7 +101,7 @@ impl WakeTracker {
     }
 
     /// Records that the recording contains this thread's name.
-    pub(super) fn know(&mut self, tid: i32) {
+    pub(super) fn mark_named(&mut self, tid: i32) {
         self.known.insert(tid);
     }
 
@@ -120,7 +120,7 @@ impl WakeTracker {
     /// Returns the thread that the sampled event wakes.
     pub(super) fn woken(&self, sample: &Sample<'_>) -> Option<i32> {
         let bytes = sample.parts()?.raw?;
-        i32::try_from(Payload { bytes, is_foreign: false }.number_in(&self.pid)?).ok()
+        i32::try_from(Payload { bytes, is_byte_swapped: false }.number_in(&self.pid)?).ok()
     }
 
     /// Whether this thread is recorded.

@@ -51,7 +51,7 @@ impl BlockedStack {
 }
 
 /// Returns a sample's stack copy, continued with the thread's memory; `None` if it cannot be read.
-pub(super) fn whole_stack(tid: i32, parts: &SampleParts<'_>) -> Option<Vec<u8>> {
+pub(super) fn read_full_stack(tid: i32, parts: &SampleParts<'_>) -> Option<Vec<u8>> {
     let copy = parts.user_stack?.bytes;
     let registers = parts.user_regs?;
     let arch = arch(registers)?;

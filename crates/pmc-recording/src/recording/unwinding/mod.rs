@@ -230,7 +230,7 @@ impl UnwindWorker {
     }
 
     /// Passes synthesized records to the worker.
-    pub(crate) fn tell(&mut self, records: &[u8]) {
+    pub(crate) fn send_synthesized(&mut self, records: &[u8]) {
         self.order(WorkerMessage::Known(records.to_vec()));
     }
 
@@ -256,8 +256,8 @@ impl UnwindWorker {
         out.reserve(slices.iter().map(|slice| slice.len()).sum());
         walk(slices, joint, |record| match layouts.sample(record) {
             Some((_, sample)) => write_without_padding(record, &sample, out),
-            None if misattributed_samples::is_one(record, layouts) => {
-                left_out += u64::from(!misattributed_samples::mend(record, owner, out));
+            None if misattributed_samples::is_misattributed(record, layouts) => {
+                left_out += u64::from(!misattributed_samples::write_with_own_id(record, owner, out));
             }
             None => {
                 out.extend_from_slice(record.bytes);
@@ -404,5 +404,5 @@ impl UnwindWorker {
 }
 
 pub(crate) fn gone() -> Error {
-    Error::new("the stack-unwinding thread has exited").try_this("--unwind deferred")
+    Error::new("the stack-unwinding thread has exited").try_options("--unwind deferred")
 }

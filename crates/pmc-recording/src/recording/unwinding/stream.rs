@@ -28,8 +28,8 @@ impl StreamUnwinder {
     }
 
     /// Passes synthesized records to the worker.
-    pub(crate) fn tell(&mut self, records: &[u8]) {
-        self.worker.tell(records);
+    pub(crate) fn send_synthesized(&mut self, records: &[u8]) {
+        self.worker.send_synthesized(records);
     }
 
     /// Reads the rings once, without ending the round. Returns whether there were records.

@@ -118,7 +118,7 @@ impl TableCache {
     }
 
     /// Drops all tables if they exceed the size limit. Returns whether they did.
-    pub(crate) fn tidy(&mut self) -> bool {
+    pub(crate) fn drop_if_too_large(&mut self) -> bool {
         let mut known = self.shared.lock();
         let is_much = known.bytes > MAX_TABLE_BYTES;
         if is_much {

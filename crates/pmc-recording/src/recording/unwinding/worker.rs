@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 
-use super::memory::{ARCH, BlockedStack, arch, whole_stack};
+use super::memory::{ARCH, BlockedStack, arch, read_full_stack};
 use super::table_cache::{TableCache, TableState};
 use super::{ChainEndCounts, KeptCopies, UnwindRound, UnwoundRound, WorkerMessage};
 use crate::recording::off_cpu::OffCpuWriter;
@@ -160,13 +160,13 @@ impl RoundUnwinder {
                 if let Some(off_cpu) = &mut self.off_cpu {
                     off_cpu.exist(&records);
                 }
-                self.look_at_waits(MOST_READ);
+                self.read_waiting_stacks(MOST_READ);
                 None
             }
             WorkerMessage::Begin(answer) => {
                 if let Some(off_cpu) = &mut self.off_cpu {
                     off_cpu.forget_seen();
-                    self.look_at_waits(MOST_READ_FIRST);
+                    self.read_waiting_stacks(MOST_READ_FIRST);
                 }
                 let now = clock::monotonic_ns();
                 if let Some(off_cpu) = &mut self.off_cpu {
@@ -186,13 +186,13 @@ impl RoundUnwinder {
             WorkerMessage::Round(round) => {
                 let done = self.round(round, false);
                 if !self.hurry.load(Ordering::Relaxed) {
-                    self.look_at_waits(MOST_READ);
+                    self.read_waiting_stacks(MOST_READ);
                 }
                 Some(done)
             }
             WorkerMessage::End(round, time) => {
                 let mut done = self.round(round, true);
-                self.look_at_waits(MOST_READ);
+                self.read_waiting_stacks(MOST_READ);
                 if let Some(off_cpu) = &mut self.off_cpu {
                     off_cpu.finish(time, &mut done.records);
                 }
@@ -203,7 +203,7 @@ impl RoundUnwinder {
 
     /// Reads the stacks of at most this number of waiting threads from their memory, if the kernel has not
     /// recorded them.
-    fn look_at_waits(&mut self, most: usize) {
+    fn read_waiting_stacks(&mut self, most: usize) {
         let Some(off_cpu) = &mut self.off_cpu else { return };
         let threads = off_cpu.unexplained(most);
         if threads.is_empty() {
@@ -257,7 +257,7 @@ impl RoundUnwinder {
         self.layouts = layouts;
         done.bytes = bytes;
         done.tables_cpu_ns = self.tables.cpu_ns();
-        if self.tables.tidy() {
+        if self.tables.drop_if_too_large() {
             self.spaces.clear();
         }
         done
@@ -392,7 +392,7 @@ impl RoundUnwinder {
             .take(MOST_OUTER)
             .filter_map(|(tid, index)| {
                 let entry = &entries[*index];
-                let memory = whole_stack(*tid, &entry.parts)?;
+                let memory = read_full_stack(*tid, &entry.parts)?;
                 Some((entry, memory))
             })
             .collect();
@@ -402,7 +402,7 @@ impl RoundUnwinder {
             walk(walker, entry.sample, &parts, known.as_deref());
         });
         for index in 0..stacks.len() {
-            self.unwinder.learn(index);
+            self.unwinder.remember_stack(index);
         }
     }
 

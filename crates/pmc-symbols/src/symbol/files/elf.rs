@@ -44,7 +44,7 @@ struct LoadSegment {
 /// nor their offsets.
 ///
 /// Linkers place each segment at the next offset that equals its address modulo the alignment.
-fn place_anew(segments: &mut [LoadSegment]) {
+fn place_at_next_offsets(segments: &mut [LoadSegment]) {
     let mut end = 0u64;
     for segment in segments {
         let align = segment.align.max(1);
@@ -66,7 +66,7 @@ impl Segments {
         };
         let mut segments: Vec<LoadSegment> = file.segments().map(segment).collect();
         if segments.iter().any(|s| s.executable && s.in_file == 0) {
-            place_anew(&mut segments);
+            place_at_next_offsets(&mut segments);
         }
         Self(segments.into())
     }
@@ -160,14 +160,14 @@ fn section_in_file(file: &File<'_>, name: &str) -> bool {
 /// if the total uncompressed size that the file's compressed sections state is too large.
 pub fn section<'a>(file: &File<'a>, name: &str) -> Option<std::borrow::Cow<'a, [u8]>> {
     let data = file.section_by_name(name)?.compressed_data().ok()?;
-    if data.format != object::CompressionFormat::None && !claims_are_plausible(file) {
+    if data.format != object::CompressionFormat::None && !stated_sizes_are_plausible(file) {
         return None;
     }
     data.decompress().ok()
 }
 
 /// Whether the stated uncompressed sizes of the compressed sections are plausible, given the file's size.
-fn claims_are_plausible(file: &File<'_>) -> bool {
+fn stated_sizes_are_plausible(file: &File<'_>) -> bool {
     let (mut claimed, mut len) = (0u64, 0u64);
     for section in file.sections() {
         if let Ok(range) = section.compressed_file_range()
@@ -279,10 +279,10 @@ mod tests {
             (0, 0x210, 0x3e00, false),
         ])
         .0;
-        place_anew(&mut gnu);
+        place_at_next_offsets(&mut gnu);
         assert_eq!(gnu.iter().map(|s| s.offset).collect::<Vec<_>>(), [0, 0x1000, 0x2000, 0x2e00]);
         let mut lld = segments(&[(0, 0x800, 0, false), (0, 0x700, 0x1800, true)]).0;
-        place_anew(&mut lld);
+        place_at_next_offsets(&mut lld);
         assert_eq!(lld.iter().map(|s| s.offset).collect::<Vec<_>>(), [0, 0x800]);
     }
 }

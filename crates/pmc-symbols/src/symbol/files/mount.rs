@@ -38,7 +38,7 @@ impl FileRoot {
         match module.pid {
             Some(pid) if namespace(&pid.to_string()) == Some(wanted) => by_pid,
             _ if namespace("self") == Some(wanted) => Self::Own,
-            _ => anybody_in(wanted).map_or(Self::Gone, Self::Process),
+            _ => process_in_namespace(wanted).map_or(Self::Gone, Self::Process),
         }
     }
 
@@ -66,7 +66,7 @@ type NamespaceScan = (Instant, FxHashMap<u64, u32>);
 static LOOKED: Mutex<Option<NamespaceScan>> = Mutex::new(None);
 const A_WHILE: Duration = Duration::from_secs(1);
 
-fn anybody_in(wanted: u64) -> Option<u32> {
+fn process_in_namespace(wanted: u64) -> Option<u32> {
     let mut looked = LOOKED.lock().unwrap_or_else(PoisonError::into_inner);
     let fresh = looked.as_ref().is_some_and(|(when, _)| when.elapsed() < A_WHILE);
     if !fresh {

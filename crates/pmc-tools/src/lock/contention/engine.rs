@@ -22,7 +22,7 @@ use crate::lock::contention::{
 use crate::lock::tracepoints::TracepointRole;
 use crate::lock::{check_times, lacks, records, tracepoints::LockTracepoints};
 use pmc_analysis::analysis::ProgressSink;
-use pmc_analysis::analysis::is_from_here;
+use pmc_analysis::analysis::is_of_this_machine;
 use pmc_analysis::analysis::script::{NamedRecording, ScriptLine};
 use pmc_analysis::interval::{Interval, IntervalEngine, Overlap};
 use pmc_analysis::profile::script::{AddressFunction, AddressFunctions, ScriptEntry};
@@ -71,7 +71,7 @@ pub(super) fn contention(
     wanted.inlines = Some(false);
     let needs_variables = request.by == ContentionRows::Address
         || request.locks.iter().any(|lock| matches!(lock, LockFilter::Name(_)));
-    let symbols = KernelLockSymbols::read(&request.symbols, is_from_here(&session), needs_variables);
+    let symbols = KernelLockSymbols::read(&request.symbols, is_of_this_machine(&session), needs_variables);
     let script = NamedRecording::load(session, &wanted, progress)?;
     let mut engine = ContentionEngine {
         request,

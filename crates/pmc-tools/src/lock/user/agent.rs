@@ -49,7 +49,7 @@ fn row(lock: &UserLock, waited: u64) -> Json {
     };
     let threads = |all: &[LockThread]| all.iter().take(MOST_THREADS).map(thread).collect::<Json>();
     let mut row = json!({
-        "command": lock.comm, "kind": lock.is.name(),
+        "command": lock.comm, "kind": lock.purpose.name(),
         "variable": lock.variable.as_ref().map(|(name, _)| name),
         "address": lock.address.map(|address| format!("{address:#x}")),
         "waiting_ms": milliseconds(total), "percent": rounded(share(total, waited)),

@@ -22,7 +22,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::futex::{self, FutexAction, WaitEnd};
 use super::parked::ParkedWaits;
 use super::sums::{FutexKey, LockSums, LockWait, MOST_WAKES, PartyKey, PartySums, Wake, join_halves};
-use super::uses::{self, StackUse};
+use super::uses::{self, StackFutexUse};
 use super::wait_tree::{Awaited, AwaitedNode, HolderNode, WaitForest, WaitSpan, WaitSpans};
 use crate::lock::tracepoints::{LockTracepoints, TracepointRole};
 use crate::lock::user::{HolderWait, LockSite, LockThread, OtherWaits, UserLock, UserLocks, WaitingHolder};
@@ -161,7 +161,7 @@ impl TimedWaits {
 struct CallStack {
     places: Box<[u32]>,
     /// The futex use that the stack implies.
-    is: StackUse,
+    usage: StackFutexUse,
     site: OnceCell<LockSite>,
 }
 
@@ -204,7 +204,7 @@ impl FutexEngine<'_> {
         };
         let stack = self.stack(entry.places);
         let key = (entry.pid.unwrap_or(0), first);
-        self.result.has_goroutines |= self.stacks[stack as usize].is.is_go;
+        self.result.has_goroutines |= self.stacks[stack as usize].usage.is_go;
         if self.last_call.len() >= MOST_KEYS {
             self.last_call.clear();
         }
@@ -264,8 +264,8 @@ impl FutexEngine<'_> {
             self.count_other(FutexUse::Other, duration);
             return;
         };
-        let is = StackUse { is: FutexUse::Mutex, owner_field, is_go: false };
-        let sums = self.sums.entry((pid, first.address)).or_insert_with(|| LockSums::new(is, last.time));
+        let usage = StackFutexUse { purpose: FutexUse::Mutex, owner_field, is_go: false };
+        let sums = self.sums.entry((pid, first.address)).or_insert_with(|| LockSums::new(usage, last.time));
         sums.waits.add(duration);
         sums.unfinished += u64::from(until.is_none());
         sums.waiters.add((tid, Some(stack), true), duration, 1);
@@ -277,9 +277,9 @@ impl FutexEngine<'_> {
             return number;
         }
         let functions = uses::functions(self.script.places(), places);
-        let is = uses::classify(functions.filter_map(|function| function.symbol.as_deref()));
+        let usage = uses::classify(functions.filter_map(|function| function.symbol.as_deref()));
         let number = self.stacks.len() as u32;
-        self.stacks.push(CallStack { places: places.into(), is, site: OnceCell::new() });
+        self.stacks.push(CallStack { places: places.into(), usage, site: OnceCell::new() });
         self.stack_numbers.insert(places.into(), number);
         number
     }
@@ -314,7 +314,7 @@ impl FutexEngine<'_> {
 
     fn count(&mut self, tid: i32, call: &Interval<FutexCall>, how: WaitEnd) {
         let FutexCall { action, key, stack } = call.begun;
-        let mut is = self.stacks[stack as usize].is;
+        let mut usage = self.stacks[stack as usize].usage;
         let is_pi = match action {
             FutexAction::Wait { is_pi } => is_pi,
             FutexAction::WaitAny => {
@@ -324,21 +324,21 @@ impl FutexEngine<'_> {
             FutexAction::Wake | FutexAction::Other => return,
         };
         if is_pi {
-            is.owner_field = OwnerField::Futex;
-            if !is.is.is_lock() {
-                is.is = FutexUse::Mutex;
+            usage.owner_field = OwnerField::Futex;
+            if !usage.purpose.is_lock() {
+                usage.purpose = FutexUse::Mutex;
             }
         }
         match how {
             WaitEnd::DidNotWait => self.result.did_not_wait += 1,
             // Only the threads that wait for it and post it show what a semaphore is used for.
-            _ if !is.may_be_lock() => {
-                let awaited = Awaited::Other(is.is);
+            _ if !usage.may_be_lock() => {
+                let awaited = Awaited::Other(usage.purpose);
                 let span = WaitSpan { awaited, holder: None, from: call.begin, to: call.end, stack };
                 self.spans.add(tid, span);
-                self.count_other(is.is, call.duration());
+                self.count_other(usage.purpose, call.duration());
             }
-            _ => self.count_lock(tid, call, how, is, is_pi),
+            _ => self.count_lock(tid, call, how, usage, is_pi),
         }
         self.leave(key);
     }
@@ -353,14 +353,21 @@ impl FutexEngine<'_> {
         sum.waits += waits;
     }
 
-    fn count_lock(&mut self, tid: i32, call: &Interval<FutexCall>, how: WaitEnd, is: StackUse, is_pi: bool) {
+    fn count_lock(
+        &mut self,
+        tid: i32,
+        call: &Interval<FutexCall>,
+        how: WaitEnd,
+        usage: StackFutexUse,
+        is_pi: bool,
+    ) {
         let FutexCall { key: (pid, address), stack, .. } = call.begun;
-        let lock = futex::lock_address(address, is.is, is.owner_field);
+        let lock = futex::lock_address(address, usage.purpose, usage.owner_field);
         let readings = self.readings_of(tid, call);
         let history = &self.session.history;
         let is_of_process = |owner: i32| history.process(owner) == Some(pid);
         let owner = |reading: &FutexReading| {
-            let (owner, _) = futex::owner(reading, is.is, is.owner_field, is_pi)?;
+            let (owner, _) = futex::owner(reading, usage.purpose, usage.owner_field, is_pi)?;
             (owner != tid && is_of_process(owner)).then_some((reading.time, owner))
         };
         let owners = readings.iter().filter_map(owner).collect();
@@ -371,8 +378,8 @@ impl FutexEngine<'_> {
         });
         let wakes = wakes.unwrap_or_default();
         let (from, to, has_loss) = (call.begin, call.end, call.has_loss);
-        let wait = LockWait { pid, tid, lock, from, to, stack, is, how, has_loss, wakes, owners };
-        match is.owner_field {
+        let wait = LockWait { pid, tid, lock, from, to, stack, usage, how, has_loss, wakes, owners };
+        match usage.owner_field {
             OwnerField::Parked(library) if self.parked.is_full() => self.add_unknown(library, &wait),
             OwnerField::Parked(library) => {
                 let is_readable = library == ParkingLibrary::ParkingLot;
@@ -385,11 +392,13 @@ impl FutexEngine<'_> {
 
     /// Adds a wait for an unknown lock of a library.
     fn add_unknown(&mut self, library: ParkingLibrary, wait: &LockWait) {
-        let new = || LockSums::new(wait.is, wait.to);
+        let new = || LockSums::new(wait.usage, wait.to);
         self.of_libraries.entry((wait.pid, library)).or_insert_with(new).count_unknown(wait);
         let LockWait { from, to, stack, .. } = *wait;
-        self.spans
-            .add(wait.tid, WaitSpan { awaited: Awaited::Other(wait.is.is), holder: None, from, to, stack });
+        self.spans.add(
+            wait.tid,
+            WaitSpan { awaited: Awaited::Other(wait.usage.purpose), holder: None, from, to, stack },
+        );
     }
 
     /// Adds a wait, and attributes its time to the threads that held the lock meanwhile.
@@ -404,7 +413,7 @@ impl FutexEngine<'_> {
             }
             None => Vec::new(),
         };
-        self.sums.entry(key).or_insert_with(|| LockSums::new(wait.is, to)).count(wait);
+        self.sums.entry(key).or_insert_with(|| LockSums::new(wait.usage, to)).count(wait);
         let mut from = wait.from;
         for wake in &wait.wakes {
             // In a damaged file, times may go backwards.
@@ -488,9 +497,9 @@ impl FutexEngine<'_> {
     /// Decides which semaphores are locks, and counts the waits for the others separately.
     fn classify_semaphores(&mut self) {
         let (mut sums, mut others) = (std::mem::take(&mut self.sums), FxHashSet::default());
-        for (key, of) in sums.iter_mut().filter(|(_, of)| of.is.is == FutexUse::Semaphore) {
+        for (key, of) in sums.iter_mut().filter(|(_, of)| of.usage.purpose == FutexUse::Semaphore) {
             if of.is_posted_by_waiters() {
-                of.is.is = FutexUse::SemaphoreLock;
+                of.usage.purpose = FutexUse::SemaphoreLock;
             } else {
                 others.insert(*key);
             }
@@ -531,7 +540,7 @@ impl FutexEngine<'_> {
             .collect();
         locks.sort_by_key(|(pid, address, sums)| (std::cmp::Reverse(sums.waits.sum()), *pid, *address));
         let number = |(at, (pid, address, sums)): (usize, &(i32, Option<u64>, LockSums))| {
-            address.map(|address| ((*pid, address), (at, sums.is.is)))
+            address.map(|address| ((*pid, address), (at, sums.usage.purpose)))
         };
         let numbers: LockNumbers = locks.iter().enumerate().filter_map(number).collect();
         result.locks = locks.into_iter().map(|(pid, address, sums)| self.lock(pid, address, sums)).collect();
@@ -610,8 +619,8 @@ impl FutexEngine<'_> {
             comm: comm(pid),
             address,
             variable: address.and_then(|address| self.script.variable(pid, address, sums.seen)),
-            is: sums.is.is,
-            owner_field: sums.is.owner_field,
+            purpose: sums.usage.purpose,
+            owner_field: sums.usage.owner_field,
             waits: sums.waits,
             timed_out: sums.timed_out,
             unfinished: sums.unfinished,

@@ -66,17 +66,17 @@ const WAITERS: u32 = 1 << 31;
 /// Returns the thread that the words of a lock identify as its holder, and which field identifies it.
 pub(super) fn owner(
     reading: &FutexReading,
-    is: FutexUse,
+    purpose: FutexUse,
     field: OwnerField,
     is_pi: bool,
 ) -> Option<(i32, OwnerField)> {
     let [futex, .., third, fourth] = reading.words;
     let tid = |word: u32| i32::try_from(word).ok().filter(|tid| *tid > 0);
     // The values 0, 1 and 2 are states of locks that do not store the holder in the futex.
-    if is_pi || futex & WAITERS != 0 && futex & TID > 2 && is == FutexUse::Mutex {
+    if is_pi || futex & WAITERS != 0 && futex & TID > 2 && purpose == FutexUse::Mutex {
         return tid(futex & TID).map(|tid| (tid, OwnerField::Futex));
     }
-    let word = match (field, is) {
+    let word = match (field, purpose) {
         (OwnerField::Glibc, FutexUse::Mutex) => reading.words[2],
         // The field `__cur_writer`. Writers of such a lock wait at offset 12, readers at offset 8.
         (OwnerField::Glibc, FutexUse::RwLock) if reading.address % 8 == 4 => third,
@@ -96,8 +96,8 @@ pub(super) fn owner_by_words(reading: &FutexReading) -> Option<(i32, OwnerField)
 }
 
 /// Returns the start of the lock that contains a futex.
-pub(super) fn lock_address(futex: u64, is: FutexUse, field: OwnerField) -> u64 {
-    match (is, field) {
+pub(super) fn lock_address(futex: u64, purpose: FutexUse, field: OwnerField) -> u64 {
+    match (purpose, field) {
         // glibc's pthread_rwlock_t: __readers, __writers, __wrphase_futex, __writers_futex.
         (FutexUse::RwLock, OwnerField::Glibc) if futex % 8 == 4 => futex.wrapping_sub(12),
         (FutexUse::RwLock, OwnerField::Glibc) => futex.wrapping_sub(8),
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn owner_is_where_each_library_stores_it() {
         let reading = |address, words| FutexReading { time: 0, tid: 1, address, words, before: None };
-        let of = |reading, is, field, is_pi| owner(&reading, is, field, is_pi);
+        let of = |reading, purpose, field, is_pi| owner(&reading, purpose, field, is_pi);
         let glibc = reading(0x1000, [2, 0, 4711, 1, 0]);
         assert_eq!(of(glibc, FutexUse::Mutex, OwnerField::Glibc, false), Some((4711, OwnerField::Glibc)));
         assert_eq!(of(glibc, FutexUse::Mutex, OwnerField::Nowhere, false), None);

@@ -66,7 +66,7 @@ fn lock_json(locks: &UserLocks, lock: &UserLock, limit: usize) -> Json {
             "is_exact": party.is_exact, "time_ns": party.time, "waits": party.waits, "percent": percent(share(party.time, total)),
         })
     };
-    let kind = match lock.is {
+    let kind = match lock.purpose {
         FutexUse::Mutex => "mutex",
         FutexUse::RwLock => "rwlock",
         FutexUse::SemaphoreLock => "semaphore",

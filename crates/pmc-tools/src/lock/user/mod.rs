@@ -135,7 +135,7 @@ pub(super) struct UserLock {
     /// The variable that contains the lock, with the lock's offset in it; untrusted text.
     pub(super) variable: Option<(String, u64)>,
     /// Kind of lock.
-    pub(super) is: FutexUse,
+    pub(super) purpose: FutexUse,
     /// Where the lock stores its holder.
     pub(super) owner_field: OwnerField,
     /// The waits.

@@ -52,7 +52,7 @@ impl ParkedWaits {
 
     /// Adds a wait, and the key of the lock that was read.
     pub(super) fn add(&mut self, library: ParkingLibrary, wait: LockWait, key: Option<u64>) {
-        let is_rwlock = wait.is.is == FutexUse::RwLock;
+        let is_rwlock = wait.usage.purpose == FutexUse::RwLock;
         let lock = key.map(|key| if is_rwlock { key & !1 } else { key });
         self.0.push(ParkedWait { library, wait, lock });
     }
@@ -97,14 +97,18 @@ impl ParkedWaits {
 #[cfg(test)]
 mod tests {
     use super::super::futex::WaitEnd;
-    use super::super::uses::StackUse;
+    use super::super::uses::StackFutexUse;
     use super::*;
     use pmc_analysis::profile::sampled::futex_functions::OwnerField;
 
     const LIBRARY: ParkingLibrary = ParkingLibrary::ParkingLot;
 
     fn wait(tid: i32, stack: u32, from: u64, woken: (u64, i32)) -> LockWait {
-        let is = StackUse { is: FutexUse::Mutex, owner_field: OwnerField::Parked(LIBRARY), is_go: false };
+        let usage = StackFutexUse {
+            purpose: FutexUse::Mutex,
+            owner_field: OwnerField::Parked(LIBRARY),
+            is_go: false,
+        };
         let wakes = vec![Wake { time: woken.0, tid: woken.1, stack: 9 }];
         let (to, how) = (woken.0 + 1, WaitEnd::Woken);
         LockWait {
@@ -114,7 +118,7 @@ mod tests {
             from,
             to,
             stack,
-            is,
+            usage,
             how,
             has_loss: false,
             wakes,

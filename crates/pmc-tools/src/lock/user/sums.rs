@@ -7,7 +7,7 @@ use std::hash::Hash;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::futex::WaitEnd;
-use super::uses::StackUse;
+use super::uses::StackFutexUse;
 use pmc_analysis::interval::DurationHistogram;
 use pmc_analysis::profile::sampled::futex_functions::{FutexUse, OwnerField};
 
@@ -61,7 +61,7 @@ pub(super) struct LockWait {
     pub(super) from: u64,
     pub(super) to: u64,
     pub(super) stack: u32,
-    pub(super) is: StackUse,
+    pub(super) usage: StackFutexUse,
     pub(super) how: WaitEnd,
     /// Whether records were lost in the meantime.
     pub(super) has_loss: bool,
@@ -74,7 +74,7 @@ pub(super) struct LockWait {
 /// The totals of a lock, with separate sums for each thread and stack.
 #[derive(Debug)]
 pub(super) struct LockSums {
-    pub(super) is: StackUse,
+    pub(super) usage: StackFutexUse,
     pub(super) waits: DurationHistogram,
     pub(super) timed_out: u64,
     pub(super) unfinished: u64,
@@ -91,9 +91,9 @@ pub(super) struct LockSums {
 }
 
 impl LockSums {
-    pub(super) fn new(is: StackUse, seen: u64) -> Self {
+    pub(super) fn new(usage: StackFutexUse, seen: u64) -> Self {
         Self {
-            is,
+            usage,
             seen,
             waits: DurationHistogram::default(),
             timed_out: 0,
@@ -152,8 +152,9 @@ impl LockSums {
 /// Merges the two futexes of each of Rust's reader-writer locks. Writers wait on the second one, 4 bytes
 /// after the first.
 pub(super) fn join_halves(mut all: FxHashMap<FutexKey, LockSums>) -> FxHashMap<FutexKey, LockSums> {
-    let is_rust =
-        |sums: &LockSums| (sums.is.is, sums.is.owner_field) == (FutexUse::RwLock, OwnerField::Nowhere);
+    let is_rust = |sums: &LockSums| {
+        (sums.usage.purpose, sums.usage.owner_field) == (FutexUse::RwLock, OwnerField::Nowhere)
+    };
     let mut keys: Vec<FutexKey> = all.iter().filter(|(_, sums)| is_rust(sums)).map(|(key, _)| *key).collect();
     keys.sort_unstable();
     for pair in keys.chunk_by(|a, b| a.0 == b.0 && b.1 - a.1 == 4).filter(|pair| pair.len() == 2) {

@@ -107,7 +107,7 @@ fn name(lock: &UserLock) -> String {
         Some((name, into)) => format!("{}+{into:#x}", clean(name)),
         None => lock.address.map(|address| format!("{address:#x}")).unwrap_or_default(),
     };
-    format!("{} `{name}`", lock.is.name())
+    format!("{} `{name}`", lock.purpose.name())
 }
 
 fn place(site: &LockSite) -> String {

@@ -14,28 +14,28 @@ use pmc_analysis::profile::script::{AddressFunction, AddressFunctions};
 
 /// The use of the futex that a stack implies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct StackUse {
-    pub(super) is: FutexUse,
+pub(super) struct StackFutexUse {
+    pub(super) purpose: FutexUse,
     pub(super) owner_field: OwnerField,
     pub(super) is_go: bool,
 }
 
-impl StackUse {
+impl StackFutexUse {
     /// Whether threads may wait for a lock: only the threads that wait for a semaphore and post it show what
     /// it is used for. If threads are parked, pmc does not know which of them use the same semaphore.
     pub(super) fn may_be_lock(self) -> bool {
         let is_parked = matches!(self.owner_field, OwnerField::Parked(_));
-        self.is.is_lock() || self.is == FutexUse::Semaphore && !is_parked
+        self.purpose.is_lock() || self.purpose == FutexUse::Semaphore && !is_parked
     }
 }
 
 /// Classifies a stack of functions, innermost first.
-pub(super) fn classify<'a>(functions: impl Iterator<Item = &'a str>) -> StackUse {
+pub(super) fn classify<'a>(functions: impl Iterator<Item = &'a str>) -> StackFutexUse {
     let mut is_go = false;
     let functions = functions.inspect(|function| is_go |= function.starts_with("runtime.futex"));
     let found = stack_use(functions.map(FutexFunction::named));
-    let (is, owner_field) = found.unwrap_or((FutexUse::Other, OwnerField::Nowhere));
-    StackUse { is, owner_field, is_go }
+    let (purpose, owner_field) = found.unwrap_or((FutexUse::Other, OwnerField::Nowhere));
+    StackFutexUse { purpose, owner_field, is_go }
 }
 
 /// Iterates over the functions of a stack, including inlined ones, innermost first.
@@ -69,30 +69,39 @@ mod tests {
     use super::*;
     use pmc_analysis::profile::sampled::futex_functions::ParkingLibrary;
 
-    fn is(stack: &[&str]) -> FutexUse {
-        classify(stack.iter().copied()).is
+    fn purpose(stack: &[&str]) -> FutexUse {
+        classify(stack.iter().copied()).purpose
     }
 
     #[test]
     fn innermost_function_decides() {
-        assert_eq!(is(&["__GI___lll_lock_wait", "pthread_mutex_lock@@GLIBC_2.2.5", "main"]), FutexUse::Mutex);
+        assert_eq!(
+            purpose(&["__GI___lll_lock_wait", "pthread_mutex_lock@@GLIBC_2.2.5", "main"]),
+            FutexUse::Mutex
+        );
         let relocks = ["__GI___lll_lock_wait", "__pthread_mutex_cond_lock", "pthread_cond_wait", "worker"];
-        assert_eq!(is(&relocks), FutexUse::Mutex);
+        assert_eq!(purpose(&relocks), FutexUse::Mutex);
         let waits = ["__futex_abstimed_wait_common", "pthread_cond_wait@@GLIBC_2.3.2", "my_mutex_pool"];
-        assert_eq!(is(&waits), FutexUse::Condition);
-        assert_eq!(is(&["__futex_abstimed_wait_common", "__pthread_clockjoin_ex"]), FutexUse::Join);
-        assert_eq!(is(&["__lll_lock_wait_private", "malloc"]), FutexUse::Mutex);
-        assert_eq!(is(&["std::sys::sync::mutex::futex::Mutex::lock_contended"]), FutexUse::Mutex);
-        assert_eq!(is(&["std::sys::sync::condvar::futex::Condvar::wait"]), FutexUse::Condition);
-        assert_eq!(is(&["runtime.futex.abi0", "runtime.futexsleep", "runtime.notesleep"]), FutexUse::Park);
-        assert_eq!(is(&["runtime.futex.abi0", "runtime.futexsleep", "runtime.lock2"]), FutexUse::RuntimeLock);
+        assert_eq!(purpose(&waits), FutexUse::Condition);
+        assert_eq!(purpose(&["__futex_abstimed_wait_common", "__pthread_clockjoin_ex"]), FutexUse::Join);
+        assert_eq!(purpose(&["__lll_lock_wait_private", "malloc"]), FutexUse::Mutex);
+        assert_eq!(purpose(&["std::sys::sync::mutex::futex::Mutex::lock_contended"]), FutexUse::Mutex);
+        assert_eq!(purpose(&["std::sys::sync::condvar::futex::Condvar::wait"]), FutexUse::Condition);
+        assert_eq!(
+            purpose(&["runtime.futex.abi0", "runtime.futexsleep", "runtime.notesleep"]),
+            FutexUse::Park
+        );
+        assert_eq!(
+            purpose(&["runtime.futex.abi0", "runtime.futexsleep", "runtime.lock2"]),
+            FutexUse::RuntimeLock
+        );
         let parks = "parking_lot_core::thread_parker::imp::ThreadParker::futex_wait";
-        assert_eq!(is(&[parks, "parking_lot::raw_mutex::RawMutex::lock_slow", "main"]), FutexUse::Mutex);
-        assert_eq!(is(&[parks, "pool::sleep", "pthread_once"]), FutexUse::Park);
-        assert_eq!(is(&["__lll_lock_wait_private", "malloc", "table", "pthread_once"]), FutexUse::Mutex);
-        assert_eq!(is(&["syscall", "own_queue_wait"]), FutexUse::Other);
+        assert_eq!(purpose(&[parks, "parking_lot::raw_mutex::RawMutex::lock_slow", "main"]), FutexUse::Mutex);
+        assert_eq!(purpose(&[parks, "pool::sleep", "pthread_once"]), FutexUse::Park);
+        assert_eq!(purpose(&["__lll_lock_wait_private", "malloc", "table", "pthread_once"]), FutexUse::Mutex);
+        assert_eq!(purpose(&["syscall", "own_queue_wait"]), FutexUse::Other);
         let semaphore = ["__futex_abstimed_wait_common64", "__new_sem_wait_slow64", "sem_wait@@GLIBC_2.34"];
-        assert_eq!(is(&[&semaphore[..], &["lock", "pthread_once"]].concat()), FutexUse::Semaphore);
+        assert_eq!(purpose(&[&semaphore[..], &["lock", "pthread_once"]].concat()), FutexUse::Semaphore);
     }
 
     #[test]
@@ -100,7 +109,7 @@ mod tests {
         let python = |callers: &[&str]| {
             let lock =
                 ["sem_clockwait@@GLIBC_2.34", "PyThread_acquire_lock_timed", "lock_PyThread_acquire_lock"];
-            is(&[&lock[..], &["_PyEval_EvalFrameDefault"], callers].concat())
+            purpose(&[&lock[..], &["_PyEval_EvalFrameDefault"], callers].concat())
         };
         assert_eq!(python(&[]), FutexUse::Mutex);
         let threading = |function: &str| format!("py::{function}:/usr/lib/python3.12/threading.py");
@@ -111,23 +120,26 @@ mod tests {
         assert_eq!(python(&[&join]), FutexUse::Join);
         assert_eq!(python(&["_queue_SimpleQueue_get_impl", "py::_worker:/x.py"]), FutexUse::Condition);
         let parks = ["sem_wait@@GLIBC_2.34", "_PySemaphore_Wait", "_PyParkingLot_Park", "PyEvent_WaitTimed"];
-        assert_eq!(is(&[&parks[..], &["ThreadHandle_join"]].concat()), FutexUse::Join);
+        assert_eq!(purpose(&[&parks[..], &["ThreadHandle_join"]].concat()), FutexUse::Join);
         let event = ["pthread_cond_wait@@GLIBC_2.3.2", "os::PlatformEvent::park()"];
-        let java = |callers: &[&str]| is(&[&event[..], callers].concat());
+        let java = |callers: &[&str]| purpose(&[&event[..], callers].concat());
         assert_eq!(java(&["ObjectMonitor::EnterI(JavaThread*)", "Interpreter"]), FutexUse::Mutex);
         assert_eq!(java(&["ObjectMonitor::wait(long, bool, JavaThread*)"]), FutexUse::Condition);
         let parks = |class: &str| {
             let method = format!("void java.util.concurrent.locks.AbstractQueuedSynchronizer{class}");
-            is(&["pthread_cond_wait@@GLIBC_2.3.2", "Unsafe_Park", "Interpreter", &method])
+            purpose(&["pthread_cond_wait@@GLIBC_2.3.2", "Unsafe_Park", "Interpreter", &method])
         };
         assert_eq!(parks(".acquire(int)"), FutexUse::Mutex);
         assert_eq!(parks(".acquireSharedInterruptibly(int)"), FutexUse::Semaphore);
         assert_eq!(parks("$ConditionObject.await()"), FutexUse::Condition);
         let rust =
             ["std::sys::sync::thread_parking::futex::Parker::park", "std::thread::park", "wait_in_queue"];
-        assert_eq!(is(&rust), FutexUse::Park);
-        assert_eq!(is(&["pthread_cond_wait@@GLIBC_2.3.2", "Unsafe_Park", "Interpreter"]), FutexUse::Park);
-        assert_eq!(is(&[]), FutexUse::Other);
+        assert_eq!(purpose(&rust), FutexUse::Park);
+        assert_eq!(
+            purpose(&["pthread_cond_wait@@GLIBC_2.3.2", "Unsafe_Park", "Interpreter"]),
+            FutexUse::Park
+        );
+        assert_eq!(purpose(&[]), FutexUse::Other);
     }
 
     #[test]

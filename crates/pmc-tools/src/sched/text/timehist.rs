@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::{runners, unmatched};
 use crate::sched::tasks::{SchedTask, SchedTasks};
-use crate::sched::timehist::{RanRow, TimehistLine, TimehistRequest, TimehistSummary, TimehistTotal};
+use crate::sched::timehist::{TimehistLine, TimehistRequest, TimehistRun, TimehistSummary, TimehistTotal};
 use pmc_text::table::{self, ColumnShape, left, right};
 use pmc_text::text::clean;
 use pmc_text::units::PerfTime;
@@ -109,7 +109,7 @@ impl<'a> TimehistWriter<'a> {
         (0..self.cpu_columns()).map(|column| if column == cpu as usize { mark } else { ' ' }).collect()
     }
 
-    fn ran(&mut self, out: &mut dyn Write, tasks: &SchedTasks, row: &RanRow<'_>) -> io::Result<()> {
+    fn ran(&mut self, out: &mut dyn Write, tasks: &SchedTasks, row: &TimehistRun<'_>) -> io::Result<()> {
         let task = tasks.get(row.task);
         let shown = self.request;
         write!(out, "{:>15} [{:04}] ", PerfTime(row.time), row.cpu)?;

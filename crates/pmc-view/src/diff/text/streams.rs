@@ -5,7 +5,7 @@
 use std::io::{self, Write};
 
 use super::{DiffTable, DiffTableRow, numbers, titles, word, write_findings};
-use crate::diff::{DiffLayout, is_noise, wanted};
+use crate::diff::{DiffLayout, is_noise, selected_rows};
 use crate::remarks::Remarks;
 use pmc_analysis::profile::diff::{Diff, DiffEvent, DiffRow};
 use pmc_analysis::profile::sampled::{RowCell, SampleValue};
@@ -19,7 +19,7 @@ pub(super) fn write(
     event: &DiffEvent,
     layout: &DiffLayout,
 ) -> io::Result<()> {
-    let all = wanted(event, layout);
+    let all = selected_rows(event, layout);
     let rows = all.iter().map(|line| DiffTableRow {
         is_noise: line.changes.iter().all(is_noise),
         numbers: numbers(diff, event, line, layout, false),

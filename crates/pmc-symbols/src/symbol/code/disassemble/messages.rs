@@ -120,8 +120,8 @@ pub(super) fn read_reply(
             return Ok(Err(text(input, second.into())?));
         }
         if size == 0 {
-            let is_whole = at == code.bytes.len() || code.is_first_only;
-            return if is_whole { Ok(Ok(all)) } else { Err(invalid()) };
+            let is_complete = at == code.bytes.len() || code.is_first_only;
+            return if is_complete { Ok(Ok(all)) } else { Err(invalid()) };
         }
         let end = at + usize::from(size);
         let bytes = code.bytes.get(at..end).filter(|_| u64::from(size) <= LONGEST_INSTRUCTION);
