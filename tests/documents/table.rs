@@ -68,8 +68,9 @@ pub(crate) const PAGES: &[PageRun] = &[
     PageRun {
         path: "docs/import.md",
         setup: "cp $REPOSITORY/fuzz/corpus/imported_profile/go.cpu.pb.gz .
-            for i in $(seq 20000); do echo 'main;f 1'; done >app.folded
-            { cat app.folded; echo 'main;g'; } >broken.folded",
+            echo 'main;f 1' >app.folded
+            { for i in $(seq 12); do echo 'grep;main;parse 1'; done; printf 'grep;main;re'; } >cut.folded
+            printf 'events: Ir\\nfn=main\\n1 x\\n' >broken.callgrind",
         ..PLAIN
     },
     PageRun {

@@ -14,18 +14,18 @@ use fxprof_processed_profile as fxprof;
 use crate::kit::{self, Ran};
 
 /// Returns the path of a profile that another program wrote.
-fn theirs(name: &str) -> PathBuf {
+pub(crate) fn theirs(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/imported_profile").join(name)
 }
 
-fn run(command: &str, file: &Path) -> Ran {
+pub(crate) fn run(command: &str, file: &Path) -> Ran {
     let mut words: Vec<&str> = command.split(' ').collect();
     words.extend(["-i", file.to_str().unwrap()]);
     kit::run(&words)
 }
 
 /// Returns the sum of each folded stack of the file.
-fn folded(file: &Path, event: &str) -> BTreeMap<String, u64> {
+pub(crate) fn folded(file: &Path, event: &str) -> BTreeMap<String, u64> {
     let command = match event {
         "" => "export -q --format folded -o -".to_owned(),
         _ => format!("export -q --format folded -o - --event {event}"),
@@ -39,7 +39,7 @@ fn folded(file: &Path, event: &str) -> BTreeMap<String, u64> {
 }
 
 /// Returns the sums of the values of the innermost functions, and of all functions.
-fn sums(stacks: &BTreeMap<String, u64>) -> (BTreeMap<&str, u64>, BTreeMap<&str, u64>) {
+pub(crate) fn sums(stacks: &BTreeMap<String, u64>) -> (BTreeMap<&str, u64>, BTreeMap<&str, u64>) {
     let (mut own, mut inclusive) = (BTreeMap::new(), BTreeMap::new());
     for (stack, sum) in stacks {
         let functions: Vec<&str> = stack.split(';').collect();
@@ -497,7 +497,26 @@ fn files_that_cannot_be_imported_are_explained() {
         assert!(ran.stderr.contains(words) && !ran.stderr.contains("damaged"), "{}", ran.stderr);
     }
     fails(b"events: Ir\nfn=a\n1 x\n", &["as callgrind: line 3: invalid cost"]);
-    fails(b"heap_v2/524288\n", &["a heap dump in text form", "go tool pprof -proto"]);
+    fails(b"heap_v2/524288\n", &["a heap dump of jemalloc in text form", "jeprof --collapsed PROGRAM FILE"]);
+    let heap = b"heap profile: 1: 1024 [ 3: 4096] @ heap_v2/524288\n";
+    fails(
+        heap,
+        &["a heap dump in text form", "google-pprof --collapsed PROGRAM FILE", "go tool pprof -proto"],
+    );
+    let words: Vec<u8> = [0u64, 3, 0, 10_000, 0, 5].iter().flat_map(|word| word.to_le_bytes()).collect();
+    fails(&words, &["a CPU profile of gperftools", "google-pprof --collapsed PROGRAM FILE"]);
+    // Text in other encodings.
+    let wide = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+    let swapped = |text: &str| text.encode_utf16().flat_map(u16::to_be_bytes).collect::<Vec<u8>>();
+    for (bytes, encoding) in [
+        (wide("\u{feff}a;b 1\n"), "UTF-16"),
+        (swapped("\u{feff}a;b 1\n"), "UTF-16"),
+        (wide("a;b 1\na;c 2\n"), "UTF-16LE"),
+        (swapped("a;b 1\na;c 2\n"), "UTF-16BE"),
+    ] {
+        let command = format!("iconv -f {encoding} -t UTF-8 FILE");
+        fails(&bytes, &[&format!("text in {encoding}"), "pmc reads text in UTF-8", &command]);
+    }
     let packed = fs::read(theirs("go.heap.pb.gz")).unwrap();
     fails(&packed[..packed.len() / 2], &["incomplete deflate stream"]);
     let unpacked = fs::read(theirs("go.cpu.pb")).unwrap();

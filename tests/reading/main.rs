@@ -16,6 +16,7 @@ mod export;
 mod fleet;
 mod groups;
 mod imports;
+mod imports_dialects;
 mod imports_jfr;
 mod languages;
 mod memory;

@@ -10,9 +10,21 @@
 //!
 //! The format holds costs of functions and of calls between two functions, but no stacks. The importer makes
 //! stacks: it divides a function's own cost among its callers in proportion to the costs of their calls. The
-//! own costs of functions and lines are exact. Inclusive costs are exact unless functions are recursive.
+//! own costs of functions and lines are exact. Inclusive costs are exact except for rounding.
+//!
+//! Callgrind counts the cost of a call only if the called function is not already active. So with recursion,
+//! a function's calls can cost more than the function itself and its own calls (the missing part is the cost
+//! of active functions that it called again), and others cost more than the calls to them:
+//!
+//! ```text
+//!   main calls f: 100    f: 70, calls g: 60    g: 30, calls f: not counted
+//!   in 100, out 130                            in 60, out 30
+//!   stacks: main f: 40   main f g: 30   main f g f: 30
+//! ```
+//!
+//! The importer matches both (see [`CallFlows`]).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::error::ImportError;
 use super::profile::{ImportId, ImportedCall, ImportedProfile, ImportedSample};
@@ -24,9 +36,10 @@ const MOST_CONTEXTS: usize = 200_000;
 const SMALLEST_SHARE: f64 = 1e-6;
 /// Maximum depth of a stack.
 const MOST_DEPTH: usize = 500;
-/// Maximum number of lines and calls to visit in all contexts. The remaining costs go to one context of each
-/// function.
+/// Maximum number of lines and calls to visit in all contexts of an event.
 const MOST_STEPS: usize = 20_000_000;
+/// Number of rounds that divide the costs of recursive functions among their contexts.
+const ROUNDS: usize = 16;
 
 pub(super) fn is_format(head: &[u8]) -> bool {
     let lines: Vec<_> = head_lines(head).take(100).collect();
@@ -44,9 +57,46 @@ struct GraphFunction {
     /// Own costs by file and line, one per event.
     own: indexmap::IndexMap<CostLine, Vec<u64>>,
     /// Called functions, by function, file and line.
-    calls: indexmap::IndexMap<(usize, CostLine), f64>,
-    /// Sum of the costs of calls to this function by others.
-    called: f64,
+    calls: indexmap::IndexMap<(usize, CostLine), Vec<u64>>,
+}
+
+impl GraphFunction {
+    /// Returns the sum of the function's own costs of an event.
+    fn own_cost(&self, event: usize) -> u64 {
+        self.own.values().map(|costs| cost_of(costs, event)).fold(0, u64::saturating_add)
+    }
+
+    /// Iterates over the calls of other functions with their costs of an event. `function` is the number of
+    /// this function.
+    fn calls(&self, function: usize, event: usize) -> impl Iterator<Item = GraphCall> {
+        let calls = self.calls.iter().enumerate().filter(move |(_, ((callee, _), _))| *callee != function);
+        calls.map(move |(number, ((callee, at), costs))| GraphCall {
+            number,
+            callee: *callee,
+            at: *at,
+            cost: cost_of(costs, event) as f64,
+        })
+    }
+}
+
+/// A call with its cost of one event.
+struct GraphCall {
+    /// Index of the call in its function.
+    number: usize,
+    callee: usize,
+    at: CostLine,
+    cost: f64,
+}
+
+/// Returns the cost of an event. Lines may have costs of the first events only.
+fn cost_of(costs: &[u64], event: usize) -> u64 {
+    costs.get(event).copied().unwrap_or(0)
+}
+
+/// Adds costs per event.
+fn add_costs(sums: &mut Vec<u64>, costs: &[u64]) {
+    sums.resize(costs.len().max(sums.len()), 0);
+    sums.iter_mut().zip(costs).for_each(|(sum, cost)| *sum = sum.saturating_add(*cost));
 }
 
 /// Names by their numbers, of one kind of name.
@@ -99,7 +149,9 @@ pub(super) fn read(bytes: &[u8], mut profile: ImportedProfile) -> Result<Importe
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        parser.line(line, &mut profile).map_err(|what| ImportError::line(number, what))?;
+        if let Err(what) = parser.line(line, &mut profile) {
+            profile.lose(ImportError::line(number, what))?;
+        }
     }
     if parser.events.is_empty() {
         return Err(ImportError::file("it has no line \"events:\""));
@@ -128,6 +180,8 @@ impl GraphParser {
                 "fi" | "fe" => self.line_file = self.files.parse(value, profile).ok_or_else(unknown)?,
                 "ob" => self.module = self.modules.parse(value, profile).ok_or_else(unknown)?,
                 "fn" => {
+                    // The costs that follow an invalid name belong to no function.
+                    self.function = None;
                     let name = self.names.parse(value, profile).ok_or_else(unknown)?;
                     self.line_file = self.file;
                     self.function = Some(self.number(self.module, self.file, name));
@@ -139,8 +193,10 @@ impl GraphParser {
                 }
                 "cfn" => self.called = Some(self.names.parse(value, profile).ok_or_else(unknown)?),
                 "calls" => self.is_call = true,
-                // Jumps do not contribute to costs.
-                "jump" | "jcnd" | "jfi" | "jfn" | "rcalls" | "frfn" => {}
+                // Jumps do not contribute to costs, but they define names.
+                "jfi" => drop(self.files.parse(value, profile)),
+                "jfn" | "frfn" => drop(self.names.parse(value, profile)),
+                "jump" | "jcnd" | "rcalls" => {}
                 _ if key.contains(':') => {}
                 _ => return Err(format!("unknown key {key:?}")),
             }
@@ -179,6 +235,7 @@ impl GraphParser {
 
     /// Parses a line with positions and costs. A position may be relative to the last one.
     fn costs(&mut self, line: &str) -> Result<(), String> {
+        let is_call = std::mem::take(&mut self.is_call);
         let mut words = line.split_ascii_whitespace();
         self.last.resize(self.positions, 0);
         for last in &mut self.last {
@@ -206,10 +263,8 @@ impl GraphParser {
         let line = self.line_at.map_or(0, |at| u32::try_from(self.last[at]).unwrap_or(0));
         let function = self.function.ok_or("a cost before the first function (fn=)")?;
         let at = (self.line_file, line);
-        if !std::mem::take(&mut self.is_call) {
-            let own = self.functions[function].own.entry(at).or_insert_with(|| vec![0; costs.len()]);
-            own.resize(costs.len().max(own.len()), 0);
-            own.iter_mut().zip(&costs).for_each(|(sum, cost)| *sum = sum.saturating_add(*cost));
+        if !is_call {
+            add_costs(self.functions[function].own.entry(at).or_default(), &costs);
             return Ok(());
         }
         let name = self.called.take().ok_or("calls= without a called function (cfn=)")?;
@@ -217,131 +272,360 @@ impl GraphParser {
         // As in KCachegrind, the default is the file of the line.
         let file = self.called_file.take().unwrap_or(self.line_file);
         let callee = self.number(module, file, name);
-        let cost = costs.first().copied().unwrap_or(0) as f64;
-        *self.functions[function].calls.entry((callee, at)).or_default() += cost;
-        if callee != function {
-            self.functions[callee].called += cost;
-        }
+        add_costs(self.functions[function].calls.entry((callee, at)).or_default(), &costs);
         Ok(())
+    }
+}
+
+/// The costs of an event that flow between functions.
+struct CallFlows {
+    /// Sum of the own costs of all functions.
+    total: f64,
+    /// By function: the cost with which it is entered, through calls by others and from outside.
+    entered: Vec<f64>,
+    /// By function: the part of `entered` that no call explains.
+    outside: Vec<f64>,
+    /// By function: functions that were active and called again, and the cost of these calls.
+    again: Vec<Vec<(usize, f64)>>,
+}
+
+impl CallFlows {
+    fn new(functions: &[GraphFunction], own: &[f64], event: usize) -> Self {
+        let mut called = vec![0.0; functions.len()];
+        let mut cost = own.to_vec();
+        let total: f64 = own.iter().sum();
+        for (number, function) in functions.iter().enumerate() {
+            for call in function.calls(number, event) {
+                called[call.callee] += call.cost;
+                cost[number] += call.cost;
+            }
+        }
+        // What a function costs beyond the calls to it.
+        let mut outside: Vec<f64> =
+            cost.iter().zip(&called).map(|(cost, called)| (cost - called).max(0.0)).collect();
+        let mut again = vec![Vec::new(); functions.len()];
+        let mut steps = 0;
+        let least = total * SMALLEST_SHARE;
+        for number in 0..functions.len() {
+            let mut missing = called[number] - cost[number];
+            if missing <= least {
+                continue;
+            }
+            // The nearest functions that it calls, directly or not, that cost more than the calls to them.
+            let (mut seen, mut queue) = (HashSet::from([number]), VecDeque::from([number]));
+            while let Some(at) = queue.pop_front().filter(|_| missing > least && steps < MOST_STEPS) {
+                for (callee, _) in functions[at].calls.keys() {
+                    steps += 1;
+                    if !seen.insert(*callee) {
+                        continue;
+                    }
+                    queue.push_back(*callee);
+                    let part = outside[*callee].min(missing);
+                    if part > 0.0 {
+                        outside[*callee] -= part;
+                        missing -= part;
+                        again[number].push((*callee, part));
+                    }
+                }
+            }
+        }
+        let entered = called.iter().zip(&outside).map(|(called, outside)| called + outside).collect();
+        Self { total, entered, outside, again }
     }
 }
 
 /// A function in one of its contexts, while the call graph is divided into stacks.
 struct OpenContext {
     function: usize,
-    /// Locations of the callers, as a list: the innermost caller, and the context that it belongs to.
-    caller: Option<(ImportId, usize)>,
     depth: usize,
-    /// The share of the function's cost that belongs to this context.
-    share: f64,
+    /// How the function was entered; `None` from outside.
+    entry: Option<ContextEntry>,
+    part: ContextPart,
+    /// The part of the function's cost that belongs to this context: of its own cost, and of each call unless
+    /// the called function is active.
+    factor: f64,
 }
 
+/// A call that leads to a context.
+#[derive(Clone, Copy)]
+struct ContextEntry {
+    /// Index of the caller's context.
+    caller: usize,
+    /// Index of the caller's call; `None` if callgrind did not count its cost.
+    call: Option<usize>,
+    cost: f64,
+    /// Location of the call.
+    location: ImportId,
+}
+
+/// What a context receives of the cost with which it is entered.
+#[derive(Clone, Copy)]
+enum ContextPart {
+    /// A share of the function's cost.
+    Share,
+    /// A cost, because the function is already active. `all` is the cost of the function without its calls of
+    /// active functions.
+    Again { all: f64 },
+}
+
+/// Sums over the contexts of a function.
+#[derive(Clone)]
+struct ContextSums {
+    /// Sum of the shares.
+    shares: f64,
+    /// By call: the part of its cost that belongs to contexts in which the function was already active.
+    calls_again: Vec<f64>,
+}
+
+/// Divides the costs of all events.
 fn divide(parser: &mut GraphParser, profile: &mut ImportedProfile) -> Result<(), ImportError> {
     let thread = profile.named_thread("")?;
-    let functions = std::mem::take(&mut parser.functions);
-    let functions: Vec<GraphFunction> = functions.into_values().collect();
-    let own = functions.iter().flat_map(|function| function.own.values());
-    let total: f64 = own.filter_map(|costs| costs.first()).map(|cost| *cost as f64).sum();
-    // The costs that no context has received yet.
-    let mut rest: Vec<Vec<Vec<u64>>> =
-        functions.iter().map(|function| function.own.values().cloned().collect()).collect();
-    let roots = (0..functions.len()).filter(|number| functions[*number].called <= 0.0);
-    let mut contexts: Vec<OpenContext> =
-        roots.map(|function| OpenContext { function, caller: None, depth: 0, share: 1.0 }).collect();
-    // The context with the largest share of each function, which gets what rounding leaves.
-    let mut largest: HashMap<usize, (f64, usize)> = HashMap::new();
-    let (mut at, mut steps) = (0, 0usize);
-    while at < contexts.len() {
-        let OpenContext { function: number, share, depth, .. } = contexts[at];
-        let function = &functions[number];
-        steps += (function.own.len() + function.calls.len()) * (depth + 1);
-        if largest.get(&number).is_none_or(|(known, _)| *known < share) {
-            largest.insert(number, (share, at));
+    let functions: Vec<GraphFunction> = std::mem::take(&mut parser.functions).into_values().collect();
+    for (number, event) in parser.events.iter().enumerate() {
+        let mut graph = EventGraph::new(&functions, number);
+        graph.find_contexts(profile);
+        for _ in 0..ROUNDS {
+            graph.divide();
         }
-        for (row, (position, costs)) in function.own.iter().enumerate().filter(|_| steps < MOST_STEPS) {
-            let shares: Vec<u64> = costs
-                .iter()
-                .zip(&rest[number][row])
-                .map(|(cost, left)| ((*cost as f64 * share) as u64).min(*left))
-                .collect();
-            rest[number][row].iter_mut().zip(&shares).for_each(|(left, share)| *left -= share);
-            add(profile, parser, &contexts, at, (function, *position), &shares, thread)?;
-        }
-        let is_open = depth < MOST_DEPTH && contexts.len() < MOST_CONTEXTS && steps < MOST_STEPS;
-        for ((callee, position), cost) in function.calls.iter().filter(|_| is_open) {
-            let called = functions[*callee].called;
-            let is_small = cost * share < total * SMALLEST_SHARE;
-            if called <= 0.0 || is_small || is_open_in(&contexts, at, *callee) {
-                continue;
-            }
-            let caller = location(profile, function, *position);
-            let share = (share * cost / called).min(1.0);
-            contexts.push(OpenContext {
-                function: *callee,
-                caller: Some((caller, at)),
-                depth: depth + 1,
-                share,
-            });
-        }
-        at += 1;
-    }
-    // Costs of recursive functions, of small contexts, and those lost by rounding.
-    for (number, function) in functions.iter().enumerate() {
-        let context = match largest.get(&number) {
-            Some((_, context)) => *context,
-            None => {
-                contexts.push(OpenContext { function: number, caller: None, depth: 0, share: 0.0 });
-                contexts.len() - 1
-            }
-        };
-        for (row, position) in function.own.keys().enumerate() {
-            add(profile, parser, &contexts, context, (function, *position), &rest[number][row], thread)?;
-        }
+        graph.add_samples(ImportedSample { event: *event, thread, ..ImportedSample::default() }, profile)?;
     }
     Ok(())
 }
 
-/// Whether a function is in this context or one of its callers.
-fn is_open_in(contexts: &[OpenContext], mut at: usize, function: usize) -> bool {
-    loop {
-        if contexts[at].function == function {
-            return true;
+/// The call graph with the costs of one event.
+struct EventGraph<'a> {
+    functions: &'a [GraphFunction],
+    /// Index of the event in the costs.
+    number: usize,
+    /// Own costs by function.
+    own: Vec<f64>,
+    flows: CallFlows,
+    /// All contexts, callers first.
+    contexts: Vec<OpenContext>,
+    /// Sums by function.
+    sums: Vec<ContextSums>,
+    /// Number of lines and calls visited.
+    steps: usize,
+}
+
+impl<'a> EventGraph<'a> {
+    fn new(functions: &'a [GraphFunction], number: usize) -> Self {
+        let own: Vec<f64> = functions.iter().map(|function| function.own_cost(number) as f64).collect();
+        let flows = CallFlows::new(functions, &own, number);
+        let sums = functions
+            .iter()
+            .map(|function| ContextSums { shares: 1.0, calls_again: vec![0.0; function.calls.len()] })
+            .collect();
+        Self { functions, number, own, flows, contexts: Vec::new(), sums, steps: 0 }
+    }
+
+    /// Finds the contexts of all functions, with preliminary factors.
+    fn find_contexts(&mut self, profile: &mut ImportedProfile) {
+        let least = self.flows.total * SMALLEST_SHARE;
+        for (function, outside) in
+            self.flows.outside.iter().enumerate().filter(|(_, outside)| **outside > least)
+        {
+            let factor = outside / self.flows.entered[function];
+            let part = ContextPart::Share;
+            self.contexts.push(OpenContext { function, depth: 0, entry: None, part, factor });
         }
-        match contexts[at].caller {
-            Some((_, caller)) => at = caller,
-            None => return false,
+        let mut at = 0;
+        while at < self.contexts.len() {
+            let OpenContext { function: number, depth, .. } = self.contexts[at];
+            let function = &self.functions[number];
+            self.steps += (function.own.len() + function.calls.len()) * (depth + 1);
+            if depth < MOST_DEPTH && self.contexts.len() < MOST_CONTEXTS && self.steps < MOST_STEPS {
+                self.add_callees(at, profile);
+            }
+            at += 1;
         }
+    }
+
+    /// Adds the contexts of the functions that a context calls.
+    fn add_callees(&mut self, at: usize, profile: &mut ImportedProfile) {
+        let OpenContext { function: number, depth, factor, part, .. } = self.contexts[at];
+        let function = &self.functions[number];
+        let is_again = matches!(part, ContextPart::Again { .. });
+        let calls = function
+            .calls(number, self.number)
+            .map(|call| (Some(call.number), call.callee, call.at, call.cost));
+        let again = self.flows.again[number].iter().filter(|_| !is_again).map(|(callee, cost)| {
+            let call = function.calls.keys().find(|(known, _)| known == callee);
+            let line = call.map(|(_, line)| *line).or(function.own.keys().next().copied());
+            (None, *callee, line.unwrap_or_default(), *cost)
+        });
+        let calls: Vec<_> = calls.chain(again).collect();
+        for (call, callee, line, cost) in calls {
+            let is_open = self.is_open_in(at, callee);
+            if cost * factor <= self.flows.total * SMALLEST_SHARE || is_open && is_again {
+                continue;
+            }
+            let entry = ContextEntry { caller: at, call, cost, location: location(profile, function, line) };
+            let index = self.contexts.len();
+            let (depth, part) = (depth + 1, ContextPart::Share);
+            self.contexts.push(OpenContext {
+                function: callee,
+                depth,
+                entry: Some(entry),
+                part,
+                factor: 0.0,
+            });
+            if is_open {
+                let calls = self.functions[callee].calls(callee, self.number);
+                let open = calls.filter(|call| !self.is_open_in(index, call.callee));
+                let all = self.own[callee] + open.map(|call| call.cost).sum::<f64>();
+                self.contexts[index].part = ContextPart::Again { all };
+            }
+            self.contexts[index].factor = self.factor_of(index);
+        }
+    }
+
+    /// Whether a function is in this context or one of its callers.
+    fn is_open_in(&self, mut at: usize, function: usize) -> bool {
+        loop {
+            if self.contexts[at].function == function {
+                return true;
+            }
+            match self.contexts[at].entry {
+                Some(entry) => at = entry.caller,
+                None => return false,
+            }
+        }
+    }
+
+    /// Returns the factor of a context, from that of its caller.
+    fn factor_of(&self, at: usize) -> f64 {
+        let OpenContext { function, entry, part, factor, .. } = self.contexts[at];
+        let Some(ContextEntry { caller, call, cost, .. }) = entry else { return factor };
+        let OpenContext { function: calling, part: caller_part, factor, .. } = self.contexts[caller];
+        let sums = &self.sums[calling];
+        let factor = match (caller_part, call) {
+            (ContextPart::Again { .. }, None) => factor,
+            (ContextPart::Again { .. }, Some(call)) => factor / sums.calls_again[call].max(1.0),
+            (ContextPart::Share, None) => factor / sums.shares,
+            (ContextPart::Share, Some(call)) => {
+                factor / sums.shares * (1.0 - sums.calls_again[call]).max(0.0)
+            }
+        };
+        let divisor = match part {
+            ContextPart::Share => self.flows.entered[function],
+            ContextPart::Again { all } => all,
+        };
+        if divisor > 0.0 { (cost * factor / divisor).min(1.0) } else { 0.0 }
+    }
+
+    /// Computes the factors of all contexts with the sums of the round before, and new sums. So the contexts
+    /// of a function receive its whole cost, although recursion may enter it with more or less.
+    fn divide(&mut self) {
+        let mut sums = self.sums.clone();
+        for sum in &mut sums {
+            sum.shares = 0.0;
+            sum.calls_again.fill(0.0);
+        }
+        for at in 0..self.contexts.len() {
+            let factor = self.factor_of(at);
+            self.contexts[at].factor = factor;
+            let OpenContext { function, entry, part, .. } = self.contexts[at];
+            if let ContextPart::Share = part {
+                sums[function].shares += factor;
+            }
+            if let Some(ContextEntry { caller, call: Some(call), .. }) = entry
+                && let OpenContext { function, part: ContextPart::Again { .. }, factor, .. } =
+                    self.contexts[caller]
+            {
+                sums[function].calls_again[call] += factor;
+            }
+        }
+        sums.iter_mut().filter(|sum| sum.shares <= 0.0).for_each(|sum| sum.shares = 1.0);
+        self.sums = sums;
+    }
+
+    /// Divides the own costs of each function among its contexts. `sample` has their event and thread.
+    fn add_samples(
+        &mut self,
+        sample: ImportedSample,
+        profile: &mut ImportedProfile,
+    ) -> Result<(), ImportError> {
+        let mut of_function: Vec<Vec<usize>> = vec![Vec::new(); self.functions.len()];
+        for (at, context) in self.contexts.iter().enumerate() {
+            of_function[context.function].push(at);
+        }
+        for (number, of_function) in of_function.iter().enumerate() {
+            let function = &self.functions[number];
+            if self.own[number] == 0.0 {
+                continue;
+            }
+            let mut weights = self.weights(of_function);
+            if weights.is_empty() {
+                weights.push((self.contexts.len(), 1.0));
+                let part = ContextPart::Share;
+                self.contexts.push(OpenContext {
+                    function: number,
+                    depth: 0,
+                    entry: None,
+                    part,
+                    factor: 1.0,
+                });
+            }
+            for (position, costs) in &function.own {
+                let cost = cost_of(costs, self.number);
+                let (mut weight, mut given) = (0.0, 0);
+                for (at, (context, part)) in weights.iter().enumerate() {
+                    weight += part;
+                    let is_last = at + 1 == weights.len();
+                    let upto = if is_last { cost } else { ((cost as f64 * weight).round() as u64).min(cost) };
+                    let value = upto.saturating_sub(given);
+                    given = upto.max(given);
+                    if value > 0 {
+                        let stack = self.stack(*context, location(profile, function, *position), profile)?;
+                        profile.add(ImportedSample { stack, value, ..sample })?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the contexts of a function with their parts of its own cost, whose sum is 1.
+    fn weights(&self, of_function: &[usize]) -> Vec<(usize, f64)> {
+        let (mut shares, mut again) = (0.0, 0.0);
+        for context in of_function.iter().map(|at| &self.contexts[*at]) {
+            match context.part {
+                ContextPart::Share => shares += context.factor,
+                ContextPart::Again { .. } => again += context.factor,
+            }
+        }
+        // Only the rest is divided by shares.
+        let of_again = if shares > 0.0 { again.min(1.0) } else { 1.0 };
+        let weight = |at: &usize| {
+            let OpenContext { part, factor, .. } = &self.contexts[*at];
+            match part {
+                ContextPart::Share => (*at, factor / shares * (1.0 - of_again)),
+                ContextPart::Again { .. } => (*at, factor / again * of_again),
+            }
+        };
+        of_function.iter().map(weight).filter(|(_, weight)| *weight > 0.0).collect()
+    }
+
+    /// Adds the stack of a location in a context.
+    fn stack(
+        &self,
+        context: usize,
+        innermost: ImportId,
+        profile: &mut ImportedProfile,
+    ) -> Result<ImportId, ImportError> {
+        let mut locations = vec![innermost];
+        let mut entry = self.contexts[context].entry;
+        while let Some(ContextEntry { location, caller, .. }) = entry {
+            locations.push(location);
+            entry = self.contexts[caller].entry;
+        }
+        profile.stack(&locations)
     }
 }
 
 fn location(profile: &mut ImportedProfile, function: &GraphFunction, (file, line): CostLine) -> ImportId {
     profile.plain_location(ImportedCall { file, line, ..function.call })
-}
-
-fn add(
-    profile: &mut ImportedProfile,
-    parser: &GraphParser,
-    contexts: &[OpenContext],
-    context: usize,
-    (function, position): (&GraphFunction, CostLine),
-    costs: &[u64],
-    thread: ImportId,
-) -> Result<(), ImportError> {
-    if costs.iter().all(|cost| *cost == 0) {
-        return Ok(());
-    }
-    let mut locations = vec![location(profile, function, position)];
-    let mut caller = contexts[context].caller;
-    while let Some((location, outer)) = caller {
-        locations.push(location);
-        caller = contexts[outer].caller;
-    }
-    let stack = profile.stack(&locations)?;
-    for (event, value) in parser.events.iter().zip(costs).filter(|(_, value)| **value > 0) {
-        let (event, value) = (*event, *value);
-        profile.add(ImportedSample { event, stack, thread, value, ..ImportedSample::default() })?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -396,11 +680,15 @@ mod tests {
 
     #[test]
     fn bad_lines_are_reported_with_their_number() {
-        let error = |text: &str| read(text.as_bytes(), ImportedProfile::new()).unwrap_err().to_string();
-        assert!(error("events: Ir\nfn=(7)\n").starts_with("line 2: fn= refers"));
-        assert!(error("events: Ir\n5 6\n").contains("before the first function"));
-        assert!(error("events: Ir\nfn=a\n5 6 7\n").contains("2 costs, but 1 events"));
-        assert!(error("events: Ir\nfn=a\n5 x\n").contains("invalid cost"));
-        assert!(error("version: 1\n").contains("events:"));
+        let lost = |text: &str| {
+            let profile = read(text.as_bytes(), ImportedProfile::new()).unwrap();
+            profile.lost().unwrap().to_string()
+        };
+        assert!(lost("events: Ir\nfn=(7)\n").starts_with("line 2: fn= refers"));
+        assert!(lost("events: Ir\n5 6\n").contains("before the first function"));
+        assert!(lost("events: Ir\nfn=a\n5 6 7\n").contains("2 costs, but 1 events"));
+        assert!(lost("events: Ir\nfn=a\n5 x\n").contains("invalid cost"));
+        let error = read(b"version: 1\n", ImportedProfile::new()).unwrap_err().to_string();
+        assert!(error.contains("events:"));
     }
 }

@@ -9,7 +9,8 @@
 //!
 //! A sample's value is the time until the next one. In a trace without samples, the slices of each thread
 //! (events B, E and X, as py-spy and clang's -ftime-trace write them) are its stacks, and the time in which a
-//! slice is the innermost one is a sample.
+//! slice is the innermost one is a sample. Slices may overlap without nesting: the earlier one then calls the
+//! later one for as long as both are open, so each keeps its length.
 
 use std::collections::HashMap;
 
@@ -30,6 +31,9 @@ struct CpuProfile {
     end_time: f64,
     samples: Vec<u64>,
     time_deltas: Vec<f64>,
+    /// The answer to `Profiler.stop` in the protocol of DevTools is `{"result":{"profile":{...}}}`.
+    profile: Option<Box<CpuProfile>>,
+    result: Option<Box<CpuProfile>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -55,15 +59,18 @@ pub(super) fn read_cpuprofile(
     bytes: &[u8],
     mut profile: ImportedProfile,
 ) -> Result<ImportedProfile, ImportError> {
-    let file: CpuProfile = serde_json::from_slice(bytes)?;
+    let mut file: CpuProfile = serde_json::from_slice(bytes)?;
+    while file.nodes.is_empty()
+        && let Some(inner) = file.result.take().or(file.profile.take())
+    {
+        file = *inner;
+    }
     let thread = profile.named_thread("")?;
     let event = profile.event(TIME, "microseconds")?;
     let mut nodes = NodeTable::default();
     file.nodes.into_iter().for_each(|node| nodes.add(node, &mut profile));
     let deltas = &file.time_deltas;
-    if file.samples.len() != deltas.len() {
-        return Err(ImportError::file("its numbers of samples and timeDeltas differ"));
-    }
+    lose_unpaired(0, file.samples.len(), deltas.len(), &mut profile)?;
     nodes.add_samples(
         &file.samples,
         deltas,
@@ -73,6 +80,21 @@ pub(super) fn read_cpuprofile(
         &mut profile,
     )?;
     Ok(profile)
+}
+
+/// Notes the samples without a time, and the times without a sample. `first` is the number of the first
+/// sample.
+fn lose_unpaired(
+    first: usize,
+    samples: usize,
+    deltas: usize,
+    profile: &mut ImportedProfile,
+) -> Result<(), ImportError> {
+    for number in samples.min(deltas)..samples.max(deltas) {
+        let what = "each sample must have an entry in timeDeltas";
+        profile.lose(ImportError::item("sample", first + number, what))?;
+    }
+    Ok(())
 }
 
 /// The nodes of a profile's call tree by ID.
@@ -162,6 +184,12 @@ struct TraceEvent {
     args: TraceArguments,
 }
 
+impl TraceEvent {
+    fn name(&self) -> &str {
+        self.name.as_ref().and_then(Value::as_str).unwrap_or_default()
+    }
+}
+
 /// The arguments of an event, if they belong to a profile or name a thread.
 #[derive(Default)]
 struct TraceArguments {
@@ -169,6 +197,10 @@ struct TraceArguments {
     /// The source position of a slice.
     file: Option<String>,
     line: u32,
+    /// What clang worked on in a slice: a file, a function or a template.
+    detail: Option<String>,
+    /// Whether the event is the sum of other events, as clang writes it for each kind.
+    is_sum: bool,
     data: Option<ProfileData>,
 }
 
@@ -183,7 +215,9 @@ impl<'de> Deserialize<'de> for TraceArguments {
         let data = data.and_then(|data| ProfileData::deserialize(data).ok());
         let file = value.get("filename").and_then(Value::as_str).map(str::to_owned);
         let line = value.get("line").and_then(Value::as_u64).and_then(|line| u32::try_from(line).ok());
-        Ok(Self { name, file, line: line.unwrap_or(0), data })
+        let detail = value.get("detail").and_then(Value::as_str).map(str::to_owned);
+        let is_sum = value.get("count").is_some() && value.get("avg ms").is_some();
+        Ok(Self { name, file, line: line.unwrap_or(0), detail, is_sum, data })
     }
 }
 
@@ -209,21 +243,43 @@ struct TraceSample {
 /// Reads a trace.
 pub(super) fn read_trace(bytes: &[u8], mut profile: ImportedProfile) -> Result<ImportedProfile, ImportError> {
     let is_list = bytes.trim_ascii_start().starts_with(b"[");
-    let mut file = match is_list {
-        true => TraceFile { trace_events: list(bytes)?, ..TraceFile::default() },
-        false => serde_json::from_slice(bytes)?,
+    let parsed = match is_list {
+        true => list(bytes).map(|trace_events| TraceFile { trace_events, ..TraceFile::default() }),
+        false => serde_json::from_slice(bytes),
     };
-    let mut names: HashMap<(i32, i32), String> = HashMap::new();
-    for event in file.trace_events.iter().filter(|event| is_named(event, "thread_name")) {
+    let mut file = match parsed {
+        Ok(file) => file,
+        Err(error) => whole_events(bytes, error, &mut profile)?,
+    };
+    let mut names: HashMap<TraceThread, String> = HashMap::new();
+    for event in file.trace_events.iter().filter(|event| event.name() == "thread_name") {
         if let Some(name) = &event.args.name {
-            names.insert((id(&event.pid), id(&event.tid)), name.clone());
+            names.insert(TraceThread::new(event), name.clone());
         }
     }
     add_frame_samples(&file.stack_frames, &file.samples, &names, &mut profile)?;
     add_profiles(&mut file.trace_events, &names, &mut profile)?;
-    if profile.samples.is_empty() {
-        add_slices(slices(&file.trace_events), &names, &mut profile)?;
+    let has_samples = !profile.samples.is_empty();
+    let mut edges: indexmap::IndexMap<TraceThread, Vec<SliceEdge>> = indexmap::IndexMap::new();
+    for (number, event) in file.trace_events.iter().enumerate() {
+        let skipped = |what: &str| ImportError::item("event", number, what);
+        match event.ph.as_str() {
+            Some("B" | "E" | "X") if has_samples => {
+                profile.skip("the trace has samples, so its slices are not imported", skipped);
+            }
+            Some("B" | "E" | "X") if event.args.is_sum && event.name().starts_with("Total ") => {
+                profile.skip("this slice is a sum of other slices", skipped);
+            }
+            Some(kind @ ("B" | "E" | "X")) => match SliceEdge::of_event(kind, number, event) {
+                Ok(of_event) => edges.entry(TraceThread::new(event)).or_default().extend(of_event),
+                Err(error) => profile.lose(error)?,
+            },
+            // Metadata, and the events of profiles, which were read before.
+            Some("M" | "P") => {}
+            _ => profile.skip("only slices of a thread (B, E, X) and samples are imported", skipped),
+        }
     }
+    add_slices(edges, &names, &mut profile)?;
     if profile.samples.is_empty() {
         return Err(ImportError::unsupported(
             "the trace contains neither samples (events \"ProfileChunk\", or \"samples\" with \"stackFrames\") nor slices",
@@ -233,17 +289,67 @@ pub(super) fn read_trace(bytes: &[u8], mut profile: ImportedProfile) -> Result<I
 }
 
 /// Reads a list of events, whose closing bracket is optional.
-fn list(bytes: &[u8]) -> Result<Vec<TraceEvent>, ImportError> {
+fn list(bytes: &[u8]) -> serde_json::Result<Vec<TraceEvent>> {
     let text = bytes.trim_ascii();
     if text.ends_with(b"]") {
-        return Ok(serde_json::from_slice(text)?);
+        return serde_json::from_slice(text);
     }
     let open = text.strip_suffix(b",").unwrap_or(text);
-    Ok(serde_json::from_slice(&[open, b"]"].concat())?)
+    serde_json::from_slice(&[open, b"]"].concat())
 }
 
-fn is_named(event: &TraceEvent, name: &str) -> bool {
-    event.name.as_ref().and_then(Value::as_str) == Some(name)
+/// Reads the events before the first one that is damaged or cut off. `error` is that of the whole file.
+fn whole_events(
+    bytes: &[u8],
+    error: serde_json::Error,
+    profile: &mut ImportedProfile,
+) -> Result<TraceFile, ImportError> {
+    const KEY: &[u8] = b"\"traceEvents\"";
+    let key = bytes.windows(KEY.len()).position(|part| part == KEY).map_or(0, |at| at + KEY.len());
+    let open = bytes[key..].iter().position(|byte| *byte == b'[');
+    let mut at = open.map_or(bytes.len(), |open| key + open + 1);
+    let mut events: Vec<TraceEvent> = Vec::new();
+    loop {
+        let rest = &bytes[at..];
+        at += rest.iter().position(|byte| !byte.is_ascii_whitespace() && *byte != b',').unwrap_or(rest.len());
+        let mut next = serde_json::Deserializer::from_slice(&bytes[at..]).into_iter::<TraceEvent>();
+        match next.next() {
+            Some(Ok(event)) => events.push(event),
+            _ if events.is_empty() => return Err(error.into()),
+            _ => {
+                let what = format!("the file is damaged or cut off in or after this event ({error})");
+                profile.lose(ImportError::byte(at, what))?;
+                return Ok(TraceFile { trace_events: events, ..TraceFile::default() });
+            }
+        }
+        at += next.byte_offset();
+    }
+}
+
+/// A thread of a trace.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+struct TraceThread {
+    pid: i32,
+    tid: i32,
+    /// The ID, if it is a text: some programs write names.
+    name: String,
+}
+
+impl TraceThread {
+    fn new(event: &TraceEvent) -> Self {
+        Self { pid: id(&event.pid), tid: id(&event.tid), name: text_id(&event.tid).to_owned() }
+    }
+}
+
+/// Returns an ID that is a text but no number.
+fn text_id(value: &Value) -> &str {
+    value.as_str().filter(|text| text.parse::<i64>().is_err()).unwrap_or_default()
+}
+
+/// Returns a time or a duration in nanoseconds from a number of microseconds, which may be a text.
+fn nanoseconds(value: &Value) -> Option<u64> {
+    let number = value.as_f64().or_else(|| value.as_str()?.trim().parse().ok());
+    number.filter(|number| number.is_finite()).map(|number| (number * 1e3).round() as u64)
 }
 
 /// Returns an ID. Some programs write the addresses of threads, of which the lower bits are kept.
@@ -255,7 +361,7 @@ fn id(value: &Value) -> i32 {
 /// A profile that is spread over several events.
 #[derive(Default)]
 struct ChunkedProfile {
-    thread: (i32, i32),
+    thread: TraceThread,
     start: f64,
     end: Option<f64>,
     nodes: NodeTable,
@@ -266,35 +372,41 @@ struct ChunkedProfile {
 /// Adds the samples of profiles, which are moved out of the events.
 fn add_profiles(
     events: &mut [TraceEvent],
-    names: &HashMap<(i32, i32), String>,
+    names: &HashMap<TraceThread, String>,
     profile: &mut ImportedProfile,
 ) -> Result<(), ImportError> {
     let mut open: indexmap::IndexMap<(i32, String), ChunkedProfile> = indexmap::IndexMap::new();
     for event in events {
-        let is_start = is_named(event, "Profile") || is_named(event, "CpuProfile");
-        if !is_start && !is_named(event, "ProfileChunk") {
+        let is_start = matches!(event.name(), "Profile" | "CpuProfile");
+        if !is_start && event.name() != "ProfileChunk" {
             continue;
         }
-        let pid = id(&event.pid);
-        let chunk = open.entry((pid, event.id.to_string())).or_default();
-        if is_start || chunk.thread == (0, 0) {
-            chunk.thread = (pid, id(&event.tid));
+        let thread = TraceThread::new(event);
+        let chunk = open.entry((thread.pid, event.id.to_string())).or_default();
+        if is_start || chunk.thread == TraceThread::default() {
+            chunk.thread = thread;
         }
         let Some(data) = event.args.data.take() else { continue };
         chunk.start = data.start_time.unwrap_or(chunk.start);
         chunk.end = data.end_time.or(chunk.end);
         data.cpu_profile.nodes.into_iter().for_each(|node| chunk.nodes.add(node, profile));
-        let deltas =
+        let mut samples = data.cpu_profile.samples;
+        let mut deltas =
             if data.time_deltas.is_empty() { data.cpu_profile.time_deltas } else { data.time_deltas };
-        if data.cpu_profile.samples.len() != deltas.len() {
-            return Err(ImportError::file("a ProfileChunk's numbers of samples and timeDeltas differ"));
-        }
-        chunk.samples.extend(data.cpu_profile.samples);
+        lose_unpaired(chunk.samples.len(), samples.len(), deltas.len(), profile)?;
+        samples.truncate(deltas.len());
+        deltas.truncate(samples.len());
+        chunk.samples.extend(samples);
         chunk.deltas.extend(deltas);
     }
+    // A thread can be sampled by several profilers. Their times must not be added up.
+    let mut of_thread: HashMap<TraceThread, usize> = HashMap::new();
     for chunk in open.into_values().filter(|chunk| !chunk.samples.is_empty()) {
-        let event = profile.event(TIME, "microseconds")?;
-        let thread = add_thread(chunk.thread, names, profile)?;
+        let number = of_thread.entry(chunk.thread.clone()).or_default();
+        *number += 1;
+        let name = if *number == 1 { TIME.to_owned() } else { format!("{TIME} of profile {number}") };
+        let event = profile.event(&name, "microseconds")?;
+        let thread = add_thread(&chunk.thread, names, profile)?;
         let ChunkedProfile { nodes, samples, deltas, start, end, .. } = &chunk;
         nodes.add_samples(samples, deltas, *start, *end, (event, thread), profile)?;
     }
@@ -302,71 +414,114 @@ fn add_profiles(
 }
 
 fn add_thread(
-    (pid, tid): (i32, i32),
-    names: &HashMap<(i32, i32), String>,
+    thread: &TraceThread,
+    names: &HashMap<TraceThread, String>,
     profile: &mut ImportedProfile,
 ) -> Result<ImportId, ImportError> {
-    profile.thread(pid, tid, names.get(&(pid, tid)).map_or("", String::as_str))
+    let comm = names.get(thread).unwrap_or(&thread.name);
+    match thread.name.is_empty() {
+        true => profile.thread(thread.pid, thread.tid, comm),
+        false => profile.named_thread(comm),
+    }
 }
 
-/// The begin (with its call) or the end of a slice.
+/// The begin or the end of a slice.
 struct SliceEdge {
     /// Nanoseconds.
     at: u64,
     /// Orders edges with equal times: ends first, then longer slices. Equal for events in the file's order.
     rank: (bool, u64),
-    call: Option<SliceCall>,
+    kind: SliceEdgeKind,
+}
+
+enum SliceEdgeKind {
+    Begin(SliceKey, SliceCall),
+    End(SliceKey),
+}
+
+/// What the end of a slice has in common with its begin.
+#[derive(PartialEq, Clone)]
+enum SliceKey {
+    /// Number of an event that contains both.
+    Event(usize),
+    /// Name and ID of the slice. Ends may lack both.
+    Named(String, Value),
 }
 
 struct SliceCall {
     name: String,
+    detail: String,
     file: String,
     line: u32,
 }
 
-/// Returns the edges of all slices by process and thread, in the order of their times.
-fn slices(events: &[TraceEvent]) -> indexmap::IndexMap<(i32, i32), Vec<SliceEdge>> {
-    let mut threads: indexmap::IndexMap<(i32, i32), Vec<SliceEdge>> = indexmap::IndexMap::new();
-    let nanoseconds = |value: &Value| value.as_f64().map(|time| (time * 1e3).round() as u64);
-    for event in events {
-        let (Some(kind), Some(at)) = (event.ph.as_str(), nanoseconds(&event.ts)) else { continue };
-        let call = || {
-            let name = event.name.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned();
-            let file = event.args.file.clone().unwrap_or_default();
-            Some(SliceCall { name, file, line: event.args.line })
+impl SliceEdge {
+    /// Returns the begin and the end of a slice that an event of this kind describes. `number` is that of the
+    /// event.
+    fn of_event(kind: &str, number: usize, event: &TraceEvent) -> Result<Vec<Self>, ImportError> {
+        let invalid = |what: &str| ImportError::item("event", number, what);
+        let at = nanoseconds(&event.ts).ok_or_else(|| invalid("its time (ts) must be a number"))?;
+        let call = || SliceCall {
+            name: event.name().to_owned(),
+            detail: event.args.detail.clone().unwrap_or_default(),
+            file: event.args.file.clone().unwrap_or_default(),
+            line: event.args.line,
         };
-        let edges = threads.entry((id(&event.pid), id(&event.tid))).or_default();
-        match kind {
-            "B" => edges.push(SliceEdge { at, rank: (false, 0), call: call() }),
-            "E" => edges.push(SliceEdge { at, rank: (false, 0), call: None }),
-            "X" => {
-                let Some(duration) = nanoseconds(&event.dur).filter(|duration| *duration > 0) else {
-                    continue;
-                };
-                edges.push(SliceEdge { at, rank: (true, u64::MAX - duration), call: call() });
-                edges.push(SliceEdge { at: at.saturating_add(duration), rank: (false, 0), call: None });
+        let named = || SliceKey::Named(event.name().to_owned(), event.id.clone());
+        let edge = |at, rank, kind| Self { at, rank, kind };
+        Ok(match kind {
+            "B" => vec![edge(at, (false, 0), SliceEdgeKind::Begin(named(), call()))],
+            "E" => vec![edge(at, (false, 0), SliceEdgeKind::End(named()))],
+            _ => {
+                let duration = nanoseconds(&event.dur);
+                let duration = duration.ok_or_else(|| invalid("its duration (dur) must be a number"))?;
+                if duration == 0 {
+                    return Ok(Vec::new());
+                }
+                let key = SliceKey::Event(number);
+                let begin = SliceEdgeKind::Begin(key.clone(), call());
+                let end = edge(at.saturating_add(duration), (false, 0), SliceEdgeKind::End(key));
+                vec![edge(at, (true, u64::MAX - duration), begin), end]
             }
-            _ => {}
+        })
+    }
+}
+
+/// A slice that has not ended.
+struct OpenSlice {
+    key: SliceKey,
+    /// Locations of the slice and of its detail.
+    locations: Vec<ImportId>,
+}
+
+impl OpenSlice {
+    /// Whether an end with this key ends the slice.
+    fn ends_with(&self, end: &SliceKey) -> bool {
+        match (&self.key, end) {
+            (SliceKey::Named(name, id), SliceKey::Named(end_name, end_id)) => {
+                (end_name.is_empty() || name == end_name) && (end_id.is_null() || id == end_id)
+            }
+            (key, end) => key == end,
         }
     }
-    // The sort is stable.
-    threads.values_mut().for_each(|edges| edges.sort_by_key(|edge| (edge.at, edge.rank)));
-    threads
 }
 
 fn add_slices(
-    threads: indexmap::IndexMap<(i32, i32), Vec<SliceEdge>>,
-    names: &HashMap<(i32, i32), String>,
+    threads: indexmap::IndexMap<TraceThread, Vec<SliceEdge>>,
+    names: &HashMap<TraceThread, String>,
     profile: &mut ImportedProfile,
 ) -> Result<(), ImportError> {
-    for (thread, edges) in threads.into_iter().filter(|(_, edges)| !edges.is_empty()) {
+    for (thread, mut edges) in threads.into_iter().filter(|(_, edges)| !edges.is_empty()) {
+        // The sort is stable.
+        edges.sort_by_key(|edge| (edge.at, edge.rank));
         let event = profile.event(TIME, "nanoseconds")?;
-        let thread = add_thread(thread, names, profile)?;
-        let (mut open, mut last): (Vec<ImportId>, u64) = (Vec::new(), 0);
+        let thread = add_thread(&thread, names, profile)?;
+        let (mut open, mut last): (Vec<OpenSlice>, u64) = (Vec::new(), 0);
         for edge in edges {
             let value = edge.at - last;
             if value > 0 && !open.is_empty() {
-                let locations: Vec<ImportId> = open.iter().rev().copied().collect();
+                let locations = open.iter().rev().flat_map(|slice| slice.locations.iter().rev().copied());
+                let locations: Vec<ImportId> = locations.collect();
                 let (stack, time) = (profile.stack(&locations)?, Some(last));
                 profile.add(ImportedSample {
                     event,
@@ -378,32 +533,51 @@ fn add_slices(
                 })?;
             }
             last = edge.at;
-            match edge.call {
-                Some(_) if open.len() == MOST_FRAMES => {
+            match edge.kind {
+                SliceEdgeKind::Begin(..) if open.len() == MOST_FRAMES => {
                     return Err(ImportError::file("slices are nested too deeply"));
                 }
-                Some(SliceCall { name, file, line }) => {
-                    let (name, file) = (profile.text(&name), profile.text(&file));
-                    open.push(profile.plain_location(ImportedCall {
-                        name,
-                        file,
-                        line,
-                        ..ImportedCall::default()
-                    }));
+                SliceEdgeKind::Begin(key, call) => {
+                    let locations = slice_locations(&call, profile);
+                    open.push(OpenSlice { key, locations });
                 }
-                // A trace may begin inside of a slice.
-                None => drop(open.pop()),
+                // A trace may begin inside of a slice, so an end may have no begin.
+                SliceEdgeKind::End(end) => match open.iter().rposition(|slice| slice.ends_with(&end)) {
+                    Some(at) => drop(open.remove(at)),
+                    None => profile
+                        .skip("the trace does not contain the begin of a slice that ends here", |what| {
+                            ImportError::Time { ns: last, what: what.to_owned() }
+                        }),
+                },
             }
+        }
+        for _ in open {
+            profile.skip("the trace does not contain the end of a slice that is open here", |what| {
+                ImportError::Time { ns: last, what: what.to_owned() }
+            });
         }
     }
     Ok(())
+}
+
+/// Returns the locations of a slice, and of what it worked on.
+fn slice_locations(call: &SliceCall, profile: &mut ImportedProfile) -> Vec<ImportId> {
+    let SliceCall { name, detail, file, line } = call;
+    let (name, file) = (profile.text(name), profile.text(file));
+    let mut locations =
+        vec![profile.plain_location(ImportedCall { name, file, line: *line, ..ImportedCall::default() })];
+    if !detail.is_empty() {
+        let name = profile.text(detail);
+        locations.push(profile.plain_location(ImportedCall { name, ..ImportedCall::default() }));
+    }
+    locations
 }
 
 /// Adds the samples of the trace event format itself.
 fn add_frame_samples(
     frames: &Map<String, Value>,
     samples: &[TraceSample],
-    names: &HashMap<(i32, i32), String>,
+    names: &HashMap<TraceThread, String>,
     profile: &mut ImportedProfile,
 ) -> Result<(), ImportError> {
     let key = |value: &Value| match value {
@@ -412,7 +586,7 @@ fn add_frame_samples(
         _ => None,
     };
     let of_tid: HashMap<i32, (i32, &str)> =
-        names.iter().map(|((pid, tid), name)| (*tid, (*pid, name.as_str()))).collect();
+        names.iter().map(|(thread, name)| (thread.tid, (thread.pid, name.as_str()))).collect();
     for (number, sample) in samples.iter().enumerate() {
         let event = profile.event(if sample.name.is_empty() { "samples" } else { &sample.name }, "")?;
         let tid = id(&sample.tid);

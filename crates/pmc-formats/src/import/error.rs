@@ -19,6 +19,22 @@ pub(crate) enum ImportError {
         /// The rule that it breaks.
         what: String,
     },
+    /// A record of a file without lines is invalid.
+    Item {
+        /// What the format calls the record, such as `event`.
+        kind: &'static str,
+        /// Number of the record, starting at 0.
+        number: usize,
+        /// The rule that it breaks.
+        what: String,
+    },
+    /// The records at a time of a trace do not fit together.
+    Time {
+        /// Nanoseconds.
+        ns: u64,
+        /// The rule that they break.
+        what: String,
+    },
     /// The file is invalid as a whole.
     File(String),
     /// The file is valid, but contains nothing that pmc can import.
@@ -36,13 +52,22 @@ impl ImportError {
         Self::Byte { at, what: what.into() }
     }
 
+    pub(crate) fn item(kind: &'static str, number: usize, what: impl Into<String>) -> Self {
+        Self::Item { kind, number, what: what.into() }
+    }
+
     pub(crate) fn unsupported(what: impl Into<String>) -> Self {
         Self::Unsupported(what.into())
     }
 
     /// Whether the file breaks a rule of its format, at least as far as pmc knows the format.
     pub(crate) fn is_damage(&self) -> bool {
-        matches!(self, Self::Line { .. } | Self::Byte { .. } | Self::File(_))
+        match self {
+            Self::Line { .. } | Self::Byte { .. } | Self::Item { .. } | Self::Time { .. } | Self::File(_) => {
+                true
+            }
+            Self::Unsupported(_) | Self::Limit { .. } => false,
+        }
     }
 
     pub(crate) fn file(what: impl Into<String>) -> Self {
@@ -55,6 +80,8 @@ impl fmt::Display for ImportError {
         match self {
             Self::Line { line, what } => write!(f, "line {line}: {what}"),
             Self::Byte { at, what } => write!(f, "byte {at}: {what}"),
+            Self::Item { kind, number, what } => write!(f, "{kind} {number}: {what}"),
+            Self::Time { ns, what } => write!(f, "at {:.3} µs: {what}", *ns as f64 / 1e3),
             Self::File(what) | Self::Unsupported(what) => f.write_str(what),
             Self::Limit { what, most } => write!(f, "{what}: more than pmc imports (at most {most})"),
         }

@@ -7,13 +7,11 @@
 //! ```
 //!
 //! The format does not say whether the first name is a thread or a function, nor what the weight counts. See
-//! [`has_thread_names`] and [`are_counts`] for the rules.
-
-use std::borrow::Cow;
+//! [`has_thread_names`] and [`count_samples`] for the rules.
 
 use super::error::ImportError;
 use super::profile::{ImportId, ImportedCall, ImportedProfile, ImportedSample};
-use super::text::{file_and_line, head_lines, is_digits, lines, module_and_function};
+use super::text::{file_and_line, head_lines, hex, is_digits, lines, module_and_function};
 use pmc_text::units::thousands;
 
 /// Maximum sum of the weights that are taken for numbers of samples.
@@ -41,57 +39,124 @@ const START_FUNCTIONS: &[&str] = &[
 /// Separates the names of a stack.
 const SEPARATOR: char = ';';
 
+/// Largest number of decimal places of weights that are kept.
+const MOST_DECIMALS: u32 = 9;
+/// Maximum sum of the weights after their decimal places were made whole numbers.
+const MOST_SCALED: f64 = 1e18;
+
+/// Whether most lines are stacks with weights.
 pub(super) fn is_format(head: &[u8]) -> bool {
     // Bytes of a binary file can look like a line with a number at its end.
     if head.contains(&0) {
         return false;
     }
-    let mut lines = head_lines(head).filter(|line| !is_ignored(line)).peekable();
-    // Keys with values, as in configuration files, are no stacks.
-    let fits = |line: Cow<'_, str>| {
-        split(&line).is_some_and(|(stack, _)| {
-            !stack.starts_with([' ', '\t']) && (stack.contains(SEPARATOR) || !stack.ends_with(':'))
-        })
-    };
-    lines.peek().is_some() && lines.all(fits)
+    let (mut stacks, mut odd) = (0usize, 0usize);
+    for line in head_lines(head) {
+        match FoldedLine::parse(&line) {
+            // Keys with values, as in configuration files, are no stacks.
+            FoldedLine::Stack(stack, _)
+                if !stack.starts_with([' ', '\t'])
+                    && (stack.contains(SEPARATOR) || !stack.ends_with(':')) =>
+            {
+                stacks += 1;
+            }
+            FoldedLine::Stack(..) | FoldedLine::Odd => odd += 1,
+            FoldedLine::Blank | FoldedLine::Comment | FoldedLine::Empty => {}
+        }
+    }
+    stacks > 0 && odd * 10 <= stacks
 }
 
-/// Whether the line is empty or a comment, as the flame graph tools write them.
-fn is_ignored(line: &str) -> bool {
-    line.trim().is_empty() || line.starts_with('#')
+/// A line of the text.
+enum FoldedLine<'a> {
+    Blank,
+    Comment,
+    Stack(&'a str, f64),
+    /// A weight without a stack, as py-spy writes it for threads that run no Python code.
+    Empty,
+    Odd,
+}
+
+impl<'a> FoldedLine<'a> {
+    fn parse(line: &'a str) -> Self {
+        let text = line.trim();
+        if text.is_empty() {
+            return Self::Blank;
+        }
+        if weight(text.trim_start_matches([SEPARATOR, ' ', '\t'])).is_some() {
+            return Self::Empty;
+        }
+        let stack = split(line);
+        // The flame graph tools write comments. A thread's name may begin like one.
+        if let Some(rest) = line.strip_prefix('#') {
+            let is_sentence = rest.starts_with([' ', '\t', '#', '!']);
+            let is_stack = |stack: &str| !is_sentence || stack.contains(SEPARATOR) && !stack.contains("; ");
+            return match stack {
+                Some((stack, weight)) if is_stack(stack) => Self::Stack(stack, weight),
+                _ => Self::Comment,
+            };
+        }
+        stack.map_or(Self::Odd, |(stack, weight)| Self::Stack(stack, weight))
+    }
+}
+
+/// Iterates over the stacks and their weights.
+fn stacks(bytes: &[u8], mut visit: impl FnMut(&str, f64)) {
+    for (_, line) in lines(bytes) {
+        if let FoldedLine::Stack(stack, weight) = FoldedLine::parse(&line) {
+            visit(stack, weight);
+        }
+    }
 }
 
 /// Splits a line into its stack and its weight.
 fn split(line: &str) -> Option<(&str, f64)> {
-    let (stack, weight) = line.trim_end().rsplit_once([' ', '\t'])?;
-    let is_number = weight.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    let weight: f64 = weight.parse().ok().filter(|_| is_number)?;
+    let (stack, number) = line.trim_end().rsplit_once([' ', '\t'])?;
+    let weight = weight(number)?;
     (!stack.trim().is_empty()).then_some((stack, weight))
 }
 
+/// Parses a weight: `12`, `-3`, `0.25`, or `1e-05`, as Python prints it.
+fn weight(text: &str) -> Option<f64> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let is_number = digits.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+        && digits.bytes().all(|byte| byte.is_ascii_digit() || b".eE+-".contains(&byte));
+    text.parse().ok().filter(|weight: &f64| is_number && weight.is_finite())
+}
+
 pub(super) fn read(bytes: &[u8], mut profile: ImportedProfile) -> Result<ImportedProfile, ImportError> {
-    let event = profile.event("weight", "")?;
-    let has_threads = has_thread_names(bytes);
-    let mut stacks = lines(bytes).filter(|(_, line)| !is_ignored(line));
-    let has_two_weights = |line: &str| split(line).and_then(|(stack, _)| split(stack)).is_some();
-    if stacks.all(|(_, line)| has_two_weights(&line)) {
+    let weights = FoldedWeights::new(bytes);
+    if weights.all_double {
         let what = "each stack has two weights: import the two profiles, and compare them with pmc diff";
         return Err(ImportError::unsupported(what));
     }
+    let event = profile.event(weights.event, "")?;
+    let has_threads = has_thread_names(bytes);
     let mut locations: Vec<ImportId> = Vec::new();
-    let mut has_fractions = false;
-    for (number, line) in lines(bytes).filter(|(_, line)| !is_ignored(line)) {
-        let (stack, weight) = split(&line).ok_or_else(|| {
-            ImportError::line(number, "a folded stack must end with a space and its weight, a number")
-        })?;
-        has_fractions |= weight.fract() != 0.0;
-        let mut names = stack.split(SEPARATOR).map(str::trim);
-        let comm = if has_threads { names.next().unwrap_or_default() } else { "" };
-        let thread = thread(&mut profile, comm)?;
+    for (number, line) in lines(bytes) {
+        let invalid = |what: &str| ImportError::line(number, what);
+        let (stack, weight) = match FoldedLine::parse(&line) {
+            FoldedLine::Blank | FoldedLine::Comment => continue,
+            FoldedLine::Empty => {
+                profile.skip("this line has a weight, but no stack", invalid);
+                continue;
+            }
+            FoldedLine::Odd => {
+                profile.lose(invalid("a folded stack must end with a space and its weight, a number"))?;
+                continue;
+            }
+            FoldedLine::Stack(_, weight) if weight < 0.0 => {
+                profile
+                    .lose(invalid("a weight must not be negative, as in the difference of two profiles"))?;
+                continue;
+            }
+            FoldedLine::Stack(stack, weight) => (stack, weight),
+        };
+        let (thread, stack) = thread_and_stack(stack, has_threads, &mut profile)?;
         locations.clear();
         // Inlined functions and the function that contains them.
         let mut inlined: Vec<ImportId> = Vec::new();
-        for name in names.filter(|name| !name.is_empty()).rev() {
+        for name in stack.split(SEPARATOR).map(str::trim).filter(|name| !name.is_empty()).rev() {
             let (call, is_inlined) = call(&mut profile, name);
             inlined.push(profile.call(call));
             if !is_inlined {
@@ -103,54 +168,101 @@ pub(super) fn read(bytes: &[u8], mut profile: ImportedProfile) -> Result<Importe
             locations.push(profile.location(&inlined));
         }
         let stack = profile.stack(&locations)?;
-        let value = weight.round() as u64;
+        let value = (weight * weights.factor).round() as u64;
         profile.add(ImportedSample { event, stack, thread, value, ..ImportedSample::default() })?;
     }
-    let sum = profile.samples.iter().map(|sample| sample.value).fold(0u64, u64::saturating_add);
-    if are_counts(sum) {
-        profile.samples.iter_mut().for_each(|sample| sample.samples = sample.value.max(1));
-    } else {
-        profile.notes.push(format!(
-            "folded stacks do not contain numbers of samples; the weights add up to {}, so each of the {} lines \
-             counts as one sample",
-            thousands(sum),
-            thousands(profile.samples.len() as u64)
-        ));
+    if weights.factor == 1.0 {
+        count_samples("folded stacks", &mut profile);
     }
-    if has_fractions {
-        profile.notes.push("weights with fractions were rounded to whole numbers".to_owned());
+    if weights.factor != 1.0 {
+        profile.notes.push(format!(
+            "weights have fractions, so pmc shows them in units of 1/{}, and each line counts as one sample",
+            weights.factor
+        ));
     }
     Ok(profile)
 }
 
-/// Whether weights with this sum are numbers of samples. Otherwise they are sums of periods or times.
-fn are_counts(sum: u64) -> bool {
-    sum <= MOST_COUNTED
+/// What all weights of a file have in common.
+struct FoldedWeights {
+    /// Whether each stack has two weights.
+    all_double: bool,
+    /// Factor that makes the weights whole numbers.
+    factor: f64,
+    event: &'static str,
+}
+
+impl FoldedWeights {
+    fn new(bytes: &[u8]) -> Self {
+        let (mut all_double, mut decimals, mut sum) = (true, 0, 0.0);
+        stacks(bytes, |stack, weight| {
+            all_double &= split(stack).is_some();
+            sum += weight.max(0.0);
+            while decimals < MOST_DECIMALS && !is_whole(weight * 10f64.powi(decimals as i32)) {
+                decimals += 1;
+            }
+        });
+        while decimals > 0 && sum * 10f64.powi(decimals as i32) > MOST_SCALED {
+            decimals -= 1;
+        }
+        let event = if decimals == 0 { "weight" } else { "weight (fractions)" };
+        Self { all_double, factor: 10f64.powi(decimals as i32), event }
+    }
+}
+
+/// Whether a decimal number that was multiplied by a power of ten is whole.
+fn is_whole(number: f64) -> bool {
+    (number - number.round()).abs() <= number.abs() * 1e-12
+}
+
+/// Takes the values of all samples for numbers of samples if their sum is small. Otherwise they are sums of
+/// periods or times. `format` names the format, in the plural.
+pub(super) fn count_samples(format: &str, profile: &mut ImportedProfile) {
+    let sum = profile.samples.iter().map(|sample| sample.value).fold(0u64, u64::saturating_add);
+    if sum <= MOST_COUNTED {
+        profile.samples.iter_mut().for_each(|sample| sample.samples = sample.value.max(1));
+        return;
+    }
+    profile.notes.push(format!(
+        "{format} do not contain numbers of samples; the weights add up to {}, so each of the {} lines counts as one \
+         sample",
+        thousands(sum),
+        thousands(profile.samples.len() as u64)
+    ));
 }
 
 /// Whether the first name of each stack is a thread. It is one if all first names could be names of threads,
-/// and none is a function in which threads start.
+/// and none is a function in which threads start. Names that can only be threads do not depend on the others.
 fn has_thread_names(bytes: &[u8]) -> bool {
-    let mut stacks = lines(bytes).filter(|(_, line)| !is_ignored(line));
-    stacks.all(|(_, line)| {
-        let Some((stack, _)) = split(&line) else { return true };
+    let mut has_threads = true;
+    stacks(bytes, |stack, _| {
         let first = stack.split(SEPARATOR).next().unwrap_or_default().trim();
-        is_thread_name(first)
-    })
+        has_threads &= is_certain_thread(first) || is_thread_name(first);
+    });
+    has_threads
+}
+
+/// Whether the name has a form that only threads and processes have. async-profiler, py-spy and
+/// stackcollapse-perf.pl (with `--pid` or `--tid`) write these.
+fn is_certain_thread(name: &str) -> bool {
+    name.starts_with('[') && without_ids(name).1.is_some()
+        || py_spy_thread(name).is_some()
+        || py_spy_process(name).is_some()
 }
 
 fn is_thread_name(name: &str) -> bool {
-    // async-profiler and stackcollapse-perf.pl (with --pid or --tid) add numbers.
-    if name.starts_with('[') && name.contains(" tid=") || py_spy_thread(name).is_some() {
-        return true;
-    }
     let (comm, _) = without_ids(name);
     let is_kernel_thread = comm.split_once('/').is_some_and(|(start, number)| {
         !start.contains(['.', ' ']) && number.starts_with(|c: char| c.is_ascii_digit() || c == 'u')
     });
+    // LuaJIT's profiler writes addresses of functions in C, and lines of functions in Lua.
+    let is_address =
+        hex(comm.trim_start_matches('@')).is_some() && comm.trim_start_matches('@').starts_with("0x");
+    let is_line = file_and_line(comm).is_some_and(|(file, _)| file.contains('.'));
     comm.len() <= LONGEST_COMM
-        && !comm.is_empty()
         && (is_kernel_thread || !comm.contains(['(', ')', '<', '>', '/', '`', '!']))
+        && !is_address
+        && !is_line
         && !comm.contains("::")
         && !comm.starts_with('[')
         && !START_FUNCTIONS.contains(&comm)
@@ -173,29 +285,74 @@ fn without_ids(name: &str) -> (&str, Option<(i32, i32)>) {
     ids.map_or((name, None), |(comm, ids)| (comm, Some(ids)))
 }
 
-/// Parses py-spy's `thread (494): MainThread` and `thread (494)`.
-fn py_spy_thread(name: &str) -> Option<(i32, &str)> {
+/// Parses py-spy's `thread (494): MainThread` and `thread (494)`. Without an ID of the system, py-spy prints
+/// Python's, `thread (0x7F31C2FFD6C0)`.
+fn py_spy_thread(name: &str) -> Option<(Option<i32>, &str)> {
     let (tid, rest) = name.strip_prefix("thread (")?.split_once(')')?;
-    Some((tid.parse().ok()?, rest.trim_start_matches(':').trim()))
+    let is_python = tid.starts_with("0x") && hex(tid).is_some();
+    let tid: Option<i32> = tid.parse().ok();
+    let comm = rest.trim_start_matches(':').trim();
+    (tid.is_some() || is_python).then_some((tid, if comm.is_empty() { name } else { comm }))
 }
 
-fn thread(profile: &mut ImportedProfile, name: &str) -> Result<ImportId, ImportError> {
-    if let Some((tid, comm)) = py_spy_thread(name) {
-        return profile.thread(1, tid, if comm.is_empty() { name } else { comm });
+/// Parses py-spy's `process 494:"python3 app.py"` at the start of a stack. Returns the ID, the command, and
+/// the rest of the stack.
+fn py_spy_process(stack: &str) -> Option<(i32, &str, &str)> {
+    let (pid, rest) = stack.strip_prefix("process ")?.split_once(":\"")?;
+    let pid = pid.parse().ok()?;
+    // The command may contain the separator of names.
+    let (command, rest) = match rest.split_once("\";") {
+        Some(found) => found,
+        None => (rest.strip_suffix('"').unwrap_or(rest), ""),
+    };
+    Some((pid, command, rest))
+}
+
+/// Splits the thread off a stack. `has_threads` says whether all first names are threads.
+fn thread_and_stack<'a>(
+    stack: &'a str,
+    has_threads: bool,
+    profile: &mut ImportedProfile,
+) -> Result<(ImportId, &'a str), ImportError> {
+    let mut stack = stack.trim();
+    // py-spy writes the parents of a process before it.
+    let mut process = None;
+    while let Some((pid, command, rest)) = py_spy_process(stack) {
+        process = Some((pid, command));
+        stack = rest.trim();
     }
-    match without_ids(name) {
-        (comm, Some((pid, tid))) if name.contains('/') || name.contains(" tid=") => {
-            profile.thread(pid, tid, comm)
+    let (first, rest) = stack.split_once(SEPARATOR).unwrap_or((stack, ""));
+    let first = first.trim();
+    if let Some((tid, comm)) = py_spy_thread(first) {
+        let thread = match (process, tid) {
+            (Some((pid, _)), tid) => profile.thread(pid, tid.unwrap_or(pid), comm)?,
+            (None, Some(tid)) => profile.thread(1, tid, comm)?,
+            (None, None) => profile.named_thread(comm)?,
+        };
+        return Ok((thread, rest));
+    }
+    if let Some((pid, command)) = process {
+        let program = command.split(' ').next().unwrap_or_default();
+        let comm = program.rsplit('/').next().unwrap_or_default();
+        return Ok((profile.thread(pid, pid, comm)?, stack));
+    }
+    if !has_threads && !is_certain_thread(first) {
+        return Ok((profile.named_thread("")?, stack));
+    }
+    let thread = match without_ids(first) {
+        (comm, Some((pid, tid))) if first.contains('/') || first.contains(" tid=") => {
+            profile.thread(pid, tid, comm)?
         }
-        _ => profile.named_thread(name),
-    }
+        _ => profile.named_thread(first)?,
+    };
+    Ok((thread, rest))
 }
 
 /// Returns the call with this name, and whether it is marked as inlined.
 fn call(profile: &mut ImportedProfile, name: &str) -> (ImportedCall, bool) {
     let marks = ["_[k]", "_[i]", "_[j]", "_[w]", "_[0]", "_[1]"];
     let mark = marks.into_iter().find(|mark| name.ends_with(mark)).unwrap_or_default();
-    let name = &name[..name.len() - mark.len()];
+    let name = without_address(&name[..name.len() - mark.len()]);
     let is_kernel = mark == "_[k]";
     let call = if let Some(module) = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
         // Code without a name, in this module.
@@ -211,6 +368,19 @@ fn call(profile: &mut ImportedProfile, name: &str) -> (ImportedCall, bool) {
         ImportedCall { name: profile.text(name), is_kernel, ..ImportedCall::default() }
     };
     (call, mark == "_[i]")
+}
+
+/// Removes the address from `function<0000000000401106>`, as the pprof of gperftools and jemalloc writes it.
+fn without_address(name: &str) -> &str {
+    let split = name.strip_suffix('>').and_then(|rest| rest.rsplit_once('<'));
+    match split {
+        Some((function, address))
+            if !function.is_empty() && address.len() == 16 && hex(address).is_some() =>
+        {
+            function
+        }
+        _ => name,
+    }
 }
 
 /// Splits py-spy's `function (file.py:12)`.
@@ -273,7 +443,7 @@ mod tests {
     #[test]
     fn bad_lines_are_reported_with_their_number() {
         let error = |text: &str| read(text.as_bytes(), ImportedProfile::new()).unwrap_err().to_string();
-        assert!(error("a;b 1\na;b\n").starts_with("line 2: "));
+        assert!(imported("a;b 1\na;b\n").lost().unwrap().to_string().starts_with("line 2: "));
         assert!(error("a;b 1 2\na;c 1 2\n").contains("two weights"));
         assert_eq!(imported("a;operator 1 2\na;c 2\n").samples.len(), 2);
         assert!(is_format(b"a;b 1\n# c\n\nmain 2\n") && !is_format(b"hello world\n"));

@@ -55,11 +55,26 @@ pub(super) fn read(bytes: &[u8], profile: ImportedProfile) -> Result<ImportedPro
     let mut start = 0;
     // The JVM writes some stacks and threads only to an earlier chunk.
     let mut earlier: VecDeque<ConvertedChunk> = VecDeque::new();
+    let mut damaged = 0;
     while start < bytes.len() {
-        let chunk = JfrChunk::read(bytes, start)?;
+        let chunk = match JfrChunk::read(bytes, start) {
+            Ok(chunk) => chunk,
+            Err(error) if start == 0 => return Err(error),
+            Err(error) => {
+                import.profile.lose(error)?;
+                damaged += 1;
+                match next_chunk(bytes, start).filter(|_| damaged < MOST_DAMAGED) {
+                    Some(next) => start = next,
+                    None => break,
+                }
+                continue;
+            }
+        };
         let cache = ChunkCache { frame_kinds: frame_kinds(&chunk)?, ..ChunkCache::default() };
         let mut current = ConvertedChunk { chunk, cache };
-        import.chunk(&mut current, &mut earlier)?;
+        if let Err(error) = import.chunk(&mut current, &mut earlier) {
+            import.profile.lose(error)?;
+        }
         let chunk = &current.chunk;
         start = chunk.end();
         let rest = &bytes[start..];
@@ -78,6 +93,15 @@ pub(super) fn read(bytes: &[u8], profile: ImportedProfile) -> Result<ImportedPro
     import.finish()
 }
 
+/// Returns the offset of the chunk that follows a damaged one.
+fn next_chunk(bytes: &[u8], damaged: usize) -> Option<usize> {
+    let rest = bytes.get(damaged + MAGIC.len()..)?;
+    let at = rest.windows(MAGIC.len()).position(|part| part == MAGIC)?;
+    Some(damaged + MAGIC.len() + at)
+}
+
+/// Maximum number of damaged chunks, after which the rest of the file is not read.
+const MOST_DAMAGED: usize = 16;
 /// Number of chunks before, in which a missing stack or thread is looked up.
 const MOST_EARLIER: usize = 16;
 /// ID of the process if the file does not contain it.
@@ -371,7 +395,7 @@ impl JfrImport {
         for sample in &mut profile.samples {
             sample.event = events[sample.event as usize];
         }
-        if profile.samples.is_empty() {
+        if profile.samples.is_empty() && profile.lost().is_none() {
             let names: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
             return Err(ImportError::unsupported(format!(
                 "it contains none of the events {}",
@@ -475,8 +499,19 @@ mod tests {
         assert_eq!(imported(&whole).unwrap().samples.len(), 8);
         let second = whole.windows(4).rposition(|bytes| bytes == MAGIC).unwrap();
         for end in (1..whole.len()).step_by(11).filter(|end| *end != second) {
-            let error = imported(&whole[..end]).unwrap_err();
-            assert!(matches!(error, ImportError::Byte { .. }), "{end}: {error}");
+            match imported(&whole[..end]) {
+                Ok(profile) => {
+                    assert!(end > second && !profile.samples.is_empty());
+                    let lost = profile.lost().unwrap().to_string();
+                    assert!(
+                        lost.starts_with(&format!("byte {second}: ")) || end < second + 68,
+                        "{end}: {lost}"
+                    );
+                }
+                Err(error) => {
+                    assert!(end < second && matches!(error, ImportError::Byte { .. }), "{end}: {error}");
+                }
+            }
         }
         for at in (0..whole.len()).step_by(3) {
             for byte in [0, 0x7f, 0xff] {

@@ -15,6 +15,8 @@ struct TopObject {
     samples: Option<IgnoredAny>,
     trace_events: Option<IgnoredAny>,
     stack_frames: Option<IgnoredAny>,
+    profile: Option<IgnoredAny>,
+    result: Option<IgnoredAny>,
 }
 
 /// The structure of a file.
@@ -23,6 +25,8 @@ pub(super) struct TopKeys {
     object: TopObject,
     /// Whether the file is a list of objects.
     is_list: bool,
+    /// Whether the file contains a V8 profile in another object, as DevTools' protocol transmits it.
+    wraps_cpuprofile: bool,
 }
 
 impl TopKeys {
@@ -35,7 +39,7 @@ impl TopKeys {
     }
 
     pub(super) fn is_cpuprofile(&self) -> bool {
-        self.object.nodes.is_some() && self.object.samples.is_some()
+        self.object.nodes.is_some() && self.object.samples.is_some() || self.wraps_cpuprofile
     }
 
     pub(super) fn is_trace(&self) -> bool {
@@ -47,7 +51,12 @@ impl TopKeys {
 pub(super) fn top_keys(bytes: &[u8]) -> TopKeys {
     let text = bytes.trim_ascii_start();
     match text.first() {
-        Some(b'{') => TopKeys { object: keys_of(text), is_list: false },
+        Some(b'{') => {
+            let object = keys_of(text);
+            let has_inner = object.profile.is_some() || object.result.is_some();
+            let wraps_cpuprofile = has_inner && has_key(text, "callFrame") && has_key(text, "timeDeltas");
+            TopKeys { object, is_list: false, wraps_cpuprofile }
+        }
         Some(b'[') => {
             let is_list = text[1..].trim_ascii_start().first() == Some(&b'{');
             TopKeys { is_list, ..TopKeys::default() }
@@ -59,11 +68,7 @@ pub(super) fn top_keys(bytes: &[u8]) -> TopKeys {
 fn keys_of(text: &[u8]) -> TopObject {
     serde_json::from_slice(text).unwrap_or_else(|_| {
         // The importer reports the error in the file with its position.
-        let has = |key: &str| {
-            let quoted = format!("\"{key}\"");
-            let found = text.windows(quoted.len()).any(|part| part == quoted.as_bytes());
-            found.then_some(IgnoredAny)
-        };
+        let has = |key: &str| has_key(text, key).then_some(IgnoredAny);
         TopObject {
             meta: has("meta"),
             threads: has("threads"),
@@ -73,8 +78,16 @@ fn keys_of(text: &[u8]) -> TopObject {
             samples: has("samples"),
             trace_events: has("traceEvents"),
             stack_frames: has("stackFrames"),
+            profile: None,
+            result: None,
         }
     })
+}
+
+/// Whether the key occurs anywhere in the text.
+fn has_key(text: &[u8], key: &str) -> bool {
+    let quoted = format!("\"{key}\"");
+    text.windows(quoted.len()).any(|part| part == quoted.as_bytes())
 }
 
 #[cfg(test)]

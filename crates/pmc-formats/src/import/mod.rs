@@ -9,6 +9,7 @@
 //!   other ---recognize--> folded, pprof, ... --> ImportedProfile --recording--> Reader
 //! ```
 
+mod bpf;
 mod call_tree;
 mod callgrind;
 mod chrome;
@@ -42,6 +43,8 @@ use profile::ImportedProfile;
 const MOST_BYTES: u64 = 1 << 30;
 /// Number of bytes from which text formats are recognized.
 const HEAD: usize = 1 << 16;
+/// Number of bytes from which the encoding of a text is recognized.
+const HEAD_OF_TEXT: usize = 64;
 
 /// The contents of a file, for recognizing its format.
 struct ImportContent<'a> {
@@ -94,6 +97,11 @@ const FORMATS: &[ImportFormat] = &[
     },
     ImportFormat { name: "DTrace stacks", is_format: |it| dtrace::is_format(it.head()), read: dtrace::read },
     ImportFormat {
+        name: "bpftrace and bcc stacks",
+        is_format: |it| bpf::is_format(it.head()),
+        read: bpf::read,
+    },
+    ImportFormat {
         name: "perf script text",
         is_format: |it| perf_script::is_format(it.head()),
         read: perf_script::read,
@@ -101,8 +109,22 @@ const FORMATS: &[ImportFormat] = &[
     ImportFormat { name: "folded stacks", is_format: |it| folded::is_format(it.head()), read: folded::read },
 ];
 
-/// How heap dumps in text form start.
-const HEAP_DUMPS: &[&str] = &["heap_v2/", "heap profile:", "--- symbol"];
+/// Profiles with addresses instead of names: what they are, how they start, and the commands that convert
+/// them.
+const ADDRESS_PROFILES: &[(&str, &[u8], &[&str])] = &[
+    ("heap dump of jemalloc in text form", b"heap_v2/", &[JEPROF]),
+    ("heap dump in text form", b"heap profile:", &[GOOGLE_PPROF, GO_PPROF]),
+    ("heap dump in text form", b"--- symbol", &[GOOGLE_PPROF, GO_PPROF]),
+    // The words 0, 3, 0 start a CPU profile of gperftools, in 64 and 32 bits.
+    (GPERFTOOLS, b"\0\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", &[GOOGLE_PPROF]),
+    (GPERFTOOLS, b"\0\0\0\0\x03\0\0\0\0\0\0\0", &[GOOGLE_PPROF]),
+];
+const GPERFTOOLS: &str = "CPU profile of gperftools";
+const JEPROF: &str =
+    "convert it: jeprof --collapsed PROGRAM FILE > heap.folded (in jemalloc, or Debian's libjemalloc-dev)";
+const GOOGLE_PPROF: &str = "convert it: google-pprof --collapsed PROGRAM FILE > profile.folded (in gperftools, or Debian's \
+                            google-perftools)";
+const GO_PPROF: &str = "for a program in Go: go tool pprof -proto PROGRAM FILE > heap.pb.gz";
 
 /// Names of the compression formats that pmc does not decompress, the start of their files, and the command
 /// that decompresses them.
@@ -175,7 +197,8 @@ fn may_be_profile(start: &[u8]) -> bool {
     let content = ImportContent { bytes: start, keys: OnceCell::new() };
     // The keys by which formats in JSON differ may come later.
     is_object(start)
-        || is_heap_dump(start)
+        || address_profile(start).is_some()
+        || wide_encoding(start).is_some()
         || packed(start).is_some()
         || FORMATS.iter().any(|format| (format.is_format)(&content))
 }
@@ -192,8 +215,27 @@ fn packed(bytes: &[u8]) -> Option<&'static (&'static str, &'static [u8], &'stati
     PACKED.iter().find(|(name, start, _)| bytes.starts_with(start) && !is_text(name))
 }
 
-fn is_heap_dump(bytes: &[u8]) -> bool {
-    HEAP_DUMPS.iter().any(|start| bytes.starts_with(start.as_bytes()))
+/// Returns the row of [`ADDRESS_PROFILES`] for a file.
+fn address_profile(bytes: &[u8]) -> Option<&'static (&'static str, &'static [u8], &'static [&'static str])> {
+    ADDRESS_PROFILES.iter().find(|(_, start, _)| bytes.starts_with(start))
+}
+
+/// Returns the encoding of a text that is not in UTF-8, as `iconv` names it: from its byte order mark, or
+/// because every second byte of its start is 0.
+fn wide_encoding(bytes: &[u8]) -> Option<&'static str> {
+    let head = &bytes[..bytes.len().min(HEAD_OF_TEXT)];
+    let is_zero = |from: usize| head.iter().skip(from).step_by(2).all(|byte| *byte == 0);
+    let is_text = |from: usize| {
+        let is_ascii = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~');
+        head.len() >= 8 && head.iter().skip(from).step_by(2).all(is_ascii)
+    };
+    match bytes {
+        [0xff, 0xfe, 0, 0, ..] | [0, 0, 0xfe, 0xff, ..] => Some("UTF-32"),
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Some("UTF-16"),
+        _ if is_text(0) && is_zero(1) => Some("UTF-16LE"),
+        _ if is_zero(0) && is_text(1) => Some("UTF-16BE"),
+        _ => None,
+    }
 }
 
 fn unknown(path: &Path) -> Error {
@@ -210,10 +252,15 @@ fn recognize(bytes: &[u8], name: &str) -> Result<Option<&'static ImportFormat>> 
             .why("pmc decompresses only gzip and zstd")
             .try_this(format!("decompress the file: {unpack} FILE > PROFILE")));
     }
-    if is_heap_dump(bytes) {
-        return Err(Error::new(format!("{name}: a heap dump in text form"))
-            .why("it contains only addresses, no function names")
-            .try_this("convert it: go tool pprof -proto PROGRAM FILE > heap.pb.gz, or jeprof --collapsed"));
+    if let Some((what, _, remedies)) = address_profile(bytes) {
+        let error =
+            Error::new(format!("{name}: a {what}")).why("it contains only addresses, no function names");
+        return Err(remedies.iter().fold(error, |error, remedy| error.try_this(*remedy)));
+    }
+    if let Some(encoding) = wide_encoding(bytes) {
+        return Err(Error::new(format!("{name}: text in {encoding}"))
+            .why("pmc reads text in UTF-8")
+            .try_this(format!("convert the file: iconv -f {encoding} -t UTF-8 FILE > PROFILE")));
     }
     let content = ImportContent { bytes, keys: OnceCell::new() };
     let format = FORMATS.iter().find(|format| (format.is_format)(&content));
@@ -233,7 +280,10 @@ fn import(bytes: &[u8], path: &Path) -> Result<Reader> {
     let read = (format.read)(bytes, ImportedProfile::new());
     let checked = read.and_then(|profile| {
         if profile.samples.is_empty() {
-            return Err(ImportError::unsupported("it contains no samples"));
+            return Err(match profile.lost() {
+                Some(lost) => ImportError::file(lost.to_string()),
+                None => ImportError::unsupported("it contains no samples"),
+            });
         }
         recording::check(&profile).map(|()| profile)
     });

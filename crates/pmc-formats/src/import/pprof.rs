@@ -6,12 +6,12 @@
 //!      '-- a value per sample type; labels: thread, pid, tid, ...
 //! ```
 //!
-//! Each sample type becomes an event. A type that counts samples is no event: it gives the numbers of
-//! samples of the types after it.
+//! Each sample type becomes an event, the default one first, so that pictures show it. A type that counts
+//! samples is no event: it gives the numbers of samples of the types after it.
 //!
 //! Format: <https://github.com/google/pprof/blob/main/proto/profile.proto>.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use prost::Message;
 
@@ -21,6 +21,11 @@ use crate::pprof_messages::{PprofMapping, PprofProfile, PprofSample};
 
 /// Maximum number of values of a sample.
 const MOST_TYPES: usize = 64;
+/// Maximum number of labels to name in a note.
+const MOST_LABELS: usize = 8;
+/// Labels that describe the thread.
+const THREAD_LABELS: &[&str] =
+    &["pid", "process_id", "tid", "thread_id", "thread", "comm", "thread_comm", "thread_name"];
 
 /// Whether the file consists of fields of the message. The last field may be cut off.
 pub(super) fn is_format(head: &[u8]) -> bool {
@@ -60,44 +65,85 @@ pub(super) fn read(bytes: &[u8], mut profile: ImportedProfile) -> Result<Importe
     let file = PprofProfile::decode(bytes).map_err(|error| ImportError::file(error.to_string()))?;
     let types = value_types(&file, &mut profile)?;
     let locations = locations(&file, &mut profile)?;
-    let mut stack: Vec<ImportId> = Vec::new();
+    if is_difference(&file) {
+        return Err(ImportError::unsupported(
+            "most values are negative, as in the difference of two profiles: import both, and compare them \
+             with pmc diff",
+        ));
+    }
+    let mut labels: BTreeMap<String, u64> = BTreeMap::new();
     for (number, sample) in file.sample.iter().enumerate() {
-        let invalid = |what: &str| ImportError::file(format!("sample {number}: {what}"));
-        if sample.value.len() != file.sample_type.len() {
-            return Err(invalid("its number of values differs from the number of sample types"));
+        if let Err(error) = add_sample(&file, (number, sample), &types, &locations, &mut profile) {
+            profile.lose(error)?;
         }
-        stack.clear();
-        for id in &sample.location_id {
-            let location = locations.get(id).ok_or_else(|| invalid("it refers to a missing location"))?;
-            stack.push(*location);
-        }
-        let stack = profile.stack(&stack)?;
-        let thread = thread(&file, sample, &mut profile)?;
-        for value in &types {
-            let amount = |at: usize| {
-                u64::try_from(sample.value[at])
-                    .map_err(|_| invalid("a value is negative, as in the difference of two profiles"))
-            };
-            let own = amount(value.at)?;
-            let samples = value.samples_at.map(amount).transpose()?;
-            if own == 0 && samples.unwrap_or(0) == 0 {
-                continue;
+        for label in sample.label.iter().map(|label| text(&file, label.key)) {
+            if !THREAD_LABELS.contains(&&*label) {
+                *labels.entry(label).or_default() += 1;
             }
-            let value_of = profile.scaled(value.event, own as f64);
-            let value_of = if profile.events[value.event as usize].scale == 1.0 { own } else { value_of };
-            let samples = samples.unwrap_or(if value.is_count { own } else { 1 });
-            let event = value.event;
-            profile.add(ImportedSample {
-                event,
-                stack,
-                thread,
-                value: value_of,
-                samples,
-                ..ImportedSample::default()
-            })?;
         }
     }
+    if !labels.is_empty() {
+        let counted = labels.iter().map(|(label, samples)| format!("{label} ({samples} samples)"));
+        let listed: Vec<String> = counted.take(MOST_LABELS).collect();
+        let more = labels.len() - listed.len();
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        profile.notes.push(format!("labels were not imported: {}{more}", listed.join(", ")));
+    }
     Ok(profile)
+}
+
+/// Whether most values that are not 0 are negative, or the file says so: `pprof -diff_base` marks the samples
+/// of the base.
+fn is_difference(file: &PprofProfile) -> bool {
+    let is_base = |sample: &PprofSample| {
+        sample.label.iter().any(|label| label.str != 0 && text(file, label.key) == "pprof::base")
+    };
+    let values = || file.sample.iter().flat_map(|sample| sample.value.iter());
+    let negative = values().filter(|value| **value < 0).count();
+    let positive = values().filter(|value| **value > 0).count();
+    file.sample.iter().any(is_base) || negative > positive
+}
+
+/// Adds the values of a sample.
+fn add_sample(
+    file: &PprofProfile,
+    (number, sample): (usize, &PprofSample),
+    types: &[PprofValue],
+    locations: &HashMap<u64, ImportId>,
+    profile: &mut ImportedProfile,
+) -> Result<(), ImportError> {
+    let invalid = |what: &str| ImportError::item("sample", number, what);
+    if sample.value.len() != file.sample_type.len() {
+        return Err(invalid("its number of values differs from the number of sample types"));
+    }
+    let stack: Option<Vec<ImportId>> =
+        sample.location_id.iter().map(|id| locations.get(id).copied()).collect();
+    let stack = profile.stack(&stack.ok_or_else(|| invalid("it refers to a missing location"))?)?;
+    let thread = thread(file, sample, profile)?;
+    for value in types {
+        let own = sample.value[value.at];
+        let samples = value.samples_at.map(|at| sample.value[at]);
+        let (Ok(own), Ok(samples)) = (u64::try_from(own), samples.map(u64::try_from).transpose()) else {
+            profile.lose(invalid("a value is negative, as in the difference of two profiles"))?;
+            continue;
+        };
+        if own == 0 && samples.unwrap_or(0) == 0 {
+            continue;
+        }
+        let value_of = profile.scaled(value.event, own as f64);
+        let value_of = if profile.events[value.event as usize].scale == 1.0 { own } else { value_of };
+        let samples = samples.unwrap_or(if value.is_count { own } else { 1 });
+        let event = value.event;
+        profile.add(ImportedSample {
+            event,
+            stack,
+            thread,
+            value: value_of,
+            samples,
+            ..ImportedSample::default()
+        })?;
+    }
+    Ok(())
 }
 
 /// An event, and the values of a sample that belong to it.
@@ -132,8 +178,15 @@ fn value_types(file: &PprofProfile, profile: &mut ImportedProfile) -> Result<Vec
         if matches!(&*kind.0, "running" | "waiting") && at >= 2 && samples_at.is_some() {
             continue;
         }
-        let event = profile.event(&kind.0, &kind.1)?;
-        types.push(PprofValue { event, at, samples_at, is_count: is_count(kind) });
+        types.push(PprofValue { event: 0, at, samples_at, is_count: is_count(kind) });
+    }
+    // Without a default type, it is the last one.
+    let default = named.iter().rposition(|(name, _)| *name == text(file, file.default_sample_type));
+    let default = default.unwrap_or(named.len() - 1);
+    types.sort_by_key(|value| value.at != default);
+    for value in &mut types {
+        let (name, unit) = &named[value.at];
+        value.event = profile.event(name, unit)?;
     }
     Ok(types)
 }
@@ -169,9 +222,11 @@ fn locations(
         let module = profile.text(&path);
         let mut calls = Vec::new();
         for line in &location.line {
-            let (name, file) = *functions.get(&line.function_id).ok_or_else(|| {
-                ImportError::file(format!("location {} refers to a missing function", location.id))
-            })?;
+            let Some((name, file)) = functions.get(&line.function_id).copied() else {
+                let number = usize::try_from(location.id).unwrap_or(usize::MAX);
+                profile.lose(ImportError::item("location", number, "it refers to a missing function"))?;
+                continue;
+            };
             let line = u32::try_from(line.line).unwrap_or(0);
             calls.push(
                 profile.call(named_call(
@@ -284,7 +339,7 @@ mod tests {
         let error = |change: &dyn Fn(&mut PprofProfile)| {
             let mut file = file();
             change(&mut file);
-            read(&file.encode_to_vec(), ImportedProfile::new()).unwrap_err().to_string()
+            read(&file.encode_to_vec(), ImportedProfile::new()).unwrap().lost().unwrap().to_string()
         };
         assert!(error(&|file| file.sample[0].location_id[0] = 99).contains("missing location"));
         assert!(error(&|file| file.function.clear()).contains("missing function"));

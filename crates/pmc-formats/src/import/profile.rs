@@ -9,13 +9,15 @@
 //! ```
 
 use std::collections::HashMap;
+use std::fmt;
 use std::hash::Hash;
 use std::sync::Arc;
 
-use indexmap::IndexSet;
+use indexmap::{IndexMap, IndexSet};
 
 use super::error::ImportError;
 use pmc_text::text::prefix;
+use pmc_text::units::thousands;
 
 /// Maximum number of frames of a stack. The outermost callers of deeper stacks are dropped.
 pub(crate) const MOST_FRAMES: usize = 1 << 12;
@@ -83,6 +85,23 @@ pub(crate) struct ImportedSample {
     pub(crate) value: u64,
 }
 
+/// Records that the import left out.
+#[derive(Debug)]
+pub(crate) struct SkippedRecords {
+    /// Position of the first one, and the reason.
+    first: ImportError,
+    count: u64,
+}
+
+impl fmt::Display for SkippedRecords {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.count {
+            1 => write!(f, "{}; 1 record skipped", self.first),
+            count => write!(f, "{}; {} records skipped, this is the first", self.first, thousands(count)),
+        }
+    }
+}
+
 /// A profile of another program.
 #[derive(Debug)]
 pub(crate) struct ImportedProfile {
@@ -99,6 +118,10 @@ pub(crate) struct ImportedProfile {
     pub(crate) has_dates: bool,
     /// What the user should know about the import.
     pub(crate) notes: Vec<String>,
+    /// Records without content that can be shown, by the reason. The result is complete without them.
+    needless: IndexMap<String, SkippedRecords>,
+    /// Records that could not be read, so that the result is incomplete.
+    lost: Option<SkippedRecords>,
     /// Events by the texts of their name and unit.
     event_numbers: HashMap<(ImportId, ImportId), ImportId>,
     /// Threads without IDs, by their name.
@@ -119,6 +142,8 @@ impl ImportedProfile {
             samples: Vec::new(),
             has_dates: false,
             notes: Vec::new(),
+            needless: IndexMap::new(),
+            lost: None,
             event_numbers: HashMap::new(),
             named_threads: HashMap::new(),
             stack_words: 0,
@@ -212,6 +237,44 @@ impl ImportedProfile {
         }
         self.samples.push(ImportedSample { samples: sample.samples.max(1), ..sample });
         limit("samples", self.samples.len(), MOST_SAMPLES)
+    }
+
+    /// Notes that a record was skipped because it contains nothing that can be shown. `reason` is the rule,
+    /// and `at` creates the error with its position.
+    pub(crate) fn skip(&mut self, reason: &str, at: impl FnOnce(&str) -> ImportError) {
+        if let Some(skipped) = self.needless.get_mut(reason) {
+            skipped.count += 1;
+            return;
+        }
+        self.needless.insert(reason.to_owned(), SkippedRecords { first: at(reason), count: 1 });
+    }
+
+    /// Notes that a record was skipped because it could not be read.
+    ///
+    /// # Errors
+    /// Fails with the error if it does not concern a single record.
+    pub(crate) fn lose(&mut self, error: ImportError) -> Result<(), ImportError> {
+        match error {
+            ImportError::Line { .. }
+            | ImportError::Byte { .. }
+            | ImportError::Item { .. }
+            | ImportError::Time { .. } => {}
+            ImportError::File(_) | ImportError::Unsupported(_) | ImportError::Limit { .. } => {
+                return Err(error);
+            }
+        }
+        self.lost.get_or_insert(SkippedRecords { first: error, count: 0 }).count += 1;
+        Ok(())
+    }
+
+    /// Returns the records that could not be read.
+    pub(crate) fn lost(&self) -> Option<&SkippedRecords> {
+        self.lost.as_ref()
+    }
+
+    /// Returns the records that were skipped although they could be read.
+    pub(crate) fn needless(&self) -> impl Iterator<Item = &SkippedRecords> {
+        self.needless.values()
     }
 
     /// Converts a value in the unit of an event to pmc's unit.

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use super::error::ImportError;
 use super::profile::{ImportId, ImportedCall, ImportedProfile, ImportedSample, ImportedThread};
 use pmc_perfdata::perfdata::feature::{ClockData, EventDesc, RawSection, SampleTime};
-use pmc_perfdata::perfdata::{Features, Reader, RecordedEvent, Writer};
+use pmc_perfdata::perfdata::{Features, Reader, RecordedEvent, RecordingNote, Writer};
 use pmc_perfdata::record::encode::Encoder;
 use pmc_perfdata::record::{MappedFileId, Mmap, Mmap2, Thread};
 use pmc_symbols::address::Avma;
@@ -56,7 +56,9 @@ const WALL_CLOCK: ClockData =
 const PIECE: usize = 1 << 20;
 
 /// Writes the profile into an unnamed temporary file, and opens it. `path` is the name of the imported file.
+/// A note of the recording names the records that could not be read.
 pub(super) fn write(profile: &ImportedProfile, facts: OriginalFacts, path: &Path) -> Result<Reader> {
+    let lost = profile.lost().map(|lost| format!("imported as {}: {lost}", facts.form));
     let layout = AddressLayout::new(profile);
     let has_time = profile.samples.iter().all(|sample| sample.time.is_some());
     let has_cpu = profile.samples.iter().all(|sample| sample.cpu.is_some());
@@ -105,7 +107,7 @@ pub(super) fn write(profile: &ImportedProfile, facts: OriginalFacts, path: &Path
     };
     out.flush()?;
     out.writer.finish(&features)?;
-    Ok(Reader::of_file(file, path)?)
+    Ok(Reader::of_file(file, path, lost.map(|what| RecordingNote::Import { what }))?)
 }
 
 /// Returns the attributes of an event: those of perf's event with this name, or else a raw event.
@@ -124,8 +126,7 @@ fn attr_of(name: &str, id: u64, fields: u64) -> Attr {
 
 /// A module, and the slots of its locations.
 struct MappedModuleLayout {
-    /// The text of its name, and whether it is kernel code.
-    key: (ImportId, bool),
+    is_kernel: bool,
     name: String,
     start: u64,
     len: u64,
@@ -145,15 +146,20 @@ struct AddressLayout {
 impl AddressLayout {
     fn new(profile: &ImportedProfile) -> Self {
         let mut numbers: HashMap<(ImportId, bool), u32> = HashMap::new();
+        // Different texts can become the same name: none, `unknown` and `[unknown]`.
+        let mut named: HashMap<(String, bool), u32> = HashMap::new();
         let mut modules: Vec<MappedModuleLayout> = Vec::new();
         let mut module_of = Vec::with_capacity(profile.locations.len());
         for (location, calls) in (0..).zip(&profile.locations) {
             let own = own_call(profile, calls);
             let key = (own.module, own.is_kernel);
             let number = *numbers.entry(key).or_insert_with(|| {
-                let name = module_name(profile.get_text(key.0), key.1);
-                modules.push(MappedModuleLayout { key, name, start: 0, len: 0, locations: Vec::new() });
-                modules.len() as u32 - 1
+                let (name, is_kernel) = (module_name(profile.get_text(key.0), key.1), key.1);
+                *named.entry((name, is_kernel)).or_insert_with_key(|(name, _)| {
+                    let (name, locations) = (name.clone(), Vec::new());
+                    modules.push(MappedModuleLayout { is_kernel, name, start: 0, len: 0, locations });
+                    modules.len() as u32 - 1
+                })
             });
             modules[number as usize].locations.push(location);
             module_of.push(number);
@@ -164,7 +170,7 @@ impl AddressLayout {
             // The locations of a function are consecutive.
             let order = |location: &ImportId| own_call(profile, &profile.locations[*location as usize]);
             module.locations.sort_by_key(order);
-            let next = if module.key.1 { &mut kernel } else { &mut user };
+            let next = if module.is_kernel { &mut kernel } else { &mut user };
             module.start = *next;
             module.len = (module.locations.len() as u64 * SLOT).next_multiple_of(PAGE);
             *next += module.len + PAGE;
@@ -208,12 +214,12 @@ impl AddressLayout {
 
 impl MappedModuleLayout {
     fn is_vmlinux(&self) -> bool {
-        self.key.1 && self.name == KERNEL
+        self.is_kernel && self.name == KERNEL
     }
 
     /// Returns the module as the session describes it to the symbolizer.
     fn for_symbols(&self) -> SymbolModule {
-        let kind = match self.key.1 {
+        let kind = match self.is_kernel {
             true if self.is_vmlinux() => SymbolModuleKind::Kernel { reference: None },
             true => SymbolModuleKind::KernelModule { start: Avma(self.start) },
             false => SymbolModuleKind::File,
@@ -270,7 +276,7 @@ struct RecordWriter<'a> {
 
 impl RecordWriter<'_> {
     fn kernel_modules(&mut self) -> Result<()> {
-        for module in self.layout.modules.iter().filter(|module| module.key.1) {
+        for module in self.layout.modules.iter().filter(|module| module.is_kernel) {
             let mut encoder = Encoder::new(self.trailer);
             encoder.kernel_mmap(module.start, module.len, 0, module.name.as_bytes());
             self.push(encoder.bytes())?;
@@ -317,7 +323,7 @@ impl RecordWriter<'_> {
         for location in &profile.stacks[sample.stack as usize] {
             let number = layout.module_of[*location as usize];
             let module = &layout.modules[number as usize];
-            if module.key.1 || !self.mapped.insert((pid, number)) {
+            if module.is_kernel || !self.mapped.insert((pid, number)) {
                 continue;
             }
             let name = module.name.as_bytes();
@@ -336,7 +342,7 @@ impl RecordWriter<'_> {
         let mut chain = Vec::with_capacity(stack.len() + 2);
         let mut level = None;
         for location in stack {
-            let is_kernel = self.layout.modules[self.layout.module_of[*location as usize] as usize].key.1;
+            let is_kernel = self.layout.modules[self.layout.module_of[*location as usize] as usize].is_kernel;
             let address = self.layout.addresses[*location as usize];
             if level != Some(is_kernel) {
                 chain.push(if is_kernel { context::KERNEL } else { context::USER });
@@ -400,6 +406,7 @@ fn sample_count(profile: &ImportedProfile) -> u64 {
 /// Returns notes on what the conversion dropped.
 pub(super) fn notes(profile: &ImportedProfile) -> Vec<String> {
     let mut notes = profile.notes.clone();
+    notes.extend(profile.needless().map(ToString::to_string));
     let cut = profile.cut_stacks();
     if cut > 0 {
         let most = thousands(super::profile::MOST_FRAMES as u64);

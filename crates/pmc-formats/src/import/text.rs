@@ -42,6 +42,35 @@ pub(super) fn without_offset(function: &str) -> &str {
     function.rsplit_once("+0x").map_or(function, |(name, _)| name)
 }
 
+/// Whether the name is that of the kernel or one of its modules.
+pub(super) fn is_kernel(module: &str) -> bool {
+    let others =
+        ["[vdso]", "[vdso32]", "[vsyscall]", "[heap]", "[stack]", "[unknown]", "[uprobes]", "[vectors]"];
+    let is_memory =
+        module.starts_with("[anon") || module.starts_with("[stack:") || module.starts_with("[JIT");
+    module.starts_with('[') && !others.contains(&module) && !is_memory
+        || module.ends_with(".ko")
+        || module.ends_with("/vmlinux")
+}
+
+/// Splits `name (module)`. Both may contain parentheses.
+pub(super) fn split_module(text: &str) -> (&str, Option<&str>) {
+    let Some(inside) = text.strip_suffix(')') else { return (text, None) };
+    let mut depth = 0usize;
+    for (at, byte) in inside.bytes().enumerate().rev() {
+        match byte {
+            b')' => depth += 1,
+            b'(' if depth > 0 => depth -= 1,
+            b'(' if at == 0 || inside.as_bytes()[at - 1] == b' ' => {
+                return (inside[..at].trim_end(), Some(&inside[at + 1..]));
+            }
+            b'(' => return (text, None),
+            _ => {}
+        }
+    }
+    (text, None)
+}
+
 /// Completes the name of a Rust function that was demangled as if it were C++, as `sample` and DTrace do:
 /// `_$LT$T$u20$as$u20$a..B$GT$::f::h0123456789abcdef (.llvm.12)` is `<T as a::B>::f`. Mangles it again, since
 /// the demangler knows Rust's escapes.

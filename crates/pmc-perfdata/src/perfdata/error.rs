@@ -238,6 +238,11 @@ pub enum RecordingNote {
         /// Offset of the damaged record.
         at: u64,
     },
+    /// Records of a file in another format that could not be converted.
+    Import {
+        /// The position of the first one, the reason, and the number of records.
+        what: String,
+    },
 }
 
 impl RecordingNote {
@@ -249,7 +254,8 @@ impl RecordingNote {
             | Self::Misshapen { .. }
             | Self::BadFeatures(_)
             | Self::MissingFile(_)
-            | Self::BadCompression { .. } => true,
+            | Self::BadCompression { .. }
+            | Self::Import { .. } => true,
             Self::Unfinished { .. } | Self::Aux { .. } | Self::Unknown { .. } => false,
         }
     }
@@ -296,7 +302,8 @@ impl RecordingNote {
             | Self::Unknown { .. }
             | Self::Malformed { .. }
             | Self::Misshapen { .. }
-            | Self::BadCompression { .. } => false,
+            | Self::BadCompression { .. }
+            | Self::Import { .. } => false,
         }
     }
 }
@@ -358,6 +365,7 @@ impl std::fmt::Display for RecordingNote {
             Self::MissingFile(path) => {
                 write!(f, "{} cannot be read; its records are missing", path.display())
             }
+            Self::Import { what } => f.write_str(what),
             Self::BadCompression { at } => {
                 write!(
                     f,

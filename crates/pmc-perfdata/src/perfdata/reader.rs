@@ -102,12 +102,14 @@ impl Reader {
         })
     }
 
-    /// Reads a recording into which another file was converted. `path` is the name of that file.
+    /// Reads a recording into which another file was converted. `path` is the name of that file, and `note`
+    /// says what the conversion could not read.
     ///
     /// # Errors
     /// Fails like [`Reader::open`].
-    pub fn of_file(file: File, path: &Path) -> Result<Self, PerfdataError> {
-        let reader = Self::of_source(ByteSource::from_file(file, path, |_| None)?, path, false)?;
+    pub fn of_file(file: File, path: &Path, note: Option<RecordingNote>) -> Result<Self, PerfdataError> {
+        let mut reader = Self::of_source(ByteSource::from_file(file, path, |_| None)?, path, false)?;
+        reader.notes.extend(note);
         Ok(Self { is_converted: true, ..reader })
     }
 
