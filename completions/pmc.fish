@@ -44,7 +44,7 @@ complete -c pmc -n "__fish_pmc_needs_command" -f -a "compare" -d 'Run two comman
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "script" -d 'Print the samples of a recording one by one'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "lock" -d 'Show waits for locks: for kernel locks, and for user-space locks with the threads that hold them'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "probe" -d 'Define probes in functions and lines, with the variables to read there'
-complete -c pmc -n "__fish_pmc_needs_command" -f -a "sched" -d 'Show which tasks wait for a CPU, how long, and which run meanwhile (`pmc sched record` records them)'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "sched" -d 'Show which tasks wait for a CPU, for how long, and which run instead (`pmc sched record` records them)'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "export" -d 'Export a recording for other tools: as flame graph, HTML, Firefox Profiler profile, pprof and more'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "flamegraph" -d 'Draw a flame graph of a recording'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "symbolize" -d 'Add function names to stacks that were exported without them'
@@ -58,7 +58,7 @@ complete -c pmc -n "__fish_pmc_needs_command" -f -a "kallsyms" -d 'Show the addr
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "config" -d 'Show and change the perf settings that pmc uses'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "list" -d 'List the events that this machine can count; pmc tries each one'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "info" -d 'Show what this machine can measure, which processes use its counters, and what you are permitted to do'
-complete -c pmc -n "__fish_pmc_needs_command" -f -a "mcp" -d 'Answer questions of AI agents about recordings (Model Context Protocol)'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "mcp" -d 'Answer AI agents\' questions about recordings (Model Context Protocol)'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "persist" -d 'Keep events running without a recorder, to read them later'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "start" -d 'Count on all CPUs in the background until `pmc stop`'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "stop" -d 'Show the counts since `pmc start`, and stop counting'
@@ -95,12 +95,12 @@ complete -c pmc -n "__fish_pmc_using_subcommand latency" -s p -l pid -d 'Measure
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -s t -l tid -d 'Measure these running threads' -r
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -s u -l uid -d 'Measure all processes of this user (name or uid)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -l timeout -l duration -d 'Stop after this time, in milliseconds or with a unit (30s, 5m)' -r
-complete -c pmc -n "__fish_pmc_using_subcommand latency" -s I -l interval-print -d 'Also print the durations once per period of this length, in milliseconds or with a unit' -r
+complete -c pmc -n "__fish_pmc_using_subcommand latency" -s I -l interval-print -d 'Also print the durations at this interval, in milliseconds or with a unit' -r
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -l slowest -d 'Number of slowest intervals to show' -r
-complete -c pmc -n "__fish_pmc_using_subcommand latency" -l call-graph -d 'The same, with this method: auto, dwarf or fp, and the size of stack copies as in dwarf,2048' -r
+complete -c pmc -n "__fish_pmc_using_subcommand latency" -l call-graph -d 'Sample call chains with this method: auto, dwarf or fp; dwarf,2048 sets the size of stack copies' -r
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -l max-stack -d 'Maximum number of frames in a call chain' -r
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -l flamegraph -d 'Draw the call chains of begin events as a flame graph, weighted by time (SVG; implies -g)' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand latency" -l folded -d 'Write these call chains as folded stacks; `-` writes them to stdout instead of the text' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand latency" -l folded -d 'Write the call chains of begin events as folded stacks; `-` writes them to stdout instead of the text' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -s m -l mmap-pages -d 'Size of each ring buffer: pages, or bytes with B, K, M or G (a power of two)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -l symfs -d 'Root directory of the recorded machine, for programs' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand latency" -l kallsyms -d 'Copy of the recorded machine\'s /proc/kallsyms' -r -F
@@ -137,7 +137,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat" -l timeout -l duration -d 
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s D -l delay -d 'Delay before counting, in milliseconds or with a unit (2s); -1 waits for a --control command' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l vs -d 'Compare commands, run alternately (repeatable)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l fail-if -d 'With --vs: exit with status 1 if this condition holds, such as \'worse > 3% and p < 0.01\', and with status 2 if the runs cannot tell' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l format -d 'With --fail-if, print the answer as annotations and a step summary for GitHub Actions, or as a JUnit report' -r -f -a "github\t''
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l format -d 'With --fail-if, print the result as annotations and a step summary for GitHub Actions, or as a JUnit report' -r -f -a "github\t''
 junit\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l listen -d 'Serve OpenMetrics over HTTP at this address (with -I)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l control -d 'Read commands (enable, disable, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]' -r
@@ -216,7 +216,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l timeout -l durat
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s D -l delay -d 'Delay before counting, in milliseconds or with a unit (2s); -1 waits for a --control command' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l vs -d 'Compare commands, run alternately (repeatable)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l fail-if -d 'With --vs: exit with status 1 if this condition holds, such as \'worse > 3% and p < 0.01\', and with status 2 if the runs cannot tell' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l format -d 'With --fail-if, print the answer as annotations and a step summary for GitHub Actions, or as a JUnit report' -r -f -a "github\t''
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l format -d 'With --fail-if, print the result as annotations and a step summary for GitHub Actions, or as a JUnit report' -r -f -a "github\t''
 junit\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l listen -d 'Serve OpenMetrics over HTTP at this address (with -I)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l control -d 'Read commands (enable, disable, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]' -r
@@ -482,7 +482,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -s v -l verbose -d 'Prin
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s q -l quiet -d 'Print rows without headings, and no messages except errors'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s e -l event -d 'Events to sample (repeatable) [default: cycles, as precise as possible]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l pfm-events -d 'Events by libpfm4 name, such as inst_retired:any_p:u (repeatable)' -r
-complete -c pmc -n "__fish_pmc_using_subcommand top" -l filter -d 'Filter expression for the tracepoints of the last -e, in order' -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l filter -d 'Filter expression for the tracepoints of the last -e (repeatable; all must match)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s F -l freq -d 'Sample frequency in Hz, or `max`' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s c -l count -d 'Sample every N events; `auto` uses the vendor\'s recommended period' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l call-graph -d 'Sample call chains: fp (frame pointers) or lbr (branch records)' -r
@@ -530,7 +530,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand top" -s a -l all-cpus -d 'Sample
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s i -l no-inherit -d 'Do not sample child processes'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s K -l hide-kernel-symbols -d 'Hide kernel samples'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s U -l hide-user-symbols -d 'Hide user samples'
-complete -c pmc -n "__fish_pmc_using_subcommand top" -l off-cpu -d 'Measure where threads wait, too: off-CPU time, with the stack of each wait'
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l off-cpu -d 'Also measure where threads wait: off-CPU time, with the stack of each wait'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l wall -d 'Measure all time of each thread, running (cpu-clock) and waiting: --off-cpu -e cpu-clock'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l idle -d 'Also show the kernel\'s idle functions, and threads waiting for work'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s z -l zero -d 'Reset counts after each update instead of letting older samples decay'
@@ -643,7 +643,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-debuginfod -d 'U
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s q -l quiet -d 'Print no messages except errors'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l vs -d 'Recordings of a new version, to compare as a group with the recordings before --vs' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l fail-if -d 'Exit with status 1 if this condition holds, such as \'worse > 3% and p < 0.01\', and with status 2 if the recordings cannot tell' -r
-complete -c pmc -n "__fish_pmc_using_subcommand diff" -l format -d 'With --fail-if, print the answer as annotations and a step summary for GitHub Actions, or as a JUnit report' -r -f -a "github\t''
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -l format -d 'With --fail-if, print the result as annotations and a step summary for GitHub Actions, or as a JUnit report' -r -f -a "github\t''
 junit\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s s -l sort -d 'Sort keys: dso, sym, srcline, srcfile, comm, pid, tgid, tid, cpu and the other keys of pmc report' -r
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s c -l compute -d 'Comparison: delta, delta-abs, time, ratio, or wdiff:W1,W2 [default: delta-abs; in text output, time if all recordings are of cpu-clock or task-clock]' -r
@@ -687,11 +687,11 @@ complete -c pmc -n "__fish_pmc_using_subcommand compare" -s e -l event -d 'Event
 complete -c pmc -n "__fish_pmc_using_subcommand compare" -l sample -d 'Event to sample [default: cycles, or cpu-clock]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand compare" -s F -l freq -d 'Sample frequency in Hz, or `max` [default: 4000 to 50000, more for shorter runs; with stacks 4000]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand compare" -l call-graph -d 'How to record call stacks: auto, fp, dwarf or lbr [default: auto with -o; otherwise none]' -r
-complete -c pmc -n "__fish_pmc_using_subcommand compare" -s s -l sort -d 'What distinguishes rows: sym, dso, srcline, comm and the other keys of pmc diff' -r
+complete -c pmc -n "__fish_pmc_using_subcommand compare" -s s -l sort -d 'Sort keys: sym, dso, srcline, comm and the other keys of pmc diff' -r
 complete -c pmc -n "__fish_pmc_using_subcommand compare" -l limit -l max-rows -d 'Maximum number of changed rows to print; 0 prints all [default: 10; all with --json]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand compare" -s o -l output -d 'Write an HTML page with all functions and a differential flame graph; `-` writes it to stdout instead of the text' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand compare" -l fail-if -d 'Exit with status 1 if this condition holds for the time, a count or a function, such as \'worse > 3% and p < 0.01\', and with status 2 if the runs cannot tell' -r
-complete -c pmc -n "__fish_pmc_using_subcommand compare" -l format -d 'With --fail-if, print the answer as annotations and a step summary for GitHub Actions, or as a JUnit report' -r -f -a "github\t''
+complete -c pmc -n "__fish_pmc_using_subcommand compare" -l format -d 'With --fail-if, print the result as annotations and a step summary for GitHub Actions, or as a JUnit report' -r -f -a "github\t''
 junit\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand compare" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand compare" -s h -l help -d 'Print help'
@@ -780,14 +780,14 @@ complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s i -l input -d 'Recording to read instead of making one [default: stdin if it is a pipe or file, else perf.data]' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s k -l key -d 'Sort by: contended, wait_total, wait_max, wait_min or avg_wait' -r
-complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s F -l field -d 'Columns, from the same names [default: contended,wait_total,wait_max,avg_wait]' -r
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s F -l field -d 'Columns: contended, wait_total, wait_max, wait_min and avg_wait [default: contended,wait_total,wait_max,avg_wait]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s Y -l type-filter -d 'Only locks of these types: spinlock, rwlock, rwlock:R, rwsem, mutex, …' -r
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s L -l lock-filter -d 'Only these locks, by address or symbol' -r
-complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s S -l callstack-filter -d 'Only waits with such a function in their stack, by a part of its name' -r
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s S -l callstack-filter -d 'Only waits with a function in their stack whose name contains one of these' -r
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s E -l entries -l limit -d 'Maximum number of rows to print; 0 prints all [default: all]' -r
-complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s M -l map-nr-entries -d 'Size of perf\'s BPF maps (accepted; pmc needs none)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s M -l map-nr-entries -d 'No effect: pmc uses no BPF maps' -r
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -l max-stack -d 'Maximum number of frames in a call chain' -r
-complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -l stack-skip -d 'Number of innermost functions that are not the caller' -r
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -l stack-skip -d 'Number of innermost functions to skip when looking for the caller' -r
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s x -l field-separator -d 'Print comma-separated values, with this separator' -r
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -l output -d 'Write the table to this file' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -l symfs -d 'Root directory of the recorded machine, for programs and sources' -r -F
@@ -801,8 +801,8 @@ complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s t -l threads -d 'Show the threads that wait'
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s l -l lock-addr -d 'Show the locks, by address and symbol'
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s o -l lock-owner -d 'Show the threads that release the locks for which others wait'
-complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s b -l use-bpf -d 'Count while recording (accepted; pmc records events, and needs no BPF)'
-complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s f -l force -d 'Read recordings of other users (accepted; pmc always does)'
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s b -l use-bpf -d 'No effect: pmc records events instead of counting with BPF'
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s f -l force -d 'No effect: pmc reads recordings of any owner'
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s v -l verbose -d 'Print the stacks'
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -l json -d 'Print one JSON document'
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s q -l quiet -d 'Print only errors and losses'
@@ -818,13 +818,13 @@ complete -c pmc -n "__fish_pmc_using_subcommand probe" -s L -l line -d 'Show the
 complete -c pmc -n "__fish_pmc_using_subcommand probe" -s V -l vars -d 'Show the variables that can be read at a place' -r
 complete -c pmc -n "__fish_pmc_using_subcommand probe" -s F -l funcs -d 'List the functions that can be probed: those that match a pattern' -r
 complete -c pmc -n "__fish_pmc_using_subcommand probe" -s D -l definition -d 'Print the definitions for uprobe_events or kprobe_events instead of writing them' -r
-complete -c pmc -n "__fish_pmc_using_subcommand probe" -l max-probes -d 'Maximum number of places of a probe' -r
+complete -c pmc -n "__fish_pmc_using_subcommand probe" -l max-probes -d 'Maximum number of places that one definition may probe' -r
 complete -c pmc -n "__fish_pmc_using_subcommand probe" -l filter -d 'With -F or -V, only names that match: patterns with !, & and |' -r
 complete -c pmc -n "__fish_pmc_using_subcommand probe" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand probe" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand probe" -s n -l dry-run -d 'Only print what would be added or deleted'
 complete -c pmc -n "__fish_pmc_using_subcommand probe" -s f -l force -d 'If an event with the new name exists, add a suffix to the name'
-complete -c pmc -n "__fish_pmc_using_subcommand probe" -l externs -d 'With -V, also show the variables outside of functions'
+complete -c pmc -n "__fish_pmc_using_subcommand probe" -l externs -d 'With -V, also show global variables'
 complete -c pmc -n "__fish_pmc_using_subcommand probe" -l no-inlines -d 'Do not probe inlined functions'
 complete -c pmc -n "__fish_pmc_using_subcommand probe" -s q -l quiet -d 'Print errors only'
 complete -c pmc -n "__fish_pmc_using_subcommand probe" -s v -l verbose -d 'Also print the definitions that are written'
@@ -1187,8 +1187,8 @@ complete -c pmc -n "__fish_pmc_using_subcommand archive" -l anonymous -d 'Hide t
 complete -c pmc -n "__fish_pmc_using_subcommand archive" -l no-cache -d 'Do not cache symbol lookups for later runs'
 complete -c pmc -n "__fish_pmc_using_subcommand archive" -l no-debuginfod -d 'Use neither debuginfod servers nor files fetched from them earlier'
 complete -c pmc -n "__fish_pmc_using_subcommand archive" -l perf -d 'Pack the files with the recording\'s symbols in perf\'s format'
-complete -c pmc -n "__fish_pmc_using_subcommand archive" -l all -d 'Include the recording in the archive'
-complete -c pmc -n "__fish_pmc_using_subcommand archive" -l unpack -d 'Unpack into the build-id cache'
+complete -c pmc -n "__fish_pmc_using_subcommand archive" -l all -d 'With --perf: also pack the recording'
+complete -c pmc -n "__fish_pmc_using_subcommand archive" -l unpack -d 'With --perf: unpack an archive into the build-id cache'
 complete -c pmc -n "__fish_pmc_using_subcommand kallsyms" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand kallsyms" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand config" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
@@ -1306,7 +1306,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s f -d 'Lock file to u
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -l no-pager -d 'Do not use a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s D -d 'Stay in the foreground (the default)'
-complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s d -d 'Go to the background once the lock is held; any failure is reported before that'
+complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s d -d 'Go to the background once the lock is held; errors are reported before that'
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -l create -d 'Create the lock file if it is missing, for an agent that starts later (PCP\'s directory requires root)'
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -l json -d 'Print a JSON object to stdout once the lock is held: file, holder, other holders, agents'
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s v -l version -d 'Print the version'

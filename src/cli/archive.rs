@@ -15,16 +15,16 @@ Examples:
   pmc archive -o bug.data my.data         choose the file's name
   pmc archive --with-debug                also the code of callers, and the names of all variables
   pmc archive --no-code                   without machine code and source lines
-  pmc archive --anonymous                 for strangers: without names and addresses of this machine
+  pmc archive --anonymous                 to publish: without names and addresses of this machine
   pmc archive --perf                      perf.data.tar.bz2 for perf: tar xvf … -C ~/.debug
   pmc archive --perf --all                the recording and its files in one tar archive
   pmc archive --perf --unpack perf.all-….tar.bz2
-                                          the recording here, its files to the build-id cache
+                                          unpack the recording here, and its files into the build-id cache
 --perf requires tar and bzip2.")]
 #[command(mut_args(|option| option.hide_short_help(false)))]
 #[command(mut_arg("file", |file| file.help(
     "Recording to read (also -i); `-` is stdin [default: stdin if it is a pipe or file, else perf.data]; \
-     with --unpack, the archive [default: only perf*.tar.bz2 here]"
+     with --unpack, the archive [default: the only perf*.tar.bz2 in this directory]"
 )))]
 pub struct ArchiveArgs {
     #[command(flatten)]
@@ -58,11 +58,11 @@ pub struct ArchiveArgs {
     #[arg(long)]
     pub(crate) perf: bool,
 
-    /// Include the recording in the archive
+    /// With --perf: also pack the recording
     #[arg(long, requires = "perf")]
     pub(crate) all: bool,
 
-    /// Unpack into the build-id cache
+    /// With --perf: unpack an archive into the build-id cache
     #[arg(long, requires = "perf", conflicts_with = "all")]
     pub(crate) unpack: bool,
 

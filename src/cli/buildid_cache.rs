@@ -8,7 +8,7 @@ use clap::Args;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  pmc buildid-cache -a ./program          recordings find this build even after the next one
+  pmc buildid-cache -a ./program          keep this build, so that recordings find it after a rebuild
   pmc buildid-cache -l                    list the cache
   pmc buildid-cache -M perf.data          files that a recording refers to and the cache lacks
   pmc buildid-cache -p ./program          remove all cached builds of this path

@@ -23,7 +23,7 @@ Examples:
   pmc compare ./old ./new                           which is faster, and which functions changed?
   pmc compare -r 20 'gzip -1c F' 'gzip -6c F' -o gzip.html     20 runs of each, and a page
   pmc compare ./old ./new --fail-if 'worse > 3% and p < 0.01'  in CI: exit with 1 if slower
-Each command is one word, which a shell interprets if it contains shell syntax. pmc first counts both commands,
+Quote each command as one argument; a shell runs it if it contains shell syntax. pmc first counts both commands,
 and then runs both again to profile them. docs/ci.md describes the statistics."
 )]
 pub struct CompareArgs {
@@ -60,7 +60,7 @@ pub struct CompareArgs {
     #[arg(long, value_name = "MODE")]
     pub(crate) call_graph: Option<CallGraph>,
 
-    /// What distinguishes rows: sym, dso, srcline, comm and the other keys of pmc diff
+    /// Sort keys: sym, dso, srcline, comm and the other keys of pmc diff
     #[arg(short, long, value_name = "KEY,…", value_delimiter = ',', default_value = "sym")]
     pub(crate) sort: Vec<SortKey>,
 
@@ -78,7 +78,7 @@ pub struct CompareArgs {
     #[arg(long, value_name = "CONDITION")]
     pub(crate) fail_if: Option<GateCondition>,
 
-    /// With --fail-if, print the answer as annotations and a step summary for GitHub Actions, or as a JUnit
+    /// With --fail-if, print the result as annotations and a step summary for GitHub Actions, or as a JUnit
     /// report
     #[arg(long, value_name = "CI", value_parser = one_of(CiFormat::WORDS), requires = "fail_if", conflicts_with = "json")]
     pub(crate) format: Option<CiFormat>,

@@ -56,7 +56,7 @@ pub struct DiffArgs {
     #[arg(long, value_name = "CONDITION", conflicts_with_all = ["tree", "stream", "baseline_only", "period", "formula", "csv", "field_separator"])]
     pub(crate) fail_if: Option<GateCondition>,
 
-    /// With --fail-if, print the answer as annotations and a step summary for GitHub Actions, or as a JUnit
+    /// With --fail-if, print the result as annotations and a step summary for GitHub Actions, or as a JUnit
     /// report
     #[arg(long, value_name = "CI", value_parser = one_of(CiFormat::WORDS), requires = "fail_if", conflicts_with = "json")]
     pub(crate) format: Option<CiFormat>,

@@ -8,9 +8,9 @@ use pmc_command::options::recording_file::RecordingFile;
 /// describe a recording.
 #[derive(Debug, Default, Args)]
 #[command(after_help = "\
-pmc tests everything: it opens events to count the counters, and it bases each
-verdict on the requests that the command would make. docs/info-and-list.md
-explains each line and the fields of --json.")]
+pmc tests what it shows: it opens events to find out how many counters exist, and
+tries the requests of each command. docs/info-and-list.md explains each line and
+the fields of --json.")]
 #[command(mut_arg("file", |file| file.help(
     "Show the header, events, records and build-ids of this recording instead (also -i)"
 )))]

@@ -4,7 +4,7 @@ use clap::Args;
 
 use pmc_command::options::settings::RecordingSettings;
 
-/// Answer questions of AI agents about recordings (Model Context Protocol on stdin and stdout).
+/// Answer AI agents' questions about recordings (Model Context Protocol on stdin and stdout).
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -167,7 +167,7 @@ commands! {
     Lock(pmc_tools::lock::LockOptions) = "lock",
     /// Define probes in functions and lines, with the variables to read there
     Probe(Box<probe::ProbeArgs>) = "probe",
-    /// Show which tasks wait for a CPU, how long, and which run meanwhile (`pmc sched record` records them)
+    /// Show which tasks wait for a CPU, for how long, and which run instead (`pmc sched record` records them)
     Sched(Box<sched::SchedArgs>) = "sched",
     /// Export a recording for other tools: as flame graph, HTML, Firefox Profiler profile, pprof and more
     Export(Box<export::ExportArgs>) = "export",
@@ -195,7 +195,7 @@ commands! {
     List(list::ListArgs) = "list",
     /// Show what this machine can measure, which processes use its counters, and what you are permitted to do
     Info(info::InfoArgs) = "info",
-    /// Answer questions of AI agents about recordings (Model Context Protocol)
+    /// Answer AI agents' questions about recordings (Model Context Protocol)
     Mcp(mcp::McpArgs) = "mcp",
     /// Keep events running without a recorder, to read them later
     Persist(pmc_persist::options::PersistArgs) = "persist",

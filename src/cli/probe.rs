@@ -69,7 +69,7 @@ pub struct ProbeArgs {
     #[arg(short = 'f', long)]
     pub(crate) force: bool,
 
-    /// With -V, also show the variables outside of functions
+    /// With -V, also show global variables
     #[arg(long, requires = "vars")]
     pub(crate) externs: bool,
 
@@ -77,7 +77,7 @@ pub struct ProbeArgs {
     #[arg(long)]
     pub(crate) no_inlines: bool,
 
-    /// Maximum number of places of a probe
+    /// Maximum number of places that one definition may probe
     #[arg(long, value_name = "N", default_value_t = 128)]
     pub(crate) max_probes: usize,
 

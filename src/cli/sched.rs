@@ -6,14 +6,14 @@ use super::script::ScriptArgs;
 use pmc_command::record::args::RecordArgs;
 use pmc_tools::sched::{SchedGroupOptions, SchedViewOptions};
 
-/// Record and explain what the scheduler does: which tasks wait for a CPU, how long, and which run meanwhile.
+/// Record and explain what the scheduler does: which tasks wait for a CPU, for how long, and which tasks run instead.
 #[derive(Debug, Args)]
 #[command(
     infer_subcommands = true,
     after_help = "\
 Examples:
   pmc sched record -- make            record the scheduler on all CPUs while make runs
-  pmc sched latency                   which tasks wait longest for a CPU, when, and which run meanwhile
+  pmc sched latency                   which tasks wait longest for a CPU, when, and which run instead
   pmc sched timehist -w --state       each time that a task ran, with wake-ups
   pmc sched map                       which CPU runs which task
 Without privileges, record sees only the command's own tasks: times on and off CPUs, but no wake-ups.

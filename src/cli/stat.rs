@@ -429,7 +429,7 @@ pub(crate) struct CountArgs {
     #[arg(long, value_name = "CONDITION", requires = "vs", help_heading = "Runs")]
     pub(crate) fail_if: Option<GateCondition>,
 
-    /// With --fail-if, print the answer as annotations and a step summary for GitHub Actions, or as a JUnit
+    /// With --fail-if, print the result as annotations and a step summary for GitHub Actions, or as a JUnit
     /// report
     #[arg(long, value_name = "CI", value_parser = one_of(CiFormat::WORDS), requires = "fail_if", conflicts_with_all = ["json", "field_separator"], help_heading = "Runs", hide_short_help = true)]
     pub(crate) format: Option<CiFormat>,

@@ -16,7 +16,7 @@ Examples:
 docs/fleet.md describes the tables.")]
 #[command(mut_args(|option| option.hide_short_help(false)))]
 pub struct SymbolizeArgs {
-    /// Tables of stacks, of `pmc export --format parquet`, which are replaced
+    /// Tables of stacks written by `pmc export --format parquet`; pmc replaces them
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
 

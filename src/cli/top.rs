@@ -45,7 +45,7 @@ pub struct TopArgs {
     #[arg(long, value_name = "EVENTS", action = ArgAction::Append, help_heading = "Events", hide_short_help = true)]
     pub(crate) pfm_events: Vec<String>,
 
-    /// Filter expression for the tracepoints of the last -e, in order
+    /// Filter expression for the tracepoints of the last -e (repeatable; all must match)
     #[arg(long, value_name = "EXPR", action = ArgAction::Append, allow_hyphen_values = true, help_heading = "Events", hide_short_help = true)]
     pub(crate) filter: Vec<String>,
 
@@ -127,7 +127,7 @@ pub struct TopArgs {
     )]
     pub(crate) hide_user_symbols: bool,
 
-    /// Measure where threads wait, too: off-CPU time, with the stack of each wait
+    /// Also measure where threads wait: off-CPU time, with the stack of each wait
     #[arg(long, help_heading = "Waiting time", hide_short_help = true)]
     pub(crate) off_cpu: bool,
 

@@ -50,7 +50,7 @@ pub struct ReserveArgs {
     #[arg(short = 'D', overrides_with = "background")]
     pub foreground: bool,
 
-    /// Go to the background once the lock is held; any failure is reported before that
+    /// Go to the background once the lock is held; errors are reported before that
     #[arg(short = 'd', overrides_with = "foreground")]
     pub background: bool,
 

@@ -56,8 +56,8 @@ pub fn write_counters(out: &mut dyn Write, machine: &MachineReport) -> io::Resul
                 ("software" | "tracepoint" | "breakpoint" | "kprobe" | "uprobe" | "msr", _) => {
                     "no hardware counters"
                 }
-                (_, Some(_)) => "a device's",
-                _ => "another's",
+                (_, Some(_)) => "device",
+                _ => "other",
             };
             let name = clean(&pmu.name).into_owned();
             rows.push(vec![name, class.to_owned(), String::new(), String::new(), String::new()]);

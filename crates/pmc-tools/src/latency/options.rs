@@ -98,7 +98,7 @@ pub struct LatencyOptions {
     #[arg(long, visible_alias = "duration", value_name = "TIME", value_parser = values::timeout)]
     pub(super) timeout: Option<Duration>,
 
-    /// Also print the durations once per period of this length, in milliseconds or with a unit
+    /// Also print the durations at this interval, in milliseconds or with a unit
     #[arg(short = 'I', long, value_name = "TIME", value_parser = period)]
     pub(super) interval_print: Option<Duration>,
 
@@ -114,7 +114,7 @@ pub struct LatencyOptions {
     #[arg(short = 'g')]
     pub(super) stacks: bool,
 
-    /// The same, with this method: auto, dwarf or fp, and the size of stack copies as in dwarf,2048
+    /// Sample call chains with this method: auto, dwarf or fp; dwarf,2048 sets the size of stack copies
     #[arg(long, value_name = "MODE")]
     pub(super) call_graph: Option<CallGraph>,
 
@@ -126,7 +126,7 @@ pub struct LatencyOptions {
     #[arg(long, value_name = "FILE")]
     pub(super) flamegraph: Option<PathBuf>,
 
-    /// Write these call chains as folded stacks; `-` writes them to stdout instead of the text
+    /// Write the call chains of begin events as folded stacks; `-` writes them to stdout instead of the text
     #[arg(long, value_name = "FILE")]
     pub(super) folded: Option<PathBuf>,
 

@@ -96,7 +96,7 @@ Examples:
   pmc lock contention                      the waits in perf.data, by the function that takes the lock
   pmc lock contention -t                   by the thread that waits
   pmc lock contention -l                   by lock
-  pmc lock contention -o -a -- sleep 10    by the thread that holds the lock meanwhile
+  pmc lock contention -o -a -- sleep 10    by the thread that held the lock
   pmc lock contention -Y spinlock,rwsem    only locks of these types
   pmc lock contention -a -- sleep 10       record ten seconds of the whole machine, then show them
 Options and columns are perf's. perf skips the 3 (6.1) or 4 (7.2) innermost functions before it looks for the caller;
@@ -122,7 +122,7 @@ struct ContentionOptions {
     #[arg(short = 'k', long, value_name = "FIELD", default_value = "wait_total")]
     key: ContentionField,
 
-    /// Columns, from the same names [default: contended,wait_total,wait_max,avg_wait]
+    /// Columns: contended, wait_total, wait_max, wait_min and avg_wait [default: contended,wait_total,wait_max,avg_wait]
     #[arg(short = 'F', long, value_name = "FIELD,…", value_delimiter = ',')]
     field: Vec<ContentionField>,
 
@@ -134,7 +134,7 @@ struct ContentionOptions {
     #[arg(short = 'L', long, value_name = "LOCK,…", value_delimiter = ',')]
     lock_filter: Vec<LockFilter>,
 
-    /// Only waits with such a function in their stack, by a part of its name
+    /// Only waits with a function in their stack whose name contains one of these
     #[arg(short = 'S', long, value_name = "NAME,…", value_delimiter = ',')]
     callstack_filter: Vec<String>,
 
@@ -142,15 +142,15 @@ struct ContentionOptions {
     #[arg(short = 'E', long, visible_alias = "limit", value_name = "N")]
     entries: Option<Limit>,
 
-    /// Size of perf's BPF maps (accepted; pmc needs none)
+    /// No effect: pmc uses no BPF maps
     #[arg(short = 'M', long, value_name = "N")]
     map_nr_entries: Option<u64>,
 
-    /// Count while recording (accepted; pmc records events, and needs no BPF)
+    /// No effect: pmc records events instead of counting with BPF
     #[arg(short = 'b', long)]
     use_bpf: bool,
 
-    /// Read recordings of other users (accepted; pmc always does)
+    /// No effect: pmc reads recordings of any owner
     #[arg(short = 'f', long)]
     force: bool,
 
@@ -162,7 +162,7 @@ struct ContentionOptions {
     #[arg(long, value_name = "N", default_value_t = 8)]
     max_stack: u16,
 
-    /// Number of innermost functions that are not the caller
+    /// Number of innermost functions to skip when looking for the caller
     #[arg(long, value_name = "N", default_value_t = 0)]
     stack_skip: usize,
 
@@ -190,8 +190,8 @@ Examples:
   pmc lock user -- ./program                record a command, then show its locks
   pmc lock user -p 4711 --duration 10s      a running process
   pmc lock record --user -- ./program; pmc lock user -i perf.data
-Only waits are seen, never locks that were free. Condition variables, joins, barriers and idle pools are no locks,
-and are summed in one line. Semaphores are locks if threads that wait for them also post them.")]
+pmc sees only waits, not locks that were free when taken. Condition variables, joins, barriers and idle pools are
+not locks; one line shows their sum. A semaphore counts as a lock if the threads that wait for it also post it.")]
 struct UserLockOptions {
     /// Recording to read instead of making one [default: stdin if it is a pipe or file, else perf.data]
     #[arg(short = 'i', long, value_name = "FILE")]
