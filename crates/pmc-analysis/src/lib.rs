@@ -1,11 +1,9 @@
 //! Analyses recordings and live samples.
 //!
-//! - [`session`]: processes, threads and mappings over time; resolves each sample against the state at the
-//!   time of the sample.
+//! - [`session`]: processes, threads and mappings over time; resolves each sample at its time.
 //! - [`interval`]: pairs events, and measures the time between them. Pure, without I/O.
 //! - [`profile`]: aggregated samples and counts. Pure, without I/O.
-//! - [`analysis`]: loads a recording, symbolizes its addresses, and answers queries about it or about live
-//!   data.
+//! - [`analysis`]: loads a recording, names its addresses, and answers queries about it or about live data.
 
 #![forbid(unsafe_code)]
 

@@ -12,10 +12,6 @@
 //!   key 9   end                                                 an end event without a begin event
 //!   lost                       ▒▒▒▒                             marks the intervals of keys 7 and 8
 //! ```
-//!
-//! Callers pass the events of all CPUs in time order (see [`crate::session`]), since an interval may begin on
-//! one CPU and end on another. The engine never guesses: it counts unmatched events, and marks intervals
-//! during which records were lost. Memory is bounded; see [`IntervalEngine::with_limit`].
 
 mod durations;
 
@@ -89,6 +85,10 @@ impl<B> OpenInterval<B> {
 }
 
 /// Pairs events. `K` is the key, and `B` is the data that the caller stores at the begin event.
+///
+/// Callers pass the events of all CPUs in time order (see [`crate::session`]), since an interval may begin on
+/// one CPU and end on another. The engine never guesses: it counts unmatched events, and marks intervals
+/// during which records were lost. Memory is bounded; see [`IntervalEngine::with_limit`].
 #[derive(Debug)]
 pub struct IntervalEngine<K, B> {
     open: FxHashMap<K, SmallVec<[OpenInterval<B>; 1]>>,

@@ -1,10 +1,8 @@
 //! The machine from a profiler's point of view, ready to print: available counters, programs that use them,
 //! and the user's permissions.
 //!
-//! A command fills in the fields; `view` only reads them. Fields have the same names as in the JSON document,
-//! which is versioned. New fields may be added without a new [`VERSION`], but a field that changes its
-//! meaning requires one. The command also removes control characters from strings that it gets from the
-//! system.
+//! A command fills in the fields, without control characters; `view` only reads them. The fields have the
+//! same names as in the JSON document.
 
 use std::collections::BTreeMap;
 
@@ -14,6 +12,9 @@ use serde::Serialize;
 pub const VERSION: u32 = 1;
 
 /// The information that `pmc info` prints.
+///
+/// The JSON document is versioned. New fields may be added without a new [`VERSION`], but a field that
+/// changes its meaning requires one.
 #[derive(Debug, Clone, Serialize)]
 pub struct MachineReport {
     /// [`VERSION`].

@@ -1,20 +1,12 @@
 //! Estimates the error of a scaled count if the event shared its counter with other events.
 //!
-//! Receives a [`Count`] and returns a relative error. The model is described below; `view` decides the
-//! wording.
-//!
-//! An event that shares its counter is counted in slices and extrapolated:
+//! Receives a [`Count`] and returns a relative error; `view` decides the wording. An event that shares its
+//! counter is counted in slices and extrapolated:
 //!
 //! ```text
 //! enabled  |----------------------------------------|
 //! running  |####|    |    |####|    |    |####|    |    share = running / enabled
 //! ```
-//!
-//! The count is then a sample of slices without replacement. Let `n` be the number of slices in which the
-//! event was counted. Assume that the standard deviation of the rate between slices equals its mean. This is
-//! a coefficient of variation of 1, as for a program that is idle in every other slice. The relative standard
-//! error of the extrapolated total is then `sqrt((1 - share) / n)` (Cochran, *Sampling Techniques*, finite
-//! population correction). The interval shown is ±1.96 standard errors.
 
 use pmc_text::units::Count;
 
@@ -24,6 +16,12 @@ const TURN_NS: f64 = 4e6;
 
 /// Returns half the width of the 95 % confidence interval for the scaled count, relative to the count. For
 /// example, 0.012 means ±1.2 %. Returns `None` if the event was always on a counter, or never.
+///
+/// The count is a sample of slices without replacement. Let `n` be the number of slices in which the event
+/// was counted. Assume that the standard deviation of the rate between slices equals its mean. This is a
+/// coefficient of variation of 1, as for a program that is idle in every other slice. The relative standard
+/// error of the extrapolated total is then `sqrt((1 - share) / n)` (Cochran, *Sampling Techniques*, finite
+/// population correction). The interval shown is ±1.96 standard errors.
 pub fn relative_error(count: Count) -> Option<f64> {
     if count.running_ns == 0 || count.running_ns >= count.enabled_ns {
         return None;

@@ -1,16 +1,12 @@
 //! Finds when a CPU passes from one thread to the next.
 //!
 //! Receives the context switches of all CPUs in time order; returns the time from which on a thread has its
-//! CPU. The kernel reports that a thread gets the CPU only after it has started the thread's events, about a
-//! microsecond after it has reported that the previous thread leaves. No other thread uses the CPU in
-//! between. The kernel's clocks count this time as CPU time of the next thread, so it is no waiting time.
-//! With 150,000 switches per second, it would otherwise be more than a tenth of all time.
+//! CPU.
 //!
 //! ```text
 //!   CPU 0    thread 7 ──── out │ switch, events of thread 8 │ in ──── thread 8
 //!                              '── thread 8 has the CPU from here on
 //! ```
-//! If the CPU is idle in between, nothing reports the end of the idle time, and the later time counts.
 
 use rustc_hash::FxHashMap;
 
@@ -19,6 +15,13 @@ use rustc_hash::FxHashMap;
 const LONGEST: u64 = 5_000;
 
 /// The thread that has left each CPU last, and the time.
+///
+/// The kernel reports that a thread gets the CPU only after it has started the thread's events, about a
+/// microsecond after it has reported that the previous thread leaves. No other thread uses the CPU in
+/// between. The kernel's clocks count this time as CPU time of the next thread, so it is no waiting time.
+/// With 150,000 switches per second, it would otherwise be more than a tenth of all time.
+///
+/// If the CPU is idle in between, nothing reports the end of the idle time, and the later time counts.
 #[derive(Debug, Default)]
 pub struct CpuHandovers(FxHashMap<u32, (i32, u64)>);
 

@@ -1,18 +1,14 @@
 //! Reads records in time order without sorting the whole file.
 //!
 //! A recorder drains the rings of all CPUs one after the other, and writes a marker at the end of each round.
-//! All records in a round are later than all records in the round before the previous one:
+//! All records in a round are later than all records in the round before the previous one, so it is enough to
+//! buffer two rounds at a time:
 //!
 //! ```text
 //!   round 1   | cpu0: 1 3 7 | cpu1: 2 6 8 | end: nothing is certain yet; 8 is the latest
 //!   round 2   | cpu0: 9 12  | cpu1: 10 11 | end: pass on all records up to 8, in order
 //!   round 3   …                             end: pass on all records up to 12
 //! ```
-//! It is therefore enough to buffer two rounds at a time. Records with equal times stay in file order.
-//! Without times, file order is used. Without markers, all records are buffered.
-//!
-//! Stack copies are unwound in time order, since earlier stacks complete truncated ones. All records that are
-//! ready are unwound together.
 
 use super::Session;
 use super::call_chain::{CallChains, Unwind, UnwindSample, kept_calls};
@@ -163,6 +159,9 @@ const AT_A_TIME: usize = 4000;
 /// Non-sample records without a time are visited at their position in the file. Recorders synthesize such
 /// records for threads and mappings that existed before the recording.
 ///
+/// Records with equal times stay in file order. Without times, file order is used. Without markers, all
+/// records are buffered.
+///
 /// # Errors
 /// Fails if the file cannot be read, or `visit` fails.
 pub fn records<E: From<PerfdataError>>(
@@ -176,6 +175,9 @@ pub fn records<E: From<PerfdataError>>(
 
 /// Like [`records`], but also passes the unwound chain of each sample. The chain is empty if there is no
 /// stack copy or no unwinder.
+///
+/// Stack copies are unwound in time order, since earlier stacks complete truncated ones. All records that are
+/// ready are unwound together.
 ///
 /// # Errors
 /// Fails in the same cases as [`records`].

@@ -1,8 +1,7 @@
 //! Persistent address spaces, which keep all versions and share their common parts.
 //!
-//! Adding a mapping returns a new [`SpaceVersion`]. Each version identifies the root of a tree, and lookups
-//! in all versions remain possible. A fork copies the root. This module does not deal with processes, files
-//! or time.
+//! Adding a mapping returns a new [`SpaceVersion`], the root of a tree. Lookups in all versions remain
+//! possible. A fork copies the root. This module does not deal with processes, files or time.
 //!
 //! ```text
 //!   root 1        root 2 = root 1 + [40,60)     a search tree by start address; a change copies the
@@ -10,9 +9,6 @@
 //!    /  \          /  \
 //!  10    50      10    40   <- 50 was covered
 //! ```
-//! Versions between two forks are not needed, so nodes are changed in place between forks ([`OwnedNodes`]).
-//! The tree is a treap: each node has a random priority and is above the nodes with lower priorities. The
-//! random priorities keep the tree shallow even if addresses are chosen maliciously.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -82,6 +78,10 @@ struct SpaceNode {
 }
 
 /// All versions of all spaces.
+///
+/// Versions between two forks are not needed, so nodes are changed in place between forks ([`OwnedNodes`]).
+/// The tree is a treap: each node has a random priority and is above the nodes with lower priorities. The
+/// random priorities keep the tree shallow even if addresses are chosen maliciously.
 #[derive(Debug)]
 pub(crate) struct AddressSpaces {
     /// Index 0 means "no node".

@@ -1,11 +1,8 @@
 //! Recordings of each thread's whole time, in which several events together measure how long threads ran and
 //! waited.
 //!
-//! Determines which event of a recording measures which state. Samples of the clock event measure running
-//! time, and samples of the off-CPU events measure waiting time ([`ThreadState`]). All periods are in
-//! nanoseconds, so their sum is the total lifetime of the threads. Reports show the states as separate
-//! events, because running time is sampled and waiting time is not. Exports and the live view show them as
-//! one event ([`ThreadTime::joint`]).
+//! Determines which event of a recording measures which state: samples of the clock event measure running
+//! time, and samples of the off-CPU events measure waiting time ([`ThreadState`]).
 
 use std::str::FromStr;
 
@@ -125,6 +122,10 @@ impl FromStr for StateWord {
 }
 
 /// The events that together measure the threads' time.
+///
+/// All periods are in nanoseconds, so their sum is the total lifetime of the threads. Reports show the states
+/// as separate events, because running time is sampled and waiting time is not. Exports and the live view
+/// show them as one event ([`ThreadTime::joint`]).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadTime {
     /// The state that each event of the recording measures; `None` for other events.

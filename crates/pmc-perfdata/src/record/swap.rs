@@ -2,7 +2,8 @@
 //!
 //! Receives a buffer of byte-swapped records and the file's [`Layouts`]. The result looks as if a machine
 //! with native byte order had written it, so all other code handles only native order, and reading native
-//! files costs nothing extra. A malformed record may be left partly converted; the parsers check all sizes again.
+//! files costs nothing extra. A malformed record may be left partly converted; the parsers check all sizes
+//! again.
 //! Tracepoint payloads (`RAW`) and stack copies are not converted, because only the code that reads them
 //! knows their fields.
 //!

@@ -1,21 +1,13 @@
 //! Finds processes whose events the kernel ended when they executed a program.
 //!
-//! The kernel removes the events of a process that executes a program with other privileges, or one that its
-//! user may not read, even if root opened them. The process continues, but pmc gets no more samples or
-//! records of it and its children. The kernel does not report this, but writes the `EXIT` record too early:
-//! between the new name and the first mapping of the program.
+//! The kernel does not report this, but writes the `EXIT` record too early: between the new name and the
+//! first mapping of the program. Receives all records of measured tasks ([`ExecEnds`]); returns the
+//! processes.
 //!
 //! ```text
 //!   other programs:   COMM (exec) ── MMAP2 … ── EXIT
 //!   these programs:   COMM (exec) ───────────── EXIT
 //! ```
-//! The same records result if the program cannot be loaded, for example because of `ulimit -v`. The process
-//! is then killed, and nothing is missing. The text of the warning covers this case too.
-//!
-//! Receives all records of measured tasks, in any order within two rounds, because a process may use several
-//! CPUs and their rings are read in turn. Only times are compared. Lost records could be mappings, so nothing
-//! is known about the processes that ran when records were lost. The kernel does not remove events on whole
-//! CPUs, although it writes the same records.
 
 use std::collections::hash_map::Entry;
 
@@ -75,6 +67,16 @@ impl ProcessTimes {
 }
 
 /// The processes that have not ended yet, and the processes that were found.
+///
+/// The kernel removes the events of a process that executes a program with other privileges, or one that its
+/// user may not read, even if root opened them. The process continues, but pmc gets no more samples or
+/// records of it and its children. The same records result if the program cannot be loaded, for example
+/// because of `ulimit -v`. The process is then killed, and nothing is missing. The text of the warning covers
+/// this case too. The kernel does not remove events on whole CPUs, although it writes the same records.
+///
+/// Records may arrive in any order within two rounds, because a process may use several CPUs and their rings
+/// are read in turn. Only times are compared. Lost records could be mappings, so nothing is known about the
+/// processes that ran when records were lost.
 #[derive(Debug, Default)]
 pub(super) struct ExecEnds {
     /// Whether whole CPUs are measured.

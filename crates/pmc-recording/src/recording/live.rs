@@ -1,17 +1,13 @@
 //! The live sampler: a thread that opens the events, drains their rings and keeps the live state up to date.
 //!
 //! Receives a [`LivePlan`]; returns the [`LiveState`] that it shares with its viewers. Runs until a viewer
-//! stops it or all sampled processes have ended. While the events run, the thread never blocks on files,
-//! terminals or symbols, because otherwise the rings would fill up. [`drive`](super::drive) contains the
-//! loop.
+//! stops it or all sampled processes have ended. [`drive`](super::drive) contains the loop.
 //!
 //! ```text
 //!   rings ── half full, or half a second ──► Batch ──┐
 //!      all rings are read, then all records that are ├─ lock ─► Live::process_until ─► follower
 //!      older than the start of the read are merged   ┘
 //! ```
-//! If waiting time is measured, the records first pass through an [`UnwindWorker`]. As in a recording, it
-//! turns context switches into samples of waits, and returns the records in time order.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -169,6 +165,12 @@ impl WaitMeasurement {
 }
 
 /// The state of the sampler thread.
+///
+/// While the events run, the thread never blocks on files, terminals or symbols, because otherwise the rings
+/// would fill up.
+///
+/// If waiting time is measured, the records first pass through an [`UnwindWorker`]. As in a recording, it
+/// turns context switches into samples of waits, and returns the records in time order.
 struct Sampling<'a> {
     plan: &'a LivePlan,
     host: &'a Host,

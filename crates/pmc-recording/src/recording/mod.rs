@@ -1,17 +1,16 @@
 //! The measuring engine: turns a plan into a file, live batches, or counts.
 //!
+//! Opens the events ([`open`]), starts the command ([`launch`]), decides when rings are drained and when the
+//! measurement ends ([`ending`]). Its output consists of records that the reading code understands; observers
+//! from the commands display the results.
+//!
 //! ```text
 //!   SamplePlan ──► open: Rings ──┬─► file: a recording ── FilePlan: path, maximum size, rotation ─► record
 //!                                ├─► live: batches, merged into the live state ─────────► top
 //!                                └─► stream: records in time order ─────────────────────► trace
 //!   CountPlan ───► CounterSet ─────► counting: readings, shown at each interval ────────► stat
-//!                                         drive runs all of them in one loop
+//!                                        drive runs all of them in one loop
 //! ```
-//! Commands turn their arguments into plans ([`plan`]) and pass them in. This module opens the events
-//! ([`open`]) and starts the command ([`launch`]). It decides when rings are drained and when the measurement
-//! ends ([`ending`]), and warns about features that are not available. It connects measuring and reading: its
-//! output consists of records that the reading code understands. Commands pass in observers that display the
-//! results, and `analysis` reads recordings.
 
 pub mod attached;
 mod combined;

@@ -1,12 +1,7 @@
 //! Threads that started while events were being opened.
 //!
 //! Opening events takes time (about 50 ms for 2,000 threads). If a thread without events starts another
-//! thread, the new thread inherits no events. pmc therefore rescans until it finds no new threads. If the
-//! parent already had events, the new thread has inherited them. The kernel reports such a thread in a ring,
-//! and pmc must not open events for it again.
-//!
-//! One gap remains, because a thread's events are opened CPU by CPU. A child that the thread starts meanwhile
-//! may lack the events of later CPUs, or have the events of earlier CPUs twice.
+//! thread, the new thread inherits no events. [`attach`] therefore rescans until it finds no new threads.
 
 use std::collections::HashSet;
 
@@ -23,6 +18,12 @@ const ROUNDS: usize = 10;
 
 /// Opens the events for new threads, and adds the threads to `known`. If the threads need rings, each ring
 /// has the given number of pages.
+///
+/// If the parent already had events, the new thread has inherited them. The kernel reports such a thread in a
+/// ring, and pmc must not open events for it again.
+///
+/// One gap remains, because a thread's events are opened CPU by CPU. A child that the thread starts meanwhile
+/// may lack the events of later CPUs, or have the events of earlier CPUs twice.
 pub(super) fn attach(
     plan: &SamplePlan,
     host: &Host,

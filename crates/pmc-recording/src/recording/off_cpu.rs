@@ -1,19 +1,13 @@
 //! Off-CPU time: turns context switches into samples whose period is the time that a thread was off the CPU.
 //!
-//! When a thread leaves its CPU, the kernel samples the thread's stack (`context-switches`, period 1). It
-//! also reports when the thread leaves and returns (`SWITCH` records). [`OffCpuWriter`] pairs the two by
-//! thread and writes one sample per wait. Readers see ordinary events: `offcpu-time` for threads that were
-//! blocked, and `offcpu-runnable` for threads that waited for a CPU. perf 6.1 and 7.2 report the same sums as
-//! pmc.
+//! The kernel samples the stack of a thread that leaves its CPU, and reports when it leaves and returns.
+//! [`OffCpuWriter`] pairs the two by thread and writes one sample per wait. Readers see ordinary events:
+//! `offcpu-time` for blocked threads, and `offcpu-runnable` for threads that waited for a CPU.
 //!
 //! ```text
 //!   thread   running │ sample: stack │ SWITCH out ·········· SWITCH in │ running
 //!   file                              ◄──────── period ──────►  sample of offcpu-time, at the end's time
 //! ```
-//!
-//! The times come from the `SWITCH` records, because the kernel still runs for a while after the sample.
-//! These records are small, so they survive even when stacks are lost. The sample of such a wait has no
-//! stack. A preempted thread is runnable (the kernel's flag `SWITCH_OUT_PREEMPT`).
 
 pub(super) mod events;
 mod shares;
@@ -44,6 +38,11 @@ use wakers::WakeTracker;
 const LONG_NS: u64 = 100_000_000;
 
 /// Pairs switches, and writes a sample for each wait.
+///
+/// The stack is a sample of `context-switches` with period 1. The times come from the `SWITCH` records,
+/// because the kernel still runs for a while after the sample. These records are small, so they survive even
+/// when stacks are lost. The sample of such a wait has no stack. A preempted thread is runnable (the kernel's
+/// flag `SWITCH_OUT_PREEMPT`). perf 6.1 and 7.2 report the same sums as pmc.
 pub(super) struct OffCpuWriter {
     source: OffCpuSource,
     waits: IntervalEngine<i32, Wait>,

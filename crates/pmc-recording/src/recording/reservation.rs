@@ -2,8 +2,6 @@
 //! measurement, and can yield the counters during the measurement.
 //!
 //! Receives the plan's policy; returns a [`PreparedReservation`] that must be kept while counters are open.
-//! [`Activity`] tracks whether events are on. Events are off until they are switched on (`-D`, `--control`).
-//! Hardware events are also off while another program has reserved the hardware (`--reserve=yield`).
 //! [`counter::reservation`](pmc_events::counter::reservation) implements the protocol.
 
 use std::collections::BTreeSet;
@@ -92,6 +90,9 @@ pub(crate) trait EventSwitch {
 }
 
 /// Tracks which events are on, and why events are off. Times are nanoseconds of the monotonic clock.
+///
+/// Events are off until they are switched on (`-D`, `--control`). Hardware events are also off while another
+/// program has reserved the hardware (`--reserve=yield`).
 #[derive(Debug, Default)]
 pub(crate) struct Activity {
     /// Whether the events have been switched on: at the start, after the delay, or by a control command.

@@ -1,10 +1,7 @@
 //! Language runtimes that can write the names of their generated functions to a file, usually if an
 //! environment variable is set.
 //!
-//! Receives a command line; returns the runtime that the command starts, if it is one of [`RUNTIMES`]. pmc
-//! detects a runtime by reading the program's executable, or the interpreter's executable for a script. It
-//! recognizes a runtime by the executable's exported or imported functions, or by a directory of the
-//! installation. It ignores the command's name.
+//! Receives a command line; returns the runtime that the command starts, if it is one of [`RUNTIMES`].
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -239,6 +236,10 @@ pub enum RuntimeDetection {
 }
 
 /// Returns the runtime that a command line starts; `None` for an ordinary or missing program.
+///
+/// Reads the program's executable, or the interpreter's executable for a script. Recognizes a runtime by the
+/// executable's exported or imported functions, or by a directory of the installation, and ignores the
+/// command's name.
 pub fn detect(command: &[OsString]) -> Option<RuntimeDetection> {
     known(&executed(command)?, command.get(1..)?)
 }

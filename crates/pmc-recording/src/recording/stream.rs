@@ -8,10 +8,6 @@
 //!   rings ── half full, or the next drain ──► RecordMerge ── older than the drain before ──► record
 //!                                               '── each sample, right after the drain ──► read
 //! ```
-//! A thread may begin an operation on one CPU and end it on another, so the rings' records are merged by
-//! time. A record reaches its ring slightly after its time, or much later if the machine is virtual and its
-//! CPU was descheduled in between. So records wait for another drain. Records with stack copies go through
-//! the [unwinder](super::unwinding) first.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -254,6 +250,10 @@ pub fn tracing_data(host: &Host, events: &[RecordedEvent]) -> Option<Vec<u8>> {
     if tracepoints.is_empty() { None } else { host.tracing_data(&tracepoints) }
 }
 
+/// A thread may begin an operation on one CPU and end it on another, so the rings' records are merged by
+/// time. A record reaches its ring slightly after its time, or much later if the machine is virtual and its
+/// CPU was descheduled in between. So records wait for another drain. Records with stack copies go through
+/// the [unwinder](super::unwinding) first.
 struct RecordStream<'a, H: RecordHandler> {
     plan: &'a SamplePlan,
     host: &'a Host,

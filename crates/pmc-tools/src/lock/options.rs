@@ -122,7 +122,7 @@ struct ContentionOptions {
     #[arg(short = 'k', long, value_name = "FIELD", default_value = "wait_total")]
     key: ContentionField,
 
-    /// Columns: contended, wait_total, wait_max, wait_min and avg_wait [default: contended,wait_total,wait_max,avg_wait]
+    /// Columns, with the names that --key takes [default: contended,wait_total,wait_max,avg_wait]
     #[arg(short = 'F', long, value_name = "FIELD,…", value_delimiter = ',')]
     field: Vec<ContentionField>,
 

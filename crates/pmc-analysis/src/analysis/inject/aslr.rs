@@ -8,10 +8,6 @@
 //! old  |....[prog]........[libc][vdso]......|   ranges of mappings, of all processes and times
 //! new  |[prog].[libc][vdso].                |   in the same order; adjacent ranges stay adjacent
 //! ```
-//! One map for all processes suffices: it is the union of their mappings that moves, so mappings that replace
-//! or inherit others still do. The kernel's mappings all move by the same distance, to where an unrandomized
-//! kernel is, because readers compute the addresses of its modules from the address of its text. Pages
-//! outside mappings get consecutive numbers.
 
 use std::path::Path;
 
@@ -115,6 +111,11 @@ fn without_address(mut event: RecordedEvent, map: &mut AddressMap) -> RecordedEv
 }
 
 /// From old addresses to new ones.
+///
+/// One map for all processes suffices: it is the union of their mappings that moves, so mappings that replace
+/// or inherit others still do. The kernel's mappings all move by the same distance, to where an unrandomized
+/// kernel is, because readers compute the addresses of its modules from the address of its text. Pages
+/// outside mappings get consecutive numbers.
 struct AddressMap {
     /// Ranges of user-space mappings, sorted: start, end (exclusive) and new start.
     user: Vec<(u64, u64, u64)>,

@@ -2,9 +2,7 @@
 //! known so far.
 //!
 //! Accepts locations as they appear ([`NameRequests::ask`]), and stores the function calls at each location
-//! ([`NameTable`]). Limits the CPU time spent on names, since searching a large symbol table takes
-//! milliseconds and new addresses keep appearing. Also decides which names to look up first, and when to
-//! retry generated code, whose names are published after the code.
+//! ([`NameTable`]).
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -89,6 +87,10 @@ pub(crate) struct NameTable {
 }
 
 /// Read access to the known names, for views.
+///
+/// Limits the CPU time spent on names, since searching a large symbol table takes milliseconds and new
+/// addresses keep appearing. Also decides which names to look up first, and when to retry generated code,
+/// whose names are published after the code.
 #[derive(Clone)]
 pub struct NameLookup {
     named: Arc<Mutex<NameTable>>,

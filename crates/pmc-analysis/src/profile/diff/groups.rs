@@ -3,19 +3,6 @@
 //! Receives a [`Diff`] of all recordings, with those of the base first. Returns the mean cost of each
 //! function in both groups, and the change with its error *between runs*. The comparison of two recordings
 //! considers only the error from sampling. `profile::gate` explains the test.
-//!
-//! On a busy machine, whole runs are slower than others, and all their functions with them. Such noise can
-//! exceed the change of one function many times. So each function's cost is divided by the *slowness* of its
-//! run: the weighted median, over all functions, of the cost relative to the function's mean (the method of
-//! Anders and Huber, *Differential expression analysis for sequence count data*, Genome Biology 11, 2010).
-//! A change of a few functions does not affect a median. If the slowness of the groups differs, most
-//! functions may have changed, so pmc does not adjust the costs. It never adjusts the total.
-//!
-//! The variance of a function's cost is at least its variance from sampling: a run with the share `s` of
-//! samples whose squared periods sum to `q` has the variance `s (1 − s) q` (binomial). Runs that are equal by
-//! chance would otherwise make any difference significant. Waits are measured, not sampled (a census), so
-//! only the runs tell how much they vary, even if there are few of them. Their costs are not divided by the
-//! slowness.
 
 use super::{CostSource, Diff, DiffEvent, DiffFile, part};
 use crate::profile::gate::{
@@ -150,6 +137,19 @@ pub struct GroupRequest {
 }
 
 /// Compares the base's recordings with the others.
+///
+/// On a busy machine, whole runs are slower than others, and all their functions with them. Such noise can
+/// exceed the change of one function many times. So each function's cost is divided by the *slowness* of its
+/// run: the weighted median, over all functions, of the cost relative to the function's mean (the method of
+/// Anders and Huber, *Differential expression analysis for sequence count data*, Genome Biology 11, 2010).
+/// A change of a few functions does not affect a median. If the slowness of the groups differs, most
+/// functions may have changed, so pmc does not adjust the costs. It never adjusts the total.
+///
+/// The variance of a function's cost is at least its variance from sampling: a run with the share `s` of
+/// samples whose squared periods sum to `q` has the variance `s (1 − s) q` (binomial). Runs that are equal by
+/// chance would otherwise make any difference significant. Waits are measured, not sampled (a census), so
+/// only the runs tell how much they vary, even if there are few of them. Their costs are not divided by the
+/// slowness.
 pub fn compare_groups(diff: &Diff, request: GroupRequest) -> GroupComparison {
     // Costs with different units cannot be compared.
     let GroupRequest { base, by_share, merges_lines } = request;

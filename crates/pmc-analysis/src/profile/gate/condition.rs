@@ -11,9 +11,6 @@
 //! quantity   := `worse` | `better` | `p` | NAME
 //! NAME       := anything without blanks, quotes, brackets and '<' '>', or anything in "…"
 //! ```
-//! `worse` is the increase in percent, and `better` the decrease. A name selects an event or a metric. Its
-//! value is the increase in percent. `p` is the probability of such a change by chance. All parts of a
-//! condition refer to the same measure, so `cycles > 3% and p < 0.01` uses the p of cycles.
 
 use std::str::FromStr;
 
@@ -24,6 +21,10 @@ use pmc_text::text;
 const MOST_NESTED: usize = 50;
 
 /// A parsed condition.
+///
+/// `worse` is the increase in percent, and `better` the decrease. A name selects an event or a metric. Its
+/// value is the increase in percent. `p` is the probability of such a change by chance. All parts of a
+/// condition refer to the same measure, so `cycles > 3% and p < 0.01` uses the p of cycles.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GateCondition {
     text: String,

@@ -1,7 +1,8 @@
 //! The gate of `--fail-if`: whether a comparison of repeated runs passes, fails, or cannot tell.
 //!
 //! Receives the condition and a [`GateSubject`] for each measure: a time, a count, or the cost of a function,
-//! with its change between two sets of runs. Returns a [`GateReport`]. Pure. `view` prints it.
+//! with its change between two sets of runs. Returns a [`GateReport`], which `view` prints. [`judge`]
+//! describes the statistics.
 //!
 //! ```text
 //! runs of both sides ──> change ± error of each measure ──> p, corrected for the number of measures
@@ -10,25 +11,6 @@
 //!                          └── no ──> would it hold for a change beyond its limits? ─ yes ──> pass
 //!                                                                                   └ no ───> unusable
 //! ```
-//! The statistics:
-//! - The unit of observation is a run, not a sample: the samples of one run share its memory layout, its CPU
-//!   frequency and its neighbours, so they say nothing about other runs. Each side's runs give a mean and a
-//!   variance, and Welch's t-test (*The generalization of "Student's" problem*, Biometrika 34, 1947) compares
-//!   the means. Georges, Buytaert and Eeckhout (*Statistically rigorous Java performance evaluation*, OOPSLA
-//!   2007) and Kalibera and Jones (*Rigorous benchmarking in reasonable time*, ISMM 2013) recommend this
-//!   design.
-//! - The cost of a function in a run is an estimate from a number of samples. Few runs can be equal by
-//!   chance, so the variance is at least the variance from sampling (`diff/groups.rs`).
-//! - Runs in pairs of A and B, one after the other, meet the same load. With enough pairs, their differences
-//!   are compared instead, without the most extreme ones ([`MeanChange::paired`]).
-//! - [`GateGoal`] chooses the number of runs by the noise of the runs so far, never by the change between
-//!   them.
-//! - Every measure that the condition selects is one test. Holm's correction ([`holm`]) limits the
-//!   probability of any false alarm. Benjamini and Hochberg's correction does not: many real improvements
-//!   would let a chance result pass as a regression. Whole measures and functions each get half of that
-//!   probability, so that many functions do not hide a change of the total.
-//! - A comparison that would miss a change of the size in the condition is unusable. Otherwise,
-//!   noisy comparisons would always pass.
 
 mod condition;
 mod goal;
@@ -286,6 +268,27 @@ pub struct GateRow {
 }
 
 /// Evaluates the condition for all measures. `problems` are reasons that make any answer meaningless.
+///
+/// # Statistics
+///
+/// - The unit of observation is a run, not a sample: the samples of one run share its memory layout, its CPU
+///   frequency and its neighbours, so they say nothing about other runs. Each side's runs give a mean and a
+///   variance, and Welch's t-test (*The generalization of "Student's" problem*, Biometrika 34, 1947) compares
+///   the means. Georges, Buytaert and Eeckhout (*Statistically rigorous Java performance evaluation*, OOPSLA
+///   2007) and Kalibera and Jones (*Rigorous benchmarking in reasonable time*, ISMM 2013) recommend this
+///   design.
+/// - The cost of a function in a run is an estimate from a number of samples. Few runs can be equal by
+///   chance, so the variance is at least the variance from sampling (`diff/groups.rs`).
+/// - Runs in pairs of A and B, one after the other, meet the same load. With enough pairs, their differences
+///   are compared instead, without the most extreme ones ([`MeanChange::paired`]).
+/// - [`GateGoal`] chooses the number of runs by the noise of the runs so far, never by the change between
+///   them.
+/// - Every measure that the condition selects is one test. Holm's correction ([`holm`]) limits the
+///   probability of any false alarm. Benjamini and Hochberg's correction does not: many real improvements
+///   would let a chance result pass as a regression. Whole measures and functions each get half of that
+///   probability, so that many functions do not hide a change of the total.
+/// - A comparison that would miss a change of the size in the condition is unusable. Otherwise, noisy
+///   comparisons would always pass.
 pub fn judge(
     condition: &GateCondition,
     subjects: &[GateSubject],

@@ -2,13 +2,14 @@
 //! values are known.
 //!
 //! Handles the trees of [`super::grammar`], whose leaves are words, and of [`super::library`], whose leaves
-//! are bound to this machine. A missing value (an event that was not counted, a division by zero) is not an
-//! error but "no value" with a reason. A missing value has no effect in a branch that is not taken, or as the
-//! other operand of `0 &`.
+//! are bound to this machine.
 
 use crate::profile::counts::MissingValueReason;
 
 /// A part of an expression. Leaves are numbers or values of type `L`.
+///
+/// A missing value (an event that was not counted, a division by zero) is not an error but "no value" with a
+/// reason. It has no effect in a branch that is not taken, or as the other operand of `0 &`.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum ExpressionNode<L> {
     Number(f64),

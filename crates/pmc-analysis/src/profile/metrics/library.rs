@@ -1,10 +1,8 @@
 //! Metrics by name and group, and the conversion of their expressions to computable formulas.
 //!
 //! Receives the [`MetricDefinition`]s that are built into pmc ([`super::named`]), that vendors provide in
-//! tables, and that the user types. Returns [`Formula`]s for this machine. Decides the meaning of names in
-//! expressions. A name refers to a metric of the same PMU, of no PMU, or of any PMU, in this order of
-//! preference. Case is ignored. If no metric has the name, the name refers to an event. If an expression
-//! contains the name of its own metric, that name also refers to an event.
+//! tables, and that the user types. Returns [`Formula`]s for this machine. [`Binder`] decides the meaning of
+//! names in expressions.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
@@ -180,6 +178,10 @@ impl<'a> MetricLibrary<'a> {
 
 /// Converts definitions to formulas for a machine. Use a single binder for all definitions, because it caches
 /// its results.
+///
+/// A name refers to a metric of the same PMU, of no PMU, or of any PMU, in this order of preference. Case is
+/// ignored. If no metric has the name, the name refers to an event. If an expression contains the name of its
+/// own metric, that name also refers to an event.
 pub struct Binder<'l, 'a> {
     library: &'l MetricLibrary<'a>,
     environment: &'l MetricEnvironment<'l>,

@@ -2,9 +2,7 @@
 //! rates.
 //!
 //! Receives [`StatCounts`]. For one cell, [`shadow`](shadow::shadow) returns perf's metrics with perf's
-//! wording. For a row, [`derive`] returns [`DerivedResult`]s: named and user-defined metrics. Combines only
-//! events in the same row and cgroup, with the same privilege level (`:u` with `:u`). Does not format
-//! numbers.
+//! wording. For a row, [`derive`] returns named and user-defined metrics. `view` formats the numbers.
 
 mod expression;
 pub mod formula;
@@ -51,6 +49,8 @@ impl Default for RequestedMetrics {
 }
 
 /// Computes formulas for each row and each cgroup in the row. The result is for [`StatCounts::derived`].
+///
+/// Combines only events in the same row and cgroup, with the same privilege level (`:u` with `:u`).
 pub fn derive(counts: &StatCounts, formulas: &[Formula]) -> Vec<Vec<DerivedResult>> {
     let mut cgroups: Vec<Option<&str>> = Vec::new();
     for event in &counts.events {

@@ -8,8 +8,6 @@
 //!   futex_do_wait ◄ __lll_lock_wait ◄ pthread_mutex_lock ◄ std::mutex::lock ◄ Cache::get ◄ main
 //!   kernel          C library         C library            runtime            own function
 //! ```
-//! To add a language runtime, add its files to [`FILES`] or [`PROGRAMS`], and the names of its functions to
-//! [`NAMES`].
 
 use rustc_hash::FxHashMap;
 

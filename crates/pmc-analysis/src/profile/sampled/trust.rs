@@ -2,11 +2,7 @@
 //! HTML page all show it with the same wording.
 //!
 //! Receives the counts of [`ProfileQuality`] and [`ModuleQuality`]. Decides which problems to mention, and
-//! suggests remedies. For copied stacks, the unwinder's reason for stopping is known. For call chains from
-//! the kernel, only the module of the last frame is known. That module was usually built without frame
-//! pointers.
-//!
-//! A stack is *complete* if it reaches a root: a function in which a program, a thread or kernel work starts.
+//! suggests remedies.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -40,6 +36,10 @@ pub enum TrustDetail {
 }
 
 /// The data quality statement: clean text without a trailing full stop.
+///
+/// A stack is *complete* if it reaches a root: a function in which a program, a thread or kernel work starts.
+/// For copied stacks, the unwinder's reason for stopping is known. For call chains from the kernel, only the
+/// module of the last frame is known. That module was usually built without frame pointers.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TrustStatement {
     /// One line about samples, losses, complete stacks and names.

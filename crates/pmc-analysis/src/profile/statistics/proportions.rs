@@ -2,9 +2,7 @@
 //! for many such tests.
 //!
 //! Receives two shares, each with the number of draws from which it was estimated. Returns a
-//! [`ShareDifference`]. The interval is Newcombe's (1998, method 10), which combines the Wilson intervals of
-//! both shares. The test is the pooled score test or, if few samples are expected, the exact test conditional
-//! on the total. [`adjusted`] is the correction of Benjamini and Hochberg (1995).
+//! [`ShareDifference`].
 
 use super::distribution::{incomplete_beta, t_two_sided};
 
@@ -61,6 +59,8 @@ impl SampledShare {
     }
 }
 
+/// The interval is Newcombe's (1998, method 10), which combines the Wilson intervals of both shares. The test
+/// is the pooled score test or, if few samples are expected, the exact test conditional on the total.
 pub(crate) fn difference(first: SampledShare, second: SampledShare) -> ShareDifference {
     let value = second.share - first.share;
     let ((low1, high1), (low2, high2)) = (first.interval(), second.interval());

@@ -2,18 +2,13 @@
 //! aggregates the round's samples.
 //!
 //! Takes the contents of rings ([`Batch`]) and, for each round, a timestamp before which no more records can
-//! arrive. Returns the current rows ([`Live::rows`]). Removes ended processes and decayed stacks. If there
-//! are too many rows, drops some of the rare ones and scales up others to represent them. Memory use
-//! therefore depends only on the running processes and the displayed rows.
+//! arrive. Returns the current rows ([`Live::rows`]). Memory use is bounded ([`Live`]).
 //!
 //! ```text
 //!   rings ──► Batch ── horizon ──► side-band, sorted by time ──► History
 //!               ▲          |                                       │ which space, which name
 //!               '- younger-'-────► samples ──► raw stack ──► stack of locations ──► rows, decaying
 //! ```
-//! The kernel writes a record to its ring slightly after the time in the record, and pmc drains the rings of
-//! the CPUs one after the other. Records after the horizon therefore wait for the next round, by which all
-//! earlier ones have arrived.
 
 mod batch;
 mod history;
@@ -77,6 +72,14 @@ const CLEANUP_GROWTH: usize = 1 << 14;
 const FEW_STACKS: usize = 4000;
 
 /// The state of live sampling.
+///
+/// Removes ended processes and decayed stacks. If there are too many rows, drops some of the rare ones and
+/// scales up others to represent them. Memory use therefore depends only on the running processes and the
+/// displayed rows.
+///
+/// The kernel writes a record to its ring slightly after the time in the record, and pmc drains the rings of
+/// the CPUs one after the other. Records after the horizon therefore wait for the next round, by which all
+/// earlier ones have arrived.
 pub struct Live {
     // Decoding of samples.
     layouts: Arc<Layouts>,

@@ -1,18 +1,13 @@
 //! Files that are visible only through their processes: in another root directory (a chroot or another mount
 //! namespace), or deleted.
 //!
-//! Receives the mappings of a round while most of their processes are still running, and opens each file
-//! through `/proc/PID/root`, or a deleted file through the mapping itself. Once the last process in such a
-//! root has ended, the root's files can no longer be opened. Each build-id is therefore written immediately,
-//! in a second mapping record after the original one. Copies of the files go into the build-id cache, where
-//! reports find them. Files without a build-id remain unresolved.
+//! Receives the mappings of a round while most of their processes are still running. Writes the build-id of
+//! each such file in a second mapping record, and copies the files into the build-id cache.
 //!
 //! ```text
 //!   MMAP2 ──► /proc/PID/root is not ours ──► open PATH below it ──► MMAP2 by build-id
 //!                                                        '── another thread ──► ~/.debug
 //! ```
-//! If a process maps a file and ends before the round is drained, the file is missed. A command usually
-//! enters its chroot at its start, so the recorder drains often at the beginning of a recording.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -38,6 +33,13 @@ const MAX_FILES: usize = 5000;
 type RootDirectoryId = (u64, u64, u64);
 
 /// The other root directories seen so far, and the files in them.
+///
+/// Opens each file through `/proc/PID/root`, or a deleted file through the mapping itself. Once the last
+/// process in such a root has ended, the root's files can no longer be opened, so the build-id is written
+/// immediately. Files without a build-id remain unresolved.
+///
+/// If a process maps a file and ends before the round is drained, the file is missed. A command usually
+/// enters its chroot at its start, so the recorder drains often at the beginning of a recording.
 #[derive(Debug)]
 pub(super) struct OtherRoots {
     own: Option<RootDirectoryId>,

@@ -2,19 +2,12 @@
 //!
 //! Receives all waits. If some waits began while stacks were not sampled ([`thinning`](super::thinning)),
 //! returns additional periods for some of the stacks. Waits are similar if they have the same thread, state
-//! and waker, and a similar length, so the sums by thread, state and waker remain exact. A stack's expected
-//! share equals its share of all waits, because stacks are sampled in randomly chosen windows.
+//! and waker, and a similar length, so the sums by thread, state and waker remain exact.
 //!
 //! ```text
 //!   short waits of a thread   A 3 µs   ·  5 µs   A 4 µs   ·  3 µs       (· without a stack: 8 µs for A)
 //!   long ones                 B 9 ms   ·  8 ms   C 9 ms   ·  8 ms       (8 ms for each of B and C)
 //! ```
-//!
-//! If lengths were ignored, shares based on few stacks would depend on how often a stack waits instead of how
-//! long. If no similar wait has a stack, the time goes to the thread's last stack from waits of the closest
-//! length.
-//!
-//! If a thread has too many wakers, its waits are distributed early.
 
 use rustc_hash::FxHashMap;
 
@@ -41,6 +34,11 @@ pub(super) struct WaitShare {
 }
 
 /// Waits by thread.
+///
+/// A stack's expected share equals its share of all waits, because stacks are sampled in randomly chosen
+/// windows. If lengths were ignored, shares based on few stacks would depend on how often a stack waits
+/// instead of how long. If no similar wait has a stack, the time goes to the thread's last stack from waits
+/// of the closest length. If a thread has too many wakers, its waits are distributed early.
 #[derive(Default)]
 pub(super) struct WaitShares(FxHashMap<i32, ThreadWaits>);
 

@@ -1,17 +1,13 @@
 //! Limits the number of stacks that the kernel samples, for programs with many context switches.
 //!
-//! Sampling the stack makes a switch 3 to 6 µs slower and needs 4 KiB in the ring. Above [`MAX_SAMPLED_RATE`]
-//! switches per second, the kernel therefore samples stacks only during short windows. The pauses between
-//! windows have random lengths. Otherwise, a program that alternates between two waits could be sampled at
-//! only one of them. The `SWITCH` records continue, so the times of all waits remain exact.
+//! Receives the records of switches; switches the sampling on and off, and returns the times of these
+//! changes. The `SWITCH` records continue, so the times of all waits remain exact.
+//! [`WaitShares`](super::shares::WaitShares) then distributes the waits without stacks.
 //!
 //! ```text
 //!   switches   ││││││││││││││││││││││││││││││││││││││││││││││││
 //!   stacks     ││││            ││││     ││││               ││││     a window each 20 ms on average
 //! ```
-//!
-//! Receives the records of switches; switches the sampling on and off, and returns the times of these
-//! changes. [`WaitShares`](super::shares::WaitShares) then distributes the waits without stacks.
 
 use std::collections::VecDeque;
 use std::io;
@@ -61,6 +57,11 @@ pub(in crate::recording) struct StackThinning {
 }
 
 /// Lengths of windows and of the pauses between them, in nanoseconds.
+///
+/// Sampling the stack makes a switch 3 to 6 µs slower and needs 4 KiB in the ring. Above [`MAX_SAMPLED_RATE`]
+/// switches per second, the kernel therefore samples stacks only during short windows. The pauses between
+/// windows have random lengths. Otherwise, a program that alternates between two waits could be sampled at
+/// only one of them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct SamplingWindows {
     window: f64,

@@ -1,7 +1,6 @@
 //! Wakers: what ended a thread's wait, and which threads ran while it waited for a CPU.
 //!
-//! The kernel samples each wake-up in the context of the waker (`sched:sched_waking`). It does so on all
-//! CPUs, because timers and programs that are not recorded also wake recorded threads. Receives these samples
+//! The kernel samples each wake-up in the context of the waker (`sched:sched_waking`). Receives these samples
 //! and the `SWITCH` records; splits each wait at its wake-up.
 //!
 //! ```text
@@ -10,12 +9,6 @@
 //!   waker                           thread 8 ───────┘              │
 //!   CPU of thread 7's next run              running: thread 9 ─────┘   thread 9 ran instead
 //! ```
-//!
-//! A thread that is about to wait can be woken before the kernel writes that it left its CPU. Its wait is
-//! then runnable from the start.
-//!
-//! An interrupt wakes a thread in the context of an unrelated thread. The record's flags show that this
-//! happened, and the kernel functions on the stack show whether a timer caused the interrupt.
 
 use std::collections::VecDeque;
 
@@ -70,6 +63,13 @@ pub(super) fn find(plan: OffCpuPlan, taken: &[RecordedEvent]) -> Option<usize> {
 }
 
 /// Tracks wake-ups, and the threads that run on each CPU.
+///
+/// Wake-ups are sampled on all CPUs, because timers and programs that are not recorded also wake recorded
+/// threads. A thread that is about to wait can be woken before the kernel writes that it left its CPU. Its
+/// wait is then runnable from the start.
+///
+/// An interrupt wakes a thread in the context of an unrelated thread. The record's flags show that this
+/// happened, and the kernel functions on the stack show whether a timer caused the interrupt.
 pub(super) struct WakeTracker {
     /// The id of the woken thread in the tracepoint's payload.
     pid: TracepointField,

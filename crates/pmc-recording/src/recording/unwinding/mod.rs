@@ -2,41 +2,14 @@
 //! call chains.
 //!
 //! Receives the contents of the rings, round by round, and synthesized records for existing processes.
-//! Returns records for the file, sorted by time. Decides what happens when unwinding cannot keep up. It
-//! connects the measuring side (the rings) with the reading side (address spaces and unwind tables).
+//! Returns records for the file, sorted by time. [`UnwindWorker`] decides what happens when unwinding cannot
+//! keep up.
 //!
 //! ```text
-//!  rings ──copy──► round ──(bounded)──► worker: sort by time, follow mappings, unwind ──► records ──► file
-//!                                          ▲                                  │
-//!                                  table cache: reads them           eventfd wakes the loop
+//! rings ──copy──► round ──(bounded)──► worker: sort by time, follow mappings, unwind ──► records ──► file
+//!                                         ▲                                  │
+//!                                 table cache: reads them           eventfd wakes the loop
 //! ```
-//!
-//! A sample can be unwound only when all earlier mappings are known, and those may be in another CPU's ring.
-//! Every round therefore drains the rings twice. Everything that the first pass finds in a ring was written
-//! before the second pass began. After the second pass, all mappings that are older than the newest sample of
-//! the first pass are therefore known. Samples of the second pass wait for the next round. There are only a
-//! few of them, because the second pass follows immediately.
-//!
-//! **Slow unwinding loses nothing.** There are three possible bottlenecks, and pmc handles each one
-//! differently:
-//!
-//! * *The tables of a huge program are being read* (`table_cache`, a separate thread). The worker waits once
-//!   for [`worker::PATIENCE`]. After that, it writes samples that need these tables unchanged, with registers
-//!   and stack, as perf does. They belong to a separate event (a *fallback event*, see
-//!   [`record::unwound`](pmc_perfdata::record::unwound)). A reader unwinds these samples later. Because they
-//!   are written without further delay, a killed recorder loses no more than usual.
-//! * *There are more samples than the worker can unwind.* Samples are then written to the file unchanged,
-//!   which costs only a copy. This happens when [`HURRY`] bytes wait, when the oldest round has waited for
-//!   [`OLD`], or when a round takes too long.
-//! * *The disk is too slow even for these copies.* When [`MAX_WAITING_BYTES`] bytes wait, the rings are not
-//!   read until some are written. The kernel counts the records that do not fit into the rings. No recorder
-//!   can avoid this limit.
-//!
-//! The alternatives would be worse. If pmc stopped reading the rings while it reads tables, samples would be
-//! lost after about 60 ms. A 2 MiB ring holds only 250 copies. An unbounded queue would exhaust the memory of
-//! the recorded machine. An unused fallback event costs nothing. Its attr is in the header from the start,
-//! but readers see it only after its first sample has been written. Samples of 32-bit Arm processes also go
-//! to fallback events, because perf can unwind them and pmc cannot.
 
 mod memory;
 mod stream;
@@ -153,6 +126,34 @@ pub(crate) struct UnwoundRound {
 }
 
 /// The main thread's handle to the worker.
+///
+/// A sample can be unwound only when all earlier mappings are known, and those may be in another CPU's ring.
+/// Every round therefore drains the rings twice. Everything that the first pass finds in a ring was written
+/// before the second pass began. After the second pass, all mappings that are older than the newest sample of
+/// the first pass are therefore known. Samples of the second pass wait for the next round. There are only a
+/// few of them, because the second pass follows immediately.
+///
+/// # Slow unwinding loses nothing
+///
+/// There are three possible bottlenecks, and pmc handles each one differently:
+///
+/// * *The tables of a huge program are being read* (`table_cache`, a separate thread). The worker waits once
+///   for [`worker::PATIENCE`]. After that, it writes samples that need these tables unchanged, with registers
+///   and stack, as perf does. They belong to a separate event (a *fallback event*, see
+///   [`record::unwound`](pmc_perfdata::record::unwound)). A reader unwinds these samples later. Because they
+///   are written without further delay, a killed recorder loses no more than usual.
+/// * *There are more samples than the worker can unwind.* Samples are then written to the file unchanged,
+///   which costs only a copy. This happens when [`HURRY`] bytes wait, when the oldest round has waited for
+///   [`OLD`], or when a round takes too long.
+/// * *The disk is too slow even for these copies.* When [`MAX_WAITING_BYTES`] bytes wait, the rings are not
+///   read until some are written. The kernel counts the records that do not fit into the rings. No recorder
+///   can avoid this limit.
+///
+/// The alternatives would be worse. If pmc stopped reading the rings while it reads tables, samples would be
+/// lost after about 60 ms. A 2 MiB ring holds only 250 copies. An unbounded queue would exhaust the memory of
+/// the recorded machine. An unused fallback event costs nothing. Its attr is in the header from the start,
+/// but readers see it only after its first sample has been written. Samples of 32-bit Arm processes also go
+/// to fallback events, because perf can unwind them and pmc cannot.
 pub(crate) struct UnwindWorker {
     orders: Option<Sender<WorkerMessage>>,
     done: Receiver<UnwoundRound>,

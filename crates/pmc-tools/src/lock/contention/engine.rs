@@ -6,10 +6,6 @@
 //! ```
 //! The kernel does not report which thread holds a lock. A thread that releases a lock wakes the next one, so
 //! it held the lock until the wake-up. A spinning thread is not woken, so the owner of its lock is unknown.
-//!
-//! With rows by caller, there is one row per distinct stack, ignoring the frames of lock functions. As in
-//! perf, the caller is the first function outside the lock functions, so several rows may show the same
-//! caller.
 
 use std::sync::Arc;
 
@@ -106,6 +102,9 @@ pub(super) fn contention(
 }
 
 /// The key of a row.
+///
+/// By caller, there is one row per distinct stack, ignoring the frames of lock functions. As in perf, the
+/// caller is the first function outside the lock functions, so several rows may show the same caller.
 #[derive(Debug, PartialEq, Eq, Hash)]
 enum ContentionKey {
     Stack(Box<[u64]>),

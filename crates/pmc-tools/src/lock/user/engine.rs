@@ -1,6 +1,6 @@
 //! Waits for user-space locks, found through the system call `futex`.
 //!
-//! A thread waits from the start of its futex call until the call returns. pmc determines as follows which
+//! A thread waits from the start of its futex call until the call returns. [`FutexEngine`] determines which
 //! threads held the lock in the meantime:
 //!
 //! ```text
@@ -8,10 +8,6 @@
 //!   others              wake by A            wake by B
 //!   holder    ──── A ────│────────── B ───────│── B ──
 //! ```
-//! A wake-up is the last step of releasing the lock, so the thread that wakes another one held the lock until
-//! then. If there is no wake-up because the wait timed out or has not ended, the words of the lock identify
-//! the holder, provided that they contain its thread id and that pmc read them during the wait. A timeout is
-//! not a wake-up: it makes the call return an error.
 
 use std::cell::OnceCell;
 use std::collections::VecDeque;
@@ -165,6 +161,10 @@ struct CallStack {
     site: OnceCell<LockSite>,
 }
 
+/// A wake-up is the last step of releasing the lock, so the thread that wakes another one held the lock until
+/// then. If there is no wake-up because the wait timed out or has not ended, the words of the lock identify
+/// the holder, provided that they contain its thread id and that pmc read them during the wait. A timeout is
+/// not a wake-up: it makes the call return an error.
 struct FutexEngine<'a> {
     script: &'a NamedRecording<'a>,
     session: &'a Session,

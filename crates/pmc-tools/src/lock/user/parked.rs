@@ -1,16 +1,15 @@
 //! Waits for the locks of libraries that park threads. Each thread waits on a separate futex, so the futex
 //! does not show which lock the thread waits for.
 //!
+//! Receives the waits, with the lock's address if pmc read it from the structure of the waiting thread while
+//! the program ran. Passes on each wait with the releases of its lock.
+//!
 //! ```text
 //!   parking_lot's mutex at 0x5000    queue: thread A (futex 0xa0), thread B (futex 0xb0)
 //!   hold  ── releases: wakes 0xa0 ──┐
 //!   A     wait on 0xa0 ─────────────┴─ locks, releases: wakes 0xb0 ─┐
 //!   B     wait on 0xb0 ─────────────────────────────────────────────┘   mostly for `hold`, not for A
 //! ```
-//! Receives the waits, with the lock's address if pmc read it from the structure of the waiting thread
-//! while the program ran. Passes on each wait with the releases of its lock: the wake-ups of all threads
-//! that waited for it. A wait without a reading is for the lock that all readings in the same stack show, if
-//! there are enough. The locks of all other waits remain unknown, and so do their holders.
 
 use rustc_hash::FxHashMap;
 
@@ -24,6 +23,10 @@ const MOST_WAITS: usize = 1 << 20;
 const LEAST_READINGS: u32 = 3;
 
 /// Collects waits.
+///
+/// The releases of a lock are the wake-ups of all threads that waited for it. A wait without a reading is for
+/// the lock that all readings in the same stack show, if there are enough. The locks of all other waits
+/// remain unknown, and so do their holders.
 #[derive(Debug, Default)]
 pub(super) struct ParkedWaits(Vec<ParkedWait>);
 
