@@ -780,7 +780,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from user" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s i -l input -d 'Recording to read instead of making one [default: stdin if it is a pipe or file, else perf.data]' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s k -l key -d 'Sort by: contended, wait_total, wait_max, wait_min or avg_wait' -r
-complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s F -l field -d 'Columns: contended, wait_total, wait_max, wait_min and avg_wait [default: contended,wait_total,wait_max,avg_wait]' -r
+complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s F -l field -d 'Columns, with the names that --key takes [default: contended,wait_total,wait_max,avg_wait]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s Y -l type-filter -d 'Only locks of these types: spinlock, rwlock, rwlock:R, rwsem, mutex, …' -r
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s L -l lock-filter -d 'Only these locks, by address or symbol' -r
 complete -c pmc -n "__fish_pmc_using_subcommand lock; and __fish_seen_subcommand_from contention" -s S -l callstack-filter -d 'Only waits with a function in their stack whose name contains one of these' -r

@@ -6,7 +6,8 @@ use super::script::ScriptArgs;
 use pmc_command::record::args::RecordArgs;
 use pmc_tools::sched::{SchedGroupOptions, SchedViewOptions};
 
-/// Record and explain what the scheduler does: which tasks wait for a CPU, for how long, and which tasks run instead.
+/// Record and explain what the scheduler does: which tasks wait for a CPU, for how long, and which tasks run
+/// instead.
 #[derive(Debug, Args)]
 #[command(
     infer_subcommands = true,

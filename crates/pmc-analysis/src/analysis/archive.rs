@@ -1,6 +1,6 @@
 //! Portable recordings: a recording with the symbols, lines and code of its sampled addresses.
 //!
-//! [`write`] collects the addresses that any command may show, has the symbolizer look them up, and stores
+//! [`write()`] collects the addresses that any command may show, has the symbolizer look them up, and stores
 //! the result as a section of a copy of the recording. [`of_session`] reads the section again, so that
 //! [`symbols_of`](super::symbols_of) uses it instead of the files on this machine. `symbol` defines the
 //! contents of the section.

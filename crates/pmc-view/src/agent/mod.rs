@@ -248,8 +248,8 @@ pub enum CodeRows {
     Instructions,
 }
 
-/// Returns the sampled lines or instructions of a function, costliest first. `callers` are the lines that call
-/// it, and the sum of all samples in it and its callees.
+/// Returns the sampled lines or instructions of a function, costliest first. `callers` are the lines that
+/// call it, and the sum of all samples in it and its callees.
 pub fn source(
     recording: &str,
     listing: &Listing,

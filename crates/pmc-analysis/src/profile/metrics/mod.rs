@@ -2,7 +2,7 @@
 //! rates.
 //!
 //! Receives [`StatCounts`]. For one cell, [`shadow`](shadow::shadow) returns perf's metrics with perf's
-//! wording. For a row, [`derive`] returns named and user-defined metrics. `view` formats the numbers.
+//! wording. For a row, [`derive()`] returns named and user-defined metrics. `view` formats the numbers.
 
 mod expression;
 pub mod formula;
